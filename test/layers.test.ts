@@ -163,8 +163,8 @@ test('confine.ts and its imports do no I/O', () => {
 const RECURSIVE = [
   'drivers/bigquery/guard/parse-expression.ts drivers/bigquery/guard/parse-from.ts drivers/bigquery/guard/parse-pipe.ts drivers/bigquery/guard/parse.ts',
   'drivers/bigquery/guard/resolve-from.ts drivers/bigquery/guard/resolve.ts',
-  'drivers/mongodb/guard/confine-pipeline.ts drivers/mongodb/guard/join-stages.ts drivers/mongodb/guard/stages.ts',
-  'drivers/postgres/guard/walk-expression.ts drivers/postgres/guard/walk-from.ts drivers/postgres/guard/walk-json.ts drivers/postgres/guard/walk-select.ts',
+  'drivers/mongodb/guard/stages/confine-pipeline.ts drivers/mongodb/guard/stages/join-stages.ts drivers/mongodb/guard/stages/stages.ts',
+  'drivers/postgres/guard/walk/walk-expression.ts drivers/postgres/guard/walk/walk-from.ts drivers/postgres/guard/walk/walk-json.ts drivers/postgres/guard/walk/walk-select.ts',
 ]
 
 test('files import each other in a circle only where a grammar is recursive', () => {

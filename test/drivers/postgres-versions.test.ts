@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../src/drivers/driver.ts'
 import { createPostgresDriver } from '../../src/drivers/postgres/driver.ts'
-import { FUNCTIONS } from '../../src/drivers/postgres/guard/allowed-functions.ts'
+import { FUNCTIONS } from '../../src/drivers/postgres/guard/allowed/allowed-functions.ts'
 import { engineOrLack, NoSuchEngine } from '../support/no-such-engine.ts'
 import { startPostgres, type PostgresVersion, type TestPostgres } from '../support/postgres.ts'
 

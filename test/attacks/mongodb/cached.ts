@@ -5,7 +5,7 @@ import { AppError } from '../../../src/errors.ts'
 import { unseal } from '../../../src/drivers/confined.ts'
 import type { Catalog, Limits, Verdict } from '../../../src/drivers/driver.ts'
 import { confine, confineAside } from '../../../src/drivers/mongodb/guard/confine.ts'
-import { readBody, type MongoBody } from '../../../src/drivers/mongodb/guard/read-body.ts'
+import { readBody, type MongoBody } from '../../../src/drivers/mongodb/guard/body/read-body.ts'
 import { recall, shapeOf } from '../../../src/drivers/mongodb/guard/shape-cache.ts'
 import type { MongoQuery } from '../../../src/drivers/mongodb/confined-query.ts'
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadModule } from 'libpg-query'
 import { IN_THREAD, judge } from '../../../src/drivers/postgres/guard/judge.ts'
-import { parseText } from '../../../src/drivers/postgres/guard/parse-text.ts'
+import { parseText } from '../../../src/drivers/postgres/guard/syntax/parse-text.ts'
 import { shop } from '../../support/postgres-catalog.ts'
 
 const CASES = Number(process.env['GROW'] ?? 400)

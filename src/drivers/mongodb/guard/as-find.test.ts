@@ -4,7 +4,7 @@ import { mongoCatalog } from '../../../../test/support/mongo-catalog.ts'
 import { unseal } from '../../confined.ts'
 import type { MongoQuery } from '../confined-query.ts'
 import { confine } from './confine.ts'
-import { readBody } from './read-body.ts'
+import { readBody } from './body/read-body.ts'
 
 const EXPOSED = { people: ['name', 'home.city', 'age'], shown: ['name'] }
 const catalog = mongoCatalog(EXPOSED, { kinds: new Map([['shown', 'view']]) })

@@ -2,7 +2,7 @@
 // quarter less processor time. The result is the same: a find command filters, sorts, skips, limits and projects in
 // this order, and both commands include paths alike.
 import { isDocument, type BsonDocument, type Find } from '../confined-query.ts'
-import { numberOf } from './parse-ejson.ts'
+import { numberOf } from './body/parse-ejson.ts'
 
 /** A find command runs these steps in this order, each at most once. */
 const ORDER = ['$match', '$sort', '$skip', '$limit', '$project']

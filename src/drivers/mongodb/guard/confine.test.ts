@@ -6,7 +6,7 @@ import type { Catalog, Verdict } from '../../driver.ts'
 import { confine } from './confine.ts'
 import { printed } from './print.ts'
 import type { MongoQuery } from '../confined-query.ts'
-import { readBody } from './read-body.ts'
+import { readBody } from './body/read-body.ts'
 
 const EXPOSED = { people: ['_id', 'name', 'home.city', 'cards.brand', 'meta'], orders: ['person', 'total'] }
 

@@ -7,7 +7,7 @@ import { unseal } from '../../confined.ts'
 import type { Catalog, Verdict } from '../../driver.ts'
 import type { MongoQuery } from '../confined-query.ts'
 import { confine, confineAside, type Threads } from './confine.ts'
-import { readBody } from './read-body.ts'
+import { readBody } from './body/read-body.ts'
 import { openThreads } from './judge-threads.ts'
 
 const SIGNAL = new AbortController().signal

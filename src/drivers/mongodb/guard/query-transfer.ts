@@ -1,7 +1,7 @@
 // Transfers a confined query from a guard thread to the main thread, as printed stages. The main thread parses them
 // again, so the database gets exactly the printed stages. Parsing takes a tenth of the time of judging the body.
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument, type MongoQuery } from '../confined-query.ts'
-import { parseEjson } from './parse-ejson.ts'
+import { parseEjson } from './body/parse-ejson.ts'
 import { findOf } from './as-find.ts'
 import { assembled, printedFind, printedValue } from './print.ts'
 

@@ -1,7 +1,7 @@
 // Tests that the redacted text of a body or a printed pipeline keeps names of fields and operators, and no values.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readBody } from './read-body.ts'
+import { readBody } from './body/read-body.ts'
 import { redactedJson } from './redact.ts'
 
 test('removes values, and keeps names of fields, operators and the collection', () => {

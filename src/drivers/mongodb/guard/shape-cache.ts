@@ -8,11 +8,11 @@ import { SeenTwice } from '../../seen-twice-cache.ts'
 import { isArray, isDocument, type Bson, type BsonDocument, type MongoQuery } from '../confined-query.ts'
 import { findOf } from './as-find.ts'
 import { DEPTH_MAX, type Judged } from './judge.ts'
-import { isJson, parseEjson } from './parse-ejson.ts'
+import { isJson, parseEjson } from './body/parse-ejson.ts'
 import { assembled, printedFind, printedValue } from './print.ts'
 import { packQuery } from './query-transfer.ts'
-import type { MongoBody } from './read-body.ts'
-import { Broken } from './refusal.ts'
+import type { MongoBody } from './body/read-body.ts'
+import { Broken } from './refusals/refusal.ts'
 
 /** A body without the compared values. */
 export interface Shape {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { mongoCatalog } from '../../../../test/support/mongo-catalog.ts'
 import { unseal } from '../../confined.ts'
 import { confine } from '../guard/confine.ts'
-import { readBody } from '../guard/read-body.ts'
+import { readBody } from '../guard/body/read-body.ts'
 import type { MongoQuery } from '../confined-query.ts'
 import { planCost } from './estimate.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as library from 'mongodb'
-import { parseEjson } from '../guard/parse-ejson.ts'
+import { parseEjson } from '../guard/body/parse-ejson.ts'
 import { printedValue } from '../guard/print.ts'
 import { isDocument, Scalar, type Bson, type BsonDocument } from '../confined-query.ts'
 import { toBson } from './to-bson.ts'

@@ -2,8 +2,8 @@
 // functions work on rows and do not query the database. Unknown cases are refused.
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
 import type { CapturedAttribute, CapturedExtension, CapturedType } from '../captured-facts.ts'
-import { FUNCTIONS } from '../guard/allowed-functions.ts'
-import { isLookedUp } from '../guard/column-read-type.ts'
+import { FUNCTIONS } from '../guard/allowed/allowed-functions.ts'
+import { isLookedUp } from '../guard/walk/column-read-type.ts'
 import { isOfTrusted } from './trusted-extensions.ts'
 
 export interface TypeRows {

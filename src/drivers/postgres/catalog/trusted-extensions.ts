@@ -3,8 +3,8 @@
 import { AppError } from '../../../errors.ts'
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
 import type { CapturedExtension } from '../captured-facts.ts'
-import { OWN_OPERATORS } from '../guard/types-and-extensions.ts'
-import { FUNCTIONS } from '../guard/allowed-functions.ts'
+import { OWN_OPERATORS } from '../guard/allowed/types-and-extensions.ts'
+import { FUNCTIONS } from '../guard/allowed/allowed-functions.ts'
 
 /**
  * Extensions whose functions, operators, casts and types read only their arguments, each with the oldest version

@@ -8,7 +8,7 @@ import type { PostgresQuery } from '../confined-query.ts'
 import { exposedOf } from './exposed.ts'
 import { HERE, judge, lostText } from './judge.ts'
 import { bindParams, boundTexts, type BoundParams } from './param-values.ts'
-import type { Case, Parser } from './parser.ts'
+import type { Case, Parser } from './syntax/parser.ts'
 import { recall, remember, shapeOf, type Shape } from './shape-cache.ts'
 
 /** A body of POST …/query for this kind. */

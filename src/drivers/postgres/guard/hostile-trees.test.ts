@@ -7,10 +7,10 @@ import { shop, table, type } from '../../../../test/support/postgres-catalog.ts'
 import { CAPS, say } from '../../../../test/support/postgres-guard.ts'
 import { loadModule } from 'libpg-query'
 import { confine } from './confine.ts'
-import { NODES } from './allowed-nodes.ts'
+import { NODES } from './allowed/allowed-nodes.ts'
 import { AppError } from '../../../errors.ts'
-import { parseText } from './parse-text.ts'
-import type { Parsed, Parser } from './parser.ts'
+import { parseText } from './syntax/parse-text.ts'
+import type { Parsed, Parser } from './syntax/parser.ts'
 
 before(() => loadModule())
 

@@ -3,11 +3,11 @@
 import type { Param, Params } from '../../driver.ts'
 import { invalidRequest } from '../../../errors.ts'
 import type { Exposed } from './exposed.ts'
-import { word, type Node } from './allowed-nodes.ts'
-import type { ParamForm } from './scope.ts'
+import { word, type Node } from './allowed/allowed-nodes.ts'
+import type { ParamForm } from './walk/scope.ts'
 import { Refusal } from './refusal.ts'
-import type { SqlType } from './from-items.ts'
-import { typeNamed } from './type-names.ts'
+import type { SqlType } from './walk/from-items.ts'
+import { typeNamed } from './allowed/type-names.ts'
 
 /** One parameter: the facts that the guard uses, and the text that is bound. */
 interface Bound {

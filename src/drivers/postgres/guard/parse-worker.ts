@@ -4,8 +4,8 @@ import { loadModule } from 'libpg-query'
 import { serveGuard } from '../../serve-guard.ts'
 import { exposedOf } from './exposed.ts'
 import { IN_THREAD, judge, locate } from './judge.ts'
-import { parseText } from './parse-text.ts'
-import type { Answer, Asked } from './parser.ts'
+import { parseText } from './syntax/parse-text.ts'
+import type { Answer, Asked } from './syntax/parser.ts'
 
 await loadModule()
 serveGuard<Asked, Answer>({

@@ -5,9 +5,9 @@ import { setFlagsFromString } from 'node:v8'
 import { loadModule } from 'libpg-query'
 import { GuardThreads } from '../../guard-threads.ts'
 import { defectReporter, type TellDefect } from '../../report-guard-defect.ts'
-import type { Answer, Asked, Case, Parse, Parser, Sought } from './parser.ts'
+import type { Answer, Asked, Case, Parse, Parser, Sought } from './syntax/parser.ts'
 import { locateHere } from './judge.ts'
-import { parseText } from './parse-text.ts'
+import { parseText } from './syntax/parse-text.ts'
 
 export interface ParserOptions {
   /** The number of threads. More than two queries rarely need a thread at the same time. */

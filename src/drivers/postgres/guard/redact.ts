@@ -1,6 +1,6 @@
 // Removes literals from a parsed query text, for audits that must not store them. A pure function: it uses the guard's
 // scanner and returns null for a token that no query can contain.
-import { Scanner } from './scanner.ts'
+import { Scanner } from './syntax/scanner.ts'
 
 /** A name that needs quotes only because of its capitals. Other quoted names may contain any text. */
 const PLAIN_NAME = /^"[A-Za-z_][\w$]*"$/

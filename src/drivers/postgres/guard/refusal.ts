@@ -1,8 +1,8 @@
 // Defines the guard's refusals: one error class, which judge.ts turns into a verdict, and the sentences. A hidden name
 // and an unknown name get the same sentence. A hint names only what is exposed.
 import type { BlockedKind } from '../../driver.ts'
-import { FUNCTIONS_ELSEWHERE } from './other-dialects.ts'
-import { DESCRIPTION, FUNCTIONS_HINT, TYPES_HINT } from './hints.ts'
+import { FUNCTIONS_ELSEWHERE } from './allowed/other-dialects.ts'
+import { DESCRIPTION, FUNCTIONS_HINT, TYPES_HINT } from './allowed/hints.ts'
 
 /** Thrown by the walkers. `at` is a byte offset in the caller's text, -1 if unknown. */
 export class Refusal extends Error {

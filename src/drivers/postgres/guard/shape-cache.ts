@@ -4,7 +4,7 @@
 // with a column.
 import type { Catalog } from '../../driver.ts'
 import type { Preparable, PostgresQuery } from '../confined-query.ts'
-import { Scanner } from './scanner.ts'
+import { Scanner } from './syntax/scanner.ts'
 import { SeenTwice } from '../../seen-twice-cache.ts'
 
 /** A text without its whole numbers and without the strings that it compares with columns. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Parser } from './parser.ts'
+import type { Parser } from './syntax/parser.ts'
 import { openParser } from './parser-pool.ts'
 import { warmUp } from './warm-up.ts'
 

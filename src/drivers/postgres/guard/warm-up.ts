@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Catalog, CatalogColumn } from '../../driver.ts'
 import { CAPTURE_VERSION, type ColumnDetail, type PostgresCapture, type TableDetail } from '../captured-facts.ts'
 import { confine } from './confine.ts'
-import type { Parser } from './parser.ts'
+import type { Parser } from './syntax/parser.ts'
 
 const QUERIES = [
   'SELECT 1',

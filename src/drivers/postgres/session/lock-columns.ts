@@ -9,7 +9,7 @@ import type { Expectation } from './wire.ts'
 
 /**
  * Returns the statement that describes a table's columns. Its columns are not qualified: see wrap() in
- * guard/walk-from.ts.
+ * guard/walk/walk-from.ts.
  */
 export function heldSql({ schema, table, columns }: ReadTable): string {
   return `SELECT ${columns.map(({ name }) => identifier(name)).join(', ')} FROM ${qualified([schema, table])}`

@@ -1,0 +1,75 @@
+// Prints the stages with which the database enforces the assumptions of the guard: gathered arrays have at most the
+// assumed length, documents are not too large for a stage, and slow stages let mongod check for a cancel.
+import { MADE_MAX, TURNS_MAX, UNSEEN, type Measured } from './measured-work.ts'
+import { STEPS_MAX } from './step-meter.ts'
+import type { Bson, BsonDocument } from '../../confined-query.ts'
+
+/** A field that a stage gathers from many documents. */
+export interface Gathered {
+  readonly path: string
+  readonly as: 'array' | 'object'
+}
+
+/** Returns a stage that fails, with a distinct error, if a gathered field has more than `length` elements or fields. */
+export function lengthCheck(gathered: readonly Gathered[], length: number): BsonDocument {
+  const sizes = gathered.map(({ path, as }): Bson => {
+    const value = `$${path}`
+    const list = as === 'object' ? { $objectToArray: { $ifNull: [value, {}] } } : value
+    return { $size: { $cond: [{ $isArray: [list] }, list, []] } }
+  })
+  return { $match: { $expr: isWithin([{ $max: sizes }, length]) } }
+}
+
+/** An amount and its maximum. The maximum may change until the whole query is printed: see shareLimits(). */
+export type Limit = [of: Bson, most: number]
+
+/** Returns an expression that is true within the limit, and otherwise fails. */
+function isWithin(limit: Limit): Bson {
+  // The database fails a third argument of 0 with a distinct error code.
+  const one: Bson = { $slice: [[1], 0, { $cond: [{ $lte: limit }, 1, 0] }] }
+  return { $eq: [{ $size: one }, 1] }
+}
+
+/** Steps that a stage may take for one document without cancel points: 128 documents then take at most STEPS_MAX. */
+export const QUICK_STEPS = Math.floor(STEPS_MAX / UNSEEN)
+
+/**
+ * Returns cancel points: stages that multiply each document and drop the copies, so that mongod checks for a cancel
+ * every STEPS_MAX steps. They fail the query at a document for which the measured work is too much. `name` is a field
+ * that no document has. If it is null, the fields are unknown and each document is wrapped in a new one.
+ */
+export function cancelPoints(
+  steps: number,
+  name: string | null,
+  work: Measured,
+  limits: Limit[],
+): readonly BsonDocument[] {
+  const times = Math.max(1, Math.min(UNSEEN, Math.ceil(steps / QUICK_STEPS)))
+  const isMeasured = work.steps !== null || work.bytes !== null
+  if (times === 1 && !isMeasured) return []
+  const copies: Bson = { $range: [0, isMeasured ? measuredTimes(times, work, limits) : times] }
+  const look = name ?? 'vt_look'
+  const added: BsonDocument =
+    name === null ? { $replaceWith: { vt_document: '$$ROOT', [look]: copies } } : { $set: { [look]: copies } }
+  const removed: BsonDocument = name === null ? { $replaceWith: '$vt_document' } : { $unset: [look] }
+  return [added, { $unwind: `$${look}` }, { $match: { [look]: 0 } }, removed]
+}
+
+function measuredTimes(least: number, { steps, bytes, vars, most }: Measured, limits: Limit[]): Bson {
+  const needed: Bson = { $toInt: { $min: [UNSEEN, { $add: [1, { $divide: ['$$vt_steps', QUICK_STEPS] }] }] } }
+  const turns: Limit = ['$$vt_steps', most ?? TURNS_MAX]
+  const made: Limit = ['$$vt_bytes', MADE_MAX]
+  if (steps !== null && most === undefined) limits.push(turns)
+  if (bytes !== null) limits.push(made)
+  const times: Bson = { $cond: [{ $and: [isWithin(turns), isWithin(made)] }, { $max: [least, needed] }, 0] }
+  const work: Bson = { $let: { vars: { vt_steps: steps ?? 0, vt_bytes: bytes ?? 0 }, in: times } }
+  return Object.keys(vars).length === 0 ? work : { $let: { vars, in: work } }
+}
+
+/** Divides each limit among the stages that share it, so that together they may do as much work as one stage. */
+export function shareLimits(limits: readonly Limit[]): void {
+  for (const limit of limits) {
+    const alike = limits.filter(([of]) => of === limit[0]).length
+    limit[1] = Math.floor((limit[0] === '$$vt_steps' ? TURNS_MAX : MADE_MAX) / alike)
+  }
+}

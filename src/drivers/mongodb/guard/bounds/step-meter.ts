@@ -1,0 +1,244 @@
+// Counts the steps that a query takes in the database for one document, multiplied by the loops around them. Also
+// counts the bytes of the values that the query makes. mongod checks for a cancel between documents (old versions:
+// every 128 documents of a pipeline), never within an operator. The work for one document must therefore be small
+// before the query is sent, or be measured by the database before the stage.
+import {
+  constant,
+  DEGREE_MAX,
+  HUGE,
+  isConstant,
+  NONE,
+  overAll,
+  plus,
+  scaled,
+  sizeOf,
+  withSize,
+  type Amount,
+  type Size,
+} from './amount.ts'
+import { bytesAt, isStored, longestAt, type Extent } from './value-size.ts'
+import { refusedLimit } from '../refusals/refusal.ts'
+import type { Work } from './work-budget.ts'
+
+/** The maximum number of steps for one document, about 0.2 s. A step takes mongod about 50 ns. */
+export const STEPS_MAX = 4_000_000
+/** The maximum number of bytes of a value, as far as the query alone determines it. */
+const BYTES_MAX = 64 * 1024 * 1024
+/** The maximum memory of all values of all stages, in bytes. */
+const KEPT_MAX = 512 * 1024 * 1024
+/** The number of bytes that mongod writes in a step. */
+const BYTES_WRITTEN = 100
+
+/** The work of all stages for one document, as far as the query alone determines it. */
+export class Load {
+  readonly work: Work
+  /** The cost of a comparison of texts: 1, or COLLATED (operator-steps.ts). */
+  readonly comparison: number
+  #steps = 0
+  #kept = 0
+
+  constructor(work: Work, comparison: number) {
+    this.work = work
+    this.comparison = comparison
+  }
+
+  /** Adds steps. Throws Refusal if there are too many. */
+  add(steps: number): void {
+    this.#steps += steps
+    if (this.#steps <= STEPS_MAX) return
+    throw refusedLimit(
+      'steps',
+      `the query takes about ${rounded(this.#steps)} or more steps for one document; the limit is ${STEPS_MAX}`,
+      'Loop over fewer elements: shorten the input of $map, $filter and $reduce with $slice or $filter, nest fewer loops, or use $unwind and $group.',
+    )
+  }
+
+  /** Counts a whole stage. Throws Refusal if an amount became HUGE, or if all stages together need too much memory. */
+  settle({ steps, kept }: StageWork): void {
+    if (steps.constant > STEPS_MAX) this.add(steps.constant)
+    this.#kept += kept.constant
+    if (this.#kept > KEPT_MAX) throw tooLarge('sizes', this.#kept)
+  }
+}
+
+function rounded(n: number): string {
+  return n < 1e15 ? String(Math.round(n)) : 'countless'
+}
+
+/** The work of a stage for one document. */
+export interface StageWork {
+  readonly steps: Amount
+  /** The memory of the values that exist at the same time. */
+  readonly kept: Amount
+  /** The bytes of the values, with everything in them. */
+  readonly bytes: Amount
+}
+
+/** The steps for each byte of an array that mongod parses. */
+const PARSE_STEPS = 1 / 10
+
+/** The amounts that were counted before a loop began. */
+type Open = Readonly<Record<keyof StageWork, readonly (Amount | number)[]>>
+
+/** Counts the work of one stage. */
+export class Meter {
+  readonly work: Work
+  readonly #load: Load
+  readonly #isRead: boolean
+  /** The stored arrays that the stage reads. */
+  readonly #parsed = new Map<string, Amount>()
+  #steps: (Amount | number)[] = []
+  #kept: (Amount | number)[] = []
+  #bytes: (Amount | number)[] = []
+  /** The product of the constant lengths of the enclosing loops. */
+  #loops = 1
+  #trials = 0
+  #places = 0
+  #depth = 0
+
+  /** `isRead` is true if mongod has just read the document from the collection. */
+  constructor(load: Load, isRead: boolean) {
+    this.#load = load
+    this.#isRead = isRead
+    this.work = load.work
+  }
+
+  /** The cost of a comparison of texts: 1, or COLLATED (operator-steps.ts). */
+  get comparison(): number {
+    return this.#load.comparison
+  }
+
+  /** The work of the whole stage. */
+  get stage(): StageWork {
+    const { steps, ...sizes } = this.#counted
+    return { ...sizes, steps: plus(steps, ...this.#parsed.values()) }
+  }
+
+  get #counted(): StageWork {
+    return { steps: plus(...this.#steps), kept: plus(...this.#kept), bytes: plus(...this.#bytes) }
+  }
+
+  /** Counts steps. Throws Refusal if there are too many. */
+  step(steps: Amount | number = 1): void {
+    this.#spend(steps)
+    if (this.#trials > 0) return
+    this.#steps.push(steps)
+    this.#load.add((typeof steps === 'number' ? steps : steps.constant) * this.#loops)
+  }
+
+  /** Counts the parsing of a stored array. mongod parses it once for each copy of the document. */
+  parse({ place, bytes, isSingle }: Extent): void {
+    if (this.#isRead || isSingle || place === null || !isStored(place) || isConstant(bytes)) return
+    this.#parsed.set(place, scaled(bytes, PARSE_STEPS))
+  }
+
+  /** Counts steps only inside a loop. Outside a loop, there are no more such steps than bytes in the document. */
+  again(steps: Amount): void {
+    if (this.#depth > 0) this.step(steps)
+  }
+
+  /** Returns the extent of a value that the stage makes. Throws Refusal if the value is too large. */
+  made(extent: Extent): Extent {
+    this.#spend(extent.kept)
+    if (this.#trials > 0) return extent
+    if (extent.bytes.constant > BYTES_MAX) throw tooLarge('size', extent.bytes.constant)
+    this.step(scaled(extent.kept, 1 / BYTES_WRITTEN))
+    this.#kept.push(extent.kept)
+    this.#bytes.push(extent.bytes)
+    return extent
+  }
+
+  #spend(amount: Amount | number): void {
+    this.work.spend(typeof amount === 'number' ? 1 : 1 + amount.terms.size)
+  }
+
+  /** Returns a new size for the element of a loop. */
+  element(): Size {
+    return bytesAt(this.place())
+  }
+
+  /** Returns a new place. */
+  place(): string {
+    return String(++this.#places)
+  }
+
+  /** Counts `body` once for each element of an array. In `body`, `own` is the size of the element. */
+  loop<T>(array: Pick<Extent, 'items' | 'bytes'> & { readonly place?: string | null }, own: Size, body: () => T): T {
+    const [before, loops] = [this.#open(), this.#loops]
+    this.#loops *= array.items.constant
+    this.#depth++
+    try {
+      return body()
+    } finally {
+      this.#depth--
+      const { steps, kept, bytes } = this.#counted
+      const whole = (amount: Amount): Amount => withSize(amount, own, array.bytes)
+      this.#spend(steps)
+      this.#loops = loops
+      // mongod frees the values of one turn before the next turn. The result of the loop is counted as a value.
+      this.#close(before, {
+        steps: overAll(steps, own, { ...array, ...longestIn(array.place) }),
+        kept: whole(kept),
+        bytes: whole(bytes),
+      })
+    }
+  }
+
+  /** Counts `body` the given number of times. */
+  repeat<T>(times: number, body: () => T): T {
+    return this.loop({ items: constant(times), bytes: NONE }, this.element(), body)
+  }
+
+  /** Counts `body`, and returns its steps. */
+  stepsOf(body: () => void): Amount {
+    const before = this.#open()
+    try {
+      body()
+      return this.#counted.steps
+    } finally {
+      this.#close(before, this.#counted)
+    }
+  }
+
+  #open(): Open {
+    const before = { steps: this.#steps, kept: this.#kept, bytes: this.#bytes }
+    this.#steps = []
+    this.#kept = []
+    this.#bytes = []
+    return before
+  }
+
+  #close(before: Open, { steps, kept, bytes }: StageWork): void {
+    this.#steps = [...before.steps, steps]
+    this.#kept = [...before.kept, kept]
+    this.#bytes = [...before.bytes, bytes]
+  }
+
+  /** Counts the work of the guard in `body`, but not the work of the database. */
+  trial<T>(body: () => T): T {
+    this.#trials++
+    try {
+      return body()
+    } finally {
+      this.#trials--
+    }
+  }
+}
+
+/** Returns the size of the longest element, if the database can measure it before the stage. */
+function longestIn(place: string | null | undefined): { readonly longest?: Amount } {
+  return place === null || place === undefined || !isStored(place) ? {} : { longest: sizeOf(longestAt(place)) }
+}
+
+function tooLarge(name: string, bytes: number): Error {
+  const limit = `the limit is ${BYTES_MAX / 1024 / 1024} MiB`
+  const size =
+    bytes < HUGE
+      ? `to about ${Math.ceil(bytes / 1024 / 1024)} MiB`
+      : `beyond any memory, because more than ${DEGREE_MAX} stored sizes multiply`
+  return refusedLimit(
+    name,
+    `a value of the query may grow ${size}; ${limit}`,
+    'Repeat a value fewer times: put it into $concat, $concatArrays, an array or an object once, not again in every stage.',
+  )
+}

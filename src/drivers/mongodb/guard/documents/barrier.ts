@@ -1,0 +1,50 @@
+// Places the injected projection, and the barrier that may be needed after it. Engines move a $match before a
+// projection, although results differ if null is compared on a path through arrays (docs/guard/mongodb.md). mongod 6.0
+// drops a projection before a $group that reads whole documents. A $limit prevents neither: engines move the $limit to
+// the front, and the $match follows it past two consecutive projections (a view's, then the guard's). The barrier is a
+// stage that computes the field again, with the same value. A stage that reads the field cannot move before the
+// barrier, and the engine cannot drop the field that the barrier reads.
+import type { Bson, BsonDocument } from '../../confined-query.ts'
+
+export class Barrier {
+  readonly #pipeline: BsonDocument[]
+  readonly #projection: BsonDocument
+  readonly #first: string
+  /** The fields that are computed again. A Set, because a name may be `constructor`. */
+  readonly #names = new Set<string>()
+  readonly #computed: Record<string, Bson> = {}
+  #place = -1
+
+  /** `first` is any top-level field that the projection keeps. */
+  constructor(pipeline: BsonDocument[], projection: BsonDocument, first: string) {
+    this.#pipeline = pipeline
+    this.#projection = projection
+    this.#first = first
+  }
+
+  /**
+   * Adds the projection: all later stages see exposed fields only. `around` prints the stage that computes fields again,
+   * now or later.
+   */
+  place(around: (print: () => void) => void = (print) => print()): void {
+    this.#place = this.#pipeline.push(this.#projection)
+    if (this.#names.size > 0) around(() => void this.#pipeline.push({ $set: this.#computed }))
+  }
+
+  /**
+   * Keeps later stages that read this top-level field behind the projection. Without a name, keeps stages that read the
+   * whole document behind the projection.
+   */
+  raise(name = this.#first): void {
+    if (this.#names.has(name)) return
+    this.compute(name, { $cond: [{ $eq: [{ $type: `$${name}` }, 'missing'] }, '$$REMOVE', `$${name}`] })
+  }
+
+  /** Computes the field again after the projection, at most once. */
+  compute(name: string, value: Bson): void {
+    if (this.#names.has(name)) return
+    this.#names.add(name)
+    Object.defineProperty(this.#computed, name, { value, enumerable: true })
+    if (this.#place !== -1 && this.#names.size === 1) this.#pipeline.splice(this.#place, 0, { $set: this.#computed })
+  }
+}

@@ -1,0 +1,333 @@
+// A shape describes the known fields of a document at one place of a pipeline. Safety rests on the injected projection,
+// not on the shape. The shape serves to refuse hidden names with a clear message, and to find paths through partly
+// shown objects. An extent has the known bounds of a value (value-size.ts).
+import { scaled, type Amount, constant } from '../bounds/amount.ts'
+import {
+  at as placed,
+  below as partOf,
+  DOCUMENT,
+  inside,
+  isFixed,
+  largest,
+  object,
+  settled,
+  STORED,
+  type Extent,
+} from '../bounds/value-size.ts'
+import { refusedLimit } from '../refusals/refusal.ts'
+import type { Work } from '../bounds/work-budget.ts'
+
+/**
+ * A projection that shows only a part of an object. raise() keeps stages that read the object behind the projection.
+ */
+interface Cut {
+  raise(): void
+}
+
+export interface Shape {
+  /** The known fields. Null if the whole value is shown or computed: any path below the value may then be read. */
+  readonly kids: ReadonlyMap<string, Shape> | null
+  /** True if there may be other fields than the known fields. */
+  readonly open: boolean
+  /**
+   * The projections that show only a part of this object. They drop values that are not objects. A comparison with null
+   * could reveal such a value if the comparison ran before the projection.
+   */
+  readonly cut: readonly Cut[]
+  /** The known facts about the value, if it is not an object that the query writes. */
+  readonly extent?: Extent
+  /** Set if the query writes the value as an object, so that the value is no array. */
+  readonly isWritten?: true
+}
+
+/** The limit on known fields of a document, at all depths. */
+const FIELDS_MAX = 5_000
+
+export const WHOLE: Shape = { kids: null, open: true, cut: [] }
+
+/** Returns the shape of a document with these fields and no others. */
+export function closed(kids: ReadonlyMap<string, Shape>): Shape {
+  return { kids, open: false, cut: [], isWritten: true }
+}
+
+export interface Found {
+  /**
+   * whole: the value, or an object around it, is shown as a whole. parent: the value is a partly shown object. hidden:
+   * the value is not shown, or does not exist.
+   */
+  readonly kind: 'whole' | 'parent' | 'hidden'
+  readonly shape: Shape
+  /** True if a component of the path is an array index. */
+  readonly numeric: boolean
+  /** True if each component of the path is the name of a known field. */
+  readonly isNamed: boolean
+  /** The projections that show only a part of an object on the path. */
+  readonly crossed: readonly Cut[]
+}
+
+export const isPlace = (component: string) => /^\d+$/.test(component)
+
+/** Follows a path. Array indexes are skipped, because arrays are transparent. */
+export function find(shape: Shape, components: readonly string[]): Found {
+  const crossed: Cut[] = []
+  let at = shape
+  let numeric = false
+  let isNamed = true
+  for (const [n, component] of components.entries()) {
+    crossed.push(...at.cut)
+    const place = n > 0 && isPlace(component)
+    numeric ||= place
+    const next = at.kids === null ? WHOLE : at.kids.get(component)
+    isNamed &&= at.kids?.has(component) === true
+    if (next !== undefined) at = next
+    else if (place) continue
+    else if (at.open) at = WHOLE
+    else return { kind: 'hidden', shape: WHOLE, numeric, isNamed, crossed }
+  }
+  return { kind: at.kids === null ? 'whole' : 'parent', shape: at, numeric, isNamed, crossed }
+}
+
+/**
+ * The shape of a document while one stage changes it. Each object is copied once, even if many of its fields change.
+ */
+export class Draft {
+  readonly #work: Work
+  /** The copies made by this draft, and their fields, which may still change. */
+  readonly #own = new Map<Shape, Map<string, Shape>>()
+  #root: Shape
+
+  constructor(shape: Shape, work: Work) {
+    this.#root = shape
+    this.#work = work
+  }
+
+  /** Sets a field to a value of this shape. */
+  set(components: readonly string[], value: Shape): void {
+    this.#root = this.#with(this.#root, components, 0, value)
+  }
+
+  /** Removes a field. */
+  drop(components: readonly string[]): void {
+    this.#root = this.#without(this.#root, components, 0)
+  }
+
+  /** Copies the field at this path from another shape, with the known facts about the objects on the path. */
+  pick(components: readonly string[], from: Shape): void {
+    this.#root = this.#picked(this.#root, components, 0, from)
+  }
+
+  /** Throws Refusal if the document has too many known fields. */
+  finish(): Shape {
+    checkWeight(this.#root)
+    return this.#root
+  }
+
+  #with(shape: Shape, components: readonly string[], at: number, value: Shape): Shape {
+    const name = components[at]
+    this.#work.spend(1)
+    if (name === undefined) return value
+    // The fields of the outer value are unknown, so its known bounds no longer hold once the inner value is set.
+    if (shape.kids === null) return { ...shape, extent: STORED }
+    const [own, kids] = this.#copied(shape)
+    // An unknown field may be an array.
+    const known = kids.get(name) ?? (shape.open ? WHOLE : EMPTY)
+    kids.set(name, this.#with(known, components, at + 1, value))
+    return own
+  }
+
+  #without(shape: Shape, components: readonly string[], at: number): Shape {
+    const name = components[at]
+    const known = name === undefined ? undefined : shape.kids?.get(name)
+    this.#work.spend(1)
+    if (name === undefined || known === undefined) return shape
+    const [own, kids] = this.#copied(shape)
+    if (at === components.length - 1) kids.delete(name)
+    else kids.set(name, this.#without(known, components, at + 1))
+    return own
+  }
+
+  #picked(kept: Shape, components: readonly string[], at: number, from: Shape): Shape {
+    const name = components[at]
+    this.#work.spend(1)
+    if (name === undefined) return from
+    if (isPlace(name) && from.kids?.has(name) !== true) return this.#picked(kept, components, at + 1, from)
+    const source = kidOf(from, name)
+    if (kept.kids === null) return kept
+    const [own, kids] = this.#copied(kept)
+    const known = kids.get(name) ?? { ...source, kids: new Map<string, Shape>(), open: false }
+    kids.set(name, at === components.length - 1 ? source : this.#picked(known, components, at + 1, source))
+    return own
+  }
+
+  #copied(shape: Shape): readonly [Shape, Map<string, Shape>] {
+    const known = this.#own.get(shape)
+    if (known !== undefined) return [shape, known]
+    const kids = new Map(shape.kids)
+    this.#work.spend(kids.size)
+    const own: Shape = { ...shape, kids }
+    this.#own.set(own, kids)
+    return [own, kids]
+  }
+}
+
+/** Returns the shape of one field of a document. */
+function kidOf({ kids, cut, extent }: Shape, name: string): Shape {
+  if (kids !== null) return kids.get(name) ?? WHOLE
+  return { ...WHOLE, cut, ...(extent === undefined ? {} : { extent: settled(partOf(extent, [name])) }) }
+}
+
+/** Throws Refusal if documents of this shape have too many fields. */
+export function checkWeight(shape: Shape): void {
+  const weight = weightOf(shape)
+  if (weight <= FIELDS_MAX) return
+  throw refusedLimit(
+    'fields',
+    `a stage makes documents with ${weight} fields; the limit is ${FIELDS_MAX}`,
+    'Name fewer fields in the stage, or put related fields into one array.',
+  )
+}
+
+const EMPTY: Shape = { kids: new Map(), open: false, cut: [], isWritten: true }
+
+const weights = new WeakMap<Shape, number>()
+
+/** Returns the number of fields of a shape at all depths. An object that occurs twice counts twice. */
+function weightOf(shape: Shape): number {
+  if (shape.kids === null) return 1
+  const known = weights.get(shape)
+  if (known !== undefined) return known
+  let weight = 1
+  for (const below of shape.kids.values()) weight += weightOf(below)
+  weights.set(shape, weight)
+  return weight
+}
+
+/** Returns the shape of documents that have one shape or the other. */
+export function union(one: Shape, other: Shape): Shape {
+  const cut = [...new Set([...one.cut, ...other.cut])]
+  if (one.kids === null || other.kids === null) {
+    // One side is shown as a whole. Below it, the cuts of the other side still apply.
+    const extent = settled(largest([extentOf(one), extentOf(other)]))
+    return { kids: null, open: true, cut: [...new Set([...cut, ...barriersOf(one), ...barriersOf(other)])], extent }
+  }
+  // If the other side is open, a field that only one side knows may be anything.
+  const kids = new Map<string, Shape>()
+  for (const name of [...one.kids.keys(), ...other.kids.keys()]) {
+    const [here, there] = [one.kids.get(name) ?? rest(one), other.kids.get(name) ?? rest(other)]
+    kids.set(name, here === null ? (there ?? WHOLE) : there === null ? here : union(here, there))
+  }
+  const known = { kids, open: one.open || other.open, cut }
+  if (one.isWritten === true && other.isWritten === true) return { ...known, isWritten: true }
+  return {
+    ...known,
+    extent: { ...STORED, usual: Math.max(usualOf(one), usualOf(other)), isSingle: isSingle(one) && isSingle(other) },
+  }
+}
+
+function usualOf({ extent }: Shape): number {
+  return extent?.usual ?? 1
+}
+
+/**
+ * Returns the shape of a field that is not among the known fields. Returns null if the document has no other fields.
+ */
+function rest({ open }: Shape): Shape | null {
+  return open ? WHOLE : null
+}
+
+function barriersOf(shape: Shape): readonly Cut[] {
+  return shape.kids === null ? shape.cut : [...shape.cut, ...[...shape.kids.values()].flatMap(barriersOf)]
+}
+
+const extents = new WeakMap<Shape, Extent>()
+
+/** Returns the extent of a value that has this shape. */
+function extentOf(shape: Shape): Extent {
+  if (shape.kids === null) return shape.extent ?? STORED
+  const known = extents.get(shape)
+  if (known !== undefined) return known
+  const fields = new Map([...shape.kids].map(([name, kid]) => [name, extentOf(kid)]))
+  const whole = settled(object(fields))
+  const extent = shape.open || !isSingle(shape) ? { ...STORED, usual: usualOf(shape) } : whole
+  extents.set(shape, extent)
+  return extent
+}
+
+/**
+ * Returns whether the value is a single object. A stored object is single if the sample held no array in its place.
+ */
+function isSingle({ kids, extent, isWritten }: Shape): boolean {
+  return isWritten === true || (kids !== null && extent?.isSingle === true)
+}
+
+/** Returns the shape of a value that a stage has computed. */
+export function shapeWith(extent: Extent): Shape {
+  return { ...WHOLE, extent: settled(extent) }
+}
+
+/** Returns the extent of the value at a path as a stage reads it. */
+export function valueAt(shape: Shape, path: readonly string[]): Extent {
+  const place = [DOCUMENT, ...path].join('.')
+  let [at, usual, single] = [shape, 1, true]
+  for (const [n, component] of path.entries()) {
+    const next = at.kids?.get(component)
+    if (next === undefined) {
+      const found = at.kids === null ? extentOf(at) : STORED
+      const whole = placed([DOCUMENT, ...path.slice(0, n)].join('.'), found)
+      return isPlace(component) ? inside(whole) : many(partOf(whole, path.slice(n)), { place, usual, single })
+    }
+    if (n > 0 || at !== shape) {
+      single &&= isSingle(at)
+      usual *= usualOf(at)
+    }
+    at = next
+  }
+  return many(placed(place, extentOf(at)), { place, usual, single })
+}
+
+/** Returns the extent of one value, or of all values that a path finds in arrays. */
+function many(
+  found: Extent,
+  { place, usual, single }: { readonly place: string; readonly usual: number; readonly single: boolean },
+): Extent {
+  if (single) return found
+  const all = placed(place, { ...STORED, usual: usual * found.usual })
+  return { ...all, each: isFixed(found) ? found : null }
+}
+
+/** The minimum number of bytes of an object in an array. */
+const OBJECT_LEAST = 8
+
+/**
+ * Returns an upper bound for the number of objects that hold the last name of a path. An array on the path may hold an
+ * object for every OBJECT_LEAST bytes.
+ */
+export function objectsAt(shape: Shape, path: readonly string[]): Amount {
+  let at = shape
+  for (const [n, name] of path.slice(0, -1).entries()) {
+    const next = at.kids?.get(name)
+    if (next === undefined || !isSingle(next))
+      return scaled(valueAt(shape, path.slice(0, n + 1)).bytes, 1 / OBJECT_LEAST)
+    at = next
+  }
+  return constant(1)
+}
+
+/** The limit on paths for a hint. The search for similar names takes time in proportion to the number of paths. */
+const PATHS_MAX = 300
+
+/** Returns the known paths, for a hint. */
+export function pathsOf(shape: Shape, prefix = '', found: string[] = []): readonly string[] {
+  for (const [name, below] of shape.kids ?? []) {
+    if (found.length >= PATHS_MAX) break
+    if (below.kids === null || below.kids.size === 0) found.push(prefix + name)
+    else pathsOf(below, `${prefix}${name}.`, found)
+  }
+  return found
+}
+
+/** Returns all known fields at all depths, as a string for comparison. */
+export function outlineOf({ kids, open }: Shape): string {
+  const fields = [...(kids ?? [])].map(([name, below]) => `${JSON.stringify(name)}:${outlineOf(below)}`)
+  return kids === null ? '*' : `{${fields.join()}${open ? '…' : ''}}`
+}

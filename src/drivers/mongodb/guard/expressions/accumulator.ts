@@ -1,0 +1,226 @@
+// Confines the accumulators of $group, $bucket and $bucketAuto, and the operators of $setWindowFields. An extent has
+// the known bounds of a value (value-size.ts).
+import { fieldsOf, operatorOf, textOf } from '../body/read-arguments.ts'
+import { reasonAgainst, type Fields } from '../allowed/expression-list.ts'
+import { computed } from './computed-value.ts'
+import { constant, scaled } from '../bounds/amount.ts'
+import { keySteps } from '../bounds/operator-steps.ts'
+import { anyOf, gatheredList, largest, list, object, SMALL, STORED, type Extent } from '../bounds/value-size.ts'
+import { numberOf } from '../body/parse-ejson.ts'
+import { isArray, isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
+import { Broken, refusedOperator, shown } from '../refusals/refusal.ts'
+import { needVersion, type Scope } from '../documents/scope.ts'
+import { sortSpecOf } from './sort-spec.ts'
+import { suggested } from '../refusals/suggestions.ts'
+
+type Form = 'expression' | 'nothing' | 'sorted' | Fields
+
+/**
+ * How often mongod reads the whole value of each document, to copy, compare or hash the value. Each operator states
+ * this, also one that reads numbers only. `n` is the argument of the same name, and is unknown if it is computed.
+ */
+type Reads = (n: number | undefined) => number
+
+interface Operator {
+  readonly form: Form
+  readonly reads: Reads
+}
+
+/** The operator keeps a value, or adds it to a sum. */
+const kept: Reads = () => 1
+/** The operator compares each value with the value kept so far. */
+const compared: Reads = () => 2
+/** The operator looks up each value, or each element of it, in a set. */
+const inSet: Reads = () => 4
+/** The operator compares each value with some of the n values kept so far. */
+const amongN: Reads = (n = N_UNKNOWN) => 2 + Math.log2(Math.max(1, n) + 1)
+const N_UNKNOWN = 2 ** 16
+
+const INPUT_N: Fields = { needed: ['input', 'n'], optional: [] }
+
+const each = (names: string, form: Form, reads: Reads): [string, Operator][] =>
+  names.split(' ').map((name) => [name, { form, reads }])
+
+const SHARED: readonly (readonly [string, Operator])[] = [
+  ...each('$avg $concatArrays $first $last $mergeObjects $push $stdDevPop $stdDevSamp $sum', 'expression', kept),
+  ...each('$max $min', 'expression', compared),
+  ...each('$addToSet $setUnion', 'expression', inSet),
+  ...each('$count', 'nothing', kept),
+  ...each('$top $bottom', 'sorted', kept),
+  ...each('$topN $bottomN', 'sorted', amongN),
+  ...each('$firstN $lastN', INPUT_N, kept),
+  ...each('$maxN $minN', INPUT_N, amongN),
+  ...each('$median', { needed: ['input', 'method'], optional: [] }, kept),
+  ...each('$percentile', { needed: ['input', 'p', 'method'], optional: [] }, kept),
+]
+
+const ACCUMULATORS: ReadonlyMap<string, Operator> = new Map(SHARED)
+
+const WINDOW: ReadonlyMap<string, Operator> = new Map<string, Operator>([
+  ...SHARED,
+  ...each('$covariancePop $covarianceSamp $linearFill $locf', 'expression', kept),
+  ...each('$denseRank $documentNumber $rank', 'nothing', kept),
+  ...each('$derivative $integral', { needed: ['input'], optional: ['unit'] }, kept),
+  ...each('$expMovingAvg', { needed: ['input'], optional: ['N', 'alpha'] }, kept),
+  ...each('$shift', { needed: ['output', 'by'], optional: ['default'] }, kept),
+  ...each('$minMaxScaler', { needed: ['input'], optional: ['min', 'max'] }, compared),
+])
+
+/** The names of the allowed accumulators and window operators. */
+export const [ACCUMULATOR_NAMES, WINDOW_NAMES]: readonly [readonly string[], readonly string[]] = [
+  [...ACCUMULATORS.keys()],
+  [...WINDOW.keys()],
+]
+
+/** A window keeps its values in order: each value is compared when it enters the window, and again when it leaves. */
+const WINDOW_READS = 8
+
+export interface Accumulated {
+  /** The printed accumulator: {$sum: …}. */
+  readonly printed: BsonDocument
+  /** The extent of the value for one group or window. */
+  readonly extent: Extent
+  /** Set if the value holds one element or field for each document. */
+  readonly gathers: 'array' | 'object' | null
+}
+
+/** Confines an accumulator. Throws Broken if the accumulator is malformed, Refusal if it is not allowed. */
+export function accumulator(of: string, value: Bson, scope: Scope): Accumulated {
+  const operator = operatorOf(value)
+  if (operator === null) throw refusedShape(of, value)
+  const found = operand('accumulator', ACCUMULATORS, operator, scope)
+  return { printed: { [operator[0]]: found.printed }, ...gathered(operator, found.extents) }
+}
+
+const ONE_OF = new Set('$first $last $max $min $top $bottom $locf $shift'.split(' '))
+const MANY_OF = new Set('$addToSet $push $topN $bottomN $firstN $lastN $maxN $minN'.split(' '))
+
+function gathered(
+  [name, value]: readonly [string, Bson],
+  extents: readonly Extent[],
+): Pick<Accumulated, 'extent' | 'gathers'> {
+  const each = largest(extents)
+  if (ONE_OF.has(name)) return { extent: each, gathers: null }
+  if (MANY_OF.has(name)) {
+    const n = numberOf(isDocument(value) ? value['n'] : undefined)
+    // `usual` is 1, because an $unwind of the array yields no more documents than the group has read.
+    if (n !== undefined && n <= FEW) return { extent: list(each, constant(n), 1), gathers: null }
+    return { extent: gatheredList(each, 1), gathers: 'array' }
+  }
+  // If all names are constant, the merged object has these fields only. Otherwise each document may add a field.
+  if (name === '$mergeObjects')
+    return each.fields === null ? { extent: STORED, gathers: 'object' } : { extent: object(each.fields), gathers: null }
+  if (name === '$concatArrays' || name === '$setUnion')
+    return { extent: gatheredList(anyOf(each), each.usual), gathers: 'array' }
+  return { extent: name === '$percentile' ? list(SMALL, each.items) : SMALL, gathers: null }
+}
+
+/** Arrays with at most this many elements need no length check. */
+const FEW = 100
+
+/** Confines an operator of $setWindowFields and its window. */
+export function windowOperator(value: Bson, scope: Scope, sortKeys: number): Accumulated {
+  if (!isDocument(value)) throw new Broken('$setWindowFields takes an object for each output')
+  const { window, ...rest } = value
+  const operator = operatorOf(rest)
+  if (operator === null) throw refusedShape('$setWindowFields', rest)
+  const [name] = operator
+  if ((name === '$rank' || name === '$denseRank') && sortKeys !== 1) {
+    throw new Broken(`${name} needs a sortBy with exactly one field`)
+  }
+  const found = operand('window', WINDOW, operator, scope)
+  const printed = { [name]: found.printed, ...(window === undefined ? {} : { window: frame(window) }) }
+  return { printed, ...gathered(operator, found.extents) }
+}
+
+function refusedShape(of: string, value: Bson): Error {
+  const names = isDocument(value) ? Object.keys(value).filter((name) => name.startsWith('$')) : []
+  const denied = names.find((name) => !ACCUMULATORS.has(name) && !WINDOW.has(name))
+  if (denied !== undefined)
+    return refusedOperator(denied, reasonAgainst(denied), suggested(denied, ACCUMULATORS.keys(), hint(ACCUMULATORS)))
+  return new Broken(`${of} takes one accumulator for each output, such as {"$sum": 1}`)
+}
+
+function hint(list: ReadonlyMap<string, Operator>): string {
+  return `Allowed here: ${[...list.keys()].sort().join(' ')}.`
+}
+
+interface Operand {
+  readonly printed: Bson
+  readonly extents: readonly Extent[]
+}
+
+function operand(
+  vocabulary: 'accumulator' | 'window',
+  operators: ReadonlyMap<string, Operator>,
+  [name, value]: readonly [string, Bson],
+  scope: Scope,
+): Operand {
+  const found = operators.get(name)
+  if (found === undefined)
+    throw refusedOperator(name, reasonAgainst(name), suggested(name, operators.keys(), hint(operators)))
+  needVersion(vocabulary, name, scope.exposed)
+  const { form, reads } = found
+  const n = numberOf(isDocument(value) ? value['n'] : undefined)
+  const isOrdered = form === 'sorted' || reads === compared || reads === amongN
+  const times = reads(n) * (vocabulary === 'window' && isOrdered ? WINDOW_READS : 1)
+  if (form === 'nothing') {
+    fieldsOf(name, value, [], [])
+    return { printed: {}, extents: [] }
+  }
+  if (form === 'expression') return one(value, scope, { times, compares: reads !== kept })
+  if (form === 'sorted') return sorted(name, value, scope, times)
+  const printed: Record<string, Bson> = {}
+  const extents: Extent[] = []
+  for (const [field, below] of Object.entries(fieldsOf(name, value, form.needed, form.optional))) {
+    const made = one(below, scope, { times, compares: reads !== kept })
+    printed[field] = made.printed
+    extents.push(...made.extents)
+  }
+  return { printed, extents }
+}
+
+/** Confines an expression, and counts `times` reads of the whole value. `compares` is true if these are comparisons. */
+function one(
+  value: Bson | undefined,
+  scope: Scope,
+  { times, compares }: { readonly times: number; readonly compares: boolean },
+): Operand {
+  const { printed, extent } = computed(value, scope)
+  const { meter } = scope
+  meter.step(scaled(keySteps(extent, compares ? meter.comparison : 1), times))
+  return { printed, extents: [extent] }
+}
+
+function sorted(name: string, value: Bson, scope: Scope, times: number): Operand {
+  const many = name.endsWith('N')
+  const { sortBy, output, n } = fieldsOf(name, value, many ? ['sortBy', 'output', 'n'] : ['sortBy', 'output'], [])
+  if (!isDocument(sortBy)) throw new Broken(`${name} takes an object for sortBy`)
+  const made = one(output, scope, { times: 1, compares: false })
+  const printed = {
+    sortBy: sortSpecOf(name, sortBy, scope, times).printed,
+    output: made.printed,
+    ...(many ? { n: computed(n, scope).printed } : {}),
+  }
+  return { printed, extents: made.extents }
+}
+
+function frame(window: Bson): Bson {
+  const { documents, range, unit } = fieldsOf('window', window, [], ['documents', 'range', 'unit'])
+  return {
+    ...(documents === undefined ? {} : { documents: bounds(documents) }),
+    ...(range === undefined ? {} : { range: bounds(range) }),
+    ...(unit === undefined ? {} : { unit: textOf('unit', unit) }),
+  }
+}
+
+export function bounds(value: Bson): Bson {
+  if (!isArray(value) || value.length !== 2) throw new Broken('a window takes two bounds, [lower, upper]')
+  for (const bound of value) {
+    if (typeof bound === 'string' && !['current', 'unbounded', 'full', 'partition'].includes(bound)) {
+      throw new Broken(`${shown(bound)} is not a bound`)
+    }
+    if (isArray(bound) || isDocument(bound)) throw new Broken('a bound must be a number or a string')
+  }
+  return value
+}

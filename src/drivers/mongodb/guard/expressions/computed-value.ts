@@ -1,0 +1,54 @@
+// Confines an expression of a stage, checks it against the bounds, and computes the shape of its value. An expression
+// that is a path has the shape of the field that the path names. An expression that is an object has one shape for each
+// of its fields.
+import { expression } from './expression.ts'
+import { sizeOf } from '../bounds/amount.ts'
+import { anything, STORED, type Extent } from '../bounds/value-size.ts'
+import { grown } from '../bounds/growth.ts'
+import { isDocument, type Bson } from '../../confined-query.ts'
+import { variable, type Scope } from '../documents/scope.ts'
+import { closed, find, shapeWith, valueAt, type Shape } from '../documents/document-shape.ts'
+
+export interface Computed {
+  readonly printed: Bson
+  readonly extent: Extent
+  readonly shape: Shape
+}
+
+/** Confines an expression. Throws Broken if the expression is malformed, Refusal if the expression is not allowed. */
+export function computed(value: Bson | undefined, scope: Scope): Computed {
+  const printed = expression(value, scope)
+  const { meter, variables, shape, part } = scope
+  const extent = grown(value, {
+    meter,
+    variables,
+    // If `part` is set, $redact has descended into an object. Only the size of this object is known.
+    document: (path) => (part === null ? valueAt(shape, path) : anything(sizeOf(part))),
+    root: (path) => valueAt(shape, path),
+  })
+  return { printed, extent, shape: shapeOf(value, extent, scope) }
+}
+
+function shapeOf(value: Bson | undefined, extent: Extent, scope: Scope): Shape {
+  if (typeof value === 'string') {
+    if (!value.startsWith('$')) return shapeWith(extent)
+    const found = value.startsWith('$$')
+      ? variable(value, scope)?.shape
+      : find(scope.shape, value.slice(1).split('.')).shape
+    if (found === undefined) return shapeWith(extent)
+    const { kids, open, cut } = found
+    if (kids === null) return { ...found, ...shapeWith(extent), cut }
+    // The path leads through an array, so the value is an array of such objects.
+    return extent.isSingle ? found : { kids, open, cut, extent: { ...STORED, usual: extent.usual } }
+  }
+  if (!isDocument(value)) return shapeWith(extent)
+  const entries = Object.entries(value)
+  if (entries.length === 0 || entries.some(([name]) => name.startsWith('$'))) return shapeWith(extent)
+  const { fields } = extent
+  return closed(new Map(entries.map(([name, below]) => [name, shapeOf(below, fields?.get(name) ?? extent, scope)])))
+}
+
+/** Returns the shape of the document after $replaceRoot or $replaceWith has replaced it with a value of this shape. */
+export function asDocument(shape: Shape): Shape {
+  return shape.kids === null ? { kids: new Map(), open: true, cut: shape.cut } : shape
+}

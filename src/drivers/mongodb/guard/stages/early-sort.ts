@@ -1,0 +1,67 @@
+// Prints a sort with a limit before the projection, so that the sort can use an index even if its path leads through a
+// partly shown object. A hidden scalar in an array sorts as null after the projection, so the order may differ. The
+// printed form checks in each document that the order is the same, and fails otherwise. After such a failure, the
+// service sends the form with the projection first.
+import { numberOf } from '../body/parse-ejson.ts'
+import type { Bson, BsonDocument } from '../../confined-query.ts'
+
+export interface EarlySort {
+  /** The number of stages before the projection. */
+  readonly at: number
+  /** For each sort path, the components that lead through partly shown objects. */
+  readonly cut: readonly (readonly string[])[]
+}
+
+const ONE_TO_ONE = new Set(['$project', '$set', '$addFields', '$unset'])
+
+/**
+ * Returns the same pipeline with its sort moved to the front, and with a limit on the documents that the later stages
+ * can use. Returns null if the later stages may use all documents.
+ *
+ * Proof: a projection only removes elements that sort as null, so no document sorts later by its raw value than by its
+ * projected value. If none of the first n documents loses an element, they are the first n of both orders.
+ */
+export function sortedEarly(pipeline: readonly BsonDocument[], { at, cut }: EarlySort): readonly BsonDocument[] | null {
+  const place = pipeline.findIndex((stage, n) => n >= at && Object.hasOwn(stage, '$sort'))
+  const sort = pipeline[place]
+  const most = taken(pipeline.slice(place + 1))
+  if (sort === undefined || !Number.isSafeInteger(most)) return null
+  const front = [...pipeline.slice(0, at), sort, { $limit: most }, provenAlike(cut)]
+  return [...front, ...pipeline.slice(at, place), ...pipeline.slice(place + 1)]
+}
+
+/** Returns how many sorted documents the stages after the sort can use. Infinity means all. */
+function taken(stages: readonly BsonDocument[]): number {
+  let skipped = 0
+  let most = Infinity
+  for (const stage of stages) {
+    const [[name, value] = ['']] = Object.entries(stage)
+    if (ONE_TO_ONE.has(name)) continue
+    if (name === '$skip') skipped += numberOf(value) ?? Infinity
+    else if (name === '$limit') most = Math.min(most, skipped + (numberOf(value) ?? Infinity))
+    else break
+  }
+  return most
+}
+
+/** Passes documents on. Fails (ConversionFailure) at a document from which the projection removes an element. */
+function provenAlike(cut: readonly (readonly string[])[]): BsonDocument {
+  const losing = cut.map(([top = '', ...below]) => losesElement(`$${top}`, below))
+  return { $match: { $expr: { $toInt: { $cond: [{ $or: losing }, 'the projection takes an element away', 1] } } } }
+}
+
+/**
+ * Returns an expression that is true if the value is, or contains, an array with an element that is neither an object
+ * nor an array.
+ */
+function losesElement(value: string, [next, ...below]: readonly string[]): Bson {
+  const isPlain = { $not: [{ $in: [{ $type: '$$e' }, ['object', 'array']] }] }
+  const here = anyOf({ $cond: [{ $isArray: [value] }, value, []] }, isPlain)
+  if (next === undefined) return here
+  const further = anyOf({ $cond: [{ $isArray: [value] }, value, [value]] }, losesElement(`$$e.${next}`, below))
+  return { $or: [here, further] }
+}
+
+function anyOf(input: Bson, holds: Bson): Bson {
+  return { $anyElementTrue: [{ $map: { input, as: 'e', in: holds } }] }
+}

@@ -1,0 +1,501 @@
+// Confines filters. Operators must be on the list, every path is looked up, values are literals, and the filter is
+// printed anew. This file also decides whether a filter can run before the projection, where it can use indexes
+// (docs/guard/mongodb.md#how-it-is-confined). A step is a unit of work in the database, about 50 ns (step-meter.ts).
+import { arrayOf, fieldsOf, textOf, wholeOf } from '../body/read-arguments.ts'
+import { reasonAgainst } from '../allowed/expression-list.ts'
+import { computed } from '../expressions/computed-value.ts'
+import { numberOf } from '../body/parse-ejson.ts'
+import { literal } from '../body/literal.ts'
+import { within } from '../refusals/error-place.ts'
+import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../../confined-query.ts'
+import { Broken, refusedLimit, refusedOperator } from '../refusals/refusal.ts'
+import { constant, NONE, plus, product, scaled, type Amount, sizeOf } from '../bounds/amount.ts'
+import { valuesFound, type Extent, isStored, longestAt } from '../bounds/value-size.ts'
+import { DOCUMENT_MAX, worstOf } from '../bounds/measured-work.ts'
+import { searchSteps, STEP_READS } from '../bounds/operator-steps.ts'
+import { parsePattern, WORK_EACH, type ParsedPattern } from '../body/pattern-tree.ts'
+import { hold, locate, type Located, type Scope } from '../documents/scope.ts'
+import { isPlace, valueAt } from '../documents/document-shape.ts'
+import { suggested } from '../refusals/suggestions.ts'
+
+const LIST_MAX = 2000
+
+export interface Filter {
+  readonly printed: BsonDocument
+  /**
+   * True if the whole filter may run before the projection: it has only exposed paths, no array index and no $expr, and
+   * takes few enough steps. It then matches the same documents as after the projection.
+   */
+  readonly hoistable: boolean
+  /**
+   * The top-level conditions that may run before the projection. Each document that the filter matches fulfils them.
+   */
+  readonly early: BsonDocument
+}
+
+interface Walk {
+  readonly scope: Scope
+  hoistable: boolean
+  /**
+   * Further steps of a condition that runs after the projection. Only there, the query may have computed the tested
+   * value.
+   */
+  computed: Amount
+}
+
+/** The steps that the filters before the projection may still take together for one document. */
+export interface EarlySteps {
+  left: number
+}
+
+/** The maximum number of steps of all conditions that run before the projection, for one document of any size. */
+export const EARLY_STEPS_MAX = 24_000_000
+
+/**
+ * Confines a filter. `early` has the steps that conditions before the projection may still take. It is null if the
+ * whole filter must run after the projection. Throws Broken if the filter is malformed, Refusal if the filter is not
+ * allowed.
+ */
+export function filter(value: Bson | undefined, scope: Scope, early: EarlySteps | null = null): Filter {
+  const printed: Record<string, Bson> = {}
+  const first: Record<string, Bson> = {}
+  let hoistable = true
+  const all = documentOf(value)
+  for (const [name, below] of Object.entries(all)) {
+    if (name === '$comment') continue
+    const walk: Walk = { scope, hoistable: true, computed: NONE }
+    const steps = scope.meter.stepsOf(() => {
+      printed[name] = within(all, name, () => conditionOf(name, below, '', walk))
+    })
+    const most = worstOf(steps, DOCUMENT_MAX)
+    // A condition that may take too many steps waits until mongod has measured the document.
+    if (walk.hoistable && early !== null && most <= early.left) {
+      first[name] = printed[name] ?? null
+      early.left -= most
+    } else {
+      hoistable = false
+      scope.meter.step(walk.computed)
+    }
+  }
+  return { printed, hoistable, early: first }
+}
+
+function documentOf(value: Bson | undefined): BsonDocument {
+  if (!isDocument(value)) throw new Broken('a filter must be an object')
+  return value
+}
+
+/**
+ * Confines conditions. Inside an $elemMatch, `above` is the path of the array, with a dot at the end. Otherwise it is
+ * empty.
+ */
+function conditions(value: Bson | undefined, above: string, walk: Walk): BsonDocument {
+  const printed: Record<string, Bson> = {}
+  const all = documentOf(value)
+  for (const [name, below] of Object.entries(all)) {
+    if (name === '$comment') continue
+    printed[name] = within(all, name, () => conditionOf(name, below, above, walk))
+  }
+  return printed
+}
+
+function conditionOf(name: string, below: Bson, above: string, walk: Walk): Bson {
+  if (name === '$and' || name === '$or' || name === '$nor') {
+    return alternatives(name, below).map((branch) => conditions(branch, above, walk))
+  }
+  if (name === '$expr' && above === '') {
+    walk.hoistable = false
+    return computed(below, walk.scope).printed
+  }
+  if (name.startsWith('$')) throw refusedName(name)
+  return condition(above + name, below, walk)
+}
+
+function alternatives(name: string, value: Bson): readonly Bson[] {
+  if (!isArray(value)) throw refusedOperator(name, 'it takes an array of filters', `Write {"${name}": [{…}, {…}]}.`)
+  if (value.length === 0) throw new Broken(`${name} takes at least one filter`)
+  return value
+}
+
+const HINT =
+  'Filter operators: $eq $ne $gt $gte $lt $lte $in $nin $exists $type $mod $regex $options $all $elemMatch $size $not $bitsAllClear $bitsAllSet $bitsAnyClear $bitsAnySet $geoWithin $geoIntersects; at the top also $and $or $nor $expr.'
+
+const OPERATORS =
+  '$eq $ne $gt $gte $lt $lte $in $nin $exists $type $mod $regex $options $all $elemMatch $size $not $bitsAllClear $bitsAllSet $bitsAnyClear $bitsAnySet $geoWithin $geoIntersects $and $or $nor $expr'.split(
+    ' ',
+  )
+
+function refusedName(name: string): Error {
+  return refusedOperator(name, reasonAgainst(name), suggested(name, OPERATORS, HINT))
+}
+
+/** Counts `times` tests of each value at the path, and the regular expressions. */
+function countTests(found: Located, walk: Walk, { times = 1, patterns = [], texts = NO_TEXTS }: Tests): void {
+  const { meter } = walk.scope
+  const tested = measuredAt(found, walk)
+  const { bytes, isSingle } = tested
+  const indexes = found.components.filter((name, n) => n > 0 && isPlace(name)).length
+  if (indexes > INDEXES_MAX)
+    throw refusedLimit(
+      'array indexes',
+      `a path has ${indexes} array indexes; the limit is ${INDEXES_MAX}`,
+      'Compare elements in $expr with $arrayElemAt.',
+    )
+  const values = isSingle ? constant(1) : plus(1, valuesFound(tested, found.components))
+  // Each index doubles the steps, because mongod reads it as the index of an element and as a name.
+  meter.step(scaled(values, times * 2 ** indexes))
+  countCollated(tested, texts, walk)
+  const isMeasured = !isSingle && tested.place !== null && isStored(tested.place)
+  const longest = isMeasured ? sizeOf(longestAt(tested.place)) : bytes
+  for (const pattern of patterns) {
+    meter.work.spend(WORK_EACH * pattern.length)
+    meter.step(
+      plus(
+        pattern.compiling,
+        pattern.folding,
+        scaled(values, PATTERN_STEPS),
+        searchSteps(pattern, { bytes, longest, run: longest, starts: values }),
+      ),
+    )
+  }
+}
+
+/**
+ * Counts comparisons of texts by a collation, which reads characters one by one. It may ignore characters, so it reads a
+ * whole text that the query has computed, however short the other text is.
+ */
+function countCollated({ bytes, isSingle }: Extent, { rounds, longest }: Texts, walk: Walk): void {
+  const { meter } = walk.scope
+  if (meter.comparison === 1 || longest === 0) return
+  const perByte = (rounds * meter.comparison) / STEP_READS
+  // Each text that is as long as the other has this many bytes in its array.
+  const isLong = longest / (longest + TEXT_IN_ARRAY)
+  meter.step(isSingle ? perByte * longest : scaled(bytes, perByte * isLong))
+  walk.computed = plus(walk.computed, scaled(bytes, perByte))
+}
+
+/** The bytes that a text takes in an array, besides its characters. */
+const TEXT_IN_ARRAY = 8
+
+/** The texts that a test compares with each value. */
+interface Texts {
+  /** How many of them are compared with one value. */
+  readonly rounds: number
+  /** The bytes of the longest one. */
+  readonly longest: number
+}
+
+const NO_TEXTS: Texts = { rounds: 0, longest: 0 }
+
+function textsOf(name: string, operand: Bson): Texts {
+  if (!isArray(operand)) return { rounds: 1, longest: textBytes(operand) }
+  const longest = Math.max(0, ...operand.map(textBytes))
+  if (name === '$in' || name === '$nin') return { rounds: Math.log2(operand.length + 2), longest }
+  return name === '$all' ? { rounds: operand.length, longest } : { rounds: 1, longest: textBytes(operand) }
+}
+
+/** Returns the approximate bytes of all texts in a value that the query contains. */
+function textBytes(value: Bson): number {
+  if (typeof value === 'string') return value.length + 1
+  const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
+  return parts.reduce<number>((all, each) => all + textBytes(each), 0)
+}
+
+/** Returns the extent of the tested value. An expression cannot contain an array index, so the whole array counts. */
+function measuredAt({ components }: Located, { scope }: Walk): Extent {
+  const end = components.findIndex(isPlace)
+  return valueAt(scope.shape, end === -1 ? components : components.slice(0, end))
+}
+
+interface Tests {
+  readonly times?: number
+  readonly patterns?: readonly ParsedPattern[]
+  readonly texts?: Texts
+}
+
+const PATTERN_STEPS = 3
+const INDEXES_MAX = 3
+
+/** Returns the approximate bytes of a value that the query contains. */
+function bytesIn(value: Bson): number {
+  if (typeof value === 'string') return value.length
+  if (isArray(value)) return value.reduce<number>((all, each) => all + bytesIn(each), 0)
+  if (value instanceof Scalar && value.of.kind === '$binary') return value.of.base64.length
+  return isDocument(value) ? Object.values(value).reduce<number>((all, each) => all + bytesIn(each), 0) : 8
+}
+
+function condition(path: string, value: Bson, walk: Walk): Bson {
+  const found = locate(path, walk.scope)
+  const operators = isDocument(value) && Object.keys(value).some((name) => name.startsWith('$'))
+  if (operators) return tests(path, value, found, walk)
+  markPath(found, walk)
+  countTests(found, walk, { times: comparing(value), patterns: patternsOf(value), texts: textsOf('$eq', value) })
+  return compared(value, found, walk)
+}
+
+/** Returns the regular expressions among the operands of a test. */
+function patternsOf(operand: Bson, name = '', options = ''): readonly ParsedPattern[] {
+  if (isArray(operand)) return operand.flatMap((each) => patternsOf(each))
+  if (operand instanceof Scalar && operand.of.kind === '$regularExpression')
+    return [parsePattern(operand.of.pattern, operand.of.options + options)]
+  return name === '$regex' && typeof operand === 'string' ? [parsePattern(operand, options)] : []
+}
+
+function markPath(found: Located, walk: Walk): void {
+  if (found.kind !== 'whole' || found.numeric) walk.hoistable = false
+  hold(found, walk.scope)
+}
+
+/** Confines a literal that is compared. A comparison with null must stay behind a projection that cuts the path. */
+function compared(value: Bson, found: Located, walk: Walk): Bson {
+  if (found.crossed.length > 0 && holdsNull(value)) {
+    walk.hoistable = false
+    for (const barrier of found.crossed) barrier.raise()
+  }
+  return literal(value)
+}
+
+function holdsNull(value: Bson): boolean {
+  if (value === null) return true
+  if (value instanceof Scalar) return value.of.kind === '$minKey' || value.of.kind === '$maxKey'
+  return isArray(value) && value.some(holdsNull)
+}
+
+/** Confines an object of operators for one path. */
+function tests(path: string, value: BsonDocument, found: Located, walk: Walk): BsonDocument {
+  const printed: Record<string, Bson> = {}
+  for (const [name, operand] of Object.entries(value)) {
+    if (!name.startsWith('$')) {
+      throw refusedOperator(
+        name,
+        'operators and fields of a value cannot be mixed',
+        'Write either {"field": {"$operator": …}} or {"field": {"name": value}}.',
+      )
+    }
+    if (name === '$comment') {
+      throw refusedOperator(
+        name,
+        'it does not apply to a field',
+        'Put $comment at the top of the filter, or leave it out.',
+      )
+    }
+    const options = typeof value['$options'] === 'string' ? value['$options'] : ''
+    printed[name] = within(value, name, () =>
+      name === '$elemMatch'
+        ? elements(path, operand, found, walk)
+        : test({ path, name, operand, options }, found, walk),
+    )
+    if (name === '$options' && !Object.hasOwn(value, '$regex')) throw new Broken('$options needs a $regex beside it')
+  }
+  return printed
+}
+
+/** An operator of a filter. `options` are the options of a $regex. */
+interface Test {
+  readonly path: string
+  readonly name: string
+  readonly operand: Bson
+  readonly options: string
+}
+
+function test({ path, name, operand, options: own }: Test, found: Located, walk: Walk): Bson {
+  markPath(found, walk)
+  countTests(found, walk, {
+    times: timesOf(name, operand),
+    patterns: patternsOf(operand, name, own),
+    texts: textsOf(name, operand),
+  })
+  // Count the parsing of the stored shape, which mongod repeats for each test.
+  if (name.startsWith('$geo')) {
+    const { bytes } = measuredAt(found, walk)
+    walk.scope.meter.step(plus(scaled(bytes, CORNER_STEPS), ringSteps(operand)))
+    walk.computed = plus(walk.computed, scaled(product(bytes, bytes), 1 / CORNERS_COMPARED))
+  }
+  switch (name) {
+    case '$eq':
+    case '$ne':
+    case '$gt':
+    case '$gte':
+    case '$lt':
+    case '$lte':
+      return compared(operand, found, walk)
+    case '$in':
+    case '$nin':
+      return list(name, operand).map((value) => compared(value, found, walk))
+    case '$all':
+      return list(name, operand).map((value) => every(path, value, found, walk))
+    case '$not':
+      return negated(path, operand, found, walk)
+    case '$regex':
+      return pattern(operand)
+    case '$options':
+      return options(operand)
+    default:
+      return plainTest(name, operand)
+  }
+}
+
+/**
+ * The steps for a stored point, without those for the corners of the query's area. mongod parses the point for each
+ * test.
+ */
+const POINT_STEPS = 160
+
+/** The steps for each byte of a stored shape. */
+const CORNER_STEPS = 2
+/**
+ * The squared bytes of a stored shape that take one step. To find crossings, mongod compares each side of a ring with
+ * each other side. A pair takes 170 ns, and a corner takes 35 bytes.
+ */
+const CORNERS_COMPARED = 360
+const SIDES_STEPS = 3.4
+const RING_MAX = 500
+
+/** Returns the steps to check the rings of a shape that the query contains. */
+function ringSteps(shape: Bson): number {
+  if (isDocument(shape)) return Object.values(shape).reduce<number>((all, each) => all + ringSteps(each), 0)
+  if (!isArray(shape)) return 0
+  const corners = shape.filter((each) => isArray(each) && each.every(isNumber)).length
+  if (corners > RING_MAX)
+    throw refusedLimit(
+      'corners',
+      `a shape has ${corners} corners; the limit is ${RING_MAX}`,
+      'Simplify the shape, or use $polygon.',
+    )
+  return SIDES_STEPS * corners ** 2 + shape.reduce<number>((all, each) => all + ringSteps(each), 0)
+}
+
+/** Returns the steps of an operator for each value. mongod searches the whole array for each value of $all. */
+function timesOf(name: string, operand: Bson): number {
+  if (name.startsWith('$geo')) return POINT_STEPS + numbersIn(operand) / 8
+  if (name.startsWith('$bits')) return isArray(operand) ? 1 + operand.length : 1 + bytesIn(operand) * 8
+  if (!isArray(operand)) return comparing(operand)
+  if (name === '$all') return operand.reduce<number>((all, each) => all + comparing(each), 0)
+  if (name !== '$in' && name !== '$nin') return comparing(operand)
+  return Math.log2(operand.length + 2) * Math.max(1, ...operand.map(comparing))
+}
+
+const DECIMAL_STEPS = 5
+
+/** Returns the steps to compare a stored value with a value from the query. */
+function comparing(value: Bson): number {
+  if (value instanceof Scalar && value.of.kind === '$numberDecimal') return DECIMAL_STEPS
+  const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
+  return (
+    1 +
+    bytesIn(parts.length === 0 ? value : null) / STEP_READS +
+    parts.reduce<number>((all, each) => all + comparing(each), 0)
+  )
+}
+
+function numbersIn(value: Bson): number {
+  if (isArray(value)) return value.reduce<number>((all, each) => all + numbersIn(each), 0)
+  return isDocument(value) ? Object.values(value).reduce<number>((all, each) => all + numbersIn(each), 0) : 1
+}
+
+function list(name: string, operand: Bson): readonly Bson[] {
+  const values = arrayOf(name, operand)
+  if (values.length > LIST_MAX) throw refusedLimit(name, `${name} lists more than ${LIST_MAX} values`)
+  return values
+}
+
+function every(path: string, value: Bson, found: Located, walk: Walk): Bson {
+  const inner = isDocument(value) && Object.keys(value).length === 1 ? value['$elemMatch'] : undefined
+  return inner === undefined ? compared(value, found, walk) : { $elemMatch: elements(path, inner, found, walk) }
+}
+
+function negated(path: string, operand: Bson, found: Located, walk: Walk): Bson {
+  if (operand instanceof Scalar && operand.of.kind === '$regularExpression') return operand
+  if (!isDocument(operand) || Object.keys(operand).length === 0) {
+    throw new Broken('$not takes an object of operators, or a regular expression')
+  }
+  return tests(path, operand, found, walk)
+}
+
+/** Confines the operand of $elemMatch: conditions on the fields of an element, or operators on the element itself. */
+function elements(path: string, operand: Bson, found: Located, walk: Walk): Bson {
+  if (!isDocument(operand)) throw new Broken('$elemMatch takes an object')
+  const names = Object.keys(operand)
+  const ofFields = names.every((name) => !name.startsWith('$') || name === '$and' || name === '$or' || name === '$nor')
+  if (found.numeric) walk.hoistable = false
+  countTests(found, walk, {})
+  if (ofFields) return conditions(operand, `${path}.`, walk)
+  markPath(found, walk)
+  return tests(path, operand, found, walk)
+}
+
+function pattern(operand: Bson): Bson {
+  if (operand instanceof Scalar && operand.of.kind === '$regularExpression') return operand
+  return textOf('$regex', operand)
+}
+
+function options(operand: Bson): string {
+  const text = textOf('$options', operand)
+  if (!/^[imsux]*$/.test(text)) throw new Broken('$options takes only the letters i m s u x')
+  return text
+}
+
+function plainTest(name: string, operand: Bson): Bson {
+  switch (name) {
+    case '$exists':
+      return literal(operand)
+    case '$type':
+      return typeNames(operand)
+    case '$size':
+      return wholeOf(name, operand, 0)
+    case '$mod': {
+      const numbers = arrayOf(name, operand)
+      if (numbers.length !== 2 || !numbers.every(isNumber)) throw new Broken('$mod takes a divisor and a remainder')
+      return numbers
+    }
+    case '$bitsAllClear':
+    case '$bitsAllSet':
+    case '$bitsAnyClear':
+    case '$bitsAnySet':
+      return bits(name, operand)
+    case '$geoWithin':
+    case '$geoIntersects':
+      return area(name, operand)
+    default:
+      throw refusedName(name)
+  }
+}
+
+function isNumber(value: Bson): boolean {
+  return numberOf(value) !== undefined || (value instanceof Scalar && value.of.kind === '$numberDecimal')
+}
+
+function typeNames(operand: Bson): Bson {
+  const names = isArray(operand) ? operand : [operand]
+  if (names.length === 0 || !names.every((name) => typeof name === 'string' || numberOf(name) !== undefined)) {
+    throw new Broken('$type takes the name or number of a type, or an array of them')
+  }
+  return operand
+}
+
+function bits(name: string, operand: Bson): Bson {
+  if (operand instanceof Scalar && operand.of.kind === '$binary') return operand
+  if (isArray(operand)) return operand.map((place) => wholeOf(name, place, 0))
+  return wholeOf(name, operand, 0)
+}
+
+const SHAPES = new Set(['$geometry', '$box', '$polygon', '$center', '$centerSphere'])
+
+function area(name: string, operand: Bson): Bson {
+  const [first, ...others] = isDocument(operand) ? Object.entries(operand) : []
+  if (!first || others.length > 0) throw new Broken(`${name} takes an object with one shape`)
+  const [kind, value] = first
+  if (!SHAPES.has(kind)) {
+    throw refusedOperator(kind, `${name} does not take it`, `Shapes of ${name}: ${[...SHAPES].join(' ')}.`)
+  }
+  if (kind !== '$geometry') return { [kind]: literal(arrayOf(kind, value)) }
+  const { type, coordinates, crs, geometries } = fieldsOf(kind, value, ['type'], ['coordinates', 'crs', 'geometries'])
+  return {
+    $geometry: {
+      type: textOf(kind, type),
+      ...(coordinates === undefined ? {} : { coordinates: literal(coordinates) }),
+      ...(geometries === undefined ? {} : { geometries: literal(geometries) }),
+      ...(crs === undefined ? {} : { crs: literal(crs) }),
+    },
+  }
+}

@@ -1,0 +1,234 @@
+// Confines the stages that make one document out of many ($group, $bucket, $bucketAuto, $sortByCount, $count), and
+// $setWindowFields, $densify and $fill.
+import { accumulator, bounds, windowOperator } from '../expressions/accumulator.ts'
+import { scaled } from '../bounds/amount.ts'
+import { arrayOf, fieldsOf, textOf, wholeOf } from '../body/read-arguments.ts'
+import { computed, type Computed } from '../expressions/computed-value.ts'
+import { keySteps } from '../bounds/operator-steps.ts'
+import type { Flow } from './pipeline-state.ts'
+import type { Gathered } from '../bounds/runtime-checks.ts'
+import { checkName, outputPath } from '../body/field-names.ts'
+import { unitsOfGroup } from '../bounds/held-memory.ts'
+import { isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
+import { within } from '../refusals/error-place.ts'
+import { Broken, shown } from '../refusals/refusal.ts'
+import { resolve, type Scope } from '../documents/scope.ts'
+import { checkWeight, closed, shapeWith, valueAt, WHOLE, type Shape } from '../documents/document-shape.ts'
+import { largest, object, SMALL, type Extent } from '../bounds/value-size.ts'
+import { countKey, sortSpecOf } from '../expressions/sort-spec.ts'
+
+/**
+ * Sets the known fields and the columns. `written` holds the names in the query, without a `count` that MongoDB adds.
+ */
+function made(flow: Flow, id: Shape, outputs: Outputs, written: readonly string[] = [...outputs.shapes.keys()]): void {
+  const shape = closed(new Map([['_id', id], ...outputs.shapes]))
+  checkWeight(shape)
+  flow.shape = shape
+  flow.columns = ['_id', ...written]
+}
+
+interface Outputs {
+  readonly printed: BsonDocument
+  readonly shapes: ReadonlyMap<string, Shape>
+}
+
+const COUNT: Outputs = { printed: {}, shapes: new Map([['count', shapeWith(SMALL)]]) }
+
+/** Confines accumulators. `written` is the object of the body that contains the outputs. */
+function outputs(of: string, value: BsonDocument, flow: Flow, written = value): Outputs {
+  const printed: Record<string, Bson> = {}
+  const shapes = new Map<string, Shape>()
+  for (const [name, below] of Object.entries(value)) {
+    const found = within(written, name, () => {
+      checkName(of, name)
+      return accumulator(of, below, flow.scope)
+    })
+    printed[name] = found.printed
+    shapes.set(name, shapeWith(found.extent))
+  }
+  return { printed, shapes }
+}
+
+/** Confines a key by which documents are grouped. */
+function keyed(value: Bson | undefined, scope: Scope): Computed {
+  const key = computed(value, scope)
+  scope.meter.step(keySteps(key.extent, scope.meter.comparison))
+  return key
+}
+
+export function group(value: Bson, flow: Flow): void {
+  if (!isDocument(value) || value['_id'] === undefined) throw new Broken('$group takes an object with _id')
+  const { _id: id, ...rest } = value
+  const { scope } = flow
+  const key = within(value, '_id', () => keyed(id, scope))
+  const found = outputs('$group', rest, flow, value)
+  flow.out.push({ $group: { _id: key.printed, ...found.printed } })
+  flow.held.stage(unitsOfGroup(id, rest))
+  made(flow, key.shape, found)
+}
+
+export function bucket(value: Bson, flow: Flow): void {
+  const read = fieldsOf('$bucket', value, ['groupBy', 'boundaries'], ['default', 'output'])
+  const { scope } = flow
+  const bounds = arrayOf('$bucket', read['boundaries'])
+  const ends = bounds.map((bound) => computed(bound, scope))
+  // A comparison reads no more of the key than of the boundary.
+  for (const { extent } of ends) scope.meter.step(scaled(keySteps(extent, scope.meter.comparison), 2))
+  const printed = {
+    // The server computes groupBy again for each boundary that it compares.
+    groupBy: scope.meter.repeat(2 * bounds.length, () => computed(read['groupBy'], scope).printed),
+    boundaries: ends.map((end) => end.printed),
+    ...(read['default'] === undefined ? {} : { default: computed(read['default'], scope).printed }),
+  }
+  const output = bucketOutput('$bucket', read['output'], flow)
+  flow.out.push({ $bucket: { ...printed, ...(output === null ? {} : { output: output.printed }) } })
+  made(flow, WHOLE, output ?? COUNT, output === null ? [] : undefined)
+}
+
+export function bucketAuto(value: Bson, flow: Flow): void {
+  const read = fieldsOf('$bucketAuto', value, ['groupBy', 'buckets'], ['output', 'granularity'])
+  const { granularity } = read
+  const key = keyed(read['groupBy'], flow.scope)
+  const printed = {
+    groupBy: key.printed,
+    buckets: wholeOf('$bucketAuto', read['buckets'], 1),
+    ...(granularity === undefined ? {} : { granularity: textOf('$bucketAuto', granularity) }),
+  }
+  const output = bucketOutput('$bucketAuto', read['output'], flow)
+  flow.out.push({ $bucketAuto: { ...printed, ...(output === null ? {} : { output: output.printed }) } })
+  // The bound of the key does not hold for the ends of a bucket, because granularity rounds them.
+  const end = { ...key.extent, number: null }
+  const ends = object(new Map(['min', 'max'].map((name) => [name, end])))
+  made(flow, shapeWith(ends), output ?? COUNT, output === null ? [] : undefined)
+}
+
+function bucketOutput(of: string, value: Bson | undefined, flow: Flow): Outputs | null {
+  flow.held.stage(unitsOfGroup('$', isDocument(value) ? value : { count: { $sum: 1 } }))
+  if (value === undefined) return null
+  if (!isDocument(value)) throw new Broken(`${of} takes an object for output`)
+  return outputs(of, value, flow)
+}
+
+export function sortByCount(value: Bson, flow: Flow): void {
+  const { scope } = flow
+  const key = keyed(value, scope)
+  flow.out.push({ $sortByCount: key.printed })
+  made(flow, key.shape, COUNT, [])
+}
+
+export function count(value: Bson, flow: Flow): void {
+  const name = textOf('$count', value)
+  checkName('$count', name)
+  flow.out.push({ $count: name })
+  flow.shape = closed(new Map([[name, shapeWith(SMALL)]]))
+  flow.columns = [name]
+}
+
+/**
+ * The limit on elements in all arrays that windows gather for one document. mongod copies them for each document, at
+ * 160 ns an element. The newest engine checks for a cancel every 128 documents, so 20,000 elements take 0.4 s.
+ */
+const WINDOW_ELEMENTS = 20_000
+
+export function setWindowFields(value: Bson, flow: Flow): void {
+  const read = fieldsOf('$setWindowFields', value, ['output'], ['partitionBy', 'sortBy'])
+  const { partitionBy, output } = read
+  if (!isDocument(output)) throw new Broken('$setWindowFields takes an object for output')
+  const { scope } = flow
+  const sortBy = sortBySpec('$setWindowFields', read['sortBy'], flow)
+  const sortKeys = Object.keys(sortBy.sortBy ?? {}).length
+  const fields: Record<string, Bson> = {}
+  const shapes = new Map<string, Shape>()
+  const gathered: Gathered[] = []
+  for (const [name, below] of Object.entries(output)) {
+    outputPath('$setWindowFields', name)
+    const found = within(output, name, () => windowOperator(below, scope, sortKeys))
+    fields[name] = found.printed
+    shapes.set(name, shapeWith(found.extent))
+    if (found.gathers !== null) gathered.push({ path: name, as: found.gathers })
+  }
+  flow.out.push({
+    $setWindowFields: {
+      ...(partitionBy === undefined ? {} : { partitionBy: keyed(partitionBy, scope).printed }),
+      ...sortBy,
+      output: fields,
+    },
+  })
+  flow.set('$setWindowFields', shapes)
+  flow.hold(gathered, Math.floor(WINDOW_ELEMENTS / Math.max(1, gathered.length)))
+  if (gathered.length > 0) flow.lookAgain()
+  flow.checkSorted('$setWindowFields')
+}
+
+function sortBySpec(of: string, value: Bson | undefined, flow: Flow): { sortBy?: BsonDocument } {
+  if (value === undefined) return {}
+  if (!isDocument(value)) throw new Broken(`${of} takes an object for sortBy`)
+  return { sortBy: sortSpecOf(of, value, flow.scope).printed }
+}
+
+function partitionFields(of: string, value: Bson | undefined, flow: Flow): { partitionByFields?: readonly string[] } {
+  if (value === undefined) return {}
+  const paths = arrayOf(of, value).map((path) => textOf(of, path))
+  for (const path of paths) countKey(of, path, resolve(path, flow.scope), flow.scope)
+  return { partitionByFields: paths }
+}
+
+export function densify(value: Bson, flow: Flow): void {
+  const read = fieldsOf('$densify', value, ['field', 'range'], ['partitionByFields'])
+  const field = textOf('$densify', read['field'])
+  countKey('$densify', field, resolve(field, flow.scope), flow.scope)
+  const range = fieldsOf('range', read['range'], ['step', 'bounds'], ['unit'])
+  const { step = null, bounds: ends = null, unit } = range
+  if (isDocument(step)) throw new Broken('$densify takes a number for step')
+  if (typeof ends === 'string' ? ends !== 'full' && ends !== 'partition' : !bounds(ends)) {
+    throw new Broken('$densify takes the bounds "full", "partition" or [lower, upper]')
+  }
+  flow.out.push({
+    $densify: {
+      field,
+      ...partitionFields('$densify', read['partitionByFields'], flow),
+      range: { step, bounds: ends, ...(unit === undefined ? {} : { unit: textOf('$densify', unit) }) },
+    },
+  })
+  const densified = largest([valueAt(flow.shape, field.split('.')), SMALL])
+  flow.set('$densify', [[field, shapeWith({ ...densified, number: null })]])
+}
+
+export function fill(value: Bson, flow: Flow): void {
+  const read = fieldsOf('$fill', value, ['output'], ['partitionBy', 'partitionByFields', 'sortBy'])
+  const { partitionBy, output } = read
+  if (!isDocument(output)) throw new Broken('$fill takes an object for output')
+  const { scope } = flow
+  const fields: Record<string, Bson> = {}
+  const shapes = new Map<string, Shape>()
+  for (const [name, below] of Object.entries(output)) {
+    const stored = valueAt(flow.shape, outputPath('$fill', name))
+    const found = filling(below, flow)
+    fields[name] = found.printed
+    shapes.set(name, shapeWith(largest(found.extent === null ? [stored] : [stored, found.extent])))
+  }
+  flow.out.push({
+    $fill: {
+      ...(partitionBy === undefined ? {} : { partitionBy: keyed(partitionBy, scope).printed }),
+      ...partitionFields('$fill', read['partitionByFields'], flow),
+      ...sortBySpec('$fill', read['sortBy'], flow),
+      output: fields,
+    },
+  })
+  flow.set('$fill', shapes)
+  flow.checkSorted('$fill')
+}
+
+function filling(value: Bson, flow: Flow): { readonly printed: BsonDocument; readonly extent: Extent | null } {
+  const { value: constant, method } = fieldsOf('an output of $fill', value, [], ['value', 'method'])
+  if ((constant === undefined) === (method === undefined))
+    throw new Broken('$fill takes either value or method for a field')
+  if (constant !== undefined) {
+    const { printed, extent } = computed(constant, flow.scope)
+    return { printed: { value: printed }, extent }
+  }
+  const name = textOf('$fill', method)
+  if (name !== 'linear' && name !== 'locf')
+    throw new Broken(`$fill: ${shown(name)} is not a method; write linear or locf`)
+  return { printed: { method: name }, extent: null }
+}

@@ -1,0 +1,310 @@
+// Confines $lookup, $unionWith and $graphLookup. They read exposed collections only, and their documents are projected
+// before any later stage reads them.
+import { fieldsOf, textOf, wholeOf } from '../body/read-arguments.ts'
+import { scaled } from '../bounds/amount.ts'
+import { Barrier } from '../documents/barrier.ts'
+import { barrierOf, shapeOf, type ExposedCollection } from '../documents/exposed.ts'
+import { computed } from '../expressions/computed-value.ts'
+import { at, DOCUMENT, settled, STORED, type Extent } from '../bounds/value-size.ts'
+import { countGaps, withoutGaps } from '../documents/close-gaps.ts'
+import { EARLY_STEPS_MAX, filter } from './filter.ts'
+import { within } from '../refusals/error-place.ts'
+import { keySteps } from '../bounds/operator-steps.ts'
+import { Flow } from './pipeline-state.ts'
+import { outputPath } from '../body/field-names.ts'
+import { isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
+import {
+  Broken,
+  refusedCollection,
+  refusedIndex,
+  refusedOperator,
+  refusedPath,
+  refusedStage,
+} from '../refusals/refusal.ts'
+import { fieldsHint, resolve, withVariables, type Located, type Scope } from '../documents/scope.ts'
+import { confinePipeline } from './confine-pipeline.ts'
+import { checkWeight, union, valueAt, WHOLE, type Shape } from '../documents/document-shape.ts'
+import { atLeast } from '../allowed/minimum-versions.ts'
+import { Meter } from '../bounds/step-meter.ts'
+
+function collectionOf(of: string, name: Bson | undefined, flow: Flow): ExposedCollection {
+  const text = textOf(of, name)
+  const { exposed } = flow.whole
+  const found = exposed.collection(text)
+  if (!found) throw refusedCollection(text, exposed.hint(text))
+  return found
+}
+
+export function lookup(value: Bson, flow: Flow): void {
+  const read = fieldsOf('$lookup', value, ['from', 'as'], ['localField', 'foreignField', 'let', 'pipeline'])
+  const from = within(read, 'from', () => collectionOf('$lookup', read['from'], flow))
+  const as = textOf('$lookup', read['as'])
+  outputPath('$lookup', as)
+  const { pipeline } = read
+  const fields = equality(read, from, flow)
+  if (fields === null && pipeline === undefined) {
+    throw new Broken('$lookup takes localField and foreignField, or a pipeline, or both')
+  }
+  if (fields !== null && !atLeast(flow.whole.exposed.server, [5, 0])) {
+    const why =
+      'on this server it does not take localField and foreignField together with a pipeline, which the exposure needs'
+    throw refusedStage(
+      '$lookup',
+      why,
+      '$lookup with localField and foreignField needs MongoDB 5.0 or newer. Write it with let and $expr instead.',
+    )
+  }
+  const { scope, bound } = letOf(read['let'], flow)
+  const perDocument = fields !== null || bound !== null || !flow.variables.isEmpty
+  flow.whole.join({ stage: '$lookup', collection: from.name, foreignField: fields?.foreignField ?? null, perDocument })
+  const inner = confinePipeline(flow.whole, from, pipeline ?? [], scope.variables, false)
+  flow.out.push({
+    $lookup: { from: from.name, ...fields, ...(bound === null ? {} : { let: bound }), pipeline: inner.out, as },
+  })
+  const rows = fields === null ? FOUND_ALL : fields.foreignField === '_id' ? 1 : FOUND
+  flow.held.join(CACHE + inner.held.units)
+  flow.gatherInto()
+  flow.set('$lookup', [[as, manyOf(inner.shape, rows)]])
+}
+
+/** The units (held-memory.ts) of the documents that a $lookup keeps for the next document. */
+const CACHE = 1
+/** The units of the documents that a $graphLookup has found, and of those that it keeps. */
+const GRAPH = 2
+
+/** The assumed number of documents that a $lookup without foreignField finds. */
+const FOUND_ALL = 100
+
+/**
+ * The assumed number of documents that a join finds by a field other than _id. The cost estimate uses it for a later
+ * $unwind of these documents.
+ */
+const FOUND = 10
+
+/** Returns the shape of an array of documents. `rows` is their number for the cost estimate. */
+function manyOf(shape: Shape, rows: number): Shape {
+  const { isWritten: _, ...known } = shape
+  return { ...known, extent: { ...STORED, usual: rows } }
+}
+
+/**
+ * Confines localField and foreignField. The server reads foreignField from raw documents, so it must be exposed as a
+ * whole.
+ */
+function equality(
+  read: BsonDocument,
+  from: ExposedCollection,
+  flow: Flow,
+): { readonly localField: string; readonly foreignField: string } | null {
+  if (read['localField'] === undefined && read['foreignField'] === undefined) return null
+  const localField = textOf('$lookup', read['localField'])
+  const foreignField = textOf('$lookup', read['foreignField'])
+  const { components } = within(read, 'localField', () => withoutIndexes(localField, flow.scope))
+  countSought(valueAt(flow.shape, components), flow)
+  within(read, 'foreignField', () => checkRaw(foreignField, rawScope(from, flow)))
+  return { localField, foreignField }
+}
+
+function withoutIndexes(path: string, scope: Scope): Located {
+  const found = resolve(path, scope)
+  if (found.numeric) throw refusedIndex('localField', path)
+  return found
+}
+
+/** The bytes that mongod keeps for each value that it looks up. */
+const SOUGHT_KEPT = 600
+const SOUGHT_STEPS = 20
+
+/** Counts the values that a stage looks up: all elements of an array. */
+function countSought(value: Extent, { scope }: Flow): void {
+  if (scope.meter.comparison > 1) scope.meter.step(keySteps(value, scope.meter.comparison))
+  if (value.isSingle) return
+  scope.meter.step(scaled(value.items, SOUGHT_STEPS))
+  scope.meter.made({ ...value, kept: scaled(value.items, SOUGHT_KEPT) })
+}
+
+function rawScope(from: ExposedCollection, flow: Flow): Scope {
+  const barrier = barrierOf(from, [])
+  return { ...flow.scope, barrier, shape: shapeOf(from, barrier) }
+}
+
+/** Checks a path that the server reads before any projection. */
+function checkRaw(path: string, scope: Scope): void {
+  const found = resolve(path, scope)
+  if (found.kind === 'whole' && !found.numeric) return
+  const { text, near } = fieldsHint(path, scope.shape)
+  throw refusedPath(path, { text: `The field to look up by must be exposed as a whole. ${text}`, near })
+}
+
+function letOf(value: Bson | undefined, flow: Flow): { readonly scope: Scope; readonly bound: BsonDocument | null } {
+  if (value === undefined) return { scope: flow.scope, bound: null }
+  if (!isDocument(value)) throw new Broken('$lookup takes an object for let')
+  const bound: Record<string, Bson> = {}
+  const extents = new Map<string, Extent>()
+  for (const [name, below] of Object.entries(value)) {
+    const { printed, extent } = computed(below, flow.scope)
+    bound[name] = printed
+    extents.set(name, at(`${DOCUMENT}$${name}`, settled(extent)))
+  }
+  return { scope: withVariables(flow.scope, Object.keys(value), extents), bound }
+}
+
+export function unionWith(value: Bson, flow: Flow): void {
+  const read = typeof value === 'string' ? { coll: value } : fieldsOf('$unionWith', value, ['coll'], ['pipeline'])
+  const from = within(read, 'coll', () => collectionOf('$unionWith', read['coll'], flow))
+  flow.whole.join({ stage: '$unionWith', collection: from.name, foreignField: null, perDocument: false })
+  const pipeline = 'pipeline' in read ? read['pipeline'] : undefined
+  const inner = confinePipeline(flow.whole, from, pipeline ?? [], flow.variables)
+  flow.out.push({ $unionWith: { coll: from.name, pipeline: inner.out } })
+  flow.held.join(inner.held.units)
+  flow.isRead &&= inner.isRead
+  flow.size = Math.max(flow.size, inner.size)
+  flow.shape = union(flow.shape, inner.shape)
+  checkWeight(flow.shape)
+  flow.columns = [...new Set([...flow.columns, ...inner.columns])]
+}
+
+export function graphLookup(value: Bson, flow: Flow): void {
+  const read = fieldsOf(
+    '$graphLookup',
+    value,
+    ['from', 'startWith', 'connectFromField', 'connectToField', 'as'],
+    ['maxDepth', 'depthField', 'restrictSearchWithMatch'],
+  )
+  const from = within(read, 'from', () => collectionOf('$graphLookup', read['from'], flow))
+  const as = textOf('$graphLookup', read['as'])
+  outputPath('$graphLookup', as)
+  const raw = rawScope(from, flow)
+  const [connectFromField = '', connectToField = ''] = ['connectFromField', 'connectToField'].map((name) => {
+    const path = textOf('$graphLookup', read[name])
+    within(read, name, () => checkRaw(path, raw))
+    return path
+  })
+  within(read, 'connectToField', () => checkNullAlike(connectToField, raw))
+  const { maxDepth } = read
+  const depthField = depthOf(read['depthField'], raw)
+  const restriction = restrictionOf(read['restrictSearchWithMatch'], {
+    ...raw,
+    meter: new Meter(flow.whole.load, true),
+  })
+  flow.whole.join({ stage: '$graphLookup', collection: from.name, foreignField: connectToField, perDocument: true })
+  const start = computed(read['startWith'], flow.scope)
+  countSought(start.extent, flow)
+  flow.scope.meter.step(scaled(start.extent.items, 3))
+  flow.out.push({
+    $graphLookup: {
+      from: from.name,
+      startWith: withoutPatterns(start.printed),
+      connectFromField,
+      connectToField,
+      as,
+      ...(maxDepth === undefined ? {} : { maxDepth: wholeOf('$graphLookup', maxDepth, 0) }),
+      ...(depthField === null ? {} : { depthField }),
+      ...(restriction === null ? {} : { restrictSearchWithMatch: restriction }),
+    },
+  })
+  flow.held.join(GRAPH)
+  reproject(from, as, depthField, flow)
+}
+
+/** Returns an expression without regular expressions among its values, which mongod would match with connectToField. */
+function withoutPatterns(printed: Bson): Bson {
+  const isPattern = (value: string): Bson => ({ $eq: [{ $type: value }, 'regex'] })
+  const list: Bson = { $filter: { input: '$$vt_start', as: 'vt_one', cond: { $not: [isPattern('$$vt_one')] } } }
+  const one: Bson = { $cond: [isPattern('$$vt_start'), [], '$$vt_start'] }
+  return { $let: { vars: { vt_start: printed }, in: { $cond: [{ $isArray: ['$$vt_start'] }, list, one] } } }
+}
+
+/**
+ * Refuses a path below a partly shown object. A null matches documents without the field, which would reveal hidden
+ * elements.
+ */
+function checkNullAlike(path: string, raw: Scope): void {
+  if (resolve(path, raw).crossed.length === 0) return
+  throw refusedOperator(
+    'connectToField',
+    'it goes through an object that is exposed in part',
+    'Connect to a top-level field or to a field below an object that is exposed as a whole, or use $lookup.',
+  )
+}
+
+function depthOf(value: Bson | undefined, raw: Scope): string | null {
+  if (value === undefined) return null
+  const name = textOf('$graphLookup', value)
+  const [only, ...others] = outputPath('$graphLookup', name)
+  if (others.length === 0 && only !== undefined && raw.shape.kids?.has(only) === false) return name
+  throw refusedPath(name, 'depthField must be a new name without dots that no exposed field has.')
+}
+
+/**
+ * Confines a filter that runs on raw documents. The filter must match the same documents before and after the
+ * projection.
+ */
+function restrictionOf(value: Bson | undefined, raw: Scope): BsonDocument | null {
+  if (value === undefined) return null
+  const { printed, hoistable } = filter(value, raw, { left: EARLY_STEPS_MAX })
+  if (hoistable) return printed
+  throw refusedOperator(
+    'restrictSearchWithMatch',
+    'it can only compare exposed fields with values',
+    'Move $expr, array indexes, objects that are exposed in part and comparisons with null below them to a $match after $graphLookup.',
+  )
+}
+
+/**
+ * Projects the documents of $graphLookup, which returns whole documents and takes no pipeline. A $lookup with
+ * $documents projects them. Where that is not possible ($facet, servers before 5.1), a $project names the known fields.
+ */
+function reproject(from: ExposedCollection, as: string, depthField: string | null, flow: Flow): void {
+  const projection = { ...from.projection, ...(depthField === null ? {} : { [depthField]: 1 }) }
+  const documents = !flow.inFacet && atLeast(flow.whole.exposed.server, [5, 1])
+  const inner: BsonDocument[] = documents ? [{ $documents: '$$g' }] : flow.out
+  const stage = { $project: documents ? projection : beside(projection, as, flow) }
+  const barrier = documents ? barrierOf(from, inner, projection) : new Barrier(inner, stage, as)
+  if (!documents) barrier.compute(as, withoutGaps(`$${as}`, from.tree))
+  barrier.place(closing(from, as, inner, flow))
+  if (documents) flow.out.push({ $lookup: { let: { g: `$${as}` }, pipeline: inner, as } })
+  const found = documents ? shapeOf(from, barrier) : shapeOf(from, barrier, as)
+  const kids = depthField === null || found.kids === null ? found.kids : new Map([...found.kids, [depthField, WHOLE]])
+  flow.gatherInto()
+  flow.set('$graphLookup', [[as, manyOf({ ...found, kids }, FOUND)]])
+}
+
+/** Returns how the stage is printed that closes the gaps in the documents of $graphLookup. */
+function closing(
+  from: ExposedCollection,
+  as: string,
+  inner: BsonDocument[],
+  flow: Flow,
+): ((print: () => void) => void) | undefined {
+  if (inner === flow.out)
+    return (print) =>
+      flow.andThen(() => {
+        countGaps(valueAt(flow.shape, [as]), from.tree, flow.scope.meter)
+        print()
+      })
+  if (!from.rewritten) return undefined
+  const barrier = barrierOf(from, inner)
+  const found = new Flow(flow.whole, flow.variables, false, inner, barrier, shapeOf(from, barrier), from.tops, {
+    isRead: false,
+  })
+  return (print) => found.closeGaps(from.tree, print)
+}
+
+/**
+ * Returns a projection that includes the known fields of the document, and the exposed fields of the documents found.
+ */
+function beside(projection: BsonDocument, as: string, flow: Flow): BsonDocument {
+  const { kids, open }: Shape = flow.shape
+  if (kids === null || open || as.includes('.')) {
+    throw refusedStage(
+      '$graphLookup',
+      'in $facet, and on servers before MongoDB 5.1, the fields of the documents must be known',
+      'Put a $project that names the fields before $graphLookup, and write a name without dots in as.',
+    )
+  }
+  const fields: Record<string, Bson> = kids.has('_id') ? {} : { _id: 0 }
+  for (const name of kids.keys()) if (name !== as) fields[name] = 1
+  for (const [path, flag] of Object.entries(projection)) if (flag === 1) fields[`${as}.${path}`] = 1
+  return fields
+}

@@ -1,0 +1,40 @@
+// Finds collations by name: PostgreSQL's own, and the collations that initdb imports from the operating system and from
+// ICU. All these collations are in pg_catalog. The name of a user-defined collation is never sent to the server, so no
+// error reveals whether it exists.
+import { didYouMean, nearest } from '../../../nearest.ts'
+import { word, words, type Node, type Struct } from './allowed-nodes.ts'
+import { Refusal } from '../refusal.ts'
+
+/** PostgreSQL's own collations, each with the first major version that has the collation. */
+const OWN: ReadonlyMap<string, number> = new Map([
+  ...['default', 'C', 'C.utf8', 'C.UTF-8', 'POSIX', 'ucs_basic'].map((name) => [name, 14] as const),
+  ['unicode', 16],
+  ['pg_c_utf8', 17],
+  ['pg_unicode_fast', 18],
+])
+
+/** Matches de_DE, en_US.utf8, de_AT@euro, de-DE, und-x-icu, sr-Latn-RS-x-icu: a language, then its parts. */
+const OF_A_LANGUAGE = /^[a-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,6}(?:\.[A-Za-z0-9-]{1,16})?(?:@[a-z]{1,16})?$/
+
+/**
+ * Returns the name to print for a collation. Throws Refusal, with the same sentence for a hidden and an unknown
+ * collation.
+ */
+export function collationName({ collname, location }: Struct<'CollateClause'>, major: number): Node[] {
+  const names = words(collname)
+  const name = names.at(-1) ?? ''
+  const written = names.join('.')
+  const since = OWN.get(name) ?? (OF_A_LANGUAGE.test(name) ? 14 : undefined)
+  const isOwn = names.length === 1 || (names.length === 2 && names[0] === 'pg_catalog')
+  if (!isOwn || since === undefined) {
+    const near = didYouMean(nearest(name, OWN.keys()).map((each) => `"${each}"`))
+    const hint = `Use one of PostgreSQL's own collations without a schema: for example "C", "en_US" or "en-x-icu".`
+    const why = `collation ${written} does not exist or may not be named`
+    throw new Refusal('operator', written, why, near === '' ? hint : `${near} ${hint}`, location)
+  }
+  if (since > major) {
+    const why = `collation ${name} needs PostgreSQL ${since}, this server is ${major}`
+    throw new Refusal('operator', name, why, `${why}.`, location)
+  }
+  return [word('pg_catalog'), word(name)]
+}

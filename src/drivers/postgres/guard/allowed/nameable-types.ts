@@ -1,0 +1,50 @@
+// Decides which user-defined types a query may name: the types of exposed columns, and types of trusted extensions. Any
+// other type would reveal the labels or fields of a hidden column's type, or that a hidden table exists.
+import type { TypeName } from '../../captured-facts.ts'
+import { tableTyped } from '../../quote.ts'
+import type { Exposed } from '../exposed.ts'
+
+const shown = new WeakMap<Exposed, ReadonlySet<string>>()
+
+/** Returns whether an exposed column uses this type, or a trusted extension created it. */
+export function isShown(exposed: Exposed, type: TypeName): boolean {
+  const extension = exposed.type(type.schema, type.name)?.extension
+  if (extension && exposed.extension(extension)?.trusted === true) return true
+  const known = shown.get(exposed) ?? collect(exposed)
+  return known.has(keyOf(type))
+}
+
+/**
+ * Returns the user-defined types of exposed columns that a query may name, without array types, quoted as they must be
+ * typed.
+ */
+export function shownTypes(exposed: Exposed): string[] {
+  const known = shown.get(exposed) ?? collect(exposed)
+  const named = exposed.capture.types.filter(
+    (type) => known.has(keyOf(type)) && type.refused === null && type.kind !== 'array',
+  )
+  return named.map((type) => tableTyped(type, exposed.capture.searchPath))
+}
+
+function collect(exposed: Exposed): ReadonlySet<string> {
+  const found = new Set<string>()
+  const add = (type: TypeName): void => {
+    const key = keyOf(type)
+    const captured = exposed.type(type.schema, type.name)
+    if (!captured || found.has(key)) return
+    found.add(key)
+    if (captured.of) add(captured.of)
+    for (const attribute of captured.attributes) add(attribute.type)
+  }
+  for (const table of exposed.tables) for (const column of table.columns) add(column.type)
+  // The name of an array type (_mood) reveals no more than the name of its element type.
+  for (const type of exposed.capture.types) {
+    if (type.kind === 'array' && type.of && found.has(keyOf(type.of))) found.add(keyOf(type))
+  }
+  shown.set(exposed, found)
+  return found
+}
+
+function keyOf({ schema, name }: TypeName): string {
+  return `${schema}\0${name}`
+}

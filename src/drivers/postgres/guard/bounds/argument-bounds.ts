@@ -1,0 +1,433 @@
+// Bounds the size of arguments: counts for which memory is allocated, and strings that a function searches once for
+// each letter of another string. The guard checks a constant. If only the database knows the size, the guard prints the
+// argument inside a CASE whose other branch fails the query (exceeded-bound-marker.ts). An answer is never silently
+// cut.
+import { overBoundText } from '../../exceeded-bound-marker.ts'
+import { COUNTED_ARGUMENT, COUNT_MAX, RETURNS_ROWS } from '../allowed/allowed-functions.ts'
+import type { TypeName } from '../../captured-facts.ts'
+import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
+import { Refusal, type Refusal as Refused } from '../refusal.ts'
+
+/** The maximum number of bytes that repeat() may create. */
+export const REPEATED_MAX = 262_144
+/** A string repeated at most this often may have any length: the result is a few copies of stored data. */
+export const FREE_COUNT = 16
+/** The limit on the product of the lengths, in bytes, of both strings of a search, if the lengths are not constants. */
+const SEARCHED_MAX = 536_870_912
+/**
+ * A constant of at most this many bytes needs no bound: a search for it takes less than a second in any value stored in
+ * practice.
+ */
+const FREE_BYTES = 64
+/**
+ * The longest LIKE pattern, in bytes, that any string may be searched for: a search for 256 bytes in a megabyte took a
+ * second.
+ */
+const FREE_PATTERN = 256
+/**
+ * The limit for normalize(), in bytes. It sorts combining characters by insertion: 20,000 of them took 6 s, and
+ * cancelling has no effect.
+ */
+const NORMALIZED_MAX = 4_096
+/** The largest int4. PostgreSQL refuses this length before it allocates memory. */
+export const REFUSED_COUNT = 2_147_483_647
+
+/**
+ * Bounds the printed arguments of a pg_catalog function. `written` is the caller's call. Throws Refusal.
+ */
+export function boundedArguments(name: string, written: Struct<'FuncCall'>, args: readonly Node[]): readonly Node[] {
+  const { location } = written
+  if (name === 'format') checkWidths(written.args ?? [], location)
+  if (name === 'array_fill') checkFill(written, location)
+  if (name === 'polygon' && args.length === 2) checkPoints(args[0], location)
+  if (args.some((arg) => arg.NamedArgExpr) && BOUNDED.has(name))
+    throw tooMuch(name, location, 'Write the arguments by position, without names.')
+  const [first, second] = args
+  if (!first || !BOUNDED.has(name)) return args
+  if (COUNTED_ARGUMENT.has(name))
+    return second ? [first, counted(name, first, second, location), ...args.slice(2)] : args
+  if (NORMALIZES.has(name)) return [noLonger(name, first, NORMALIZED_MAX, location), ...args.slice(1)]
+  if (!second) return args
+  const [text, sought] = searched(name, first, second, location)
+  return [text, sought, ...args.slice(2)]
+}
+
+const NORMALIZES: ReadonlySet<string> = new Set(['normalize', 'is_normalized'])
+/** Functions that search their first argument once for each letter of the second. Cancelling has no effect on them. */
+const SEARCHES: ReadonlySet<string> = new Set([
+  ...['strpos', 'position', 'replace', 'split_part', 'string_to_array', 'string_to_table', 'translate'],
+  ...['btrim', 'ltrim', 'rtrim'],
+])
+const BOUNDED: ReadonlySet<string> = new Set([...COUNTED_ARGUMENT.keys(), ...NORMALIZES, ...SEARCHES])
+
+/** Bounds the count of repeat(), lpad() and rpad(). */
+function counted(name: string, text: Node, count: Node, at: number | undefined): Node {
+  if (name === 'array_fill') return count
+  const known = wholeNumber(count)
+  if (known !== undefined && known > COUNT_MAX) throw tooMuch(name, at)
+  const length = literalText(text)?.length
+  if (name !== 'repeat')
+    return known === undefined ? unless({ what: name, size: steady(count, name, at), most: COUNT_MAX }, count) : count
+  if (known !== undefined && length !== undefined) {
+    if (known * length > REPEATED_MAX)
+      throw tooMuch(name, at, `The result must not be longer than ${REPEATED_MAX} bytes.`)
+    return count
+  }
+  if (known !== undefined) {
+    if (known <= FREE_COUNT) return count
+    return unless({ what: name, size: octets(steady(text, name, at)), most: Math.floor(REPEATED_MAX / known) }, count)
+  }
+  const most = length === undefined ? COUNT_MAX : Math.min(COUNT_MAX, Math.floor(REPEATED_MAX / Math.max(length, 1)))
+  const isMany = { what: name, size: steady(count, name, at), most }
+  if (length !== undefined) return unless(isMany, count)
+  const product = operator('*', cast(octets(steady(text, name, at)), 'int8'), count)
+  return unless(isMany, unless({ what: name, size: product, most: REPEATED_MAX }, count))
+}
+
+/** A size that only the database can compute, and its limit. */
+export interface Bound {
+  /** The function, or LIKE. */
+  readonly what: string
+  readonly size: Node
+  readonly most: number
+}
+
+/**
+ * Returns an expression whose value is `count`, and which fails if the size exceeds its limit. A NULL size never fails.
+ * The failing branch must depend on the size: the planner evaluates constants in advance, so a constant branch would
+ * make every query fail.
+ */
+function unless(bound: Bound, count: Node): Node {
+  const condition = isMore(bound)
+  if (!givesRows([condition, count])) return either(condition, failure(bound), count)
+  // PostgreSQL allows no set-returning function in CASE, OR and IS TRUE, but allows it in an array. All elements of an
+  // array are evaluated, so the failing branch is a count that the database refuses (54000).
+  const isTrue: Node = { A_Expr: { kind: 'AEXPR_NOT_DISTINCT', name: [word('=')], lexpr: condition, rexpr: TRUE } }
+  const place = operator('+', whole(1), cast(isTrue, 'int4'))
+  const counts: Node = { A_ArrayExpr: { elements: [count, whole(REFUSED_COUNT)] } }
+  return { A_Indirection: { arg: counts, indirection: [{ A_Indices: { uidx: place } }] } }
+}
+
+/**
+ * Returns an expression whose value is `text`, and which fails if the size exceeds its limit. The failing branch is
+ * cast to `type`.
+ */
+function unlessText(bound: Bound, text: Node, type?: TypeName): Node {
+  const condition = isMore(bound)
+  if (givesRows(condition)) return call('repeat', text, unless(bound, whole(1)))
+  const part = call('substring', text, whole(1), failure(bound))
+  if (type === undefined) return either(condition, part, text)
+  const typeName = { names: [word(type.schema), word(type.name)], typemod: -1 }
+  return either(condition, { TypeCast: { arg: part, typeName } }, text)
+}
+
+/**
+ * Returns an expression whose value and type are those of `node`, and which fails if the size exceeds its limit. Works
+ * for any type, but not for a literal without a type. Throws Refusal for a set of rows.
+ */
+export function unlessAny(bound: Bound, node: Node, at: number | undefined): Node {
+  if (givesRows([bound.size, node])) {
+    const hint = 'Call the function that returns rows in FROM.'
+    throw new Refusal('limit', bound.what, `the size of a set of rows cannot be bounded here`, hint, at)
+  }
+  const isOver: Node = { CaseExpr: { args: [{ CaseWhen: { expr: isMore(bound), result: failure(bound) } }] } }
+  const fails: Node = { NullTest: { arg: isOver, nulltesttype: 'IS_NOT_NULL' } }
+  return either(fails, { A_Const: { isnull: true } }, node)
+}
+
+function failure({ what, size, most }: Bound): Node {
+  return cast(call('concat', { A_Const: { sval: { sval: overBoundText(what, most) } } }, size), 'int4')
+}
+
+/**
+ * Returns whether this is the count that unless() builds for one repetition: 1, or a count that the database refuses.
+ */
+export function isOnce(count: Node | undefined): boolean {
+  const [first, second] = count?.A_Indirection?.arg?.A_ArrayExpr?.elements ?? []
+  return wholeNumber(first) === 1 && wholeNumber(second) === REFUSED_COUNT
+}
+
+/** Returns whether the value contains a set-returning call outside of sub-selects. */
+function givesRows(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || 'SubLink' in value) return false
+  if ('funcname' in value && Array.isArray(value.funcname)) {
+    if (RETURNS_ROWS.has(words(value.funcname).at(-1) ?? '')) return true
+  }
+  return Object.values(value).some((part) => (Array.isArray(part) ? part.some(givesRows) : givesRows(part)))
+}
+
+/** Bounds both strings of a search: the product of their lengths is at most SEARCHED_MAX. */
+function searched(
+  name: string,
+  text: Node,
+  sought: Node,
+  at: number | undefined,
+  type?: TypeName,
+): readonly [Node, Node] {
+  const [a, b] = [literalText(text)?.length, literalText(sought)?.length]
+  if (b !== undefined && b <= FREE_BYTES) return [text, sought]
+  if (a !== undefined && (b !== undefined || a <= FREE_BYTES)) return [text, sought]
+  const size = b === undefined ? operator('*', bigOctets(text), bigOctets(sought)) : octets(text)
+  const most = b === undefined ? SEARCHED_MAX : Math.floor(SEARCHED_MAX / b)
+  const isLong = { what: name, size: steadily(size, [text, sought], name, at), most }
+  // The planner evaluates constant branches in advance. If the condition varies, the string in the failing branch must
+  // therefore vary too.
+  if (varies(text) || !varies(sought)) return [unlessText(isLong, text, type), sought]
+  return [text, unlessText(isLong, sought)]
+}
+
+/**
+ * Bounds LIKE, which searches for the pattern at every position of the string. For a constant pattern, only the part
+ * from its first % on is searched for. `type` is the string's type if it is not text, varchar or bytea: the meaning of
+ * LIKE depends on the type.
+ */
+export function boundedPattern(text: Node, pattern: Node, type?: TypeName): readonly [Node, Node] {
+  const known = literalText(pattern)
+  // Bounds only the pattern if it does not vary, because the planner then evaluates it in advance. The string stays
+  // unchanged, so that an index can be used.
+  const isShort = (literalText(text)?.length ?? Infinity) <= FREE_BYTES
+  if (known === undefined && !isShort && !varies(pattern)) return [text, shortPattern(pattern)]
+  return known === undefined || soughtBytes(known) > FREE_PATTERN
+    ? searched('LIKE', text, pattern, undefined, type)
+    : [text, pattern]
+}
+
+/** Bounds a pattern so that it is short enough for any string. */
+function shortPattern(pattern: Node): Node {
+  return unlessText({ what: 'LIKE', size: octets(steady(pattern, 'LIKE', undefined)), most: FREE_PATTERN }, pattern)
+}
+
+/** Bounds the patterns of LIKE ANY (SELECT …): each must be short enough for any string. */
+export function boundedPatterns(subselect: SelectStmt, aliasname: string): SelectStmt {
+  const pattern: Node = { ColumnRef: { fields: [word(aliasname), word('pattern')] } }
+  const alias = { aliasname, colnames: [word('pattern')] }
+  return {
+    targetList: [{ ResTarget: { val: shortPattern(pattern) } }],
+    fromClause: [{ RangeSubselect: { subquery: { SelectStmt: subselect }, alias } }],
+    limitOption: 'LIMIT_OPTION_DEFAULT',
+    op: 'SETOP_NONE',
+  }
+}
+
+/** Bounds the string of LIKE ANY and LIKE ALL, which is searched for all patterns of an array. */
+export function boundedText(text: Node, patterns: Node, type?: TypeName): Node {
+  const known = patternsOf(patterns)
+  const bytes = known?.reduce((sum, each) => sum + soughtBytes(each), 0)
+  if (bytes !== undefined && bytes <= FREE_PATTERN) return text
+  const isUntyped = patterns.ParamRef !== undefined || patterns.A_Const !== undefined
+  const joined = call('array_to_string', isUntyped ? textArray(patterns) : patterns, {
+    A_Const: { sval: { sval: '' } },
+  })
+  const size = operator('*', bigOctets(text), bytes === undefined ? bigOctets(joined) : whole(bytes))
+  return unlessText(
+    { what: 'LIKE', size: steadily(size, [text, patterns], 'LIKE', undefined), most: SEARCHED_MAX },
+    text,
+    type,
+  )
+}
+
+/** Returns the patterns if they are constants: ARRAY[…], or an array literal. */
+function patternsOf(patterns: Node): readonly string[] | undefined {
+  const { A_ArrayExpr: array } = patterns.TypeCast?.arg ?? patterns
+  const written = array ? (array.elements ?? []) : [patterns.TypeCast?.arg ?? patterns]
+  const known = written.flatMap((each) => literalText(each) ?? [])
+  return known.length === written.length ? known : undefined
+}
+
+function soughtBytes(pattern: string): number {
+  const at = pattern.indexOf('%')
+  return at < 0 ? 0 : Buffer.byteLength(pattern.slice(at + 1))
+}
+
+function noLonger(name: string, text: Node, most: number, at: number | undefined): Node {
+  const literal = literalText(text)
+  if (literal === undefined) return unlessText({ what: name, size: octets(steady(text, name, at)), most }, text)
+  const bytes = Buffer.byteLength(literal)
+  if (bytes > most) throw tooMuch(name, at, `The string has ${bytes} bytes; the limit is ${most}.`)
+  return text
+}
+
+/** Bounds the count of polygon(count, circle), because a distance between polygons compares all their points. */
+function checkPoints(count: Node | undefined, at: number | undefined): void {
+  const known = wholeNumber(count)
+  if (known === undefined || known > POINTS_MAX)
+    throw tooMuch('polygon', at, `The count must be a constant of at most ${POINTS_MAX}.`)
+}
+
+const POINTS_MAX = 1_000
+
+/** Returns whether the planner cannot evaluate the value in advance: it differs by row or comes from a sub-select. */
+function varies(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if ('ColumnRef' in value || 'SubLink' in value) return true
+  return Object.values(value).some((part) => (Array.isArray(part) ? part.some(varies) : varies(part)))
+}
+
+/** Functions that return another value at each call. In a CASE, the second value would escape the check. */
+const UNSTEADY: ReadonlySet<string> = new Set([
+  ...['random', 'random_normal', 'clock_timestamp', 'timeofday', 'gen_random_uuid', 'uuidv4', 'uuidv7'],
+  ...['array_sample', 'array_shuffle'],
+])
+
+/** Throws Refusal for a value that differs when it is evaluated twice. */
+function steady(node: Node, name: string, at: number | undefined): Node {
+  return steadily(node, [node], name, at)
+}
+
+export function steadily(made: Node, of: readonly Node[], name: string, at: number | undefined): Node {
+  if (of.some(isUnsteady)) throw tooMuch(name, at, 'The size must not depend on random() or the clock.')
+  return made
+}
+
+function isUnsteady(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if ('funcname' in value && Array.isArray(value.funcname)) {
+    const [last = ''] = words(value.funcname).slice(-1)
+    if (UNSTEADY.has(last)) return true
+  }
+  return Object.values(value).some((part) => (Array.isArray(part) ? part.some(isUnsteady) : isUnsteady(part)))
+}
+
+const OURS = word('pg_catalog')
+const TRUE: Node = { A_Const: { boolval: { boolval: true } } }
+
+export function whole(value: number): Node {
+  return { A_Const: { ival: value === 0 ? {} : { ival: value } } }
+}
+
+export function operator(symbol: string, lexpr: Node, rexpr: Node): Node {
+  return { A_Expr: { kind: 'AEXPR_OP', name: [OURS, word(symbol)], lexpr, rexpr } }
+}
+
+function isMore({ size, most }: Bound): Node {
+  return operator('>', size, whole(most))
+}
+
+export function call(name: string, ...args: readonly Node[]): Node {
+  return { FuncCall: { funcname: [OURS, word(name)], args, funcformat: 'COERCE_EXPLICIT_CALL' } }
+}
+
+const octets = (text: Node): Node => call('octet_length', text)
+/** The size in bytes of a value of any type, as text. */
+export const bytesAsText = (node: Node): Node => bigOctets(cast(node, 'text'))
+const bigOctets = (text: Node): Node => cast(octets(text), 'int8')
+
+export function cast(arg: Node, type: string): Node {
+  return { TypeCast: { arg, typeName: { names: [OURS, word(type)], typemod: -1 } } }
+}
+
+function textArray(arg: Node): Node {
+  const typeName = { names: [OURS, word('text')], typemod: -1, arrayBounds: [{ Integer: { ival: -1 } }] }
+  return { TypeCast: { arg, typeName } }
+}
+
+export function either(expr: Node, result: Node, defresult: Node): Node {
+  return { CaseExpr: { args: [{ CaseWhen: { expr, result } }], defresult } }
+}
+
+function checkFill({ args = [] }: Struct<'FuncCall'>, at: number | undefined): void {
+  const count = args[1]
+  if (args.some((arg) => arg.NamedArgExpr)) throw tooMuch('array_fill', at)
+  if (!count) return
+  const size = elementCount(count)
+  if (size === undefined || size > COUNT_MAX) throw tooMuch('array_fill', count.A_Const?.location ?? at)
+}
+
+/**
+ * Returns the text of a constant: a string, a bit string, or a number that is no int4. The constant may be cast to a
+ * text type, which keeps the text. Returns undefined for any other expression, and for a constant whose text is longer
+ * than it is written: 1e100, X'FF'.
+ */
+export function literalText(node: Node): string | undefined {
+  if (node.TypeCast?.arg) {
+    const { names, typmods = [], arrayBounds = [] } = node.TypeCast.typeName ?? {}
+    const isKept = typmods.length === 0 && arrayBounds.length === 0 && isTextType(words(names).at(-1) ?? '')
+    return isKept ? literalText(node.TypeCast.arg) : undefined
+  }
+  if (node.CollateClause?.arg) return literalText(node.CollateClause.arg)
+  const value = node.A_Const
+  if (!value) return undefined
+  const [number, bits] = [value.fval?.fval, value.bsval?.bsval]
+  if (number !== undefined) return /[eExX_]/.test(number) ? undefined : number
+  if (bits !== undefined) return bits.startsWith('b') ? bits : undefined
+  return value.sval?.sval ?? (value.sval ? '' : undefined)
+}
+
+/** Returns whether a value of this type keeps the text of a string constant. */
+function isTextType(name: string): boolean {
+  return name === 'text' || name === 'varchar' || name === 'bpchar'
+}
+
+/**
+ * Returns the value of a constant number, even if it is cast or written as a string. NULL counts as 0. Returns
+ * undefined for any other expression.
+ */
+export function wholeNumber(node: Node | undefined): number | undefined {
+  if (node === undefined) return undefined
+  if (node.TypeCast?.arg && !node.TypeCast.typeName?.arrayBounds) return wholeNumber(node.TypeCast.arg)
+  const value = node.A_Const
+  if (!value) return undefined
+  if (value.isnull) return 0
+  if (value.ival) return value.ival.ival ?? 0
+  const text = value.fval?.fval ?? value.sval?.sval
+  const size = text === undefined || text.trim() === '' ? Number.NaN : Number(text.replaceAll('_', ''))
+  return Number.isFinite(size) ? size : undefined
+}
+
+/**
+ * Returns the number of elements of the array that array_fill() builds, from its argument with the lengths: ARRAY[10,
+ * 20] or '{10,20}'. Returns undefined if a length is not a constant.
+ */
+export function elementCount(node: Node): number | undefined {
+  if (node.TypeCast?.arg) return elementCount(node.TypeCast.arg)
+  const text = node.A_Const?.sval?.sval
+  const sizes = node.A_ArrayExpr
+    ? (node.A_ArrayExpr.elements ?? []).map(wholeNumber)
+    : text !== undefined && /^\s*\{[\s\d,]*\}\s*$/.test(text)
+      ? (text.match(/\d+/g) ?? []).map(Number)
+      : [undefined]
+  let total: number | undefined = 1
+  for (const size of sizes) total = size === undefined || total === undefined ? undefined : total * Math.max(size, 1)
+  return total
+}
+
+/** A conversion of format(): its position, its width (digits, * or *2$), its letter. */
+const CONVERSION = /%(?:%|(\d+)\$)?-?(?:(\d+)|(\*)(?:(\d+)\$)?)?([sIL])?/g
+
+/** The limit on conversions, because each may print the same long argument. */
+const CONVERSIONS_MAX = 64
+
+/** Checks the widths of a constant format. A width is in the text or in an argument, which must then be a constant. */
+function checkWidths(args: readonly Node[], at: number | undefined): void {
+  if (isParameter(args[0])) throw tooMuch('format', at, 'Write the format as a literal, not as a parameter.')
+  const text = args[0]?.A_Const?.sval?.sval ?? ''
+  let next = 1
+  const conversions = text.match(/%[^%]/g)?.length ?? 0
+  if (conversions > CONVERSIONS_MAX) {
+    throw tooMuch('format', at, `The format has ${conversions} conversions; the limit is ${CONVERSIONS_MAX}.`)
+  }
+  for (const [all, position, digits, star, starPosition] of text.matchAll(CONVERSION)) {
+    if (all === '%%') continue
+    if (star !== undefined) {
+      const width = args[starPosition === undefined ? next : Number(starPosition)]
+      const size = width && wholeNumber(width)
+      if (size === undefined || Math.abs(size) > COUNT_MAX) throw tooMuch('format', at)
+      if (starPosition === undefined) next += 1
+    }
+    if (Number(digits ?? 0) > COUNT_MAX) throw tooMuch('format', at)
+    next = position === undefined ? next + 1 : Number(position) + 1
+  }
+}
+
+/** Returns whether the node is a parameter. A caller may send any text as a parameter, including widths. */
+function isParameter(node: Node | undefined): boolean {
+  return node?.TypeCast?.arg ? isParameter(node.TypeCast.arg) : node?.ParamRef !== undefined
+}
+
+function tooMuch(
+  name: string,
+  at: number | undefined,
+  hint = `The count must be a constant of at most ${COUNT_MAX}.`,
+): Refused {
+  return new Refusal('limit', name, `function ${name}() exceeds a size limit`, hint, at)
+}

@@ -1,0 +1,161 @@
+// Bounds what a query collects in memory from rows. PostgreSQL spills sorts, joins and groups to disk, but array_agg()
+// and similar aggregates, ARRAY(SELECT …), the hash tables of EXCEPT, INTERSECT and NOT IN, and the rows of a recursive
+// UNION stay in memory without a limit. Only the database knows how many rows there are: a planner's estimate is easily
+// misled. The printed text therefore adds up the bytes of each collected row in one counter for the whole query, a
+// setting of the transaction, and fails when the sum exceeds the limit.
+import { overBoundText } from '../../exceeded-bound-marker.ts'
+import { AGGREGATES } from '../allowed/allowed-functions.ts'
+import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
+import type { Field } from '../walk/from-items.ts'
+import { columnRef, distinctNames, newAlias, type Walk } from '../walk/scope.ts'
+
+/** The maximum number of bytes that a query may collect. */
+const COLLECTED_MAX = 268_435_456
+/** The bytes that each collected row takes besides its values. */
+const ROW_BYTES = 40
+/** The further bytes of a row in a hash table. */
+const HASH_BYTES = 56
+/** How many times the size of its text a value may take: a growing text is copied, and jsonb has larger parts. */
+const TEXT_TIMES = 2
+const JSONB_TIMES = 4
+/** The setting that holds the bytes collected so far. */
+const COUNTER = 'vitrine.collected'
+
+/** Aggregates that keep one value, or none. */
+const KEEPS_ONE =
+  /^(any_value|avg|bit_.*|bool_.*|corr|count|covar_.*|every|max|min|mode|percentile_.*|range_intersect_agg|regr_.*|stddev.*|sum|var.*)$/
+
+/** Returns whether the aggregate keeps the values of all rows. */
+export function collects(name: string): boolean {
+  return AGGREGATES.has(name) && !KEEPS_ONE.test(name)
+}
+
+/**
+ * Returns the call of a collecting aggregate with its values counted. `call` is confined. The condition must not be in a
+ * sub-select: PostgreSQL evaluates one that does not depend on the row only once.
+ */
+export function countedCall(name: string, call: Struct<'FuncCall'>): Struct<'FuncCall'> {
+  const [first, ...others] = call.args ?? []
+  if (!first) return call
+  const condition = counts(
+    name,
+    [first, ...others].map((value) => bytesOf(name, value)),
+  )
+  // The filter of a window function may contain no aggregate, so the value itself depends on the count.
+  if (call.over) return { ...call, args: [onlyIf(condition, first), ...others] }
+  return { ...call, agg_filter: both(call.agg_filter, condition) }
+}
+
+/** Returns the filter of JSON_ARRAYAGG and JSON_OBJECTAGG, with their values counted. */
+export function countedFilter(filter: Node | undefined, values: readonly (Node | undefined)[]): Node {
+  const bytes = values.flatMap((value) => (value ? [bytesOf('jsonb_agg', value)] : []))
+  return both(filter, counts('json_arrayagg', bytes))
+}
+
+/** Returns a query with the same rows, each of which is counted. `what` names the structure that keeps the rows. */
+export function countedRows(walk: Walk, query: SelectStmt, outputs: readonly Field[], what: string): SelectStmt {
+  // VALUES are in the text, and a SELECT without FROM has one row.
+  if (query.valuesLists || (!query.larg && !query.fromClause?.length)) return query
+  const alias = newAlias(walk, 't', what)
+  const names = distinctNames(outputs.map(({ name }) => name))
+  const columns = outputs.map(({ name }, at): Node => {
+    // A constant stays as it is written, because its type depends on the query around it.
+    const written = query.larg ? undefined : query.targetList?.[at]?.ResTarget?.val
+    const isUntyped = written?.A_Const ?? written?.ParamRef
+    return { ResTarget: { name, val: written && isUntyped ? written : columnRef(alias, names[at] ?? name) } }
+  })
+  const bytes = names.map((name) => coalesced(call('pg_column_size', columnRef(alias, name))))
+  return {
+    targetList: columns,
+    fromClause: [
+      {
+        RangeSubselect: { subquery: { SelectStmt: query }, alias: { aliasname: alias, colnames: names.map(word) } },
+      },
+    ],
+    whereClause: counts(what, what.endsWith('array') ? bytes : [whole(HASH_BYTES), ...bytes]),
+    limitOption: 'LIMIT_OPTION_DEFAULT',
+    op: 'SETOP_NONE',
+  }
+}
+
+/** Returns whether the query refers to nothing outside itself. Generated aliases are unique. */
+export function isClosed({ names: aliases }: Walk, query: SelectStmt): boolean {
+  const [defined, used] = [new Set<string>(), new Set<string>()]
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    if ('aliasname' in value && typeof value.aliasname === 'string') defined.add(value.aliasname)
+    if ('fields' in value && Array.isArray(value.fields)) {
+      const [alias, column] = words(value.fields)
+      // Inside the sub-select of a table, columns are printed without an alias. An alias alone is a whole row.
+      if (alias !== undefined && (column !== undefined || aliases.has(alias))) used.add(alias)
+    }
+    for (const part of Object.values(value)) {
+      if (Array.isArray(part)) part.forEach(visit)
+      else visit(part)
+    }
+  }
+  visit(query)
+  return used.isSubsetOf(defined)
+}
+
+function bytesOf(name: string, value: Node): Node {
+  if (value.A_Const) return whole((value.A_Const.sval?.sval?.length ?? ROW_BYTES) * 4)
+  if (name === 'string_agg') return operator('*', coalesced(call('octet_length', value)), whole(TEXT_TIMES))
+  const isJson = name.startsWith('json') && !value.ParamRef
+  const text = coalesced(call('octet_length', cast(isJson ? call('to_json', value) : value, 'text')))
+  if (isJson) return operator('*', text, whole(name.startsWith('jsonb') ? JSONB_TIMES : TEXT_TIMES))
+  return operator('+', text, coalesced(call('pg_column_size', value)))
+}
+
+/** Returns a condition that adds the bytes to the counter and is true, or fails the query. */
+function counts(what: string, bytes: readonly Node[]): Node {
+  // The setting is NULL in a new session and '' after an earlier transaction: '0' in front makes both 0.
+  const before = cast(call('concat', text('0'), setting()), 'int8')
+  const sum = bytes.reduce((all, each) => operator('+', all, each), operator('+', before, whole(ROW_BYTES)))
+  const after = cast(call('set_config', text(COUNTER), cast(sum, 'text'), TRUE), 'int8')
+  // The failing branch calls set_config() too, so that the planner does not compute it in advance.
+  const found = call('set_config', text(COUNTER), setting(), TRUE)
+  const failure = cast(call('concat', text(overBoundText(what, COLLECTED_MAX)), found), 'int4')
+  const result = operator('=', failure, whole(0))
+  const whens: Node[] = [{ CaseWhen: { expr: operator('>', after, whole(COLLECTED_MAX)), result } }]
+  return { CaseExpr: { args: whens, defresult: TRUE } }
+}
+
+function onlyIf(expr: Node, result: Node): Node {
+  return { CaseExpr: { args: [{ CaseWhen: { expr, result } }] } }
+}
+
+function both(filter: Node | undefined, condition: Node): Node {
+  return filter ? { BoolExpr: { boolop: 'AND_EXPR', args: [filter, condition] } } : condition
+}
+
+const OURS = word('pg_catalog')
+const TRUE: Node = { A_Const: { boolval: { boolval: true } } }
+
+function setting(): Node {
+  return call('current_setting', text(COUNTER), TRUE)
+}
+
+function text(sval: string): Node {
+  return { A_Const: { sval: { sval } } }
+}
+
+function whole(value: number): Node {
+  return { A_Const: { ival: value === 0 ? {} : { ival: value } } }
+}
+
+function coalesced(value: Node): Node {
+  return { CoalesceExpr: { args: [value, whole(0)] } }
+}
+
+function operator(symbol: string, lexpr: Node, rexpr: Node): Node {
+  return { A_Expr: { kind: 'AEXPR_OP', name: [OURS, word(symbol)], lexpr, rexpr } }
+}
+
+function call(name: string, ...args: readonly Node[]): Node {
+  return { FuncCall: { funcname: [OURS, word(name)], args, funcformat: 'COERCE_EXPLICIT_CALL' } }
+}
+
+function cast(arg: Node, type: string): Node {
+  return { TypeCast: { arg, typeName: { names: [OURS, word(type)], typemod: -1 } } }
+}

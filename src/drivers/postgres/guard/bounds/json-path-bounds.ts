@@ -1,0 +1,196 @@
+// Bounds the work of jsonpath. A path must be a constant. If its work grows faster than the document, the printed text
+// compares the size of the document with a limit, and the query fails if the document is larger.
+import { bytesAsText, either, literalText, operator, steadily, unlessAny, whole } from './argument-bounds.ts'
+import { word, words, type Node } from '../allowed/allowed-nodes.ts'
+import type { Typed } from '../walk/from-items.ts'
+import { degree, pathWork, type Term } from './json-path.ts'
+import { Refusal } from '../refusal.ts'
+
+/** The limit on the product of the sizes of two lists, in bytes as text, that a path compares item by item. */
+const COMPARED_MAX = 536_870_912
+/** The same for lists that a filter builds again for each item, because the database keeps them until the call ends. */
+const KEPT_MAX = 67_108_864
+/** The number of lists that one path may build from a document of any size. */
+const FREE_LISTS = 6
+/** The maximum number of copies of one item that the subscripts of a path make. */
+const COPIES_MAX = 64
+
+/** The functions that take a path as their second argument. */
+export function takesPath(name: string): boolean {
+  return name.startsWith('jsonb_path_')
+}
+
+/**
+ * Returns a cast of a string to jsonpath as the string alone. In the place of a path it means the same, and its work
+ * is then bounded. Elsewhere, a cast to jsonpath may only be a path whose work is linear.
+ */
+export function plainPath(node: Node): Node {
+  const { arg, typeName } = node.TypeCast ?? {}
+  const isPath = words(typeName?.names).at(-1) === 'jsonpath' && (typeName?.arrayBounds ?? []).length === 0
+  return isPath && arg?.A_Const ? arg : node
+}
+
+/** Returns the arguments of a jsonb_path_* function before they are confined, with the path as a plain constant. */
+export function plainPaths(name: string, args: readonly Node[]): readonly Node[] {
+  if (!takesPath(name)) return args
+  return args.map((node, at) => {
+    const named = node.NamedArgExpr
+    if (named?.arg) return { NamedArgExpr: { ...named, arg: plainPath(named.arg) } }
+    return at === 1 ? plainPath(node) : node
+  })
+}
+
+/** Returns whether the operator takes a path on its right side. */
+export function isPathOperator(symbol: string): boolean {
+  return symbol === '@?' || symbol === '@@'
+}
+
+interface Operands {
+  readonly symbol: string
+  /** False for ANY and ALL. */
+  readonly isOne: boolean
+  readonly left: Typed
+  readonly right: Node
+  readonly at: number | undefined
+}
+
+/**
+ * Returns the left side of `@?` or `@@`, bounded if the right side is a path. `@@` also searches a tsvector for a
+ * tsquery. Throws Refusal.
+ */
+export function boundedPathOperand({ symbol, isOne, left, right, at }: Operands): Node {
+  const { node, type } = left
+  const isWritten = right.A_Const !== undefined || right.ParamRef !== undefined
+  if (symbol === '@@') {
+    const isDocument = type === null || (type.kind === 'named' && type.name === 'jsonb')
+    // Any other path is a cast, whose work is linear.
+    if (!isDocument || !isWritten) return node
+    const text = right.A_Const?.sval?.sval
+    if (type === null && text !== undefined && isOne && (!text.includes('$') || isSearch(node))) return node
+  }
+  if (!isOne) throw notConstant(at)
+  return boundedDocument(node, workOf(right, at), [], at)
+}
+
+/** Returns whether the value is the result of a text search function. */
+function isSearch({ FuncCall: call }: Node): boolean {
+  return /tsvector$/.test(words(call?.funcname).at(-1) ?? '')
+}
+
+const PLACES = ['target', 'path', 'vars', 'silent']
+
+/** Bounds the arguments of a jsonb_path_* function. Throws Refusal. */
+export function boundedPathArguments(args: readonly Node[], at: number | undefined): readonly Node[] {
+  const given = new Map(args.map((node, index) => [node.NamedArgExpr?.name ?? PLACES[index] ?? '', node]))
+  const valueOf = (name: string): Node | undefined => given.get(name)?.NamedArgExpr?.arg ?? given.get(name)
+  const [doc, path, vars] = [valueOf('target'), valueOf('path'), valueOf('vars')]
+  if (!doc || !path) return args
+  const bounded = boundedDocument(doc, workOf(path, at), vars ? [vars] : [], at)
+  if (bounded === doc) return args
+  return args.map((node) => {
+    if (node === doc) return bounded
+    return node.NamedArgExpr?.arg === doc ? { NamedArgExpr: { ...node.NamedArgExpr, arg: bounded } } : node
+  })
+}
+
+/** Returns the work of a path. Throws Refusal if the path is not a constant, or if the guard cannot parse it. */
+export function workOf(path: Node, at: number | undefined): readonly Term[] {
+  const value = path.A_Const
+  if (value?.isnull) return []
+  const text = value?.sval?.sval
+  if (value?.sval === undefined) {
+    throw notConstant(at)
+  }
+  const work = pathWork(text ?? '')
+  if (work === null) throw notAPath(text ?? '', at)
+  return work
+}
+
+function notConstant(at: number | undefined): Refusal {
+  const hint = "Write the path as a string, and pass values as variables: '$.items[*] ? (@.price > $min)'."
+  return new Refusal('limit', 'jsonpath', 'a jsonpath is not a constant', hint, at)
+}
+
+export function notAPath(text: string, at: number | undefined): Refusal {
+  const why = `the jsonpath ${text.slice(0, 100)} has a form that the guard does not know`
+  return new Refusal('limit', 'jsonpath', why, "Write a path such as '$.items[*] ? (@.price > 10)'.", at)
+}
+
+/** Throws Refusal unless the work of a path is linear, whatever document it is used for. */
+export function checkLinear(path: Node, at: number | undefined): void {
+  const work = workOf(path, at)
+  if (work.some((term) => degree(term) > 1) || listsOf(work) > FREE_LISTS) throw tooMuchWork(at)
+}
+
+/** Returns the document, bounded if the work of the path is not linear. Throws Refusal. */
+export function boundedDocument(doc: Node, work: readonly Term[], vars: readonly Node[], at: number | undefined): Node {
+  if (work.some((term) => term.times > COPIES_MAX)) throw tooMuchWork(at)
+  const known = vars.map(literalText)
+  const fixed = known.every((text) => text !== undefined) ? Math.max(2, known.join('').length) : undefined
+  const document = literalText(doc)?.length
+  let bounded = doc
+  for (const [power, most, product] of limits(work, fixed)) {
+    if (document !== undefined && (!product || fixed !== undefined)) {
+      if (document > most) throw tooMuchWork(at)
+      continue
+    }
+    if (bounded === doc && (doc.A_Const ?? doc.ParamRef)) bounded = { TypeCast: { arg: doc, typeName: JSONB } }
+    const bytes = bytesAsText(doc)
+    const passed = vars.map(bytesAsText).reduce((sum, each) => operator('+', sum, each), ZERO)
+    // Most variables are short, and the document then need not be measured.
+    const size = product
+      ? either(operator('>', passed, whole(FREE_VARIABLES)), operator('*', bytes, passed), ZERO)
+      : power === 1
+        ? bytes
+        : operator('+', bytes, passed)
+    bounded = unlessAny({ what: 'jsonpath', size: steadily(size, [doc, ...vars], 'jsonpath', at), most }, bounded, at)
+  }
+  return bounded
+}
+
+const ZERO = whole(0)
+const JSONB = { names: [word('pg_catalog'), word('jsonb')], typemod: -1 }
+
+/**
+ * Returns the limits that the sizes must keep: whether the document alone (1) or with the variables (2), the limit, and
+ * whether both are multiplied. `fixed` is the size of constant variables.
+ */
+function limits(work: readonly Term[], fixed: number | undefined): (readonly [1 | 2, number, boolean])[] {
+  let [alone, together, multiplied] = [Infinity, Infinity, Infinity]
+  for (const { times, isKept, doc, vars, at } of work) {
+    const most = (isKept ? KEPT_MAX : COMPARED_MAX) / (fixed === undefined ? times : times * fixed ** vars)
+    const power = doc + at + (fixed === undefined ? vars : 0)
+    if (power < 2) {
+      // Constant variables are shorter than the query, so a document may be compared with each of their elements.
+      if (fixed !== undefined && vars > 0 && doc + at === 1 && fixed ** vars > FREE_VARIABLES)
+        alone = Math.min(alone, most)
+      continue
+    }
+    if (vars === 0 || fixed !== undefined) alone = Math.min(alone, most ** (1 / power))
+    else if (vars === 1 && power === 2) multiplied = Math.min(multiplied, most)
+    else together = Math.min(together, most ** (1 / power))
+  }
+  const lists = listsOf(work)
+  if (lists > FREE_LISTS) alone = Math.min(alone, KEPT_MAX / lists)
+  const found: (readonly [1 | 2, number, boolean])[] = []
+  if (alone < Infinity) found.push([1, Math.floor(alone), false])
+  if (together < Infinity) found.push([2, Math.floor(together), false])
+  if (multiplied < Infinity) found.push([2, Math.floor(multiplied), true])
+  return found
+}
+
+/** Constant variables of at most this many bytes need no bound. */
+const FREE_VARIABLES = 64
+
+/** Returns how many lists as long as the document the path builds. */
+function listsOf(work: readonly Term[]): number {
+  return work.reduce((sum, term) => (degree(term) === 1 ? sum + term.times : sum), 0)
+}
+
+function tooMuchWork(at: number | undefined): Refusal {
+  const why = 'the jsonpath compares too many items with each other, in steps that cannot be cancelled'
+  return new Refusal('limit', 'jsonpath', why, STRICT_HINT, at)
+}
+
+const STRICT_HINT =
+  "Compare with one value: a constant, a variable, or a member in strict mode, as in 'strict $.items[*] ? (@.price > $.limit)'."

@@ -1,0 +1,110 @@
+// Tests which jsonpaths are linear in the document, which are bounded by its size, and which are refused.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { shop } from '../../../../../test/support/postgres-catalog.ts'
+import { openGuard, say, type Guard } from '../../../../../test/support/postgres-guard.ts'
+import { degree, pathWork } from './json-path.ts'
+
+let guard: Guard
+before(async () => {
+  guard = await openGuard()
+})
+after(() => guard[Symbol.asyncDispose]())
+
+const DEGREES: readonly (readonly [string, number])[] = [
+  ['$', 0],
+  ['strict $.a.b[0].c', 0],
+  ['strict $ ? (@.a == @.b && @.c > $.d)', 0],
+  ['$.items[*] ? (@.price > 10 && @.name starts with "a" && !(@.x like_regex "^a" flag "i")).name', 1],
+  ['strict $.items[*] ? (@.price > $.limit)', 1],
+  ['$.** ? (@.a == 1)', 1],
+  ['$.a[last - 1, 0 to 2].datetime("YYYY-MM-DD").type()', 1],
+  ['$."a b".*.**{2 to last} ? (exists(@.c ? (@ == "x")))', 1],
+  ['($.a == 1) is unknown || -$.b[*] > 0', 1],
+  ['$ /* all */ . keyvalue().value.decimal(4, -2)', 1],
+  ['$.a[*] == $.b[*]', 2],
+  ['$.a == $.b', 2],
+  ['$.items[*] ? (@.price > $.limit)', 2],
+  ['$.items[*] ? (@.price > $min)', 2],
+  ['$[*] ? (@.a[*] == @.b[*])', 2],
+  ['$.**.**', 2],
+  ['$.**.keyvalue()', 2],
+  ['$.a[*].b[$.c[*]]', 2],
+  ['$[*] ? (exists($[*] ? (@ == $[*])))', 3],
+  ['exists($[*] ? (@ == $[*] && @ < 0))', 2],
+]
+for (const [path, expected] of DEGREES) {
+  test(`the work of ${path} grows with the power ${expected} of the document`, () => {
+    assert.equal(Math.max(...(pathWork(path) ?? []).map(degree)), expected)
+  })
+}
+
+for (const text of [
+  '',
+  'abc',
+  '$.',
+  '$[',
+  '$ ? @ == 1',
+  '$ $',
+  '$.a\\u0062',
+  "'a'",
+  '$.a @ b',
+  '('.repeat(200) + '1',
+  `$${'[0]'.repeat(2_000)}`,
+]) {
+  test(`is no path that the guard knows: ${text.slice(0, 20)}`, () => {
+    assert.equal(pathWork(text), null)
+  })
+}
+
+const FREE: readonly string[] = [
+  "SELECT jsonb_path_query(to_jsonb(name), '$.items[*] ? (@.price > 10)') FROM customers",
+  "SELECT jsonb_path_exists(to_jsonb(name), 'strict $ ? (@.a == @.b)'::jsonpath) FROM customers",
+  'SELECT 1 FROM customers WHERE to_jsonb(name) @? \'$.tags[*] ? (@ == "x")\'',
+  "SELECT 1 FROM customers WHERE to_jsonb(name) @@ '$.size > 3'",
+  "SELECT 1 FROM customers WHERE to_tsvector(name) @@ 'US$'",
+  "SELECT 1 FROM customers WHERE to_tsvector(name) @@ to_tsquery('simple', 'a')",
+  "SELECT jsonb_path_exists(to_jsonb(name), '$[*] ? (@ > $min)', '{\"min\": 1}') FROM customers",
+]
+for (const sql of FREE) {
+  test(`is printed without a bound: ${sql}`, async () => {
+    const said = say(await guard.judge(sql, shop()))
+    assert.match(said, /^SELECT/)
+    assert.doesNotMatch(said, /vitrine bound/)
+  })
+}
+
+const BOUNDED: readonly string[] = [
+  "SELECT jsonb_path_query(to_jsonb(name), 'lax $.a[*] ? (@ > $.b)') FROM customers",
+  "SELECT jsonb_path_match_tz(path => '$.a == $.b', target => to_jsonb(name)) FROM customers",
+  "SELECT 1 FROM customers WHERE to_jsonb(name) @? '$ ? (@.a == @.b)'::jsonpath",
+  "SELECT 1 FROM customers WHERE to_jsonb(name) @@ '$.a == $.b'",
+  "SELECT jsonb_path_exists(to_jsonb(name), '$[*] ? (@ > $min)', jsonb_build_object('min', id)) FROM customers",
+  "SELECT JSON_EXISTS(to_jsonb(name), '$ ? (@.a == @.b)') FROM customers",
+  "SELECT JSON_VALUE(name, '$.a ? (@ == $x)' PASSING id AS x) FROM customers",
+  "SELECT JSON_QUERY(name, '$.a ? (@ == $.b)') FROM customers",
+  "SELECT j.a FROM customers, JSON_TABLE(name, '$.x[*]' COLUMNS (a text PATH '$.b ? (@.c == @.d)')) j",
+  "SELECT j.a FROM customers, JSON_TABLE(name, '$.**' COLUMNS (NESTED PATH '$.**' COLUMNS (a text PATH '$'))) j",
+]
+for (const sql of BOUNDED) {
+  test(`is printed with a bound: ${sql}`, async () => {
+    assert.match(say(await guard.judge(sql, shop())), /^SELECT.*vitrine bound: \d+ jsonpath /s)
+  })
+}
+
+const REFUSED: readonly (readonly [string, string])[] = [
+  ['SELECT jsonb_path_query(to_jsonb(name), name::jsonpath) FROM customers', 'limit: jsonpath'],
+  ["SELECT jsonb_path_query(to_jsonb(name), ('$.' || name)::jsonpath) FROM customers", 'limit: jsonpath'],
+  ["SELECT to_jsonb(name) @? ANY ('{$.a}') FROM customers", 'limit: jsonpath'],
+  ["SELECT q.p FROM (SELECT '$.a == $.b'::jsonpath AS p) q", 'limit: jsonpath'],
+  ["SELECT to_jsonb(name) @? '$ ~ 1' FROM customers", 'limit: jsonpath'],
+  ["SELECT jsonb_path_query('[1]', '$[0,0,0,0,0,0,0,0,0][0,0,0,0,0,0,0,0]') FROM customers", 'limit: jsonpath'],
+  ["SELECT t.p FROM json_to_record('{}') AS t(p jsonpath)", 'type: jsonpath'],
+]
+for (const [sql, expected] of REFUSED) {
+  test(`is refused: ${sql}`, async () => {
+    const verdict = await guard.judge(sql, shop())
+    assert.equal(say(verdict), expected)
+    assert.ok(verdict.kind === 'denied' && verdict.hint !== '')
+  })
+}

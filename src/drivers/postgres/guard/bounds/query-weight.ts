@@ -1,0 +1,92 @@
+// Weighs a query by the number of its FROM items. A reference to a common table expression that PostgreSQL inlines
+// counts as all items of the expression. PostgreSQL inlines without checking a timeout: thirty doublings took 15 GB,
+// and only SIGKILL ended them.
+import { refusedLimit, type Refusal } from '../refusal.ts'
+import type { Cte, Weight } from '../walk/scope.ts'
+
+const WEIGHT_MAX = 1_000
+/**
+ * The maximum number of tables in one join tree. The planner derives conditions from each pair of equal columns: for 300
+ * tables that are joined by the same key, PostgreSQL 15 took 2.5 GB before it checked the timeout.
+ */
+const JOINED_MAX = 100
+
+/** Counts one more FROM item. Throws Refusal if the items of one body alone are too many. */
+export function addItem(weight: Weight): void {
+  weight.items += 1
+  weight.joined += 1
+  if (weight.items > WEIGHT_MAX) throw tooHeavy()
+}
+
+/** Takes back one item that addItem() counted, because the item's own tables count instead. */
+export function dropItem(weight: Weight): void {
+  weight.items -= 1
+  weight.joined -= 1
+}
+
+/** Throws Refusal if the weight of the query exceeds the limit. */
+export function checkWeight(weight: Weight): void {
+  const known = new Map<Cte, number>()
+  if (weigh(weight, known) > WEIGHT_MAX) throw tooHeavy()
+  const joined = joinedIn(weight, new Map())
+  if (joined <= JOINED_MAX) return
+  const why = `the query joins ${joined} tables, counting each WITH where it is used; the limit is ${JOINED_MAX}`
+  throw refusedLimit('JOIN', why)
+}
+
+/** Returns the largest number of tables that the planner may join at once. The arms of a UNION are planned apart. */
+function joinedIn(weight: Weight, known: Map<Cte, number>): number {
+  let total = weight.joined
+  for (const [cte, references] of weight.ctes) {
+    const isInlined = !cte.isRecursive() && cte.materialized !== 'CTEMaterializeAlways'
+    total += references * (isInlined && isCopied(cte) ? joinedOf(cte, known) : 1)
+  }
+  return total
+}
+
+function joinedOf(cte: Cte, known: Map<Cte, number>): number {
+  const before = known.get(cte)
+  if (before !== undefined) return before
+  known.set(cte, 1)
+  const total = joinedIn(cte.weight, known)
+  if (total > JOINED_MAX) throw refusedLimit('JOIN', `a WITH query joins ${total} tables; the limit is ${JOINED_MAX}`)
+  known.set(cte, total)
+  return total
+}
+
+/** Returns whether PostgreSQL copies the expression into the queries that refer to it. */
+function isCopied({ materialized, references }: Cte): boolean {
+  return materialized === 'CTEMaterializeNever' || references === 1
+}
+
+function tooHeavy(): Refusal {
+  const why = `the query reads more than ${WEIGHT_MAX} tables, counting each WITH where it is used`
+  return refusedLimit('WITH', why)
+}
+
+function weigh(weight: Weight, known: Map<Cte, number>): number {
+  let total = weight.items
+  for (const [cte, references] of weight.ctes) total += references * weightOf(cte, known)
+  return total
+}
+
+/**
+ * Returns the weight of one reference. An expression that is not inlined is planned once, so its references share its
+ * items.
+ */
+function weightOf(cte: Cte, known: Map<Cte, number>): number {
+  if (cte.isRecursive()) return 1 + own(cte, known) / Math.max(cte.references, 1)
+  const isInlined =
+    cte.materialized === 'CTEMaterializeNever' || (cte.materialized !== 'CTEMaterializeAlways' && cte.references === 1)
+  return isInlined ? own(cte, known) : 1 + own(cte, known) / Math.max(cte.references, 1)
+}
+
+function own(cte: Cte, known: Map<Cte, number>): number {
+  const before = known.get(cte)
+  if (before !== undefined) return before
+  // If the expression refers to itself, it is recursive, and the inner reference counts as one item.
+  known.set(cte, 1)
+  const total = weigh(cte.weight, known)
+  known.set(cte, total)
+  return total
+}

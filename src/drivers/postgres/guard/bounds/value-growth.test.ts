@@ -1,0 +1,180 @@
+// Tests that queries whose values multiply are refused, and that similar ordinary queries pass.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { shop } from '../../../../../test/support/postgres-catalog.ts'
+import { openGuard, say, type Guard } from '../../../../../test/support/postgres-guard.ts'
+
+let guard: Guard
+before(async () => {
+  guard = await openGuard()
+})
+after(() => guard[Symbol.asyncDispose]())
+
+const again = (count: number, innermost: string, around: (inner: string) => string): string =>
+  Array.from({ length: count }).reduce<string>((inner) => around(inner), innermost)
+
+const REFUSED: readonly (readonly [string, string, string])[] = [
+  ['repeat of a long constant', "SELECT repeat('abcdefghij0123456789abcdefghij', 10000)", 'limit: repeat'],
+  ['a count over the limit', "SELECT repeat('x', 10001)", 'limit: repeat'],
+  [
+    '|| that doubles through sub-selects',
+    again(25, "SELECT 'xxxxxxxx' AS a", (q) => `SELECT a || a AS a FROM (${q}) q`),
+    'limit: size',
+  ],
+  [
+    'concat through WITH',
+    `WITH c0 AS (SELECT 'xxxxxxxx'::text a), ${Array.from({ length: 12 }, (_, n) => `c${n + 1} AS (SELECT concat(a,a,a,a) a FROM c${n})`).join(', ')} TABLE c12`,
+    'limit: size',
+  ],
+  [
+    'stored text, copied',
+    again(16, 'SELECT name AS a FROM customers', (q) => `SELECT a || a AS a FROM (${q}) q`),
+    'limit: size',
+  ],
+  [
+    'replace in replace',
+    again(5, 'name', (x) => `replace(${x}, 'a', 'aaaaaaaaaaaaaaaaaaaa')`).replace(/^/, 'SELECT ') + ' FROM customers',
+    'limit: size',
+  ],
+  [
+    'regexp_replace with references',
+    again(8, 'name', (x) => `regexp_replace(${x}, '(.*)', '\\1\\1\\1\\1', 'g')`).replace(/^/, 'SELECT ') +
+      ' FROM customers',
+    'limit: size',
+  ],
+  [
+    'format that repeats an argument',
+    again(4, 'name', (x) => `format('${'%1$s'.repeat(30)}', ${x})`).replace(/^/, 'SELECT ') + ' FROM customers',
+    'limit: size',
+  ],
+  [
+    'a row of long values',
+    `SELECT ${Array.from({ length: 300 }, () => "repeat('x', 10000) || repeat('0123456789012345678901234', 10000)").join(', ')}`,
+    'limit: size',
+  ],
+  [
+    'a recursion that doubles',
+    "WITH RECURSIVE t(n, s) AS (SELECT 1, 'x'::text UNION ALL SELECT n + 1, s || s FROM t WHERE n < 40) SELECT length(s) FROM t",
+    'limit: size',
+  ],
+  [
+    'a recursion that doubles through another column',
+    "WITH RECURSIVE t(n, a, b) AS (SELECT 1, 'x'::text, 'y'::text UNION ALL SELECT n + 1, a || b, b || a FROM t WHERE n < 40) SELECT length(a) FROM t",
+    'limit: size',
+  ],
+  [
+    'a recursion that doubles an array',
+    'WITH RECURSIVE t(n, s) AS (SELECT 1, ARRAY[1] UNION ALL SELECT n + 1, array_cat(s, s) FROM t WHERE n < 40) SELECT cardinality(s) FROM t',
+    'limit: size',
+  ],
+  [
+    'a recursion that doubles in a sub-select',
+    "WITH RECURSIVE t(n, s) AS (SELECT 1, 'x'::text UNION ALL SELECT n, r FROM (SELECT n + 1 AS n, s || s AS r FROM t) q WHERE n < 40) SELECT length(s) FROM t",
+    'limit: size',
+  ],
+  ['a long text to normalize', `SELECT normalize('${'\u0301\u0316'.repeat(1025)}')`, 'limit: normalize'],
+  ['a random count', "SELECT repeat('x', (random() * 1e9)::int)", 'limit: repeat'],
+  [
+    'too many points',
+    'SELECT polygon(20000, circle(point(0,0), 1)) <-> polygon(20000, circle(point(9,0), 1))',
+    'limit: polygon',
+  ],
+  [
+    'a comparison of two collections',
+    'SELECT array_agg(id) @> (SELECT array_agg(id) FROM orders) FROM customers',
+    'limit: size',
+  ],
+  ['named arguments', "SELECT repeat(text => 'x', count => 10)", 'limit: repeat'],
+]
+for (const [name, sql, expected] of REFUSED) {
+  test(`is refused: ${name}`, async () => {
+    const verdict = await guard.judge(sql, shop())
+    assert.equal(say(verdict), expected)
+    assert.ok(verdict.kind === 'denied' && verdict.hint !== '')
+  })
+}
+
+const COUNTED =
+  /"set_config"\('vitrine\.collected', .* > *\) 268435456|"set_config"\('vitrine\.collected', .*>\) 268435456/
+
+const PASSES: readonly (readonly [string, string, RegExp])[] = [
+  ['an aggregate, with its bytes counted', "SELECT array_agg(repeat('x', 10000)) FROM customers", COUNTED],
+  ['ARRAY(), with its bytes counted', "SELECT ARRAY(SELECT repeat('x', 10000) FROM customers)", COUNTED],
+  ['EXCEPT, with its bytes counted', 'SELECT id FROM customers EXCEPT SELECT id FROM orders', COUNTED],
+  ['NOT IN, with its bytes counted', 'SELECT 1 FROM customers WHERE id NOT IN (SELECT id FROM orders)', COUNTED],
+  ['IN, which PostgreSQL joins', 'SELECT 1 FROM customers WHERE id IN (SELECT id FROM orders)', /^(?!.*set_config)/],
+  ['an aggregate that keeps one value', 'SELECT max(name), count(DISTINCT id) FROM customers', /^(?!.*set_config)/],
+  [
+    'lpad by the level of a recursion',
+    "WITH RECURSIVE t(id, level) AS (SELECT id, 1 FROM customers UNION ALL SELECT t.id, level + 1 FROM t WHERE level < 3) SELECT lpad('', level * 2) || id FROM t",
+    /"lpad"\('', CASE WHEN .*> *\) 10000\) THEN CAST\(.* AS "pg_catalog"\."int4"\) ELSE/s,
+  ],
+  [
+    'a bar chart of stars',
+    "SELECT repeat('*', (count(*) / 5)::int) FROM customers",
+    /CASE WHEN .* THEN CAST\(.* AS "pg_catalog"\."int4"\) ELSE/,
+  ],
+  [
+    'rpad by the length of a column',
+    "SELECT rpad(name, length(name) + 3, '.') FROM customers",
+    /"rpad"\("t1"\."name", CASE WHEN/,
+  ],
+  ['a text repeated a few times', 'SELECT repeat(name, 3) FROM customers', /"repeat"\("t1"\."name", 3\)/],
+  [
+    'a text repeated often',
+    'SELECT repeat(name, 1000) FROM customers',
+    /CASE WHEN \("pg_catalog"\."octet_length"\("t1"\."name"\) OPERATOR\("pg_catalog"\.>\) 262\) THEN CAST\(.* AS "pg_catalog"\."int4"\) ELSE 1000 END/,
+  ],
+  [
+    'a path',
+    "WITH RECURSIVE t(id, path) AS (SELECT id, name FROM customers UNION ALL SELECT c.id, t.path || '/' || c.name FROM t JOIN customers c ON c.id = t.id + 1) SELECT * FROM t",
+    /RECURSIVE/,
+  ],
+  [
+    'a path in an array',
+    'WITH RECURSIVE t(id, path) AS (SELECT id, ARRAY[id] FROM customers UNION ALL SELECT c.id, path || c.id FROM t JOIN customers c ON c.id = t.id + 1 WHERE NOT c.id = ANY (path)) SELECT * FROM t',
+    /RECURSIVE/,
+  ],
+  [
+    'Fibonacci',
+    'WITH RECURSIVE f(a, b) AS (SELECT 0, 1 UNION ALL SELECT b, a + b FROM f WHERE b < 100) SELECT a FROM f',
+    /RECURSIVE/,
+  ],
+  [
+    'replace with constants',
+    "SELECT replace(replace(replace(name, 'a', 'b'), 'c', '<br/>'), 'd', '&amp;') FROM customers",
+    /^SELECT "pg_catalog"\."replace"\("pg_catalog"\."replace"/,
+  ],
+  [
+    'JSON in JSON',
+    "SELECT json_agg(json_build_object('a', name, 'b', (SELECT json_agg(json_build_object('id', o.id)) FROM orders o))) FROM customers",
+    /json_agg/,
+  ],
+  ['a collection and a list', "SELECT array_agg(name) @> ARRAY['a', 'b'] FROM customers", /@>/],
+  ['LIKE with a constant', "SELECT 1 FROM customers WHERE name LIKE 'A%'", /"name" OPERATOR\("pg_catalog"\.~~\) 'A%'/],
+  [
+    'LIKE with another column',
+    "SELECT 1 FROM customers a, customers b WHERE a.name LIKE '%' || b.name || '%'",
+    /CASE WHEN .*"substring"\("t1"\."name", 1, CAST\("pg_catalog"\."concat"\(.* ELSE "t1"\."name" END OPERATOR\("pg_catalog"\.~~\)/,
+  ],
+  [
+    'LIKE ANY',
+    "SELECT 1 FROM customers WHERE name LIKE ANY (ARRAY['A%', name])",
+    /ELSE "t1"\."name" END OPERATOR\("pg_catalog"\.~~\) ANY/,
+  ],
+  ['a search for a constant', "SELECT strpos(name, 'x') FROM customers", /"strpos"\("t1"\."name", 'x'\)/],
+  ['normalize of a column', 'SELECT normalize(name) FROM customers', /> *\) 4096\) THEN/],
+  ['stored texts that are concatenated', "SELECT string_agg(name || ': ' || id, E'\\n') FROM customers", /string_agg/],
+]
+for (const [name, sql, expected] of PASSES) {
+  test(`passes: ${name}`, async () => {
+    assert.match(say(await guard.judge(sql, shop())), expected)
+  })
+}
+
+test('a CASE with a thousand branches is allowed', async () => {
+  for (const count of [500, 1_000]) {
+    const arms = Array.from({ length: count }, (_, n) => `WHEN id = ${n} THEN name || '${n}'`).join(' ')
+    assert.match(say(await guard.judge(`SELECT CASE ${arms} END FROM customers`, shop())), /^SELECT CASE/)
+  }
+})

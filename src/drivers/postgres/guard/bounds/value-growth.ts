@@ -1,0 +1,734 @@
+// Bounds how large a confined query can make a value. PostgreSQL limits one value to a gigabyte, and has no other
+// memory limit. Nested repeat(), replace() and || grew a few letters to 2.7 GB in one backend. This walk computes sizes
+// bottom up through expressions, sub-selects and WITH. The guard refuses a query whose constants multiply too much. The
+// walk visits every node. An unknown node counts as the sum of its parts.
+import {
+  elementCount,
+  FREE_COUNT,
+  isOnce,
+  literalText,
+  REFUSED_COUNT,
+  REPEATED_MAX,
+  wholeNumber,
+} from './argument-bounds.ts'
+import { AGGREGATES, COUNT_MAX } from '../allowed/allowed-functions.ts'
+import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
+import { Refusal } from '../refusal.ts'
+import { SEEKING, SEEKS } from './work-bounds.ts'
+
+/** The maximum number of bytes in one value that come from the query's constants. */
+const OWN_MAX = 16_777_216
+/** The maximum number of such bytes in all values of one row together. */
+const ROW_MAX = 67_108_864
+/** The maximum number of copies of stored data in one value. */
+const TIMES_MAX = 2_000
+/** The assumed length of stored text where two lengths are multiplied, because the actual length is unknown. */
+const STORED_BYTES = 1_024
+const FIXED_BYTES = 64
+/** The longest text of a numeric: 131,072 digits before the point, 16,383 after it, sign and point. */
+const NUMBER_BYTES = 147_457
+const WHOLE_DIGITS = 131_072
+const FRACTION_DIGITS = 16_383
+/** The shortest text of a number that becomes so long, in a list: `1e131071,`. */
+const SHORT_NUMBER = 9
+/** The maximum nesting of JSON that the database's stack allows, rounded up. */
+const JSON_DEPTH = 8_000
+
+/**
+ * The largest size of a value: bytes from constants (`own`), copies of stored data (`times`), copies of a recursive
+ * query's columns.
+ */
+interface Size {
+  readonly own: number
+  readonly times: number
+  /** True if the value may have any number of elements, collected from rows or split from a string. */
+  readonly isMany: boolean
+  /**
+   * `fixed`: the type bounds the text to FIXED_BYTES (integers, dates). `number`: the type is numeric, which bounds the
+   * text to NUMBER_BYTES. `json`: a JSON document, which is not escaped inside another one. Undefined if the type is
+   * unknown.
+   */
+  readonly kind?: 'fixed' | 'number' | 'json' | undefined
+  /**
+   * For each column: how many copies of the previous iteration's column the value contains. Set only inside a recursive
+   * term.
+   */
+  readonly before: ReadonlyMap<number, number>
+}
+
+const NONE: ReadonlyMap<number, number> = new Map()
+const NOTHING: Size = { own: 0, times: 0, isMany: false, before: NONE }
+const FIXED: Size = { ...NOTHING, own: FIXED_BYTES, kind: 'fixed' }
+const LONG_NUMBER: Size = { ...NOTHING, own: NUMBER_BYTES, kind: 'number' }
+const STORED: Size = { ...NOTHING, times: 1 }
+
+/** Throws Refusal if a value can grow beyond the bounds. The check takes time linear in the tree. */
+export function checkGrowth(select: SelectStmt): void {
+  new Growth().select(select)
+}
+
+interface Shown {
+  readonly name: string
+  readonly size: Size
+}
+
+/** The columns of one alias, by name. Generated aliases are unique in the query. */
+type Columns = ReadonlyMap<string, Size>
+
+class Growth {
+  readonly #aliases = new Map<string, Columns>()
+  readonly #queries = new Map<string, readonly Size[]>()
+
+  /** Returns the sizes of the query's outputs. */
+  select(query: SelectStmt): readonly Size[] {
+    for (const { CommonTableExpr: cte } of query.withClause?.ctes ?? []) {
+      if (cte) this.#query(cte, query.withClause?.recursive === true)
+    }
+    const outputs = this.#outputs(query)
+    const {
+      targetList: _target,
+      fromClause: _from,
+      valuesLists: _values,
+      withClause: _with,
+      larg: _l,
+      rarg: _r,
+      ...rest
+    } = query
+    this.#parts(rest)
+    const { own } = total(outputs)
+    if (own > ROW_MAX) throw tooLarge(`${Math.round(own)} bytes of literals in one row`, ROW_MAX)
+    return outputs
+  }
+
+  #outputs(query: SelectStmt): readonly Size[] {
+    if (query.larg && query.rarg) return most([this.select(query.larg), this.select(query.rarg)])
+    if (query.valuesLists) {
+      return most(query.valuesLists.map(({ List: list }) => (list?.items ?? []).map((item) => this.size(item))))
+    }
+    for (const item of query.fromClause ?? []) this.#from(item)
+    return (query.targetList ?? []).map(({ ResTarget: target }) => (target?.val ? this.size(target.val) : NOTHING))
+  }
+
+  #query({ ctename = '', ctequery, ...rest }: Struct<'CommonTableExpr'>, mayRecurse: boolean): void {
+    const body = ctequery?.SelectStmt
+    this.#parts(rest)
+    if (!body) return
+    if (!mayRecurse || !body.larg || !body.rarg) {
+      this.#queries.set(ctename, this.select(body))
+      return
+    }
+    const first = this.select(body.larg)
+    this.#queries.set(
+      ctename,
+      first.map((size, place) => ({ ...size, before: new Map([[place, 1]]) })),
+    )
+    const next = this.select(body.rarg)
+    checkRecursion(next.map(({ before }) => before))
+    // The number of iterations is unknown, so the data that an iteration adds counts as stored data.
+    this.#queries.set(ctename, most([first, next]).map(afterTurns))
+  }
+
+  /** Returns the columns of a FROM item, in order. */
+  #from(item: Node): readonly Shown[] {
+    if (item.JoinExpr) return this.#join(item.JoinExpr)
+    if (item.RangeSubselect) {
+      const query = item.RangeSubselect.subquery?.SelectStmt
+      return query ? this.#bind(item.RangeSubselect.alias, this.select(query), outputNames(query)) : []
+    }
+    if (item.RangeVar) {
+      const { relname = '', schemaname, alias } = item.RangeVar
+      const known = schemaname === undefined ? this.#queries.get(relname) : undefined
+      return known ? this.#bind(alias, known, []) : []
+    }
+    if (item.RangeFunction) {
+      const { alias, functions } = item.RangeFunction
+      const size = this.#parts({ functions })
+      const sizes = definedSizes(item.RangeFunction, size) ?? (alias?.colnames ?? [word('')]).map(() => size)
+      return this.#bind(alias, sizes, [])
+    }
+    this.#parts(item)
+    return []
+  }
+
+  /**
+   * Returns the columns of a join. A column of USING may come from either side. The alias of a join names all columns,
+   * those of USING first.
+   */
+  #join({ larg, rarg, quals, usingClause, join_using_alias, alias }: Struct<'JoinExpr'>): readonly Shown[] {
+    const left = larg ? this.#from(larg) : []
+    const right = rarg ? this.#from(rarg) : []
+    const names = words(usingClause)
+    const merged = names.map((name) => {
+      const sizes = [...left, ...right].filter((column) => column.name === name).map((column) => column.size)
+      return { name, size: greatest(sizes) }
+    })
+    if (join_using_alias)
+      this.#bind(
+        join_using_alias,
+        merged.map(({ size }) => size),
+        names,
+      )
+    if (quals) this.size(quals)
+    const rest = [...left, ...right].filter(({ name }) => !names.includes(name))
+    const columns = [...merged, ...rest]
+    return alias
+      ? this.#bind(
+          alias,
+          columns.map(({ size }) => size),
+          columns.map(({ name }) => name),
+        )
+      : columns
+  }
+
+  #bind(alias: Struct<'Alias'> | undefined, sizes: readonly Size[], names: readonly string[]): readonly Shown[] {
+    const given = words(alias?.colnames)
+    const shown = sizes.map((size, at) => ({ name: given[at] ?? names[at] ?? '', size }))
+    if (alias?.aliasname !== undefined) {
+      this.#aliases.set(alias.aliasname, new Map(shown.map(({ name, size }) => [name, size])))
+    }
+    return shown
+  }
+
+  /** Returns the size of an expression. */
+  size(node: Node): Size {
+    const size = this.#sized(node)
+    if (size.own > OWN_MAX) throw tooLarge(`${Math.round(size.own)} bytes of literals`, OWN_MAX)
+    if (size.times > TIMES_MAX) throw tooLarge(`${Math.round(size.times)} copies of stored values`, TIMES_MAX)
+    return size
+  }
+
+  #sized(node: Node): Size {
+    if (node.A_Const) return literalSize(node.A_Const)
+    if (node.ColumnRef) return this.#column(node.ColumnRef)
+    if (node.ParamRef) return STORED
+    if (node.FuncCall) return this.#call(node.FuncCall)
+    if (node.A_Expr) return this.#operator(node.A_Expr)
+    if (node.TypeCast) return this.#cast(node.TypeCast)
+    if (node.CaseExpr) return this.#case(node.CaseExpr)
+    if (node.CoalesceExpr) return greatest(this.#each(node.CoalesceExpr.args))
+    if (node.MinMaxExpr) return greatest(this.#each(node.MinMaxExpr.args))
+    if (node.SubLink) return this.#subLink(node.SubLink)
+    if (node.JsonArrayAgg ?? node.JsonObjectAgg) return { ...collected(escaped([this.#parts(node)])), kind: 'json' }
+    // The text of an array, a row or a JSON document escapes the strings in it.
+    if (node.JsonObjectConstructor ?? node.JsonArrayConstructor) return jsonOf([this.#parts(node)])
+    if (node.A_ArrayExpr ?? node.RowExpr) return scaled(this.#parts(node), 2)
+    if (node.JsonFuncExpr) {
+      const { pathspec, ...json } = node.JsonFuncExpr
+      return total([documentOf(this.#parts(json)), pathspec ? this.size(pathspec) : NOTHING])
+    }
+    if (node.JsonParseExpr ?? node.JsonScalarExpr) return documentOf(this.#parts(node))
+    if (node.BoolExpr ?? node.NullTest ?? node.BooleanTest) {
+      this.#parts(node)
+      return FIXED
+    }
+    return this.#parts(node)
+  }
+
+  #column({ fields = [] }: Struct<'ColumnRef'>): Size {
+    const [alias, name] = words(fields)
+    const columns = alias === undefined ? undefined : this.#aliases.get(alias)
+    // An alias without a column means the whole row.
+    if (name === undefined) return columns ? scaled(total([...columns.values()]), 2) : STORED
+    return columns?.get(name) ?? STORED
+  }
+
+  #cast({ arg, typeName }: Struct<'TypeCast'>): Size {
+    const size = arg ? this.size(arg) : NOTHING
+    return castSize(arg, size, typeName)
+  }
+
+  #case({ arg, args = [], defresult }: Struct<'CaseExpr'>): Size {
+    if (arg) this.size(arg)
+    const results = args.map(({ CaseWhen: when }) => {
+      if (when?.expr) this.size(when.expr)
+      return when?.result ? this.size(when.result) : NOTHING
+    })
+    if (defresult) results.push(this.size(defresult))
+    return greatest(results)
+  }
+
+  /**
+   * Returns the size of an operator's result. Only a result that is known to be a boolean is fixed. Any other operator
+   * may return a value that contains both sides: `||`, and `&&`, `<->`, `+`, `*`, `-` of the types that have them.
+   */
+  #operator({ name, lexpr, rexpr, kind }: Struct<'A_Expr'>): Size {
+    const given = [lexpr, rexpr].flatMap((side) => (side ? [side] : []))
+    const sides = given.map((side) => this.size(side))
+    const [symbol = ''] = words(name).slice(-1)
+    if (SEEKS.has(symbol)) checkSteps(`operator ${symbol}`, sides)
+    if (kind === 'AEXPR_NULLIF') return sides[0] ?? NOTHING
+    if (kind !== undefined && kind !== 'AEXPR_OP') return FIXED
+    if (sides.length === 2 && COMPARES.test(symbol)) return FIXED
+    return NUMERIC_OPERATORS.has(symbol) ? computed(given, sides, symbol === '^') : total(sides)
+  }
+
+  #subLink({ subLinkType, testexpr, subselect }: Struct<'SubLink'>): Size {
+    if (testexpr) this.size(testexpr)
+    const [first = NOTHING] = subselect?.SelectStmt ? this.select(subselect.SelectStmt) : []
+    if (subLinkType === 'ARRAY_SUBLINK') return collected(first)
+    return subLinkType === 'EXPR_SUBLINK' ? first : FIXED
+  }
+
+  #call(call: Struct<'FuncCall'>): Size {
+    const { funcname, args = [], ...rest } = call
+    const [name = ''] = words(funcname).slice(-1)
+    const sizes = this.#each(args)
+    this.#parts(rest)
+    if (name === 'factorial') return LONG_NUMBER
+    if (name === 'round' || name === 'trunc') return rounded(args, sizes)
+    return NUMERIC_FUNCTIONS.has(name) ? computed(args, sizes, LONG_RESULTS.has(name)) : result(name, args, sizes)
+  }
+
+  #each(nodes: readonly Node[] | undefined): Size[] {
+    return (nodes ?? []).map((node) => this.size(node))
+  }
+
+  /** Returns the sum of the sizes of all parts. */
+  #parts(value: unknown): Size {
+    const sizes: Size[] = []
+    for (const part of Object.values(value ?? {})) {
+      if (Array.isArray(part)) for (const each of part) sizes.push(this.#part(each))
+      else if (typeof part === 'object' && part !== null) sizes.push(this.#part(part))
+    }
+    return total(sizes)
+  }
+
+  #part(part: unknown): Size {
+    if (!isObject(part)) return NOTHING
+    if (isSelect(part)) return total(this.select(part.SelectStmt))
+    return isExpression(part) ? this.size(part) : this.#parts(part)
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}
+
+function isSelect(value: Readonly<Record<string, unknown>>): value is { readonly SelectStmt: SelectStmt } {
+  return isObject(value['SelectStmt'])
+}
+
+/** Nodes for which #sized() has a special rule. */
+const SIZED: ReadonlySet<string> = new Set([
+  ...['A_Const', 'ColumnRef', 'ParamRef', 'FuncCall', 'A_Expr', 'TypeCast', 'CaseExpr', 'CoalesceExpr', 'MinMaxExpr'],
+  ...['SubLink', 'JsonArrayAgg', 'JsonObjectAgg', 'BoolExpr', 'NullTest', 'BooleanTest', 'RowExpr', 'A_ArrayExpr'],
+  ...['JsonObjectConstructor', 'JsonArrayConstructor', 'JsonFuncExpr', 'JsonParseExpr', 'JsonScalarExpr'],
+])
+
+function isExpression(value: Readonly<Record<string, unknown>>): value is Node {
+  const [name] = Object.keys(value)
+  return name !== undefined && SIZED.has(name)
+}
+
+/** Binary operators that return a boolean, for all types. */
+const COMPARES = /^(=|<>|!=|<|>|<=|>=|~~|!~~|~~\*|!~~\*|~|~\*|!~|!~\*|@>|<@|\?|\?\||\?&|@@|@\?)$/
+/** Operators that return a number if both sides are numbers. */
+const NUMERIC_OPERATORS: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%', '^', '@', '|/', '||/', '&', '|', '#'])
+/** Functions that return a number if their arguments are numbers. */
+const NUMERIC_FUNCTIONS: ReadonlySet<string> = new Set([
+  ...['abs', 'ceil', 'ceiling', 'div', 'exp', 'floor', 'gcd', 'lcm', 'ln', 'log', 'log10', 'mod', 'pow'],
+  ...['power', 'random', 'sign', 'sqrt', 'trim_scale', 'generate_series', 'numeric', 'to_number'],
+])
+/** Those of them whose result may have far more digits than their arguments. */
+const LONG_RESULTS: ReadonlySet<string> = new Set(['exp', 'pow', 'power', 'numeric', 'to_number'])
+const FIXED_TYPES: ReadonlySet<string> = new Set([
+  ...['bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'oid', 'date', 'time', 'timetz', 'timestamp', 'timestamptz'],
+  ...['interval', 'uuid', 'inet', 'cidr', 'macaddr', 'macaddr8', 'money', 'point', 'box', 'circle', 'line', 'lseg'],
+])
+
+/** The maximum number of comparisons: elements of one side times elements of the other. */
+const STEPS_MAX = 300_000_000
+/** The assumed number of elements of a collection of unknown length. */
+const MANY = 100_000
+
+/** Throws Refusal if two collections may be too long to compare element by element. */
+function checkSteps(what: string, sides: readonly Size[]): void {
+  const [a = 0, b = 0] = sides.map(elements)
+  if (sides.length === 2 && a * b > STEPS_MAX) throw eachWithEach(what, a * b)
+}
+
+/** Returns the maximum number of elements. An element takes at least two bytes as text: `1,`. */
+function elements({ own, times, isMany }: Size): number {
+  return Math.max(isMany ? MANY : 0, (own + times * STORED_BYTES) / 2)
+}
+
+/** Aggregates that compute a number from numbers. */
+const SUMS: ReadonlySet<string> = new Set([
+  ...['avg', 'sum', 'stddev', 'stddev_pop', 'stddev_samp', 'variance', 'var_pop', 'var_samp'],
+])
+/** Aggregates whose result is no larger than one of their values, or a number with little more digits. */
+const NARROWING: ReadonlySet<string> = new Set([
+  ...['any_value', 'avg', 'bit_and', 'bit_or', 'bit_xor', 'bool_and', 'bool_or', 'count', 'every', 'max', 'min', 'sum'],
+  ...['corr', 'covar_pop', 'covar_samp', 'mode', 'percentile_cont', 'percentile_disc', 'stddev', 'stddev_pop'],
+  ...['stddev_samp', 'variance', 'var_pop', 'var_samp'],
+])
+const FIXED_RESULTS: ReadonlySet<string> = new Set([
+  ...['length', 'char_length', 'character_length', 'octet_length', 'bit_length', 'strpos', 'position', 'ascii', 'md5'],
+  ...['sha224', 'sha256', 'sha384', 'sha512', 'starts_with', 'is_normalized', 'cardinality', 'array_length', 'count'],
+  ...['row_number', 'rank', 'dense_rank', 'ntile', 'percent_rank', 'cume_dist', 'regexp_count', 'regexp_like'],
+  ...['date_trunc', 'date_part', 'extract', 'age', 'now', 'jsonb_array_length', 'json_array_length', 'hashtext'],
+])
+
+/** Returns the size of a function's result. */
+function result(name: string, args: readonly Node[], sizes: readonly Size[]): Size {
+  const [first = NOTHING, second = NOTHING, third = NOTHING] = sizes
+  if (AGGREGATES.has(name)) {
+    if (name === 'count' || name.startsWith('regr_')) return FIXED
+    if (SUMS.has(name)) return computed(args, [...sizes, ...sizes, FIXED], false)
+    if (NARROWING.has(name)) return greatest(sizes)
+    const values = collected(name === 'string_agg' ? total(sizes) : escaped(sizes))
+    return { ...values, isMany: !RANGES.has(name), kind: name.startsWith('json') ? 'json' : undefined }
+  }
+  if (SEEKING.has(name)) checkSteps(`function ${name}()`, sizes)
+  if (FIXED_RESULTS.has(name)) return FIXED
+  switch (name) {
+    case 'repeat':
+      return isOnce(args[1]) ? first : repeated(first, wholeNumber(args[1]))
+    case 'lpad':
+    case 'rpad':
+      return { ...NOTHING, own: 4 * (wholeNumber(args[1]) ?? COUNT_MAX) }
+    case 'left':
+    case 'right':
+      return cut(first, wholeNumber(args[1]))
+    case 'substr':
+    case 'substring':
+      return cut(first, wholeNumber(args[2]))
+    case 'array_fill':
+      return scaled(first, 2 * (args[1] ? (elementCount(args[1]) ?? COUNT_MAX) : 1))
+    case 'replace':
+      return replaced(first, lengthOf(args[1]) ?? 1, third, 0)
+    case 'regexp_replace':
+      return replaced(first, 1, third, backReferences(args[2]))
+    case 'string_to_array':
+    case 'regexp_split_to_array':
+      return { ...scaled(total(sizes), 2), isMany: true }
+    case 'translate':
+      return scaled(first, isAscii(args[2]) ? 1 : 4)
+    case 'format':
+      return formatted(args[0], sizes)
+    case 'concat_ws':
+      return total([...sizes.slice(1), scaled(first, Math.max(sizes.length - 2, 0))])
+    case 'array_to_string': {
+      const between = total([second, third])
+      return { ...first, own: first.own * Math.max(1, between.own), times: first.times + between.times * STORED_BYTES }
+    }
+    case 'array_replace':
+    case 'ts_rewrite':
+      return replaced(first, 1, third, 0)
+    case 'ts_headline': {
+      const [options = NOTHING] = sizes.slice(-1)
+      return sizes.length < 3 ? total(sizes) : replaced(total(sizes.slice(0, -1)), 2, options, 1)
+    }
+    case 'quote_literal':
+    case 'quote_ident':
+    case 'quote_nullable':
+    case 'encode':
+    case 'convert_to':
+    case 'decode':
+    case 'hstore':
+    case 'regexp_match':
+    case 'regexp_matches':
+      // Each letter may be escaped, and a byte is printed as two digits.
+      return scaled(total(sizes), 2)
+    case 'array_append':
+      return total([first, scaled(second, 2)])
+    case 'array_prepend':
+      return total([scaled(first, 2), second])
+    case 'to_json':
+    case 'to_jsonb':
+    case 'array_to_json':
+    case 'row_to_json':
+    case 'json_build_array':
+    case 'jsonb_build_array':
+    case 'json_build_object':
+    case 'jsonb_build_object':
+    case 'json_object':
+    case 'jsonb_object':
+      return jsonOf(sizes)
+    case 'jsonb_pretty':
+      // Each value is on a line of its own, indented by four spaces for each level around it.
+      return { ...scaled(first, 2), own: first.own * (2 + 4 * Math.min(first.own, JSON_DEPTH)) }
+    case 'convert_from':
+    case 'convert':
+      return scaled(first, 3)
+    case 'to_char':
+      return total([first, scaled(second, 16)])
+    default:
+      return total(sizes)
+  }
+}
+
+/**
+ * Returns the size after repetition. A known count multiplies the size if argument-bounds.ts leaves the result
+ * unbounded. Otherwise the database stops a query whose result exceeds REPEATED_MAX bytes.
+ */
+function repeated(text: Size, count: number | undefined): Size {
+  if (count === REFUSED_COUNT) return NOTHING
+  const isKnown = count !== undefined && (count <= FREE_COUNT || (text.times === 0 && text.before.size === 0))
+  return isKnown ? scaled(text, Math.max(count, 0)) : { ...NOTHING, own: REPEATED_MAX }
+}
+
+function cut(size: Size, characters: number | undefined): Size {
+  return characters === undefined || characters < 0 ? size : { ...NOTHING, own: 4 * characters }
+}
+
+/**
+ * Returns the size after every `length` letters are replaced by `by`, which contains `copies` copies of the matched
+ * text.
+ */
+function replaced(text: Size, length: number, by: Size, copies: number): Size {
+  const grows = Math.max(1, by.own / length + copies)
+  const places = text.own / length + (text.times * STORED_BYTES) / length
+  return total([scaled(text, grows), { ...NOTHING, times: by.times * places, before: scaled(by, places).before }])
+}
+
+function formatted(format: Node | undefined, sizes: readonly Size[]): Size {
+  const [text = NOTHING, ...args] = sizes
+  const pattern = format && literalText(format)
+  const conversions = pattern === undefined ? 64 : (pattern.match(/%(?!%)/g) ?? []).length
+  const widths = (pattern?.match(/\d+/g) ?? []).reduce((sum, digits) => sum + Math.min(Number(digits), COUNT_MAX), 0)
+  const stars = (pattern?.match(/\*/g) ?? []).length * COUNT_MAX
+  return total([text, scaled(greatest(args), conversions), { ...NOTHING, own: widths + stars }])
+}
+
+function backReferences(node: Node | undefined): number {
+  const text = node && literalText(node)
+  return text === undefined ? 8 : (text.match(/\\[\d&]/g) ?? []).length
+}
+
+function lengthOf(node: Node | undefined): number | undefined {
+  const text = node && literalText(node)
+  return text === undefined || text === '' ? undefined : text.length
+}
+
+function isAscii(node: Node | undefined): boolean {
+  const text = node && literalText(node)
+  return text !== undefined && /^[\x00-\x7f]*$/.test(text)
+}
+
+/** Returns the size of what a constant becomes, if the database reads it as a number or a JSON document. */
+function literalSize(value: Struct<'A_Const'>): Size {
+  if (value.ival || value.boolval || value.isnull) return FIXED
+  const bits = value.bsval?.bsval
+  if (bits !== undefined) return { ...NOTHING, own: 4 * bits.length }
+  const isNumber = value.fval !== undefined
+  const text = value.fval?.fval ?? value.sval?.sval ?? ''
+  let own = text.length
+  for (const [, digits] of text.matchAll(/[\d.][eE]([-+]?\d+)/g)) {
+    const power = Number(digits)
+    own += power < 0 ? Math.min(-power, FRACTION_DIGITS) : Math.min(power, WHOLE_DIGITS)
+  }
+  return { ...NOTHING, own: isNumber ? Math.min(own, NUMBER_BYTES) : own, kind: isNumber ? 'number' : undefined }
+}
+
+/** Returns the size after a cast. */
+function castSize(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'> | undefined): Size {
+  const [name = ''] = words(typeName?.names).slice(-1)
+  const isArray = (typeName?.arrayBounds ?? []).length > 0
+  const [length = 0, scale = 0] = (typeName?.typmods ?? []).map((each) => Math.abs(wholeNumber(each) ?? 0))
+  const elementsMax = isArray ? Math.max(1, size.own / 2 + size.times * STORED_BYTES) : 1
+  // A length that pads. For a numeric, `length` and `scale` are its digits.
+  if (PADDED.has(name)) return { ...size, own: size.own + elementsMax * Math.max(length, 1), kind: undefined }
+  if (FIXED_TYPES.has(name)) return isArray ? scaledOwn(size, 8) : { ...FIXED, before: size.before }
+  const isLiteral = arg?.A_Const !== undefined
+  if (name === 'numeric') {
+    if (isArray) return isLiteral ? size : documentOf(size)
+    if (length > 0) return { ...NOTHING, own: Math.max(FIXED_BYTES, length + scale + 3), kind: 'number' }
+    return arg ? computed([arg], [size], true) : LONG_NUMBER
+  }
+  if (DOCUMENTS.has(name)) return { ...(isLiteral ? size : documentOf(size)), kind: isArray ? undefined : 'json' }
+  if (name === 'json') return { ...size, kind: isArray ? undefined : 'json' }
+  if (name === 'bytea') return scaled(size, 2)
+  return size.kind === undefined ? size : { ...size, kind: undefined }
+}
+
+/** Types whose values are filled up to their length. */
+const PADDED: ReadonlySet<string> = new Set(['bit', 'varbit', 'bpchar', 'char'])
+/** Types in which a short text of a number may become a long one. */
+const DOCUMENTS: ReadonlySet<string> = new Set(['jsonb', 'hstore'])
+
+/**
+ * Returns the size of a document or an array that is read from a text which the query made: each number in it may
+ * become long. The size of a constant counts its numbers already.
+ */
+function documentOf(size: Size): Size {
+  return { ...size, own: size.own + Math.floor(size.own / SHORT_NUMBER) * NUMBER_BYTES, kind: undefined }
+}
+
+/** Returns the size of a JSON document that contains the values. */
+function jsonOf(sizes: readonly Size[]): Size {
+  return { ...escaped(sizes), kind: 'json' }
+}
+
+/** Returns the size of values whose strings are escaped. A number has nothing to escape. */
+function escaped(sizes: readonly Size[]): Size {
+  return { ...total(sizes.map((size) => (size.kind === undefined ? scaled(size, 2) : size))), kind: undefined }
+}
+
+function scaledOwn(size: Size, by: number): Size {
+  return { ...size, own: size.own * by, kind: undefined }
+}
+
+/** Returns the sizes of columns that the caller defines: json_to_record(…) AS t(a numeric). */
+function definedSizes({ coldeflist, functions = [] }: Struct<'RangeFunction'>, size: Size): Size[] | undefined {
+  const inside = functions.flatMap(({ List: list }) => list?.items?.[1]?.List?.items ?? [])
+  const definitions = coldeflist ?? inside
+  if (definitions.length === 0) return undefined
+  const sizes = definitions.map(({ ColumnDef: column }) => castSize(undefined, size, column?.typeName))
+  return coldeflist ? sizes : [...sizes, ...Array<Size>(8).fill(size)]
+}
+
+/**
+ * Returns the size of a number that is computed from others. If a side may have another type (a path, a range), the
+ * result may contain both sides. `isLong` says that the result may have far more digits than the sides.
+ */
+function computed(nodes: readonly Node[], sizes: readonly Size[], isLong: boolean): Size {
+  if (sizes.every(({ kind }) => kind === 'fixed')) return FIXED
+  const isNumber = sizes.every(({ kind }) => kind === 'fixed' || kind === 'number')
+  const all = total(sizes)
+  const isStored = nodes.every((node) => node.ColumnRef) && all.own === 0
+  if (isLong && !isStored) return LONG_NUMBER
+  if (nodes.some((node) => node.ParamRef)) return isNumber ? LONG_NUMBER : total([all, LONG_NUMBER])
+  if (!isNumber) return all
+  return { ...NOTHING, own: Math.min(all.own + all.times * STORED_BYTES + FIXED_BYTES, NUMBER_BYTES), kind: 'number' }
+}
+
+/** Returns the size of round(x, digits), which fills up with zeros. */
+function rounded(args: readonly Node[], sizes: readonly Size[]): Size {
+  const [number, digits] = args
+  const size = computed(number ? [number] : [], sizes.slice(0, 1), false)
+  if (!digits || size.kind === 'fixed') return size
+  const zeros = Math.min(Math.abs(wholeNumber(digits) ?? FRACTION_DIGITS), FRACTION_DIGITS)
+  return { ...size, own: Math.min(size.own + zeros, size.kind === undefined ? Infinity : NUMBER_BYTES) }
+}
+
+/**
+ * Returns the size of values that an aggregate collects from rows, as stored data. collected-rows.ts bounds their sum
+ * when the query runs.
+ */
+function collected(each: Size): Size {
+  return { ...stored(each), isMany: true }
+}
+
+/** Aggregates whose results are sorted, and are therefore compared in linear time. */
+const RANGES: ReadonlySet<string> = new Set(['range_agg', 'range_intersect_agg'])
+
+/** Returns the size of a recursive query's column after all iterations. */
+function afterTurns(size: Size): Size {
+  return size.before.size === 0 ? size : { ...stored(size), before: NONE }
+}
+
+function stored(size: Size): Size {
+  return { ...size, own: 0, times: Math.max(1, size.times + size.own / STORED_BYTES), kind: undefined }
+}
+
+function scaled(size: Size, by: number): Size {
+  if (by === 1) return size
+  const before = size.before.size === 0 ? NONE : new Map([...size.before].map(([place, count]) => [place, count * by]))
+  return { ...size, own: size.own * by, times: size.times * by, before, kind: undefined }
+}
+
+function total(sizes: readonly Size[]): Size {
+  const [only, second] = sizes
+  return only && !second ? only : combined(sizes, (a, b) => a + b)
+}
+
+function greatest(sizes: readonly Size[]): Size {
+  const kinds = new Set(sizes.map(({ kind }) => kind))
+  const isNumber = kinds.size === 2 && kinds.has('fixed') && kinds.has('number')
+  const [only] = kinds.size === 1 ? kinds : []
+  return { ...combined(sizes, Math.max), kind: isNumber ? 'number' : only }
+}
+
+function combined(sizes: readonly Size[], by: (a: number, b: number) => number): Size {
+  let [own, times] = [0, 0]
+  let before: Map<number, number> | undefined
+  let isMany = false
+  for (const size of sizes) {
+    isMany ||= size.isMany
+    own = by(own, size.own)
+    times = by(times, size.times)
+    for (const [place, count] of size.before) {
+      before ??= new Map()
+      before.set(place, by(before.get(place) ?? 0, count))
+    }
+  }
+  return { own, times, isMany, before: before ?? NONE }
+}
+
+/** Returns the greatest size of each column over several queries. */
+function most(rows: readonly (readonly Size[])[]): readonly Size[] {
+  const width = Math.max(0, ...rows.map((row) => row.length))
+  return Array.from({ length: width }, (_, at) => greatest(rows.flatMap((row) => row[at] ?? [])))
+}
+
+function outputNames(query: SelectStmt): string[] {
+  const first = query.larg ? outputNames(query.larg) : []
+  return query.larg ? first : (query.targetList ?? []).map(({ ResTarget: target }) => target?.name ?? '')
+}
+
+/**
+ * Throws Refusal if a recursive query grows exponentially, because a column contains itself more than once, directly or
+ * through other columns (`s || s`). Appending (`path || '/' || name`) is linear.
+ */
+function checkRecursion(columns: readonly ReadonlyMap<number, number>[]): void {
+  for (const circle of circlesOf(columns)) {
+    for (const place of circle) {
+      let copies = 0
+      for (const [to, count] of columns[place] ?? []) if (circle.has(to)) copies += count
+      if (copies > 1) throw doubles()
+    }
+  }
+}
+
+function doubles(): Refusal {
+  const why = 'the recursive query multiplies a value in each iteration'
+  return new Refusal(
+    'limit',
+    'size',
+    why,
+    'Append to the value in each iteration: path || name, not path || path.',
+    undefined,
+  )
+}
+
+/** Returns the cycles of columns that contain themselves (Tarjan's strongly connected components). */
+function circlesOf(columns: readonly ReadonlyMap<number, number>[]): ReadonlySet<number>[] {
+  const circles: ReadonlySet<number>[] = []
+  const [order, low] = [new Map<number, number>(), new Map<number, number>()]
+  const open: number[] = []
+  const visit = (place: number): void => {
+    const number = order.size
+    order.set(place, number)
+    low.set(place, number)
+    open.push(place)
+    for (const to of columns[place]?.keys() ?? []) {
+      if (!order.has(to)) visit(to)
+      if (open.includes(to)) low.set(place, Math.min(low.get(place) ?? 0, low.get(to) ?? 0))
+    }
+    if (low.get(place) === number) circles.push(new Set(open.splice(open.indexOf(place))))
+  }
+  for (const place of columns.keys()) if (!order.has(place)) visit(place)
+  return circles
+}
+
+/**
+ * Refuses a query in which the database compares each element with each other element, because cancelling has no
+ * effect.
+ */
+function eachWithEach(what: string, steps: number): Refusal {
+  const why = `${what} could take ${Math.round(steps)} steps that cannot be cancelled; the limit is ${STEPS_MAX}`
+  const hint = 'Compare rows instead: use a join, EXISTS, or IN with a sub-query.'
+  return new Refusal('limit', 'size', why, hint, undefined)
+}
+
+function tooLarge(found: string, limit: number): Refusal {
+  const why = `a value of the query can grow to ${found}; the limit is ${limit}`
+  return new Refusal(
+    'limit',
+    'size',
+    why,
+    'Make the value shorter: use smaller counts and fewer nested repetitions.',
+    undefined,
+  )
+}

@@ -1,0 +1,248 @@
+// Bounds calls whose work is the product of the sizes of two arguments, or more, and which cannot be cancelled. The
+// printed text compares the product with a limit, and the query fails if it is greater.
+import {
+  bytesAsText,
+  call,
+  cast,
+  either,
+  literalText,
+  operator,
+  steadily,
+  unlessAny,
+  whole,
+} from './argument-bounds.ts'
+import { word, words, type Node } from '../allowed/allowed-nodes.ts'
+import type { SqlType, Typed } from '../walk/from-items.ts'
+import { Refusal } from '../refusal.ts'
+
+/** The limit on the product of the sizes of two arguments, in bytes as text. */
+const PRODUCT_MAX = 536_870_912
+/** A constant of at most this many bytes needs no bound. */
+const FREE_BYTES = 64
+
+/** Functions, and the positions of each two arguments whose sizes are multiplied, with the limit. */
+const PAIRS: ReadonlyMap<string, Pairs> = new Map([
+  ...pairs('pg_catalog.array_to_string', PRODUCT_MAX, [0, 1], [0, 2]),
+  // Each part of the query is compared with the target, and may be replaced by the third query.
+  ...pairs('pg_catalog.ts_rewrite', 4_194_304, [0, 1], [0, 2]),
+  ...pairs('citext.strpos', PRODUCT_MAX, [0, 1]),
+  ...pairs('citext.replace', PRODUCT_MAX, [0, 1]),
+  ...pairs('citext.split_part', PRODUCT_MAX, [0, 1]),
+  ...pairs('citext.translate', PRODUCT_MAX, [0, 1]),
+  ...pairs('ltree.index', PRODUCT_MAX, [0, 1]),
+])
+
+type Pairs = readonly (readonly [number, number, number])[]
+
+function pairs(name: string, most: number, ...places: readonly (readonly [number, number])[]): [string, Pairs][] {
+  return [[name, places.map(([a, b]) => [a, b, most])]]
+}
+
+/** The limit on the text of a tsquery, in bytes. 800,000 bytes took seconds. */
+const QUERY_TEXT_MAX = 262_144
+
+/**
+ * Bounds the printed arguments of a function. `owner` is pg_catalog or the extension of the function. Throws Refusal.
+ */
+export function boundedWork(
+  owner: string,
+  name: string,
+  args: readonly Node[],
+  typedArgs: readonly Typed[],
+  at: number | undefined,
+): readonly Node[] {
+  const [left, right] = typedArgs
+  if (SEEKING.has(name) && left && right) {
+    const [a, b] = boundedOperands('&&', left, right, at)
+    return [a, b, ...args.slice(2)]
+  }
+  if (owner === 'pg_catalog' && (name === 'ts_rank' || name === 'ts_rank_cd')) return boundedRank(name, args, at)
+  if (owner === 'pg_catalog' && name.endsWith('to_tsquery')) return boundedQueryText(name, args, at)
+  const multiplied = PAIRS.get(`${owner}.${name}`) ?? []
+  return multiplied.reduce((made: readonly Node[], pair) => boundedPair(name, args, made, pair, at), args)
+}
+
+function boundedPair(
+  what: string,
+  args: readonly Node[],
+  made: readonly Node[],
+  [first, second, most]: readonly [number, number, number],
+  at: number | undefined,
+): readonly Node[] {
+  const [a, b] = [args[first], args[second]]
+  if (!a || !b) return made
+  const [known, sought] = [literalText(a)?.length, literalText(b)?.length]
+  if (sought !== undefined && (sought <= FREE_BYTES || known !== undefined)) return made
+  if (known !== undefined && known <= FREE_BYTES) return made
+  const size = steadily(operator('*', bytesAsText(a), bytesAsText(b)), [a, b], what, at)
+  const bounded = known === undefined ? first : second
+  return made.map((arg, place) => (place === bounded ? unlessAny({ what, size, most }, arg, at) : arg))
+}
+
+/** Bounds the text of to_tsquery(configuration, text) and its kin. */
+function boundedQueryText(what: string, args: readonly Node[], at: number | undefined): readonly Node[] {
+  const text = args.at(-1)
+  const isTyped = text !== undefined && (text.A_Const ?? text.ParamRef ?? text.NamedArgExpr) === undefined
+  if (!isTyped || literalText(text) !== undefined) return args
+  const bound = { what, size: steadily(bytesAsText(text), [text], what, at), most: QUERY_TEXT_MAX }
+  return [...args.slice(0, -1), unlessAny(bound, text, at)]
+}
+
+/** Bounds the right side of `@@`: a text, which becomes a tsquery. Throws Refusal. */
+export function boundedSearch({ node, type }: Typed, at: number | undefined): Node {
+  const mayBeText = type === null || isType(type, 'text') || isType(type, 'varchar')
+  const isShort = literalText(node) !== undefined || (node.A_Const ?? node.ParamRef) !== undefined
+  if (!mayBeText || isShort || words(node.FuncCall?.funcname).at(-1)?.endsWith('tsquery') === true) return node
+  const size = steadily(bytesAsText(node), [node], 'to_tsquery', at)
+  return unlessAny({ what: 'to_tsquery', size, most: QUERY_TEXT_MAX }, node, at)
+}
+
+/** Operators that compare each element of one side with each element of the other. Cancelling has no effect on them. */
+export const SEEKS: ReadonlySet<string> = new Set([
+  ...['&&', '@>', '<@', '?|', '?&', '-', '<->', '?#', '##', '~='],
+  // The operators of pg_trgm.
+  ...['<%', '%>', '<<%', '%>>', '<<->', '<->>', '<<<->', '<->>>'],
+  // The operators of ltree, for arrays.
+  ...['@', '^@', '^@>', '^<@', '?@', '?@>', '?<@', '?~', '^?', '^~'],
+])
+/** Functions that compare like the operators in SEEKS. */
+export const SEEKING: ReadonlySet<string> = new Set([
+  ...['jsonb_contains', 'jsonb_contained', 'jsonb_exists_any', 'jsonb_exists_all', 'jsonb_delete'],
+  ...['word_similarity', 'strict_word_similarity'],
+])
+/** The types whose values have many elements that these operators compare. */
+const COLLECTIONS: ReadonlySet<string> = new Set([
+  ...['jsonb', 'polygon', 'path', 'text', 'varchar', 'bpchar', 'ltree', 'lquery', 'ltxtquery'],
+])
+/** Functions whose result is no collection. */
+const NO_COLLECTION = /range$|^(?:point|box|circle|line|lseg|center|bound_box|numnode)$|ts(?:query|vector)$/
+/** The limit in bytes of a collection that the query makes, for a comparison with a column, which may use an index. */
+const MADE_MAX = 16_384
+
+/**
+ * Bounds the sides of an operator in SEEKS. A column that is compared with a constant stays unchanged, so that an index
+ * can be used. Throws Refusal.
+ */
+export function boundedOperands(
+  symbol: string,
+  left: Typed,
+  right: Typed,
+  at: number | undefined,
+): readonly [Node, Node] {
+  const sides: readonly [Node, Node] = [left.node, right.node]
+  if (!mayBeCollection(left) || !mayBeCollection(right)) return sides
+  if (symbol === '-' && !isType(left.type, 'jsonb') && right.type?.kind !== 'array') return sides
+  const [a, b] = [kindOf(left), kindOf(right)]
+  if (a === 'small' || b === 'small' || (a === 'constant' && b !== 'made') || (b === 'constant' && a !== 'made'))
+    return sides
+  const what = 'comparison'
+  if (a !== b && (a === 'stored' || b === 'stored')) {
+    const made = a === 'stored' ? right.node : left.node
+    const size = steadily(bytesAsText(made), [made], what, at)
+    const bounded = unlessAny({ what, size, most: MADE_MAX }, made, at)
+    return a === 'stored' ? [left.node, bounded] : [bounded, right.node]
+  }
+  const size = steadily(operator('*', bytesAsText(left.node), bytesAsText(right.node)), sides, what, at)
+  const bound = { what, size, most: PRODUCT_MAX }
+  return a === 'constant'
+    ? [left.node, unlessAny(bound, right.node, at)]
+    : [unlessAny(bound, left.node, at), right.node]
+}
+
+/** Refuses a comparison of collections with ANY (SELECT …), whose sizes no CASE could compare. */
+export function checkAny(symbol: string, types: readonly (SqlType | null)[], at: number | undefined): void {
+  if (!SEEKS.has(symbol) || !types.every(isCollection)) return
+  const hint = `Write EXISTS (SELECT 1 FROM … WHERE a ${symbol} b).`
+  throw new Refusal(
+    'limit',
+    'size',
+    `operator ${symbol} with ANY (SELECT …) could take steps that cannot be cancelled`,
+    hint,
+    at,
+  )
+}
+
+function mayBeCollection({ node, type }: Typed): boolean {
+  return isCollection(type) && !NO_COLLECTION.test(words(node.FuncCall?.funcname).at(-1) ?? '')
+}
+
+function isCollection(type: SqlType | null): boolean {
+  if (type === null || type.kind === 'array') return true
+  return type.kind === 'named' && COLLECTIONS.has(type.name)
+}
+
+function isType(type: SqlType | null, name: string): boolean {
+  return type?.kind === 'named' && type.schema === 'pg_catalog' && type.name === name
+}
+
+type Kind = 'small' | 'constant' | 'stored' | 'made'
+
+function kindOf({ node, isStored }: Typed): Kind {
+  const inner = node.TypeCast?.arg ?? node
+  const text = literalText(node)
+  if (text !== undefined) return text.length <= FREE_BYTES ? 'small' : 'constant'
+  if (node.A_Const) return 'small'
+  if (inner.ParamRef) return 'constant'
+  const { elements } = inner.A_ArrayExpr ?? {}
+  if (elements?.every(isScalar)) return elements.length <= FREE_BYTES / 2 ? 'small' : 'constant'
+  return isStored ? 'stored' : 'made'
+}
+
+function isScalar(node: Node): boolean {
+  const inner = node.TypeCast?.arg ?? node
+  return inner.A_Const !== undefined || inner.ColumnRef !== undefined || inner.ParamRef !== undefined
+}
+
+/** The maximum number of words and operators in a query of ts_rank() and ts_rank_cd(). */
+const NODES_MAX = 128
+/**
+ * The limit on (number of words and operators)² × (bytes of the tsvector as text), for a query with prefixes. A prefix
+ * may match every word.
+ */
+const PREFIXES_MAX = 33_554_432
+/** A constant query of at most this many bytes needs no bound. With prefixes, a quarter of it needs none. */
+const FREE_QUERY = 128
+
+/**
+ * Bounds ts_rank(weights, vector, query, normalization), of which the first and the last argument may be missing. The
+ * work is the square of the number of words, multiplied by the square of their positions.
+ */
+function boundedRank(what: string, args: readonly Node[], at: number | undefined): readonly Node[] {
+  const last = args.at(-1)
+  const hasNormalization = args.length === 4 || (args.length === 3 && last !== undefined && isNumber(last))
+  const place = args.length - (hasNormalization ? 2 : 1)
+  const [vector, query] = [args[place - 1], args[place]]
+  if (!vector || !query || isShortQuery(query)) return args
+  const asked = typed(query, 'tsquery')
+  const nodes = cast(call('numnode', asked), 'int8')
+  const hasPrefix = operator('>', call('strpos', cast(asked, 'text'), { A_Const: { sval: { sval: ':*' } } }), whole(0))
+  const product = operator('*', operator('*', nodes, nodes), bytesAsText(typed(vector, 'tsvector')))
+  const prefixes = either(hasPrefix, product, whole(0))
+  const isSteady = (size: Node): Node => steadily(size, [vector, query], what, at)
+  const bounded = unlessAny(
+    { what, size: isSteady(nodes), most: NODES_MAX },
+    unlessAny({ what, size: isSteady(prefixes), most: PREFIXES_MAX }, asked, at),
+    at,
+  )
+  return args.map((arg, index) => (index === place ? bounded : arg))
+}
+
+function isNumber(node: Node): boolean {
+  if (node.TypeCast) return words(node.TypeCast.typeName?.names).at(-1)?.startsWith('int') === true
+  return node.A_Const?.ival !== undefined || node.A_Expr !== undefined
+}
+
+/** Returns whether the query is a short constant, or a function of one: to_tsquery('english', 'cat & dog'). */
+function isShortQuery(query: Node): boolean {
+  const name = words(query.FuncCall?.funcname).at(-1)
+  const isMade =
+    name?.endsWith('to_tsquery') === true && query.FuncCall?.args?.some((arg) => arg.NamedArgExpr) === false
+  const text = literalText((isMade ? query.FuncCall?.args?.at(-1) : query) ?? query)
+  return text !== undefined && text.length <= (text.includes(':') ? FREE_QUERY / 4 : FREE_QUERY)
+}
+
+/** Returns the value with its type. An untyped literal or parameter would be text inside a CASE. */
+function typed(arg: Node, type: string): Node {
+  const isUntyped = arg.A_Const !== undefined || arg.ParamRef !== undefined || arg.CollateClause !== undefined
+  return isUntyped ? { TypeCast: { arg, typeName: { names: [word('pg_catalog'), word(type)], typemod: -1 } } } : arg
+}

@@ -1,0 +1,52 @@
+// Maps a position in the printed text to the caller's text. The database reports the position of a parse node, so the
+// printed text is parsed again and both trees are walked in parallel. This runs only for errors.
+import type { Node, SelectStmt } from '../allowed/allowed-nodes.ts'
+
+/** For each confined node, the byte offset in the caller's text of the node from which it was made. */
+export type Places = Map<Node, number>
+
+/** Records the position of `from`, the parsed node from which the confined node was made. */
+export function notePlace(places: Places | null, confined: Node, from: Node): void {
+  if (places === null) return
+  const at = locationOf(from)
+  if (at !== undefined) places.set(confined, at)
+}
+
+function locationOf(node: Node): number | undefined {
+  for (const struct of Object.values(node)) {
+    const at = property(struct, 'location')
+    if (typeof at === 'number' && at >= 0) return at
+  }
+  return node.A_Indirection?.arg && locationOf(node.A_Indirection.arg)
+}
+
+/**
+ * Returns the byte offset in the caller's text for an offset in the printed text. Returns null if no node of the
+ * printed text starts at the offset, or if its source is not one position of the caller's text.
+ */
+export function sourceOf(confined: SelectStmt, printed: unknown, places: Places, offset: number): number | null {
+  const stmts = property(printed, 'stmts')
+  const stmt = property(Array.isArray(stmts) ? stmts[0] : undefined, 'stmt')
+  let found: number | null = null
+  const walk = (ours: unknown, theirs: unknown, around: number | null): void => {
+    if (Array.isArray(ours)) {
+      for (const [index, item] of ours.entries()) walk(item, Array.isArray(theirs) ? theirs[index] : undefined, around)
+      return
+    }
+    if (!isObject(ours)) return
+    const place = places.get(ours) ?? around
+    // The innermost node that starts at the offset is visited last.
+    if (property(theirs, 'location') === offset) found = place
+    for (const key in ours) walk(ours[key], property(theirs, key), place)
+  }
+  walk({ SelectStmt: confined }, stmt, null)
+  return found
+}
+
+function isObject(value: unknown): value is Record<string, unknown> & Node {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function property(value: unknown, key: string): unknown {
+  return isObject(value) ? value[key] : undefined
+}

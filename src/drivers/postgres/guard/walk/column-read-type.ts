@@ -1,0 +1,75 @@
+// Finds the type that a column is cast to, if it must not be read as its own type. Values of regclass and similar types
+// are names that the server looks up. A literal compared with such a column would get the column's type, and reveal
+// which objects exist. A literal compared with a column of a domain would run the domain's CHECK.
+import type { CapturedType, TypeName } from '../../captured-facts.ts'
+import type { Exposed, ExposedColumn } from '../exposed.ts'
+
+const NAMES = [
+  ...[24, 2202, 2203, 2204, 2205, 2206], // regproc, regprocedure, regoper, regoperator, regclass, regtype
+  ...[3734, 3769, 4089, 4096, 4191, 1033], // regconfig, regdictionary, regnamespace, regrole, regcollation, aclitem
+]
+const ARRAYS = [
+  ...[1008, 2207, 2208, 2209, 2210, 2211], // the arrays of the types above, in the same order
+  ...[3735, 3770, 4090, 4097, 4192, 1034],
+]
+const LOOKED_UP: ReadonlyMap<number, 'text' | '_text'> = new Map([
+  ...NAMES.map((oid) => [oid, 'text'] as const),
+  ...ARRAYS.map((oid) => [oid, '_text'] as const),
+])
+
+/** Returns whether this is a type whose values PostgreSQL looks up (regclass …), or an array of one. */
+export function isLookedUp(oid: number): boolean {
+  return LOOKED_UP.has(oid)
+}
+
+/**
+ * Returns the type that a column is cast to when it is read. Returns undefined for most columns, which are read as
+ * their own type.
+ */
+export function readAs(exposed: Exposed, column: ExposedColumn): TypeName | undefined {
+  const name = asText(exposed, column)
+  return name === undefined ? belowChecks(exposed, column.type) : { schema: 'pg_catalog', name }
+}
+
+/**
+ * Returns the base type of a domain (or of an array of a domain) that a query may not name. Reading the column as this
+ * type runs no CHECK.
+ */
+function belowChecks(exposed: Exposed, type: TypeName): TypeName | undefined {
+  const captured = exposed.type(type.schema, type.name)
+  if (!captured?.of || captured.refused === null) return undefined
+  if (captured.kind === 'domain') return belowChecks(exposed, captured.of) ?? captured.of
+  if (captured.kind !== 'array') return undefined
+  const element = belowChecks(exposed, captured.of)
+  return element === undefined ? undefined : arrayOf(exposed, element)
+}
+
+/**
+ * Returns the array type of an element type. Returns undefined if the element is an array: PostgreSQL has no arrays of
+ * arrays, so the column is read with its own type.
+ */
+function arrayOf(exposed: Exposed, element: TypeName): TypeName | undefined {
+  const isElement = ({ kind, of }: CapturedType): boolean =>
+    kind === 'array' && of?.schema === element.schema && of.name === element.name
+  const captured = exposed.capture.types.find(isElement)
+  if (captured !== undefined) return { schema: captured.schema, name: captured.name }
+  const isPlain = element.schema === 'pg_catalog' && !element.name.startsWith('_')
+  return isPlain ? { schema: 'pg_catalog', name: `_${element.name}` } : undefined
+}
+
+/** Returns text or text[] for looked-up types, also through domains and arrays. */
+function asText(exposed: Exposed, column: ExposedColumn): 'text' | '_text' | undefined {
+  let { type, typeOid } = column
+  let isArray = false
+  // No type contains itself, so the limit of 32 only protects against a corrupt capture.
+  for (let n = 0; n < 32; n++) {
+    const found = LOOKED_UP.get(typeOid)
+    if (found !== undefined) return isArray ? '_text' : found
+    const captured = exposed.type(type.schema, type.name)
+    if (!captured?.of || (captured.kind !== 'domain' && captured.kind !== 'array')) return undefined
+    isArray ||= captured.kind === 'array'
+    typeOid = captured.ofOid
+    type = captured.of
+  }
+  return undefined
+}

@@ -1,0 +1,66 @@
+// Describes the items of FROM, their columns, and confined expressions with their types.
+import type { Node } from '../allowed/allowed-nodes.ts'
+import type { ExposedTable } from '../exposed.ts'
+
+/** The known facts about an expression's type. Null if nothing is known, which is usually sufficient. */
+export type SqlType =
+  | { readonly kind: 'named'; readonly schema: string; readonly name: string }
+  | { readonly kind: 'array'; readonly of: SqlType }
+  /**
+   * A row of a table, a sub-select, a CTE or a function, whose columns are known. Only the row of a table has `oids`,
+   * the type oid of each column.
+   */
+  | { readonly kind: 'row'; readonly columns: readonly Field[]; readonly oids?: readonly number[] }
+
+export interface Field {
+  readonly name: string
+  readonly type: SqlType | null
+}
+
+/** A confined expression, and the known facts about its type. */
+export interface Typed {
+  readonly node: Node
+  readonly type: SqlType | null
+  /** True for a column of a table. */
+  readonly isStored?: boolean
+}
+
+/** A visible column. `read` returns the reference to print, and records that the column is read. */
+export interface Column extends Field {
+  read(): Node
+  /** The column of a base table, or null. GROUP BY of the table's key covers the table's other columns. */
+  readonly origin: Origin | null
+  /**
+   * True if `*` omits the column. SEARCH or CYCLE has added such a column to a CTE, and only `*` at the level of the
+   * CTE's WITH includes it.
+   */
+  readonly notInStar?: boolean
+}
+
+interface Origin {
+  readonly base: Base
+  readonly column: string
+}
+
+/** One use of an exposed table. */
+export interface Base {
+  readonly table: ExposedTable
+  /** Columns that the query reads. */
+  readonly used: Set<string>
+}
+
+/** A FROM item. */
+export interface Item {
+  /**
+   * The name by which a query refers to the item: its alias, or the name of its table, CTE or function. Null if it has
+   * neither.
+   */
+  readonly name: string | null
+  /** The schema of a table without an alias, for `schema.table.column`. */
+  readonly schema: string | null
+  readonly columns: readonly Column[]
+  /** Returns the item as a whole row. */
+  whole(): Typed
+  /** The exposed table, if the item is a table. */
+  readonly base: Base | null
+}

@@ -1,0 +1,612 @@
+// Walks expressions: operators, calls, casts, sub-queries, windows, fields. One function handles one parse node and
+// names each key that it copies. An unknown node is refused. Every sub-expression goes through expression() again. The
+// four walk-*.ts files call each other, because expressions contain queries and queries contain expressions.
+import { AGGREGATES, FUNCTIONS, RETURNS_ROWS } from '../allowed/allowed-functions.ts'
+import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
+import { boundedArguments, boundedPattern, boundedPatterns, boundedText } from '../bounds/argument-bounds.ts'
+import { collationName } from '../allowed/collations.ts'
+import { collects, countedCall, countedRows, isClosed } from '../bounds/collected-rows.ts'
+import { findFunction, mayBeCalled, resultType, unknownFunction, type Found } from '../allowed/function-lookup.ts'
+import {
+  boundedPathArguments,
+  boundedPathOperand,
+  checkLinear,
+  isPathOperator,
+  plainPath,
+  plainPaths,
+  takesPath,
+} from '../bounds/json-path-bounds.ts'
+import { constant } from '../syntax/literals.ts'
+import { checkComparison, compared, isLikeOperator, operatorName } from '../allowed/operator-lookup.ts'
+import { asText, parameter, typedArguments } from './params.ts'
+import { refusedColumn, refusedFunction, refusedStatement } from '../refusal.ts'
+import { columnHere, columnOfRow, reference, resolve, rowMeant, starColumns } from './resolve-columns.ts'
+import { addSort, checkColumns, newAlias, spend, type Level, type Walk } from './scope.ts'
+import type { Field, SqlType, Typed } from './from-items.ts'
+import { notePlace } from '../syntax/source-position.ts'
+import { withConfiguration, withDictionary } from '../allowed/text-search.ts'
+import { castType, fieldsOf, isPathType, isSearched, mayBeText } from '../allowed/type-names.ts'
+import { TYPES, VALUE_FUNCTIONS } from '../allowed/types-and-extensions.ts'
+import { jsonExpression } from './walk-json.ts'
+import { boundedOperands, boundedSearch, boundedWork, checkAny, SEEKS } from '../bounds/work-bounds.ts'
+import { select } from './walk-select.ts'
+
+/** Confines one expression in the scope of `level`. Throws Refusal. */
+export function expression(walk: Walk, level: Level, node: Node): Typed {
+  const typed = confined(walk, level, node)
+  notePlace(walk.places, typed.node, node)
+  return typed
+}
+
+function confined(walk: Walk, level: Level, node: Node): Typed {
+  walk.operations += 1
+  spend(walk, 1)
+  if (node.ColumnRef) return resolve(walk, level, node.ColumnRef)
+  if (node.A_Const) return { node: constant(node.A_Const), type: null }
+  if (node.ParamRef) return parameter(walk, level, node.ParamRef)
+  if (node.FuncCall) return call(walk, level, node.FuncCall)
+  if (node.A_Expr) return operatorExpression(walk, level, node.A_Expr)
+  if (node.BoolExpr) return boolean(walk, level, node.BoolExpr)
+  if (node.TypeCast) return cast(walk, level, node.TypeCast)
+  if (node.SubLink) return subLink(walk, level, node.SubLink)
+  if (node.NullTest) return nullTest(walk, level, node.NullTest)
+  if (node.CaseExpr) return caseOf(walk, level, node.CaseExpr)
+  if (node.CoalesceExpr) return coalesce(walk, level, node.CoalesceExpr)
+  return rarer(walk, level, node)
+}
+
+function rarer(walk: Walk, level: Level, node: Node): Typed {
+  if (node.A_Indirection) return indirection(walk, level, node.A_Indirection)
+  if (node.A_ArrayExpr) return array(walk, level, node.A_ArrayExpr)
+  if (node.RowExpr) return row(walk, level, node.RowExpr)
+  if (node.MinMaxExpr) return minMax(walk, level, node.MinMaxExpr)
+  if (node.SQLValueFunction) return valueFunction(node.SQLValueFunction)
+  if (node.BooleanTest) return booleanTest(walk, level, node.BooleanTest)
+  if (node.CollateClause) return collate(walk, level, node.CollateClause)
+  if (node.GroupingFunc) {
+    const args = expressions(walk, level, node.GroupingFunc.args)
+    return { node: { GroupingFunc: { args: args.map((arg) => arg.node) } }, type: null }
+  }
+  const json = jsonExpression(walk, level, node)
+  if (json) return json
+  throw refusedStatement(Object.keys(node)[0] ?? 'an empty expression')
+}
+
+/** Confines several expressions, in order. */
+function expressions(walk: Walk, level: Level, nodes: readonly Node[] | undefined): Typed[] {
+  return (nodes ?? []).map((node) => expression(walk, level, node))
+}
+
+/**
+ * Confines an optional expression. Returns an object with the expression under `key`, or an empty object, for the
+ * caller to spread.
+ */
+export function optional<K extends string>(
+  walk: Walk,
+  level: Level,
+  key: K,
+  node: Node | undefined,
+): { [P in K]?: Node } {
+  const out: { [P in K]?: Node } = {}
+  if (node) out[key] = expression(walk, level, node).node
+  return out
+}
+
+/** Confines the elements of ROW() and VALUES, where `t.*` expands to all columns. */
+export function elements(walk: Walk, level: Level, nodes: readonly Node[] | undefined): Typed[] {
+  const items = (nodes ?? []).flatMap((node) => {
+    const ref = node.ColumnRef
+    if (!ref?.fields?.some((field) => field.A_Star)) return [expression(walk, level, node)]
+    return starColumns(walk, level, ref).map((found) => reference(found.column, found.level))
+  })
+  checkColumns(items.length)
+  return items
+}
+
+function boolean(walk: Walk, level: Level, { boolop, args }: Struct<'BoolExpr'>): Typed {
+  if (boolop !== 'AND_EXPR' && boolop !== 'OR_EXPR' && boolop !== 'NOT_EXPR')
+    throw refusedStatement(boolop ?? 'BoolExpr')
+  return { node: { BoolExpr: { boolop, args: expressions(walk, level, args).map((arg) => arg.node) } }, type: null }
+}
+
+function cast(walk: Walk, level: Level, { arg, typeName: to, location }: Struct<'TypeCast'>): Typed {
+  if (!arg || !to) throw refusedStatement('CAST', location)
+  const target = castType(walk, to)
+  const inner = expression(walk, level, arg).node
+  if (isPathType(target.type)) checkLinear(inner, location)
+  return { node: { TypeCast: { arg: inner, typeName: target.node } }, type: target.type }
+}
+
+function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
+  const query = link.subselect?.SelectStmt
+  if (!query) throw refusedStatement('a sub-query that is no SELECT', link.location)
+  const inner = select(walk, query, level, level.ctes)
+  const first = inner.outputs[0]
+  const subselect: Node = { SelectStmt: inner.node }
+  const { subLinkType } = link
+  const type = first?.type ?? null
+  switch (subLinkType) {
+    case 'EXISTS_SUBLINK':
+      return { node: { SubLink: { subLinkType, subselect: unhashed(walk, link, inner.node) } }, type: null }
+    case 'EXPR_SUBLINK':
+      if (first) walk.sublinkNames.set(link, first.name)
+      return { node: { SubLink: { subLinkType, subselect } }, type }
+    case 'ARRAY_SUBLINK': {
+      const rows: Node = { SelectStmt: countedRows(walk, inner.node, inner.outputs, 'array') }
+      return { node: { SubLink: { subLinkType, subselect: rows } }, type: type && { kind: 'array', of: type } }
+    }
+    case 'ANY_SUBLINK':
+    case 'ALL_SUBLINK': {
+      if (!link.testexpr) throw refusedStatement('ANY', link.location)
+      const test = expression(walk, level, link.testexpr)
+      const types = inner.outputs.map((output) => output.type)
+      const operName = operatorName(
+        walk,
+        words(link.operName ?? [word('=')]),
+        [...compared(test), ...types],
+        link.location,
+      )
+      checkAny(words(operName).at(-1) ?? '', [test.type, types[0] ?? null], link.location)
+      // Each row's pattern is searched for in each row's string.
+      const isLike = isLikeOperator(words(operName)) && inner.outputs.length === 1 && mayBeText(walk.exposed, test.type)
+      const sought: Node = isLike
+        ? { SelectStmt: boundedPatterns(inner.node, newAlias(walk, 't', 'the patterns')) }
+        : {
+            SelectStmt: isHashed(walk, level, link, inner.node)
+              ? countedRows(walk, inner.node, inner.outputs, 'in')
+              : inner.node,
+          }
+      return { node: { SubLink: { subLinkType, testexpr: test.node, operName, subselect: sought } }, type: null }
+    }
+    default:
+      throw refusedStatement(subLinkType ?? 'SubLink', link.location)
+  }
+}
+
+/**
+ * Returns whether PostgreSQL may keep all rows of the sub-query in a hash table that grows without a limit. It does so
+ * for x IN (SELECT …) unless it can join: if the comparison of a column is a condition of WHERE by itself.
+ */
+function isHashed(walk: Walk, level: Level, link: Struct<'SubLink'>, query: SelectStmt): boolean {
+  const ref = link.testexpr?.ColumnRef
+  const isJoined = walk.joined.has(link) && ref !== undefined && columnHere(walk, level, ref) !== undefined
+  return link.subLinkType === 'ANY_SUBLINK' && !isJoined && isClosed(walk, query)
+}
+
+/**
+ * Returns the sub-query of EXISTS. With OFFSET, PostgreSQL cannot replace it by a hash table of all its rows, which would
+ * grow without a limit if functions make the rows.
+ */
+function unhashed(walk: Walk, link: Struct<'SubLink'>, query: SelectStmt): Node {
+  const isKept = walk.joined.has(link) || query.limitOffset !== undefined || query.larg || !makesRows(query)
+  const offset = { limitOffset: { A_Const: { ival: {} } }, limitOption: 'LIMIT_OPTION_COUNT' }
+  return { SelectStmt: isKept ? query : { ...query, ...offset } }
+}
+
+function makesRows(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if ('RangeFunction' in value) return true
+  return Object.values(value).some((part) => (Array.isArray(part) ? part.some(makesRows) : makesRows(part)))
+}
+
+/** Records the sub-queries that are conditions of WHERE by themselves, combined only by AND. */
+export function noteJoined(walk: Walk, condition: Node | undefined): void {
+  if (condition?.SubLink) walk.joined.add(condition.SubLink)
+  const { boolop, args = [] } = condition?.BoolExpr ?? {}
+  if (boolop === 'AND_EXPR') for (const arg of args) noteJoined(walk, arg)
+  const [negated] = args
+  if (boolop === 'NOT_EXPR' && negated?.SubLink?.subLinkType === 'EXISTS_SUBLINK') walk.joined.add(negated.SubLink)
+}
+
+function nullTest(walk: Walk, level: Level, { arg, nulltesttype, location }: Struct<'NullTest'>): Typed {
+  if (!arg || (nulltesttype !== 'IS_NULL' && nulltesttype !== 'IS_NOT_NULL')) throw refusedStatement('IS', location)
+  const subject = asText(expression(walk, level, arg))
+  return { node: { NullTest: { arg: subject.node, nulltesttype } }, type: null }
+}
+
+function booleanTest(walk: Walk, level: Level, { arg, booltesttype, location }: Struct<'BooleanTest'>): Typed {
+  if (!arg || !booltesttype) throw refusedStatement('IS', location)
+  return { node: { BooleanTest: { arg: expression(walk, level, arg).node, booltesttype } }, type: null }
+}
+
+function caseOf(walk: Walk, level: Level, { arg, args, defresult, location }: Struct<'CaseExpr'>): Typed {
+  const subject = arg && expression(walk, level, arg)
+  const types: (SqlType | null)[] = []
+  const whens = (args ?? []).map((node): Node => {
+    const when = node.CaseWhen
+    if (!when?.expr || !when.result) throw refusedStatement('CASE', location)
+    const test = expression(walk, level, when.expr)
+    if (subject) checkComparison(walk, '=', [...compared(subject), ...compared(test)], location)
+    const result = expression(walk, level, when.result)
+    types.push(result.type)
+    return { CaseWhen: { expr: test.node, result: result.node } }
+  })
+  const otherwise = defresult && expression(walk, level, defresult)
+  if (otherwise) types.push(otherwise.type)
+  const node = {
+    CaseExpr: { ...(subject && { arg: subject.node }), args: whens, ...(otherwise && { defresult: otherwise.node }) },
+  }
+  return { node, type: known(types) }
+}
+
+function known(types: readonly (SqlType | null)[]): SqlType | null {
+  return types.find((type) => type !== null) ?? null
+}
+
+function coalesce(walk: Walk, level: Level, { args }: Struct<'CoalesceExpr'>): Typed {
+  const items = expressions(walk, level, args)
+  return {
+    node: { CoalesceExpr: { args: items.map((item) => item.node) } },
+    type: known(items.map((item) => item.type)),
+  }
+}
+
+function minMax(walk: Walk, level: Level, { op, args, location }: Struct<'MinMaxExpr'>): Typed {
+  if (op !== 'IS_GREATEST' && op !== 'IS_LEAST') throw refusedStatement('GREATEST', location)
+  const items = expressions(walk, level, args)
+  return {
+    node: { MinMaxExpr: { op, args: items.map((item) => item.node) } },
+    type: known(items.map((item) => item.type)),
+  }
+}
+
+function array(walk: Walk, level: Level, { elements: nodes }: Struct<'A_ArrayExpr'>): Typed {
+  const items = expressions(walk, level, nodes)
+  const type = known(items.map((item) => item.type))
+  const of = type?.kind === 'array' ? type.of : type
+  return { node: { A_ArrayExpr: { elements: items.map((item) => item.node) } }, type: of && { kind: 'array', of } }
+}
+
+function row(walk: Walk, level: Level, { args, row_format, location }: Struct<'RowExpr'>): Typed {
+  if (row_format !== 'COERCE_EXPLICIT_CALL' && row_format !== 'COERCE_IMPLICIT_CAST')
+    throw refusedStatement('ROW', location)
+  const items = elements(walk, level, args)
+  // A row of one column must be printed as ROW(x): (x) is a scalar.
+  const format = items.length > 1 ? row_format : 'COERCE_EXPLICIT_CALL'
+  const columns = items.map((item, index) => ({ name: `f${index + 1}`, type: item.type }))
+  return {
+    node: { RowExpr: { args: items.map((item) => item.node), row_format: format } },
+    type: { kind: 'row', columns },
+  }
+}
+
+/**
+ * Confines CURRENT_DATE and similar keywords. CURRENT_USER and similar keywords are refused, because they reveal the
+ * login.
+ */
+export function valueFunction({ op, typmod, location }: Struct<'SQLValueFunction'>): Typed {
+  if (op === undefined || !VALUE_FUNCTIONS.has(op)) {
+    throw refusedFunction((op ?? '').replace('SVFOP_', '').toLowerCase(), location)
+  }
+  // The parser omits a zero, so CURRENT_TIME(0) has no typmod.
+  return { node: { SQLValueFunction: { op, ...(typmod !== undefined && { typmod }) } }, type: null }
+}
+
+function collate(walk: Walk, level: Level, node: Struct<'CollateClause'>): Typed {
+  if (!node.arg) throw refusedStatement('COLLATE', node.location)
+  const collname = collationName(node, walk.exposed.major)
+  const inner = expression(walk, level, node.arg)
+  return { node: { CollateClause: { arg: inner.node, collname } }, type: inner.type }
+}
+
+// Operators. LIKE, ILIKE and SIMILAR TO are printed as the operators that implement them.
+
+/** Kinds that are printed as `a op b`. */
+const PLAIN: ReadonlySet<string> = new Set(['AEXPR_OP', 'AEXPR_LIKE', 'AEXPR_ILIKE', 'AEXPR_SIMILAR'])
+const OVER_ARRAY: ReadonlySet<string> = new Set(['AEXPR_OP_ANY', 'AEXPR_OP_ALL'])
+/** Kinds with keywords, and the operators that the server looks up by name for them. */
+const WORDED: ReadonlyMap<string, readonly string[]> = new Map([
+  ['AEXPR_DISTINCT', ['=']],
+  ['AEXPR_NOT_DISTINCT', ['=']],
+  ['AEXPR_NULLIF', ['=']],
+  ['AEXPR_IN', ['=', '<>']],
+  ['AEXPR_BETWEEN', ['>=', '<=']],
+  ['AEXPR_NOT_BETWEEN', ['<', '>']],
+  ['AEXPR_BETWEEN_SYM', ['>=', '<=']],
+  ['AEXPR_NOT_BETWEEN_SYM', ['<', '>']],
+])
+
+/** Confines an A_Expr. Throws Refusal. */
+function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): Typed {
+  const { kind = '', lexpr, rexpr, location } = node
+  if (!rexpr) throw refusedStatement('an operator without its right side', location)
+  const left = lexpr && expression(walk, level, lexpr)
+  const symbol = words(node.name).at(-1) ?? ''
+  const right = side(walk, level, isPathOperator(symbol) ? plainPath(rexpr) : rexpr)
+  const types = [...compared(left), ...right.types]
+  if (left && isPathOperator(symbol)) {
+    const query = symbol === '@@' && PLAIN.has(kind) && right.one ? boundedSearch(right.one, location) : right.node
+    const document = boundedPathOperand({ symbol, isOne: PLAIN.has(kind), left, right: right.node, at: location })
+    return {
+      node: {
+        A_Expr: {
+          kind,
+          name: operatorName(walk, words(node.name), types, location),
+          lexpr: document,
+          rexpr: query,
+        },
+      },
+      type: null,
+    }
+  }
+  const operands = { ...(left && { lexpr: left.node }), rexpr: right.node }
+  if (PLAIN.has(kind) || OVER_ARRAY.has(kind)) {
+    const name = operatorName(walk, words(node.name), types, location)
+    const isLike = isLikeOperator(words(node.name)) && left && mayBeText(walk.exposed, left.type)
+    const bounded = isLike
+      ? like(PLAIN.has(kind), left, right.node)
+      : (sought(symbol, left, right, location) ?? operands)
+    return { node: { A_Expr: { kind: PLAIN.has(kind) ? 'AEXPR_OP' : kind, name, ...bounded } }, type: null }
+  }
+  const needed = WORDED.get(kind)
+  const written = words(node.name)
+  if (!needed || written.length !== 1 || !left) throw refusedStatement(kind || 'an operator', location)
+  for (const symbol of needed) checkComparison(walk, symbol, types, location)
+  const type = kind === 'AEXPR_NULLIF' ? left.type : null
+  return { node: { A_Expr: { kind, name: written.map(word), ...operands } }, type }
+}
+
+/** Bounds the operands of an operator that compares each element of one with each element of the other. */
+function sought(
+  symbol: string,
+  left: Typed | undefined,
+  right: Side,
+  at: number | undefined,
+): { readonly lexpr: Node; readonly rexpr: Node } | undefined {
+  if (!left || !right.one || !SEEKS.has(symbol)) return undefined
+  const [lexpr, rexpr] = boundedOperands(symbol, left, right.one, at)
+  return { lexpr, rexpr }
+}
+
+function like(isOne: boolean, { node, type }: Typed, pattern: Node): { readonly lexpr: Node; readonly rexpr: Node } {
+  const kept = type?.kind === 'named' && !isSearched(type) ? type : undefined
+  if (!isOne) return { lexpr: boundedText(node, pattern, kept), rexpr: pattern }
+  const [lexpr, rexpr] = boundedPattern(node, pattern, kept)
+  return { lexpr, rexpr }
+}
+
+interface Side {
+  readonly node: Node
+  readonly types: readonly (SqlType | null)[]
+  /** The side, if it is one expression. */
+  readonly one?: Typed
+}
+
+/** Confines the right side: an expression, or the list of IN and BETWEEN. */
+function side(walk: Walk, level: Level, node: Node): Side {
+  if (!node.List) {
+    const one = expression(walk, level, node)
+    return { node: one.node, types: compared(one), one }
+  }
+  const items = (node.List.items ?? []).map((item) => expression(walk, level, item))
+  return { node: { List: { items: items.map((item) => item.node) } }, types: items.flatMap(compared) }
+}
+
+// Function calls, printed as "pg_catalog"."f" or with the schema of the function's extension.
+
+/** A confined call, with the columns that it returns in FROM. */
+export interface Called extends Typed {
+  readonly name: string
+  /** Names of OUT parameters. Empty if the single column has no name. */
+  readonly out: readonly string[]
+}
+
+/** Confines a call inside an expression. Throws Refusal. */
+function call(walk: Walk, level: Level, node: Struct<'FuncCall'>): Typed {
+  const asCast = castWritten(node)
+  if (asCast) return expression(walk, level, { TypeCast: asCast })
+  const called = callOf(walk, level, node)
+  if (called.name !== 'pg_typeof') return called
+  // The text of a regtype depends on search_path. With a cast to text inside the query, the result is the same for
+  // every login.
+  const text = { names: [word('pg_catalog'), word('text')], typemod: -1 }
+  return { node: { TypeCast: { arg: called.node, typeName: text } }, type: null }
+}
+
+/** Returns the cast that uuid('…') means. PostgreSQL has no such function and reads the call as a cast. */
+function castWritten(node: Struct<'FuncCall'>): Struct<'TypeCast'> | undefined {
+  const written = words(node.funcname)
+  const name = written.at(-1) ?? ''
+  const { args = [], location } = node
+  const [arg] = args
+  const isPlain = !(node.agg_order ?? node.agg_filter ?? node.over ?? node.agg_distinct ?? node.func_variadic)
+  const isBuiltIn = written.length === 1 || (written.length === 2 && written[0] === 'pg_catalog')
+  if (!arg || args.length > 1 || !isPlain || !isBuiltIn || FUNCTIONS.has(name) || !TYPES.has(name)) return undefined
+  const to = { names: [word('pg_catalog'), word(name)], typemod: -1 }
+  return arg.NamedArgExpr ? undefined : { arg, typeName: to, ...(location !== undefined && { location }) }
+}
+
+/** Confines a call anywhere. Throws Refusal. */
+export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Called {
+  const written = words(node.funcname)
+  const name = written.at(-1) ?? ''
+  // Check the name before the arguments: the refusal of DATEADD(day, 1, x) must name the function, not the column day.
+  if (!mayBeCalled(walk.exposed, name)) throw unknownFunction(walk.exposed, written, node.location)
+  const isAggregate = AGGREGATES.has(name) && !node.over
+  if (isAggregate) level.aggregates += 1
+  const given = argumentsOf(walk, name, node).map((arg) =>
+    // In pg_typeof(pg_typeof(x)), the inner call is not cast to text, because the answer must be regtype.
+    isTypeOf(name, arg) ? callOf(walk, level, arg.FuncCall) : argument(walk, level, arg),
+  )
+  const args = typedArguments(name, given)
+  const types = args.map((arg) => arg.type)
+  const found = findFunction(walk.exposed, written, types, node.location)
+  const printed = boundedCall(name, node, args, found)
+  if (RETURNS_ROWS.has(name)) walk.rowFunctions += 1
+  const funcname = [word(found.schema), word(name)]
+  const rest = modifiers(walk, level, node)
+  if (isAggregate) level.aggregates -= 1
+  const made: Struct<'FuncCall'> = {
+    funcname,
+    ...(printed.length > 0 && { args: printed }),
+    ...rest,
+    ...(node.over && { over: window(walk, level, node.over) }),
+    funcformat: 'COERCE_EXPLICIT_CALL',
+  }
+  const isSorted = node.agg_order ?? node.agg_distinct ?? node.agg_within_group
+  if (isAggregate && isSorted) addSort(walk)
+  const confined: Node = { FuncCall: collects(name) ? countedCall(name, made) : made }
+  return { node: confined, name, out: found.out, type: resultType(walk.exposed, name, found.out, types, node) }
+}
+
+/** Bounds the arguments of a call: how large its result may become, and how much work it may be. Throws Refusal. */
+function boundedCall(
+  name: string,
+  written: Struct<'FuncCall'>,
+  given: readonly Typed[],
+  { schema, extension }: Found,
+): readonly Node[] {
+  const args = given.map((arg) => arg.node)
+  if (extension !== undefined) return boundedWork(extension, name, args, given, written.location)
+  if (schema !== 'pg_catalog') return args
+  if (takesPath(name)) return boundedPathArguments(args, written.location)
+  return boundedWork(schema, name, boundedArguments(name, written, args), given, written.location)
+}
+
+/**
+ * Returns the arguments. A name of a text search configuration or dictionary gets its schema, so that the server cannot
+ * look up another object. Throws Refusal.
+ */
+function argumentsOf(walk: Walk, name: string, { args = [], location }: Struct<'FuncCall'>): readonly Node[] {
+  const paths = plainPaths(name, args)
+  const named = withDictionary(walk.exposed.extension('unaccent'), name, paths, location)
+  return withConfiguration(name, named, location)
+}
+
+function isTypeOf(name: string, arg: Node): arg is Node & { readonly FuncCall: Struct<'FuncCall'> } {
+  return name === 'pg_typeof' && words(arg.FuncCall?.funcname).at(-1) === 'pg_typeof'
+}
+
+function argument(walk: Walk, level: Level, node: Node): Typed {
+  const named = node.NamedArgExpr
+  if (!named) return expression(walk, level, node)
+  if (!named.arg || !named.name) throw refusedStatement('=>', named.location)
+  const inner = expression(walk, level, named.arg)
+  return { node: { NamedArgExpr: { arg: inner.node, name: named.name, argnumber: -1 } }, type: inner.type }
+}
+
+function modifiers(walk: Walk, level: Level, node: Struct<'FuncCall'>): Partial<Struct<'FuncCall'>> {
+  return {
+    ...(node.agg_order && { agg_order: sortKeys(walk, level, node.agg_order) }),
+    ...optional(walk, level, 'agg_filter', node.agg_filter),
+    ...(node.agg_within_group && { agg_within_group: true as const }),
+    ...(node.agg_star && { agg_star: true as const }),
+    ...(node.agg_distinct && { agg_distinct: true as const }),
+    ...(node.func_variadic && { func_variadic: true as const }),
+  }
+}
+
+// Windows, and the sort keys of aggregates and windows. A name in a sort key refers to a column here, never to an
+// output.
+
+/** Confines sort keys of aggregates and windows. Throws Refusal. */
+export function sortKeys(walk: Walk, level: Level, keys: readonly Node[]): Node[] {
+  walk.sorts = true
+  return keys.map((key) => {
+    const sort = key.SortBy
+    if (!sort?.node) throw refusedStatement('ORDER BY')
+    return sortKey(walk, sort, expression(walk, level, sort.node))
+  })
+}
+
+/** Builds a sort key from its confined expression. */
+export function sortKey(walk: Walk, sort: Struct<'SortBy'>, { node, type }: Typed): Node {
+  const { sortby_dir = '', sortby_nulls = '', useOp, location } = sort
+  return {
+    SortBy: {
+      node,
+      sortby_dir,
+      sortby_nulls,
+      ...(useOp && { useOp: operatorName(walk, words(useOp), [type, type], location) }),
+    },
+  }
+}
+
+/** Confines OVER (…), OVER name, or an entry of WINDOW. Throws Refusal. */
+export function window(walk: Walk, level: Level, def: Struct<'WindowDef'>): Struct<'WindowDef'> {
+  const partition = def.partitionClause?.map((node) => expression(walk, level, node).node)
+  if (partition ?? def.orderClause) addSort(walk)
+  walk.sorts = true
+  return {
+    ...(def.name !== undefined && { name: def.name }),
+    ...(def.refname !== undefined && { refname: def.refname }),
+    ...(partition && { partitionClause: partition }),
+    ...(def.orderClause && { orderClause: sortKeys(walk, level, def.orderClause) }),
+    frameOptions: def.frameOptions ?? 0,
+    ...optional(walk, level, 'startOffset', def.startOffset),
+    ...optional(walk, level, 'endOffset', def.endOffset),
+  }
+}
+
+// (x).field, (x).* and x[1]. A field can be read only from a row whose columns the guard knows. Otherwise PostgreSQL
+// may read (x).field as the call field(x), and (x).regclass as a cast.
+
+/** Confines an A_Indirection. Throws Refusal. */
+export function indirection(walk: Walk, level: Level, { arg, indirection: steps }: Struct<'A_Indirection'>): Typed {
+  if (!arg) throw refusedStatement('a subscript of nothing')
+  const list = steps ?? []
+  const field = list[0]?.String?.sval
+  const row = field !== undefined && arg.ColumnRef ? rowMeant(walk, level, arg.ColumnRef) : undefined
+  if (row && field !== undefined && arg.ColumnRef) {
+    return applied(walk, level, columnOfRow(row, field, arg.ColumnRef), list.slice(1))
+  }
+  return applied(walk, level, expression(walk, level, arg), list)
+}
+
+/** Expands `(x).*` to the fields of x. Throws Refusal if the columns of x are unknown. */
+export function starFields(
+  walk: Walk,
+  level: Level,
+  { arg, indirection: steps }: Struct<'A_Indirection'>,
+): readonly Field[] {
+  const { type } = indirection(walk, level, { ...(arg && { arg }), indirection: (steps ?? []).slice(0, -1) })
+  const fields = fieldsOf(walk.exposed, type)
+  if (!fields) throw refusedColumn('*', NOT_A_ROW, undefined)
+  return fields
+}
+
+const NOT_A_ROW =
+  'A field can be read from a table in FROM, from a column of a composite type, or from a function that returns named columns.'
+
+function applied(walk: Walk, level: Level, base: Typed, steps: readonly Node[]): Typed {
+  if (steps.length === 0) return base
+  let type = base.type
+  let isSlice = false
+  const out = steps.map((step, index): Node => {
+    if (step.A_Indices) {
+      isSlice = isSlice || step.A_Indices.is_slice === true
+      if (!steps[index + 1]?.A_Indices) {
+        type = elementOf(type, isSlice)
+        isSlice = false
+      }
+      return subscript(walk, level, step.A_Indices)
+    }
+    const name = step.String?.sval
+    if (name === undefined) throw refusedColumn('*', NOT_A_ROW, undefined)
+    const found = fieldsOf(walk.exposed, type)?.filter((field) => field.name === name)
+    if (found?.length !== 1) throw refusedColumn(name, NOT_A_ROW, columnLocation(base.node))
+    type = found[0]?.type ?? null
+    return { String: { sval: name } }
+  })
+  return { node: { A_Indirection: { arg: base.node, indirection: out } }, type }
+}
+
+/** Returns the element type of an array, or null for other subscripted types (jsonb). */
+function elementOf(type: SqlType | null, isSlice: boolean): SqlType | null {
+  if (type?.kind !== 'array') return null
+  return isSlice ? type : type.of
+}
+
+function subscript(walk: Walk, level: Level, { is_slice, lidx, uidx }: Struct<'A_Indices'>): Node {
+  return {
+    A_Indices: {
+      ...(is_slice && { is_slice }),
+      ...(lidx && { lidx: expression(walk, level, lidx).node }),
+      ...(uidx && { uidx: expression(walk, level, uidx).node }),
+    },
+  }
+}
+
+function columnLocation(node: Node): number | undefined {
+  return words(node.ColumnRef?.fields).length > 0 ? node.ColumnRef?.location : undefined
+}
