@@ -40,6 +40,8 @@ async function run(file: string, args: readonly string[], env: Record<string, st
 
 function collect(stream: NodeJS.ReadableStream): () => string {
   let text = ''
+  // A character may be split between two chunks.
+  stream.setEncoding('utf8')
   stream.on('data', (chunk) => (text += String(chunk)))
   return () => text
 }

@@ -36,6 +36,12 @@ const VECTOR = "(SELECT string_agg('w' || g || ':" + Array.from({ length: 255 },
 const words = (operator: string): string => `(SELECT string_agg('w' || g, '${operator}') FROM generate_series(1, 1000) g)::tsquery`
 const points = (count: number): string => `(SELECT string_agg('(0,0)', ',') FROM generate_series(1, ${count}) g)`
 const labels = (count: number): string => `(SELECT string_agg('a', '.') FROM generate_series(1, ${count}) g)`
+/** Returns a list that contains a list for each row, to this depth. */
+const nestedList = (depth: number): string =>
+  depth === 0
+    ? '1'
+    : `(SELECT json_agg(json_build_object('id', l${depth}.id, 'in', ${nestedList(depth - 1)})) FROM levels l${depth} WHERE l${depth}.id = 1)`
+const nestedValue = (depth: number): unknown => (depth === 0 ? 1 : [{ id: 1, in: nestedValue(depth - 1) }])
 const HASHES = "(SELECT string_agg(md5(g::text), ' ') FROM generate_series(1, 30000) g)"
 
 /**
@@ -141,6 +147,16 @@ const ATTACKS: readonly (readonly [string, string])[] = [
   ['many texts', `SELECT ${Array.from({ length: 6 }, () => "length(string_agg(repeat('i', 4000), ''))").join(', ')} FROM generate_series(1, 100000)`],
   ['a text for each group', "SELECT count(*) FROM (SELECT string_agg(repeat('x', 4000), '') s FROM generate_series(1, (SELECT 1000000)) g GROUP BY g % 50) q"],
   ['long texts in JSON', "SELECT count(*) FROM (SELECT jsonb_agg(repeat('x', 4000)) a FROM generate_series(1, 500000)) q WHERE a IS NULL"],
+  ['long texts of a query in an array', "SELECT cardinality(array_agg((SELECT repeat('x', 4000)))) FROM generate_series(1, 60000000)"],
+  ['long texts of a query for each row', "SELECT cardinality(array_agg((SELECT repeat('x', 4000) || g))) FROM generate_series(1, 60000000) g"],
+  ['long texts of a query for a constant row', "SELECT cardinality(array_agg((SELECT repeat('x', 4000) || t.v))) FROM (SELECT 'y' AS v) t, generate_series(1, 60000000) g"],
+  ['long texts in many grouping sets', "SELECT cardinality(array_agg(repeat('x', 3000) || g)) FROM (SELECT g, g * 0 AS a, g * 0 + 1 AS b, g * 0 + 2 AS c FROM generate_series(1, 300000) g) q GROUP BY CUBE (a, b, c)"],
+  ['distinct texts in many grouping sets', `SELECT ${Array.from({ length: 70 }, (_, n) => `count(DISTINCT g + ${n})`).join()} FROM (SELECT g, g * 0 AS a, g * 0 + 1 AS b FROM generate_series(1, 3000) g) q GROUP BY CUBE (a, b)`],
+  ['texts that differ each time', "SELECT cardinality(array_agg(CASE WHEN extract(microsecond FROM clock_timestamp())::int % 2 = 0 THEN repeat('x', 4000) ELSE '' END)) FROM generate_series(1, 60000000)"],
+  ['empty objects in a list', "SELECT count(*) FROM (SELECT jsonb_agg('{}'::jsonb) AS l FROM generate_series(1, 60000000)) q WHERE l IS NULL"],
+  ['small numbers in a list', "SELECT count(*) FROM (SELECT jsonb_agg(ARRAY[1, 2, 3, 4, 5, 6, 7, 8, 9]) AS l FROM generate_series(1, 60000000)) q WHERE l IS NULL"],
+  ['one key of a path in many spellings', `SELECT jsonb_path_exists(jsonb_build_object('items', (SELECT jsonb_agg(g) FROM generate_series(1, 800000) g)), '$ ? (${['"items"', '"\\x69tems"', '"\\u0069tems"', '"i\\x74ems"', '"it\\x65ms"', '"ite\\x6ds"', '"item\\x73"', '"\\x69\\x74ems"', '"\\u{69}tems"'].map((key) => `@.${key}[*] > 0`).join(' && ')} && @.items[*] < 0)')`],
+  ['conditions that the server would compile', `SELECT count(*) FROM levels a, generate_series(1, 60000) b WHERE ${Array.from({ length: 900 }, (_, n) => `a.id + b * ${n} = a.id % ${n + 1} + ${n}`).join(' OR ')}`],
   ['long texts in a window', "SELECT count(*) FROM (SELECT cardinality(array_agg(repeat('x', 4000)) OVER ()) FROM generate_series(1, 1000000)) q"],
   ['ARRAY(SELECT …)', "SELECT cardinality(ARRAY(SELECT repeat('x', 4000) FROM generate_series(1, (SELECT 1000000))))"],
   ['a join of one table with itself in an array', 'SELECT cardinality(array_agg(a.name || b.name)) FROM levels a, levels b, generate_series(1, (SELECT 3000)), generate_series(1, (SELECT 3000))'],
@@ -196,6 +212,7 @@ const ANSWERS: readonly (readonly [string, string, unknown[][]])[] = [
   ['ts_rank', "SELECT ts_rank(to_tsvector('simple', name), q) > 0, ts_rank_cd('{0.1,0.2,0.4,1}', to_tsvector('simple', name), q, 1) > 0, ts_rank(to_tsvector('simple', name), 'root'), ts_rank(to_tsvector('simple', name), plainto_tsquery('simple', name), 1) > 0 FROM levels, to_tsquery('simple', 'ro:*') q WHERE id = 1", [[true, true, 0.06079271, true]]],
   ['searches in citext and bits', "SELECT strpos(name::citext, left(name, 2)::citext), translate(name::citext, left(name, 1)::citext, 'x')::text, position(B'11' IN B'0011'), index(name::ltree, name::ltree) FROM levels WHERE id = 1", [[1, 'xoot', 3, 0]]],
   ['collected values', "SELECT array_agg(name ORDER BY id DESC), string_agg(DISTINCT name, ',' ORDER BY name), json_agg(name ORDER BY id) FILTER (WHERE id > 1), jsonb_object_agg(name, id * 1.5) FROM levels", [[['leaf', 'branch', 'root'], 'branch,leaf,root', ['branch', 'leaf'], { leaf: 4.5, root: 1.5, branch: 3 }]]],
+  ['lists nested eight times', `SELECT ${nestedList(8)}`, [[nestedValue(8)]]],
   ['collected rows', "SELECT json_agg(l) FROM (SELECT id, name FROM levels WHERE id = 1) l", [[[{ id: 1, name: 'root' }]]]],
   ['collected groups', "SELECT upper(left(name, 1)), json_agg(json_build_object('id', id, 'up', (SELECT array_agg(p.name) FROM levels p WHERE p.id = l.parent))) FROM levels l WHERE id = 2 GROUP BY upper(left(name, 1))", [['B', [{ id: 2, up: ['root'] }]]]],
   ['collected in windows', "SELECT array_agg(sum(id)) OVER (ORDER BY upper(name)), string_agg(upper(name), ',') OVER (ORDER BY upper(name)) FROM levels GROUP BY upper(name) ORDER BY 2 LIMIT 2", [[[2], 'BRANCH'], [[2, 3], 'BRANCH,LEAF']]],

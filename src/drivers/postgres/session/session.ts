@@ -61,6 +61,8 @@ const PINS: Readonly<Record<string, string>> = {
   enable_hashjoin: 'on',
   enable_gathermerge: 'on',
   plan_cache_mode: 'auto',
+  // No cancel or timeout ends the compilation of a query by LLVM: 1,000 conditions took 14 s.
+  jit: 'off',
 }
 
 // These settings apply to the session, not to a transaction.

@@ -10,6 +10,8 @@ const UNITS_MAX = 10
 const KEYS_ONLY = 3
 /** The units of a $group that makes sets: mongod counts 100 MB for small elements that take 170 MB. */
 const SETS = 2
+/** The units of a $group with $maxN or $minN: mongod counts 100 MB for small values that take 375 MB. */
+const ORDERED = 4
 /** The units of a $facet, for the documents that its branches return. */
 const FACET = 1
 
@@ -52,7 +54,7 @@ export class Held {
     throw refusedLimit(
       'memory',
       `the query collects documents in stages that together may hold ${this.units} × 100 MB at the same time; the limit is ${UNITS_MAX} × 100 MB`,
-      'Use fewer branches with $group, $sort and the like in a $facet, fewer of them inside $lookup, or split the query. A $group without accumulators counts three times, one with $addToSet twice.',
+      'Use fewer branches with $group, $sort and the like in a $facet, fewer of them inside $lookup, or split the query. A $group without accumulators counts three times, one with $maxN or $minN four times, one with $addToSet twice.',
     )
   }
 }
@@ -62,6 +64,7 @@ export function unitsOfGroup(key: Bson, outputs: BsonDocument): number {
   const names = Object.values(outputs).map((output) => (isDocument(output) ? (Object.keys(output)[0] ?? '') : ''))
   if (isPlain(key) && names.every((name) => COUNTING.has(name))) return 0
   if (names.length === 0) return KEYS_ONLY
+  if (names.some((name) => name === '$maxN' || name === '$minN')) return ORDERED
   return names.some((name) => name === '$addToSet' || name === '$setUnion') ? SETS : 1
 }
 

@@ -30,7 +30,7 @@ const NESTED_READS = 20
  * How many times longer texts take to compare by a collation than byte by byte. It takes 4.5 ns a byte for English and up
  * to 10 ns for other scripts.
  */
-export const COLLATED = 20
+export const COLLATED = 60
 const byByte = (perByte: number, { bytes }: Extent = SMALL): Amount => scaled(bytes, perByte)
 const readingOne = ({ bytes, isScalar }: Extent): Amount => scaled(bytes, 1 / (isScalar ? STEP_READS : NESTED_READS))
 const reading = ({ args }: Given, times = 1): Amount => scaled(plus(...args.map(readingOne)), times)

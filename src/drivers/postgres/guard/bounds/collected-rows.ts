@@ -18,8 +18,12 @@ const HASH_BYTES = 56
 /** How many times the size of its text a value may take: a growing text is copied, and jsonb has larger parts. */
 const TEXT_TIMES = 2
 const JSONB_TIMES = 4
+/** The bytes that an element, a key or a container takes while jsonb is built. */
+const JSONB_PART_BYTES = 96
+/** The prefix of the settings of the transaction that count. */
+const SETTINGS = 'vitrine'
 /** The setting that holds the bytes collected so far. */
-const COUNTER = 'vitrine.collected'
+const COUNTER = `${SETTINGS}.collected`
 
 /** Aggregates that keep one value, or none. */
 const KEEPS_ONE =
@@ -31,25 +35,60 @@ export function collects(name: string): boolean {
 }
 
 /**
- * Returns the call of a collecting aggregate with its values counted. `call` is confined. The condition must not be in a
- * sub-select: PostgreSQL evaluates one that does not depend on the row only once.
+ * Returns the call of a collecting aggregate with its values counted. `call` is confined. The condition that counts must
+ * not be in a sub-select: PostgreSQL evaluates one that does not depend on the row only once.
  */
-export function countedCall(name: string, call: Struct<'FuncCall'>): Struct<'FuncCall'> {
+export function countedCall(walk: Walk, name: string, call: Struct<'FuncCall'>, sets: number): Struct<'FuncCall'> {
   const [first, ...others] = call.args ?? []
   if (!first) return call
-  const condition = counts(
-    name,
-    [first, ...others].map((value) => bytesOf(name, value)),
-  )
+  const rest = others.map((value) => bytesOf(name, value))
+  // PostgreSQL requires that ORDER BY of a DISTINCT aggregate repeats the argument as it is written.
+  const isKept = call.over ?? (call.agg_distinct && call.agg_order)
+  if (!isKept && !(first.ColumnRef ?? first.A_Const ?? first.ParamRef)) {
+    const alias = newAlias(walk, 't', name)
+    const measured = measuredQuery(alias, name, first)
+    const condition = counts(name, [numberOf(measuredIn(alias)), ...rest], sets)
+    return { ...call, args: [measured, ...others], agg_filter: both(call.agg_filter, condition) }
+  }
+  const condition = counts(name, [bytesOf(name, first), ...rest], sets)
   // The filter of a window function may contain no aggregate, so the value itself depends on the count.
   if (call.over) return { ...call, args: [onlyIf(condition, first), ...others] }
   return { ...call, agg_filter: both(call.agg_filter, condition) }
 }
 
+/**
+ * Returns a sub-select that computes a value once and stores its size in a setting. The filter of the aggregate adds this
+ * size for the next row. The value is not printed twice: each level of nested queries would double the text and the work,
+ * and a volatile value would differ. OFFSET 0 keeps PostgreSQL from merging the inner sub-select, which would compute the
+ * value twice.
+ */
+function measuredQuery(alias: string, name: string, value: Node): Node {
+  const column = columnRef(alias, 'v')
+  const size = call('set_config', text(measuredIn(alias)), cast(bytesOf(name, column), 'text'), TRUE)
+  const isStored: Node = { NullTest: { arg: size, nulltesttype: 'IS_NOT_NULL' } }
+  const inner: SelectStmt = {
+    targetList: [{ ResTarget: { name: 'v', val: value } }],
+    limitOffset: whole(0),
+    limitOption: 'LIMIT_OPTION_COUNT',
+    op: 'SETOP_NONE',
+  }
+  const subselect: SelectStmt = {
+    targetList: [{ ResTarget: { val: onlyIf(isStored, column) } }],
+    fromClause: [
+      { RangeSubselect: { subquery: { SelectStmt: inner }, alias: { aliasname: alias, colnames: [word('v')] } } },
+    ],
+    limitOption: 'LIMIT_OPTION_DEFAULT',
+    op: 'SETOP_NONE',
+  }
+  return { SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: { SelectStmt: subselect } } }
+}
+
+const measuredIn = (alias: string): string => `${SETTINGS}.${alias}`
+
 /** Returns the filter of JSON_ARRAYAGG and JSON_OBJECTAGG, with their values counted. */
-export function countedFilter(filter: Node | undefined, values: readonly (Node | undefined)[]): Node {
+export function countedFilter(filter: Node | undefined, values: readonly (Node | undefined)[], sets: number): Node {
   const bytes = values.flatMap((value) => (value ? [bytesOf('jsonb_agg', value)] : []))
-  return both(filter, counts('json_arrayagg', bytes))
+  return both(filter, counts('json_arrayagg', bytes, sets))
 }
 
 /** Returns a query with the same rows, each of which is counted. `what` names the structure that keeps the rows. */
@@ -103,18 +142,27 @@ function bytesOf(name: string, value: Node): Node {
   if (name === 'string_agg') return operator('*', coalesced(call('octet_length', value)), whole(TEXT_TIMES))
   const isJson = name.startsWith('json') && !value.ParamRef
   const text = coalesced(call('octet_length', cast(isJson ? call('to_json', value) : value, 'text')))
-  if (isJson) return operator('*', text, whole(name.startsWith('jsonb') ? JSONB_TIMES : TEXT_TIMES))
+  if (isJson && name.startsWith('jsonb')) return operator('+', operator('*', text, whole(JSONB_TIMES)), partsOf(value))
+  if (isJson) return operator('*', text, whole(TEXT_TIMES))
   return operator('+', text, coalesced(call('pg_column_size', value)))
 }
 
+/** Returns the bytes of the parts of a value while jsonb is built from it: each element, key and container is a struct. */
+function partsOf(value: Node): Node {
+  const written = cast(call('to_json', value), 'text')
+  const marks = call('translate', written, text(',:[{'), text(''))
+  const count = operator('-', call('octet_length', written), call('octet_length', marks))
+  return coalesced(operator('*', count, whole(JSONB_PART_BYTES)))
+}
+
 /** Returns a condition that adds the bytes to the counter and is true, or fails the query. */
-function counts(what: string, bytes: readonly Node[]): Node {
-  // The setting is NULL in a new session and '' after an earlier transaction: '0' in front makes both 0.
-  const before = cast(call('concat', text('0'), setting()), 'int8')
-  const sum = bytes.reduce((all, each) => operator('+', all, each), operator('+', before, whole(ROW_BYTES)))
+function counts(what: string, bytes: readonly Node[], sets = 1): Node {
+  const before = numberOf(COUNTER)
+  const row = bytes.reduce((all, each) => operator('+', all, each), whole(ROW_BYTES))
+  const sum = operator('+', before, sets === 1 ? row : operator('*', row, whole(sets)))
   const after = cast(call('set_config', text(COUNTER), cast(sum, 'text'), TRUE), 'int8')
   // The failing branch calls set_config() too, so that the planner does not compute it in advance.
-  const found = call('set_config', text(COUNTER), setting(), TRUE)
+  const found = call('set_config', text(COUNTER), setting(COUNTER), TRUE)
   const failure = cast(call('concat', text(overBoundText(what, COLLECTED_MAX)), found), 'int4')
   const result = operator('=', failure, whole(0))
   const whens: Node[] = [{ CaseWhen: { expr: operator('>', after, whole(COLLECTED_MAX)), result } }]
@@ -132,8 +180,13 @@ function both(filter: Node | undefined, condition: Node): Node {
 const OURS = word('pg_catalog')
 const TRUE: Node = { A_Const: { boolval: { boolval: true } } }
 
-function setting(): Node {
-  return call('current_setting', text(COUNTER), TRUE)
+/** Reads a setting as a number. It is NULL in a new session and '' after an earlier transaction: '0' in front makes both 0. */
+function numberOf(name: string): Node {
+  return cast(call('concat', text('0'), setting(name)), 'int8')
+}
+
+function setting(name: string): Node {
+  return call('current_setting', text(name), TRUE)
 }
 
 function text(sval: string): Node {

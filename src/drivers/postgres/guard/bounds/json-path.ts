@@ -328,7 +328,10 @@ function nested(value: Value): Value {
 
 function keyed(value: Value, name: string): Value {
   const isFirst = value.items === ONE && value.root !== null
-  return isFirst ? { ...value, items: { ...value.items, key: `${value.root}.${name}` } } : value
+  // A name with an escape may be another spelling of any name. `"a"` and `a` are one name.
+  if (!isFirst || name.includes('\\')) return value
+  const plain = name.startsWith('"') ? name.slice(1, -1) : name
+  return { ...value, items: { ...value.items, key: `${value.root}.${plain}` } }
 }
 
 /**

@@ -19,6 +19,8 @@ export interface Level {
   phase: Phase
   /** The number of aggregates around the current expression. Inside their arguments, a reference needs no grouping. */
   aggregates: number
+  /** The number of grouping sets. Each has a state and a sort of its own for each aggregate. */
+  sets: number
   /** The columns of covered tables that must still be added to GROUP BY, by the columns' printed form. */
   readonly ungrouped: Map<string, Node>
   /** The tables whose key is in GROUP BY, each with its columns that are in GROUP BY. */
@@ -74,6 +76,7 @@ export function newLevel(parent: Level | null, ctes: CteScope | null): Level {
     shown: [],
     phase: 'from',
     aggregates: 0,
+    sets: 1,
     ungrouped: new Map(),
     covered: new Map(),
   }
@@ -153,8 +156,8 @@ export function spend(walk: Walk, count: number): void {
 const KEPT_MAX = 150
 
 /** Counts a sort, a hash table or stored rows. Throws Refusal if there are too many. */
-export function addSort(walk: Walk): void {
-  walk.kept += 1
+export function addSort(walk: Walk, times = 1): void {
+  walk.kept += times
   if (walk.kept <= KEPT_MAX) return
   const why = `the query has more than ${KEPT_MAX} joins, sorts, groups, windows and functions in FROM`
   throw refusedLimit('sorts', why)

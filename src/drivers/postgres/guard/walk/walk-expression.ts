@@ -444,8 +444,8 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
     funcformat: 'COERCE_EXPLICIT_CALL',
   }
   const isSorted = node.agg_order ?? node.agg_distinct ?? node.agg_within_group
-  if (isAggregate && isSorted) addSort(walk)
-  const confined: Node = { FuncCall: collects(name) ? countedCall(name, made) : made }
+  if (isAggregate && isSorted) addSort(walk, level.sets)
+  const confined: Node = { FuncCall: collects(name) ? countedCall(walk, name, made, level.sets) : made }
   return { node: confined, name, out: found.out, type: resultType(walk.exposed, name, found.out, types, node) }
 }
 

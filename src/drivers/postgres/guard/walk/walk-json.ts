@@ -163,7 +163,7 @@ function aggregate<A extends Collected>(
   const { agg_filter: filter } = optional(walk, level, 'agg_filter', agg_filter)
   const inner = {
     ...returning(walk, output),
-    agg_filter: countedFilter(filter, valuesOf(arg)),
+    agg_filter: countedFilter(filter, valuesOf(arg), level.sets),
     ...(agg_order && { agg_order: sortKeys(walk, level, agg_order) }),
   }
   if (!over) level.aggregates -= 1

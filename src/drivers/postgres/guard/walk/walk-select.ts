@@ -79,6 +79,7 @@ function plain(walk: Walk, raw: SelectStmt, level: Level, withClause: With): Sel
   noteJoined(walk, raw.whereClause)
   const where = optional(walk, level, 'whereClause', raw.whereClause)
   const groups = groupBy(walk, level, raw.groupClause, targets)
+  level.sets = Math.min(SETS_MAX, setsIn(raw.groupClause ?? []))
   level.phase = 'output'
   const outputs = targets.map((target) => confinedTarget(walk, level, target))
   const having = optional(walk, level, 'havingClause', raw.havingClause)
@@ -398,6 +399,21 @@ interface Output {
   readonly name: string
   readonly node: Node
   readonly type: SqlType | null
+}
+
+/** PostgreSQL's limit for the grouping sets of one SELECT. */
+const SETS_MAX = 4_096
+
+/** Returns the number of grouping sets: the product of the elements of GROUP BY. */
+function setsIn(clause: readonly Node[]): number {
+  return clause.reduce((product, { GroupingSet: set }) => {
+    const content = set?.content ?? []
+    if (set?.kind === 'GROUPING_SET_ROLLUP') return product * (content.length + 1)
+    if (set?.kind === 'GROUPING_SET_CUBE') return product * 2 ** content.length
+    return set?.kind === 'GROUPING_SET_SETS'
+      ? product * content.reduce((sum, each) => sum + setsIn([each]), 0)
+      : product
+  }, 1)
 }
 
 /** Expands a select list into its outputs, in order. Throws Refusal. */
