@@ -88,7 +88,7 @@ for (const dialect of DIALECTS) {
       return { rooms, gate, call, sign, gid, claims }
     }
 
-    test('the connector accepts a token of a grant and an API key; REST accepts no token of a grant', async () => {
+    test('the connector accepts an API key and a token of a grant; REST accepts no token of a grant', async () => {
       const { rooms, gate, call, sign, gid, claims } = await opened()
       await using _rooms = rooms
       const token = await sign(claims)
@@ -112,7 +112,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await gate.authenticateConnector(bearer(key))).kind, 'key')
     })
 
-    test('the connector accepts a token for any one name of a loopback service, but not a token with two audiences', async () => {
+    test('the connector of a loopback service accepts a token for any of its names, but no token with two audiences', async () => {
       const { rooms, gate, sign, claims } = await opened()
       await using _rooms = rooms
       const [canonical, ...others] = connectorResources(ORIGIN)

@@ -1,6 +1,7 @@
-// Finds names of hidden objects in a text: hidden columns of the text's own table, hidden columns after the name of
-// their table, and hidden tables. A name like `wage_2` counts anywhere in the text. A name that is also a plain word
-// counts only where it is used as a name (words-used-as-names.ts). So the word “people” alone hides no sentence.
+// Finds names of hidden objects in a text: hidden columns of the text's own table, hidden columns directly after the
+// name of their table, and hidden tables. A hidden table whose name is a plain word counts only where the text uses the
+// word as a name (words-used-as-names.ts), so the word “people” in a sentence is no finding. A name like `wage_2` counts
+// anywhere.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { identifiersOf } from './words-used-as-names.ts'

@@ -37,7 +37,7 @@ for (const dialect of DIALECTS) {
       await postgres[Symbol.asyncDispose]()
     })
 
-    /** Opens a store with one team, and a clock that only the test advances. */
+    /** Opens a store, and a clock that only the test advances. */
     async function opened(at?: StoreConfig) {
       const config = at ?? (await source.config())
       const rooms = await openRooms({ at: config })
@@ -46,13 +46,13 @@ for (const dialect of DIALECTS) {
       return { config, rooms, clock, scheduled, [Symbol.asyncDispose]: () => rooms[Symbol.asyncDispose]() }
     }
 
-    /** Backdates the newest catalog. */
+    /** Backdates all catalogs of a datasource by `ms`. */
     async function age(rooms: Rooms, id: DatasourceId, ms: number): Promise<void> {
       const set = { captured_at: new Date(Date.now() - ms).toISOString() }
       await rooms.store.write((tx) => tx.updateTable('catalogs').set(set).where('datasource_id', '=', id).execute())
     }
 
-    /** Creates a datasource on its own database. */
+    /** Creates a datasource on its own database, in a new team. */
     async function connected(rooms: Rooms, config: object = {}) {
       const teamId = await addTeam(rooms)
       const owner = await addMember(rooms, teamId, 'OWNER')
@@ -113,7 +113,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await versionAfter(10_000 * HOUR), 4)
     })
 
-    test('finds drift, and keeps the catalog of the exposure', async () => {
+    test('finds drift, and keeps the catalog that the exposure was made from, besides the two newest', async () => {
       await using world = await opened()
       const { rooms } = world
       const shop = await connected(rooms)

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 
 /**
- * The range of the ports. It lies below the ports that systems assign, so that no other process takes the port before
- * the program does.
+ * The range of the ports. It lies below the ports that systems assign to port 0 and to outgoing connections, so that
+ * the system does not give the port away before the program takes it.
  */
 const [FIRST, LAST] = [20_000, 32_000]
 

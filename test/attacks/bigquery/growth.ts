@@ -9,7 +9,7 @@ const WIDE = Array.from({ length: 2_000 }, (_, n) => `column_${n}`)
 const SHARDS = Array.from({ length: 3_000 }, (_, n) => `log.events_${20100101 + n}`)
 const SINGLE = Array.from({ length: 1_500 }, (_, n) => `log.part_${n}x`)
 
-/** Contains two small tables, a wide table, a family of 3,000 shards, and 1,500 tables with a common prefix. */
+/** Contains three small tables, a wide table, a family of 3,000 shards, and 1,500 tables with a common prefix. */
 export const GROWN = catalogOf(
   [
     { name: 'shop.customers', columns: ['id', 'name', 'address'], hidden: ['ssn'] },
@@ -22,7 +22,7 @@ export const GROWN = catalogOf(
   SHARDS,
 )
 
-/** The families by name. Each makes a text of a size, which is about the number of repeated parts. */
+/** The families by name. Each makes a text with about `size` repeated parts. */
 export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
   // Each of 20 levels repeats the columns of the level below.
   'stars of stars': (n) => {
@@ -40,7 +40,7 @@ export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
     `WITH c0 AS (SELECT * FROM shop.customers)${times(n, (k) => `, c${k + 1} AS (SELECT a.*, b.* FROM c${k} a, c${k} b)`, '')} SELECT * FROM c${n}`,
   'arrays of columns of WITH queries': (n) =>
     `WITH c0 AS (SELECT 1 AS y0)${times(n, (k) => `, c${k + 1} AS (SELECT *, 1 AS y${k + 1} FROM c${k}, y${k}.z)`, '')} SELECT 1 FROM c${n}`,
-  'WITH queries, each read often': (n) =>
+  'many WITH queries, the first read often': (n) =>
     `WITH ${times(n, (k) => `c${k} AS (SELECT ${k} AS x)`)} SELECT 1 FROM ${times(n, () => 'c0')}`,
   'WITH in pipes': (n) => `FROM shop.orders ${times(n, (k) => `|> WITH c${k} AS (SELECT ${k} AS x)`, ' ')} |> CROSS JOIN c0`,
   'WITH RECURSIVE': (n) =>
@@ -73,7 +73,7 @@ export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
   'UNPIVOT lists': (n) => `SELECT * FROM shop.wide UNPIVOT (v FOR k IN (${times(n, (k) => `column_${k % 2000}`)}))`,
   'EXCEPT and REPLACE lists': (n) =>
     `SELECT * EXCEPT (${times(n, (k) => `a${k}`)}) REPLACE (${times(n, (k) => `1 AS b${k}`)}) FROM shop.orders`,
-  'UNNEST of tables': (n) =>
+  'UNNEST of fields of an item of FROM': (n) =>
     `SELECT 1 FROM shop.orders shop, ${times(n, (k) => `UNNEST(shop.items.x${k})`)}`,
   'chains of UNNEST': (n) => `SELECT 1 FROM shop.orders t0${times(n, (k) => `, t${k}.items AS t${k + 1}`, '')}`,
   'wildcards': (n) => `SELECT 1 FROM ${times(Math.min(n, 45), (k) => `\`log.events_20${10 + (k % 10)}*\` w${k}`)}`,
@@ -86,7 +86,7 @@ export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
   'a long number': (n) => `SELECT ${'1'.repeat(n)}`,
   'names in backquotes': (n) => `SELECT ${times(n, (k) => `\`a b ${k}\``)}`,
   'a name in backquotes, of many parts': (n) => `SELECT 1 FROM \`${'a.'.repeat(n)}b\``,
-  'an array of many parts': (n) => `SELECT 1 FROM shop.orders t, UNNEST(\`${'a.'.repeat(n)}b\`)`,
+  'UNNEST of a name in backquotes, of many parts': (n) => `SELECT 1 FROM shop.orders t, UNNEST(\`${'a.'.repeat(n)}b\`)`,
   'semicolons': (n) => `SELECT 1${';'.repeat(n)}`,
   'dots': (n) => `SELECT t${'.a'.repeat(n)} FROM shop.orders t`,
   'names like the generated alias': (n) => `SELECT ${times(n, (k) => `_vt${100_000 + k}`)} FROM shop.orders`,
@@ -96,7 +96,7 @@ export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
   'NOT': (n) => `SELECT ${'NOT '.repeat(n)}TRUE`,
 }
 
-/** Texts that must be refused or accepted at any depth, without exhausting the stack. */
+/** Texts of any depth. The guard must reach a verdict on each without exhausting the stack. */
 export const DEEP: Readonly<Record<string, (depth: number) => string>> = {
   'parentheses': (n) => `SELECT ${'('.repeat(n)}1${')'.repeat(n)}`,
   'brackets': (n) => `SELECT ${'['.repeat(n)}1${']'.repeat(n)}`,

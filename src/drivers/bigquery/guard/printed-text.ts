@@ -1,4 +1,5 @@
-// Builds the printed text from parts. Separates words by one space, and adds parentheses and commas without one.
+// Builds the printed text from parts. Separates parts by one space. open() omits the space after its part,
+// and close() omits the space before its part.
 // Enforces BigQuery's length limit, and records for each part its position in the caller's text.
 import { refusedLimit } from './refusal.ts'
 import type { Work } from './work-budget.ts'
@@ -32,7 +33,10 @@ export class Out {
     this.#work = work
   }
 
-  /** Adds a part after a space. Throws Refusal (limit) if the printed text becomes too long. */
+  /**
+   * Adds a part, after a space unless it is the first part or follows open(). Throws Refusal (limit) if the printed text
+   * becomes too long.
+   */
   word(text: string, from: From): void {
     this.#push(this.#isGlued ? text : ` ${text}`, from, text.length)
     this.#isGlued = false

@@ -12,7 +12,7 @@ const COMMA = 0x2c
 const COLON = 0x3a
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
 
-// 1 marks a letter that is allowed alone after a backslash.
+// 1 marks a byte that completes an escape after a backslash. `u` is not marked, because four hex digits must follow it.
 const ESCAPES = new Uint8Array(256)
 for (const letter of '"\\/bfnrt') ESCAPES[letter.charCodeAt(0)] = 1
 
@@ -38,7 +38,7 @@ export function endOfValue(json: Buffer, at: number): number {
 export function* overValue(json: Buffer, start: number): Generator<undefined, number> {
   /** The closing byte of the innermost open array or object. 0 outside of all arrays and objects. */
   let close = 0
-  /** The closing bytes of the arrays and objects around it. */
+  /** The closing bytes of the arrays and objects around the innermost one. */
   const around: number[] = []
   let pause = start + SLICE_BYTES
   let at = start

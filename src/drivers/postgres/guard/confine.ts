@@ -1,6 +1,6 @@
 // Turns a caller's SQL into SQL that can read only exposed columns, or refuses it. This is the entry of the guard.
-// judge.ts does the work: parse, confine, print, parse again, compare. The guard uses no database, no clock and no I/O,
-// and refuses everything that it does not know.
+// judge.ts does the work: parse, confine, print, parse again, compare. The verdict depends on no database, no clock and
+// no I/O, except that `stop` may abort it. The guard refuses everything that it does not know.
 import { seal } from '../../confined.ts'
 import { signalOf, type Stop } from '../../stop.ts'
 import type { Catalog, Denied, Limits, Malformed, QueryBody, Verdict } from '../../driver.ts'
@@ -15,8 +15,9 @@ import { recall, remember, shapeOf, type Shape } from './shape-cache.ts'
 export type PostgresBody = QueryBody
 
 /**
- * Confines one query to the exposed catalog. Returns the sealed query, a refusal, or a syntax error. Rejects with the
- * reason of `stop` if it aborts, and with AppError SCHEMA_STALE for a capture of another version.
+ * Confines one query to the exposed catalog. Returns the sealed query, a refusal, or a syntax error. Throws or
+ * rejects with the reason of `stop` if `stop` aborts, and with AppError SCHEMA_STALE if the catalog was captured in
+ * another format version (CAPTURE_VERSION).
  */
 export function confine(
   parser: Parser,
