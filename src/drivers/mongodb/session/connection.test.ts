@@ -1,6 +1,6 @@
 // Tests that a query that was given up counts as running until the server has answered it.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { startFaultyWay } from '../../../../test/support/faulty-connection.ts'
 import { startMongod } from '../../../../test/support/mongodb.ts'
 import { engineOrSkip } from '../../../../test/support/no-such-engine.ts'
@@ -12,23 +12,31 @@ import { createMongoDriver } from '../driver.ts'
 const soon = (): AbortSignal => AbortSignal.timeout(60_000)
 const SMALL: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 60_000, maxCost: 1e6 }
 
-test('a query that was given up has ended when the server answers it, or no longer lists it', async (t) => {
-  await using stack = new AsyncDisposableStack()
+/** Starts a server with one document, and a way to it that can fail. Returns null if the test is skipped. */
+async function openWay(t: TestContext, stack: AsyncDisposableStack) {
   const mongo = await engineOrSkip(t, () => startMongod())
-  if (mongo === null) return
+  if (mongo === null) return null
   stack.use(mongo)
   const way = stack.use(await startFaultyWay(mongo))
   const schema = mongo.database('shop')
   await mongo.client.db(schema).collection('n').insertOne({ i: 1 })
   const driver = stack.use(await createMongoDriver())
   const at = { connectionMode: 'DIRECT', host: mongo.host, port: way.port, database: schema, sslMode: 'disable' }
-  const open = async () =>
-    stack.use(await driver.connect(driver.settings({ secrets: {}, ...at }), { allowPrivateHosts: true }, soon()))
+  const settings = driver.settings({ secrets: {}, ...at })
+  const connect = async () => stack.use(await driver.connect(settings, { allowPrivateHosts: true }, soon()))
+  return { way, driver, connect }
+}
+
+test('a query that was given up has ended when the server answers it, or no longer lists it', async (t) => {
+  await using stack = new AsyncDisposableStack()
+  const opened = await openWay(t, stack)
+  if (opened === null) return
+  const { way, driver, connect } = opened
 
   // A query whose rows fit into one answer uses a borrowed connection, a query of more rows uses the client library.
   for (const rowCap of [SMALL.rowCap, 40_000]) {
     const limits = { ...SMALL, rowCap }
-    const connection = await open()
+    const connection = await connect()
     const exposed = await connection.introspect(soon())
     const verdict = await driver.confine(driver.read({ collection: 'n', pipeline: [] }), exposed, limits, soon())
     assert.ok(verdict.kind === 'confined')
@@ -59,16 +67,10 @@ test('a query that was given up has ended when the server answers it, or no long
 
 test('the owner need not wait for the end', async (t) => {
   await using stack = new AsyncDisposableStack()
-  const mongo = await engineOrSkip(t, () => startMongod())
-  if (mongo === null) return
-  stack.use(mongo)
-  const way = stack.use(await startFaultyWay(mongo))
-  const schema = mongo.database('shop')
-  await mongo.client.db(schema).collection('n').insertOne({ i: 1 })
-  const driver = stack.use(await createMongoDriver())
-  const at = { connectionMode: 'DIRECT', host: mongo.host, port: way.port, database: schema, sslMode: 'disable' }
-  const settings = driver.settings({ secrets: {}, ...at })
-  await using connection = await driver.connect(settings, { allowPrivateHosts: true }, soon())
+  const opened = await openWay(t, stack)
+  if (opened === null) return
+  const { way, driver, connect } = opened
+  const connection = await connect()
   const exposed = await connection.introspect(soon())
   const verdict = await driver.confine(driver.read({ collection: 'n', pipeline: [] }), exposed, SMALL, soon())
   assert.ok(verdict.kind === 'confined')

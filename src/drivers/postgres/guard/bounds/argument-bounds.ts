@@ -6,6 +6,7 @@ import { overBoundText } from '../../exceeded-bound-marker.ts'
 import { COUNTED_ARGUMENT, COUNT_MAX, RETURNS_ROWS } from '../allowed/allowed-functions.ts'
 import type { TypeName } from '../../captured-facts.ts'
 import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
+import { call, cast, constant, either, onlyIf, operator, selectFrom, TRUE, whole } from '../node-builders.ts'
 import { Refusal, type Refusal as Refused } from '../refusal.ts'
 
 /** The maximum number of bytes that repeat() may create. */
@@ -130,13 +131,13 @@ export function unlessAny(bound: Bound, node: Node, at: number | undefined): Nod
     const hint = 'Call the function that returns rows in FROM.'
     throw new Refusal('limit', bound.what, `the size of a set of rows cannot be bounded here`, hint, at)
   }
-  const isOver: Node = { CaseExpr: { args: [{ CaseWhen: { expr: isMore(bound), result: failure(bound) } }] } }
-  const fails: Node = { NullTest: { arg: isOver, nulltesttype: 'IS_NOT_NULL' } }
+  const fails: Node = { NullTest: { arg: onlyIf(isMore(bound), failure(bound)), nulltesttype: 'IS_NOT_NULL' } }
   return either(fails, { A_Const: { isnull: true } }, node)
 }
 
-function failure({ what, size, most }: Bound): Node {
-  return cast(call('concat', { A_Const: { sval: { sval: overBoundText(what, most) } } }, size), 'int4')
+/** Returns a cast that fails, with the bound and the size in its error message. */
+export function failure({ what, size, most }: Bound): Node {
+  return cast(call('concat', constant(overBoundText(what, most)), size), 'int4')
 }
 
 /**
@@ -200,13 +201,7 @@ function shortPattern(pattern: Node): Node {
 /** Bounds the patterns of LIKE ANY (SELECT …): each must be short enough for any string. */
 export function boundedPatterns(subselect: SelectStmt, aliasname: string): SelectStmt {
   const pattern: Node = { ColumnRef: { fields: [word(aliasname), word('pattern')] } }
-  const alias = { aliasname, colnames: [word('pattern')] }
-  return {
-    targetList: [{ ResTarget: { val: shortPattern(pattern) } }],
-    fromClause: [{ RangeSubselect: { subquery: { SelectStmt: subselect }, alias } }],
-    limitOption: 'LIMIT_OPTION_DEFAULT',
-    op: 'SETOP_NONE',
-  }
+  return selectFrom([{ ResTarget: { val: shortPattern(pattern) } }], subselect, aliasname, ['pattern'])
 }
 
 /** Bounds the string of LIKE ANY and LIKE ALL, which is searched for all patterns of an array. */
@@ -215,9 +210,7 @@ export function boundedText(text: Node, patterns: Node, type?: TypeName): Node {
   const bytes = known?.reduce((sum, each) => sum + soughtBytes(each), 0)
   if (bytes !== undefined && bytes <= FREE_PATTERN) return text
   const isUntyped = patterns.ParamRef !== undefined || patterns.A_Const !== undefined
-  const joined = call('array_to_string', isUntyped ? textArray(patterns) : patterns, {
-    A_Const: { sval: { sval: '' } },
-  })
+  const joined = call('array_to_string', isUntyped ? textArray(patterns) : patterns, constant(''))
   const size = operator('*', bigOctets(text), bytes === undefined ? bigOctets(joined) : whole(bytes))
   return unlessText(
     { what: 'LIKE', size: steadily(size, [text, patterns], 'LIKE', undefined), most: SEARCHED_MAX },
@@ -288,23 +281,8 @@ function isUnsteady(value: unknown): boolean {
   return Object.values(value).some((part) => (Array.isArray(part) ? part.some(isUnsteady) : isUnsteady(part)))
 }
 
-const OURS = word('pg_catalog')
-const TRUE: Node = { A_Const: { boolval: { boolval: true } } }
-
-export function whole(value: number): Node {
-  return { A_Const: { ival: value === 0 ? {} : { ival: value } } }
-}
-
-export function operator(symbol: string, lexpr: Node, rexpr: Node): Node {
-  return { A_Expr: { kind: 'AEXPR_OP', name: [OURS, word(symbol)], lexpr, rexpr } }
-}
-
 function isMore({ size, most }: Bound): Node {
   return operator('>', size, whole(most))
-}
-
-export function call(name: string, ...args: readonly Node[]): Node {
-  return { FuncCall: { funcname: [OURS, word(name)], args, funcformat: 'COERCE_EXPLICIT_CALL' } }
 }
 
 const octets = (text: Node): Node => call('octet_length', text)
@@ -312,17 +290,9 @@ const octets = (text: Node): Node => call('octet_length', text)
 export const bytesAsText = (node: Node): Node => bigOctets(cast(node, 'text'))
 const bigOctets = (text: Node): Node => cast(octets(text), 'int8')
 
-export function cast(arg: Node, type: string): Node {
-  return { TypeCast: { arg, typeName: { names: [OURS, word(type)], typemod: -1 } } }
-}
-
 function textArray(arg: Node): Node {
-  const typeName = { names: [OURS, word('text')], typemod: -1, arrayBounds: [{ Integer: { ival: -1 } }] }
+  const typeName = { names: [word('pg_catalog'), word('text')], typemod: -1, arrayBounds: [{ Integer: { ival: -1 } }] }
   return { TypeCast: { arg, typeName } }
-}
-
-export function either(expr: Node, result: Node, defresult: Node): Node {
-  return { CaseExpr: { args: [{ CaseWhen: { expr, result } }], defresult } }
 }
 
 function checkFill({ args = [] }: Struct<'FuncCall'>, at: number | undefined): void {

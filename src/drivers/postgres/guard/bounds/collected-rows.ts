@@ -3,10 +3,11 @@
 // UNION stay in memory without a limit. Only the database knows how many rows there are: a planner's estimate is easily
 // misled. The printed text therefore adds up the bytes of each collected row in one counter for the whole query, a
 // setting of the transaction, and fails when the sum exceeds the limit.
-import { overBoundText } from '../../exceeded-bound-marker.ts'
 import { AGGREGATES } from '../allowed/allowed-functions.ts'
-import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
+import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import type { Field } from '../walk/from-items.ts'
+import { failure } from './argument-bounds.ts'
+import { call, cast, constant, either, onlyIf, operator, selectFrom, TRUE, whole } from '../node-builders.ts'
 import { columnRef, distinctNames, newAlias, type Walk } from '../walk/scope.ts'
 
 /** The maximum number of bytes that a query may collect. */
@@ -64,7 +65,7 @@ export function countedCall(walk: Walk, name: string, call: Struct<'FuncCall'>, 
  */
 function measuredQuery(alias: string, name: string, value: Node): Node {
   const column = columnRef(alias, 'v')
-  const size = call('set_config', text(measuredIn(alias)), cast(bytesOf(name, column), 'text'), TRUE)
+  const size = call('set_config', constant(measuredIn(alias)), cast(bytesOf(name, column), 'text'), TRUE)
   const isStored: Node = { NullTest: { arg: size, nulltesttype: 'IS_NOT_NULL' } }
   const inner: SelectStmt = {
     targetList: [{ ResTarget: { name: 'v', val: value } }],
@@ -72,14 +73,7 @@ function measuredQuery(alias: string, name: string, value: Node): Node {
     limitOption: 'LIMIT_OPTION_COUNT',
     op: 'SETOP_NONE',
   }
-  const subselect: SelectStmt = {
-    targetList: [{ ResTarget: { val: onlyIf(isStored, column) } }],
-    fromClause: [
-      { RangeSubselect: { subquery: { SelectStmt: inner }, alias: { aliasname: alias, colnames: [word('v')] } } },
-    ],
-    limitOption: 'LIMIT_OPTION_DEFAULT',
-    op: 'SETOP_NONE',
-  }
+  const subselect = selectFrom([{ ResTarget: { val: onlyIf(isStored, column) } }], inner, alias, ['v'])
   return { SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: { SelectStmt: subselect } } }
 }
 
@@ -104,17 +98,8 @@ export function countedRows(walk: Walk, query: SelectStmt, outputs: readonly Fie
     return { ResTarget: { name, val: written && isUntyped ? written : columnRef(alias, names[at] ?? name) } }
   })
   const bytes = names.map((name) => coalesced(call('pg_column_size', columnRef(alias, name))))
-  return {
-    targetList: columns,
-    fromClause: [
-      {
-        RangeSubselect: { subquery: { SelectStmt: query }, alias: { aliasname: alias, colnames: names.map(word) } },
-      },
-    ],
-    whereClause: counts(what, what.endsWith('array') ? bytes : [whole(HASH_BYTES), ...bytes]),
-    limitOption: 'LIMIT_OPTION_DEFAULT',
-    op: 'SETOP_NONE',
-  }
+  const whereClause = counts(what, what.endsWith('array') ? bytes : [whole(HASH_BYTES), ...bytes])
+  return { ...selectFrom(columns, query, alias, names), whereClause }
 }
 
 /** Returns whether the query refers to nothing outside itself. Generated aliases are unique. */
@@ -150,7 +135,7 @@ function bytesOf(name: string, value: Node): Node {
 /** Returns the bytes of the parts of a value while jsonb is built from it: each element, key and container is a struct. */
 function partsOf(value: Node): Node {
   const written = cast(call('to_json', value), 'text')
-  const marks = call('translate', written, text(',:[{'), text(''))
+  const marks = call('translate', written, constant(',:[{'), constant(''))
   const count = operator('-', call('octet_length', written), call('octet_length', marks))
   return coalesced(operator('*', count, whole(JSONB_PART_BYTES)))
 }
@@ -160,55 +145,26 @@ function counts(what: string, bytes: readonly Node[], sets = 1): Node {
   const before = numberOf(COUNTER)
   const row = bytes.reduce((all, each) => operator('+', all, each), whole(ROW_BYTES))
   const sum = operator('+', before, sets === 1 ? row : operator('*', row, whole(sets)))
-  const after = cast(call('set_config', text(COUNTER), cast(sum, 'text'), TRUE), 'int8')
+  const after = cast(call('set_config', constant(COUNTER), cast(sum, 'text'), TRUE), 'int8')
   // The failing branch calls set_config() too, so that the planner does not compute it in advance.
-  const found = call('set_config', text(COUNTER), setting(COUNTER), TRUE)
-  const failure = cast(call('concat', text(overBoundText(what, COLLECTED_MAX)), found), 'int4')
-  const result = operator('=', failure, whole(0))
-  const whens: Node[] = [{ CaseWhen: { expr: operator('>', after, whole(COLLECTED_MAX)), result } }]
-  return { CaseExpr: { args: whens, defresult: TRUE } }
-}
-
-function onlyIf(expr: Node, result: Node): Node {
-  return { CaseExpr: { args: [{ CaseWhen: { expr, result } }] } }
+  const found = call('set_config', constant(COUNTER), setting(COUNTER), TRUE)
+  const result = operator('=', failure({ what, size: found, most: COLLECTED_MAX }), whole(0))
+  return either(operator('>', after, whole(COLLECTED_MAX)), result, TRUE)
 }
 
 function both(filter: Node | undefined, condition: Node): Node {
   return filter ? { BoolExpr: { boolop: 'AND_EXPR', args: [filter, condition] } } : condition
 }
 
-const OURS = word('pg_catalog')
-const TRUE: Node = { A_Const: { boolval: { boolval: true } } }
-
 /** Reads a setting as a number. It is NULL in a new session and '' after an earlier transaction: '0' in front makes both 0. */
 function numberOf(name: string): Node {
-  return cast(call('concat', text('0'), setting(name)), 'int8')
+  return cast(call('concat', constant('0'), setting(name)), 'int8')
 }
 
 function setting(name: string): Node {
-  return call('current_setting', text(name), TRUE)
-}
-
-function text(sval: string): Node {
-  return { A_Const: { sval: { sval } } }
-}
-
-function whole(value: number): Node {
-  return { A_Const: { ival: value === 0 ? {} : { ival: value } } }
+  return call('current_setting', constant(name), TRUE)
 }
 
 function coalesced(value: Node): Node {
   return { CoalesceExpr: { args: [value, whole(0)] } }
-}
-
-function operator(symbol: string, lexpr: Node, rexpr: Node): Node {
-  return { A_Expr: { kind: 'AEXPR_OP', name: [OURS, word(symbol)], lexpr, rexpr } }
-}
-
-function call(name: string, ...args: readonly Node[]): Node {
-  return { FuncCall: { funcname: [OURS, word(name)], args, funcformat: 'COERCE_EXPLICIT_CALL' } }
-}
-
-function cast(arg: Node, type: string): Node {
-  return { TypeCast: { arg, typeName: { names: [OURS, word(type)], typemod: -1 } } }
 }

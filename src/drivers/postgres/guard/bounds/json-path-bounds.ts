@@ -1,7 +1,8 @@
 // Bounds the work of jsonpath. A path must be a constant. If its work grows faster than the document, the printed text
 // compares the size of the document with a limit, and the query fails if the document is larger.
-import { bytesAsText, either, literalText, operator, steadily, unlessAny, whole } from './argument-bounds.ts'
-import { word, words, type Node } from '../allowed/allowed-nodes.ts'
+import { bytesAsText, literalText, steadily, unlessAny } from './argument-bounds.ts'
+import { cast, either, operator, whole } from '../node-builders.ts'
+import { words, type Node } from '../allowed/allowed-nodes.ts'
 import type { Typed } from '../walk/from-items.ts'
 import { degree, pathWork, type Term } from './json-path.ts'
 import { Refusal } from '../refusal.ts'
@@ -134,7 +135,7 @@ export function boundedDocument(doc: Node, work: readonly Term[], vars: readonly
       if (document > most) throw tooMuchWork(at)
       continue
     }
-    if (bounded === doc && (doc.A_Const ?? doc.ParamRef)) bounded = { TypeCast: { arg: doc, typeName: JSONB } }
+    if (bounded === doc && (doc.A_Const ?? doc.ParamRef)) bounded = cast(doc, 'jsonb')
     const bytes = bytesAsText(doc)
     const passed = vars.map(bytesAsText).reduce((sum, each) => operator('+', sum, each), ZERO)
     // Most variables are short, and the document then need not be measured.
@@ -149,7 +150,6 @@ export function boundedDocument(doc: Node, work: readonly Term[], vars: readonly
 }
 
 const ZERO = whole(0)
-const JSONB = { names: [word('pg_catalog'), word('jsonb')], typemod: -1 }
 
 /**
  * Returns the limits that the sizes must keep: whether the document alone (1) or with the variables (2), the limit, and

@@ -1,17 +1,8 @@
 // Bounds calls whose work is the product of the sizes of two arguments, or more, and which cannot be cancelled. The
 // printed text compares the product with a limit, and the query fails if it is greater.
-import {
-  bytesAsText,
-  call,
-  cast,
-  either,
-  literalText,
-  operator,
-  steadily,
-  unlessAny,
-  whole,
-} from './argument-bounds.ts'
-import { word, words, type Node } from '../allowed/allowed-nodes.ts'
+import { bytesAsText, literalText, steadily, unlessAny } from './argument-bounds.ts'
+import { call, cast, constant, either, operator, whole } from '../node-builders.ts'
+import { words, type Node } from '../allowed/allowed-nodes.ts'
 import type { SqlType, Typed } from '../walk/from-items.ts'
 import { Refusal } from '../refusal.ts'
 
@@ -215,7 +206,7 @@ function boundedRank(what: string, args: readonly Node[], at: number | undefined
   if (!vector || !query || isShortQuery(query)) return args
   const asked = typed(query, 'tsquery')
   const nodes = cast(call('numnode', asked), 'int8')
-  const hasPrefix = operator('>', call('strpos', cast(asked, 'text'), { A_Const: { sval: { sval: ':*' } } }), whole(0))
+  const hasPrefix = operator('>', call('strpos', cast(asked, 'text'), constant(':*')), whole(0))
   const product = operator('*', operator('*', nodes, nodes), bytesAsText(typed(vector, 'tsvector')))
   const prefixes = either(hasPrefix, product, whole(0))
   const isSteady = (size: Node): Node => steadily(size, [vector, query], what, at)
@@ -244,5 +235,5 @@ function isShortQuery(query: Node): boolean {
 /** Returns the value with its type. An untyped literal or parameter would be text inside a CASE. */
 function typed(arg: Node, type: string): Node {
   const isUntyped = arg.A_Const !== undefined || arg.ParamRef !== undefined || arg.CollateClause !== undefined
-  return isUntyped ? { TypeCast: { arg, typeName: { names: [word('pg_catalog'), word(type)], typemod: -1 } } } : arg
+  return isUntyped ? cast(arg, type) : arg
 }

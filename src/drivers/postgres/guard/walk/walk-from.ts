@@ -3,11 +3,12 @@
 // another name.
 import type { TypeName } from '../../captured-facts.ts'
 import { FROM_DEFINITION } from '../allowed/allowed-functions.ts'
-import { word, words, type Node, type Struct } from '../allowed/allowed-nodes.ts'
+import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { readAs } from './column-read-type.ts'
 import type { ExposedColumn, ExposedTable } from '../exposed.ts'
 import { columnHint, tableHint } from '../allowed/hints.ts'
 import { checkComparison } from '../allowed/operator-lookup.ts'
+import { selectFrom } from '../node-builders.ts'
 import { outputName } from './output-names.ts'
 import { addItem, dropItem } from '../bounds/query-weight.ts'
 import { Refusal, refusedColumn, refusedFunction, refusedStatement, refusedTable } from '../refusal.ts'
@@ -160,14 +161,9 @@ function rowOf(aliasname: string, columns: readonly Column[]): ReturnType<Item['
 function rowUnder(walk: Walk, own: readonly { readonly name: string }[], columns: readonly Column[]): Node {
   const aliasname = newAlias(walk, 't', 'a row')
   const targetList = columns.map((column): Node => ({ ResTarget: { val: column.read() } }))
-  const inner = { targetList, limitOption: 'LIMIT_OPTION_DEFAULT', op: 'SETOP_NONE' }
-  const alias = { aliasname, colnames: own.map(({ name }) => word(name)) }
-  const outer = {
-    targetList: [{ ResTarget: { val: columnRef(aliasname) } }],
-    fromClause: [{ RangeSubselect: { subquery: { SelectStmt: inner }, alias } }],
-    limitOption: 'LIMIT_OPTION_DEFAULT',
-    op: 'SETOP_NONE',
-  }
+  const inner: SelectStmt = { targetList, limitOption: 'LIMIT_OPTION_DEFAULT', op: 'SETOP_NONE' }
+  const names = own.map(({ name }) => name)
+  const outer = selectFrom([{ ResTarget: { val: columnRef(aliasname) } }], inner, aliasname, names)
   return { SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: { SelectStmt: outer } } }
 }
 
