@@ -265,7 +265,8 @@ class ChainedAudit implements Audit {
         return await this.#flush(true)
       } catch (error) {
         const { rows } = this.waiting
-        if (rows === 0) return this.#logFailure(error, 'the last write')
+        // No row is lost: the next start adds rows that are not yet in a chain to one.
+        if (rows === 0) return this.#logFailure(error, 'the last write failed')
         if (performance.now() > until) {
           this.#deps.log?.error({ err: error, rows }, 'audit: rows are lost, because the store cannot be written')
           throw new Error(`${rows} audit rows are lost, because the store could not be written before the end.`, {
@@ -319,7 +320,7 @@ class ChainedAudit implements Audit {
   #pruneIn(ms: number): void {
     this.#pruning = globalThis.setTimeout(() => {
       this.#pruneIn(DAY_MS)
-      this.prune().catch((error: unknown) => this.#logFailure(error, 'prune'))
+      this.prune().catch((error: unknown) => this.#logFailure(error, 'prune failed and will be retried'))
     }, ms)
     this.#pruning.unref()
   }
@@ -339,7 +340,7 @@ class ChainedAudit implements Audit {
       this.flush().then(
         () => this.#armAgain(),
         (error: unknown) => {
-          this.#logFailure(error, 'write')
+          this.#logFailure(error, 'write failed and will be retried')
           this.#notBefore = performance.now() + RETRY_MS
           this.#arm(RETRY_MS)
         },
@@ -355,7 +356,7 @@ class ChainedAudit implements Audit {
   }
 
   #logFailure(error: unknown, what: string): void {
-    this.#deps.log?.error({ err: error }, `audit: ${what} failed and will be retried`)
+    this.#deps.log?.error({ err: error }, `audit: ${what}`)
   }
 }
 

@@ -2,6 +2,7 @@
 // credentials, and a scope that a grant lacks, are refused with an HTTP status instead.
 import type { Arrival } from '../auth/caller.ts'
 import { AppError, EXPOSE_URL } from '../errors.ts'
+import { HungUp } from '../hang-up.ts'
 import type { Operations } from '../operations/order-of-checks.ts'
 import { listDatasources, listTeams, whoami } from './account-tools.ts'
 import { TOOLS, type ToolName } from './tool-definitions.ts'
@@ -23,7 +24,7 @@ export function isTool(name: string): name is ToolName {
 /**
  * Returns the tool's answer, or a refusal as an answer. Throws two refusals, which the route answers with an HTTP
  * status. After UNAUTHENTICATED, the client signs in again. After SCOPE_REQUIRED for a grant, the client asks for the
- * scope.
+ * scope. Throws HungUp if the client hung up.
  */
 export async function callTool(
   { operations, log }: ToolDeps,
@@ -34,7 +35,7 @@ export async function callTool(
   try {
     return { json: await jsonOf(operations, arrival, name, args), isError: false }
   } catch (error) {
-    if (error instanceof AppError && isForTheDoor(error, arrival)) throw error
+    if (error instanceof HungUp || (error instanceof AppError && isForTheDoor(error, arrival))) throw error
     const refusal = refusalOf(error, log, arrival.requestId ?? '')
     const url = refusal.headers[EXPOSE_URL]
     return {

@@ -89,11 +89,13 @@ export interface ResetDone {
 
 /**
  * Sets the password. Throws INVALID_REQUEST for a used or invalid link or an invalid `keep`, UNAUTHENTICATED for a
- * wrong code, and RATE_LIMITED after too many codes. A refused reset may consume the code, but changes nothing else.
+ * wrong code, and RATE_LIMITED after too many codes. A refused reset changes nothing, but it consumes a right code if
+ * another request uses the link first.
  */
 export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone> {
   const { store, library, now } = deps
   const link = await linkOf(deps, order.token)
+  await checkKeep(deps, link.accountId, order.keep)
   const endsFactor = await maySwitchOff(deps, link.accountId, order)
   const password = await library.hashPassword(order.newPassword)
   return await store.write(async (tx) => {
@@ -139,6 +141,25 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
       },
     }
   })
+}
+
+/** Throws INVALID_REQUEST if `keep` contains something that the account does not have. */
+async function checkKeep(deps: Deps, accountId: AccountId, keep: Order['keep']): Promise<void> {
+  if (keep === undefined) return
+  const { db } = deps.store
+  const { passkeys, providers } = await endableWays(deps, accountId)
+  const keys = await aliveKeys(db, accountId, deps.now)
+  const grants = await aliveGrantsOf(db, accountId, deps.now)
+  const lists: readonly (readonly [string, readonly string[] | undefined, readonly string[]])[] = [
+    ['keyIds: contains a key that this account does not have', keep.keyIds, keys.map(({ id }) => id)],
+    ['grantIds: contains a grant that this account does not have', keep.grantIds, grants.map(({ id }) => id)],
+    ['passkeyIds: contains a passkey that this account does not have', keep.passkeyIds, passkeys.map(({ id }) => id)],
+    ['providers: contains a provider that is not connected', keep.providers, providers.map((each) => each.provider)],
+  ]
+  const problems = lists.flatMap(([problem, named = [], held]) =>
+    named.every((one) => held.includes(one)) ? [] : [`keep.${problem}`],
+  )
+  if (problems.length > 0) throw invalidRequest(problems)
 }
 
 /** Ends a second factor within a transaction. The operator's command (account-command.ts) uses this function too. */
@@ -221,12 +242,10 @@ async function setPassword(
     .execute()
 }
 
-/** Ends the keys except `keep`. Throws INVALID_REQUEST if `keep` has a key that the account does not have. */
+/** Ends the keys except `keep`. */
 async function endKeys(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[], now: number) {
   const keys = await aliveKeys(tx, accountId, now)
   const [kept, ended] = [keys.filter((key) => keep.includes(key.id)), keys.filter((key) => !keep.includes(key.id))]
-  if (kept.length < new Set(keep).size)
-    throw invalidRequest(['keep.keyIds: contains a key that this account does not have'])
   await tx
     .updateTable('api_keys')
     .set({ revoked_at: new Date(now).toISOString() })
@@ -243,21 +262,17 @@ async function endKeys(tx: Transaction<Tables>, accountId: AccountId, keep: read
   return { kept: kept.map(shown), ended: ended.map(shown) }
 }
 
-/** Ends the grants except `keep`. Throws INVALID_REQUEST if `keep` has a grant that the account does not have. */
+/** Ends the grants except `keep`. */
 async function endGrants(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[], now: number) {
   const kept = (await aliveGrantsOf(tx, accountId, now)).filter((grant) => keep.includes(grant.id))
-  if (kept.length < new Set(keep).size)
-    throw invalidRequest(['keep.grantIds: contains a grant that this account does not have'])
   const ended = await endGrantsOf(tx, accountId, now, keep)
   return { kept: kept.map(shownGrant), ended: ended.map(shownGrant) }
 }
 
-/** Removes the passkeys except `keep`. Throws INVALID_REQUEST if `keep` has one that the account does not have. */
+/** Removes the passkeys except `keep`. */
 async function endPasskeys(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[]) {
   const passkeys = await passkeysOf(tx, accountId)
   const kept = passkeys.filter((passkey) => keep.includes(passkey.id))
-  if (kept.length < new Set(keep).size)
-    throw invalidRequest(['keep.passkeyIds: contains a passkey that this account does not have'])
   const ended = passkeys.filter((passkey) => !keep.includes(passkey.id))
   for (const { id } of ended) await tx.deleteFrom('passkeys').where('id', '=', id).execute()
   const shown = ({ id, name }: PasskeyTable): EndedPasskey => ({ id, name })
@@ -269,7 +284,7 @@ async function endableWays({ store, providers: offered }: Pick<Deps, 'store' | '
   return { passkeys, providers }
 }
 
-/** Disconnects the providers except `keep`. Throws INVALID_REQUEST if `keep` has a provider that is not connected. */
+/** Disconnects the providers except `keep`. */
 async function endProviders(
   { providers: offered }: Pick<Deps, 'providers'>,
   tx: Transaction<Tables>,
@@ -278,8 +293,6 @@ async function endProviders(
 ) {
   const { providers } = await waysOf(tx, accountId, offered)
   const kept = providers.filter(({ provider }) => keep.includes(provider))
-  if (kept.length < new Set(keep).size)
-    throw invalidRequest(['keep.providers: contains a provider that is not connected'])
   const ended = providers.filter(({ provider }) => !keep.includes(provider))
   for (const { provider } of ended) {
     await tx.deleteFrom('sign_in_methods').where('userId', '=', accountId).where('providerId', '=', provider).execute()

@@ -244,6 +244,11 @@ for (const dialect of DIALECTS) {
         const told = await refusal(reset(token, { code: wrong }))
         assert.ok(wrong === '' ? told['code'] === 'INVALID_REQUEST' : told['reason'] === 'INVALID_CODE', wrong)
       }
+      // A request that is refused for another reason does not consume the code, which is used below.
+      assert.equal(
+        await codeOf(reset(token, { code, keep: { keyIds: ['00000000-0000-4000-8000-000000000000'] } })),
+        'INVALID_REQUEST',
+      )
       const kept = await reset(token, { code, keep: { secondFactor: true } })
       assert.equal(kept.json.kept.secondFactor, true)
       // The code was not needed, so it is not consumed.

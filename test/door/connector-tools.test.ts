@@ -32,8 +32,9 @@ describe('the tools of the connector', () => {
   let shop: Shop
   let agent: Agent
   let at: { teamId: string; datasourceId: string }
+  const logged: string[] = []
   before(async () => {
-    shop = await openShop()
+    shop = await openShop({ logged: (line) => void logged.push(line) })
     agent = new Agent(shop.app, shop.key)
     at = { teamId: shop.teamId, datasourceId: shop.datasourceId }
   })
@@ -391,6 +392,21 @@ describe('the tools of the connector', () => {
           assert.deepEqual([items[0].outcome, items[0].query], ['FAILED', SLOW])
         }
       }
+      // Most of these calls wait for a connection when the client hangs up.
+      const gone = new AbortController()
+      const waiting = Array.from({ length: 40 }, () =>
+        agent
+          .call('modern', 'run_query', { ...at, sql: SLOW }, { signal: gone.signal })
+          .catch((error: unknown) => error),
+      )
+      while ((await running()) === '0') await new Promise(setImmediate)
+      gone.abort()
+      await Promise.all(waiting)
+      await until('0')
+      assert.deepEqual(
+        logged.filter((line) => line.includes('a defect')),
+        [],
+      )
     })
 
     test('ends at the deadline of the team, and reports progress until then', async () => {

@@ -67,6 +67,16 @@ describe('credentials', () => {
     )
   })
 
+  test('get a warning if it is unknown whether they may read the exposed tables', async () => {
+    const analysis = { error: { status: 400, reason: 'invalidQuery', message: 'CANARY' } }
+    await using at = await connectBigQuery({ known: [{ says: /COUNT.*secrets/, analysis }] })
+    const { step } = await grade(at)
+    assert.deepEqual(
+      [step('tables').status, step('tables').message],
+      ['WARN', 'It is unknown whether the credentials may read shop.secrets, which is exposed.'],
+    )
+  })
+
   test('fail with a sentence if they may not run queries', async () => {
     const analysis = {
       error: {

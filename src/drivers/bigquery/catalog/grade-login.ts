@@ -137,8 +137,13 @@ async function reads({ rest, target, exposed, place, better, signal }: Facts): P
   const verdicts = await mapConcurrently(tried, AT_ONCE, signal, ({ schema, table }, ended) =>
     isAllowed(rest, place, `SELECT COUNT(*) FROM \`${target.project}.${schema}.${table}\``, ended),
   )
-  const missing = tried.filter((_, n) => verdicts[n] === false).map(({ schema, table }) => `${schema}.${table}`)
+  const tables = (verdict: boolean | null): string[] =>
+    tried.filter((_, n) => verdicts[n] === verdict).map(({ schema, table }) => `${schema}.${table}`)
+  const [missing, unknown] = [tables(false), tables(null)]
   if (missing.length > 0) return warn(name, `The credentials may not read ${few(missing)}, which is exposed.`, better)
+  if (unknown.length > 0) {
+    return warn(name, `It is unknown whether the credentials may read ${few(unknown)}, which is exposed.`, better)
+  }
   return pass(name, `The credentials may read what is exposed${limitOf(exposed.tables, 'tested for', 'tables')}.`)
 }
 
