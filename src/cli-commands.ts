@@ -36,7 +36,7 @@ export const VERBS = {
     run: async (env) => {
       const config = readConfig(env)
       await using store = await openStore(config)
-      process.stdout.write(`The store (${store.dialect}) is at this version.\n`)
+      process.stdout.write(`The store (${store.dialect}) is migrated to this version of Vitrine.\n`)
     },
   },
   audit: {

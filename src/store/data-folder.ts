@@ -44,7 +44,7 @@ function whyOf(dataDir: string, code: string): string | null {
     case 'EROFS':
       return `${folder} is on a read-only file system. Mount a writable volume there, or ${another}.`
     case 'ENOENT':
-      return `${folder} cannot be created there. Create it, or ${another}.`
+      return `${folder} cannot be created by Vitrine. Create it yourself, or ${another}.`
     case 'EEXIST':
     case 'ENOTDIR':
       return `${folder} is not a folder: a file has this name. Remove the file, or ${another}.`

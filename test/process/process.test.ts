@@ -76,7 +76,7 @@ describe('the process', () => {
     })
   }
 
-  test('a second process on the same data folder is refused with one sentence', async () => {
+  test('a second process on the same data folder is refused with a message of one line', async () => {
     const dataDir = await folder()
     const first = await serve({ VITRINE_DATA_DIR: dataDir })
     const second = await run(MAIN, [], { PORT: '0', VITRINE_DATA_DIR: dataDir })
@@ -186,7 +186,7 @@ describe('a start with an unusable data folder or address', () => {
     [
       'below /proc',
       async () => '/proc/nope',
-      /^The data folder \/proc\/nope cannot be created there\. Create it, or set /,
+      /^The data folder \/proc\/nope cannot be created by Vitrine\. Create it yourself, or set /,
     ],
     [
       'that is a file',
@@ -215,7 +215,7 @@ describe('a start with an unusable data folder or address', () => {
     ],
   ]
   for (const [what, make, message] of cases) {
-    test(`${what}: one sentence says what to do`, async () => {
+    test(`${what}: a message of one line says what to do`, async () => {
       const dataDir = await make(await folder())
       const ended = await run(MAIN, [], { PORT: '0', VITRINE_DATA_DIR: dataDir })
       assert.equal(ended.code, 1)
@@ -224,7 +224,7 @@ describe('a start with an unusable data folder or address', () => {
     })
   }
 
-  test('of another user: the sentence names both users', async (context) => {
+  test('with a data folder that belongs to another user: the message names both users', async (context) => {
     if (process.getuid?.() !== 0) return context.skip('only root can start a process as another user')
     const dataDir = await folder()
     await chmod(dataDir, 0o700)
@@ -244,7 +244,7 @@ describe('a start with an unusable data folder or address', () => {
     )
   })
 
-  test('on a read-only file system, with or without a store: the sentence names this problem, and nothing is written', async (context) => {
+  test('on a read-only file system, with or without a store: the message names this problem, and nothing is written', async (context) => {
     const dataDir = await folder()
     const mount = (...args: readonly string[]) => execFileSync('mount', [...args, dataDir], { stdio: 'pipe' })
     try {
@@ -414,7 +414,7 @@ describe('the command line', () => {
     const dataDir = await folder()
     for (let time = 0; time < 2; time++) {
       const { code, out } = await run(CLI, ['migrate'], { VITRINE_DATA_DIR: dataDir })
-      assert.deepEqual([code, out], [0, 'The store (sqlite) is at this version.\n'])
+      assert.deepEqual([code, out], [0, 'The store (sqlite) is migrated to this version of Vitrine.\n'])
     }
   })
 })
