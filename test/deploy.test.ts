@@ -59,7 +59,7 @@ test('the settings of the image and the chart are valid together', () => {
   assert.ok(stop * 1000 > readConfig({ HOST: '0.0.0.0' }).drainDelayMs + readConfig({}).graceMs)
 })
 
-/** All settings of the service, as docs.test.ts reads them. */
+/** The names of all settings, from src/config.ts. */
 const SETTINGS = [
   ...new Set(
     [...read('src/config.ts').matchAll(/'(VITRINE_[A-Z_]+|PORT|HOST|[A-Z]+_URL|LOG_LEVEL)'/g)].map(
@@ -90,8 +90,8 @@ test('every setting is in the example for compose and systemd, once', () => {
 test('the chart takes every setting that is neither a secret nor fixed by the image', () => {
   const { properties } = JSON.parse(read('deploy/chart/values.schema.json'))
   assert.equal(properties.env.additionalProperties, false)
-  // VITRINE_DEMO is only for trying the service. The image sets the other fixed settings, because the probes and ports
-  // of the chart rely on them.
+  // VITRINE_DEMO is only for trying the service. The image sets the other fixed settings, because the chart relies on
+  // them.
   const fixed = ['HOST', 'PORT', 'VITRINE_DATA_DIR', 'VITRINE_DEMO', 'VITRINE_HEALTH_ADDR']
   assert.deepEqual([...Object.keys(properties.env.properties), ...IN_SECRET, ...fixed].sort(), SETTINGS)
   const values = Object.keys(settingsOf('deploy/chart/values.yaml', /^env:\n(?: .*\n)+/m))

@@ -1,5 +1,5 @@
-// Checks that docs and code agree: every error code, operation, environment variable, command and database kind has a
-// heading, and no heading describes something that was removed.
+// Checks that docs and code agree: every error code, operation, environment variable and command has a heading, every
+// database kind has a page, and no heading describes something that was removed. Also checks links and citations.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'

@@ -93,7 +93,7 @@ test('imports point down', () => {
   assert.deepEqual(wrong.map(describeImport), [])
 })
 
-test('only demo.ts imports from outside src, and only the demo', () => {
+test('only demo.ts imports from outside src, and only from demo/', () => {
   const wrong = imports.filter(
     (entry) => isOutside(entry) && !(entry.file === 'demo.ts' && /^\.\.\/demo\//.test(entry.to)),
   )
@@ -145,7 +145,7 @@ test('drivers do not import each other', () => {
   assert.deepEqual(wrong.map(describeImport), [])
 })
 
-test('confine.ts and its imports do no I/O', () => {
+test('confine.ts and its imports import no package, so they do no I/O', () => {
   for (const start of files.filter((file) => /^drivers\/\w+\/guard\/confine\.ts$/.test(file))) {
     const seen = new Set<string>([start])
     for (const file of seen) {

@@ -16,7 +16,7 @@ const NAME = 'rebinding.example'
 /** An address with the form of a public address, which is routed nowhere (ORCHIDv2, RFC 7343). */
 const PUBLIC = '2001:20::1'
 const real = dns.lookup
-/** The number of lookups of the name so far. */
+/** The number of lookups of the name in the current test. */
 let lookups = 0
 let server: Server
 let port = 0

@@ -94,7 +94,7 @@ describe('bad input', () => {
       await ask.waitFor()
       await shot(page, `sign-in-again-${isSave ? 'save' : 'review'}`)
       await accessible(page, `the session ended ${what}`)
-      // Neither a key nor a click outside discards the typed text.
+      // Neither Escape nor a click outside discards the typed text.
       await page.keyboard.press('Escape')
       await page.mouse.click(5, 5)
       await ask.getByLabel('Password', { exact: true }).fill(PASSWORD)
@@ -347,7 +347,7 @@ describe('bad input', () => {
     browser.clean(REPLACED)
   })
 
-  test('each page says that a part could not be loaded, and a retry loads it', async (t) => {
+  test('a page says that a part could not be loaded, and a retry loads it', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

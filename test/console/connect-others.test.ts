@@ -70,7 +70,7 @@ async function showAndAsk(page: Page, app: TestApp, table: string): Promise<unkn
   return answer.rows
 }
 
-test('MongoDB: a wrong login is shown at its field, and fields and a connection string both lead to the first answer', async (t) => {
+test('MongoDB: a wrong login is shown at its field, and a connection string leads to the first answer', async (t) => {
   await using server = await engineOrSkip(t, () => startMongod({ auth: true }))
   if (server === null) return
   await using browser = await browserOrSkip(t)

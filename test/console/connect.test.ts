@@ -80,7 +80,10 @@ describe('connecting a datasource', () => {
     await button(page, 'Read').click()
     assert.equal(await field(page, 'Port').inputValue(), String(postgres.port))
     assert.equal(await page.getByLabel('Password', { exact: true }).inputValue(), postgres.password)
-    assert.ok(!(await field(page, 'Connection string').inputValue()).includes(postgres.password), 'the string hides it')
+    assert.ok(
+      !(await field(page, 'Connection string').inputValue()).includes(postgres.password),
+      'the string hides the password',
+    )
     await field(page, 'Port').fill('5')
     await page
       .getByRole('alert')

@@ -218,7 +218,7 @@ describe('datasources and their exposure', () => {
     browser.clean()
   })
 
-  test('if two people save, neither loses a change', async (t) => {
+  test('if two saves conflict, no change is lost', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

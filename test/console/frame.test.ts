@@ -76,7 +76,7 @@ describe('the frame', () => {
     browser.clean()
   })
 
-  test('the palette and the keyboard shortcuts open pages, and single letters can be switched off', async (t) => {
+  test('the palette and the keyboard shortcuts open pages, and the shortcuts with G can be switched off', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -147,7 +147,7 @@ describe('the frame', () => {
     browser.clean(/status of 401/)
   })
 
-  test('a sign-out signs out every tab, also if storage is disabled', async (t) => {
+  test('a sign-out signs out every tab, even if localStorage is disabled', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

@@ -192,7 +192,7 @@ describe('the names of the console', () => {
     browser.clean(/status of 404 .*\/test\)/)
   })
 
-  test('the pages that no other test opens are accessible in both themes and at both widths', async (t) => {
+  test('usage, welcome and the second factor are accessible in both themes and at both widths', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)

@@ -162,7 +162,8 @@ test('a provider signs a person in, a second factor is still required, a provide
   await dialog.getByRole('alert').getByText('This is the last way to sign in').waitFor()
   await dialog.getByRole('button', { name: 'Cancel', exact: true }).click()
 
-  // A person with a password and a second factor connects the provider, and must then enter the code.
+  // A person with a password and a second factor connects the provider. A sign-in with the provider still asks for the
+  // code.
   const eve = await app.person('Eve')
   await app.team(eve, 'Evergreen')
   oidc.people.set('2', { email: 'eve@elsewhere.test', email_verified: true })

@@ -1,5 +1,6 @@
-// Tests every route with every kind of caller. Each request has an unknown parameter: a caller with access gets 400 and
-// changes nothing. All other callers are refused before the parameter is checked.
+// Tests every route that takes a token with every kind of caller. Each request has an unknown parameter, so that it
+// changes nothing: a caller with access gets 400, or an earlier refusal such as NOT_FOUND. All other callers are
+// refused before the parameter is checked.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -261,7 +262,7 @@ describe('the access matrix', () => {
       assert.deepEqual(await codesOf(name), byPerson)
     })
 
-    test(`${name}: the operation answers every caller like HTTP`, async () => {
+    test(`${name}: without HTTP, every caller gets the same answer`, async () => {
       const tokens = [
         undefined,
         'sk_live_nonsense',

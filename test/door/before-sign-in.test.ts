@@ -49,7 +49,7 @@ describe('the options of a sign-in', () => {
     assert.deepEqual([options.setupTokenNeeded, options.signUp, options.mail], [true, 'invited', true])
   })
 
-  test('refuse unknown parameters and pages of another site, like every path under /auth', async () => {
+  test('refuse unknown parameters and pages of another site', async () => {
     await using app = await startApp()
     assert.equal((await app.ask('GET', '/auth/options?nope=1')).json.code, 'INVALID_REQUEST')
     const refused = await app.ask('GET', '/auth/options', { headers: { origin: 'https://evil.example' } })

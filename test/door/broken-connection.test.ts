@@ -66,7 +66,7 @@ test('a connection that breaks in the middle of about 10,000 rows is an error wi
         sql: `SELECT a.id, a.placed_at, repeat('x', 100) AS x FROM orders a, orders b WHERE b.id <= ${last} ORDER BY 1`,
       },
     })
-  // Run several times, because the first run uses no prepared statement, and the third run does.
+  // Run several times: the service prepares only a query whose form it has seen twice.
   for (const last of [31, 32, 33, 34]) {
     const whole = await ask(last)
     assert.equal(whole.json.rowCount, last * 300)

@@ -106,7 +106,7 @@ describe('testing a connection', () => {
     await owner.must('PATCH', at, { ...direct, type: undefined })
   })
 
-  test('shows managers what was introspected and what changed since the exposure, and nobody else', async () => {
+  test('shows managers, and nobody else, what was introspected and what changed since the exposure', async () => {
     const seen = async () => MANAGED_FIELDS.map((field) => item[field])
     let item = await list()
     assert.deepEqual(await seen(), [null, null, null, 0])

@@ -103,7 +103,7 @@ describe('documentation through the connector', () => {
     }
   })
 
-  test('the full description contains the documentation, and a search finds its words', async () => {
+  test('the full description contains the documentation, and a search for its words finds the table', async () => {
     const { schema } = await agent.tool('describe_datasource', { ...at, tables: ['orders'] })
     assert.match(schema, /\n {2}One row per order\.\n/)
     assert.match(schema, /\n {2}status text!: Whether the invoice was settled\./)

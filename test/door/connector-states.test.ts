@@ -1,5 +1,5 @@
-// Tests what agents see of a datasource in each state: profiled, of another kind, unreachable, changed, or one of many.
-// Also tests which parts of the protocol the service loads.
+// Tests what agents see of a datasource that is profiled, a BigQuery project, changed, unreachable, or one of many.
+// Also tests when the service loads the modules of the protocol.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

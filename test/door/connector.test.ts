@@ -298,7 +298,7 @@ describe('the connector', () => {
       for (const [method, params, scope] of [
         ['tools/call', { name: 'whoami', arguments: {} }, 'profile'],
         ['tools/call', { name: 'run_query', arguments: at }, 'data:read'],
-        // This message is malformed, so the SDK would answer it if the scope were there.
+        // This message is malformed, so the SDK would answer it if the grant had the scope.
         ['tools/call', { name: 'run_query', arguments: at, more: 1 }, 'data:read'],
       ] as const) {
         const reply = await from.ask(era, method, params)
@@ -436,7 +436,7 @@ async function expiredKey(shop: Shop): Promise<string> {
   }
 }
 
-/** Returns the same value with its keys in order. */
+/** Returns the value with the keys of its objects sorted. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value

@@ -327,7 +327,7 @@ describe('a model', () => {
     })
 
     for (const hang of ['hang', 'hang in the body'] as const) {
-      test(`of kind ${kind} times out on: ${hang}`, async () => {
+      test(`of kind ${kind} that hangs is given up after the time limit: ${hang}`, async () => {
         await using model = await startModel()
         model.answer(hang)
         const url = kind === 'openai' ? `${model.url}/v1` : model.url

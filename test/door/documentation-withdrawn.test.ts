@@ -1,5 +1,5 @@
-// Tests that the store contains nothing from a column that is hidden or marked personal: no observed values and no
-// generated texts. The tests check over HTTP and in the rows of both stores.
+// Tests that the store contains neither observed values nor generated texts of a hidden column. The tests check over
+// HTTP and in the rows of both stores.
 import assert from 'node:assert/strict'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -60,7 +60,9 @@ for (const dialect of DIALECTS) {
         await rows('SELECT * FROM publications'),
         await rows('SELECT * FROM profiles'),
       ])
-    /** Accepts every proposal for a table unchanged. */
+    /**
+     * Accepts the proposed summary, examples and statements of a table unchanged, and adds the statements in `more`.
+     */
     const accept = async (table: string, more: readonly object[] = []) => {
       const accepted = ({ text, restsOn }: Text) => ({ text, restsOn, origin: 'GENERATED' })
       const { summary, examples, statements } = await shop.draft(table)
@@ -124,7 +126,7 @@ for (const dialect of DIALECTS) {
         await shop.owner.must('POST', `${shop.at}/introspect`)
         await shop.expose()
         const { documentation } = await shop.described('orders')
-        assert.doesNotMatch(JSON.stringify(documentation), /“open”/, 'it does not come back by itself')
+        assert.doesNotMatch(JSON.stringify(documentation), /“open”/, 'the text does not come back by itself')
       })
     }
 

@@ -20,7 +20,7 @@ describe('a refusal leads a manager to the exposure that would allow the query',
   const expected = () =>
     new RegExp(`^${shop.app.url}/app${shop.at.replace('/teams/', '/t/')}/exposure\\?from=(${UUID})$`)
 
-  test('is a header over REST, and a sentence after the body over the connector', async () => {
+  test('gives the link in a header over REST, and in a sentence after the body over the connector', async () => {
     const sql = "SELECT email FROM customers WHERE name = 'a secret'"
     assert.match((await ofRest(sql)) ?? '', expected())
     const { json: rest } = await shop.query(sql)

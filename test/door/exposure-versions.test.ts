@@ -143,7 +143,7 @@ describe('the versions of an exposure', () => {
     assert.equal((await owner.ask('POST', `${at}/check`, { sql, draft: 'yes' })).json.issues[0].path[0], 'draft')
   })
 
-  test('too many checks of drafts by one session are refused, but not a check of another query', async () => {
+  test('too many draft checks by one session are refused, but other checks are not', async () => {
     const check = () => owner.ask('POST', `${at}/check`, { sql: 'SELECT x FROM b', draft: true })
     const codes = new Set<string>()
     // Repeat until a check is refused, because on a slow machine fewer than eleven checks may start within one second.

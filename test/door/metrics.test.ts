@@ -25,7 +25,8 @@ test('answers, queries and refusals are counted, and shown only at VITRINE_METRI
 
   await app.ask('GET', '/users/me')
   await app.ask('GET', '/nowhere')
-  // The first request takes the ordinary path through Fastify, the second the short path (query-short-path.ts).
+  // The first query takes the ordinary path through Fastify. The second query takes the short path
+  // (query-short-path.ts).
   assert.equal((await shop.query('SELECT id, name FROM customers WHERE id = 1')).status, 200)
   assert.equal((await shop.query('SELECT id, name FROM customers WHERE id < 4')).status, 200)
   assert.equal((await shop.query('SELECT email FROM customers')).status, 403)

@@ -206,7 +206,7 @@ describe('OAuth', () => {
       ['for a token instead of a code', { response_type: 'token' }, 'unsupported_response_type'],
       ['with a request object', { request: 'eyJhbGciOiJub25lIn0.e30.' }, 'request_not_supported'],
       ['with a request_uri', { request_uri: 'http://169.254.169.254/' }, 'request_uri_not_supported'],
-      ['without a page', { prompt: 'none' }, 'consent_required'],
+      ['with prompt=none', { prompt: 'none' }, 'consent_required'],
     ]
     for (const [name, more, error] of back) {
       test(`${name} returns to the agent with an error, its state and the name of the service`, async () => {
@@ -416,7 +416,7 @@ describe('OAuth', () => {
       const reply = await agent.call('modern', 'describe_datasource', { teamId: one, datasourceId: hidden })
       assert.equal(reply.json.result.structuredContent.code, 'NOT_FOUND')
 
-      // “Later ones too” is ticked, so the grant includes datasources that are added later.
+      // `datasourceIds` is null here, so the grant includes datasources that are added later.
       const all = new Agent(app, (await connected(service, dan, client, { teamIds: [one] })).access)
       const later = await datasource(dan, one, 'later')
       const ids = (await all.tool('list_datasources')).datasources.map(({ id }: { id: string }) => id)

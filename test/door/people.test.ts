@@ -11,7 +11,7 @@ import { totp } from '../support/totp.ts'
 
 const OTHER = 'another long password'
 
-/** Asserts that the policy allows the page's own script only, and no other source. */
+/** Asserts that the policy allows no script but the page's own. */
 function assertPolicy(page: { readonly headers: Headers }, html: string): void {
   const script = /<script>([\s\S]*?)<\/script>/.exec(html)?.[1] ?? ''
   const hash = createHash('sha256').update(script).digest('base64')

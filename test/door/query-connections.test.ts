@@ -91,7 +91,7 @@ describe('with two connections for an address', () => {
     )
   })
 
-  test('of many requests in one piece, the first are answered and the next is refused with a status', async () => {
+  test('of 50 requests in one piece, the first 32 are answered and the next gets 503', async () => {
     const socket = await dial()
     const failed: Error[] = []
     socket.on('error', (error) => failed.push(error))

@@ -485,7 +485,7 @@ function plain({ status, headers, body }: Answer): unknown {
   return { status, headers: alike.toSorted(), body: text }
 }
 
-/** Splits the received bytes into whole answers. An answer to HEAD consists of its head. */
+/** Splits the received bytes into whole answers. */
 function split(received: Buffer): Answer[] {
   const answers: Answer[] = []
   let at = 0

@@ -1,5 +1,5 @@
-// Tests the list of refusals in groups, the list of a person’s own calls, and requests to expose refused names. A
-// request ends once the exposure allows its query.
+// Tests the list of refusals in groups, the list of a person’s own calls, and requests to expose refused names, which
+// a manager closes.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { z } from 'zod'

@@ -1,5 +1,5 @@
-// Tests usage by hour and day, for the team and by key, datasource or client. The sums equal the sums over the audit,
-// and a caller sees no more than in the audit list.
+// Tests usage by hour and day, for the team and by key, datasource or client. The sums equal the sums over the audit.
+// A MEMBER sees the sums of the team, but only their own keys and clients.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { z } from 'zod'

@@ -1,5 +1,5 @@
 // Tests the errors that BigQuery documents, as an HTTP error and as a failed job, in the dry run and in the run. Also
-// tests the messages of dry runs. The caller gets a sentence of the service, which reveals nothing hidden.
+// tests the messages of dry runs. The caller gets an error text that reveals nothing hidden.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { AppError, type Code } from '../../src/errors.ts'
@@ -117,7 +117,7 @@ const ROWS: readonly Row[] = [
 
 describe('an error of BigQuery', () => {
   for (const [status, reason, message, dryRun, run] of ROWS) {
-    test(`${reason}, ${message.slice(0, 40)}: is ${dryRun} in the dry run and ${run} in the run, in both forms`, async () => {
+    test(`${reason}, ${message.slice(0, 40)}: is ${dryRun} in the dry run and ${run} in the run, as an HTTP error and as a failed job`, async () => {
       for (const [kind, code] of [
         ['dry run', dryRun],
         ['run', run],
@@ -263,11 +263,11 @@ describe('refused credentials', () => {
       { error: 'invalid_client', error_description: 'CANARY' },
       /does not know the service account/,
     ],
-    ['HTML', '<html>', /.+/],
+    ['HTML instead of a token', '<html>', /.+/],
     ['an answer without a token', '{}', /.+/],
   ]
   for (const [what, body, expected] of rows) {
-    test(`because of ${what} fail the connection with a sentence`, async () => {
+    test(`refuse a query with DATASOURCE_UNAVAILABLE: ${what}`, async () => {
       const settings = at.driver.settings(at.settings)
       at.door.revoke()
       // Refuse first the cached token, and then the request for a new token.

@@ -1,5 +1,5 @@
-// Tests BigQuery over HTTP: the fields of a connection that a manager sees, and the answers that a caller gets. The
-// operator allows the address of the double, so the driver sends no token.
+// Tests BigQuery over HTTP: the fields of a connection, and the answers that a caller gets. The operator allows the
+// address of the double, so the driver sends no token.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
@@ -161,7 +161,7 @@ describe('BigQuery over HTTP', () => {
     assert.deepEqual(
       [unread.status, unread.json.code],
       [409, 'CONFLICT'],
-      'a table that the query names only as a word',
+      'a table that the query names only in a string',
     )
   })
 
@@ -180,7 +180,7 @@ describe('BigQuery over HTTP', () => {
     ['a key that is an object', { serviceAccountKey: { type: 'service_account' } }, 'serviceAccountKey'],
   ]
   for (const [what, more, field] of wrong) {
-    test(`${what} is 400 and names the field, and nothing is sent`, async () => {
+    test(`${what} gets 400 with the name of the field, and nothing is sent to BigQuery`, async () => {
       double.requests.length = 0
       const { status, json, text } = await owner.ask('POST', `/teams/${team}/datasources`, { name: 'x', ...spec(more) })
       assert.equal(status, 400, text)

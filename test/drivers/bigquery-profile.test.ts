@@ -103,7 +103,7 @@ describe('a profile', () => {
   const ran = (): string[] =>
     at.double.requests.filter(({ kind }) => kind === 'run').map(({ body }) => String(body.query))
 
-  test('uses metadata only if no bytes may be read: one free call, no dry run', async () => {
+  test('uses only metadata if no bytes may be read: one free call, no dry run', async () => {
     const { rowsSampled, complete, estimatedRows, columns } = await profile('products', FREE)
     assert.deepEqual([rowsSampled, complete, estimatedRows], [0, false, 40_000])
     assert.deepEqual(

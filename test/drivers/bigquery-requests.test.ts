@@ -221,11 +221,10 @@ describe('requests to BigQuery', () => {
   })
 
   test('a key that cannot sign is reported as a sentence, and nothing is sent', async () => {
-    // Damage the numbers of a PKCS #8 key in PEM, without changing their lengths.
     const { private_key: pem, ...file } = JSON.parse(at.door.keyFile())
     const der = Buffer.from(String(pem).replace(/-----.*-----/g, ''), 'base64')
-    // Make the modulus even, which is never valid. The modulus follows 26 bytes of envelope, 7 bytes of version and 5
-    // bytes of its own header.
+    // Make the modulus of the PKCS #8 key even, which is never valid. The modulus follows 26 bytes of envelope, 7
+    // bytes of the inner header and the version, and 5 bytes of its own header.
     der.writeUInt8(der.readUInt8(38 + 255) & 0xfe, 38 + 255)
     const damaged = `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`
     await using driver = await createBigQueryDriver({ connector: at.double.connector })

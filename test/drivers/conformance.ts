@@ -50,11 +50,11 @@ export interface Ground extends AsyncDisposable {
     readonly writing: unknown
     readonly malformed: unknown
   }
-  /** A word that no refusal may contain. */
+  /** Matches words that no refusal may contain. */
   readonly secret: RegExp
   /** Returns the number of queries of the login that run in the database, except the query that counts them. */
   working(): Promise<number>
-  /** A query that another kind's guard confined, if there is another kind. */
+  /** A query that the guard of another kind confined, or null to leave out this case. */
   readonly alien: Confined | null
 }
 
@@ -150,7 +150,7 @@ export function conformance(
 
     duty(
       'refusals',
-      'a query that is hidden, writing or malformed is refused with a reason that reveals nothing',
+      'a query that names hidden data, writes or is malformed is refused, and the hint reveals nothing',
       async () => {
         for (const body of [ground.bodies.hidden, ground.bodies.writing]) {
           const verdict = await judge(body)
@@ -255,13 +255,13 @@ export function conformance(
       },
     )
 
-    duty('failures', 'the database’s refusal is a sentence of ours, and the connection stays usable', async () => {
+    duty('failures', 'an error of the database gets QUERY_FAILED, and the connection stays usable', async () => {
       await using connection = await connect()
       await refused(connection.run(await confined(ground.bodies.failing), wide, soon()), 'QUERY_FAILED')
       assert.equal((await connection.run(await confined(ground.bodies.small), wide, soon())).rows, ground.bodies.rows)
     })
 
-    duty('unreachable', 'a wrong password and a closed port are sentences; test reports its steps', async () => {
+    duty('unreachable', 'a wrong password and a closed port are refused; test() reports its steps', async () => {
       await refused(connect(ground.wrongPassword), 'DATASOURCE_UNAVAILABLE')
       await refused(connect(ground.nobody), 'DATASOURCE_UNAVAILABLE')
       await using connection = await connect()

@@ -11,7 +11,7 @@ const range = (n: number): object => ({ $range: [0, n] })
 const map = (input: unknown, body: unknown): object => ({ $map: { input, in: body } })
 const shown = (x: unknown): object => ({ collection: 'people', pipeline: [{ $project: { x } }] })
 
-/** Allowed queries, each as close to a bound as possible. */
+/** Allowed queries, each close to a bound. */
 const NEAR: Readonly<Record<string, object>> = {
   steps: {
     collection: 'people',

@@ -1,5 +1,5 @@
-// Tests PostgreSQL 14 to 18: each version is introspected, graded, refused and answered in the same way. If a server
-// cannot be installed, one line says so.
+// Tests PostgreSQL 14 to 18: each version gives the same catalog, the same steps of the connection test, and the same
+// answers and refusals. If a server cannot be installed, its test is skipped with a message.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -113,7 +113,7 @@ describe('SSH tunnels', () => {
     }
   })
 
-  test('each failure is reported with its own sentence', async () => {
+  test('each failure gets a sentence that names its cause', async () => {
     const password = secrets({ sshPassword: 'wrong' })
     assert.equal(
       await failure(settings({ secrets: password })),

@@ -95,7 +95,7 @@ describe('the stdio bridge', () => {
     assert.equal(await bridge.errors, '')
   })
 
-  test('a wrong key, a wrong address and a wrong line are each reported as one sentence', async () => {
+  test('a wrong key, a wrong address and a line that is not JSON are each answered with an error', async () => {
     const call = messageOf('modern', 'tools/list', {}, { id: 7 })
     const wrongKey = start({ ...env, VITRINE_KEY: 'sk_live_wrong' })
     wrongKey.send(call)

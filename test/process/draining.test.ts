@@ -82,8 +82,7 @@ describe('SIGTERM', () => {
   }
 
   test('lets a query finish within the grace period', async () => {
-    // The query, or the introspection before it, waits for the lock. It is therefore running when the signal comes, on
-    // any machine.
+    // The lock delays the query, so that the query is running when the signal comes, on any machine.
     const locker = new Client({ connectionString: url })
     await locker.connect()
     await using _ended = { [Symbol.asyncDispose]: () => locker.end() }

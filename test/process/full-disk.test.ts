@@ -1,5 +1,6 @@
-// Tests a full disk under the store: no row is lost or half-written, and requests that cannot be recorded get 503. When
-// there is space again, every row is present. Needs the permission to mount a small file system.
+// Tests a full disk under the store. While the service runs, no audit row is lost or half-written, requests that
+// cannot be recorded get 503, and every row is present when there is space again. If the service ends on a full disk,
+// it says how many audit rows it lost. Needs the permission to mount a small file system.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, rmdirSync, statfsSync, writeFileSync } from 'node:fs'
@@ -33,7 +34,7 @@ function smallDisk(): { readonly path: string; [Symbol.dispose](): void } | stri
   }
 }
 
-/** Fills the disk to the last byte. */
+/** Fills the disk. */
 function fill(path: string): void {
   for (let size = 1 << 20; size >= 512; size /= 2) {
     for (let n = 0; statfsSync(path).bavail > 0; n++) {
@@ -48,7 +49,7 @@ function fill(path: string): void {
   writeEnd(path)
 }
 
-/** Fills the rest of the last page of the disk. */
+/** Tries to write 4096 more bytes, so that no page is left free. */
 function writeEnd(path: string): void {
   try {
     writeFileSync(join(path, 'filler-end'), Buffer.alloc(4096))
@@ -61,7 +62,7 @@ function removeFillers(path: string): void {
   execFileSync('sh', ['-c', 'rm -f "$1"/filler-*', 'sh', path])
 }
 
-test('a full disk loses no audit row, and requests get 503', async (context) => {
+test('a full disk loses no audit row, and requests that cannot be recorded get 503', async (context) => {
   const disk = smallDisk()
   if (typeof disk === 'string') return context.skip(disk)
   using at = disk

@@ -92,7 +92,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       if (!life.listened) early++
       from = life.next
     }
-    report(t, `${answers} queries and ${changes} changes were answered, ${early} kills came before it listened`)
+    report(
+      t,
+      `${answers} queries and ${changes} changes were answered, ${early} kills came before the service listened`,
+    )
     report(t, `${unwritten} queries of the last moments have no row`)
     {
       await using app = await startService(dataDir, env)
@@ -105,7 +108,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
 
 const report = (t: TestContext, line: string) => t.diagnostic(line)
 
-/** Creates a team with a datasource, and returns the owner's cookie and a key. */
+/** Creates a team with a datasource and a key. Returns their ids, the key, the owner's cookie and the team's name. */
 async function prepare(dataDir: string, env: Record<string, string>, spec: object) {
   // The service is not disposed, because that would remove the data folder.
   const app = await startService(dataDir, env)

@@ -1,5 +1,6 @@
 // Tests two processes on one PostgreSQL store. A change through one process is effective in the other. If a process is
-// killed during a job, its lease ends first. The other process then takes the job over, or fails it with a sentence.
+// killed during a job, the other process waits until the lease of the job ends. Then the other process finishes the
+// job, or the job fails with a message.
 import assert from 'node:assert/strict'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,7 +18,7 @@ import { until } from '../support/until.ts'
 const SHOP = `CREATE TABLE orders (id int PRIMARY KEY, state text);
 INSERT INTO orders VALUES (1, 'open'), (2, 'paid'); ANALYZE`
 const WHOLE = [{ schema: 'public', table: 'orders', columns: null }]
-/** How long the test waits for the other process: longer than the lease of a job. */
+/** How long ago the jobs were last updated, as the test sets it: longer than the lease of a job. */
 const SILENT_MS = 61_000
 
 describe('two processes on one store', () => {
@@ -121,7 +122,7 @@ describe('two processes on one store', () => {
     await statusBecomes(404, query)
   })
 
-  test('kill -9 during jobs: after the lease, the other process finishes the profile, and the introspection fails with a sentence', async () => {
+  test('kill -9 during jobs: after the lease, the other process finishes the profile, and the introspection fails with a message', async () => {
     await using locker = await lock('orders')
     const doomed = await start()
     await using _killed = doomed

@@ -1,8 +1,8 @@
-// Upgrades a store of each earlier version that people have used. It must then work like a store that this version
-// created. A store of a newer version is refused with a sentence, and the file of an embedded store does not change.
-// test/stores contains the stores as SQL texts for SQLite, each written by the code of its version (now by
-// scripts/keep-store.ts). Each store has people, a team, a datasource with its password, an exposure, keys, queries and
-// refusals. Its first line is an API key of the owner.
+// Upgrades a used store of each earlier version. The store must then work like a store that this version created. A
+// store of a newer version is refused with a message, and the file of an embedded store does not change. test/stores
+// contains the stores as SQL texts for SQLite. The code of each version wrote its own store (scripts/keep-store.ts).
+// Each store has people, a team, a datasource with its password, an exposure, keys, queries and refusals. The first
+// line of each text contains an API key of the owner.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -36,7 +36,7 @@ const VERSIONS = globSync('*.sql.gz', { cwd: STORES })
 /** The versions of which there is no store. A store of the newest version is added before the next migration. */
 const NOT_KEPT = ['0003-people', '0004-audit-chain', '0007-descriptions']
 
-test('there is a store of each version before the newest, and of no other version', () => {
+test('there is a store of each version before the newest, except the versions that were not kept', () => {
   const names = MIGRATIONS.map(({ name }) => name)
   assert.deepEqual(
     names.slice(0, -1).filter((name) => !VERSIONS.includes(name)),
@@ -173,7 +173,7 @@ describe('an upgrade from each earlier version', () => {
   }
 
   for (const dialect of ['sqlite', 'postgres'] as const) {
-    test(`a store of a newer version on ${dialect} is refused with one sentence${dialect === 'sqlite' ? ', and does not change' : ''}`, async () => {
+    test(`a store of a newer version on ${dialect} is refused with a message of one line${dialect === 'sqlite' ? ', and does not change' : ''}`, async () => {
       const config = await emptyConfig(dialect, 'newer')
       {
         await using store = await openStore(config)

@@ -107,7 +107,7 @@ describe('upkeep of a store', () => {
     assert.match((await vitrine(['restore'], env)).err, /^Usage: vitrine restore FILE\n$/)
   })
 
-  test('a damaged file, another key and a newer version are refused with one sentence', async () => {
+  test('a damaged file, another key and a newer version are refused with a message of one line', async () => {
     const damaged = join(root, 'damaged.backup')
     const bytes = await readFile(file)
     await writeFile(

@@ -59,7 +59,7 @@ export class Agent {
     return reply.json.result.structuredContent
   }
 
-  /** Sends a body unchanged. A header that is undefined is left out. */
+  /** Sends a string unchanged, and any other body as JSON. A header that is undefined is left out. */
   async post(
     body: unknown,
     headers: Readonly<Record<string, string | undefined>> = {},

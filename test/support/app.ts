@@ -82,7 +82,7 @@ export class TestApp implements AsyncDisposable {
     this.#app = app
   }
 
-  /** The objects that a route of a test needs. */
+  /** The rooms that tests call directly. */
   get rooms(): Pick<App, 'authenticator' | 'operations'> {
     const { authenticator, operations } = this.#app
     if (authenticator === undefined || operations === undefined) throw new Error('this service is another process')

@@ -32,7 +32,7 @@ const PRESENT = 1
 const VERIFIED = 4
 const WITH_KEY = 0x40
 
-/** Creates a passkey for the page at `origin`. Returns the result of navigator.credentials.create(). */
+/** Creates a passkey for the page at `origin`. Returns it with the result of navigator.credentials.create(). */
 export function createPasskey(origin: string, options: CreationOptions, wrong: Wrong = {}) {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const id = randomBytes(32)

@@ -4,7 +4,7 @@
 /** A field of a schema in the REST interface: legacy type names, and a separate mode. */
 export interface WireField {
   readonly name: string
-  /** STRING, INTEGER, FLOAT, BOOLEAN, RECORD, TIMESTAMP …, as tables.get and queries write them. */
+  /** STRING, INTEGER, FLOAT, BOOLEAN, RECORD, TIMESTAMP …, as in the responses of tables.get and jobs.query. */
   readonly type: string
   readonly mode?: 'NULLABLE' | 'REQUIRED' | 'REPEATED'
   readonly fields?: readonly WireField[]
@@ -18,7 +18,7 @@ export interface WireTable {
   readonly tableId: string
 }
 
-/** An error of BigQuery. `status` is the status of the HTTP response. */
+/** An error of BigQuery. `status` is the status of the HTTP response, and is not used with `late`. */
 export interface WireError {
   readonly status: number
   readonly reason: string
@@ -72,8 +72,8 @@ export interface WireParam {
 }
 
 export interface Brain {
-  /** Returns the dry run. For a view, the dry run names the tables under the view, as BigQuery does. */
+  /** Returns the result of a dry run. For a view, the result names the tables under the view, as BigQuery does. */
   analyze(sql: string, params?: WireParams): Promise<Analysis>
-  /** Returns the run. If the text was not analyzed before, the double has listed a violation. */
+  /** Returns the result of a run. If the text was not analyzed before, the double has listed a violation. */
   evaluate(sql: string, params?: WireParams): Promise<Evaluation>
 }

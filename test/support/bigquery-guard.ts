@@ -24,7 +24,9 @@ interface Given {
   readonly detail?: Partial<BigQueryTableDetail>
 }
 
-/** Returns the exposed part of a project. `others` lists the ids of tables that are not exposed, as `dataset.table`. */
+/**
+ * Returns the exposed part of a project. `others` lists the ids of shards and of hidden tables, as `dataset.table`.
+ */
 export function catalogOf(
   tables: readonly Given[],
   others: readonly string[] = [],
@@ -100,7 +102,7 @@ export function outcomeOf(catalog: Catalog, sql: string): string {
   return verdict.kind === 'denied' ? `${verdict.blocked.kind} ${verdict.blocked.name}` : `malformed: ${verdict.why}`
 }
 
-/** The project of most tests: two tables with one hidden column each, a family, a view. */
+/** The project of most tests: two tables with one hidden column each, a family, a partitioned table, and two views. */
 export const SHOP = catalogOf(
   [
     { name: 'shop.customers', columns: ['id', 'name', 'address'], hidden: ['ssn'] },

@@ -1,7 +1,7 @@
-// A BigQuery double in this process, as strict as the REST interface is documented. It is the only double among the
-// kinds of database, because the real BigQuery does not run offline. Every response follows the documentation; none was
-// recorded. It checks its requests, lists each breach in `violations`, and asks a Brain (bigquery-evaluator.ts) about
-// the query texts.
+// A BigQuery double in this process, as strict as the documentation of the REST interface. It is the only double among
+// the kinds of database, because the real BigQuery does not run offline. Every response follows the documentation;
+// none was recorded. The double checks its requests, lists each breach in `violations`, and asks a Brain
+// (bigquery-evaluator.ts) about the query texts.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -295,7 +295,7 @@ export class BigQueryDouble implements AsyncDisposable {
 
   async #run({ body }: DoubleRequest): Promise<Reply> {
     this.#checkQuery(body, 'run')
-    this.#check(this.#dry.has(asWhole(body)), `a run that no dry run came before: ${body.query}`)
+    this.#check(this.#dry.has(asWhole(body)), `a run without an earlier dry run: ${body.query}`)
     this.#check(/^[1-9]\d*$/.test(body.maximumBytesBilled), `maximumBytesBilled ${body.maximumBytesBilled}`)
     this.#check(/^[1-9]\d*$/.test(body.jobTimeoutMs), `jobTimeoutMs ${body.jobTimeoutMs}`)
     this.#check(Number.isInteger(body.maxResults) && body.maxResults > 1, `maxResults ${body.maxResults}`)

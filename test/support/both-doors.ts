@@ -53,7 +53,7 @@ function compare(tool: Body, rest: Body, rows: Rows): void {
   else if (rows === 'unordered' && tool['truncated'] !== true) assert.deepEqual(asSet(tool.rows), asSet(rest.rows))
 }
 
-/** Returns the rows in any order. The values of a row keep the order of the columns. */
+/** Sorts the rows, so that their order does not count. The values of a row keep the order of the columns. */
 function asSet(rows: Body['rows'] = []): unknown {
   return unordered(rows.map((row) => ({ ...Object(row) })))
 }

@@ -23,7 +23,7 @@ export async function startBrowser(): Promise<Browser> {
   const candidates = given === undefined ? BROWSERS : [given]
   for (const executablePath of candidates) {
     if (!(await exists(executablePath))) continue
-    // Run as root without the sandbox, which does not work for root.
+    // If root runs the tests, start Chromium without its sandbox, which does not work for root.
     const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
     return chromium.launch({ executablePath, args, timeout: START_MS_MAX })
   }

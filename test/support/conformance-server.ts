@@ -1,6 +1,6 @@
 // Serves the tools, resources and prompts that the protocol’s conformance scenarios call by name, behind the real route
-// of the connector. This file has only those that need no session and return text. connector-conformance.test.ts lists
-// the others.
+// of the connector. This file has only the tools, resources and prompts that need no session and return text.
+// connector-conformance.test.ts lists the scenarios that need others.
 import {
   MissingRequiredClientCapabilityError,
   ProtocolError,

@@ -1,12 +1,15 @@
-// Starts a shop with values, comments and hidden columns that test its descriptions. The shop is connected and partly
-// exposed, but not profiled.
+// Starts a shop with values, comments and hidden columns, for tests of its descriptions. The shop is connected and
+// partly exposed, but not profiled.
 import { setTimeout } from 'node:timers/promises'
 import { startApp } from './app.ts'
 import type { Answer, Person, TestApp, TestAppOptions } from './app.ts'
 import { startPostgres } from './postgres.ts'
 import type { TestPostgres } from './postgres.ts'
 
-/** A marker that no response may contain. It is in hidden columns, in hidden tables, and in personal values. */
+/**
+ * A marker that no response may contain, except the full schema for managers. It is in hidden names, in hidden values,
+ * and in personal values.
+ */
 export const CANARY = 'CANARY'
 
 const SQL = `

@@ -2,8 +2,8 @@
 // and the compile cache, which makes the start cheap.
 
 /**
- * Returns the environment. `more` takes precedence. Without the compile cache, each start would strip and compile all
- * sources, which takes half of its CPU time.
+ * Returns the environment, in which the demo is off. `more` takes precedence. Without the compile cache, each start
+ * would strip and compile all sources, which takes half of its CPU time.
  */
 export function environment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const { PATH, NODE_COMPILE_CACHE } = process.env

@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 
 /**
- * A response to one request: a text (sent when the test releases it), a refusal, a response of a given size, or no
- * response.
+ * A response to one request: a text (sent when the test releases it), a refusal, a response of a given size, no
+ * response, or a response that does not end.
  */
 export type Reply =
   | { readonly text: string; readonly when?: Promise<unknown> }

@@ -50,7 +50,7 @@ test('a missing engine is an error if engines are required, and every other fail
   )
 })
 
-test('nothing is skipped if the engine exists, and a server started for the check is ended', async () => {
+test('if the engine exists, nothing is skipped, and the server that the check started is ended', async () => {
   let ended = 0
   const engine = { [Symbol.asyncDispose]: async () => void ended++ }
   assert.equal(await skipWithout(async () => engine), false)

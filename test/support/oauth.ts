@@ -1,5 +1,4 @@
-// Drives OAuth as an agent and a person’s browser do, for tests over HTTP and for tests without HTTP, over an empty
-// store.
+// Drives OAuth as an agent and a person’s browser do, over HTTP or without HTTP.
 import { createHash, randomBytes } from 'node:crypto'
 import { request } from 'undici'
 import { AppError, STATUS } from '../../src/errors.ts'

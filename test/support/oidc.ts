@@ -1,6 +1,6 @@
 // Starts sign-in providers on this machine. startOidc() runs a certified implementation of OpenID Connect in this
-// process. The test chooses the next person. startRogue() runs a provider whose every answer a test can forge, also as
-// GitHub.
+// process. The test chooses the next person. startRogue() runs a provider whose answers a test can forge, and which
+// can stand in for GitHub.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'

@@ -1,4 +1,4 @@
-// Creates accounts, calls and an audit for tests that call the rooms directly on a store, without HTTP.
+// Opens the rooms over a store, and creates accounts and calls, for tests without HTTP.
 import type { Call, SessionCaller } from '../../src/auth/caller.ts'
 import { readConfig, type Config } from '../../src/config.ts'
 import { asId, newId, type AccountId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'
@@ -14,7 +14,7 @@ import { storedFlag } from '../../src/store/better-auth-booleans.ts'
 import { storedTime } from '../../src/store/better-auth-times.ts'
 
 export interface Rooms extends ComposedRooms {
-  /** The warnings in the log. A mail is also logged as a warning if no mail server is set. */
+  /** The warnings and errors in the log. A mail is also logged as a warning if no mail server is set. */
   readonly logged: Record<string, unknown>[]
   /** The datasources of deleted teams. */
   readonly gone: DatasourceId[]
@@ -138,7 +138,7 @@ export async function someDatasource(
   return row.id
 }
 
-/** Returns the code and the details of the error with which `work` rejects. */
+/** Returns the code, the message and the details of the error with which `work` rejects. */
 export async function refusal(work: Promise<unknown>): Promise<Record<string, unknown>> {
   try {
     await work

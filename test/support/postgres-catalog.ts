@@ -15,7 +15,7 @@ export interface TableOptions {
   readonly kind?: TableDetail['kind']
 }
 
-/** Returns a table with columns written as "name type". The type is in pg_catalog, or schema.type. */
+/** Returns a table. Columns are written as "name type". A type without a schema is in pg_catalog. */
 export function table(name: string, columns: readonly string[], options: TableOptions = {}): CatalogTable {
   const detail: TableDetail = { kind: options.kind ?? 'r', oid: 1, pages: 1, tuples: 1, primaryKey: options.key ?? [] }
   return {

@@ -1,4 +1,4 @@
-// Builds rows for tests of rooms that need a team or a datasource in the store, but do not use its contents.
+// Builds rows for tests that need a team or a datasource in the store, whatever its fields are.
 import type { Insertable } from 'kysely'
 import { newId, type DatasourceId, type TeamId } from '../../src/ids.ts'
 import type { Tables } from '../../src/store/tables.ts'

@@ -1,5 +1,5 @@
-// Creates stores for tests. Each call of config() creates an empty store, either embedded in a new folder or in a new
-// database on one PostgreSQL server.
+// Creates stores for tests. Each call of config() returns a store without rows, either embedded in a new folder or in
+// a new database on one PostgreSQL server.
 import { constants } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 // Checks a text that the guard printed, with rules that do not use the guard's code. Every item of FROM and JOIN has
-// one of four forms. Every table and column of a sub-select is exposed. The text contains nothing that a query does not
-// need.
+// one of four forms. Every table and column of a sub-select is exposed. The text contains no comment, semicolon,
+// parameter, `$` or `{`.
 interface Word {
   readonly text: string
   /** A bare word in capitals, or a sign unchanged. Empty for strings, quoted names and names after a dot. */

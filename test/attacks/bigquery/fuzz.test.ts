@@ -1,6 +1,6 @@
 // Checks the guard against Google's analyzer with a seeded fuzzer. N (number of mutants, default 2,000), SEED and
-// WORKERS come from the environment. Without SEED, each run uses another seed, which scripts/test.ts chooses
-// (RUN_SEED). N=100000 WORKERS=2 takes some minutes: `npx node --test test/attacks/bigquery/fuzz.test.ts`
+// WORKERS come from the environment. Without SEED, each run of scripts/test.ts uses another seed (RUN_SEED).
+// N=100000 WORKERS=2 takes some minutes: `npx node --test test/attacks/bigquery/fuzz.test.ts`
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
@@ -28,7 +28,7 @@ test(`no mutant of ${COUNT} reads or reveals hidden data (seed ${SEED})`, { time
   }
 })
 
-/** Runs the given number of workers, each with its own seed. If one worker fails, all workers end. */
+/** Runs WORKERS workers. Each makes `count` mutants from its own seed. If one worker fails, all workers end. */
 async function tallied(count: number): Promise<{ seed: number; tally: Tally }[]> {
   const at = new URL('./fuzz-worker.ts', import.meta.url)
   const seeds = Array.from({ length: WORKERS }, (_, n) => SEED + n)

@@ -1,6 +1,7 @@
-// Checks the guard with Google's analyzer. The analyzer must not report a hidden column for an accepted mutant. The
-// mutant must return the same rows whatever the hidden data is, and the same rows as the original query on tables
-// without hidden data. Mutants that the analyzer of 2023 cannot judge are counted separately.
+// Checks the guard with Google's analyzer. For an accepted mutant, the analyzer must not report a hidden table or
+// column in the printed text. The printed text must return the same rows whatever the hidden data is. The mutant
+// itself, run on tables without hidden data, must return these rows too. Mutants that the analyzer of 2023 cannot
+// judge are counted separately.
 import { unseal } from '../../../src/drivers/confined.ts'
 import type { Catalog, Denied, Limits, Malformed, Verdict } from '../../../src/drivers/driver.ts'
 import { confine } from '../../../src/drivers/bigquery/guard/confine.ts'
@@ -18,11 +19,11 @@ export interface Tally {
   confined: number
   /** Accepted mutants that the analyzer accepted, so that its report was checked. */
   judged: number
-  /** Accepted mutants with pipe syntax, which are judged as equivalent sub-queries. */
+  /** Judged mutants with pipe syntax. The engine analyzes each pipe as an equivalent sub-query. */
   pipes: number
-  /** Judged mutants that were run over two worlds with different hidden data. */
+  /** Judged mutants with a repeatable result, which were run over two worlds with different hidden data. */
   run: number
-  /** Judged mutants that were compared with the original over tables without hidden data. */
+  /** Judged mutants whose printed text was compared with the mutant itself, run on tables without hidden data. */
   compared: number
   /**
    * Refused mutants that Google can run on exposed data. One refused mutant in ten is tried. The refusal may be
@@ -34,7 +35,7 @@ export interface Tally {
   readonly leaks: string[]
   readonly crashes: string[]
   readonly differs: string[]
-  /** Printed texts that Google's parser refuses, although the parser accepts the mutant. */
+  /** Printed texts that Google's parser refuses, although the analyzer accepts the mutant. */
   readonly broken: string[]
 }
 

@@ -1,6 +1,6 @@
-// Tests the hints of refusals: every refusal has a hint, which suggests similar names, or the GoogleSQL form of a word
-// from another dialect. A position in a message refers to the caller's text, even if Google's analyzer reported the
-// error for the printed text.
+// Tests the hints of refusals: every refusal has a hint. A hint may suggest a similar name, or the GoogleSQL form of a
+// word from another dialect. A position in a message refers to the caller's text, even if Google's analyzer reported
+// the error for the printed text.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ColumnSets } from '../../../src/drivers/bigquery/guard/column-sets.ts'

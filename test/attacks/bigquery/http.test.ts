@@ -1,5 +1,6 @@
-// Runs the corpus over HTTP, with Google's own analyzer and evaluator behind the BigQuery double. A refusal is one JSON
-// error. A query that runs reads nothing hidden, and returns the same rows as if the hidden data had never existed.
+// Runs the corpus over HTTP, with Google's own analyzer and evaluator behind the BigQuery double. A refusal is one
+// JSON error. A query that runs reads nothing hidden. A legitimate query returns the same rows as if the hidden data
+// had never existed.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { REACHED } from '../../engines/bigquery/evaluate-query.ts'
@@ -63,7 +64,7 @@ describe('the corpus over HTTP, with Google’s engine behind the double', () =>
         assert.deepEqual(faults(attack, answer), [], answer.text.slice(0, 300))
         const asked = stage.brain.requests.slice(from)
         assert.deepEqual(asked.flatMap(({ reads }) => reads.filter(isHidden)), [])
-        assert.ok(!asked.some(({ unseen }) => unseen), 'BigQuery was sent queries that its dry run does not show')
+        assert.ok(!asked.some(({ unseen }) => unseen), 'BigQuery was sent a text that returns REACHED')
       })
     }
     assert.deepEqual(stage.double.violations, [])

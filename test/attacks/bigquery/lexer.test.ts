@@ -1,7 +1,7 @@
 // Compares the guard's lexer with Google's parser on random texts of quotes, dots, comment signs and keywords. The
-// tokens, printed with one blank between them, must parse to the same tree as the text. If each literal is replaced by
-// another literal, the form of the tree must not change. Together, the two checks show that the lexer and the parser
-// see the same token boundaries.
+// tokens, printed with one blank between them, must parse to the same tree as the text. If each literal and each
+// quoted name is replaced by another, the form of the tree must not change. Together, the two checks show that the
+// lexer and the parser see the same token boundaries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { lex } from '../../../src/drivers/bigquery/guard/lex.ts'
@@ -29,7 +29,7 @@ function text(next: () => number): string {
   return `SELECT ${pieces.join('')}${pick(ENDS)}`
 }
 
-/** Returns another literal of the same kind. */
+/** Returns another literal or quoted name of the same kind. Returns the text of any other token unchanged. */
 function other({ kind, text: own }: Token): string {
   if (kind === 'string') return /^r?b/i.test(own) ? "b'other'" : "'other'"
   if (kind === 'quoted') return '`other`'

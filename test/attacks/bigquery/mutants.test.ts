@@ -1,6 +1,6 @@
-// Runs mutants of attacks and legitimate queries against the guard alone, without an engine. An accepted mutant must
-// name exposed data only, according to a scanner that is independent of the guard. SEED and N come from the
-// environment.
+// Runs mutants of attacks and legitimate queries against the guard alone, without an engine. The printed text of an
+// accepted mutant must read exposed tables and columns only, according to a scanner that is independent of the guard.
+// SEED and N come from the environment.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { unseal } from '../../../src/drivers/confined.ts'
@@ -49,7 +49,7 @@ function mutant(next: () => number): string {
   return text.join('')
 }
 
-test(`of ${COUNT} mutants, the accepted ones name exposed data only (seed ${SEED})`, (t) => {
+test(`of ${COUNT} mutants, the accepted ones read exposed tables and columns only (seed ${SEED})`, (t) => {
   const next = chance(SEED)
   let confined = 0
   for (let n = 0; n < COUNT; n += 1) {

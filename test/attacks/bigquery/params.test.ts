@@ -1,5 +1,5 @@
-// Tests parameters with Google’s analyzer and evaluator: values reach a query only as values. Also tests which
-// parameters are refused, and that no value can become query text.
+// Tests parameters with Google’s analyzer and evaluator: a value never becomes query text. Also tests which parameters
+// are refused.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { unseal } from '../../../src/drivers/confined.ts'
@@ -56,7 +56,7 @@ describe('parameters', () => {
     ['in a wildcard’s filter', "SELECT COUNT(*) > 0 AS x FROM `shop.events_*` WHERE _TABLE_SUFFIX >= @s", { s: '20240101' }, [[true]]],
   ]
   for (const [what, sql, params, rows] of answered) {
-    test(`${what} is bound, and printed as a parameter only`, async (t) => {
+    test(`parameters are bound as values: ${what}`, async (t) => {
       if ((await engineOrSkip(t, async () => brain ?? (await openBrain(WORLD)))) === null) return
       const verdict = await confined(sql, params)
       assert.equal(verdict.kind, 'confined', JSON.stringify(verdict))
@@ -74,10 +74,10 @@ describe('parameters', () => {
     ['no values', 'SELECT @a', undefined, /^params\.a: is missing$/],
     ['a position without a value', 'SELECT ?', undefined, /1 \?|0 values/],
     ['a superfluous value', 'SELECT @a', { a: 1, b: 2 }, /^params\.b: is not used/],
-    ['a superfluous position', 'SELECT ?', [1, 2], /has 2 values, but the query has 1 \?/],
+    ['a value without a position', 'SELECT ?', [1, 2], /has 2 values, but the query has 1 \?/],
     ['names instead of positions', 'SELECT ?', { a: 1 }, /must be an array of 1/],
     ['positions instead of names', 'SELECT @a', [1], /a: is missing|0 \?/],
-    ['both', 'SELECT ?, @a', [1], /both \? and @name/],
+    ['names and positions together', 'SELECT ?, @a', [1], /both \? and @name/],
     ['one name in two cases', 'SELECT @a', { a: 1, A: 2 }, /appears twice/],
     ['an invalid name', 'SELECT @a', { 'a b': 1, a: 1 }, /not a parameter name/],
     ['values for a query without parameters', 'SELECT 1', { a: 1 }, /is not used/],
@@ -87,7 +87,7 @@ describe('parameters', () => {
     ['a type named like an object property', 'SELECT @a', { a: { type: 'constructor', value: 1 } }, /must be a type/],
     ['an array of arrays', 'SELECT @a', { a: { type: 'ARRAY<ARRAY<INT64>>', value: '[]' } }, /must be a type/],
     ['an invalid whole number', 'SELECT @a', { a: { type: 'INT64', value: '1.5' } }, /a whole number/],
-    ['over 64 bits', 'SELECT @a', { a: { type: 'INT64', value: '9223372036854775808' } }, /64 bits/],
+    ['a whole number over 64 bits', 'SELECT @a', { a: { type: 'INT64', value: '9223372036854775808' } }, /64 bits/],
     ['an invalid calendar day', 'SELECT @a', { a: { type: 'DATE', value: '2023-02-29' } }, /a date/],
     ['a number as a date', 'SELECT @a', { a: { type: 'DATE', value: 20230101 } }, /a date/],
     ['too many digits', 'SELECT @a', { a: { type: 'NUMERIC', value: '1'.repeat(30) } }, /a decimal/],
@@ -97,11 +97,11 @@ describe('parameters', () => {
     ['an array with null', 'SELECT @a', { a: { type: 'ARRAY<INT64>', value: '[null]' } }, /without null/],
     ['a number in an array of strings', 'SELECT @a', { a: { type: 'ARRAY<STRING>', value: '[9007199254740993]' } }, /a string/],
     ['a fraction in an array of whole numbers', 'SELECT @a', { a: { type: 'ARRAY<INT64>', value: '[1.5]' } }, /a whole number/],
-    ['an instant as a fraction', 'SELECT @a', { a: { type: 'ARRAY<TIMESTAMP>', value: '[1.5]' } }, /an instant/],
-    ['endless digits', 'SELECT @a', { a: { type: 'FLOAT64', value: `${'1'.repeat(90_000)}x` } }, /a number/],
+    ['a fraction as an instant', 'SELECT @a', { a: { type: 'ARRAY<TIMESTAMP>', value: '[1.5]' } }, /an instant/],
+    ['90,000 digits before a letter', 'SELECT @a', { a: { type: 'FLOAT64', value: `${'1'.repeat(90_000)}x` } }, /a number/],
   ]
   for (const [what, sql, params, detail] of wrong) {
-    test(`${what} gets 400 INVALID_REQUEST`, () => {
+    test(`400 INVALID_REQUEST: ${what}`, () => {
       assert.throws(
         () => at.driver.read({ sql, ...(params !== undefined && { params }) }),
         (error) => error instanceof AppError && error.code === 'INVALID_REQUEST' && (error.extra['details'] as string[]).some((each) => detail.test(each)),
@@ -125,7 +125,7 @@ describe('parameters', () => {
     ['@a', { a: 'SELECT 1' }],
   ]
   for (const [sql, params] of misplaced) {
-    test(`a parameter cannot be a name: ${sql}`, async (t) => {
+    test(`a parameter is refused in this place: ${sql}`, async (t) => {
       const verdict = await confined(sql, params)
       if (verdict.kind !== 'confined') return assert.ok(verdict.kind === 'denied' || verdict.kind === 'malformed')
       if ((await engineOrSkip(t, async () => brain ?? (await openBrain(WORLD)))) === null) return

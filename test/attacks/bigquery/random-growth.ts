@@ -1,5 +1,5 @@
-// Writes seeded random queries that grow with a size: a part of a real query is made wide, deep or repeated within
-// another query.
+// Writes seeded random queries that grow with a size: they become wide or deep, or repeat a part. Some contain a query
+// of the corpus.
 import { chance } from './seeded-random.ts'
 import { ATTACKS, LEGIT } from './sample-project.ts'
 

@@ -1,6 +1,6 @@
-// Writes random queries over the sample project. A query first follows the grammar. It names tables and columns
-// wherever the grammar allows this, shadows names, and mixes hidden names with exposed ones. Then the query is damaged:
-// tokens are removed, swapped, repeated or moved.
+// Writes random queries over the sample project. About half of them follow the grammar. They shadow names, and mix
+// hidden names with exposed names. The others are such queries or queries of the corpus, and are damaged: tokens are
+// removed, inserted, swapped, repeated or replaced.
 import { chance } from './seeded-random.ts'
 import { ATTACKS, LEGIT } from './sample-project.ts'
 

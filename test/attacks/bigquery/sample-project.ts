@@ -1,5 +1,5 @@
 // Describes the sample project that is attacked: every table as stored, the same tables reduced to the exposed part,
-// and what introspection sees. All hidden data contains one of the sentinels.
+// and what introspection sees. Each hidden table and column contains one of the sentinels.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DoubleDataset, WireTableResource } from '../../support/bigquery.ts'
@@ -47,8 +47,8 @@ export const ATTACKS = read<readonly Item[]>('attacks.json')
 export const LEGIT = read<readonly Item[]>('legit.json')
 
 /**
- * A view over a table that is not exposed. Its dry run names this table. The query is allowed only because
- * introspection recorded that the view reads it.
+ * A view over a table that is not exposed. The dry run of a query of the view names that table. The query is allowed
+ * only because introspection recorded that the view reads the table.
  */
 const VIEW = { name: 'v_notes', over: 'customer_notes', columns: [{ name: 'customer_id', type: 'INT64' }] } as const
 

@@ -1,6 +1,6 @@
 // Generates random numbers from a seed.
 
-/** Returns numbers from 0 up to 1 that are the same for the same seed (mulberry32). */
+/** Returns a function that returns numbers from 0 up to 1. The same seed gives the same numbers (mulberry32). */
 export function chance(seed: number): () => number {
   let state = seed | 0
   return () => {

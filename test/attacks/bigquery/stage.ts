@@ -6,7 +6,6 @@ import { startApp, type Answer, type TestApp } from '../../support/app.ts'
 import { startBigQuery, type BigQueryDouble } from '../../support/bigquery.ts'
 import { CUT, DATASETS, EXPOSED, WORLD } from './sample-project.ts'
 
-/** The service over a double of BigQuery's interface, with Google's engine behind it. */
 export interface Stage extends AsyncDisposable {
   readonly app: TestApp
   /** An API key. */

@@ -1,5 +1,5 @@
 // Runs Google's analyzer and evaluator over the tests' tables, to find which tables and columns a query really reads,
-// and its rows.
+// and which rows it returns.
 import { byName, parameterOptions, parameterValues } from './parameters.ts'
 import { fromMessage, readType, toMessage, type Type } from './types.ts'
 import { toValue, toWire } from './values.ts'

@@ -25,7 +25,7 @@ export interface World {
   readonly location: string
   /** The tables by full name: `project.dataset.table`. */
   readonly tables: Readonly<
-    Record<string, EngineTable & { /** A view over these. */ readonly reads?: readonly string[] }>
+    Record<string, EngineTable & { /** The tables that a view reads. */ readonly reads?: readonly string[] }>
   >
 }
 
@@ -33,9 +33,15 @@ export interface World {
 export interface BrainRequest {
   readonly kind: 'analyze' | 'evaluate'
   readonly sql: string
-  /** The columns that the analyzer reports as read, as `project.dataset.table.column`. */
+  /**
+   * The tables and columns that the analyzer reports as read: `project.dataset.table` and
+   * `project.dataset.table.column`.
+   */
   readonly reads: readonly string[]
-  /** True if the text uses something that a dry run does not report. */
+  /**
+   * True if the text is not a query, or uses table functions, INFORMATION_SCHEMA, system variables or routines. Its
+   * run returns REACHED.
+   */
   readonly unseen: boolean
 }
 
@@ -52,7 +58,7 @@ export class GoogleBrain implements Brain, AsyncDisposable {
   readonly #engine: Engine
   readonly #functions: ReadonlySet<string>
   readonly requests: BrainRequest[] = []
-  /** Texts that the engine refused or failed to run. */
+  /** Texts whose dry run failed. */
   readonly failed: string[] = []
 
   constructor(zetasql: Zetasql, language: Message, functions: ReadonlySet<string>, world: World) {
@@ -111,8 +117,8 @@ export class GoogleBrain implements Brain, AsyncDisposable {
   }
 
   /**
-   * Returns the called functions that are not built in. Persistent routines are listed. Returns null if all functions
-   * are built in.
+   * Returns null if the text calls no routine and no function of FORBIDDEN. Otherwise returns the called routines in
+   * the datasets of the world.
    */
   #routines({ functions }: Parsed): WireStatistics[] | null {
     const strange = functions.filter((names) => {
@@ -158,7 +164,7 @@ export class GoogleBrain implements Brain, AsyncDisposable {
   }
 }
 
-/** Opens the model. Throws NoSuchEngine. */
+/** Starts Google's engine with the tables of the world. Throws NoSuchEngine. */
 export async function openBrain(world: World): Promise<GoogleBrain> {
   const zetasql = await openZetasql()
   const language = await languageOptions(zetasql)

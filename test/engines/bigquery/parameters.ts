@@ -4,7 +4,7 @@ import { readType, toMessage, type Type } from './types.ts'
 import { toValue } from './values.ts'
 import type { Message } from './zetasql.ts'
 
-/** Matches a literal, a name in backquotes, or a question mark. */
+/** Matches a string literal, a name in backquotes, or a question mark. */
 const PART = /(?:[rRbB]{0,2})(?:'''[^]*?'''|"""[^]*?"""|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|`[^`]*`|\?/g
 
 /**

@@ -1,6 +1,5 @@
-// Finds tables, aliases, and forms that the evaluator cannot run in a query text, as Google's own parser sees them. The
-// code uses byte ranges of the parse tree, not patterns on the text, and shares no code with the guard, which it
-// judges.
+// Finds the tables, the aliases, and the forms that the evaluator cannot run, in the parse tree of Google's own
+// parser. The code uses byte ranges of the parse tree, not patterns on the text, and shares no code with the guard.
 import { ZetasqlError, type Message, type Zetasql } from './zetasql.ts'
 
 /** A place where a table is named. Positions are UTF-8 bytes of the text. */

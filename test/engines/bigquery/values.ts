@@ -5,7 +5,7 @@ import type { Message } from './zetasql.ts'
 
 const DAY = 86_400_000
 
-/** Returns a fixture's value of a type, in the form of BigQuery's JSON loads. Null becomes NULL. */
+/** Converts a fixture's value to the evaluator's message. The value has the form of BigQuery's JSON loads. */
 export function toValue(type: Type, value: unknown): Message {
   if (value === null || value === undefined) return {}
   if (type.kind === 'array')
@@ -56,7 +56,7 @@ export function toValue(type: Type, value: unknown): Message {
   }
 }
 
-/** Returns the cell of a value. TIMESTAMP is in microseconds, as with formatOptions.useInt64Timestamp. */
+/** Returns a value's cell in a REST response. TIMESTAMP is in microseconds, as with formatOptions.useInt64Timestamp. */
 export function toWire(type: Type, value: Message): WireValue {
   const set: string | undefined = value?.value
   if (set === undefined) return type.kind === 'array' ? [] : null

@@ -1,6 +1,6 @@
 // Rewrites pipe syntax to equivalent sub-queries, because the analyzer is older than pipes. Only plain cases are
-// handled: table names are lost after the first operator that makes new columns. Unknown operators (RENAME, WINDOW,
-// WITH) stay unchanged, and the analyzer refuses them.
+// handled: table names are lost after the first operator that makes new columns. A text with an unknown operator
+// (RENAME, WINDOW, WITH) stays unchanged, and the analyzer refuses it.
 import { lex } from '../../../src/drivers/bigquery/guard/lex.ts'
 
 interface Word {
@@ -18,7 +18,7 @@ export function withoutPipes(sql: string): string {
   }
 }
 
-/** Combines parentheses into single words, after rewriting the pipes inside them. Throws for unknown pipes. */
+/** Rewrites the pipes of a query, after the pipes inside its parentheses. Throws for unknown pipes. */
 function query(words: readonly Word[]): string {
   const flat: Word[] = []
   for (let at = 0; at < words.length; at++) {
