@@ -55,7 +55,7 @@ test('mails about a new key, a new password and another second factor; limits th
     address: '192.0.2.9',
   }
   const made = await createKey(deps, call, { name: 'agent', scopes: ['profile'] })
-  assert.match(await expectMail(/A new API key/), new RegExp(`named “agent” and ends in ${made.hint}`))
+  assert.match(await expectMail(/A new API key/), new RegExp(`The key is named “agent” and ends in ${made.hint}`))
   await rotateKey(deps, call, made.id as never, {})
   await expectMail(/A new API key/)
 

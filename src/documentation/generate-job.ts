@@ -27,9 +27,9 @@ const Input = z.object({
 })
 
 /**
- * Starts the job. An equal request joins the running job. Throws DATASOURCE_DISABLED, NOT_CONNECTED before the first
- * introspection, INVALID_REQUEST for a table that is not exposed or a model that is not configured, and CONFLICT while
- * another job of this kind runs for the datasource.
+ * Starts the job. An equal request joins the running job. Throws DATASOURCE_DISABLED for a disabled datasource,
+ * NOT_CONNECTED before the first introspection, INVALID_REQUEST for a table that is not exposed or a model that is not
+ * configured, and CONFLICT while another job of this kind runs for the datasource.
  */
 export async function generateDocumentation(
   deps: GenerateDeps,
@@ -67,7 +67,7 @@ export function resumeGeneration(deps: GenerateDeps): void {
     } catch (error) {
       if (!late.aborted || ended.aborted) throw error
       const message =
-        'Writing the proposals took too long. Finished tables are kept. Generate the remaining tables by name.'
+        'Writing the proposals took too long. Finished tables are kept. Request proposals for the remaining tables by name.'
       throw new AppError('QUERY_TIMEOUT', message, { cause: error })
     }
   })

@@ -45,11 +45,14 @@ interface Held {
  * the connection closed after the refusal (RFC 9112, 9.3.2).
  */
 const PIPELINED_MAX = 32
-/** So many waiting requests end the connection at once. Node stops reading before, unless they arrive in one chunk. */
+/**
+ * With more waiting requests than this, the connection is destroyed at once. Node stops reading earlier, unless the
+ * requests arrive in one chunk.
+ */
 const REFUSED_MAX = 1_024
 /**
- * The server emits this event when query-connection.ts has received a request or its beginning without node:http. Its
- * arguments are the socket and the `Exchange` of the socket.
+ * The server emits this event when query-connection.ts has received a request or its beginning without node:http. The
+ * arguments of the event are the socket and the `Exchange` of the socket.
  */
 export const QUERY_EVENT = 'vitrineQuery'
 /** The time that a client has to read the refusal. */
@@ -76,7 +79,8 @@ class HeldConnections implements Connections {
     this.#nextId = nextId
     server.maxConnections = limits.max + CLOSING
     server.on('connection', (socket) => this.#opened(socket))
-    // It runs before the listener that answers requests, which ignores a response that is already written.
+    // This listener runs before the listener that answers requests. That listener ignores a response that is already
+    // written.
     server.prependListener('request', (request, response) => {
       const held = this.#held.get(request.socket)
       if (held === undefined) return
@@ -180,7 +184,7 @@ function stateOf({ exchange }: Held): Exchange['state'] {
 
 const BODY = JSON.stringify({
   error:
-    'The service has as many connections, or this connection as many waiting requests, as it may have. Try again in a moment.',
+    'The service has too many connections, or this connection has too many waiting requests. Try again in a moment.',
   code: 'OVERLOADED',
   retryAfter: 1,
 })

@@ -1,5 +1,5 @@
-// Sends refusals. Only this file turns an AppError or an error of Fastify into a status. The answer to any other error
-// contains only the request id.
+// Sends refusals. For REST, only this file turns an AppError or an error of Fastify into a status. The answer to any
+// other error contains a fixed text and the request id.
 import type { FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import { AppError, STATUS, type Code } from '../errors.ts'
@@ -9,7 +9,7 @@ import { headersOf } from './send-answer.ts'
 const FASTIFY: Readonly<Record<string, readonly [Code, string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: [
     'BODY_TOO_LARGE',
-    'The body is too large. The limit is 1 MiB, for an exposure 8 MiB, for a sign-in 64 KiB.',
+    'The body is too large. The limit is 1 MiB, for an exposure 8 MiB, for a sign-in 64 KiB, for a form of OAuth 16 KiB.',
   ],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [
     'UNSUPPORTED_MEDIA_TYPE',

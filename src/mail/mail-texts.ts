@@ -153,7 +153,15 @@ export function securityLetter({ to, origin, change, at, client, address }: Secu
 function aboutOf(change: SecurityChange): string {
   if (!('name' in change)) return ''
   const hint = 'hint' in change ? ` and ends in ${plain(change.hint)}` : ''
-  return ` It is named “${plain(change.name)}”${hint}.`
+  return ` ${NAMED[change.kind]} is named “${plain(change.name)}”${hint}.`
+}
+
+const NAMED: Readonly<Record<Extract<SecurityChange, { readonly name: string }>['kind'], string>> = {
+  'new key': 'The key',
+  'passkey added': 'The passkey',
+  'passkey removed': 'The passkey',
+  'provider connected': 'The other service',
+  'provider disconnected': 'The other service',
 }
 
 const NEW_PASSWORD =
@@ -191,7 +199,7 @@ const NOTICES: Readonly<
   'second factor reset': {
     subject: 'Your second factor was reset',
     what: 'The operator of the service removed the second factor of your account and ended all your sessions. Set up a new one after you sign in.',
-    otherwise: 'ask the operator who requested it, and change your password.',
+    otherwise: 'find out from the operator who requested the reset, and change your password.',
   },
   'backup codes renewed': {
     subject: 'Your backup codes were replaced',

@@ -115,7 +115,7 @@ describe('mail', () => {
     await at.mail[Symbol.asyncDispose]()
     assert.match(await at.line(), /mail: sending failed/)
     assert.deepEqual([logins, smtps.received.length], [0, 0])
-    // On loopback, any certificate is accepted. This server accepts logins only after STARTTLS.
+    // With smtp:// on loopback, any certificate is accepted. This server accepts logins only after STARTTLS.
     await using local = await startSmtp({ disabledCommands: [], onAuth })
     await using beside = post(`smtp://u:p@127.0.0.1:${local.port}`)
     beside.mail.send(letter)
@@ -140,7 +140,7 @@ describe('mail', () => {
   })
 })
 
-test('without SMTP_URL, logs a link once, marked, and ignores letters without a link', async () => {
+test('without SMTP_URL, logs a link once with its recipient, and ignores letters without a link', async () => {
   await using at = post(undefined)
   const letters: Letter[] = [
     verificationLetter('ada@example.test', LINK),

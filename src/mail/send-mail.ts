@@ -146,8 +146,9 @@ async function openTransport({ host, port, tls, login }: Smtp): Promise<Transpor
 }
 
 /**
- * Returns the sender: the `from` parameter of SMTP_URL, or else the login if it is an address, or else an address at
- * our own host.
+ * Returns the sender: the `from` parameter of SMTP_URL, or else the login if it is an address, or else vitrine@ and a
+ * host. The host is from VITRINE_PUBLIC_URL, or from SMTP_URL without this variable. An IP address is replaced by
+ * localhost.
  */
 function senderOf({ from, login, host }: Smtp, publicUrl: string | null): string {
   if (from !== null) return from

@@ -66,9 +66,7 @@ export function consentPage(asked: Asked): Response {
 }
 
 function formOf({ clientName, host, hasDocument, redirectUri, isOwnComputer, account, scopes, teams }: Asked): string {
-  const known = hasDocument
-    ? 'It calls itself'
-    : 'It is not published anywhere: everybody can choose this name. It calls itself'
+  const doubt = hasDocument ? '' : ' It is not published anywhere: everybody can choose this name.'
   const place = isOwnComputer ? 'a program on your own computer' : escaped(new URL(redirectUri).host)
   const boxes = SCOPES.filter((scope) => scopes.includes(scope)).map(
     (scope) => `<label><input type="checkbox" name="scope" value="${scope}" checked> ${SENTENCES[scope]}</label>`,
@@ -88,7 +86,7 @@ function formOf({ clientName, host, hasDocument, redirectUri, isOwnComputer, acc
   )
   return `<p>This agent asks for access to Vitrine:</p>
 <h1>${escaped(host)}</h1>
-<p>${known} <em>${escaped(clientName)}</em>.</p>
+<p>It calls itself <em>${escaped(clientName)}</em>.${doubt}</p>
 <p>It continues in <strong>${place}</strong>. <span class="quiet">${escaped(redirectUri)}</span></p>
 <p>You are signed in as <strong>${escaped(account.name)}</strong> (${escaped(account.email)}). <button id="other" type="button">Use another account</button></p>
 <form data-account="${account.id}">

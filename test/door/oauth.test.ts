@@ -277,7 +277,10 @@ describe('OAuth', () => {
       assert.equal(headers['referrer-policy'], 'no-referrer')
       assert.ok(!/<script>alert|<img|<b>|<i>/.test(text), text)
       assert.match(text, /<h1>agent\.example<\/h1>/)
-      assert.match(text, /everybody can choose this name\. It calls itself <em>&quot;&gt;&lt;script&gt;/)
+      assert.match(
+        text,
+        /It calls itself <em>&quot;&gt;&lt;script&gt;.*<\/em>\. It is not published anywhere: everybody can choose this name\./,
+      )
       assert.match(text, /Team &lt;i&gt;/)
       assert.ok(text.includes(`value="${own}"`) && !text.includes(team))
       for (const sentence of ['See your name', 'See the names of the teams', 'Run read-only queries']) {
