@@ -1,5 +1,5 @@
-// All refusals and failures that a caller can see: one table of codes and statuses, and one class. A retired code stays
-// in the table as a comment, so that nobody reuses it.
+// The refusals and failures of the API: one table of codes and statuses, and one class. A retired code stays in the
+// table as a comment, so that nobody reuses it.
 
 /** Code → HTTP status (docs/errors.md). */
 export const STATUS = {
@@ -34,8 +34,8 @@ export const STATUS = {
 export type Code = keyof typeof STATUS
 
 /**
- * The header of a refused query with the URL at which a manager can expose the refused object. It is not a field of the
- * body, because the body must be the same for hidden and missing names, byte for byte.
+ * The header of a refused query with the URL at which a manager can expose the refused object. The URL is not a field
+ * of the body, because the body must be the same for hidden and missing names, byte for byte.
  */
 export const EXPOSE_URL = 'vitrine-expose-url'
 

@@ -1,4 +1,4 @@
-// Collects the metrics of all folders (docs/operating/observe.md). Values are read when a collector requests them.
+// Collects the metrics of the rooms (docs/operating/observe.md). Values are read when a collector requests them.
 import type { Durations, Family } from './metric-types.ts'
 import type { Connections } from './http/connections.ts'
 import type { Rooms } from './composition-root.ts'

@@ -1,6 +1,6 @@
 // Fetches an npm package that few starts need, once for each user of the machine. The npm program takes the package
-// from its cache or downloads it, and compares it with the hash in this code. No script of the package runs. This file
-// must also run under Node 20.
+// from its cache or downloads it, and compares it with the hash that the caller gives. No script of the package runs.
+// This file must also run under Node 20.
 import { execFile } from 'node:child_process'
 import { access, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -18,8 +18,8 @@ export interface Pinned {
 const PATIENCE_MS = 300_000
 
 /**
- * Returns the folder of the package. Calls `say` before a download. Throws an Error of one sentence if npm cannot fetch
- * it.
+ * Returns the folder of the package. Calls `say` before a download. Throws an Error for the operator if npm cannot
+ * fetch it.
  */
 export async function fetchPackage(
   pinned: Pinned,

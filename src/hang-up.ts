@@ -1,6 +1,6 @@
 // Creates a signal that aborts when the caller disconnects before the answer was written. Fastify's request.signal
 // listens to the request's `close` event, which may already have fired. This signal depends on the response instead,
-// and also aborts if the response was closed before.
+// and also aborts if the response is already closed.
 import type { ServerResponse } from 'node:http'
 
 /** The abort reason. It is never shown, because the caller has disconnected. */

@@ -1,6 +1,5 @@
-// Lists every kind of id. The list is append-only. In the API, ids are plain strings. In the code, each kind has its
-// own type, so that nobody passes a team's id as a datasource's id. Only asId() and newId() create values of these
-// types.
+// Lists every kind of id. In the API, ids are plain strings. In the code, each kind has its own type, so that nobody
+// passes a team's id as a datasource's id.
 import { randomUUID } from 'node:crypto'
 
 declare const kind: unique symbol

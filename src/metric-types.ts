@@ -1,5 +1,6 @@
 // Counters, and histograms of durations. The code that does the work increments them, and http/metrics-endpoint.ts
-// reads them. Labels come from fixed sets and never contain an id, a name or a text of a caller.
+// reads them. Labels come from fixed sets. They never contain a caller's text, or the id or name of a person, team or
+// datasource.
 
 /** Upper bounds of the buckets, in seconds. */
 const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
@@ -38,7 +39,7 @@ export interface Family {
   readonly samples: () => Iterable<readonly [Labels, number | Durations]>
 }
 
-/** Counts by labels. Each combination of labels takes memory, so callers must use few. */
+/** Counts by labels. Each combination of labels takes memory, so callers must use few combinations. */
 export class Counts<L extends Labels> {
   readonly #counts = new Map<string, { readonly labels: L; count: number }>()
 

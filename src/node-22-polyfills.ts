@@ -1,9 +1,9 @@
-// Adds the parts of Node 24 that the bundle needs under Node 22. The bundler rewrites the syntax of `using`. This file
-// adds the class that the rewritten code needs, and suppresses Node's warning about node:sqlite.
+// Adds the class that the bundle needs and Node 22 lacks. (The bundler rewrites the syntax of `using`.) Under Node 22,
+// also suppresses Node's warning about node:sqlite.
 
 type Close = () => unknown
 
-/** AsyncDisposableStack of the ECMAScript specification, with the methods that this program uses. */
+/** AsyncDisposableStack of the ECMAScript specification. If several resources fail, it throws only the first error. */
 export class Disposables implements AsyncDisposableStack {
   readonly [Symbol.toStringTag] = 'AsyncDisposableStack'
   #closes: Close[] | null = []
@@ -62,8 +62,7 @@ globalThis.AsyncDisposableStack ??= Disposables
 
 const { emitWarning } = process
 if (process.versions.node.startsWith('22.')) {
-  // The warning says that node:sqlite may change. Nobody needs the warning: the tests run on all Node versions in
-  // package.json.
+  // The warning says that node:sqlite may change. Operators need not see it, because Vitrine is tested with Node 22.
   process.emitWarning = (...args: unknown[]): void => {
     const [warning] = args
     if (!String(warning).startsWith('SQLite is an experimental feature')) Reflect.apply(emitWarning, process, args)

@@ -13,9 +13,9 @@ for (const [version, isNew] of [
   ['v24.21.0', true],
   ['v100.0.0', true],
 ] as const) {
-  test(`Node ${version} is ${isNew ? 'new enough' : 'refused with a sentence'}`, () => {
-    const sentence = `Vitrine needs Node 22.16 or newer. This is Node ${version}.`
-    assert.equal(nodeProblem(version, '22.16'), isNew ? null : sentence)
+  test(`Node ${version} is ${isNew ? 'new enough' : 'refused with the reason'}`, () => {
+    const reason = `Vitrine needs Node 22.16 or newer. This is Node ${version}.`
+    assert.equal(nodeProblem(version, '22.16'), isNew ? null : reason)
   })
 }
 
@@ -39,7 +39,7 @@ for (const Stack of [Disposables, AsyncDisposableStack]) {
     assert.deepEqual(seen, ['fourth', 'third', 'second', 'first'])
   })
 
-  test(`${Stack === Disposables ? 'our stack' : 'the stack of Node 24'} disposes of the rest if one fails, and passes the error on`, async () => {
+  test(`${Stack === Disposables ? 'our stack' : 'the stack of Node 24'} disposes of the other resources if one fails, and passes the error on`, async () => {
     const seen: string[] = []
     const stack = new Stack()
     stack.defer(() => void seen.push('last'))

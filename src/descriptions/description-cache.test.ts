@@ -49,7 +49,7 @@ for (const dialect of DIALECTS) {
     const fresh = (): Descriptions => openDescriptions({ ...rooms, catalogs: openCatalogs(rooms) })
     const text = async (part: Part) => (await rooms.descriptions.of(await at.at(), part)).json.toString()
 
-    test('renders both parts again after a change, without the columns that the change hides', async () => {
+    test('renders both parts again after a change, the exposed part without the columns that the change hides', async () => {
       await at.expose(SHOWN)
       await at.profile()
       const call = at.call()
@@ -73,7 +73,7 @@ for (const dialect of DIALECTS) {
           assert.equal(await text(part), (await fresh().of(await at.at(), part)).json.toString(), `${what}, ${part}`)
         }
       }
-      assert.ok(!(await text('e')).includes('canary'), 'nothing of a hidden column is shown')
+      assert.ok(!(await text('e')).includes('canary'), 'the exposed part shows nothing of a hidden column')
     })
 
     test('keeps the cached description if a change does not affect it', async () => {

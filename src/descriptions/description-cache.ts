@@ -24,7 +24,10 @@ export interface Rendered {
 export interface Descriptions {
   /** Returns the description for the versions of this row. Concurrent readers share one rendering. */
   of(at: Described, part: Part): Promise<Rendered>
-  /** Returns everything introspected, for choosing what to expose (GET …/catalog). `full` is the catalog of `at`. */
+  /**
+   * Returns the whole catalog, for the person who chooses what to expose (GET …/catalog). `full` is the catalog of
+   * `at`.
+   */
   catalog(at: Described, full: Catalog, evidence: Evidence): Promise<Rendered>
 }
 
@@ -47,10 +50,7 @@ interface Entry extends Rendered {
 
 class CachedDescriptions implements Descriptions {
   readonly #deps: Deps
-  /**
-   * Caches of profiles and publications. Most changes leave these caches valid. For example, a new exposure needs no
-   * new reads.
-   */
+  /** Caches of profiles and publications. After a change, only changed profiles and publications are read again. */
   readonly #read = { stats: openColumnStats(), published: openPublishedTexts() }
   /** The description that was rendered last, per datasource and part. */
   readonly #rendered = new BoundedMap<string, Entry>(ENTRIES_MAX, BYTES_MAX)

@@ -9,7 +9,7 @@ export interface JoinedTables {
   readonly starts: readonly number[]
 }
 
-/** Returns `head`, the texts of all tables joined with commas, and `tail`, as the bytes to send and cache. */
+/** Joins `head`, the tables (with commas between them) and `tail`. `textsOf` returns the parts of one table's JSON. */
 export async function joinedTables(
   head: string,
   tables: readonly CatalogTable[],

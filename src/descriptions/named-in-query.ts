@@ -1,6 +1,6 @@
 // Pure: finds the known tables and columns that the text of a query or a refusal names. Compares only the spelling, so
-// it works for every kind of database. The result only helps people to see how a table or column is used. No decision
-// depends on it.
+// it works for every kind of database. The result only helps people to see how a table or column is used. No check
+// depends on the result.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 
 /** The maximum number of characters of a text that are read. */
@@ -46,7 +46,10 @@ export function namesIn(text: string): ReadonlySet<string> {
   return names
 }
 
-/** Returns the tables whose names are among `names`, in no particular order. */
+/**
+ * Returns the tables that have one of these names, at most TABLES_MAX for each name, and the shard families to which
+ * one of these names belongs. The order has no meaning.
+ */
 export function tablesNamed(names: ReadonlySet<string>, tables: TableNames): readonly CatalogTable[] {
   const found: CatalogTable[] = []
   for (const name of names) {

@@ -1,6 +1,6 @@
 // Collects evidence from the audit: how often each table and column was refused recently, and when it was last read. A
-// person who chooses the exposure sees the evidence beside each name. The first call reads a limited part of the audit
-// in the background. Later calls read only newer rows.
+// person who chooses the exposure sees the evidence beside each name. The first call for a version of the catalog reads
+// a limited part of the audit in the background. Further calls read the newer rows.
 import { once } from 'node:events'
 import type { Audit } from '../audit/audit.ts'
 import { BoundedMap } from '../bounded-map.ts'
@@ -28,7 +28,7 @@ interface Deps {
 
 /** The time limit of a scan. */
 const SCAN_MS = 10_000
-/** The time that a call waits for a scan. */
+/** The maximum time that a call waits for a scan. */
 const WAIT_MS = 60
 /**
  * The minimum pause between two scans of a datasource. After a long scan, the pause is PAUSES times the scan's

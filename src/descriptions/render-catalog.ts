@@ -22,7 +22,7 @@ export interface RenderCatalogDeps {
   readonly names: NameReadings
 }
 
-/** Caches the guesses by column name and type, because most names occur in many tables and in every rendering. */
+/** Caches what column names and types suggest, because the same names occur in many tables and in every rendering. */
 export type NameReadings = BoundedMap<string, NameReading>
 
 /** The facts about one table that are not in its catalog. */
@@ -118,7 +118,10 @@ function nameGuess(names: NameReadings, table: string, column: CatalogColumn): P
   return guessByName(table, reading)
 }
 
-/** Writes the JSON of a column by hand. JSON.stringify takes three times as long, and there are tens of thousands. */
+/**
+ * Writes the JSON of a column by hand. JSON.stringify takes three times as long, and a catalog may have tens of
+ * thousands of columns.
+ */
 function columnText(
   column: CatalogColumn,
   isExposed: boolean,

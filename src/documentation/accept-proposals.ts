@@ -1,4 +1,5 @@
-// Accepts many proposed texts as one version. A text whose columns changed since it was written stays proposed.
+// Accepts many proposed texts in one new version of the documentation. A text stays proposed if a column that it
+// depends on changed since the text was written.
 import type { Transaction } from 'kysely'
 import { changesOf, listedOf, pathName } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
@@ -29,9 +30,9 @@ interface Request {
 }
 
 interface Accepted {
-  /** Accepted texts, by kind. */
+  /** The number of accepted texts, by kind. */
   readonly accepted: Readonly<Record<Kind, number>>
-  /** Proposed texts that were left because their columns changed. */
+  /** The number of proposed texts that stay proposed because a column changed. */
   readonly stale: number
   readonly version: number
 }
@@ -39,8 +40,8 @@ interface Accepted {
 type Drafts = Awaited<ReturnType<typeof draftsOf>>
 
 /**
- * Accepts texts. Throws INVALID_REQUEST for a table without documentation, and CONFLICT if another version was saved
- * since the caller read the documentation.
+ * Accepts texts. Throws INVALID_REQUEST for a table without documentation, and CONFLICT if `version` is not the current
+ * version or another version is saved meanwhile.
  */
 export async function acceptDocumentation(
   deps: DocumentationDeps,

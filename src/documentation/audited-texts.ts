@@ -1,5 +1,6 @@
-// Pure: returns the changes of documentation as the audit records them: the places of added, removed and changed texts.
-// The audit does not record the texts, because they may contain values that must disappear when a text is withdrawn.
+// Pure: returns the changes of documentation as the audit records them: the places of added, removed and changed texts
+// and marks. The audit does not record the texts, because they may contain values that must disappear when a text is
+// withdrawn.
 import { listedOf, pathName, type Changes } from '../audit/recorded-changes.ts'
 import type { Draft, Said } from './stored-draft.ts'
 import type { PublishedTable } from './visible-texts.ts'
@@ -23,7 +24,10 @@ export function publishedChanges(before: readonly PublishedTable[], after: reado
   return compared('texts', publishedTexts(before), publishedTexts(after))
 }
 
-/** Returns the number of texts in a publication, and its difference from the previous publication. */
+/**
+ * Returns how many texts a publication has, and how many were added, changed and removed since the previous
+ * publication.
+ */
 export function publishedCounts(before: readonly PublishedTable[], after: readonly PublishedTable[]) {
   const [was, is] = [publishedTexts(before), publishedTexts(after)]
   const kept = [...is].filter(([place]) => was.has(place))

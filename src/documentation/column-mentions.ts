@@ -14,8 +14,8 @@ export class ColumnMentions {
   }
 
   /**
-   * Returns the columns that a text about `own` names. A table named without any of its columns counts as its first
-   * column.
+   * Returns the columns that a text about `own` names: columns of `own` by name, and columns of other tables by full
+   * name. If the text names another table but none of its columns, the first column of that table counts as named.
    */
   in(text: string, own: CatalogTable): readonly string[] {
     const words = wordsOf(text)

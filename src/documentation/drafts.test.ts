@@ -59,7 +59,12 @@ describe('shows a text', () => {
     ['that names a hidden column quoted as in SQL', 'SELECT "secretNote"', [], false],
     ['that names a hidden column in full-width letters', 'See ｓｅｃｒｅｔＮｏｔｅ there.', [], false],
     ['that names a hidden column with invisible characters inside', 'See secret\u200bNo\u00adte there.', [], false],
-    ['that names a hidden column of another table, not a plain word', 'The net_pay is a number.', [], false],
+    [
+      'that names a hidden column of another table, if the name is not a plain word',
+      'The net_pay is a number.',
+      [],
+      false,
+    ],
     ['that names a hidden column with a Markdown escape', String.raw`The net\_pay is a number.`, [], false],
     ['that names a hidden column with a decomposed accent', 'See people.nai\u0308ve.', [], false],
     ['that names a hidden path', 'See a.b there.', [], false],
@@ -68,7 +73,7 @@ describe('shows a text', () => {
     ['that names a hidden column after its table', 'Join people.ssn = 1', [], false],
     ['that names a hidden column after its quoted schema and table', 'Join "public"."people"."ssn"', [], false],
     ['that contains only the name of another table’s hidden column', 'The ssn is a number.', [], true],
-    ['that names a hidden table, not a plain word', 'See pay_roll.', [], false],
+    ['that names a hidden table, if the name is not a plain word', 'See pay_roll.', [], false],
     ['that names a hidden table with its schema', 'See public.wages.', [], false],
     ['that contains a plain word that is also the name of a hidden table', 'No wages are paid.', [], true],
     [
@@ -95,7 +100,12 @@ describe('shows a text', () => {
     ['that reads a hidden table in a lower-case query', 'select id from wages', [], false],
     ['that reads a hidden table in full-width letters', 'select id from ｗａｇｅｓ', [], false],
     ['that reads a hidden table with $lookup', '[{"$lookup":{"from":"wages","as":"w"}}]', [], false],
-    ['that names an exposed table in these ways', 'See the people table, "people" and people.name.', [], true],
+    [
+      'that names an exposed table as a table, in quotes, and before a column',
+      'See the people table, "people" and people.name.',
+      [],
+      true,
+    ],
   ]
   for (const [what, text, restsOn, isShown] of cases) {
     test(`${what}: ${isShown ? 'yes' : 'no'}`, () => assert.equal(sight?.maySee({ text, restsOn }), isShown))
@@ -198,7 +208,7 @@ describe('the rules', () => {
     for (const said of statements) assert.ok(said.restsOn.length > 0, said.text)
   })
 
-  test('write how to keep rows with a null foreign key, and one-to-one for a key that is also a foreign key', () => {
+  test('write how to keep rows with a null foreign key, and “at most one row” for a primary key that is also a foreign key', () => {
     const { statements, examples } = write('orders')
     const texts = statements.map((said) => said.text)
     assert.ok(
@@ -256,7 +266,7 @@ describe("a model's answer", () => {
     assert.equal(summary?.text, 'Orders and status.\ufffd')
   })
 
-  test('has limited numbers of texts, and no query with a comment', () => {
+  test('is cut to 12 statements and 3 examples, and loses queries with a comment', () => {
     const many = Array.from({ length: 40 }, (_, n) => ({ text: `Fact ${n}.` }))
     const examples = [
       { words: 'a', query: 'SELECT 1 -- x' },
@@ -272,7 +282,7 @@ describe("a model's answer", () => {
     )
   })
 
-  test('throws if it has the wrong shape', () => {
+  test('is refused if it has the wrong shape', () => {
     for (const text of ['', 'null', '[]', '{', '{"statements":[1]}', '{"columns":[]}', '{"examples":{}}']) {
       assert.throws(() => readAnswer(text, orders, new ColumnMentions(SHOWN), new ValueMentions([])), text)
     }

@@ -1,5 +1,5 @@
-// Reads the documentation drafts of a datasource's tables, and changes one table at a time. Queries and descriptions
-// never show a draft before it is published.
+// Reads the documentation drafts of a datasource's tables, and changes the draft of one table at a time. Descriptions
+// show only published texts, never a draft.
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, pathName } from '../audit/recorded-changes.ts'
@@ -58,7 +58,7 @@ export interface TableView {
   readonly columns: ReadonlyMap<string, Partial<TextView> & { readonly personal: boolean | null }>
   /** Set if the database no longer has this table. */
   readonly gone?: true
-  /** Only in the answer to a PUT: warnings for the author, as whole sentences. */
+  /** Only in the answer to a PUT: warnings for the author. */
   readonly warnings?: readonly string[]
 }
 
@@ -90,8 +90,8 @@ export async function getDocumentation(
 
 /**
  * Changes the draft of one table. Throws NOT_FOUND for a table that neither the database nor the documentation knows,
- * INVALID_REQUEST with `details` for every unknown column, and CONFLICT if another version was saved since the caller
- * read the documentation.
+ * INVALID_REQUEST with `details` for every unknown column, and CONFLICT if `version` is given and is not the current
+ * version.
  */
 export async function putDocumentation(
   deps: DocumentationDeps,

@@ -83,7 +83,7 @@ test('fails with our own text if the database goes away, and keeps finished tabl
   assert.deepEqual([tables.length, publishedAt], [4, null])
 })
 
-test('stores nothing about a column that is hidden while its table is being written about', async () => {
+test('stores nothing about a column that is hidden while the job runs', async () => {
   await using server = await startPostgres()
   await using rooms = await openRooms()
   const shop = await Profiled.connect(rooms, await orderOf(server), null)

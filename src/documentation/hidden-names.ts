@@ -1,7 +1,7 @@
-// Finds names of hidden objects in a text: hidden columns of the text's own table, hidden columns directly after the
-// name of their table, and hidden tables. A hidden table whose name is a plain word counts only where the text uses the
-// word as a name (words-used-as-names.ts), so the word “people” in a sentence is no finding. A name like `wage_2` counts
-// anywhere.
+// Finds names of hidden tables and columns in a text. A name that is not a plain word, such as `wage_2`, counts
+// anywhere. A plain word counts as a hidden column only in a text about the column's table, or directly after the name
+// of that table. It counts as a hidden table only where the text uses the word as a name (words-used-as-names.ts). So
+// the word “people” in a sentence is no finding.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { identifiersOf } from './words-used-as-names.ts'

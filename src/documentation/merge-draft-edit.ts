@@ -1,4 +1,4 @@
-// Pure: merges a manager's edit of one table into the draft, or returns every problem by name.
+// Pure: merges a manager's edit of one table into its draft, and returns every problem with its place in the request.
 import type { RestingPlace } from './text-dependencies.ts'
 import { EMPTY, textsOf, typesOf, type Draft, type Said } from './stored-draft.ts'
 
@@ -18,7 +18,10 @@ interface ColumnInput {
   readonly personal?: boolean | null
 }
 
-/** An edit. Omitted parts stay unchanged. Null or an empty list removes a part, except personal marks. */
+/**
+ * An edit. Omitted parts stay unchanged. Null or an empty list removes a part. `columns` replaces the texts of all
+ * columns, but only the personal marks of the columns that it lists.
+ */
 export interface DraftInput {
   readonly summary?: TextInput | null
   readonly examples?: TextInput | null
@@ -47,8 +50,8 @@ class Reader {
   readonly problems: string[] = []
   readonly #place: RestingPlace
   /**
-   * The types of columns that texts of this draft already depend on. The database may no longer have these columns. The
-   * types are those at the time when the text was written.
+   * The columns of the draft, and the columns that its texts depend on. The value is the column's type when the text
+   * was written, or '' if unknown. The database may no longer have these columns.
    */
   readonly #before: ReadonlyMap<string, string>
   /** The generated texts of the draft before the edit, by text. */
@@ -69,8 +72,8 @@ class Reader {
 
   text(place: string, input: TextInput | null): Said | null {
     if (input === null) return null
-    // A generated text that the author changed becomes the author's own. An unchanged text keeps its origin and
-    // dependencies.
+    // A generated text that the manager changed becomes the manager's own. An unchanged generated text keeps its origin
+    // and dependencies.
     const generated = this.#generated.get(input.text)
     const restsOn = [...new Set([...(input.restsOn ?? []), ...(generated?.restsOn ?? [])])]
     for (const name of restsOn) {

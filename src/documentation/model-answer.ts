@@ -1,5 +1,5 @@
-// Reads a language model's answer as untrusted input. Checks shape, lengths, counts, columns and characters, and drops
-// invalid parts. Any text may repeat values that the model was given.
+// Reads a language model's answer as untrusted input. Refuses an answer of the wrong shape. Checks lengths, counts,
+// columns and characters, and drops invalid parts. Any text may repeat values that the model was given.
 import { z } from 'zod'
 import { byName } from '../contract/name-keyed-objects.ts'
 import type { CatalogTable } from '../drivers/driver.ts'
@@ -75,7 +75,7 @@ function exampleOf(words: string, asked: unknown, restsOn: (text: string) => rea
   return { text, query, restsOn: [...new Set(restsOn(text))], tells: true }
 }
 
-/** Returns the JSON in an answer. Models wrap it in a code fence, or put words before it. */
+/** Returns the JSON in an answer. Some models wrap it in a code fence, or put words before it. */
 function unwrapped(text: string): string {
   return text.slice(Math.max(0, text.indexOf('{')), text.lastIndexOf('}') + 1)
 }

@@ -1,6 +1,6 @@
-// Sends one question to the operator's language model and returns the text of the answer. The client libraries are
-// loaded with the first question. The libraries write only the request body. This file sets the headers and all other
-// settings, so that no variable of the environment has an effect. Size and time of an answer are limited.
+// Sends one question to the operator's language model and returns the text of the answer. Loads the client library at
+// the first question. The library writes only the path and the body of a request. This file sets the headers and all
+// other settings, so that the library's environment variables have no effect. Limits the size and time of an answer.
 import type { ModelSettings } from '../config.ts'
 
 /** Asks a question. If no answer comes, throws the error of the library unchanged. */
@@ -93,10 +93,11 @@ async function anthropicClient(settings: ModelSettings, timeoutMs: number): Prom
 }
 
 /**
- * Returns a fetch() that sends only our headers. The libraries would add details of the machine, and headers from the
- * environment (ANTHROPIC_CUSTOM_HEADERS, OPENAI_CUSTOM_HEADERS), and no setting turns that off. Limits size and time of
- * the whole answer, because the libraries limit only the time until the headers. Follows no redirects, because prompt
- * and key are meant only for this address. An answer that is too large gets a status that the libraries do not retry.
+ * Returns a fetch() that replaces the libraries' headers. The libraries would add details of the machine, and headers
+ * from the environment (ANTHROPIC_CUSTOM_HEADERS, OPENAI_CUSTOM_HEADERS). No setting turns this off. Limits the size of
+ * the answer. Reads the whole answer before it returns, because the libraries limit only the time until fetch()
+ * returns. Follows no redirects, because the prompt and the key are meant only for this address. An answer that is too
+ * large gets a status that the libraries do not retry.
  */
 function boundedFetch(own: Readonly<Record<string, string>>): typeof fetch {
   const sent = { accept: 'application/json', 'content-type': 'application/json', 'user-agent': 'vitrine', ...own }

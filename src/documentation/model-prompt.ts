@@ -7,7 +7,7 @@ import type { WriterContext } from './writer-context.ts'
 
 /** The question lists at most this many columns, or fewer if it would exceed QUESTION_CHARS. */
 const COLUMNS_MAX = 300
-/** The maximum number of foreign keys of other tables that the question lists. */
+/** The maximum number of foreign keys to the table that the question lists. */
 const POINTERS_MAX = 50
 const VALUES_MAX = 12
 const COMMENT_MAX = 300
@@ -30,7 +30,6 @@ language named, over this table and those it refers to, each a question people w
 Use the names exactly as given; restsOn lists columns of this table. Do not repeat types, keys or comments. Do not guess: leave
 out what the data does not show. Plain text: no markup, no addresses, no comments in queries.`
 
-/** Returns the question about one table. */
 export function questionOf(about: WriterContext): string {
   const mark = `data-${randomBytes(9).toString('hex')}`
   let text = ''

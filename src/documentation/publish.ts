@@ -31,7 +31,7 @@ interface Publishing {
 
 /**
  * Publishes every ACCEPTED and CONFIRMED text, unless the newest publication has the same texts. Throws CONFLICT if
- * another version was saved since the caller read the documentation.
+ * `version` is given and is not the current version.
  */
 export async function publishDocumentation(
   deps: DocumentationDeps,
@@ -100,10 +100,10 @@ export async function publishDocumentation(
   })
 }
 
-/** The number of entries in the history of a datasource. Older entries are deleted. */
+/** The maximum number of entries in the history of a datasource. Older entries are deleted. */
 const HISTORY_KEPT = 1_000
 
-/** A publication with counts only. `name` is null if the account was deleted. */
+/** A publication, with counts instead of texts. `name` is null if the account was deleted. */
 interface PublicationItem {
   readonly version: number
   readonly publishedAt: string
@@ -169,7 +169,7 @@ export async function publishedRevision(
 }
 
 /**
- * Returns the approved texts by table. Skips a table without approved texts. An example depends on every column that it
+ * Returns the approved texts of a table, or an empty list if there are none. An example depends on every column that it
  * names, even if its author did not list the column.
  */
 function approvedOf(

@@ -1,7 +1,7 @@
 // Splits texts into words and finds names in them, regardless of case and quoting. The time hardly depends on the
 // number of names.
 
-/** Matches a word of letters, with or without accents, digits and underscores. */
+/** Matches a word: letters, accents, digits and underscores. */
 const WORD = /[\p{L}\p{M}\p{N}_]+/gu
 const ASCII_WORD = /\w+/g
 /** Matches ASCII texts. For these, ASCII_WORD finds the same words as WORD, but faster. */
@@ -10,7 +10,10 @@ const ASCII = /^[\x00-\x7f]*$/
 /** Invisible characters: zero-width and formatting characters, and variation selectors. */
 const UNSEEN = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
 
-/** Returns the words. Normalizes full-width letters, decomposed accents, invisible characters and Markdown escapes. */
+/**
+ * Returns the words in lower case. Normalizes full-width letters and decomposed accents. Removes invisible characters,
+ * and the Markdown escapes of underscores.
+ */
 export function wordsOf(text: string): readonly string[] {
   const plain = plainOf(text)
   if (ASCII.test(plain)) return plain.toLowerCase().match(ASCII_WORD) ?? []
@@ -32,7 +35,7 @@ export class Names<T> {
     return this.#byFirst.size === 0
   }
 
-  /** Adds a name. Ignores a name without any word, because such a name cannot occur in a text. */
+  /** Adds a name. Ignores a name without any word, because at() could not find such a name. */
   add(name: string, value: T): void {
     const [first, ...rest] = wordsOf(name)
     if (first === undefined) return

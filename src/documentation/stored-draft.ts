@@ -6,7 +6,7 @@ import type { RestingPlace } from './text-dependencies.ts'
 const Origin = z.enum(['GENERATED', 'HUMAN'])
 const Status = z.enum(['PROPOSED', 'ACCEPTED', 'CONFIRMED', 'REJECTED'])
 
-/** A text with its provenance. `tells` is true if the writer knew values, because the text may contain these values. */
+/** A text with its provenance. `tells` is true if the writer knew values, so the text may contain these values. */
 export const Provenance = {
   text: z.string(),
   origin: Origin,

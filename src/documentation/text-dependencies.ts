@@ -1,6 +1,6 @@
 // Finds the columns that a text may depend on. A column of the text's own table is given by its name, and any other
 // column as `schema.table.column`. If the text's own table has a column with the given name, the name means that
-// column. So an exposed column with the same name in another table cannot make the text visible.
+// column. So an exposed column of another table with the same full name cannot make the text visible.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 
 /** The columns that a text about one table can depend on, in the whole catalog or in its exposed part. */

@@ -29,7 +29,7 @@ const UNITS: readonly (readonly [RegExp, string])[] = [
   [/(?:^|_)(?:fahrenheit|temp_f)$/, 'In degrees Fahrenheit.'],
 ]
 
-/** Returns a short text about the unit, or null if the name contains none. */
+/** Returns a short text about the unit. Returns null if the column is not numeric or its name contains no unit. */
 export function meaningOf({ name, type }: Pick<CatalogColumn, 'name' | 'type'>): string | null {
   const words = snake(name)
   if (NUMBER.test(type)) {

@@ -52,7 +52,10 @@ async function withdraw(tx: Transaction<Tables>, id: DatasourceId, isWithdrawn: 
   return changed
 }
 
-/** Deletes texts and counts them. The count shows whether a draft changed, so drafts need not be compared. */
+/**
+ * Selects the texts to delete, and counts them. The count shows whether a draft changed, so drafts need not be
+ * compared.
+ */
 class Withdrawal {
   count = 0
   readonly #isWithdrawn: IsWithdrawn
@@ -93,8 +96,8 @@ async function withdrawPublished(tx: Transaction<Tables>, id: DatasourceId, with
 }
 
 /**
- * Deletes texts that may contain values of columns that are now marked as personal. The caller must increase the
- * versions of the documentation and the profiles, so that descriptions are rendered again.
+ * Deletes generated texts that may contain values of `columns`. The caller must increase the versions of the
+ * documentation and the profiles, so that descriptions are rendered again.
  */
 export async function withdrawPersonal(
   tx: Transaction<Tables>,
@@ -124,16 +127,16 @@ export async function withdrawHidden(tx: Transaction<Tables>, id: DatasourceId, 
 }
 
 /**
- * Selects texts about a hidden table, texts that depend on a hidden column, and texts about a shrunk table that may
- * contain values of any column. A column that the database lost but the exposure still names does not count as hidden.
- * Its texts are stale.
+ * Selects texts about a hidden table, and texts that depend on a hidden column. Also selects a text about a shrunk
+ * table if the text may contain values but lists no column. A column that the database lost but the exposure still
+ * names does not count as hidden. Its texts are stale.
  */
 function isHiddenText({ full, exposed, named, shrunk }: HiddenNow): IsWithdrawn {
   const [all, shown] = [keyed(full), keyed(exposed)]
   const [known, visible] = [new Others(full), new Others(exposed)]
   let names: ReadonlySet<string> | undefined
-  // The sets are built for the first text that needs them. Most exposures need none, and names may be tens of
-  // thousands.
+  // The set is built for the first text that needs it. Most exposures need no set, and it may have tens of thousands of
+  // names.
   const isKept = (name: string) =>
     (names ??= new Set(named.flatMap((at) => at.columns.map((column) => fullName({ ...at, column }))))).has(name)
   const places = new Map<string, (name: string) => boolean>()

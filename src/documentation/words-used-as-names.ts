@@ -7,7 +7,7 @@ const LETTER = String.raw`[\p{L}\p{M}\p{N}_]`
 const WORD = `(?<!${LETTER})${LETTER}+`
 
 /**
- * Each pattern captures a name, or several joined by dots. Typographic quotation marks enclose values
+ * Each pattern captures a name, or several names joined by dots. Typographic quotation marks enclose values
  * (write-by-rules.ts) and single quotes mark emphasis, so neither marks a name.
  */
 const PLACES: readonly RegExp[] = [

@@ -10,7 +10,7 @@ import type { Proposal } from './proposal.ts'
 import { ValueMentions } from './value-mentions.ts'
 
 export interface Model {
-  /** Writes a proposal. Throws if no valid answer comes in time, and throws the reason of `signal`. */
+  /** Writes a proposal. Throws if no valid answer comes in time. If `signal` aborts, throws its reason. */
   propose(about: WriterContext, naming: ColumnMentions, signal: AbortSignal): Promise<Proposal>
 }
 

@@ -1,5 +1,5 @@
-// Writes proposals by rules, without a network. The texts follow from keys, names, types and profiles. A table or
-// column with a comment gets no summary or unit.
+// Writes proposals by rules, without a network. The texts follow from keys, names, types and profiles. A table with a
+// comment gets no summary, and a column with a comment gets no unit.
 import type { CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import type { Question } from '../drivers/example-question.ts'
 import type { WriterContext, Key } from './writer-context.ts'
@@ -60,7 +60,10 @@ function summary({ type, table }: WriterContext): RuleText | null {
   return { text: `One ${rowOf(type)} per ${row}. Each ${row} belongs to ${listed(owner)}.`, restsOn }
 }
 
-/** Returns a text about the columns that identify a row. In a collection, `_id` always identifies a document. */
+/**
+ * Returns a text about the columns that identify a row. A collection needs no such text, because `_id` always
+ * identifies a document.
+ */
 function grain({ type, table, profile, typed }: WriterContext, isSummed: boolean): RuleText[] {
   const keys = table.columns.filter((column) => column.primaryKey)
   const names = keys.map((column) => column.name)
@@ -103,7 +106,10 @@ function joins({ table, profile, typed }: WriterContext): RuleText[] {
   })
 }
 
-/** Returns texts about foreign keys of other tables. Such a join repeats rows of this table. */
+/**
+ * Returns texts about foreign keys of other tables that reference this table. A join by such a key repeats rows of this
+ * table.
+ */
 function pointers({ pointers: all, table, typed }: WriterContext): RuleText[] {
   return all
     .filter((from) => from.schema !== table.schema || from.table !== table.table)

@@ -38,8 +38,8 @@ interface TableName {
 }
 
 /**
- * The `result` of the job. `failed` lists tables for which the model gave no answer. For these tables, the rules wrote
- * the texts.
+ * The `result` of the job. `failed` lists tables for which the model gave no valid answer or was no longer asked. For
+ * these tables, the rules wrote the texts.
  */
 export interface Generated {
   readonly tables: number
@@ -47,7 +47,7 @@ export interface Generated {
   readonly failed: readonly TableName[]
 }
 
-/** The maximum number of example queries that are tried for one table. */
+/** The maximum number of example queries that one attempt tries for a table. */
 const EXAMPLES_TRIED = 4
 /**
  * The maximum number of attempts per table. A change of the catalog, the exposure or the profiles while texts are
@@ -212,7 +212,10 @@ class Writer {
     return own
   }
 
-  /** Stores the texts that may be shown. Returns false if the versions changed since the texts were written. */
+  /**
+   * Stores the texts that may be shown. Returns false if the versions changed since the texts were written, or the
+   * datasource was deleted.
+   */
   async #propose({ id, sight, versions }: Scene, table: CatalogTable, written: Proposal): Promise<boolean> {
     const { store } = this.#deps
     const visible = sight.of(table)

@@ -4,7 +4,7 @@ import type { Catalog, CatalogColumn, CatalogTable, Driver } from '../drivers/dr
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 import type { KeptColumn, KeptProfile } from '../profiles/stored-profiles.ts'
 
-/** Another exposed table whose foreign key references this table. */
+/** A foreign key of an exposed table that references this table. */
 interface Pointer {
   readonly schema: string
   readonly table: string

@@ -40,7 +40,9 @@ interface Summary {
   /** The time of the introspection. */
   readonly capturedAt: string
   readonly tableCount: number
-  /** Tables and columns that changed since the exposure was saved. Null if there is nothing to compare. */
+  /**
+   * The number of tables and columns that changed since the exposure was saved. Null if there is nothing to compare.
+   */
   readonly driftCount: number | null
 }
 
@@ -52,7 +54,7 @@ const ENTRIES_MAX = 200
 const CHARS_MAX = 48 * 1024 * 1024
 /** The maximum number of cached counts, and of cached summaries. */
 const COUNTS_MAX = 20_000
-/** The ratio of full JSON to stored JSON. A stored catalog writes identical columns only once. */
+/** The assumed ratio of full JSON to stored JSON. A stored catalog writes identical columns only once. */
 const BUILT = 10
 
 export function openCatalogs(deps: { readonly store: Pick<Store, 'db'> }): Catalogs {

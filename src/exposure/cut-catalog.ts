@@ -36,7 +36,10 @@ export function cut(catalog: Catalog, exposure: readonly ShownTable[]): Catalog 
   return { capturedAt: catalog.capturedAt, capture: catalog.capture, tables }
 }
 
-/** Returns the chosen columns and all their parts. A parent comes before its parts. */
+/**
+ * Returns the chosen columns and their parts, without columns that may not be exposed. In a catalog, a parent comes
+ * before its parts.
+ */
 function shownNames(table: CatalogTable, chosen: ReadonlySet<string>): Set<string> {
   const shown = new Set<string>()
   for (const { name, unexposable, partOf } of table.columns) {

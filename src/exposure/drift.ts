@@ -1,6 +1,6 @@
 // Computes drift: the difference between the current catalog and the catalog from the time the exposure was saved. New
-// columns are hidden, except parts of an exposed column. The exposure still names removed and retyped columns. Saving
-// the exposure again clears the drift.
+// columns are hidden, except parts of an exposed column. The exposure still names its removed and retyped columns.
+// Saving the exposure again clears the drift.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { inSlices } from '../event-loop-slices.ts'
 import { tableKey } from './cut-catalog.ts'

@@ -1,5 +1,6 @@
-// Requests for refused tables and columns. A member sends the audit item of the refusal and a reason. A manager of the
-// team closes the request, usually after the operation exposureFromRefusal. A request itself changes no exposure.
+// Requests to expose refused tables and columns. A member sends the audit id of the refused call, and a reason. A
+// manager of the team closes the request, usually after the operation exposureFromRefusal. A request itself changes no
+// exposure.
 import type { Selectable } from 'kysely'
 import type { z } from 'zod'
 import type { Audit } from '../audit/audit.ts'
@@ -48,9 +49,9 @@ const OPEN_MAX = 20
 const LISTED_MAX = 500
 
 /**
- * Creates a request for the table or column because of which one of the caller's own calls was refused. Throws
- * NOT_FOUND if the audit item is not a call of this caller to this datasource. Throws CONFLICT if the call was not
- * refused for something hidden, if an open request for the call exists, or if the caller has too many open requests.
+ * Creates a request to expose the table or column for which a call of the caller was refused. Throws NOT_FOUND if the
+ * audit item is not a call of this caller to this datasource. Throws CONFLICT if the call was not refused for a table
+ * or column, if an open request for the call exists, or if the caller has too many open requests.
  */
 export async function requestExposure(
   deps: RequestDeps,

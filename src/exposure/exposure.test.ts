@@ -117,7 +117,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(again.tables, [names('a', 'x', 'new')])
     })
 
-    test('returns the same object while nothing changes, and another one after a change', async () => {
+    test('returns the same exposed catalog while nothing changes, and another one after a change', async () => {
       const id = await introspected(catalogOf(names('a', 'x')))
       await putExposure(deps(), call, await place(id), { tables: [names('a', 'x')] })
       const first = await catalogs.exposed((await place(id)).row)

@@ -198,7 +198,7 @@ async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Re
   return { tables, version, gone, warnings, ...(await savedAs(deps.store, { id: at.id, exposure_version: version })) }
 }
 
-/** Returns who saved a version, and the note. All fields are null before the first save. */
+/** Returns who saved a version and when, and the note. All fields are null before the first save. */
 async function savedAs(
   store: Pick<Store, 'db'>,
   at: Pick<Versions, 'id' | 'exposure_version'>,

@@ -109,7 +109,7 @@ test('keeps saved names that introspection no longer finds, and lists them as go
 
 const plain = (names: readonly string[]) => names.join('.')
 
-test('warns about unexposable columns and comments that name hidden ones, and passes on warnings of the database', () => {
+test('warns about unexposable columns and about comments that name hidden objects, and passes on warnings of the database', () => {
   const catalog: Catalog = {
     ...known,
     tables: [

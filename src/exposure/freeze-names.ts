@@ -1,5 +1,6 @@
 // Pure: turns a requested exposure into names, or into every reason why it cannot be saved. A request may give null for
-// the columns of a table. Null is replaced by the known columns that may be exposed, so a later column stays hidden.
+// the columns of a table. Null is replaced by the known columns that may be exposed, so a column that is added later
+// stays hidden.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey, type ShownTable } from './cut-catalog.ts'
 
@@ -100,7 +101,7 @@ function frozenColumns(
   problems: string[],
 ): readonly string[] {
   if (request.columns === null) {
-    // A part is exposed with its parent column, never separately.
+    // A part is not named, because its parent column shows it.
     const free = table.columns
       .filter((column) => column.unexposable === null && column.partOf === undefined)
       .map((column) => column.name)

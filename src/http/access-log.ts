@@ -13,7 +13,10 @@ export interface Answered {
   /** The code of a refusal or failure. Null for a success. */
   readonly code: string | null
   readonly caller?: Caller | null | undefined
-  /** For the spans: the times that the query recorded, and the trace context that a trusted proxy sent. */
+  /**
+   * For the spans: the times that the query recorded, and the header `traceparent`, which server.ts ignores without a
+   * trusted proxy.
+   */
   readonly trace?: Trace | null | undefined
   readonly traceparent?: string | undefined
   /** The parameters of the path. Only ids of teams and datasources are logged. */

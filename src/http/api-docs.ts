@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 import type { KnownPath } from './unknown-route.ts'
 
-/** True in `dist/main.js`, false in `src/http/api-docs.ts`: the neighbouring files are different. */
+/** True in the bundle (`dist/main.js`), false in a checkout. The paths of openapi.json and scalar.js differ. */
 const BUNDLED = !import.meta.url.endsWith('.ts')
 
 /** The policy allows local sources only. It allows inline styles because the page creates them. */

@@ -39,7 +39,7 @@ export async function compressed(body: string | Buffer, encoding: Encoding): Pro
   return await brotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } })
 }
 
-/** Compresses a stream. Uses gzip only, because gzip can send the compressed data after each part. */
+/** Compresses a stream with gzip, and sends the compressed data after each part. */
 export function streamCompressor(): Transform {
   return createGzip({ flush: constants.Z_SYNC_FLUSH })
 }

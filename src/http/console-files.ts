@@ -9,7 +9,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import type { KnownPath } from './unknown-route.ts'
 
-/** True in `dist/main.js`, false in `src/http/console-files.ts`: the built console is in another folder. */
+/** True in the bundle (`dist/main.js`), false in a checkout. The path of the built console differs. */
 const BUNDLED = !import.meta.url.endsWith('.ts')
 const BUILT = fileURLToPath(new URL(BUNDLED ? './console' : '../../dist/console', import.meta.url))
 
@@ -94,7 +94,7 @@ async function filesIn(folder: string): Promise<ReadonlyMap<string, Built> | nul
   for (const path of paths) {
     const name = path.slice(folder.length + 1)
     const { size: bytes } = await stat(path)
-    // A name with a hash already changes with the content. So this hash is the version, and the file need not be read.
+    // A name with a hash changes with the content. So the name serves as the version, and the file need not be read.
     const version = name.startsWith(HASHED) ? name.slice(HASHED.length) : await hashOf(path)
     files.set(name, { path, bytes, etag: `"${version}"` })
   }

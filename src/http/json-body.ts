@@ -1,5 +1,5 @@
-// Reads JSON request bodies. Refuses other content types (415), bodies beyond the route's bounds, and numbers that
-// would be rounded. Long bodies are scanned and parsed in slices.
+// Reads JSON request bodies. Refuses other content types (415), bodies beyond the route's bounds, and numeric
+// parameters of queries that would be rounded. Long bodies are scanned and parsed in slices.
 import type { FastifyInstance } from 'fastify'
 import { VALUES } from '../contract/route-type.ts'
 import type { AppError } from '../errors.ts'
@@ -12,8 +12,8 @@ import { roundedNumbers, roundedParams } from './rounded-params.ts'
 const DANGEROUS = /^\ufeff|__proto__|constructor|\\u/
 
 /**
- * Accepts only JSON. Accepts an empty body, because readBody decides whether the route requires a body. Returns a
- * function that parses a short body by the same rules and throws its refusal.
+ * Accepts only JSON. Accepts an empty body, because operations/validate.ts decides whether the route requires a body.
+ * Returns a function that parses a short body by the same rules and throws its refusal.
  */
 export function readJsonOnly(app: FastifyInstance): (body: Buffer) => unknown {
   const parse = app.getDefaultJsonParser('error', 'error')

@@ -1,5 +1,5 @@
 // Serves metrics in the Prometheus text format on the address in VITRINE_METRICS_ADDR, never on the API port. Without
-// this variable, metrics are off. They contain no names, ids or texts.
+// this variable, metrics are off. They contain no names, ids or texts of people, teams or datasources.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counts, Durations, type Family } from '../metric-types.ts'
 import type { SideRoutes } from './second-listener.ts'

@@ -27,7 +27,7 @@ export interface QueryConnections {
   readonly requestIds: RequestIds
   /** The idle time that the Keep-Alive header of each answer promises. */
   readonly keepAliveMs: number
-  /** The timeout without a byte in either direction. */
+  /** After this time without a byte in either direction, a connection is closed. */
   readonly stalledMs: number
 }
 

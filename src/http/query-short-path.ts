@@ -28,7 +28,7 @@ export interface QuickQuery {
   readonly parse: (body: Buffer) => unknown
   /** Answers an error like the ordinary path. */
   readonly refusal: (error: unknown, requestId: string) => Refusal
-  /** Reports each answer to the metrics and the access log. Null if both are off. */
+  /** Reports each answer to the metrics, the access log and the tracing. Null if all three are off. */
   readonly answered: ((answered: Answered) => void) | null
   readonly isTraced: boolean
 }

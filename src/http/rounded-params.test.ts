@@ -1,4 +1,4 @@
-// Tests query parameters with numbers that a double cannot represent.
+// Tests query parameters with numbers that JSON.parse would round.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { roundedParams } from './rounded-params.ts'

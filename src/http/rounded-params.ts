@@ -52,7 +52,10 @@ const NAME_MAX = 60
 const WHY =
   'has more digits than a JSON number holds: write it as a string with its type, {"type": "NUMERIC", "value": "0.1…"}'
 
-/** Returns the objects that contain parameter values, by name: `params` itself (null) and each {type, value} in it. */
+/**
+ * Returns the objects that contain parameter values, each with the parameter's name: `params` itself (null), and each
+ * {type, value} in it.
+ */
 function holdersIn(body: unknown): ReadonlyMap<unknown, string | null> {
   const params: unknown = isObject(body) ? Reflect.get(body, 'params') : null
   if (!isObject(params)) return new Map()

@@ -1,5 +1,5 @@
 // Extracts Scalar's standalone script from its package. `npm run prepare` stores the script as a file beside the
-// bundle. Of services, only one that runs from source calls this function.
+// bundle. A bundled service reads that file. Only a service that runs from source calls this function.
 import { fastify } from 'fastify'
 
 /** Returns about 4 MB of JavaScript for the browser. */

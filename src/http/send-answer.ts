@@ -1,5 +1,5 @@
-// Sends answers. A schema serializes each ordinary answer, so undeclared fields are not sent. Prebuilt JSON and files
-// are sent unchanged.
+// Sends answers. Each ordinary answer passes the schema of its route, so undeclared fields are not sent. Prebuilt JSON
+// and files are sent unchanged.
 import { once } from 'node:events'
 import { pipeline, Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'

@@ -41,8 +41,8 @@ const LINGER_MS = 1_000
 /** This is longer than the idle timeout of common load balancers, so the load balancer closes a connection first. */
 const KEEP_ALIVE_MS = 72_000
 /**
- * The timeout without a byte in either direction. It is longer than the slowest possible query. The timeout frees the
- * memory of answers that clients do not read.
+ * After this time without a byte in either direction, a connection is closed. The time is longer than the slowest
+ * possible query. Closing frees the memory of answers that clients do not read.
  */
 const STALLED_MS = 90_000
 
@@ -187,7 +187,7 @@ function receive(
   const ordinary = app.server.listeners('request')
   app.server.removeAllListeners('request')
   app.server.on('request', (request, response) => {
-    // A pipelined request too many (connections.ts).
+    // connections.ts has already refused this request, because too many pipelined requests wait.
     if (response.writableEnded) return
     const requestId = requestIds.of(request)
     if (take !== null && isOpen() && take(request, response, requestId)) return

@@ -1,4 +1,4 @@
-// Tests that node:http interprets each head that readUsualHead() accepts in the same way.
+// Tests that readUsualHead() refuses unusual heads, and reads each accepted head as node:http does.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'

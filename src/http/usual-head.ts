@@ -66,7 +66,10 @@ export function readUsualHead(head: string, form: RegExp): UsualHead | null {
 
 const KEEPS = 'keep-alive'
 
-/** Returns the headers by their lower-case names. Returns null if one is unusual or occurs twice. */
+/**
+ * Returns the headers by their lower-case names. Returns null if a header is malformed, unusual or repeated, or if
+ * there are too many.
+ */
 function readLines(lines: readonly string[]): ReadonlyMap<string, string> | null {
   const headers = new Map<string, string>()
   if (lines.length > HEADERS_MAX) return null

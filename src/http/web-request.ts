@@ -29,7 +29,7 @@ export function toWeb(request: FastifyRequest): Request {
   return new Request(addressOf(request), init)
 }
 
-/** Returns the URL of a request. Throws INVALID_REQUEST for an invalid Host header, which only this function parses. */
+/** Returns the URL of a request. Throws INVALID_REQUEST for an invalid Host header. */
 export function addressOf(request: FastifyRequest): URL {
   const url = URL.parse(request.url, `${request.protocol}://${request.host || 'localhost'}`)
   if (url === null || url.username !== '' || url.password !== '')

@@ -1,5 +1,6 @@
 // Introspects a database over a new connection and stores the result as the newest catalog. An introspection runs as a
-// job, because it may take long. It exposes no new column: new columns are hidden until an exposure is saved.
+// job, because it may take long. A new column stays hidden until an exposure is saved, unless it is part of an exposed
+// column.
 import { z } from 'zod'
 import { changesOf, listedOf, pathName, type Changes } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
@@ -40,9 +41,9 @@ const Introspected = z.object({
 export type Introspected = z.infer<typeof Introspected>
 
 /**
- * Reads the schema and stores it as a catalog. Answers with a job if this takes over 10 s. Only one introspection runs
- * per datasource, and concurrent callers share it. Throws DATASOURCE_DISABLED, and the errors of connecting and
- * introspecting.
+ * Reads the schema and stores it as a catalog. Answers with a job if this takes over 10 s, or if another process
+ * already runs it. Only one introspection runs per datasource, and concurrent callers share it. Throws
+ * DATASOURCE_DISABLED, and the errors of connecting and introspecting.
  */
 export async function introspectDatasource(
   deps: DatasourceDeps,
@@ -123,8 +124,8 @@ interface Stored {
 }
 
 /**
- * Stores the catalog. Keeps two older catalogs: the previous one, which other processes may still read, and the catalog
- * of the exposure, which drift needs.
+ * Stores the catalog. Keeps at most two older catalogs: the previous one, which other processes may still read, and the
+ * catalog of the exposure, which drift needs.
  */
 async function keep(
   deps: IntrospectDeps,

@@ -214,7 +214,7 @@ describe('profiles', () => {
     assert.equal(await at.stats('orders', 'state'), null)
   })
 
-  test('skips and reports a missing or too expensive table, and finishes the rest', async () => {
+  test('skips and reports a missing or too expensive table, and finishes the other tables', async () => {
     const at = await shop(
       'CREATE TABLE gone (id int); CREATE VIEW dear AS SELECT count(*) FROM generate_series(1, 100000) a, orders b, orders c;',
       [...SHOWN, whole('gone'), whole('dear')],
@@ -263,7 +263,7 @@ describe('profiles', () => {
     assert.doesNotMatch(await at.stored(), /customer|paid|slept/)
   })
 
-  test('runs one profile at a time and shares equal requests; cancelling stops the database and keeps finished tables', async () => {
+  test('runs one profile at a time; an equal request joins it; cancelling ends the statement in the database and keeps finished tables', async () => {
     const at = await shop('', [...SHOWN, whole('slow')])
     const job = await at.start()
     assert.equal(await at.start(), job)

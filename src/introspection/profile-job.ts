@@ -55,8 +55,9 @@ const ROWS = 10_000
 const KEEP_TRIES = 5
 
 /**
- * Starts the job. An equal request joins the running job. Throws DATASOURCE_DISABLED, NOT_CONNECTED before the first
- * introspection, INVALID_REQUEST for a table that is not exposed, and CONFLICT while another profile runs.
+ * Starts the job. An equal request joins the running job. Throws DATASOURCE_DISABLED for a disabled datasource,
+ * NOT_CONNECTED before the first introspection, INVALID_REQUEST for a table that is not exposed, and CONFLICT while
+ * another profile runs.
  */
 export async function profileDatasource(
   deps: ProfileDeps,
@@ -233,8 +234,9 @@ class Profiler implements AsyncDisposable {
   }
 
   /**
-   * Stores the part of the profile that the privacy rules allow. Reads exposure and personal marks in this transaction,
-   * because both may have changed. Returns the number of columns, or null if the table is no longer exposed.
+   * Stores the part of the profile that the privacy rules allow. The transaction reads the personal marks, and checks
+   * that the exposure and the connection have not changed. Returns the number of columns, or null if the table is no
+   * longer exposed.
    */
   async #keep(schema: string, name: string, profile: TableProfile, capturedAt: string): Promise<number | null> {
     const { store } = this.#deps

@@ -6,7 +6,9 @@ import { tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 
 /** If the probability of a miss is lower than this, the miss does not count as chance, and the column is removed. */
 const CHANCE_MIN = 0.001
-/** A sample never removes an exposed column in a smaller share of the rows, because it cannot prove the removal. */
+/**
+ * A sample never removes an exposed column that a smaller share of the rows had, because it cannot prove the removal.
+ */
 const RARE = 0.01
 /**
  * Missing columns are retained only until a table has this many columns. Exposed columns are retained even beyond this

@@ -46,7 +46,7 @@ for (const dialect of DIALECTS) {
       return { config, rooms, clock, scheduled, [Symbol.asyncDispose]: () => rooms[Symbol.asyncDispose]() }
     }
 
-    /** Backdates all catalogs of a datasource by `ms`. */
+    /** Sets the time of all catalogs of a datasource to `ms` ago. */
     async function age(rooms: Rooms, id: DatasourceId, ms: number): Promise<void> {
       const set = { captured_at: new Date(Date.now() - ms).toISOString() }
       await rooms.store.write((tx) => tx.updateTable('catalogs').set(set).where('datasource_id', '=', id).execute())
@@ -113,7 +113,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await versionAfter(10_000 * HOUR), 4)
     })
 
-    test('finds drift, and keeps the catalog that the exposure was made from, besides the two newest', async () => {
+    test('finds a new column, and keeps the catalog that the exposure was made from, besides the two newest', async () => {
       await using world = await opened()
       const { rooms } = world
       const shop = await connected(rooms)

@@ -1,6 +1,6 @@
-// Introspects databases again on schedule, `config.reintrospectHours` after the last time, so that drift is detected
-// without a caller. The schedule is in the store. So a restart does not change it, and only one of several processes
-// runs an introspection. Databases that are DISABLED or were never introspected are skipped.
+// Introspects datasources again on schedule, `config.reintrospectHours` after the last introspection, so that drift is
+// detected without a caller. The schedule is in the store. So a restart does not change it, and only one of several
+// processes runs an introspection. Datasources that are DISABLED or were never introspected are skipped.
 import { createHash } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import { AppError } from '../errors.ts'
@@ -33,9 +33,9 @@ const AT_ONCE = 3
  */
 const CLAIM_MS = 5 * EVERY_MS
 const HOUR_MS = 3_600_000
-/** Delays each run by up to this share of the interval, so that datasources introspected together spread out. */
+/** Delays each run by up to this share of `reintrospectHours`, so that datasources introspected together spread out. */
 const JITTER = 0.1
-/** The delay after the first failure. Each further failure doubles it, up to the interval. */
+/** The delay after the first failure. Each further failure doubles it, up to `reintrospectHours`. */
 const RETRY_MS = 15 * 60_000
 
 export function openReintrospection(deps: Deps): Reintrospection {

@@ -131,7 +131,7 @@ test('ends all jobs of a datasource, even those without a row in the store, and 
   assert.equal((await jobs.find(other, theirs.id))?.state, 'RUNNING')
 })
 
-test('a job that runs when the service stops or dies is FAILED afterwards', async () => {
+test('a job that is not resumable is FAILED after the service stops or dies', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   const id = await datasource(store)

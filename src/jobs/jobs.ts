@@ -1,5 +1,6 @@
-// Background jobs for long work: introspection, profiles, previews. A job runs in the process that started it. Its
-// progress is in the store. After a restart, a job of a resumable kind runs again, and any other job has failed.
+// Background jobs for long work, such as introspection, profiles and previews. A job runs in the process that started
+// or resumed it. Its progress is in the store. After a restart, a job of a resumable kind runs again, and any other job
+// has failed.
 import { setTimeout } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
 import { newId, type AccountId, type DatasourceId, type JobId } from '../ids.ts'
@@ -39,7 +40,7 @@ export interface Jobs extends AsyncDisposable {
   list(datasourceId: DatasourceId, filter: JobFilter): Promise<readonly JobState[]>
   /** Cancels a job of any process. Returns false if the datasource has no such job. Has no effect on an ended job. */
   cancel(datasourceId: DatasourceId, id: JobId): Promise<boolean>
-  /** Cancels all jobs of a datasource that is changed or deleted, and waits for those of this process. */
+  /** Cancels all jobs of a datasource, and waits for the end of the jobs that this process runs. */
   endAll(datasourceId: DatasourceId): Promise<void>
 }
 
@@ -73,7 +74,7 @@ const POLL_MS = 500
 const STEP_CHARS_MAX = 300
 const FAILED = 'The job failed because of a bug in the service.'
 
-/** Opens the jobs. Resumes abandoned jobs of resumable kinds, and marks all other abandoned jobs as FAILED. */
+/** Opens the jobs, and marks abandoned jobs as FAILED, except resumable jobs. */
 export async function openJobs(deps: Deps): Promise<Jobs> {
   const rows = new JobRows(deps.store)
   const jobs = new ProcessJobs(deps, rows)

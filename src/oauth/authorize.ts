@@ -18,7 +18,7 @@ interface Deps {
 /** The limit per network address. A request can make this service read a document at a URL that the caller chose. */
 const BY_ADDRESS = { limit: 60, windowMs: 60_000 }
 
-/** The known parameters. All others are ignored (RFC 6749 §3.1). */
+/** The known parameters, except `resource`, which may occur several times. All others are ignored (RFC 6749 §3.1). */
 const KNOWN = [
   'response_type',
   'client_id',

@@ -152,7 +152,7 @@ describe('client metadata documents', () => {
     assert.equal(await openClientDocuments(transport).read(ID), null)
   })
 
-  test('refuses a document that does not end in time or in size', async () => {
+  test('refuses a document that takes too long or is too large', async () => {
     answer = (_request, response) =>
       void response.writeHead(200, { 'content-type': 'application/json' }).write('{"client_id":')
     assert.equal(await openClientDocuments({ ...transport, deadlineMs: 300 }).read(ID), null)
@@ -181,7 +181,7 @@ describe('client metadata documents', () => {
     assert.deepEqual(asked, [])
   })
 
-  test('reads at most eight at a time', async () => {
+  test('reads at most eight documents at a time', async () => {
     const waiting: ServerResponse[] = []
     answer = (_request, response) => void waiting.push(response)
     asked = []

@@ -12,7 +12,7 @@ export interface ClientDocuments {
   read(id: string): Promise<Client | null>
 }
 
-/** The connections to the host of a document. */
+/** How to connect to the host of a document. */
 export type DocumentTransport = Transport
 
 const PUBLIC_ONLY: DocumentTransport = { dial: dialing(() => false) }

@@ -1,4 +1,4 @@
-// Describes an OAuth client, registered or by its metadata document.
+// Describes an OAuth client, which is registered or has a metadata document.
 
 export interface Client {
   readonly id: string

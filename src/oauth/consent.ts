@@ -38,7 +38,7 @@ const Choice = z.strictObject({
     .strictObject({
       scopes: z.array(z.enum(SCOPES)).min(1, 'tick at least one thing that the agent may do').max(SCOPES.length),
       teamIds: ids.min(1, 'tick at least one team'),
-      /** Null stands for all datasources of the teams, including later ones. */
+      /** Null stands for all datasources of the teams, including datasources that are added later. */
       datasourceIds: ids.min(1, 'tick at least one datasource').nullable(),
       /** Null if the grant has no expiry. */
       days: z.int().min(1).max(366).nullable(),
@@ -77,9 +77,9 @@ export async function showConsent(deps: ConsentDeps, request: Request): Promise<
 }
 
 /**
- * Creates the grant or refuses. Returns `{url}`, the URL where the browser continues. Throws SIGN_IN_REFUSED if the
- * request is not from our page, UNAUTHENTICATED without a session, CONFLICT for the session of another account, and
- * INVALID_REQUEST for an invalid choice or an expired request.
+ * Creates the grant that the person allows, or denies the agent's request. Returns `{url}`, the URL where the browser
+ * continues. Throws SIGN_IN_REFUSED if the request is not from our page, UNAUTHENTICATED without a session, CONFLICT
+ * for the session of another account, and INVALID_REQUEST for an invalid choice or an expired request.
  */
 export async function decideConsent(deps: ConsentDeps, request: Request): Promise<Response> {
   // Browsers send Origin with each POST, so a request without Origin does not come from our page.

@@ -50,8 +50,8 @@ const RACE = { tries: 20, stepMs: 50 } as const
 
 /**
  * Returns the answer of a concurrent refresh with the same token, or null if there was no race. Two processes of an
- * agent may refresh at the same moment. The provider may refuse the second request, because the answer to the first
- * one, which it would repeat, is not stored yet.
+ * agent may refresh at the same moment. The provider repeats its answer to the first request. If that answer is not
+ * stored yet, the provider may refuse the second request.
  */
 async function raced(deps: Deps, form: URLSearchParams): Promise<TokenAnswer | null> {
   const token = form.get('refresh_token')
@@ -125,7 +125,10 @@ async function requireUnused(deps: Deps, code: string): Promise<void> {
   throw new OauthError('invalid_grant', 'This code was used before. Connect the agent again.')
 }
 
-/** Throws invalid_grant for an unknown, expired or stolen refresh token, or another client's. Theft ends the grant. */
+/**
+ * Throws invalid_grant for an unknown, expired or stolen refresh token, and for a token of another client. Theft ends
+ * the grant.
+ */
 async function requireCurrent(deps: Deps, token: string, clientId: string): Promise<void> {
   const row = await rowOf(deps, token)
   if (row === undefined || row.clientId !== clientId) throw invalidRefresh()
@@ -160,7 +163,7 @@ function rowOf(deps: Pick<Deps, 'store'>, token: string) {
 
 /**
  * Deletes expired tokens, and tokens that were used over a day ago. Each refresh leaves a used token in the store.
- * After a day, no client repeats the request, and an unknown token is refused like a used one.
+ * After a day, no client repeats the request, and an unknown token is refused like a used token.
  */
 function pruneTokens({ store, now }: Pick<Deps, 'store' | 'now'>): void {
   const time = (ms: number) => storedTime(store.dialect, ms)

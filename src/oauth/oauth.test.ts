@@ -114,7 +114,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('each use replaces a refresh token; the old token repeats the answer for some time, then ends the grant', async () => {
+    test('each use replaces a refresh token; the old token gets the same answer for some time, then ends the grant', async () => {
       const { rooms, service, ada, call, team, client, gate } = await opened()
       await using _rooms = rooms
       const first = await connected(service, ada, client, { teamIds: [team] })

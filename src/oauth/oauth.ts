@@ -29,7 +29,7 @@ interface Deps extends Omit<ConsentDeps, 'provider' | 'clients'>, Omit<ProviderD
   readonly tries: Attempts
   /** Returns the public origin. */
   readonly origin: () => string
-  /** The connections for reading metadata documents. Tests read from their own server. */
+  /** How to connect to the hosts of metadata documents. Tests read from their own server. */
   readonly documents?: DocumentTransport
 }
 

@@ -27,7 +27,10 @@ export interface Provider {
   approve(query: string, scopes: readonly string[], grantId: GrantId, cookie: string): Promise<string>
   /** Returns the URL for the browser: the client, with access_denied. */
   deny(query: string, cookie: string): Promise<string>
-  /** Answers a token request. The caller has checked that each parameter occurs only once. */
+  /**
+   * Answers a token request. The caller has checked that client_id, grant_type, and the code or refresh token occur
+   * exactly once.
+   */
   token(params: URLSearchParams): Promise<TokenAnswer>
 }
 

@@ -1,5 +1,5 @@
-// Creates one function per operation of the contract, named by its operation id. REST and the connector only
-// authenticate the caller, call these functions with the input, and send the returned value.
+// Creates one function per operation of the contract, named by its operation id. REST and the connector authenticate
+// the caller, check the scope, call these functions with the input, and send the returned value.
 import { ROUTES } from '../contract/key-routes.ts'
 import { SESSION_ROUTES } from '../contract/signed-in-routes.ts'
 import { accessOperations } from './access-lists.ts'

@@ -1,5 +1,6 @@
-// Finds the team or datasource that a path names, before query string and body are read. teams/ and datasources/ decide
-// who has access. This file only fixes the order of their checks.
+// Finds the team or datasource that a path names, before the query string and the body are validated. teams/ and
+// datasources/ decide who has access. This file fixes the order of their checks, and refuses parameters that cannot be
+// ids.
 import type { Call, Caller } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
 import type { Reached } from '../datasources/require-reach.ts'
@@ -19,8 +20,8 @@ export interface Places {
   /** Throws SECOND_FACTOR_REQUIRED, then NOT_FOUND (the same text for every cause), then ROLE_REQUIRED. */
   datasource(call: Call, teamId: TeamId, id: DatasourceId, need: { role?: 'ADMIN' | 'OWNER' }): Promise<Reached>
   /**
-   * Returns the result of datasource() without a role and without waiting, if the caches hold all that is needed.
-   * Returns null if they do not, and if datasource() would refuse.
+   * Like datasource() for an operation that needs no role, but without waiting. Returns null if the caches lack
+   * something, or if datasource() would refuse.
    */
   knownDatasource(caller: Caller, teamId: TeamId, id: DatasourceId): Reached | null
 }
@@ -59,7 +60,8 @@ export async function place(
 
 /**
  * Returns the result of place() without waiting, if the caches hold all that is needed. If this returns null, the
- * caller must call place(), which finds the place or refuses. Finds only datasources for operations that need no role.
+ * caller must call place(), which finds the place or refuses. Works only for operations on a datasource that need no
+ * role.
  */
 export function knownPlace(
   places: Places,

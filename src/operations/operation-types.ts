@@ -123,8 +123,8 @@ type Run<N extends OperationId> = (at: At<N>) => Promise<Answer<N>>
 
 /**
  * The implementation of an operation: one call of a use case. `require` runs after the checks of access and role, and
- * before the query string and the body are read. It checks that the other objects in the path exist (404) and that the
- * state of the datasource is suitable (409).
+ * before the query string and the body are validated. It checks that the other objects in the path exist (404) and that
+ * the state of the datasource is suitable (409).
  */
 type Definition<N extends OperationId> =
   Run<N> | { require(at: Omit<At<N>, 'query' | 'body'>): Promise<void>; readonly run: Run<N> }

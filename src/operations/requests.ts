@@ -1,4 +1,4 @@
-// Operations on refusals, and on requests for refused objects.
+// Operations on refusals, and on requests to expose refused objects.
 import {
   closeRequest,
   listRequests,

@@ -12,8 +12,8 @@ interface About {
 }
 
 /**
- * If at least this share of the values is null, the signal is “mostly null”. If at least this share has a certain form,
- * the signal omits “mostly”.
+ * If at least this share of the values is null, the signal is “mostly null”. If at least this share of the texts has
+ * one look, the signal names the look without “mostly”.
  */
 const MOSTLY = 0.9
 /** The minimum number of rows for a signal about a regularity. */

@@ -31,7 +31,7 @@ test('the labels of an enumerated type identify nobody', () => {
 
 const BY_NAME = guessByName('customers', readColumnName({ name: 'email', type: 'text' }))
 
-test('a mark of a person wins over the profile, and the profile over the name', () => {
+test('a mark of a person wins over the profile, and a personal look over the name', () => {
   const kept = { personal: true, look: 'phone' }
   assert.deepEqual(guessPersonal(BY_NAME, { mark: false, kept }).guess, false)
   assert.match(guessPersonal(NOT_PERSONAL, { mark: true, kept: undefined }).why ?? '', /A person marked/)

@@ -27,7 +27,7 @@ export async function marksOf(
   return row === undefined ? new Map() : readMarks(row.draft)
 }
 
-/** Returns the tables of a datasource that have marks. Pass the drafts to readMarks(). */
+/** Returns the drafts of a datasource that contain marks. Pass each `draft` to readMarks(). */
 export async function markedDrafts(
   db: Kysely<Tables>,
   datasourceId: DatasourceId,

@@ -221,6 +221,6 @@ function wordsOf(name: string): string[] {
 }
 
 function of(what: string, kinds: readonly ValueKind[], words: string, stems: readonly string[]): Category {
-  // Words of rules are normalized like names, without accents.
+  // Stems are normalized like names. Words must already be written in lower case without accents.
   return { what, kinds, words: new Set(words.split(' ')), stems: stems.map((stem) => wordsOf(stem).join('')) }
 }

@@ -1,5 +1,6 @@
-// Decides which data about a column's values may be stored: counts, ranges of non-personal columns, non-personal values
-// and JSON keys that several rows share, and signals. Only this file decides this, and no other data is stored.
+// Decides which data about a column's values may be stored (KeptColumn in stored-profiles.ts). Only this file decides
+// this. Values, ranges and JSON keys are stored only for columns that are not personal, and a value or key only if
+// several rows share it.
 import type { CatalogColumn, CatalogTable, ColumnProfile, TableProfile } from '../drivers/driver.ts'
 import { lookOf } from '../drivers/recognize-text.ts'
 import { isPersonalName } from './personal-names.ts'
@@ -12,7 +13,7 @@ const ROWS_MIN = 5
 const DISTINCT_MAX = 50
 /** The maximum length of a stored value or JSON key. */
 const CHARS_MAX = 64
-/** If this share of the sampled texts looks personal, the whole column counts as personal. */
+/** If at least this share of the sampled values looks personal, the whole column counts as personal. */
 const PERSONAL_SHARE = 0.2
 /** If this share of the sampled texts has one look, the column has this look. */
 const LOOK_SHARE = 0.5
@@ -30,7 +31,7 @@ export const PERSONAL_LOOKS: ReadonlySet<string> = new Set([
 /** Decisions of people by column: true for personal, false for not personal. Undecided columns are null or absent. */
 export type Marks = ReadonlyMap<string, boolean | null>
 
-/** Returns the part of a profile that may be stored. `table` must be the table that is exposed at this moment. */
+/** Returns the part of a profile that may be stored. `table` must be cut to the current exposure. */
 export function allowedProfile(
   profile: TableProfile,
   table: CatalogTable,
@@ -78,8 +79,8 @@ function allowedColumn(
 }
 
 /**
- * Decides whether a column is personal, by the name or by the look of the sampled values. Texts that exist but were not
- * sampled count as personal.
+ * Decides whether a column is personal, by the name or by the look of the sampled values. A column of the kind `text`
+ * or `other` is also personal if the profile lists values but the sample has none.
  */
 function isPersonal(seen: ColumnProfile, table: string): boolean {
   if (isPersonalName({ table, column: seen.name, kind: seen.kind })) return true
@@ -109,7 +110,8 @@ function shareable({ values, distinctCount }: ColumnProfile, isCleared: boolean)
 
 /**
  * Returns the JSON keys that may be stored, or null if no key is left. Keys may be data, such as e-mail addresses.
- * Excludes keys that few objects share or that do not look like a name. If most of many keys are rare, excludes all.
+ * Excludes keys that few objects share, and long keys. Also excludes keys with a recognized look, unless a person
+ * marked the column as not personal. If there are many keys and most are rare, excludes all keys.
  */
 function sharedKeys(keys: (ColumnProfile['keys'] & object) | null, isCleared: boolean): readonly KeptKey[] | null {
   if (keys === null) return null
@@ -121,8 +123,9 @@ function sharedKeys(keys: (ColumnProfile['keys'] & object) | null, isCleared: bo
 }
 
 /**
- * Detects telephone and identity numbers in a column with a neutral name: whole numbers of nine or more digits, nearly
- * all distinct. The ends of their range may identify a person. Keys are exempt.
+ * Detects columns with a neutral name that may contain telephone or identity numbers: nearly all values are distinct,
+ * the ends of the range are whole, and the greatest value has nine or more digits. The ends of such a range may
+ * identify a person. Primary and foreign keys are exempt.
  */
 function areNumbersOfPeople({ kind, range, sample }: ColumnProfile, column: CatalogColumn): boolean {
   if (
@@ -138,7 +141,7 @@ function areNumbersOfPeople({ kind, range, sample }: ColumnProfile, column: Cata
   )
 }
 
-/** The share of distinct values from which numbers count as nearly all distinct. */
+/** Numbers count as nearly all distinct if at least this share of the sampled values is distinct. */
 const MOSTLY = 0.9
 const LONG = /^\d{9}/
 

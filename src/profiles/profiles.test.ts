@@ -139,7 +139,7 @@ describe('the privacy rules', () => {
     )
   })
 
-  test('hide the range of long, mostly distinct numbers, except for keys and cleared columns', () => {
+  test('hide the range of long, mostly distinct numbers, except of primary keys and of columns marked as not personal', () => {
     const numbers = Array.from({ length: 100 }, (_, n) => 4_930_000_000 + n)
     const of = (values: readonly number[], more = {}) => kept('extra', values, { kind: 'number', ...more }).range
     assert.equal(of(numbers), null)
@@ -178,7 +178,7 @@ describe('the privacy rules', () => {
     assert.deepEqual([hidden.values, hidden.range, hidden.personal], [null, null, true])
   })
 
-  test('treat texts that were never sampled as personal', () => {
+  test('treat a text column as personal if the profile lists values but none was sampled', () => {
     const profile = { rowsSampled: 0, complete: false, estimatedRows: null }
     const seen = new ColumnSample('text').profile('state', { rows: null, complete: false })
     const columns = [{ ...seen, nullFrac: 0, distinctCount: 2, values: [{ value: 'a', share: 1, rows: 90 }] }]

@@ -55,8 +55,8 @@ export interface KeptProfile {
 type Stored = Omit<KeptProfile, 'schema' | 'table' | 'capturedAt'>
 
 /**
- * Returns all stored profiles of a datasource by tableKey, or only those of the given table names. The caller restricts
- * the result to the current exposure.
+ * Returns all stored profiles of a datasource by tableKey, or only the profiles of tables with the given names. The
+ * caller restricts the result to the current exposure.
  */
 export async function profilesOf(
   db: Kysely<Tables>,
