@@ -105,6 +105,18 @@ test('MongoDB: a wrong login is shown at its field, and a connection string lead
   await button(page, 'Check connection').click()
   const rows = await showAndAsk(page, app, 'products')
   assert.equal(Array.isArray(rows) && rows.length, 2)
+  await page.getByRole('searchbox').fill('supplier')
+  const [whole, part] = [/^supplier(?!\.)/, /^supplier\.name/].map((name) => page.getByRole('treeitem', { name }))
+  assert.ok(whole !== undefined && part !== undefined)
+  const isChecked = (checked: boolean) => part.and(page.locator(`[aria-checked=${checked}]`)).waitFor()
+  await whole.click()
+  await isChecked(false)
+  await part.click()
+  await isChecked(true)
+  await whole.click()
+  await whole.click()
+  // An unticked column does not leave one of its parts ticked.
+  await isChecked(false)
   browser.clean()
 })
 

@@ -1,4 +1,4 @@
-// Pure: builds the tree of schemas, tables and columns from the catalog, and finds the parts that a choice shows.
+// Pure: builds the tree of schemas, tables and columns from the catalog, and finds the columns that a choice shows.
 import type { Answer } from '../../../api/types.ts'
 import { tableKey, type Choice } from './choice.ts'
 
@@ -104,13 +104,15 @@ export const canBeTicked = (parts: readonly Part[]) =>
 
 /**
  * Returns the names to add to or remove from the choice for these columns. Showing a column also shows its parts.
- * Hiding a column must also remove the names of its parts. If all columns of a table are hidden, names that the
- * database no longer has are removed too.
+ * Hiding a column also removes the names of its parts. If all columns of a table are hidden, names that the database no
+ * longer has are removed too.
  */
 export function namesOf({ node, columns }: Part, on: boolean, choice: Choice): Iterable<string> {
   if (!on) {
     if (columns.length === node.columns.length) return choice.get(node.key) ?? NOTHING
-    return columns.map(({ of }) => of.name)
+    const hidden = new Set(columns.map(({ of }) => of.name))
+    for (const { of } of node.columns) if (of.partOf !== undefined && hidden.has(of.partOf)) hidden.add(of.name)
+    return hidden
   }
   const names = new Set<string>()
   const covered = new Set<string>()
