@@ -145,6 +145,33 @@ describe('bad input', () => {
     browser.clean(/status of 503|ERR_FAILED/)
   })
 
+  test('an introspection that fails while a person connects a database shows its reason', async (t) => {
+    await using browser = await browserOrSkip(t)
+    if (browser === null) return
+    const page = await browser.open(app)
+    await signInOnPage(page, owner.email, '/app/t/shop/datasources/new')
+    await ready(page, 'Connect a datasource')
+    const { superuser, password } = shop.postgres
+    await page
+      .getByRole('textbox', { name: 'Connection string', exact: true })
+      .fill(shop.postgres.url(shop.database, superuser, password))
+    await button(page, 'Read').click()
+    await button(page, 'Check connection').click()
+    const answers = [
+      [/\/introspect$/, { jobId: 'j-1' }],
+      [/\/jobs\/j-1$/, { state: 'FAILED', error: 'The introspection took too long.', done: 0, total: 0, step: null }],
+    ] as const
+    for (const [address, answer] of answers)
+      await page.route(address, (route) =>
+        route.fulfill({ contentType: 'application/json', body: JSON.stringify(answer) }),
+      )
+    await button(page, 'Continue').click()
+    await page.getByRole('alert').filter({ hasText: 'The introspection took too long.' }).waitFor()
+    for (const { id } of await owner.must('GET', `/teams/${shop.teamId}/datasources`))
+      if (id !== shop.datasourceId) await owner.must('DELETE', `/teams/${shop.teamId}/datasources/${id}`)
+    browser.clean()
+  })
+
   test('after a sign-out in another tab, the unsaved changes are there at the next sign-in', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return

@@ -1,5 +1,5 @@
-// Connects a database in four steps: database, connection, check, tables. The datasource is saved only when the person
-// continues after the check, or saves without a check.
+// Connects a database in four steps: database, connection, check, tables. The datasource is saved only after the check:
+// when the person continues, or saves although the check failed.
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { call } from '../../api/client.ts'
@@ -86,6 +86,7 @@ export function Connect() {
       search: { step: 'tables' },
     })
   })
+  const lookError = goOn.error instanceof LookEnded ? goOn.error : null
   const saveOnly = useAction(async () => {
     const { id } = await create()
     await queryClient.invalidateQueries()
@@ -156,12 +157,8 @@ export function Connect() {
       ) : (
         <div className="stack">
           <TestReport of={report} {...(created === null ? { onChange: back } : {})} />
-          <IntrospectionProgress look={{ busy: goOn.busy, error: null, progress }} />
-          {goOn.error instanceof LookEnded ? (
-            <Failure of={null} />
-          ) : (
-            <Failure of={goOn.error ?? saveOnly.error ?? check.error} />
-          )}
+          <IntrospectionProgress look={{ busy: goOn.busy, error: lookError, progress }} />
+          <Failure of={lookError === null ? (goOn.error ?? saveOnly.error ?? check.error) : null} />
           <div className="row apart">
             <Button disabled={goOn.busy || created !== null} onClick={back}>
               Back
@@ -186,7 +183,7 @@ export function Connect() {
   )
 }
 
-/** Returns a default name that fits most databases. */
+/** Returns a default name: the database, or else the kind of database if there is a connection string. */
 const suggested = ({ database, uri, type }: Fields) =>
   database.trim() !== '' ? database.trim() : uri === '' ? '' : type === 'MONGODB' ? 'mongodb' : 'postgres'
 
