@@ -134,11 +134,11 @@ describe('connecting a datasource', () => {
     assert.match(key, /^sk_live_[0-9A-Za-z]{38}$/)
     await page.getByText('Waiting for the first call with this key.').waitFor()
     await accessible(page, 'a fresh key')
-    const answer = await app.ask('POST', `/teams/${teamId}/datasources/${id}/query`, {
-      token: key,
-      body: { sql: 'SELECT * FROM orders' },
-    })
-    assert.equal(answer.status, 200)
+    const ask = (sql: string) =>
+      app.ask('POST', `/teams/${teamId}/datasources/${id}/query`, { token: key, body: { sql } })
+    assert.equal((await ask('SELECT 1 / 0 FROM orders')).status, 422)
+    await page.getByText('A call arrived and failed.').waitFor()
+    assert.equal((await ask('SELECT * FROM orders')).status, 200)
     await page.getByText(/Your first call arrived: 0 rows in/).waitFor()
     await shot(page, 'connect-first-answer')
     await page.getByRole('tab', { name: 'Health', exact: true }).click()
@@ -169,6 +169,7 @@ describe('connecting a datasource', () => {
     await button(page, 'Look again').click()
     const changes = page.getByRole('region', { name: 'Changes in the database', exact: true })
     await changes.getByRole('list', { name: 'New', exact: true }).getByText('public.invoices').waitFor()
+    await changes.getByText('New parts of an exposed column are shown at once.').waitFor()
     await button(page, 'Check connection').click()
     await eachLook(page, `${at}/health`, 'Health', 'health')
 
@@ -196,5 +197,26 @@ describe('connecting a datasource', () => {
     await page.getByRole('heading', { name: 'No datasource yet', exact: true }).waitFor()
     assert.deepEqual(await list(), [])
     browser.clean(/status of 404/)
+  })
+
+  test('before the first look, the health names no changes, and the exposure says what is read', async (t) => {
+    await using browser = await browserOrSkip(t)
+    if (browser === null) return
+    const { host, port, superuser: username } = postgres
+    const page = await browser.open(app)
+    await signIn(page, owner.email, '/app/t/own')
+    for (const [type, words] of [
+      ['POSTGRES', /It reads no rows\./],
+      ['MONGODB', /it reads a sample of the documents/],
+    ] as const) {
+      const spec = { name: type, type, connectionMode: 'DIRECT', sslMode: 'disable', host, port, username, database }
+      const { id } = await owner.must('POST', `/teams/${teamId}/datasources`, spec)
+      await page.goto(`/app/t/own/datasources/${id}/health`)
+      await page.getByText('There is nothing to compare with yet.').waitFor()
+      await page.goto(`/app/t/own/datasources/${id}/exposure`)
+      await page.getByText(words).waitFor()
+      await owner.must('DELETE', `/teams/${teamId}/datasources/${id}`)
+    }
+    browser.clean(/status of (404|409)/)
   })
 })

@@ -269,6 +269,7 @@ describe('with a shop', () => {
     await eachLook(page, `${at}/members`, 'Members', 'members')
     await eachLook(page, `${at}/settings`, 'Team', 'team-settings')
     await eachLook(page, `${at}/keys`, 'API keys of this team', 'team-keys')
+    await page.getByText('everything its owner reaches').first().waitFor()
     await eachLook(page, '/app/settings/keys', 'API keys', 'keys')
     await eachLook(page, '/app/settings/profile', 'Profile', 'profile')
     await eachLook(page, '/app/settings/security', 'Security', 'security')

@@ -33,7 +33,9 @@ export function CallDetails({ item, own, names, onClose }: CallDetailsProps) {
             {id !== '' && (
               <>
                 {' · '}
-                <Name>{names.get(id) ?? 'a deleted datasource'}</Name>
+                <Name>
+                  {names.get(id) ?? (own ? 'a datasource that you do not reach in this team' : 'a deleted datasource')}
+                </Name>
               </>
             )}
           </h2>
@@ -86,7 +88,7 @@ export function CallDetails({ item, own, names, onClose }: CallDetailsProps) {
           </Part>
           <Part title="The database saw">
             {item.printed === undefined ? (
-              <p className="soft small">Nothing was sent to the database.</p>
+              <p className="soft small">No query was sent to the database.</p>
             ) : (
               <CodeBlock label="query as printed">{item.printed}</CodeBlock>
             )}

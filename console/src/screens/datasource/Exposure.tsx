@@ -39,7 +39,8 @@ export function Exposure() {
 }
 
 function NeverLookedAt() {
-  const look = useLook(useDatasource())
+  const datasource = useDatasource()
+  const look = useLook(datasource)
   return (
     <div className="stack">
       <Empty
@@ -51,7 +52,10 @@ function NeverLookedAt() {
           </Button>
         }
       >
-        Vitrine reads the names and types of tables and columns, so that you can choose what to show. It reads no rows.
+        Vitrine reads the names and types of tables and columns, so that you can choose what to show.{' '}
+        {datasource.type === 'MONGODB'
+          ? 'To find them, it reads a sample of the documents, and stores no value of a document.'
+          : 'It reads no rows.'}
       </Empty>
       <IntrospectionProgress look={look} />
     </div>

@@ -106,9 +106,11 @@ function Database() {
 type DriftAnswer = Answer<'getDrift'>
 type Item = DriftAnswer['added'][number]
 
-function Drift({ of: { added, removed, retyped } }: { readonly of: DriftAnswer }) {
+function Drift({ of: { added, removed, retyped, since } }: { readonly of: DriftAnswer }) {
   const team = useTeam()
   const { id } = useDatasource()
+  if (since === null)
+    return <p className="soft">There is nothing to compare with yet. Save an exposure after the first look.</p>
   if (added.length + removed.length + retyped.length === 0)
     return <p className="soft">Nothing changed since the exposure was saved.</p>
   return (
@@ -118,13 +120,13 @@ function Drift({ of: { added, removed, retyped } }: { readonly of: DriftAnswer }
         <Link to="/t/$team/datasources/$id/exposure" params={{ team: team.slug, id }}>
           exposes them
         </Link>
-        .
+        . New parts of an exposed column are shown at once.
       </Names>
       <Names label="Gone" items={removed}>
         Queries that name them are refused.
       </Names>
       <Names label="Retyped" items={retyped}>
-        Still shown, with their new type.
+        Exposed columns stay exposed, with their new type, if that type can be exposed.
       </Names>
     </>
   )

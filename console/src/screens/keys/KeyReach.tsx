@@ -10,10 +10,16 @@ export interface Reach {
   readonly datasourceIds: readonly string[] | null
 }
 
-export function KeyReach({ of: { teamIds, datasourceIds } }: { readonly of: Reach }) {
+interface KeyReachProps {
+  readonly of: Reach
+  /** The words for a key or grant without restrictions. */
+  readonly all?: string
+}
+
+export function KeyReach({ of: { teamIds, datasourceIds }, all = 'everything you reach' }: KeyReachProps) {
   const teams = useRead('listTeams', {}).data ?? []
   const names = useDatasourceNames(datasourceIds === null ? [] : teams.map(({ id }) => id))
-  if (teamIds === null && datasourceIds === null) return <>everything you reach</>
+  if (teamIds === null && datasourceIds === null) return <>{all}</>
   if (datasourceIds !== null) {
     const found = datasourceIds.map((id) => names.get(id)).filter((name) => name !== undefined)
     return <Listed names={found} all={datasourceIds.length} one="datasource" />
@@ -22,7 +28,6 @@ export function KeyReach({ of: { teamIds, datasourceIds } }: { readonly of: Reac
   return <Listed names={found} all={teamIds?.length ?? 0} one="team" />
 }
 
-/** Returns the names by id, from all given teams. */
 function useDatasourceNames(teamIds: readonly string[]): ReadonlyMap<string, string> {
   const lists = useQueries({ queries: teamIds.map((teamId) => read('listDatasources', { params: { teamId } })) })
   return new Map(lists.flatMap(({ data = [] }) => data.map(({ id, name }): [string, string] => [id, name])))

@@ -1,5 +1,5 @@
-// Lists the members' API keys and agents that reach this team. A manager can end their access to this team. Access to
-// other teams does not change.
+// Lists the members' API keys and agents that reach this team. A manager can end the access of a key or an agent to
+// this team. Its access to other teams does not change.
 import { Bot, KeyRound } from 'lucide-react'
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'
@@ -60,7 +60,11 @@ function Lists({ teamId }: { readonly teamId: string }) {
                 { head: 'Name', kind: 'main', cell: ({ name }) => <bdi>{name}</bdi> },
                 { head: 'Key', cell: ({ hint }) => <CodeTag>…{hint.replace(/^[.…]+/, '')}</CodeTag> },
                 { head: 'Of', kind: 'quiet', cell: ({ email }) => <bdi>{email}</bdi> },
-                { head: 'Reaches', kind: 'quiet', cell: (key) => <KeyReach of={key} /> },
+                {
+                  head: 'Reaches',
+                  kind: 'quiet',
+                  cell: (key) => <KeyReach of={key} all="everything its owner reaches" />,
+                },
                 { head: 'Last used', kind: 'quiet', cell: (key) => <LastUse of={key} /> },
                 { head: 'Expires', kind: 'quiet', cell: (key) => <Expiry of={key} /> },
                 { head: '', kind: 'acts', cell: ({ id, name }) => end('key', id, name) },

@@ -106,7 +106,7 @@ export function Editor({ catalog, saved, drift }: EditorProps) {
   return (
     <div className="exposure">
       <div className="row apart">
-        <Summary totals={totals} />
+        <Summary totals={totals} isChanged={draft.isChanged} />
         <div className="row">
           {canAgree && (
             <Button icon={DatabaseZap} onClick={() => setOpen('agree')}>
@@ -220,7 +220,10 @@ export function Editor({ catalog, saved, drift }: EditorProps) {
   )
 }
 
-/** Leaves out names that neither the database nor the saved exposure contains, because a save would refuse them. */
+/**
+ * Leaves out names that a save would refuse: names outside the saved exposure that are not in the database or cannot be
+ * exposed.
+ */
 function existing(tables: readonly TableNames[], schemas: readonly SchemaNode[], saved: Choice): Choice {
   const known = new Map(
     schemas.flatMap(({ tables: nodes }) =>
@@ -243,7 +246,7 @@ function existing(tables: readonly TableNames[], schemas: readonly SchemaNode[],
 const same = (before: ReadonlySet<string> | undefined, now: ReadonlySet<string>) =>
   before !== undefined && before.size === now.size && now.isSubsetOf(before) ? before : now
 
-/** Returns the filter, the rows, and which rows are open. */
+/** Returns the filter, the visible rows, and functions that change the filter and open or close rows. */
 function useView(schemas: readonly SchemaNode[], choice: Choice, drift: Answer<'getDrift'> | undefined) {
   const [filter, setFilter] = useState(NO_FILTER)
   const settled = useDeferredValue(filter)
@@ -269,7 +272,7 @@ function useView(schemas: readonly SchemaNode[], choice: Choice, drift: Answer<'
     rows,
     added,
     counts,
-    /** Tables are closed by default. */
+    /** Opens tables in the tree without a filter. A flipped table is open, because tables are closed by default. */
     open(keys: readonly string[]) {
       setFlipped((before) => before.union(new Set(keys)))
     },
@@ -280,7 +283,7 @@ function useView(schemas: readonly SchemaNode[], choice: Choice, drift: Answer<'
   }
 }
 
-/** Returns the number of columns or tables that a filter matches, for filters where the number is useful. */
+/** Returns the numbers that three buttons of the filter show. */
 function countsOf(schemas: readonly SchemaNode[], added: ReadonlySet<string>) {
   let [personal, wanted] = [0, 0]
   for (const { tables } of schemas) {
@@ -296,9 +299,9 @@ function countsOf(schemas: readonly SchemaNode[], added: ReadonlySet<string>) {
   return { new: added.size, personal, wanted }
 }
 
-const Summary = ({ totals }: { readonly totals: Totals }) => (
+const Summary = ({ totals, isChanged }: { readonly totals: Totals; readonly isChanged: boolean }) => (
   <p className="exposure-summary">
-    Agents see{' '}
+    {isChanged ? 'After a save, agents see' : 'Agents see'}{' '}
     <strong>
       {number(totals.tablesShown)} of {counted(totals.tables, 'table')}
     </strong>

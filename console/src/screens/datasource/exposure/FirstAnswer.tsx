@@ -154,7 +154,7 @@ function FirstCall({ keyId }: { readonly keyId: string }) {
   if (item.outcome !== 'ANSWERED')
     return (
       <Notice tone="warn" role="status">
-        A call arrived and was refused. {item.error}
+        {item.outcome === 'DENIED' ? 'A call arrived and was refused.' : 'A call arrived and failed.'} {item.error}
       </Notice>
     )
   return (
