@@ -10,7 +10,7 @@ const SERVICE = process.env['VITRINE_URL'] ?? 'http://127.0.0.1:3000'
 /** Paths that the development server passes on to the service. */
 const PATHS = ['/auth', '/users', '/teams', '/invitations', '/instance', '/health', '/openapi.json', '/docs']
 
-/** Provides `virtual:routes`: method and path of every operation in the contract. The browser gets no schemas. */
+/** Provides `virtual:routes`: method and path of each operation that needs an access token, without schemas. */
 function routes(): Plugin {
   const [name, resolved] = ['virtual:routes', '\0virtual:routes']
   return {

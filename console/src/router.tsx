@@ -1,4 +1,4 @@
-// Every address of the console. Screens are loaded when they are first shown.
+// Every address of the console. A screen is loaded when a person first opens it or points at a link to it.
 import {
   createRootRoute,
   createRoute,
@@ -22,7 +22,7 @@ const root = createRootRoute({ component: Root, errorComponent: PageFailed })
 
 // ── signed out ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Skips the sign-in page if the person is already signed in. */
+/** Skips the page if the person is already signed in. */
 async function leaveIfSignedIn({ search }: { readonly search: Search<'next'> }): Promise<void> {
   if (await hasSession()) throw redirect(nextPlace(search.next))
 }

@@ -1,6 +1,6 @@
-// The errors of a call, and the sentences that explain them to the person.
+// The errors of a call, and the texts that explain them to the person.
 
-/** Means that the service answered with an error. `message` is the service's sentence if there is one. */
+/** Means that the service answered with an error. `message` is the service's error text if there is one. */
 export class Refused extends Error {
   override readonly name = 'Refused'
   readonly status: number
@@ -47,7 +47,7 @@ export class Told extends Error {
   override readonly name = 'Told'
 }
 
-/** Returns the sentence to show for a failed call. */
+/** Returns the text to show for a failed call. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof Refused) return error.details.length > 0 ? error.details.join(' ') : error.message
   if (error instanceof Unreachable) return 'The service does not answer. Your input is kept. Try again.'

@@ -1,5 +1,6 @@
 // Notifies the other tabs of this browser that the person signed in or out, with BroadcastChannel. In browsers without
-// it, a storage event reports a sign-out only. A tab that gets no message notices the change with its next call.
+// it, a storage event reports a sign-out only. A tab that gets no message notices a sign-out when its next call is
+// refused.
 import { remember } from './browser-settings.ts'
 
 export type TabMessage = 'signed-in' | 'signed-out'

@@ -28,7 +28,7 @@ online.subscribe(() => {
   if (online.get()) void queryClient.invalidateQueries()
 })
 
-/** Returns a read, for useQuery, useSuspenseQuery and ensureQueryData. */
+/** Returns a read in the form that the functions of TanStack Query accept. */
 export function read<N extends ReadName>(name: N, input: Input<N>) {
   return queryOptions({
     queryKey: [name, input],
@@ -44,7 +44,7 @@ export function useRead<N extends ReadName>(
   return useQuery({ ...read(name, input), ...options })
 }
 
-/** Returns a call. With `changes: false`, no view is fetched again afterwards, because the call changes no data. */
+/** Returns a call. With `changes: false`, the reads stay fresh afterwards, because the call changes no data. */
 export function useCall<N extends OperationName>(name: N, options: { readonly changes?: false } = {}) {
   return useMutation({
     mutationFn: (input: Input<N>): Promise<Answer<N>> => call(name, input),

@@ -2,7 +2,7 @@
 import { Refused, Unreachable } from './failure.ts'
 import { observable } from './observable.ts'
 
-/** False while the service does not answer. The offline bar shows it. */
+/** False while the service does not answer. The offline bar is then shown. */
 export const online = observable(true)
 
 export interface Sent {
@@ -36,7 +36,7 @@ export async function send(request: Sent): Promise<Response> {
   return response
 }
 
-/** Returns the body, or an empty object if it is not JSON: a proxy in between may answer in another format. */
+/** Returns the body, or an empty object if the body is no JSON object: a proxy may have answered in another format. */
 async function bodyOf(response: Response): Promise<Readonly<Record<string, unknown>>> {
   try {
     const body: unknown = await response.json()

@@ -22,7 +22,10 @@ export const asking = observable<Asking>(null)
 
 let held: Held | null = null
 let renewing: Promise<string> | null = null
-/** True if this page has had a session. When the session ends, unsaved input must then not be lost. */
+/**
+ * True from the first access token until a sign-out. If the session ends meanwhile, the person is asked to sign in
+ * again, so that unsaved input is not lost.
+ */
 let wasSignedIn = false
 let again: {
   readonly promise: Promise<void>
@@ -31,7 +34,7 @@ let again: {
 } | null = null
 let leave: () => void = () => undefined
 
-/** Opens the session. `onSignedOut` is called after a sign-out in this or another tab. It shows the sign-in page. */
+/** Listens to the other tabs. `onSignedOut` is called after a sign-out in any tab, and shows the sign-in page. */
 export function openSession(onSignedOut: () => void): void {
   leave = onSignedOut
   onTabMessage((message) => {
@@ -88,7 +91,10 @@ async function renew(): Promise<string> {
   return token
 }
 
-/** Resolves when the person has signed in. Rejects with SignedOut if the person cancels or signs out. */
+/**
+ * Resolves when the person has signed in. Rejects with SignedOut if the person cancels or signs out, and with an
+ * AbortError if `signal` is aborted.
+ */
 export async function askAgain(why: 'ended' | 'fresh', signal?: AbortSignal): Promise<void> {
   if (again === null) {
     again = Promise.withResolvers<void>()
@@ -116,7 +122,7 @@ function resume(): void {
   waiting?.resolve()
 }
 
-/** Lets waiting calls fail, because the person cancelled signing in again. The session does not change. */
+/** Lets waiting calls fail. The session does not change. */
 export function giveUp(): void {
   const waiting = again
   again = null
@@ -124,7 +130,7 @@ export function giveUp(): void {
   waiting?.reject(new SignedOut())
 }
 
-/** Starts the session, after the person signed in, in this tab. */
+/** Must be called after a sign-in in this tab. Lets waiting calls continue, here and in the other tabs. */
 export function signedIn(): void {
   resume()
   tellTabs('signed-in')

@@ -31,7 +31,7 @@ const Palette = lazy(async () => ({ default: (await import('./Palette.tsx')).Pal
 
 /**
  * Returns the team in the address, or null if the person has no such team. Without a team in the address, returns the
- * last used team, or else the first.
+ * last used team, or else the first, or null. Teams that the person has not joined yet do not count.
  */
 export function teamFor(teams: readonly Team[], wanted: string | undefined): Team | null {
   if (wanted !== undefined)
@@ -85,7 +85,7 @@ export function Frame() {
   )
 }
 
-/** Reloads the page if another person signs in in another tab. No data of the first person may stay on the page. */
+/** Loads the start page if another person signs in in another tab. No data of the first person may stay on the page. */
 function useReloadForOther(account: Account | undefined): void {
   const [first, setFirst] = useState<string | null>(null)
   useEffect(() => {
@@ -134,7 +134,10 @@ function SkipLink() {
 /** The number of items that stay in the bar on a narrow screen. The others move to the menu More. */
 const IN_BAR = 4
 
-/** Shows the navigation. `address` is the team in the address, by slug or id, which marks the current item. */
+/**
+ * Shows the navigation. `address` is the team's id if the address of the page contains the id, and otherwise the slug:
+ * the router marks the current item only if its link is written like the address.
+ */
 function Navigation({ team, address }: { readonly team: Team | null; readonly address: string | undefined }) {
   const [more, setMore] = useState(false)
   const close = () => setMore(false)

@@ -27,7 +27,7 @@ interface Command {
   readonly label: string
   readonly kind: string
   readonly icon: LucideIcon
-  /** Words that find the entry, in addition to its label. */
+  /** Words that find the command, in addition to its label and kind. */
   readonly also?: string
   readonly run: () => void
 }

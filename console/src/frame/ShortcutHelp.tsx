@@ -25,7 +25,7 @@ export function ShortcutHelp({ open, onClose }: { readonly open: boolean; readon
       open={open}
       onClose={onClose}
       title="Keys"
-      description="Single letters can be switched off in your profile."
+      description="The keys G, / and ? can be switched off in your profile."
     >
       <dl className="keys">
         {KEYS.map(([what, keys]) => (

@@ -71,8 +71,8 @@ function Ask({ why }: { readonly why: 'ended' | 'fresh' }) {
     signedIn()
   })
   const options = useQuery(authOptions).data
-  // Signing in at a provider leaves the page, so a provider is offered only if no input can be lost. A passkey does not
-  // leave the page.
+  // Signing in at a provider leaves the page. After the session ended, the page may have unsaved input, so no provider
+  // is offered. A passkey does not leave the page.
   const offered = options?.methods ?? []
   const other = { methods: why === 'fresh' ? offered : offered.filter((method) => method === 'passkey') }
   const here = location.pathname + location.search

@@ -1,5 +1,6 @@
-// Keyboard shortcuts for every page. Single letters can be switched off (WCAG 2.1.4), and have no effect while somebody
-// types or a dialog is open. If a component handles a key itself and prevents the default, the shortcut does not run.
+// Keyboard shortcuts for every page. Shortcuts without a modifier key can be switched off (WCAG 2.1.4). They have no
+// effect while somebody types, or while a dialog or menu is open. If a component handles a key itself and prevents the
+// default, the shortcut does not run.
 import { useEffect } from 'react'
 import { remember, remembered, useRemembered } from '../api/browser-settings.ts'
 

@@ -1,4 +1,4 @@
-// A button, or a link that looks like a button. While `busy`, it keeps its label and does nothing.
+// A button, or a link that looks like a button. A `busy` button keeps its label and ignores clicks.
 import { Link, type LinkProps } from '@tanstack/react-router'
 import type { LucideIcon } from 'lucide-react'
 import type { ButtonHTMLAttributes, MouseEvent, ReactNode, Ref } from 'react'

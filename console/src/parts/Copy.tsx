@@ -1,4 +1,4 @@
-// A button that copies a text and confirms it.
+// A button that copies a text, and says whether the browser allowed the copy.
 import { Check, Copy as CopyIcon } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { Button } from './Button.tsx'

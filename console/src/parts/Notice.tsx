@@ -1,4 +1,4 @@
-// A sentence about the part of the page beside it: a failed save, a warning, a fact.
+// A notice about a part of the page: a failed save, a warning, a fact.
 import { AlertCircle, AlertTriangle, CheckCircle2, Info } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { Refused, sentenceOf } from '../api/failure.ts'
@@ -7,7 +7,7 @@ import { Icon } from './Icon.tsx'
 
 const ICONS = { none: Info, ok: CheckCircle2, warn: AlertTriangle, bad: AlertCircle }
 
-/** Shows a sentence. `bad` interrupts a screen reader, because the person is waiting for the outcome. */
+/** `bad` interrupts a screen reader, because the person is waiting for the outcome. */
 export function Notice({
   tone = 'none',
   role,

@@ -1,4 +1,4 @@
-// A label for a state. Its icon has the same meaning as its colour.
+// A label for a state. The colour repeats what the text says.
 import { AlertTriangle, Check, Circle, CircleDot, Pause, X, type LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { classes } from './class-names.ts'

@@ -4,7 +4,7 @@ import { useState } from 'react'
 
 const LONG = 400
 
-/** Shows a name or short text on one line. */
+/** Shows a name or a short text. */
 export const Name = ({ children }: { readonly children: string }) => <bdi>{children}</bdi>
 
 /** Shows a text of any length. Cuts a long text until the person asks for all of it. */

@@ -1,4 +1,4 @@
-/** Joins class names. Skips false and undefined ones. */
+/** Joins class names. Skips false, undefined and empty names. */
 export function classes(...names: readonly (string | false | undefined)[]): string {
   return names.filter((name) => name !== false && name !== undefined && name !== '').join(' ')
 }

@@ -1,5 +1,4 @@
-// The element that menus are rendered into. It is inside the main landmark, so that all content of a page is in one
-// landmark.
+// Menus are rendered into the main element, because all content of a page must be in a landmark (axe rule “region”).
 export const landmark = {
   get current(): HTMLElement | null {
     return document.querySelector('main')

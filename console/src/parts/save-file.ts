@@ -1,6 +1,6 @@
 // Saves bytes or a text as a file on the person's machine.
 
-/** Saves the content. In the name, only letters, digits, `.`, `_` and `-` stay. All others become hyphens. */
+/** Saves the content. In the name, characters other than letters, digits, `.`, `_` and `-` become hyphens. */
 export function saveFile(name: string, content: Blob | string, type = 'text/plain'): void {
   const blob = typeof content === 'string' ? new Blob([content], { type: `${type};charset=utf-8` }) : content
   const url = URL.createObjectURL(blob)

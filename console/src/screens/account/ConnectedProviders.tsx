@@ -1,4 +1,5 @@
-// The person's accounts at GitHub, Google or the company's provider. Each of them can sign in to this account.
+// The person's accounts at GitHub, Google or the company's provider. The person can sign in here with each of them,
+// unless this installation no longer has the provider.
 import { useMutation, type UseQueryResult } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -143,7 +144,7 @@ function Disconnect({ connection, onClose }: { readonly connection: Connection; 
       title="Disconnect account"
       description={
         <>
-          You can no longer sign in here with <bdi>{name}</bdi>. Open sessions do not end.
+          After this, you cannot sign in here with <bdi>{name}</bdi>. Open sessions do not end.
         </>
       }
     >

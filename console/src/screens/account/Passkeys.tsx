@@ -185,7 +185,7 @@ function Remove({ passkey, onClose }: StepProps) {
       title="Remove passkey"
       description={
         <>
-          You can no longer sign in with <bdi>{passkey.name}</bdi>. Also delete it on the device yourself.
+          After this, you cannot sign in with <bdi>{passkey.name}</bdi>. Also delete the passkey on the device yourself.
         </>
       }
     >

@@ -63,12 +63,7 @@ function NameForm({ account }: { readonly account: Account }) {
       <form className="stack" onSubmit={submitting(action.run)}>
         <div className="columns-2">
           <TextField label="Name" required maxLength={100} autoComplete="name" {...field('name')} />
-          <TextField
-            label="Email"
-            readOnly
-            value={account.email}
-            note="The address cannot be changed, because keys and invitations depend on it."
-          />
+          <TextField label="Email" readOnly value={account.email} note="The address cannot be changed." />
         </div>
         <Failure of={action.error} />
         <div>

@@ -29,7 +29,7 @@ export function Activity() {
     <Page
       title="Activity"
       width="full"
-      lead={isManager ? 'All calls to this team’s datasources, including refused calls.' : undefined}
+      lead={isManager ? 'Calls in this team, including refused calls.' : undefined}
       acts={isManager && <Export />}
     >
       {!isManager && <Notice role="note">Only admins see the calls of others. These are your own calls.</Notice>}

@@ -1,4 +1,4 @@
-// The calls, newest first, with filters. The selected call is shown beside its row.
+// The calls, newest first, with filters. The selected call is shown above the list.
 import { useSearch } from '@tanstack/react-router'
 import { Activity as ActivityIcon, Bot, ChevronDown, KeyRound, UserRound } from 'lucide-react'
 import { useEffect, useState } from 'react'
@@ -97,7 +97,7 @@ export function Calls({ own }: { readonly own: boolean }) {
   )
 }
 
-/** Returns the call in the address, from the list or by a separate request. */
+/** Returns the call whose id is in the address: from the list, or, unless `own`, by a separate request. */
 function useShown(id: string | undefined, items: readonly AuditItem[], own: boolean): AuditItem | null {
   const team = useTeam()
   const listed = items.find((item) => item.id === id)

@@ -42,7 +42,7 @@ function Groups() {
         {(groups) =>
           groups.length === 0 ? (
             <Empty icon={ShieldCheck} title={`Nothing was refused ${timeWords(days)}`}>
-              Queries that name something hidden appear here with the cause.
+              Refused queries appear here, grouped by what was blocked.
             </Empty>
           ) : (
             <Table

@@ -118,7 +118,7 @@ function ByKey({ usage }: { readonly usage: UsageAnswer }) {
             cell: ({ accountId, keyId }) => (
               <Name>
                 {keyId === null
-                  ? `${people.get(accountId) ?? 'Somebody'}, signed in`
+                  ? `${people.get(accountId) ?? 'Somebody'}, without a key`
                   : (keys.get(keyId) ?? 'an ended key')}
               </Name>
             ),

@@ -28,7 +28,7 @@ export const isFixable = ({ outcome, action, blocked, datasourceId }: AuditItem)
 /** Returns one line about the call or the change. */
 export function subjectWords(item: AuditItem): string {
   if (item.query !== undefined) return item.query.replace(/\s+/g, ' ')
-  // Drafts are checked while somebody types. The audit only counts them.
+  // One row stands for `times` calls of a kind that may be very frequent, such as checks while somebody types.
   const often = item.times === undefined ? '' : `, ${item.times} times`
   const action = `${actionWords(item.action)}${often}`
   return item.target === undefined ? action : `${action}: ${item.target.name}`

@@ -20,8 +20,8 @@ const DAY_MS = 86_400_000
 export const ANY = 'any'
 
 /**
- * The kinds of calls. By default, the list shows queries and changes. Reads are hidden, because this page and every
- * list create reads.
+ * The kinds of calls. By default, the list shows queries and changes. It hides reads, because opening this page or
+ * another page causes reads.
  */
 export const KINDS = [
   { value: 'asked', label: 'Queries and changes', kinds: 'query,change' },
@@ -79,8 +79,8 @@ export function useFilters(): Chosen {
 }
 
 /**
- * Returns the query parameters for listAudit. The start of the period changes only when a filter changes, so that reads
- * can be cached.
+ * Returns the query parameters of listAudit. The start of the period changes only when a filter changes, so that the
+ * answer can be cached.
  */
 export function useAuditQuery({
   kind,

@@ -1,4 +1,5 @@
-// The calls of a team, newest first, page by page. In live mode, new calls are added every few seconds.
+// The calls of a team, or the person's own calls in all teams, newest first, page by page. In live mode, new calls are
+// added every few seconds.
 import { useInfiniteQuery, type InfiniteData } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { call } from '../../api/client.ts'
@@ -11,7 +12,7 @@ type Query = Readonly<Record<string, string>>
 const PAGE = 50
 const LIVE_MS = 3_000
 
-/** Returns the calls. With `own`, returns only the person's own calls, which every role may read, without live mode. */
+/** Returns the calls. With `own`, returns the person's own calls, which every role may read, without live mode. */
 export function useCalls(teamId: string, query: Query, own: boolean, live: boolean) {
   const key = [own ? 'listActivity' : 'listAudit', teamId, query]
   const pages = useInfiniteQuery({
@@ -42,7 +43,7 @@ export function useCalls(teamId: string, query: Query, own: boolean, live: boole
       )
       if (fresh.items.length > 0) prepend(JSON.parse(keyText), fresh.items)
     }
-    // The timer repeats a failed request. The offline bar shows the reason.
+    // The timer repeats a failed request.
     const timer = setInterval(() => void look().catch(() => undefined), LIVE_MS)
     return () => {
       clearInterval(timer)

@@ -47,7 +47,8 @@ function Page({ documentation }: { readonly documentation: Texts }) {
     for (;;) {
       const job = await call('getJob', { params: { ...params, jobId } })
       if (job.state === 'DONE') break
-      if (job.state === 'FAILED' || job.state === 'CANCELLED') throw new ProposalEnded(job.error ?? 'It was cancelled.')
+      if (job.state === 'FAILED' || job.state === 'CANCELLED')
+        throw new ProposalEnded(job.error ?? 'The job was cancelled.')
       await new Promise((resolve) => setTimeout(resolve, POLL_MS))
     }
     await queryClient.invalidateQueries()
@@ -219,7 +220,7 @@ function Article({ table, version }: { readonly table: TableTexts; readonly vers
           maxLength={2_000}
           value={summary}
           onChange={(event) => setTyped(event.target.value)}
-          note="What one row is, and when to use the table. Agents read it first."
+          note="What one row is, and when to use the table. Agents read the summary first."
         />
         <Failure of={save.error ?? reject.error} />
         <div className="row end">

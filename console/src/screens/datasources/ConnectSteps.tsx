@@ -1,4 +1,4 @@
-// Shows the steps from connecting a database to its first answer.
+// The four steps of connecting a database.
 import { Check } from 'lucide-react'
 import { Icon } from '../../parts/Icon.tsx'
 

@@ -33,7 +33,7 @@ export function ConnectionFields(props: ConnectionFieldsProps) {
   return props.fields.type === 'BIGQUERY' ? <BigQueryFields {...props} /> : <ServerFields {...props} />
 }
 
-/** Returns a function that renders a text field, with the last check's result for this field. */
+/** Returns a function that returns the properties of a text field, with the error that the last check found. */
 function textFor({ fields, onChange, wrong = {} }: ConnectionFieldsProps) {
   return (field: TextName) => ({
     value: fields[field],
@@ -113,7 +113,7 @@ function ServerFields(props: ConnectionFieldsProps) {
     onProblem(read.problem)
     if (read.problem === null) onChange({ ...fields, ...read.fields })
   }
-  // A string that is sent unchanged contains the address, so errors of the address fields are shown at the string.
+  // A string that is sent whole contains the address, so errors of the address fields are shown at the string.
   const inString = whole
     ? ['host', 'port', 'database', 'username'].map((field) => wrong[field]).find(Boolean)
     : undefined

@@ -8,8 +8,8 @@ export type SslMode = NonNullable<Trial['sslMode']>
 export interface Fields {
   readonly type: Kind
   /**
-   * A connection string without its password. A MongoDB string is sent. A PostgreSQL string only fills the other
-   * fields.
+   * A connection string. readString() moves its password to `password`. A MongoDB string is sent. A PostgreSQL string
+   * only fills the other fields.
    */
   readonly uri: string
   readonly host: string
@@ -20,7 +20,7 @@ export interface Fields {
   readonly sslMode: SslMode
   /**
    * The certificate, in PEM, of the authority that signed the server's certificate. If empty, the service trusts the
-   * authorities that its machine trusts.
+   * authorities that its Node trusts.
    */
   readonly tlsCa: string
   /** MongoDB: the database that contains the login. */
@@ -33,11 +33,11 @@ export interface Fields {
   readonly datasets: string
   /** An address other than Google's, if the operator allows it. */
   readonly apiEndpoint: string
-  /** Settings that have no field here. They are not changed. */
+  /** The stored settings. Settings without a field here are sent unchanged. */
   readonly config: Readonly<Record<string, unknown>>
 }
 
-/** The fields with one text each. */
+/** The names of the fields that hold a text. */
 export type TextName = Exclude<keyof Fields, 'type' | 'sslMode' | 'identity' | 'config'>
 
 export const NO_FIELDS: Fields = {
@@ -70,7 +70,7 @@ export const withHost = (fields: Fields, host: string): Fields => ({
   sslMode: fields.sslMode === sslModeFor(fields.host) ? sslModeFor(host) : fields.sslMode,
 })
 
-/** Sets another kind of database. Keeps the input, except a connection string of the other kind. */
+/** Sets another kind of database. Keeps the input, except a connection string of another kind. */
 export function withKind(fields: Fields, type: Kind): Fields {
   const kept = readString(fields.uri).fields.type === type
   return { ...fields, type, uri: kept ? fields.uri : '' }
@@ -87,13 +87,13 @@ const DEFAULT_PORT: Readonly<Record<Kind, number | null>> = { POSTGRES: 5432, MO
 
 export const defaultPort = (type: Kind) => DEFAULT_PORT[type]
 
-/** Returns true if the string is sent unchanged. A string of MongoDB may contain more than the fields can hold. */
+/** Returns true if the string is sent whole. A MongoDB string may contain more than the fields can hold. */
 export const isSentWhole = ({ type, uri }: Fields) => type === 'MONGODB' && uri.trim() !== ''
 
 /** Returns true if a MongoDB string sets TLS itself. */
 export const saysTls = (uri: string) => /^mongodb\+srv:/i.test(uri.trim()) || /[?&](?:tls|ssl)=/i.test(uri)
 
-/** Returns the request body of a test or a creation. */
+/** Returns the request body of a check, a creation or a change. */
 export function bodyOf(fields: Fields): Trial {
   const { type, uri, host, port, database, username, password, sslMode } = fields
   if (type === 'BIGQUERY') return bigQueryBody(fields)
@@ -210,7 +210,7 @@ export interface Contradiction {
 
 const COMPARED = ['host', 'port', 'database', 'username'] as const
 
-/** Returns the fields that contradict the string. Returns none for a string that is sent unchanged. */
+/** Returns the fields that contradict the string. Returns none for a string that is sent whole. */
 export function contradictionsOf(fields: Fields): readonly Contradiction[] {
   if (fields.type !== 'POSTGRES' || fields.uri.trim() === '') return []
   const { fields: read, problem } = readString(fields.uri)

@@ -33,7 +33,7 @@ export function useConnectDraft(teamId: string) {
   return {
     draft,
     change: (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part })),
-    /** The datasource exists, so the next one starts empty. */
+    /** Deletes the stored input, because the datasource exists. */
     forget: () => {
       isOver.current = true
       keep(place, null)

@@ -80,7 +80,7 @@ function Week({ usage }: { readonly usage: Usage }) {
         <Figure name="Rows" value={number(sum('rows'))} />
       </dl>
       {queries === 0 ? (
-        <p className="soft small">Nothing was asked yet. Questions of people, programs and agents appear here.</p>
+        <p className="soft small">Nothing was asked this week. Questions of people, programs and agents appear here.</p>
       ) : (
         <WeekChart days={usage.days} count={DAYS} />
       )}
@@ -106,8 +106,8 @@ function Budget({ budget: { limit, remaining, resetsAt } }: { readonly budget: U
         {label}
       </meter>
       <p className="tiny">
-        {resetsAt === null ? 'Nothing was spent in this window.' : `The window ends ${ago(resetsAt)}.`} Shared by
-        people, keys and agents.
+        {resetsAt === null ? 'Nothing was spent in this window.' : `The window ends ${ago(resetsAt)}.`} People, keys and
+        agents share the budget.
       </p>
     </>
   )

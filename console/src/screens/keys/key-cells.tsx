@@ -1,4 +1,4 @@
-// Cells that keys and grants share.
+// Table cells of keys and grants.
 import { AlertTriangle } from 'lucide-react'
 import { Tag } from '../../parts/Tag.tsx'
 import { ago, exact } from '../../parts/format.ts'
@@ -19,7 +19,7 @@ export function LastUse({ of: { lastUsedAt, lastClient } }: { readonly of: Used 
   )
 }
 
-/** Shows the expiry. Marks a key that expires soon, and one that never expires, because such a key is a risk. */
+/** Shows the expiry. Marks keys that expire soon, and keys that never expire, which are a risk. */
 export function Expiry({
   of: { expiresAt, expiring },
 }: {

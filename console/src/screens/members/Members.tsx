@@ -126,8 +126,8 @@ function StatusOf({ member }: { readonly member: Member }) {
 }
 
 /**
- * Shows the role. For an admin who has at least this role, it is a menu, except in the admin's own row. Nobody can
- * grant a role above their own.
+ * Shows the role. Admins and owners get a menu, except for their own role, for a role above theirs, and for an
+ * invitation. Nobody can grant a role above their own.
  */
 function RoleOf({ team, member, isMe }: { readonly team: Team; readonly member: Member; readonly isMe: boolean }) {
   const change = useCall('changeMember')

@@ -1,4 +1,4 @@
-// Shows an answer as a chart. The chart is an image with a label, because the grid beside it contains the same numbers.
+// Shows an answer as a chart. The chart is an image with a label, because the grid below contains the same numbers.
 import { useEffect, useRef } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'

@@ -1,5 +1,4 @@
-// The page for trying queries: shows a verdict while the person types, and after a run the answer and the text that the
-// database got.
+// The page for trying queries: shows a verdict while the person types, and the answer after a run.
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Check, Database, LoaderCircle, Play, Square, TriangleAlert, X } from 'lucide-react'
 import { lazy, Suspense, useMemo, useState } from 'react'

@@ -1,5 +1,5 @@
-// Shows a refusal: the blocked object, and what to write instead. A button lets a member request the object's exposure,
-// and opens the exposure for an admin.
+// Shows a refusal: the blocked object, and what to write instead. With a button, a member can ask for the exposure of a
+// table or column. For an admin, the button opens the exposure.
 import { useNavigate } from '@tanstack/react-router'
 import { Eye } from 'lucide-react'
 import { Refused } from '../../api/failure.ts'
@@ -90,7 +90,7 @@ export function Refusal({ refusal, at, ran, run }: RefusalProps) {
   )
 }
 
-/** Returns the id of the audit item of the refusal: the newest refusal of the person's own on this datasource. */
+/** Returns the audit id of the person's newest refused query on this datasource. */
 async function newestRefusal({ id }: RefusalProps['at']): Promise<string> {
   const { items } = await call('listActivity', {
     query: { datasourceId: id, action: 'runQuery', outcome: 'DENIED', limit: 1 },

@@ -1,6 +1,6 @@
-// Shows the rows of an answer. Only the visible rows and columns are in the document, so that 10,000 rows or 1,600
-// columns scroll as fast as ten. Arrow keys move the current cell, and Enter opens this cell. The copy shortcut copies
-// the cell, and Shift+Space selects its row.
+// Shows the rows of an answer. Only the visible rows and columns, and a few beside them, are in the document, so that
+// 10,000 rows or 1,600 columns scroll as fast as ten. Arrow keys move to another cell. Enter opens the cell, and
+// Shift+Space selects its row. The copy shortcut copies the selected row, or else the current cell.
 import { useVirtualizer, type VirtualItem } from '@tanstack/react-virtual'
 import { memo, useId, useMemo, useRef, useState, type KeyboardEvent } from 'react'
 import { Download } from 'lucide-react'
@@ -38,7 +38,7 @@ const CHARACTER = 7.4
 const [NARROWEST, WIDEST] = [72, 380]
 /** The number of rows that determine the column widths. */
 const SAMPLE = 40
-/** The number of characters of an opened value that are shown. */
+/** The maximum number of characters of an opened value that are shown. */
 const OPENED_MAX = 50_000
 
 export function ResultTable({ columns, rows }: ResultTableProps) {
@@ -164,7 +164,7 @@ interface GridRowProps {
   readonly top: number
   readonly values: readonly unknown[]
   readonly cells: readonly VirtualItem[]
-  /** The columns that contain numbers. */
+  /** For each column, whether it contains numbers. */
   readonly numbers: readonly boolean[]
   readonly atId: string
   /** The column of the current cell, if it is in this row. */
@@ -185,7 +185,7 @@ const GridRow = memo(function GridRow({ index, top, values, cells, numbers, atId
         const value = values[column]
         const isAt = column === at
         return (
-          // Text from a database, isolated like every cell.
+          // A cell contains text from a database, so the text direction of the cell is isolated.
           <bdi
             key={column}
             id={isAt ? atId : undefined}

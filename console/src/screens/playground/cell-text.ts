@@ -1,6 +1,6 @@
 // Pure: converts the values of an answer to strings, for the grid, the clipboard and files.
 
-/** The maximum number of characters of a value in the grid. The opened cell shows the whole text. */
+/** The maximum number of characters of a value in the grid. The opened cell shows more. */
 const SHOWN = 400
 
 export const isMissing = (value: unknown) => value === null || value === undefined
@@ -59,7 +59,7 @@ function csvCell(value: unknown): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
-/** Returns one object per row. Numbers repeated column names: `id`, `id_2`. */
+/** Returns a JSON array with one object per row. A repeated column name gets a number: `id`, `id_2`. */
 export function jsonOf(columns: readonly Column[], rows: readonly Row[]): string {
   const names = uniqueNames(columns.map(({ name }) => name))
   return `${JSON.stringify(

@@ -19,7 +19,7 @@ interface Column {
 
 const MAX_SERIES = 6
 const MAX_LABELS = 60
-/** Matches columns of ids, which are drawn only if there are no other numbers. */
+/** Matches names of id columns. They become series only if there are no other numeric columns. */
 const IDENTITY = /(?:^|_)id$/i
 const TIME = /^(?:timestamp|date$|datetime)/i
 
@@ -49,7 +49,6 @@ export function chartShape(columns: readonly Column[], rows: readonly (readonly 
   }
 }
 
-/** Returns the first column with times, or else with texts, or else with numbers. */
 function xColumn(columns: readonly Column[]): number {
   const time = columns.findIndex((column) => kindOf(column) === 'time')
   if (time >= 0) return time

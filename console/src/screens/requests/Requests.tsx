@@ -1,4 +1,4 @@
-// The requests of members, for the managers: expose the object, or decline with a note.
+// The open requests of members. A manager exposes the object, or declines the request with a note.
 import { Eye, Hand } from 'lucide-react'
 import { useState } from 'react'
 import { useCall, useRead } from '../../api/queries.ts'

@@ -1,4 +1,4 @@
-// Creates the first account of a service. This account becomes the owner of the first team.
+// Creates the first account of a service.
 import { useQuery } from '@tanstack/react-query'
 import { useRouter, useSearch } from '@tanstack/react-router'
 import { auth } from '../../api/client.ts'
@@ -36,7 +36,7 @@ export function Setup() {
   const failure = providerSentence({ failed, provider }, options?.oidcName)
   if (sentTo !== null) return <MailSent email={sentTo} />
   return (
-    <CardPage title="Set up Vitrine" lead="You are the first person here, so you become the owner.">
+    <CardPage title="Set up Vitrine" lead="Create the first account of this service.">
       {failure !== null && <Notice tone="bad">{failure}</Notice>}
       <form className="stack" onSubmit={submitting(action.run)}>
         <TextField label="Name" required autoComplete="name" autoFocus {...field('name')} />

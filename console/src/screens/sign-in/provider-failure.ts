@@ -35,7 +35,7 @@ function sentenceFor(failed: unknown, name: string): string | null {
   return entry === undefined ? null : entry[1](name)
 }
 
-/** Returns the service's refusal, with the provider's name if the reason is in the list. */
+/** Returns an error with the sentence for the reason of a refusal. Returns any other error unchanged. */
 export function named(error: unknown, name: string): unknown {
   const sentence = error instanceof Refused ? sentenceFor(error.body['reason'], name) : null
   return sentence === null ? error : new Told(sentence)

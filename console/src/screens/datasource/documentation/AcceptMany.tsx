@@ -25,7 +25,7 @@ export function AcceptMany({ open, onClose, ...rest }: AcceptManyProps) {
       open={open}
       onClose={onClose}
       title="Accept proposed texts"
-      description="Agents see them after you publish. Texts whose columns have changed stay proposed, for you to review."
+      description="Agents see accepted texts after you publish. Texts whose columns have changed stay proposed, for you to review."
     >
       {open && <Form {...rest} onClose={onClose} />}
     </Dialog>

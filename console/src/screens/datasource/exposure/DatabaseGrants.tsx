@@ -1,5 +1,5 @@
-// The dialog “Make the database agree”: shows commands after which the login may read the exposed tables and columns,
-// and nothing else.
+// The dialog “Make the database agree”: shows the commands that restrict the login to the exposed tables and columns,
+// as far as this kind of database can. The notes name the exceptions.
 import { useRead } from '../../../api/queries.ts'
 import type { Answer } from '../../../api/types.ts'
 import { useTeam } from '../../../frame/current-team.ts'
@@ -26,7 +26,7 @@ export function DatabaseGrants({ open, onClose, isChanged }: DatabaseGrantsProps
       onClose={onClose}
       wide
       title="Make the database agree"
-      description="Vitrine refuses queries of hidden tables and columns. After these commands, the database refuses them too. Run the commands as the owner of the tables."
+      description="Vitrine refuses queries of hidden tables and columns. After these commands, the database refuses them too, with the exceptions in the notes."
       foot={
         <>
           <Button className="start" onClick={onClose}>

@@ -1,5 +1,5 @@
 // Shows the smallest change that would allow a refused query. Immediately after the save, the query is checked again.
-// The check runs only EXPLAIN.
+// The check does not run the query.
 import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { call } from '../../../api/client.ts'

@@ -1,5 +1,5 @@
-// Shows exposed tables and columns that are no longer in the database. A save keeps their names, because they may come
-// back. The person can drop the names.
+// Shows exposed tables and columns that are no longer in the database. A save keeps their names, because the tables and
+// columns may come back. The person can drop the names.
 import { Button } from '../../../parts/Button.tsx'
 import { Notice } from '../../../parts/Notice.tsx'
 import { counted } from '../../../parts/format.ts'
@@ -34,7 +34,7 @@ export function GoneNames({ gone, choice, onDrop }: GoneProps) {
       <p>
         {counted(kept.length, 'exposed name is', 'exposed names are')} no longer in the database:{' '}
         <bdi>{names.slice(0, SHOWN).join(', ')}</bdi>
-        {names.length > SHOWN && ` and ${names.length - SHOWN} more`}. If they come back, they are shown again.
+        {names.length > SHOWN && ` and ${names.length - SHOWN} more`}. Names that come back are shown again.
       </p>
       <div className="row conflict-acts">
         <Button small onClick={drop}>

@@ -61,7 +61,7 @@ function Outcome({ teamId, impact }: { readonly teamId: string; readonly impact:
       <Queries
         teamId={teamId}
         of={cannotTell}
-        words={`${counted(cannotTell.count, 'query', 'queries')} cannot be judged, because their texts were redacted or something changed`}
+        words={`${counted(cannotTell.count, 'query', 'queries')} cannot be judged, because the audit has no full text or the text can no longer be read`}
       />
     </ul>
   )
@@ -75,7 +75,7 @@ interface QueriesProps {
   readonly words: string
 }
 
-/** The maximum number of queries in the dialog for each outcome. The page Activity has all of them. */
+/** The maximum number of queries in the dialog for each outcome. */
 const SHOWN = 10
 
 function Queries({ teamId, of, words }: QueriesProps) {
@@ -111,7 +111,7 @@ function Texts({ teamId, ids }: { readonly teamId: string; readonly ids: readonl
       {items.data.map((item) => (
         <li key={item.id}>
           <code>
-            <bdi>{item.query ?? 'The text was redacted.'}</bdi>
+            <bdi>{item.query ?? 'The audit has no text of this query.'}</bdi>
           </code>
           <span className="tiny">
             <bdi>{whoOf(item)}</bdi> · {ago(item.at)}

@@ -78,7 +78,7 @@ function InTheWay({ conflict, draft }: { readonly conflict: Conflict; readonly d
         <p>
           <bdi>{conflict.author ?? 'Somebody'}</bdi> saved{' '}
           {conflict.version === null ? 'a newer version' : `version ${conflict.version}`}
-          {conflict.savedAt !== null && ` ${ago(conflict.savedAt)}`}. Yours is kept.
+          {conflict.savedAt !== null && ` ${ago(conflict.savedAt)}`}. Your changes are kept.
         </p>
         <div className="row conflict-acts">
           <Button small busy={compare.busy} onClick={compare.run}>

@@ -1,4 +1,4 @@
-// Selects or clears every column that matches a pattern. Shows the number of columns first.
+// Ticks or unticks the columns that match a pattern. Shows the number of columns first.
 import { useDeferredValue, useMemo, useState } from 'react'
 import { Button } from '../../../parts/Button.tsx'
 import { Dialog } from '../../../parts/Dialog.tsx'

@@ -1,5 +1,5 @@
-// The tree of schemas, tables and columns. Only the visible rows are in the document. The tree has the focus, and
-// aria-activedescendant names the active row.
+// The tree of schemas, tables and columns. Only the visible rows, and a few above and below, are in the document. The
+// tree has the focus, and aria-activedescendant names the active row.
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent } from 'react'
 import { useRowHeight } from './row-height.ts'
@@ -12,12 +12,12 @@ interface TreeProps {
   readonly choice: Choice
   readonly added: Added
   readonly onFlip: (rows: readonly Row[]) => void
-  /** Ticks or clears all of these columns, depending on the state of the first. */
+  /** Ticks all of these rows, or unticks all of them if the first row is ticked. */
   readonly onTick: (rows: readonly Row[]) => void
 }
 
 const OVERSCAN = 8
-/** Letters that are typed with shorter pauses than this form one search word. */
+/** The maximum pause between two letters of one search word. */
 const WORD_MS = 700
 
 export function Tree({ rows, choice, added, onFlip, onTick }: TreeProps) {

@@ -1,4 +1,4 @@
-// The history of an exposure. Restoring a version only ticks its columns. The person then reviews and saves the change.
+// The history of an exposure. Restoring a version only changes the ticks. The person then reviews and saves the change.
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { call } from '../../../api/client.ts'
 import { isStatus } from '../../../api/failure.ts'
@@ -28,7 +28,7 @@ export function Versions({ open, onClose, current, ...rest }: VersionsProps) {
       onClose={onClose}
       wide
       title="Versions"
-      description="Each save creates a version. Restoring a version ticks its columns. You review the change before you save it."
+      description="Each save creates a version. Restoring a version ticks exactly its columns. You review the change before you save it."
       foot={<Button onClick={onClose}>Close</Button>}
     >
       {current === 0 ? <p className="soft">Nothing was saved yet.</p> : <List {...rest} current={current} />}

@@ -1,5 +1,5 @@
-// Returns the outcomes of the audited queries of the last days under a proposed exposure. The service replays the
-// queries in a job. A newer proposal cancels the older job.
+// Finds the audited queries of the last 7 days that a proposed exposure would newly refuse or newly allow, and the
+// queries that cannot be judged. The service replays the queries in a job. A newer proposal cancels the older job.
 import { useEffect, useState } from 'react'
 import { call } from '../../../api/client.ts'
 import type { Datasource } from '../../../api/types.ts'

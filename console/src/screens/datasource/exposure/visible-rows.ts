@@ -31,7 +31,7 @@ export interface Found {
 }
 
 interface FoundTable extends Part {
-  /** True if the table matches because of some of its columns. The row of the table is then open, to show them. */
+  /** True if the table matches because of some of its columns. The row of the table is then open by default. */
   readonly byColumns: boolean
 }
 
@@ -57,7 +57,7 @@ function foundIn(node: TableNode, text: string, show: Show, context: FilterConte
   const columns = node.columns.filter(
     (column) => (named || column.of.name.toLowerCase().includes(text)) && fits(column),
   )
-  // A query for a hidden table names no column, so the table itself matches.
+  // The refusal of a hidden table names no column, so the table itself matches.
   const isWanted = show === 'wanted' && named && isTableWanted(node, context.choice)
   if (columns.length === 0) return isWanted ? { node, columns: node.columns, byColumns: false } : null
   return { node, columns, byColumns: !named || show === 'personal' || show === 'wanted' || show === 'new' }
@@ -108,7 +108,7 @@ export interface ColumnRow extends InTree {
   readonly column: ColumnNode
 }
 
-/** The maximum number of matching columns for which the rows are opened automatically. */
+/** The maximum number of matching columns for which tables are open by default. */
 const OPENED_MAX = 2_000
 
 /** Returns the rows. `flipped` contains the ids of the rows that are opened or closed contrary to their default. */
