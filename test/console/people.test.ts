@@ -155,7 +155,7 @@ describe('with a shop', () => {
     browser.clean()
   })
 
-  test('several team settings are saved by one button, and a refused setting is named', async (t) => {
+  test('several team settings are saved by one button, and the problem of a refused setting is shown', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

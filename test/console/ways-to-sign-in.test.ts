@@ -128,7 +128,7 @@ test('if the address of the service is an IP address, the page says under which 
   browser.clean()
 })
 
-test('a provider signs a person in, a second factor is still required, a provider is connected and disconnected, and failures are shown as sentences', async (t) => {
+test('a provider signs a person in, a second factor is still required, a provider is connected and disconnected, and failures are explained', async (t) => {
   await using browser = await browserOrSkip(t)
   if (browser === null) return
   stopDates()

@@ -323,7 +323,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await shop.put('doomed', { summary: { text: 'x' } })).status, 404)
     })
 
-    test('no draft, publication or description holds hidden or personal data', async () => {
+    test('neither the drafts nor the description contains hidden or personal data', async () => {
       await shop.owner.must('PUT', `${shop.at}/documentation/public/orders`, { statements: [] })
       await shop.run('profile')
       await shop.run('documentation/generate')

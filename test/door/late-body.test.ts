@@ -42,7 +42,7 @@ describe('a caller whose credentials end before the body is complete', () => {
       await held('POST', '/users/me/keys', other.jwt, order),
       await held('PATCH', '/users/me', other.jwt, { name: 'Eve' }),
     ]
-    // Once this later request is answered, both held requests have passed authentication.
+    // Once this request is answered, the two unfinished requests have passed authentication.
     await ada.must('GET', '/users/me')
     await app.must('POST', '/auth/sign-out', { body: {}, headers: { cookie: other.cookie, origin: app.url } })
     for (const finish of finishes) assert.equal(await finish(), 401)

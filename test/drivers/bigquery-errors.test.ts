@@ -236,7 +236,7 @@ describe('an error of BigQuery', () => {
     ['CANARY of an unknown kind', /^BigQuery failed the query while it ran/],
   ]
   for (const [message, expected] of ran) {
-    test(`with message "${message}" in a run is a sentence without the value`, async () => {
+    test(`with message "${message}" in a run is QUERY_FAILED, without the value`, async () => {
       at.double.rig('run', failed({ status: 400, reason: 'invalidQuery', message }))
       const refusal = await at.refusal(SMALL)
       assert.equal(refusal.code, 'QUERY_FAILED')

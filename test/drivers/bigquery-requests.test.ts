@@ -220,7 +220,7 @@ describe('requests to BigQuery', () => {
     assert.equal(at.double.count('token'), 3)
   })
 
-  test('a key that cannot sign is reported as a sentence, and nothing is sent', async () => {
+  test('a key that cannot sign is refused with the reason, and nothing is sent', async () => {
     const { private_key: pem, ...file } = JSON.parse(at.door.keyFile())
     const der = Buffer.from(String(pem).replace(/-----.*-----/g, ''), 'base64')
     // Make the modulus of the PKCS #8 key even, which is never valid. The modulus follows 26 bytes of envelope, 7
@@ -269,7 +269,7 @@ describe('requests to BigQuery', () => {
     ['endless headers', {}, { 'x-large': 'x'.repeat(40_000) }],
   ]
   for (const [what, body, headers] of hostile) {
-    test(`a server that sends ${what} is reported as a sentence, at every step`, async () => {
+    test(`if the server sends ${what}, the query gets DATASOURCE_UNAVAILABLE without a text of a library`, async () => {
       for (const kind of ['dry run', 'run'] as const) {
         const status = what === 'a redirect' ? 302 : 200
         at.double.rig(kind, { status, body, ...(headers === undefined ? {} : { headers }) }, 99)

@@ -141,7 +141,8 @@ describe('audit verify on the embedded store', () => {
 
   test('a start after a kill links the remaining rows, and every chain holds', async () => {
     const env = { VITRINE_DATA_DIR: await folder() }
-    // Rows are linked after half a second. On a busy machine, the kill may come later, so kill until a row is unlinked.
+    // Rows are linked after half a second. On a busy machine, the kill may come later, so repeat until a kill leaves
+    // an unlinked row.
     for (let [kills, hasUnlinked] = [0, false]; kills < 2 || !hasUnlinked; kills++) {
       assert.ok(kills < 30, 'no kill left a row without a link')
       const service = await serve(env)

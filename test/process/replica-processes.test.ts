@@ -62,7 +62,7 @@ describe('two processes on one store', () => {
   const statusBecomes = (status: number, ask: () => Promise<Pick<Answer, 'status'>>) =>
     until(`${status} at the other process`, async () => (await ask()).status === status)
 
-  test('a table that is hidden in one process is refused by the other, and an exposed table is answered', async () => {
+  test('a table that is hidden through one process is refused by the other, until it is exposed again', async () => {
     assert.equal((await query()).status, 200)
     await owner.must('PUT', `${at}/exposure`, { tables: [] })
     await statusBecomes(403, query)
