@@ -1,4 +1,4 @@
-// Tests the audit on both stores: no recorded row is lost or shown late, and one row a minute counts all 429s of a key.
+// Tests the audit: no recorded row is lost or shown late, and one row a minute counts all 429s of a key.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
@@ -77,7 +77,7 @@ for (const dialect of DIALECTS) {
       })
     })
 
-    test('keeps names, changes and read tables as they were at the time of the row', async () => {
+    test('keeps names, changes, tables and parameters, leaves out invalid numbers, and cuts a long error text', async () => {
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       const call = byKey()
@@ -179,7 +179,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await of([]), [undefined])
     })
 
-    test('writes and links rows without a call of flush(), even after an idle time', async () => {
+    test('writes and links rows without a call of flush(), even after all earlier rows were linked', async () => {
       await using audit = openAudit({ store, key })
       const signal = AbortSignal.timeout(60_000)
       for (let round = 0; round < 2; round++) {
@@ -228,7 +228,7 @@ test('disposing writes all waiting rows', async () => {
   assert.equal((await audit.page(teamId, { limit: 9 })).items.length, 1)
 })
 
-test('sets `behind` while too many rows wait, and writes all of them', async () => {
+test('sets `behind` while the waiting rows exceed 64 MiB, and writes all of them', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using audit = openAudit({ store, key })
@@ -272,7 +272,7 @@ test('refuses an invalid cursor', async () => {
   }
 })
 
-test('a refusal is DENIED, other errors are FAILED', () => {
-  const codes = ['QUERY_DENIED', 'ROLE_REQUIRED', 'RATE_LIMITED', 'INVALID_QUERY', 'QUERY_FAILED', 'INTERNAL']
+test('errors with status 403, 404 or 429 are DENIED, other errors are FAILED', () => {
+  const codes = ['QUERY_DENIED', 'NOT_FOUND', 'RATE_LIMITED', 'INVALID_QUERY', 'QUERY_FAILED', 'INTERNAL']
   assert.deepEqual(codes.map(outcomeOf), ['DENIED', 'DENIED', 'DENIED', 'FAILED', 'FAILED', 'FAILED'])
 })

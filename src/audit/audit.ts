@@ -22,11 +22,10 @@ import { RowMaker, type AuditedCall, type AuditEntry, type AuditPlace } from './
 import { Writer, type WaitingRows, type WriterLog } from './writing/writer.ts'
 
 export interface Audit extends AsyncDisposable {
-  /** True if too many rows wait in memory. New queries are refused until the rows are written. */
+  /** True if too many rows or bytes wait in memory, or if a row waits too long. New queries are then refused. */
   readonly behind: boolean
   /** False if the last write failed. The write is retried every second. */
   readonly writes: boolean
-  /** The number and age of the rows that are not in the store yet. */
   readonly waiting: WaitingRows
   /** For the metrics: the number of rows that this process wrote, and the number of writes that failed. */
   readonly totals: { readonly rows: number; readonly failures: number }
@@ -38,26 +37,28 @@ export interface Audit extends AsyncDisposable {
    */
   record(call: AuditedCall, entry: AuditEntry): AuditId
   /**
-   * Like record(), for events that a caller can repeat without limit. One row counts all refusals of an account or key
-   * in a team within a minute. The row has the action and code of the first refusal. Its answered calls get one row a
-   * minute for each operation and datasource. Without a team, its events get one row a minute for each action and code.
+   * Like record(), for events that a caller can repeat without limit. One row counts similar events of a caller within
+   * a minute, and has the fields of the first of them. In a team, all refusals are similar, and so are all answers of
+   * one action on one datasource. Without a team, all events with the same action and code are similar.
    */
   folded(call: AuditedCall, entry: AuditEntry): AuditId
   /**
    * Records a refused or failed call or change, with outcome, code and reason from the error. An error is recorded only
-   * once, by the innermost function, which knows most about it. Must not be used for queries, because their errors may
-   * quote text that the team redacts.
+   * once, by the innermost function, which knows most about it. Must not be used for an error that may quote a query,
+   * because the team may redact queries.
    */
   refused(call: AuditedCall, at: AuditPlace, error: unknown): void
   /**
-   * Handles the deletion of a team: deletes its usage counters and keeps its rows until `retentionDays` have passed.
+   * Handles the deletion of a team: deletes its usage counters, and keeps each of its rows until the row is
+   * `retentionDays` old.
    */
   teamEnded(tx: Transaction<Tables>, teamId: TeamId, retentionDays: number): Promise<void>
   /** Writes all rows recorded before the call. */
   flush(): Promise<void>
   /**
-   * Returns a team's rows, newest first, including all rows recorded before the call. Throws INVALID_REQUEST for an
-   * invalid cursor. Like every other method that reads, throws OVERLOADED if waiting rows cannot be written.
+   * Returns a page of a team's rows, newest first. All rows recorded before the call are visible. Throws
+   * INVALID_REQUEST for an invalid cursor. Like every other method that reads, throws OVERLOADED if waiting rows cannot
+   * be written.
    */
   page(teamId: TeamId, ask: AuditAsk, signal?: AbortSignal): Promise<AuditPage>
   /** Returns one row of a team, or null if the team has no such row within the scope. */
@@ -73,7 +74,7 @@ export interface Audit extends AsyncDisposable {
   usage(teamId: TeamId, from: string): Promise<readonly UsageLine[]>
   /** Yields a team's query counts by hour since the day `from` (YYYY-MM-DD, UTC), in batches. */
   slots(teamId: TeamId, from: string, signal: AbortSignal): AsyncIterable<readonly UsageSlot[]>
-  /** Removes rows older than their team's retention. Runs once a day. */
+  /** Removes rows older than their team's retention, and old usage counters. The audit also does this once a day. */
   prune(): Promise<void>
 }
 
@@ -95,7 +96,7 @@ interface Deps {
 const FLUSH_MS = 500
 /** The pause after a failed write. */
 const RETRY_MS = 1_000
-/** The time for which a closing process retries to write the last rows. */
+/** How long a closing process retries the last write. */
 const LAST_TRIES_MS = 3_000
 /** The pause after a failed write of a closing process. */
 const LAST_RETRY_MS = 200
@@ -103,7 +104,7 @@ const RETRY_AFTER_SECONDS = 2
 /** The time from the start to the first pruning. */
 const FIRST_PRUNE_MS = 60_000
 /**
- * How long after the start rows of stopped processes are adopted a second time. By then, no transaction of a stopped
+ * Rows of stopped processes are adopted at the start, and again after this time. By then, no transaction of a stopped
  * process can still commit.
  */
 const ADOPT_AGAIN_MS = 180_000
@@ -365,7 +366,7 @@ const DENIED: ReadonlySet<string> = new Set(
   Object.entries(STATUS).flatMap(([code, status]) => (DENYING.has(status) ? [code] : [])),
 )
 
-/** Returns DENIED for a refusal and FAILED for any other error. */
+/** Returns DENIED for a code with status 403, 404 or 429, and FAILED for any other code. */
 export function outcomeOf(code: string): 'DENIED' | 'FAILED' {
   return DENIED.has(code) ? 'DENIED' : 'FAILED'
 }

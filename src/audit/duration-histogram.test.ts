@@ -1,4 +1,4 @@
-// Tests percentiles of durations. They are close to the exact percentiles for durations of any size. Sums of counts
+// Tests percentiles of durations. They are close to the exact percentiles for short and long durations. Sums of counts
 // give the same percentiles as counting everything at once.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-// Builds audit rows from calls. Ids increase over time (UUID v7), so rows of one millisecond keep their order.
+// Builds audit rows from calls. The ids from of() increase (UUID v7), so rows of one millisecond keep their order.
 import { createHash, randomUUID } from 'node:crypto'
 import {
   asId,
@@ -35,7 +35,10 @@ export interface AuditPlace {
   readonly datasourceId?: DatasourceId
 }
 
-/** The outcome of a call. If the team redacts literals, the caller must remove them from all texts in this object. */
+/**
+ * The outcome of a call. If the team redacts literals, the function that records the call must first remove them from
+ * all texts in this object.
+ */
 export interface AuditEntry extends AuditPlace, CallDetail {
   readonly outcome: AuditTable['outcome']
   readonly code?: string | null
@@ -96,10 +99,10 @@ export class RowMaker {
   }
 
   /**
-   * Builds a row that only counts calls: a minute's 429s, or a minute's answers of one operation. Its id is a hash of
-   * team, caller and minute, so that all processes count in the same row. For answers, the hash includes action and
-   * datasource. Without a team, it includes action and code. Anybody who knows an e-mail address can cause refusals for
-   * its account, and these refusals must not hide others.
+   * Builds a row that counts similar events of a minute (see Audit.folded()). The id follows from the minute and a hash
+   * of team, caller and `via`, so that all processes count in the same row. For answers, the hash includes action and
+   * datasource. Without a team, the hash includes action and code: anybody who knows an e-mail address can cause
+   * refusals for that account, and these refusals must not hide others.
    */
   ofMinute(call: AuditedCall, entry: AuditEntry): Content {
     const minute = Math.floor(this.#now() / MINUTE_MS) * MINUTE_MS

@@ -99,7 +99,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await newestTime(store), begun + day)
     })
 
-    test('a search for blocked names reads many other rows in slices', async () => {
+    test('a search for blocked columns reads many rows that do not match, in slices', async () => {
       await using store = await open()
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
@@ -111,7 +111,7 @@ for (const dialect of DIALECTS) {
       assert.equal(watermarks.length, 1)
     })
 
-    test('single and packed rows of several processes share one order despite clock changes, and filters apply to both', async () => {
+    test('rows of several processes, single or packed, share one order despite clock changes, and filters apply to all', async () => {
       await using store = await open()
       const teamId = newId<TeamId>()
       let at = begun
@@ -218,7 +218,7 @@ for (const dialect of DIALECTS) {
     })
 
     describe('changed manually', () => {
-      /** Returns two packs of over a hundred rows and some single rows, in one ended chain. */
+      /** Returns a store with two packs of over a hundred rows each and some single rows, in one ended chain. */
       async function twoPacks() {
         const store = await open()
         const teamId = newId<TeamId>()

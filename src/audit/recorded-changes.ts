@@ -1,5 +1,5 @@
-// Pure: builds a change as the audit stores it. A change has the current name of its target, and the old and new value
-// of each field. Callers must not pass secrets: the value of a secret is `SET` or `NOT_SET`.
+// Pure: builds a change as the audit stores it. A change has the name that its target had at that time, and the old and
+// new value of each changed field. Callers must not pass a secret: they pass `SET` or `NOT_SET` instead.
 import { z } from 'zod'
 import type { Target as TargetSchema } from '../contract/audit-schemas.ts'
 
@@ -55,7 +55,8 @@ export function changesOf(before: Fields | null, after: Fields | null): Changes 
 }
 
 /**
- * Returns the added and removed items of a list, by name. `changed` has the items that are in both lists but differ.
+ * Returns the names that were added to a list and removed from it. `changed` has the names whose items are in both
+ * lists but differ.
  */
 export function listedOf(
   before: readonly string[],

@@ -1,5 +1,5 @@
-// Pure: reads the reason of a refusal from its error. Other errors give no reason: their texts may contain anything, so
-// they are only logged.
+// Pure: reads the reason of a refusal or failure from its AppError. Any other error gives no reason: its text may
+// contain anything, so it is only logged.
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
 import type { Reason } from './row-detail.ts'

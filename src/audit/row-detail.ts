@@ -57,7 +57,7 @@ const SENTENCE_MAX = 2_000
 const TABLES_MAX = 100
 
 type Tables = NonNullable<CallDetail['tables']>
-/** Caches the detail of answered queries by their list of tables, for the last caller of each list. */
+/** Caches the detail of answered queries by their list of tables. A list caches only the detail of its last caller. */
 const answered = new WeakMap<Tables, { readonly who: Who; readonly text: string | null }>()
 
 /** Returns null if there is nothing to store. `requestId` must not contain characters that JSON escapes. */
@@ -99,12 +99,12 @@ function written(who: Who, detail: CallDetail): string | null {
   return all === '{}' ? null : all
 }
 
-/** Throws a ZodError if the stored value is damaged. */
+/** Throws if the stored value is damaged. */
 export function readDetail(json: string | null): Detail {
   return json === null ? {} : Detail.parse(JSON.parse(json))
 }
 
-/** Returns undefined for an invalid number, because such a number would make the row unreadable. */
+/** Returns undefined for a negative number, and for NaN and Infinity, which would make the row unreadable. */
 function positive(number: number | undefined): number | undefined {
   return number !== undefined && Number.isFinite(number) && number >= 0 ? number : undefined
 }

@@ -1,5 +1,6 @@
 // Counts queries by day, caller and datasource, so that the usage page need not read a million audit rows. The
-// transaction that writes the audit rows also updates the counts. The counts contain no text and outlive the rows.
+// transaction that writes the audit rows also updates the counts. The counts contain no text, and may be stored for
+// longer than the rows.
 import { sql, type Transaction } from 'kysely'
 import type { AccountId, ApiKeyId, DatasourceId, GrantId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'

@@ -171,7 +171,7 @@ async function countedClient(
 
 export interface UsageSlot extends Omit<Place, 'team_id'>, Sums {}
 
-/** Yields a team's lines since a day (YYYY-MM-DD, UTC) in batches. Throws the reason of `signal`. */
+/** Yields a team's lines since a day (YYYY-MM-DD, UTC) in batches. If `signal` is aborted, throws its reason. */
 export async function* readSlots(
   store: Pick<Store, 'db'>,
   teamId: TeamId,

@@ -1,4 +1,4 @@
-// `vitrine audit verify`: checks the store against its chains and prints one line per chain. The command only reads,
+// `vitrine audit verify`: checks the audit against its chains and prints one line per chain. The command only reads,
 // and does not migrate the store.
 import { sql, type Transaction } from 'kysely'
 import { readConfig, type Environment } from '../config.ts'

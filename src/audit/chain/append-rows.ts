@@ -1,5 +1,5 @@
-// Appends rows to a chain, in the transaction that writes them. Rows of changes, and rows that count several calls
-// (429s, for example), are stored first and linked later. Until they are linked, each row has its own seal. A row
+// Appends rows to a chain. The row of a call is linked in the transaction that writes it. Rows of changes, and rows
+// that count several calls (429s, for example), are first stored, each with its own seal, and linked later. A row
 // without a valid seal is not linked.
 import type { AuditId } from '../../ids.ts'
 import type { Position } from './chains.ts'
@@ -52,11 +52,11 @@ export class ChainEnd {
 
 /** What linkStored() did with each row. */
 export interface Linked {
-  /** Rows that need no other attempt: linked now, linked before by another process, or rejected as `foreign`. */
+  /** Rows that need no other attempt: linked now, linked before, or rejected as `foreign`. */
   readonly settled: readonly AuditId[]
   /** Rows that are not in the store: their transaction was rolled back or is still open. */
   readonly unseen: readonly AuditId[]
-  /** Rows that were changed manually before they were linked. They are not modified. */
+  /** Rows that were inserted or changed manually before they were linked. They are not modified. */
   readonly foreign: readonly AuditId[]
   readonly count: number
 }
@@ -96,9 +96,10 @@ export async function linkStored(
 }
 
 /**
- * Adds the count of each folded row to the stored row with the same id, even if another process inserted that row. A
- * folded row counts several calls, for example the 429s of a minute. Returns the folded rows whose stored row is
- * already linked or was changed manually.
+ * Adds the count of each folded row to the stored row with the same id, or inserts the folded row if no row has the id.
+ * Another process may have inserted the stored row. A folded row counts several calls, for example the 429s of a
+ * minute. Returns the folded rows that were not stored, because the stored row is already linked or was changed
+ * manually.
  */
 export async function countInto(
   { tx, locked }: Writing,

@@ -86,7 +86,7 @@ export async function readChain({ tx }: Writing, seal: Seal, chain: string): Pro
   return row !== undefined && sameSeal(seal.chain(row), row.signature) ? row : null
 }
 
-/** Signs the new end of the chain. A new chain gets its number. */
+/** Signs and stores the new end of the chain. A new chain gets its number. */
 export async function writeChain(writing: Writing, seal: Seal, position: Position): Promise<Position> {
   const isNew = position.number === 0
   const row = isNew ? { ...position, number: await nextNumber(writing, seal, position.opened_at) } : position

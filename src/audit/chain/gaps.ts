@@ -1,6 +1,6 @@
-// A gap is a signed record that replaces rows removed by retention. It stores the sequence range of the removed rows
-// and the link that precedes the next row. Adjacent gaps are merged. Gaps also occur in the middle of a chain, because
-// a chain contains rows of teams with different retentions.
+// A gap is a signed record that replaces rows removed by retention. It stores the numbers of the first and the last
+// removed row, the link of the last removed row, and the newest time of a removed row. Adjacent gaps are merged. Gaps
+// also occur in the middle of a chain, because a chain contains rows of teams with different retentions.
 import type { Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { sameSeal, type Gap, type Seal } from './seal.ts'
@@ -41,8 +41,8 @@ export async function gapEndingAt(
 }
 
 /**
- * Returns true if a row with a number from `first` to `last` was removed before. A row that still has such a number was
- * inserted manually.
+ * Returns true if a gap covers a number from `first` to `last`. A stored row with a covered number was inserted
+ * manually.
  */
 export async function isRemoved(tx: Transaction<Tables>, chain: string, first: number, last: number): Promise<boolean> {
   const gap = await lastGapUpTo(tx, chain, last)

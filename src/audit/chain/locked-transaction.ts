@@ -7,7 +7,7 @@ import type { Tables } from '../../store/tables.ts'
 /** A write transaction of the audit. */
 export interface Writing {
   readonly tx: Transaction<Tables>
-  /** Locks the rows that a query finds until the transaction ends. */
+  /** Returns the query. On PostgreSQL, the query then locks the rows that it reads until the transaction ends. */
   locked<Q extends { forUpdate(): Q }>(query: Q): Q
 }
 

@@ -25,7 +25,7 @@ export function stepsOf(tx: Transaction<Tables>, chain: string): AsyncIterable<r
   return merged(singleSteps(tx, chain), packSteps(tx, chain), (a, b) => a.seq < b.seq)
 }
 
-/** Returns true if the row has this link. Rows in a pack store only a prefix of the link. */
+/** Returns true if the row stores this link, or its prefix. */
 export function bears({ row, isMarked }: Step & { kind: 'row' }, link: string): boolean {
   return sameSeal(isMarked ? link.slice(0, MARK_CHARS) : link, row.link)
 }

@@ -6,7 +6,7 @@ import type { AuditChainTable, AuditGapTable, AuditTable } from '../../store/tab
 
 /**
  * The sealed columns. Their order is permanent. A new column must not change the seal of older rows. Therefore the last
- * column, `detail`, is left out of the array if it is null.
+ * column, `detail`, is not sealed if it is null.
  */
 export const CONTENT = [
   'id',
@@ -41,9 +41,9 @@ export type Gap = Selectable<AuditGapTable>
 export interface Registry {
   readonly first: number
   readonly last: number
-  /** The time (ISO 8601) at which the first chain ever started. */
+  /** The time (ISO 8601) at which the very first chain started. */
   readonly since: string
-  /** The number of rows outside all chains when the first chain started. This number never grows. */
+  /** The number of rows without a chain when the first chain started. Every later row of the service has a chain. */
   readonly before: number
 }
 
@@ -59,7 +59,7 @@ export interface Seal {
   registry(registry: Registry): string
 }
 
-/** Returns the seals with a key. `key` has 32 bytes, from secrets.derive('audit chain'). */
+/** Returns the functions that seal with `key`, which has 32 bytes, from secrets.derive('audit chain'). */
 export function sealWith(key: Uint8Array): Seal {
   const { hmac, hmacBehind } = hmacWith(key)
   return {
@@ -90,7 +90,7 @@ export function textOf(row: Content): string {
   return jsonOf(values)
 }
 
-/** Returns the start of a JSON array. The array of a row completes it. */
+/** Returns the start of a JSON array, to which the caller appends the values of a row. */
 function openArray(head: readonly unknown[]): string {
   return `${jsonOf(head).slice(0, -1)},`
 }
@@ -176,7 +176,7 @@ const SCRATCH_BYTES = 16_384
 
 interface Hmac {
   hmac(text: string): string
-  /** Returns the HMAC of `head`, in ASCII, followed by `rest`. */
+  /** Returns the HMAC of `head`, which must be ASCII, followed by `rest`. */
   hmacBehind(head: string, rest: Uint8Array): string
 }
 

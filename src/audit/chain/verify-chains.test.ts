@@ -1,6 +1,6 @@
-// Tests the chain on both stores. Verification accepts every row that the service wrote, and names the first row of
-// each chain that was changed, removed or inserted manually. This also holds after pruning, a kill, a lost reply to a
-// commit, and a restart.
+// Tests the chain on both stores. Verification accepts every row that the service wrote. In each chain, it names the
+// first row that was changed, removed or inserted manually. Rows are also accepted after pruning, a kill, a lost reply
+// to a commit, and a restart.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
@@ -55,7 +55,7 @@ for (const dialect of DIALECTS) {
       await audit.flush()
     }
 
-    /** Returns a store with one ended chain of ten rows, and the id of the fifth. */
+    /** Returns a store with one ended chain of ten rows of a team, and the id of the fifth row. */
     async function tenRows() {
       const store = await open()
       const teamId = newId<TeamId>()
@@ -232,7 +232,7 @@ for (const dialect of DIALECTS) {
         assert.match((await findingOf(store)).what, /every row and the list of chains were removed/)
       })
 
-      test('reports the first of two swapped rows, and reports one as removed if only the other is put back', async () => {
+      test('reports the first of two swapped rows; if one is put back and the other deleted, reports a removed row', async () => {
         const { store } = await tenRows()
         await using _store = store
         await sql`update audit set seq = 100 where seq = 6`.execute(store.db)

@@ -1,5 +1,6 @@
-// Checks the stored audit against its chains. Finds rows that are changed, missing, inserted or out of order, up to the
-// signed end of each chain. Only reads the store, up to a thousand rows at a time, and reports chain by chain.
+// Checks the stored audit against its chains. Reports the first problem of each chain: a row that is changed, missing,
+// inserted or out of order, or a changed signature. Only reads the store, and reads a chain up to a thousand rows at a
+// time.
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { readRegistry, unchained, type KnownRegistry } from './chains.ts'
@@ -12,7 +13,10 @@ export const BEFORE_CHAINS = 'before the chains'
 /** The first problem found in a chain. */
 interface Finding {
   readonly kind: 'changed' | 'removed' | 'inserted'
-  /** The id of the affected row. Null if the row is missing, or if no single row is affected. */
+  /**
+   * The id of the affected row, or of the first row of a changed pack. Null if the row is missing, or if no single row
+   * is affected.
+   */
   readonly id: string | null
   readonly what: string
 }
@@ -34,8 +38,8 @@ export interface ChainReport {
 }
 
 /**
- * Checks every chain. Must run in a transaction that sees one snapshot. Calls `seen` after each batch with the number
- * of rows and packs in the batch.
+ * Checks every chain, and the rows outside the chains. Must run in a transaction that sees one snapshot. Calls `seen`
+ * after each batch with the number of rows and packs in the batch.
  */
 export async function* verifyAudit(
   tx: Transaction<Tables>,
@@ -202,7 +206,7 @@ class Walk {
     }
   }
 
-  /** Returns true if the next row still fits the stored link. In this case, only this row was changed. */
+  /** Returns true if the next row still fits the stored link of this row. In this case, only this row was changed. */
   #isOnlyChanged({ row, seq, isMarked }: Step & { kind: 'row' }, following: Step | undefined): boolean {
     if (isMarked || following?.kind !== 'row' || following.seq !== seq + 1) return false
     return bears(following, this.#seal.link(row.link ?? '', this.#chain, following.seq, following.text))

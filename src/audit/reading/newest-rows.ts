@@ -9,9 +9,9 @@ import { fits, isNewer, type AuditScope, type Key } from './row-filter.ts'
 import { singleRows } from './single-rows.ts'
 
 /**
- * Returns the rows within the scope that are older than `before`, newest first, in batches. Yields watermarks between
- * the batches: all later rows are older than the watermark. A `teamId` of null selects the rows without a team. Throws
- * the reason of `signal`.
+ * Yields the rows within the scope that are older than `before`, newest first, in batches. The batches also contain
+ * watermarks: every row that is yielded after a watermark is older than it. A `teamId` of null selects the rows without
+ * a team. If `signal` is aborted, throws its reason.
  */
 export async function* searched(
   store: Pick<Store, 'db'>,

@@ -1,6 +1,6 @@
-// Reads the caller's own calls: the rows without a team, and the rows of every team whose routes the caller may use. In
-// a team, an OWNER sees all own rows. Other callers see those of datasources that they reach, and those without a
-// datasource.
+// Reads the rows of the caller's own calls: rows without a team, and rows of every team whose routes the caller may
+// use. In a team, an OWNER gets all of these rows. Another member gets the rows of datasources that the member reaches,
+// and the rows without a datasource.
 import type { Audit } from '../audit.ts'
 import type { Stored } from '../chain/seal.ts'
 import { merged } from './merge-streams.ts'

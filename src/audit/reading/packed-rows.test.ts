@@ -1,5 +1,5 @@
-// Tests cursors with unusual times, which indexes a read of packs uses, and that a read opens no more packs than
-// needed.
+// Tests that cursors with unusual times are accepted, that a read of packs uses an index, and that a read opens no more
+// packs than needed.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { CompiledQuery } from 'kysely'
@@ -21,7 +21,7 @@ const call: AuditedCall = { action: 'runQuery', caller }
 const all = (store: Pick<Store, 'db'>, filter: AuditFilter = {}) => rowsOf(store, teamId, filter)
 
 for (const dialect of DIALECTS) {
-  test(`accepts a cursor of an impossible day and of the last day on ${dialect}`, async () => {
+  test(`accepts a cursor with an impossible day, and one with the last day of the year 9999, on ${dialect}`, async () => {
     await using source = await storeSource(dialect)
     await using store = await openStore(await source.config())
     await using audit = openAudit({ store, key, now: () => begun })

@@ -1,5 +1,5 @@
-// Reads a team's packed rows, newest first. Packs of several processes overlap in time, so a pack is opened only after
-// all packs with newer rows.
+// Reads a team's packed rows, newest first. Packs are opened in the order of their newest rows. Packs of several
+// processes may overlap in time, so the rows of open packs are merged.
 import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { asId, type AuditId, type TeamId } from '../../ids.ts'
@@ -10,9 +10,9 @@ import { headOf, msOf } from '../make-rows.ts'
 import { fits, isNewer, needsEscapes, type AuditScope, type Key } from './row-filter.ts'
 
 /**
- * Yields the rows in batches, and a watermark before each pack: all later rows are older than the watermark. A reader
- * that has enough rows from elsewhere can stop there without opening the pack. Skips an unreadable pack, which `audit
- * verify` reports. Throws the reason of `signal`.
+ * Yields the rows in batches. Before it opens a pack, it yields a watermark: every row that is yielded after the
+ * watermark is older than it. A reader that has enough rows from elsewhere can stop at a watermark, without opening the
+ * pack. Skips an unreadable pack, which `audit verify` reports. If `signal` is aborted, throws its reason.
  */
 export async function* packedRows(
   store: Pick<Store, 'db'>,
@@ -79,7 +79,7 @@ async function* packsOf(
   if (after !== undefined) packs = packs.where('last_at', '>=', after.at)
   const [latest] = [to, before?.at].filter((at) => at !== undefined).sort()
   if (latest !== undefined) packs = packs.where('first_at', '<=', latest)
-  // The query has only one upper bound. With two bounds, the embedded store would search by the less strict one.
+  // Each query has only one upper bound of `last_at`. With two, the embedded store would search by the less strict one.
   let rest = latest === undefined ? packs : packs.where('last_at', '<=', minuteEnd(latest))
   for (;;) {
     const last = await rest.orderBy('last_at', 'desc').orderBy('first_id', 'desc').limit(1).executeTakeFirst()

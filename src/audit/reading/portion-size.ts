@@ -1,5 +1,5 @@
-// Pure: decides how many rows to read at a time. Most rows are short, but a query may have 250,000 characters, and a
-// thousand such rows would exhaust memory.
+// Pure: decides how many rows to read at a time. Most rows are short, but a row with long texts may have hundreds of
+// thousands of characters, and a thousand such rows would exhaust memory.
 import type { Content } from '../chain/seal.ts'
 import { charsOf } from '../make-rows.ts'
 

@@ -75,7 +75,7 @@ export function fits(row: Content, scope: AuditScope, before: Key | null): boole
   )
 }
 
-/** Returns true if a row meets the conditions on its content. SQL does not fully check these conditions. */
+/** Returns true if a row meets the conditions `blocked` and `text`, which SQL does not check in full. */
 export function fitsContent(row: Content, { filter = {} }: AuditScope): boolean {
   return isBlocked(row, filter.blocked) && holdsText(row, filter.text)
 }
@@ -92,8 +92,8 @@ function isBlocked({ blocked }: Content, wanted: AuditFilter['blocked']): boolea
 }
 
 /**
- * Returns true if the query, in either form, the refusal, the request id or a name in the row contains the text.
- * Ignores case.
+ * Returns true if one of these contains the text: the query, the printed query, the error, the hint, the request id, or
+ * the name of the account, API key, target or a read table. Ignores case.
  */
 function holdsText(row: Content, wanted: string | undefined): boolean {
   if (wanted === undefined) return true
@@ -106,7 +106,7 @@ function holdsText(row: Content, wanted: string | undefined): boolean {
   return [by, key, target?.name, error, hint, req, ...tables.map((table) => table.join('.'))].some(holds)
 }
 
-/** Returns true if the text may be escaped in the stored JSON. */
+/** Returns true if the stored JSON may contain the text in another form. */
 export function needsEscapes(text: string): boolean {
   // Tables are stored as [schema, table] but searched as schema.table.
   return JSON.stringify(text) !== `"${text}"` || text.includes('.')

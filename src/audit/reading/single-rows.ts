@@ -1,5 +1,5 @@
-// Reads a team's unpacked rows, newest first. A filtered read works in slices, so that searching a million rows for a
-// few matches does not block the process.
+// Reads a team's single rows (the rows outside packs), newest first. A filtered read works in slices, so that searching
+// a million rows for a few matches does not block the process.
 import { setImmediate } from 'node:timers/promises'
 import { sql, type SelectQueryBuilder } from 'kysely'
 import type { TeamId } from '../../ids.ts'
@@ -13,8 +13,8 @@ import { fitsContent, type AuditScope, type Key } from './row-filter.ts'
 const SLICE_ROWS = 5_000
 
 /**
- * Yields the rows in batches. Each batch ends with a watermark: all later rows are older than the watermark. Throws the
- * reason of `signal`.
+ * Yields the rows in batches. Each batch ends with a watermark: every row in the following batches is older than it. If
+ * `signal` is aborted, throws its reason.
  */
 export async function* singleRows(
   store: Pick<Store, 'db'>,
@@ -76,8 +76,8 @@ async function sliceEnd(
 }
 
 /**
- * Returns true if a statement may read many rows that its conditions then drop. The time range uses the index, and `text`
- * is compared here, row by row.
+ * Returns true if a statement may read many rows that its conditions then drop. The time range does not count, because
+ * the index finds it. `text` does not count, because no statement has it as a condition: fitsContent() compares it.
  */
 function isFiltered(scope: AuditScope): boolean {
   const { from: _from, to: _to, text: _text, ...rest } = scope.filter ?? {}

@@ -101,8 +101,8 @@ export async function getAuditItem(deps: AuditTrailDeps, call: Call, reader: Rea
 }
 
 /**
- * Returns all rows that match the filter as a file. The export itself is recorded in the audit, with its row count. If
- * too many exports are running, reading throws RATE_LIMITED before the first part.
+ * Returns a file with all rows that match the filter. The export itself is recorded in the audit, with its row count.
+ * If too many exports are running, reading the file throws RATE_LIMITED before the first part.
  */
 export async function exportAudit(
   deps: ExportDeps,
@@ -147,7 +147,7 @@ async function* linesOf(
   }
 }
 
-/** Throws RATE_LIMITED and records the refusal: every attempt to export has a row. */
+/** If no slot is free, records the refusal and throws RATE_LIMITED. */
 function slotFor(deps: ExportDeps, call: Call, teamId: TeamId): Disposable {
   try {
     return deps.exports.take(teamId)

@@ -109,7 +109,7 @@ async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InCh
   return foreign
 }
 
-/** Replaces rows with a gap. If a gap already covers one of them, changes nothing and returns their ids. */
+/** Replaces the rows with a gap. If a gap already covers one of the rows, only returns the ids of all rows. */
 async function replace(tx: Transaction<Tables>, seal: Seal, rows: readonly InChain[]): Promise<readonly AuditId[]> {
   const [first, last] = [rows[0], rows.at(-1)]
   if (first === undefined || last === undefined) return []
@@ -122,7 +122,7 @@ async function replace(tx: Transaction<Tables>, seal: Seal, rows: readonly InCha
   return []
 }
 
-/** Deletes the oldest chains once all their rows are gone. Keeps the newest, so that numbering continues. */
+/** Deletes the oldest chains once all their rows are gone. Keeps the newest chain, so that numbering continues. */
 async function forgetChains(deps: PruneDeps): Promise<void> {
   const { store, seal } = deps
   for (let forgotten = true; forgotten;) {

@@ -41,7 +41,7 @@ const WAITING_BYTES_MAX = 64 * 1024 * 1024
  * If a row waits longer, `behind` is true. This bounds the loss if a process stops while its store cannot be written.
  */
 const WAITING_MS_MAX = 5_000
-/** The maximum number of spare buffers between two drains. Each has up to two megabytes. */
+/** The maximum number of spare buffers between two drains. */
 const SPARES_MAX = 8
 /** The maximum number of rows that one transaction links. */
 const LINKED_MAX = 1_000
@@ -94,7 +94,7 @@ export class Writer {
   #unfinished: Batch | null = null
   /** True if all committed rows are on disk. */
   #isSettled = true
-  /** Rows that this process wrote. */
+  /** The number of rows that this process wrote. */
   written = 0
 
   constructor(deps: WriterDeps) {
