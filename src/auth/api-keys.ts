@@ -150,7 +150,7 @@ export async function changeKey(
 function requireMovable(key: ApiKeyTable, at: number): void {
   if (endOf(key) <= at) throw new AppError('CONFLICT', 'This key has expired. Create another key.')
   if (key.replaced_by === null) return
-  throw new AppError('CONFLICT', 'This key was replaced by a rotation. Its value ends when the grace period does.')
+  throw new AppError('CONFLICT', 'This key was replaced by a rotation. It works only until its grace period ends.')
 }
 
 /**
@@ -170,7 +170,7 @@ export async function rotateKey(
     await requireAlive(tx, call)
     const old = await ownAlive(tx, call.caller.accountId, id)
     if (old === undefined || endOf(old) <= at) throw notFound()
-    // No warning is needed: the person who rotates the key knows that it expires.
+    // The old key needs no warning: the person who rotates it knows that it expires.
     const warned_at = new Date(at).toISOString()
     const set =
       grace === 0
