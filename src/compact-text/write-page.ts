@@ -45,7 +45,7 @@ const BYTES_MAX = 256 * 1024
 /** The maximum number of tables that a search returns. */
 const FOUND_MAX = 20
 
-/** Writes a page. Throws INVALID_REQUEST for an invalid cursor, or one of another description or other arguments. */
+/** Writes a page. Throws INVALID_REQUEST for an invalid cursor, and for a cursor of another description or request. */
 export async function describedPage(json: DescriptionJson, ask: PageAsk): Promise<DescribedPage> {
   const description = descriptionOf(json)
   const page = cursorOf(ask, description)
@@ -203,7 +203,7 @@ class PageText {
       left -= Buffer.byteLength(line) + 1
       shown.push(line)
     }
-    shown.push('# this one is cut: ask for it with a larger budgetTokens')
+    shown.push('# the text above is cut: ask for it with a larger budgetTokens')
     this.#push(shown, bytesOf(shown))
   }
 

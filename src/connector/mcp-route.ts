@@ -81,7 +81,7 @@ export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void 
           return send(
             reply,
             404,
-            errorMessage(RPC.noMethod, 'Nothing changes that a client could listen for.', {}, body.id),
+            errorMessage(RPC.noMethod, 'This service has no notifications to listen for.', {}, body.id),
           )
         }
         requireScope(caller, body)
