@@ -48,7 +48,8 @@ export const AUDIT_ROUTES = {
   requestExposure: {
     method: 'POST',
     path: '/teams/{teamId}/datasources/{id}/requests',
-    summary: 'Asks the managers for what one of the caller’s own calls was refused.',
+    summary:
+      'Asks the managers to expose the table or column because of which one of the caller’s own calls was refused.',
     place: 'datasource',
     body: requests.ExposureRequestOrder,
     answer: requests.ExposureRequest,

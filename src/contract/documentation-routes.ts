@@ -44,7 +44,8 @@ export const DOCUMENTATION_ROUTES = {
   acceptDocumentation: {
     method: 'POST',
     path: `${DOCUMENTATION}/accept`,
-    summary: 'Accepts every proposed text, or those of some tables or kinds. Texts about changed columns are left.',
+    summary:
+      'Accepts every proposed text, or only the texts of some tables or kinds. Texts about changed columns stay PROPOSED.',
     place: 'datasource',
     role: 'ADMIN',
     body: shape.AcceptOrder,

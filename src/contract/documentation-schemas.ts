@@ -6,7 +6,7 @@ import { at, count, identifier, text } from './schemas.ts'
 
 const Origin = z.enum(['GENERATED', 'HUMAN'])
 const Status = z.enum(['PROPOSED', 'ACCEPTED', 'CONFIRMED', 'REJECTED'])
-/** The maximum number of columns in a body. A column with all its fields is six JSON values. */
+/** The maximum number of columns in a body. */
 const COLUMNS_MAX = 5_000
 
 const Text = z.object({

@@ -6,7 +6,8 @@ import { z, type ZodType } from 'zod'
 const PART = 32
 
 /**
- * Options for parsers: no message lists all unknown keys, because 30,000 would take long. Callers list the first few.
+ * Options for parsers: no message lists all unknown keys, because listing 30,000 keys would take long. Callers list the
+ * first few.
  */
 export const BRIEF = {
   error: (issue: z.core.$ZodRawIssue): string | undefined =>

@@ -1,5 +1,6 @@
 // The type of a REST route's declaration. The tables in key-routes.ts and signed-in-routes.ts have one entry per
-// operation. The router, the access matrix in the tests and openapi.json are derived from these tables.
+// operation. The router and openapi.json are derived from these tables. The access matrix in the tests must have a row
+// for each entry.
 import type { ZodType } from 'zod'
 import type { z } from 'zod'
 import type { Code } from '../errors.ts'
@@ -49,7 +50,7 @@ export interface Route {
   readonly answer: ZodType | null
   /** The status of the answer. Default: 200. */
   readonly status?: 200 | 201 | 202 | 204
-  /** Set if the route may start a job. An answer with a jobId has the status 202, because the work continues. */
+  /** Set if the route starts a job only for long work. An answer with a jobId then has the status 202. */
   readonly startsJob?: true
   /**
    * Set if the handler returns serialized JSON and headers. `answer` documents the JSON, and contract tests check it.

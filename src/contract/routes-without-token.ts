@@ -1,5 +1,5 @@
-// Routes that need no API key and no access token. (The routes of /auth, health and documentation, which need none
-// either, are not listed here.) A secret in the path authorizes the caller.
+// Routes that need no API key and no access token, because a secret in the path authorizes the caller. Other routes
+// without a token, such as /auth, /health and /docs, are not listed here.
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 import { at, Role } from './schemas.ts'

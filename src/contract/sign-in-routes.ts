@@ -1,5 +1,6 @@
-// The paths under /auth, with bodies and answers. src/sign-in/allowed-paths.ts allows only these paths, and
-// openapi.json documents them. They use a session cookie instead of a token, and accept no API keys.
+// The paths under /auth for signing in, with bodies and answers. src/sign-in/allowed-paths.ts allows only these paths
+// of the sign-in library, and openapi.json documents them. They use a session cookie instead of a token, and accept no
+// API keys.
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 import { SignInOptions } from './instance-schemas.ts'
@@ -21,7 +22,7 @@ export interface SignInRoute {
   readonly answer: z.ZodType | 'page' | 'redirect'
   /** Set if the path needs the cookie of a session, or of a sign-in that is waiting for a code. */
   readonly cookie?: true
-  /** Codes in addition to those of every path. */
+  /** Codes in addition to the codes that every path has. */
   readonly errors: readonly Code[]
 }
 
@@ -452,7 +453,8 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/sign-in/provider': {
     id: 'signInWithProvider',
-    summary: 'Starts a sign-in at a provider, and returns the address to open. Works in this browser for ten minutes.',
+    summary:
+      'Starts a sign-in at a provider, and returns the address to open. The sign-in must end in the same browser within ten minutes.',
     body: ProviderSignIn,
     answer: Away,
     errors: ['NOT_FOUND', 'RATE_LIMITED'],
@@ -476,7 +478,7 @@ export const SIGN_IN_ROUTES = {
   'GET /auth/callback/github': {
     id: 'githubCallback',
     summary:
-      'The address to which GitHub redirects people. Signs in, asks for a code, or shows the reason of a failure on the sign-in page.',
+      'The address to which GitHub redirects people. Signs in, asks for a code, connects the provider, or shows the reason of a failure.',
     query: ProviderReturn,
     answer: 'redirect',
     errors: [],
@@ -484,7 +486,7 @@ export const SIGN_IN_ROUTES = {
   'GET /auth/callback/google': {
     id: 'googleCallback',
     summary:
-      'The address to which Google redirects people. Signs in, asks for a code, or shows the reason of a failure on the sign-in page.',
+      'The address to which Google redirects people. Signs in, asks for a code, connects the provider, or shows the reason of a failure.',
     query: ProviderReturn,
     answer: 'redirect',
     errors: [],
@@ -492,7 +494,7 @@ export const SIGN_IN_ROUTES = {
   'GET /auth/callback/oidc': {
     id: 'oidcCallback',
     summary:
-      'The address to which the OpenID Connect provider redirects people. Signs in, asks for a code, or shows the reason of a failure on the sign-in page.',
+      'The address to which the OpenID Connect provider redirects people. Signs in, asks for a code, connects the provider, or shows the reason of a failure.',
     query: ProviderReturn,
     answer: 'redirect',
     errors: [],

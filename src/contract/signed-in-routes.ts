@@ -123,7 +123,7 @@ export const SESSION_ROUTES = {
   changeTeam: {
     method: 'PATCH',
     path: '/teams/{teamId}',
-    summary: 'Changes the name, slug or settings of a team. Settings are merged key by key.',
+    summary: 'Changes the name, slug or settings of a team. Omitted settings do not change.',
     place: 'team',
     role: 'ADMIN',
     body: shape.TeamChange,
@@ -427,7 +427,7 @@ export const SESSION_ROUTES = {
   checkQuery: {
     method: 'POST',
     path: `${DATASOURCE}/check`,
-    summary: 'Checks whether a query would be allowed, and its cost. Runs nothing but EXPLAIN.',
+    summary: 'Checks whether a query would be allowed, and its cost. Runs nothing but EXPLAIN or a dry run.',
     place: 'datasource',
     body: shape.CheckBody,
     valuesMax: VALUES.many,
