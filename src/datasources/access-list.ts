@@ -33,7 +33,7 @@ export async function getAccess(deps: Pick<AccessDeps, 'store'>, id: DatasourceI
   return { accountIds: rows.map((row) => row.account_id) }
 }
 
-/** Replaces the whole list. Throws INVALID_REQUEST if an account is not an ACTIVE member, and names up to 100. */
+/** Replaces the whole list. Throws INVALID_REQUEST naming up to 100 accounts that are not ACTIVE members. */
 export async function putAccess(
   deps: AccessDeps,
   call: Call,
@@ -77,8 +77,8 @@ async function listIn(tx: Transaction<Tables>, id: DatasourceId) {
 }
 
 /**
- * Adds an account that creates an EXPLICIT datasource to the access list, so that the account does not lock itself
- * out. An OWNER is not added, because an OWNER always has access.
+ * Adds the creator of an EXPLICIT datasource to its access list, so that the creator keeps access. An OWNER is not
+ * added, because an OWNER always has access.
  */
 export async function listCreator(
   tx: Transaction<Tables>,
@@ -94,9 +94,9 @@ export async function listCreator(
 }
 
 /**
- * Adds an account that makes an existing datasource EXPLICIT to the access list. Reads mode and membership in this
- * transaction, so that no account can add itself to a list from which it was removed. Throws NOT_FOUND if the caller is
- * no longer a member.
+ * Called before a change sets EXPLICIT. If the datasource is ROLE_BASED, adds the caller to its access list, like
+ * listCreator(). Reads mode and membership in this transaction, so that no account can add itself to a list from which
+ * it was removed. Throws NOT_FOUND if the caller is no longer a member.
  */
 export async function listChanger(
   tx: Transaction<Tables>,

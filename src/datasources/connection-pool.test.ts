@@ -23,7 +23,7 @@ describe('leases', () => {
   let rooms: Rooms
   let owner: Membership
   before(async () => {
-    // Its own server, because a test stops some of its processes.
+    // This file has its own server, because one test stops processes of the server.
     postgres = await startPostgres({ settings: {} })
     rooms = await openRooms()
     owner = await addMember(rooms, await addTeam(rooms), 'OWNER')
@@ -126,7 +126,7 @@ describe('leases', () => {
     await assert.rejects(patient.take(at, NEVER, 0), { code: 'OVERLOADED', message: /too many queries wait for one/ })
   })
 
-  test('returning a lease twice returns one connection', async () => {
+  test('a lease that is returned twice returns its connection only once', async () => {
     await using leases = pool({ connectionsMax: 2 })
     const of = await target()
     const lease = await leases.take(of, NEVER)

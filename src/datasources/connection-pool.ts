@@ -31,7 +31,7 @@ export interface Leases extends AsyncDisposable {
    * Leases a connection. Throws OVERLOADED if no connection becomes free in time or too many callers wait. Throws
    * OVERLOADED immediately if the queue is expected to take longer than `timeoutMs` or `waitMs`, or if queries that
    * were given up hold all places. Throws OVERLOADED if the connection settings have just changed or the service shuts
-   * down. Throws DATASOURCE_UNAVAILABLE if no connection can be opened, and the reason of `signal`.
+   * down. Throws DATASOURCE_UNAVAILABLE if no connection can be opened. If `signal` is aborted, throws its reason.
    */
   take(target: LeaseTarget, signal: AbortSignal, timeoutMs?: number): Promise<Lease>
   /** Returns an idle connection, or null. Throws OVERLOADED if the connection settings have just changed. */
@@ -77,8 +77,8 @@ const DEFAULTS: LeaseOptions = {
 const USES_AVERAGED = 8
 
 /**
- * How long the database may take to end a query that was given up. Afterwards, the log says so, and callers no longer
- * wait for its place.
+ * How long the database may take to end a query that was given up. After this time, a warning is logged, and callers no
+ * longer wait for the place of the query.
  */
 const ENDING_MS = 2_000
 /** `Retry-After` while queries that were given up hold connections. */
@@ -268,7 +268,7 @@ class Pool {
   readonly #waiting = new Set<Waiter>()
   /** The number of connections that are in use, idle, abandoned or being opened. */
   #count = 0
-  /** The number of connections whose query was given up, and that the database has not been seen to end. */
+  /** The number of connections whose query was given up, but has not been seen to end. */
   #abandoned = 0
   /** The number of connections that have been abandoned for longer than ENDING_MS. */
   #overdue = 0

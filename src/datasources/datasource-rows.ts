@@ -1,5 +1,5 @@
-// Reads a datasource's row and its connection settings. Secrets are decrypted only to connect. They never appear in an
-// answer, a log line or an error.
+// Reads a datasource's row and its connection settings. Secrets are decrypted only to connect or to change the
+// connection. They never appear in an answer, a log line or an error.
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
 import type { ConnectionSettings } from '../drivers/driver.ts'

@@ -368,14 +368,14 @@ describe('datasources', () => {
     assert.deepEqual(await put(), { accountIds: [] })
   })
 
-  test('adds an ADMIN who creates an EXPLICIT datasource to its access list', async () => {
+  test('an ADMIN who creates an EXPLICIT datasource is added to its access list', async () => {
     const admin = await addMember(rooms, teamId, 'ADMIN')
     const who = sessionCall(admin.accountId, 'createDatasource')
     const { id } = await createDatasource(rooms, who, admin, { ...spec(), accessMode: 'EXPLICIT' })
     assert.equal((await reach(rooms, who, teamId, id as DatasourceId)).id, id)
   })
 
-  test('adds an ADMIN who makes a datasource EXPLICIT to its access list, until the list is replaced', async () => {
+  test('an ADMIN who makes a datasource EXPLICIT is on its access list, until the list is replaced', async () => {
     const admin = await addMember(rooms, teamId, 'ADMIN')
     const other = await addMember(rooms, teamId, 'ADMIN')
     const id = await create()

@@ -154,7 +154,7 @@ export async function createDatasource(
 /**
  * Changes the given fields. If the connection changes, the status becomes PENDING (DISABLED stays) and the pool is
  * closed. Throws INVALID_REQUEST if a stored secret would be sent elsewhere, a field would have no effect or the driver
- * refuses the settings. Throws OVERLOADED or CONFLICT if the connection was changed meanwhile. A caller who makes the
+ * refuses the settings. Throws OVERLOADED or CONFLICT if the connection was changed meanwhile. An ADMIN who makes the
  * datasource EXPLICIT is added to its access list.
  */
 export async function changeDatasource(
@@ -233,13 +233,13 @@ export async function disableDatasource(deps: DatasourceDeps, call: Call, at: Re
 }
 
 /**
- * Accepts queries again. The status is PENDING until the datasource is tested. Changes only a disabled datasource.
+ * Accepts queries again. The status is PENDING until the datasource is tested. A status other than DISABLED stays.
  */
 export async function enableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<ManagedItem> {
   return await setStatus(deps, call, at, at.row.status === 'DISABLED' ? 'PENDING' : at.row.status)
 }
 
-/** Closes connections and cancels jobs of a connection that no longer applies. */
+/** Closes the datasource's connections and cancels its jobs. */
 async function endAll(deps: Pick<DatasourceDeps, 'leases' | 'jobs'>, id: DatasourceId): Promise<void> {
   await Promise.all([deps.leases.end(id), deps.jobs.endAll(id)])
 }
@@ -260,7 +260,6 @@ async function setStatus(
   return await managedItemOf(deps, await rowNow(deps, at.id))
 }
 
-/** Returns the target for the audit, with its name after the change. */
 function targetOf({ id, name }: Pick<DatasourceRow, 'id' | 'name'>): Target {
   return { kind: 'datasource', id, name }
 }

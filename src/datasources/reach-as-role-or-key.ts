@@ -1,5 +1,5 @@
-// Checks whether a lower role, or one of the caller's own keys, could reach a datasource. The answer never covers more
-// than the caller may see.
+// Checks whether a role up to the caller's own, or one of the caller's own keys, could reach a datasource. The answer
+// never covers more than the caller may see.
 import { z } from 'zod'
 import { holds, mayEnter, type Call } from '../auth/caller.ts'
 import { callerOf } from '../auth/find-caller-by-key.ts'

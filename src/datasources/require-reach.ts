@@ -55,8 +55,8 @@ export async function reach(
 }
 
 /**
- * Returns the result of reach() for any role without waiting, if the caches hold all that is needed. If this returns
- * null, the caller must call reach(), which returns the datasource or refuses.
+ * Like reach() without a needed role, but does not wait. Returns null if a cache lacks a row, or if reach() may refuse.
+ * After null, reach() must decide.
  */
 export function knownReach(
   deps: Pick<Deps, 'drivers'> & { readonly store: Pick<Store, 'known'> },
