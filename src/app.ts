@@ -1,5 +1,5 @@
-// The app: the services from composition-root.ts behind two interfaces, REST and the MCP connector. Starts and stops
-// the HTTP server.
+// The app: the rooms from composition-root.ts behind two doors, REST and the MCP connector. Starts and stops the HTTP
+// server.
 import type { Logger } from 'pino'
 import type { Authenticator } from './auth/authenticate.ts'
 import type { Config } from './config.ts'
@@ -43,16 +43,16 @@ export interface AppOptions {
 
 export interface App extends AsyncDisposable {
   /**
-   * Stops accepting requests and waits for running requests, for config.graceMs or until `hurry` aborts. Remaining
-   * queries are then cancelled in the database, answered with 503 and audited. Disposing the app drains it without a
-   * grace period.
+   * Lets the readiness probe fail for config.drainDelayMs, while requests are still accepted. Then accepts no more
+   * requests, and waits up to config.graceMs for running requests. `hurry` ends both periods. Queries that still run are
+   * then cancelled in the database, answered with 503 and audited. Disposing the app drains it without either period.
    */
   drain(hurry: AbortSignal): Promise<void>
   /** Starts accepting requests. Returns the address, for example `http://127.0.0.1:3000`. */
   listen(): Promise<string>
   /**
-   * Loads and compiles modules in the background, so that the first calls need not wait for them. Without warm(), the
-   * first answers are the same but slower. Never rejects.
+   * Loads and compiles modules, so that the first calls need not wait for them. Without warm(), the first answers are
+   * the same but slower. Never rejects.
    */
   warm(signal: AbortSignal): Promise<void>
   /** Returns the setup token that creating the first account requires, or null if no token is required. */
@@ -61,15 +61,12 @@ export interface App extends AsyncDisposable {
   isNew(): Promise<boolean>
   /** Writes a consistent copy of the embedded store, with all audit rows so far. Null on PostgreSQL. */
   readonly copyTo: ((path: string) => Promise<void>) | null
-  /** The parts that other interfaces in this process need. */
+  /** For tests, which call operations without HTTP. */
   readonly authenticator: Authenticator
   readonly operations: Operations
 }
 
-/**
- * Opens all parts except the main port, which listen() opens. On failure, closes all opened parts and throws an Error
- * that explains the failure.
- */
+/** Opens all parts except the main port, which listen() opens. If one part fails, closes the others and throws. */
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, log, documents, passwords } = options
   await using opened = new AsyncDisposableStack()

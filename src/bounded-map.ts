@@ -1,7 +1,8 @@
 // Pure: a least-recently-used cache, bounded by number and by weight.
 
 /**
- * A map with at most `entriesMax` entries and a total weight of at most `weightMax`. A heavier entry is stored alone.
+ * A map with at most `entriesMax` entries and a total weight of at most `weightMax`. An entry that is heavier than
+ * `weightMax` is stored alone.
  */
 export class BoundedMap<K, V> {
   readonly #entries = new Map<K, { readonly value: V; readonly weight: number }>()

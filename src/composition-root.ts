@@ -1,6 +1,6 @@
 // The composition root: opens the store, the drivers and the service of each folder (“rooms”) in dependency order. Only
-// this file imports all rooms, and it makes no decisions. app.ts mounts REST and the connector on the rooms. Tests open
-// the rooms directly.
+// this file says which room gets which other room, and it makes no decisions. app.ts mounts REST and the connector on
+// the rooms. Tests open the rooms directly.
 import { newestTime } from './audit/reading/newest-rows.ts'
 import { openAudit } from './audit/audit.ts'
 import { attempts } from './auth/attempt-counter.ts'
@@ -53,7 +53,7 @@ import type { SharedDeps } from './operations/order-of-checks.ts'
 export interface RoomsOptions {
   readonly config: Config
   readonly log: RoomsLog
-  /** Returns the public origin, for links in mails. */
+  /** Returns the public origin, for example for links in mails. */
   readonly origin: () => string
   /** Milliseconds since 1970. Tests control this clock. */
   readonly now?: () => number
@@ -74,7 +74,7 @@ interface RoomsLog {
 
 export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
-/** Opens the rooms. If one of them cannot be opened, closes the others and throws an Error that explains the reason. */
+/** Opens the rooms. If one of them cannot be opened, closes the others and throws. */
 export async function openRooms(options: RoomsOptions) {
   const { config, log, origin, now = Date.now, leases: leaseOptions = {}, documents, transport, passwords } = options
   await using opened = new AsyncDisposableStack()
@@ -94,7 +94,7 @@ export async function openRooms(options: RoomsOptions) {
   const clock = openClockDoubt(
     () => Date.now(),
     () => performance.now(),
-    // Before this process writes rows.
+    // Read the newest time before this process writes rows.
     await newestTime(store),
   )
   opened.use(watchClock(clock, log))

@@ -164,7 +164,7 @@ describe('the environment', () => {
       assert.equal(model('http://[::1]:11434/v1')?.url, 'http://[::1]:11434/v1')
     })
 
-    test('needs all its variables or none', () => {
+    test('needs its URL and its name, or none of its variables', () => {
       assert.throws(() => readConfig({ VITRINE_MODEL_KEY: 'k' }), /VITRINE_MODEL_URL: required/)
       assert.throws(() => readConfig({ VITRINE_MODEL_NAME: 'm' }), /VITRINE_MODEL_URL: required/)
       assert.throws(() => readConfig({ VITRINE_MODEL_URL: 'https://a.example' }), /VITRINE_MODEL_NAME: required/)
@@ -202,7 +202,7 @@ describe('the environment', () => {
       assert.equal(own[0]?.issuer, 'https://git.example')
     })
 
-    test('needs all variables of a provider or none, and names the missing variable', () => {
+    test('refuses an incomplete provider, and names the missing variable', () => {
       for (const [env, missing] of [
         [{ VITRINE_GITHUB_CLIENT_ID: 'id' }, 'VITRINE_GITHUB_CLIENT_SECRET: required with VITRINE_GITHUB_CLIENT_ID'],
         [{ VITRINE_GOOGLE_CLIENT_SECRET: 'hunter2' }, 'VITRINE_GOOGLE_CLIENT_ID: required with'],

@@ -1,5 +1,6 @@
-// Reads the environment once into a Config. No other file reads the environment. One error lists all problems, each
-// with the variable's name. An unknown VITRINE_ variable is an error, because a typo must not turn a protection off.
+// Reads the settings from the environment, once, into a Config. No other file reads settings. One error lists all
+// problems, each with the variable's name. An unknown VITRINE_ variable is an error, because a typo must not turn a
+// protection off.
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { bareHost } from './host-names.ts'
@@ -27,7 +28,7 @@ export type Ceiling = keyof typeof CEILINGS
 
 /** The default grace period. It is longer than the default statement timeout, so that a typical query finishes. */
 const GRACE_MS = 20_000
-/** The default delay before draining. Load balancers need this time to notice that the service is not ready. */
+/** The default delay before draining, except on loopback. Load balancers need it to notice that the service ends. */
 const DRAIN_DELAY_MS = 3_000
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
@@ -477,7 +478,7 @@ function smtpUrl(text: string): Smtp | null {
   }
 }
 
-/** Requires all variables or none, because an operator would not notice an incomplete configuration. */
+/** Requires the URL and the name, or no variable: an operator would not notice an incomplete configuration. */
 function modelOf(from: Reader, problems: string[]): ModelSettings | null {
   const url = from.parsed(
     'VITRINE_MODEL_URL',
@@ -505,7 +506,7 @@ function modelOf(from: Reader, problems: string[]): ModelSettings | null {
   return { kind, url: url.origin + pathname.replace(/\/+$/, ''), key, name }
 }
 
-/** Requires all variables of a provider or none, and a public URL to which the provider can redirect people. */
+/** Refuses an incomplete provider. Beyond loopback, a provider needs a public URL to which it can redirect people. */
 function providersOf(from: Reader, problems: string[], loopback: boolean): readonly Provider[] {
   const found = [gitHubOf(from, problems), googleOf(from, problems), oidcOf(from, problems)].filter(
     (each) => each !== null,

@@ -8,7 +8,7 @@ import { AppError } from './errors.ts'
 const LONG = 3_600_000
 const never = new AbortController().signal
 
-/** Records how a call ended, according to its signal, its stop and their listeners. */
+/** Records the reason that each listener of `stop` and `signal` gets. */
 function watch(deadline: Deadline): { readonly heard: unknown[] } {
   const heard: unknown[] = []
   deadline.stop.addEventListener('abort', () => heard.push(deadline.stop.reason))

@@ -167,7 +167,7 @@ function connectionOf({ host, port, database, username, password }: DemoServer) 
   return { connectionMode: 'DIRECT', host, port, database, username, password, sslMode: 'disable' }
 }
 
-/** Returns three commands to paste: a description, an answered query, a refused query. */
+/** Returns the text for newcomers, with three commands to paste: a description, an answered query, a refused query. */
 function storyOf({ address, dataDir }: DemoOptions, kept: Kept): string {
   const { email, password, key, teamId, datasourceId } = kept
   const at = `${address}/teams/${teamId}/datasources/${datasourceId}`

@@ -17,13 +17,13 @@ export interface Allowance {
 export interface Attempts {
   /**
    * Counts one attempt against each limit in order, and stops at the first exhausted limit. For a second after a
-   * refusal, attempts are refused without being counted. Throws RATE_LIMITED with `retryAfter` in whole seconds if a
-   * limit is exhausted.
+   * refusal, further attempts against that limit are refused without being counted. Throws RATE_LIMITED with
+   * `retryAfter` in whole seconds if a limit is exhausted.
    */
   spend(allowances: readonly Allowance[]): Promise<void>
   /** Like spend(), but returns false instead of throwing. */
   allows(allowances: readonly Allowance[]): Promise<boolean>
-  /** Resets the counters of these keys, after a successful sign-in. */
+  /** Resets the counters of these keys, after an attempt succeeded. */
   clear(keys: readonly string[]): Promise<void>
 }
 
@@ -112,7 +112,10 @@ export function tooManyTries(waitMs: number, extra: Readonly<Record<string, unkn
   return new AppError('RATE_LIMITED', `Too many attempts. Wait ${retryAfter} s.`, { extra: { retryAfter, ...extra } })
 }
 
-/** Returns the first exhausted window, or null. Runs one statement per key, so that concurrent attempts cannot race. */
+/**
+ * Counts the attempt in one window after the other. Stops at the first exhausted window and returns it, or returns
+ * null. Runs one statement per key, so that concurrent attempts cannot race.
+ */
 async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[], at: number): Promise<UsedUp | null> {
   for (const { key, limit, windowMs } of allowances) {
     const first = { points: 1, expire: at + windowMs }

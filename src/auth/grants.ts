@@ -149,7 +149,7 @@ export async function endGrant(
   })
 }
 
-/** Ends all grants of an account except those in `kept`. Returns the ended grants, which the caller records. */
+/** Ends all grants of an account except those in `kept`. Returns the ended grants, to be recorded in the audit. */
 export async function endGrantsOf(
   tx: Transaction<Tables>,
   accountId: AccountId,
@@ -229,7 +229,7 @@ async function ownAlive(
   return row
 }
 
-/** Returns one problem for each field of the change that would allow more than before. */
+/** Returns one problem for each field of the change that would allow more than before, or for an expiry in the past. */
 function wideningOf(row: ConnectorGrantTable, change: GrantChange, at: number): readonly string[] {
   const isWithin = (before: readonly string[] | null, after: readonly string[] | undefined) =>
     before === null || after === undefined || after.every((each) => before.includes(each))

@@ -1,5 +1,5 @@
-// The format of API keys: sk_live_, 32 random characters and a checksum of 6 characters, in base62. A mistyped or
-// invented key fails without a lookup. Only a key's SHA-256 is stored.
+// The format of API keys: sk_live_, 32 random characters and a checksum of 6 characters, in base62. Because of the
+// checksum, a mistyped key fails without a lookup. Of the key itself, only the SHA-256 and a hint are stored.
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 

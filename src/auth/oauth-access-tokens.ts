@@ -1,5 +1,6 @@
-// Verifies the OAuth access tokens of agents. A token only names a grant. The access is read from the stored grant on
-// every call, so a change of the grant takes effect immediately. oauth/ issues the tokens.
+// Verifies the OAuth access tokens of agents. A token names a grant, and can only narrow the scopes of the grant. The
+// access is read from the stored grant on every call, so a change of the grant affects tokens that already exist.
+// oauth/ issues the tokens.
 import { z } from 'zod'
 import { isLoopbackName, LOOPBACK_NAMES } from '../host-names.ts'
 import { asId, type AccountId, type GrantId } from '../ids.ts'

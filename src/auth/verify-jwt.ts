@@ -1,5 +1,6 @@
-// Verifies JWTs that this service signed: signature, type, issuer, audience and expiry. The signature is verified once
-// per token. session-tokens.ts and oauth-access-tokens.ts look up the session or grant of a token on every call.
+// Verifies JWTs that this service signed: signature, type, issuer, audience and expiry. Valid tokens are cached, so
+// their signature is not verified on every call. session-tokens.ts and oauth-access-tokens.ts look up the session or
+// grant of a token on every call.
 import { hash } from 'node:crypto'
 import { decodeProtectedHeader, importJWK, jwtVerify, type CryptoKey, type JWTPayload } from 'jose'
 import { z } from 'zod'

@@ -8,7 +8,10 @@ const WORDS_MAX = 20
 const WEIGHT = { table: 100, column: 40, description: 10, documentation: 3 } as const
 /** The share of the weight for a word that only starts with the searched word. */
 const PREFIX_SHARE = 0.6
-/** A shorter searched word does not match the start of a longer word. A word of up to this length keeps a final s. */
+/**
+ * A searched word with fewer characters does not match the start of a longer word. A word with at most this number of
+ * characters keeps a final s.
+ */
 const PREFIX_CHARS = 3
 
 /** Returns the words in lower case. Splits at camel case, and at every character except letters and digits. */

@@ -1,4 +1,4 @@
-// Checks how names are written in the compact text: as a query must write them, and never on a line of their own.
+// Checks how names are written in the compact text: as a query must write them, and without line breaks.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Table } from './read-description.ts'
@@ -40,7 +40,7 @@ test('reserved words and other names that need quotes are quoted as in the diale
   assert.equal(columnsOf(['order', 'a b'], 'MONGODB'), 'order, "a b"')
 })
 
-test('no name starts a line', () => {
+test('a line break in the name of a column starts no line', () => {
   const breaks = ['\n', '\u0085', '\u2028', '\u2029']
   for (const kind of ['POSTGRES', 'MONGODB', 'BIGQUERY'] as const) {
     const text = tableText(

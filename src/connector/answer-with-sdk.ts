@@ -11,7 +11,7 @@ import { PROMPTS, promptText } from './prompts.ts'
 import { refusalOf } from './refusal-body.ts'
 import { listResources, readResource, TEMPLATE } from './resources.ts'
 
-/** Answers one message that was parsed already. `signal` aborts when the client hangs up. */
+/** Answers one message that was parsed already. */
 export type Sdk = (headers: Headers, body: unknown, arrival: Arrival) => Promise<Response>
 
 const HOUR_MS = 3_600_000

@@ -70,7 +70,7 @@ function isModernCall(headers: IncomingHttpHeaders, name: string, meta: JsonObje
   )
 }
 
-/** Returns true if the client accepts both forms of an answer and names no unknown version, as the SDK requires. */
+/** Returns true if the client accepts JSON and event streams, and names no unknown version, as the SDK requires. */
 function isLegacyCall(headers: IncomingHttpHeaders): boolean {
   const { accept = '', 'mcp-protocol-version': version } = headers
   if (!accept.includes('application/json') || !accept.includes('text/event-stream')) return false
