@@ -35,8 +35,16 @@ function doorOf({ running }: Metered, connections: Connections): readonly Family
   return [
     gauge('vitrine_queries_running', 'Queries under way.', () => running.count),
     gauge('vitrine_connections', 'Open connections of the API.', () => connections.open),
-    counter('vitrine_connections_evicted_total', 'Idle connections closed for a new one.', () => connections.evicted),
-    counter('vitrine_connections_refused_total', 'Connections that were refused.', () => connections.refused),
+    counter(
+      'vitrine_connections_evicted_total',
+      'Connections closed for a new one, or for too many requests.',
+      () => connections.evicted,
+    ),
+    counter(
+      'vitrine_connections_refused_total',
+      'Connections and pipelined requests that were refused.',
+      () => connections.refused,
+    ),
   ]
 }
 

@@ -1,5 +1,6 @@
-// The log: one JSON line per event, on standard output. It must not contain secrets, names or values from any database.
-// So the log of an error has only the fields that help to find a bug.
+// The log: one JSON line per event, on standard output. It must not contain names or values from any database, and no
+// secret except a link that cannot be mailed (mail/send-mail.ts). So the log of an error has only the fields that help
+// to find a bug.
 import { pino } from 'pino'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'

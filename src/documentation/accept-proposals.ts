@@ -99,7 +99,7 @@ async function versionNow(tx: Transaction<Tables>, { id }: DocumentationPlace): 
   return row.documentation_version
 }
 
-/** Returns all drafts, or those of the named tables. */
+/** Returns the drafts of the named tables, or all drafts. Throws INVALID_REQUEST for a table without documentation. */
 function chosen(drafts: Drafts, tables: Request['tables']): Drafts {
   if (tables === undefined) return drafts
   const named = new Set(tables.map(({ schema, table }) => tableKey(schema, table)))

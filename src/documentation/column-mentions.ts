@@ -1,5 +1,5 @@
-// Finds the exposed columns that a text names. A text depends on every column that it names, even if its author did not
-// list the column. If in doubt, a column counts as named: a surplus dependency may hide a text too early, but a missing
+// Finds the columns that a text names. A text depends on every column that it names, even if its author did not list
+// the column. If in doubt, a column counts as named: a surplus dependency may hide a text too early, but a missing
 // dependency could show a text for too long.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { fullName } from './text-dependencies.ts'

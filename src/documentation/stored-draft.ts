@@ -1,4 +1,5 @@
-// Pure: the stored documentation of a table: texts with their origin, their status and the columns that they depend on.
+// Pure: reads and writes the stored documentation of a table. Each text has its origin, its status and the columns that
+// it depends on.
 import { z } from 'zod'
 import { byName, jsonOf } from '../contract/name-keyed-objects.ts'
 import type { RestingPlace } from './text-dependencies.ts'

@@ -111,7 +111,7 @@ test('keeps no missing column if the database declares its columns, and keeps no
   assert.deepEqual(namesOf(retainUnsampled(before, catalog(table('a', [column('y')])), [])), ['y'])
 })
 
-test('limits how many paths it keeps, except exposed ones', async () => {
+test('limits how many missed paths it keeps, but keeps every exposed path', async () => {
   const rare = Array.from({ length: 900 }, (_, n) => column(`k${n}`, seenIn(2, 1_000)))
   const before = catalog(table('a', rare, SAMPLED))
   const sampled = catalog(table('a', [column('_id')], SAMPLED))

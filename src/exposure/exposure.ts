@@ -77,7 +77,9 @@ export interface ExposureVersion {
   readonly note: string | null
 }
 
-/** A version with counts only. `added` and `removed` count columns, compared with the previous version. */
+/**
+ * A version, with counts instead of tables. `added` and `removed` count columns, compared with the previous version.
+ */
 export interface BriefVersion {
   readonly version: number
   readonly author: Author
@@ -385,7 +387,7 @@ function cursorAfter(versions: readonly number[], hasMore: boolean): string | nu
 /** The number of items on a page if the caller sets no limit. */
 const PAGE_LIMIT = 20
 
-/** Returns how many versions fit a page, at least one. A version may hold every column of a large database. */
+/** Returns how many versions fit a page, at least one. A version may name every column of a large database. */
 function fittingCount(bytes: readonly number[]): number {
   let sum = 0
   const tooMuch = bytes.findIndex((each, n) => (sum += each) > PAGE_BYTES_MAX && n > 0)

@@ -76,7 +76,7 @@ export function goneFrom(saved: readonly ShownTable[], catalog: Catalog | null):
   })
 }
 
-/** Handles a table that introspection does not find: returns the saved columns, or the requested ones among them. */
+/** Handles a table that introspection does not find: returns the saved columns, or the requested columns among them. */
 function savedColumns(
   at: string,
   request: RequestedTable,

@@ -90,7 +90,7 @@ export function readCatalog(json: string): Catalog {
 
 type Kind = z.infer<typeof ColumnKind>
 
-/** Builds columns on first access. Most tables are never accessed. */
+/** Builds the columns on first access, because often only the columns of some tables are needed. */
 function builtTable({ names, kinds, ...table }: StoredTable, columnKinds: readonly Kind[]): CatalogTable {
   const isWhole = names.length === kinds.length && kinds.every((number) => columnKinds[number] !== undefined)
   if (!isWhole) throw damaged('a kind for each column')

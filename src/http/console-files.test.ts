@@ -41,7 +41,7 @@ describe('the console’s files', () => {
     assert.deepEqual([again.status, again.text], [304, ''])
   })
 
-  test('an asset is immutable, and is sent compressed to clients that accept it', async () => {
+  test('an asset is immutable, and is sent compressed to clients that accept compression', async () => {
     const encodings = { 'gzip, br': 'gzip', 'gzip;q=0': null, identity: null } as const
     for (const [accepted, encoding] of Object.entries(encodings)) {
       const answer = await app.ask('GET', '/app/assets/a-1.js', { headers: { 'accept-encoding': accepted } })

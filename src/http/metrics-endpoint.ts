@@ -36,7 +36,7 @@ export function openMetrics(more: () => readonly Family[] = () => []): Metrics {
         ),
       ]
       const ofProcess: readonly Family[] = [
-        plain('vitrine_event_loop_delay_seconds', 'gauge', 'p99 since the last reading.', delaySeconds),
+        plain('vitrine_event_loop_delay_seconds', 'gauge', 'p99 since the metrics were last read.', delaySeconds),
         plain('process_resident_memory_bytes', 'gauge', 'Resident memory.', process.memoryUsage.rss()),
         plain('process_cpu_seconds_total', 'counter', 'Processor time.', cpuSeconds()),
         plain('process_uptime_seconds', 'gauge', 'Seconds since the process started.', process.uptime()),

@@ -19,7 +19,7 @@ declare module 'fastify' {
     readonly operation?: string
     /** True if the keys in the body are arbitrary names. */
     readonly namesAsKeys?: boolean
-    /** Default: VALUES.few. */
+    /** The maximum number of values in the body. Default: VALUES.few. */
     readonly valuesMax?: number
   }
   interface FastifyRequest {

@@ -15,7 +15,8 @@ export function unknownRoute(known: readonly KnownPath[]): (method: string, url:
     const path = url.split('?', 1)[0] ?? ''
     const allowed = new Set(paths.filter(({ matches }) => matches.test(path)).map((each) => each.method))
     if (allowed.has('GET')) allowed.add('HEAD')
-    // If the path matches under this method, it was refused for another reason, such as a parameter that is too long.
+    // If the path matches under this method, the request was refused for another reason, such as a parameter that is
+    // too long.
     if (allowed.size === 0 || allowed.has(method)) return new AppError('NOT_FOUND', 'There is no such route.')
     const allow = [...allowed].sort().join(', ')
     return new AppError('METHOD_NOT_ALLOWED', `This route accepts ${allow}.`, { headers: { allow } })

@@ -12,7 +12,7 @@ export interface UsualHead {
   readonly traceparent: string | undefined
 }
 
-/** Longer bodies take the ordinary path, which scans them in slices. */
+/** Longer bodies take the ordinary path, which can scan them in slices. */
 const BODY_BYTES_MAX = 32_768
 const HEADERS_MAX = 50
 const LENGTH = /^[1-9]\d{0,4}$/

@@ -150,7 +150,7 @@ async function keep(
 /** The maximum number of attempts to store a catalog. An attempt fails if the datasource changes meanwhile. */
 const KEEP_TRIES = 5
 
-/** Returns the connection version that captured the newest catalog, or null if unknown. */
+/** Returns the version of the connection with which the newest catalog was captured, or null if unknown. */
 async function connectionOf(store: Store, row: DatasourceRow): Promise<number | null> {
   const catalog = await store.db
     .selectFrom('catalogs')

@@ -301,7 +301,7 @@ for (const dialect of DIALECTS) {
   })
 }
 
-test('only one of two processes on one PostgreSQL runs each due introspection', async () => {
+test('only one of two processes on one PostgreSQL store runs each due introspection', async () => {
   await using postgres = await startPostgres()
   await using source = await storeSource('postgres')
   const at = await source.config()

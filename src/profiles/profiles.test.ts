@@ -110,7 +110,7 @@ function kept(
 const times = <T>(n: number, value: T): T[] => Array.from({ length: n }, () => value)
 
 describe('the privacy rules', () => {
-  test('keep values that five rows share, at most fifty values of at most 64 characters', () => {
+  test('keep values of at most 64 characters that five rows share, if the column has at most fifty distinct values', () => {
     const one = kept('state', [...times(5, 'open'), ...times(4, 'rare'), ...times(9, 'x'.repeat(65))])
     assert.deepEqual(
       one.values?.map(({ value }) => value),

@@ -1,5 +1,5 @@
-// Reads, writes and deletes stored profiles. They are deleted in the transaction that hides a column or marks it as
-// personal. Callers must write only data that privacy.ts allows.
+// Reads, writes and deletes stored profiles. The transaction that hides a column or marks it as personal also deletes
+// the data that may no longer be stored. Callers must write only data that privacy.ts allows.
 import type { Kysely, Transaction } from 'kysely'
 import type { CatalogTable, Scalar } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
