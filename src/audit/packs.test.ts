@@ -237,7 +237,7 @@ for (const dialect of DIALECTS) {
         return { store, teamId, first, second, set }
       }
 
-      test('names a changed row in any position, whichever field but the id was changed', async () => {
+      test('names a changed row in any position, after a change of any field except the id', async () => {
         const { store, first, set } = await twoPacks()
         await using _store = store
         const lines = textOf(first).trimEnd().split('\n')

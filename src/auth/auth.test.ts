@@ -77,7 +77,7 @@ for (const dialect of DIALECTS) {
       await assertRefused(gate, bearer(token))
     })
 
-    test('sign-out, a password change and a revoked session end their tokens immediately', async () => {
+    test('sign-out, a password change and the revocation of a session end access tokens immediately', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const first = await signUp(rooms, 'ada@example.test')

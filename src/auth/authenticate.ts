@@ -18,7 +18,8 @@ export interface Authenticator {
   /** Re-authenticates an earlier caller. Throws UNAUTHENTICATED if the key, session or grant has ended. */
   again(caller: Caller): Promise<Caller>
   /**
-   * Authenticates REST calls, by an API key or a session's token. Throws the same UNAUTHENTICATED for every failure.
+   * Authenticates REST calls, by an API key or a session's token. Throws the same UNAUTHENTICATED for all invalid
+   * credentials.
    */
   authenticate(authorization: string | undefined, userAgent?: string): Promise<Caller>
   /**

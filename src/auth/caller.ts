@@ -80,7 +80,7 @@ export interface Arrival {
   readonly requestId?: string | undefined
   /** Only if the request is traced. */
   readonly trace?: Trace | undefined
-  /** The name that the client gives itself, `name/version` (client-name-and-address.ts). For the audit only. */
+  /** The name that the client gives itself (client-name-and-address.ts). For the audit and security mails. */
   readonly client?: string | undefined
   /** The client's network address, if known. For security mails only. */
   readonly address?: string | undefined

@@ -65,7 +65,7 @@ export const SESSION_ROUTES = {
   rotateKey: {
     method: 'POST',
     path: '/users/me/keys/{keyId}/rotate',
-    summary: 'Gives a key a new value. The old value works until the grace period ends.',
+    summary: 'Gives a key a new value. The old value works until the grace period ends or the key expires.',
     body: shape.Rotation,
     bodyOptional: true,
     answer: shape.NewApiKey,

@@ -73,7 +73,7 @@ test('after a scan that is cut short, the evidence starts at the oldest row that
   )
 })
 
-test('a scan that fails before its first row leaves everything to the next one', async () => {
+test('a scan that fails before its first row leaves everything to the next scan', async () => {
   const collected = new CollectedEvidence(catalog, 1)
   const from = collected.refusals(NOW).filter.from
   const failed = async function* (): AsyncIterable<readonly AuditItem[]> {

@@ -46,7 +46,7 @@ export async function listActivity(
 interface Place {
   /** Null stands for the rows without a team. */
   readonly teamId: TeamId | null
-  /** Null stands for all rows. */
+  /** The datasources whose rows are read, besides rows without a datasource. Null stands for all datasources. */
   readonly ids: readonly DatasourceId[] | null
 }
 
