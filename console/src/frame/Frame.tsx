@@ -30,8 +30,8 @@ import { chooseTheme, useTheme } from './theme.ts'
 const Palette = lazy(async () => ({ default: (await import('./Palette.tsx')).Palette }))
 
 /**
- * Returns the team in the address, or null if the person has no such team. Without a team in the address, returns the
- * last used team, or else the first, or null. Teams that the person has not joined yet do not count.
+ * Returns the team in the address, or null if the person has no such team. Without a team in the address, chooses among
+ * the teams that the person has joined: the last used team, or else the first. Returns null if there are none.
  */
 export function teamFor(teams: readonly Team[], wanted: string | undefined): Team | null {
   if (wanted !== undefined)

@@ -79,7 +79,8 @@ const Result = memo(function Result({
       <div className="row apart">
         <span className="small soft number" role="status">
           {counted(answer.rowCount, 'row')} in {duration(answer.durationMs)}
-          {answer.truncated && '. More rows exist. Narrow the query, or raise the row cap in Settings.'}
+          {answer.truncated &&
+            '. The answer reached the limit of rows or bytes, and more rows exist. Narrow the query.'}
         </span>
         <span className="row">
           {shape !== null && (

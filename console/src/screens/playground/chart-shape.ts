@@ -19,7 +19,7 @@ interface Column {
 
 const MAX_SERIES = 6
 const MAX_LABELS = 60
-/** Matches names of id columns. They become series only if there are no other numeric columns. */
+/** Matches names of id columns. Such columns become series only if there are no other numeric columns. */
 const IDENTITY = /(?:^|_)id$/i
 const TIME = /^(?:timestamp|date$|datetime)/i
 
