@@ -42,6 +42,7 @@ export function queryOf(text: string, version: number, more: Partial<PostgresQue
     implicit: { extensions: [], schemas: [], typesUpTo: 0, judged: [], digest: '' },
     bound: null,
     searchPath: [],
+    switchedOff: '' as const,
     serverVersion: version,
   }
   return { text, ...rest, ...more }

@@ -64,6 +64,9 @@ export interface Preparable {
   readonly exposure: object
 }
 
+/** Settings of the planner, separated by a space. */
+export type SwitchedOff = '' | 'enable_hashjoin' | 'enable_hashagg' | 'enable_hashjoin enable_hashagg'
+
 export interface PostgresQuery extends Captured {
   /**
    * Maps a position in the printed text (characters) to the caller's text (UTF-16 units), or returns null if that is
@@ -92,6 +95,8 @@ export interface PostgresQuery extends Captured {
   readonly prepared?: { readonly shared: Preparable; readonly values: readonly string[] }
   /** Schemas of trusted extensions that search_path must contain after pg_catalog, in order. */
   readonly searchPath: readonly string[]
+  /** The settings of the planner that must be off. */
+  readonly switchedOff: SwitchedOff
   /** server_version_num at capture. If the server has another major version, the query fails with SCHEMA_STALE. */
   readonly serverVersion: number
 }

@@ -26,7 +26,9 @@ CREATE TABLE texts (a text, marks text, words text, tags text[], doc jsonb, line
 INSERT INTO texts VALUES (repeat('a', 1000000), repeat(U&'\\0301\\0316', 50000), repeat('a b ', 100000),
   ARRAY(SELECT g::text FROM generate_series(1, 500) g), '{"k": [1, 2]}', repeat('a', 1000000));
 CREATE TABLE levels (id int PRIMARY KEY, parent int, name text);
-INSERT INTO levels VALUES (1, NULL, 'root'), (2, 1, 'branch'), (3, 2, 'leaf');`
+INSERT INTO levels VALUES (1, NULL, 'root'), (2, 1, 'branch'), (3, 2, 'leaf');
+CREATE TABLE many AS SELECT g AS id FROM generate_series(1, 100000) g;
+ANALYZE many;`
 
 const LIST = "(SELECT string_agg(g::text, ',') FROM generate_series(1, 100000) g)"
 const POINTS = "(SELECT string_agg('(' || g % 700 || ',' || g || ')', ',') FROM generate_series(1, 60000) g)"
@@ -185,6 +187,21 @@ const ATTACKS: readonly (readonly [string, string])[] = [
   ['a search for many keys', "SELECT (SELECT jsonb_agg(g::text) FROM generate_series(1, 100000) g) ?| (SELECT array_agg((-g)::text) FROM generate_series(1, 100000) g)"],
 ]
 
+const LONG = "repeat('0123456789012345678901234', 10000)"
+const TWICE = `SELECT g, ''::text AS v FROM generate_series(1, 2500) g UNION ALL SELECT g, ${LONG} || g FROM generate_series(1, 2500) g`
+const HELD = `SELECT g * 0 AS k, ${LONG} || g AS v FROM generate_series(1, (SELECT 1000000)) g WHERE g * 0 = 0`
+
+/**
+ * Queries whose hash tables PostgreSQL would keep in memory. They run longer, because their memory grows more slowly.
+ */
+const HASHED: readonly (readonly [string, string])[] = [
+  ['a semi join', `SELECT count(*) FROM generate_series(1, 100000) a WHERE EXISTS (SELECT FROM (${HELD} OFFSET 0) b WHERE b.k = a * 0 AND length(b.v) > a + 900000000)`],
+  ['an anti join', `SELECT count(*) FROM generate_series(1, 100000) a WHERE NOT EXISTS (SELECT FROM (${HELD} OFFSET 0) b WHERE b.k = a * 0 AND length(b.v) > a + 900000000)`],
+  ['a join with a key that looks unique', `SELECT count(length(b.v)) FROM many a JOIN (SELECT m.id AS k, ${LONG} || g AS v FROM many m, generate_series(1, (SELECT 1000000)) g WHERE m.id * 0 + 5 = m.id AND m.id % 1 = 0 OFFSET 0) b ON a.id = b.k`],
+  ['a join with a side that looks small', `SELECT count(length(b.v)) FROM many a JOIN (SELECT id * 0 AS k, ${LONG} || id AS v FROM many WHERE id * 0 = 0 AND id % 1 = 0 AND id * 1 = id OFFSET 0) b ON a.id + 0 = b.k`],
+  ['groups whose texts grow', `SELECT sum(length(m)) FROM (SELECT g, max(v) AS m FROM (${TWICE}) q GROUP BY ROLLUP (g)) z`],
+]
+
 const ANSWERS: readonly (readonly [string, string, unknown[][]])[] = [
   ['lpad by the level of a recursion', "WITH RECURSIVE t(id, name, level) AS (SELECT id, name, 0 FROM levels WHERE parent IS NULL UNION ALL SELECT l.id, l.name, level + 1 FROM levels l JOIN t ON l.parent = t.id) SELECT lpad('', level * 2) || name FROM t", [['root'], ['  branch'], ['    leaf']]],
   ['a bar chart', "SELECT repeat('*', (count(*) / 1)::int) FROM levels", [['***']]],
@@ -254,7 +271,7 @@ describe('queries that compute large values', () => {
     const database = await shop.postgres.createDatabase('growth', SCHEMA)
     watch = new Client({ connectionString: shop.postgres.url(database) })
     await watch.connect()
-    const tables = ['texts', 'levels', 'documents'].map((table) => ({ schema: 'public', table, columns: null }))
+    const tables = ['texts', 'levels', 'documents', 'many'].map((table) => ({ schema: 'public', table, columns: null }))
     const id = await shop.app.datasource(shop.owner, shop.teamId, { ...shop.spec, name: 'growth', database }, tables)
     at = `/teams/${shop.teamId}/datasources/${id}`
   })
@@ -302,6 +319,18 @@ describe('queries that compute large values', () => {
           await pause(20)
         }
         assert.ok((await grown()) < GROWN_MB)
+      })
+    }
+  })
+
+  describe('with some seconds', () => {
+    before(endAfter(5_000))
+
+    for (const [name, sql] of HASHED) {
+      test(`goes to disk: ${name}`, async () => {
+        const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
+        assert.ok([200, 422, 504].includes(status), `${status} ${json.error}`)
+        assert.ok((await grown()) < GROWN_MB, `${await grown()} MB`)
       })
     }
   })

@@ -5,6 +5,7 @@ import { costBound } from './bounds/cost-bound.ts'
 import { callsNothing, isLookup } from './bounds/key-lookup.ts'
 import { isKnownSame } from './syntax/reparse-cache.ts'
 import { exposedOf, heldTables, type Exposed, type ExposedTable } from './exposed.ts'
+import { switchedOff } from './bounds/unhashed.ts'
 import { checkGrowth } from './bounds/value-growth.ts'
 import { limited } from './walk/row-cap.ts'
 import { sourceOf, type Places } from './syntax/source-position.ts'
@@ -186,7 +187,7 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
   checkWeight(walk.weight)
   const confined = limited(walk, selected, rowCap + 1)
   for (const { finish } of walk.bases) finish()
-  checkGrowth(confined)
+  const grown = checkGrowth(confined, walk.growing)
   const bound = costBound(walk)
   const query: PostgresQuery = {
     text: printSelect(confined),
@@ -201,6 +202,7 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
     isLookup: isLookup(walk, confined),
     callsNothing: bound !== null && callsNothing(confined),
     searchPath: exposed.capture.trustedSchemas,
+    switchedOff: switchedOff(confined, grown, walk.isGrouped),
     serverVersion: exposed.capture.serverVersion,
   }
   return { tree: confined, query }
@@ -240,6 +242,8 @@ function newWalk(
     operations: 0,
     sorts: false,
     kept: 0,
+    isGrouped: false,
+    growing: new Set(),
     joined: new Set(),
     spent: 0,
     spentMax: bounds.work,

@@ -160,8 +160,8 @@ async function templateOf(
   })
   if (marks.some((mark) => made.text.includes(bound(mark)) || shape.key.includes(bound(mark)))) return null
   const all = new Set(marks.keys())
-  const query = await freely(shape, marks, all, confined)
-  const varying = query === null ? await eachFree(shape, marks, confined) : all
+  const query = await freely(shape, marks, all, made, confined)
+  const varying = query === null ? await eachFree(shape, marks, made, confined) : all
   const printed = query ?? (await confined(texted(shape, marked(shape, marks, varying))))
   return printed === null ? null : templated(catalog, shape, marks, varying, printed, made)
 }
@@ -234,25 +234,32 @@ function areParameters(text: string, places: readonly number[]): boolean {
 }
 
 /** Returns the indexes of the values that may vary. Marks one value at a time. */
-async function eachFree(shape: Shape, marks: readonly string[], confined: Try): Promise<ReadonlySet<number>> {
+async function eachFree(
+  shape: Shape,
+  marks: readonly string[],
+  made: PostgresQuery,
+  confined: Try,
+): Promise<ReadonlySet<number>> {
   const free = new Set<number>()
   for (const index of marks.keys()) {
-    if ((await freely(shape, marks, new Set([index]), confined)) !== null) free.add(index)
+    if ((await freely(shape, marks, new Set([index]), made, confined)) !== null) free.add(index)
   }
   return free
 }
 
 /**
- * Returns the query with marks for these values. Returns null if the guard refuses the marks, or changes one of them.
+ * Returns the query with marks for these values. Returns null if the guard refuses the marks, changes one of them, or
+ * switches other settings off.
  */
 async function freely(
   shape: Shape,
   marks: readonly string[],
   which: ReadonlySet<number>,
+  made: PostgresQuery,
   confined: Try,
 ): Promise<PostgresQuery | null> {
   const query = await confined(texted(shape, marked(shape, marks, which)))
-  if (query === null) return null
+  if (query?.switchedOff !== made.switchedOff) return null
   const isFree = (mark: string): boolean => (isString(mark) ? isCompared(query.text, mark) : query.text.includes(mark))
   return [...which].every((index) => isFree(marks[index] ?? '')) ? query : null
 }

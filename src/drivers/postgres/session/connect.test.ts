@@ -9,6 +9,7 @@ import { emptyKnown, LIMITS, openSession, queryOf, settingsOf } from '../../../.
 import { until } from '../../../../test/support/until.ts'
 import { seal } from '../../confined.ts'
 import type { SettingsInput } from '../../driver.ts'
+import type { SwitchedOff } from '../confined-query.ts'
 import { logIn } from './connect.ts'
 import { PostgresConnection } from './connection.ts'
 import { readSettings, targetOf } from './settings.ts'
@@ -248,6 +249,21 @@ test('a pooler that refuses start-up options gets every setting inside each tran
   assert.equal((await session.run('SELECT 1')).rows, '[[1]]')
   const left = await server.query('postgres', `SELECT current_setting('TimeZone'), current_setting('search_path')`)
   assert.deepEqual(left, [['UTC', '"$user", public']])
+})
+
+test('settings of the planner are off in one transaction only, also behind a pooler', async () => {
+  await using pooler = await startPooler(server.port)
+  for (const port of [server.port, pooler.port]) {
+    await using session = await openSession(settingsOf(server, 'postgres', { port }))
+    const shown = async (switchedOff: SwitchedOff): Promise<unknown> => {
+      const text = "SELECT current_setting('enable_hashjoin'), current_setting('enable_hashagg')"
+      return (await session.run(text, { switchedOff })).rows
+    }
+    assert.equal(await shown('enable_hashjoin enable_hashagg'), '[["off","off"]]')
+    assert.equal(await shown('enable_hashagg'), '[["on","off"]]')
+    assert.equal(await shown(''), '[["on","on"]]')
+    assert.equal(await shown('enable_hashjoin'), '[["off","on"]]')
+  }
 })
 
 test('role settings do not change answers: the start-up options win', async () => {

@@ -56,7 +56,7 @@ const PLAN_BYTES = 32 * 1024 * 1024
 /** Runs a query and writes the rows into `out`. Throws the AppErrors that Connection.run() documents. */
 export async function runQuery(at: Running, query: PostgresQuery, limits: Limits, out: JsonBytes): Promise<Rows> {
   sameServer(at.session, query)
-  const pinned = { searchPath: query.searchPath, timeoutMs: limits.timeoutMs }
+  const pinned = { searchPath: query.searchPath, timeoutMs: limits.timeoutMs, switchedOff: query.switchedOff }
   const caps = { rowCap: query.rowCap, bytesMax: limits.maxResponseBytes }
   const result = new Result(caps, at.known.types, out, query.records)
   const started = performance.now()
@@ -96,7 +96,7 @@ async function runBounded(
 /** Runs only EXPLAIN. Throws the same errors as runQuery(). */
 export async function estimateQuery(at: Running, query: PostgresQuery, limits: Limits): Promise<Estimate> {
   sameServer(at.session, query)
-  const pinned = { searchPath: query.searchPath, timeoutMs: limits.timeoutMs }
+  const pinned = { searchPath: query.searchPath, timeoutMs: limits.timeoutMs, switchedOff: query.switchedOff }
   const cost = await explain(at, query, pinned, performance.now())
   await at.session.end(pinned)
   return { cost }

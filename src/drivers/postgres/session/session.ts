@@ -18,7 +18,7 @@ import { explainSql } from './estimate.ts'
 import { Held, heldKey, heldSql } from './lock-columns.ts'
 import { PreparedStatements } from './prepared-statements.ts'
 import { Request } from './compose-request.ts'
-import type { PostgresQuery, ReadTable } from '../confined-query.ts'
+import type { PostgresQuery, ReadTable, SwitchedOff } from '../confined-query.ts'
 import { identifier, literal } from '../quote.ts'
 
 /**
@@ -115,6 +115,8 @@ export interface Pinned {
   readonly timeoutMs: number
   /** True if the server plans a prepared statement again for each set of values. */
   readonly plansEach?: boolean
+  /** The settings that are off in this transaction. */
+  readonly switchedOff?: SwitchedOff
   /** True if the session keeps the settings when the transaction has ended. */
   readonly keeps?: boolean
 }
@@ -518,15 +520,18 @@ export class Session {
   #aroundOf(pinned: Pinned): Around {
     const path = ['pg_catalog', ...pinned.searchPath].map(identifier).join(', ')
     const isPlannedOnce = this.#plansEach && pinned.plansEach !== true
-    const key = `${pinned.timeoutMs} ${pinned.plansEach === true} ${pinned.keeps === true} ${isPlannedOnce} ${path}`
+    const { switchedOff = '' } = pinned
+    const off = switchedOff.split(' ').filter((name) => name !== '')
+    const key = `${switchedOff} ${pinned.timeoutMs} ${pinned.plansEach === true} ${pinned.keeps === true} ${isPlannedOnce} ${path}`
     const ready = this.#ready.get(key)
     if (ready !== undefined) return ready
-    const settings = [`search_path = ${path}`, `statement_timeout = ${pinned.timeoutMs}`]
+    const own = off.map((name) => `${name} = off`)
+    const settings = [`search_path = ${path}`, `statement_timeout = ${pinned.timeoutMs}`, ...own]
     const all = [...settings, `plan_cache_mode = ${pinned.plansEach === true ? 'force_custom_plan' : 'auto'}`]
     const before = pinned.plansEach === true || isPlannedOnce ? all : settings
     const after = pinned.keeps === true ? [COMMIT, TRANSACTIONS, ...all.map((each) => `SET ${each}`)] : [COMMIT]
     const around = this.#isPooled
-      ? unnamed([BEGIN, pinAll(path, pinned.timeoutMs)])
+      ? unnamed([BEGIN, pinAll(path, pinned.timeoutMs, off)])
       : this.#name([BEGIN, ...before.map((each) => `SET LOCAL ${each}`)], after)
     if (around.prepared.length === 0 && this.#ready.size < PREPARED_MAX) this.#ready.set(key, around)
     return around
@@ -556,8 +561,8 @@ function holdsStrings({ shared, values }: NonNullable<Asked['prepared']>): boole
 }
 
 function isSame(one: Pinned, other: Pinned): boolean {
-  const { searchPath, timeoutMs, plansEach, keeps } = other
-  const isAlike = one.plansEach === plansEach && one.keeps === keeps
+  const { searchPath, timeoutMs, plansEach, switchedOff, keeps } = other
+  const isAlike = one.plansEach === plansEach && one.keeps === keeps && one.switchedOff === switchedOff
   return isAlike && one.searchPath === searchPath && one.timeoutMs === timeoutMs
 }
 
@@ -573,8 +578,9 @@ function unnamed(before: readonly string[]): Around {
 }
 
 /** Sets all fixed settings of a transaction in one statement, for sessions behind a pooler. */
-function pinAll(path: string, timeoutMs: number): string {
-  const settings = { ...PINS, search_path: path, statement_timeout: String(timeoutMs) }
+function pinAll(path: string, timeoutMs: number, off: readonly string[]): string {
+  const switchedOff = Object.fromEntries(off.map((name) => [name, 'off']))
+  const settings = { ...PINS, search_path: path, statement_timeout: String(timeoutMs), ...switchedOff }
   const calls = Object.entries(settings)
     .filter(([name]) => !SESSION_ONLY.has(name))
     .map(([name, value]) => `pg_catalog.set_config('${name}', ${literal(value)}, true)`)

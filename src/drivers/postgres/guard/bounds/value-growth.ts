@@ -31,6 +31,10 @@ const WHOLE_DIGITS = 131_072
 const FRACTION_DIGITS = 16_383
 /** The shortest text of a number that becomes so long, in a list: `1e131071,`. */
 const SHORT_NUMBER = 9
+/** A value that is longer than this, or has more copies of stored values, is long. So is a row. */
+const LONG_VALUE = 1_024
+const LONG_COPIES = 64
+const LONG_ROW = 4_096
 /** The maximum nesting of JSON that the database's stack allows, rounded up. */
 const JSON_DEPTH = 8_000
 
@@ -49,6 +53,8 @@ interface Size {
    * unknown.
    */
   readonly kind?: 'fixed' | 'number' | 'json' | undefined
+  /** True if the value is computed with numbers, so that it is no text, which might be read as a long number. */
+  readonly isComputed?: boolean | undefined
   /**
    * For each column: how many copies of the previous iteration's column the value contains. Set only inside a recursive
    * term.
@@ -62,9 +68,22 @@ const FIXED: Size = { ...NOTHING, own: FIXED_BYTES, kind: 'fixed' }
 const LONG_NUMBER: Size = { ...NOTHING, own: NUMBER_BYTES, kind: 'number' }
 const STORED: Size = { ...NOTHING, times: 1 }
 
-/** Throws Refusal if a value can grow beyond the bounds. The check takes time linear in the tree. */
-export function checkGrowth(select: SelectStmt): void {
-  new Growth().select(select)
+/** The sizes that the planner does not estimate. */
+export interface Grown {
+  /** True if rows of a FROM item, or of a sub-query in a condition, contain long values that the query makes. */
+  readonly hasLongRows: boolean
+  /** The longest state of the given aggregates: long values that the query makes, stored values, or nothing. */
+  readonly states: 'long' | 'stored' | undefined
+}
+
+/**
+ * Throws Refusal if a value can grow beyond the bounds. The check takes time linear in the tree. `growing` are the
+ * aggregates whose states may grow.
+ */
+export function checkGrowth(select: SelectStmt, growing: ReadonlySet<Struct<'FuncCall'>>): Grown {
+  const growth = new Growth(growing)
+  growth.select(select)
+  return growth
 }
 
 interface Shown {
@@ -75,9 +94,16 @@ interface Shown {
 /** The columns of one alias, by name. Generated aliases are unique in the query. */
 type Columns = ReadonlyMap<string, Size>
 
-class Growth {
+class Growth implements Grown {
+  hasLongRows = false
+  states: Grown['states'] = undefined
+  readonly #growing: ReadonlySet<Struct<'FuncCall'>>
   readonly #aliases = new Map<string, Columns>()
   readonly #queries = new Map<string, readonly Size[]>()
+
+  constructor(growing: ReadonlySet<Struct<'FuncCall'>>) {
+    this.#growing = growing
+  }
 
   /** Returns the sizes of the query's outputs. */
   select(query: SelectStmt): readonly Size[] {
@@ -181,12 +207,18 @@ class Growth {
   }
 
   #bind(alias: Struct<'Alias'> | undefined, sizes: readonly Size[], names: readonly string[]): readonly Shown[] {
+    this.#noteRows(sizes)
     const given = words(alias?.colnames)
     const shown = sizes.map((size, at) => ({ name: given[at] ?? names[at] ?? '', size }))
     if (alias?.aliasname !== undefined) {
       this.#aliases.set(alias.aliasname, new Map(shown.map(({ name, size }) => [name, size])))
     }
     return shown
+  }
+
+  #noteRows(sizes: readonly Size[]): void {
+    const own = sizes.reduce((sum, size) => sum + ownBytes(size), 0)
+    this.hasLongRows ||= own > LONG_ROW || sizes.some(isLong)
   }
 
   /** Returns the size of an expression. */
@@ -259,12 +291,16 @@ class Growth {
     if (kind === 'AEXPR_NULLIF') return sides[0] ?? NOTHING
     if (kind !== undefined && kind !== 'AEXPR_OP') return FIXED
     if (sides.length === 2 && COMPARES.test(symbol)) return FIXED
-    return NUMERIC_OPERATORS.has(symbol) ? computed(given, sides, symbol === '^') : total(sides)
+    if (!NUMERIC_OPERATORS.has(symbol)) return total(sides)
+    const size = computed(given, sides, symbol === '^')
+    return COMPUTES.has(symbol) ? { ...size, isComputed: true } : size
   }
 
   #subLink({ subLinkType, testexpr, subselect }: Struct<'SubLink'>): Size {
     if (testexpr) this.size(testexpr)
-    const [first = NOTHING] = subselect?.SelectStmt ? this.select(subselect.SelectStmt) : []
+    const outputs = subselect?.SelectStmt ? this.select(subselect.SelectStmt) : []
+    const [first = NOTHING] = outputs
+    this.#noteRows(outputs)
     if (subLinkType === 'ARRAY_SUBLINK') return collected(first)
     return subLinkType === 'EXPR_SUBLINK' ? first : FIXED
   }
@@ -274,9 +310,12 @@ class Growth {
     const [name = ''] = words(funcname).slice(-1)
     const sizes = this.#each(args)
     this.#parts(rest)
+    if (this.#growing.has(call) && this.states !== 'long') this.states = sizes.some(isLong) ? 'long' : 'stored'
+    if (COUNTS.has(name)) return FIXED
     if (name === 'factorial') return LONG_NUMBER
     if (name === 'round' || name === 'trunc') return rounded(args, sizes)
-    return NUMERIC_FUNCTIONS.has(name) ? computed(args, sizes, LONG_RESULTS.has(name)) : result(name, args, sizes)
+    if (NUMERIC_FUNCTIONS.has(name)) return computed(args, sizes, LONG_RESULTS.has(name))
+    return COMPUTES.has(name) ? { ...total(sizes), isComputed: true } : result(name, args, sizes)
   }
 
   #each(nodes: readonly Node[] | undefined): Size[] {
@@ -298,6 +337,15 @@ class Growth {
     if (isSelect(part)) return total(this.select(part.SelectStmt))
     return isExpression(part) ? this.size(part) : this.#parts(part)
   }
+}
+
+/** Returns the bytes of a value that come from constants. A number of a fixed type is short. */
+function ownBytes({ own, kind }: Size): number {
+  return kind === 'fixed' ? 0 : own
+}
+
+function isLong(size: Size): boolean {
+  return ownBytes(size) > LONG_VALUE || size.times > LONG_COPIES
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -331,6 +379,18 @@ const NUMERIC_FUNCTIONS: ReadonlySet<string> = new Set([
 ])
 /** Those of them whose result may have far more digits than their arguments. */
 const LONG_RESULTS: ReadonlySet<string> = new Set(['exp', 'pow', 'power', 'numeric', 'to_number'])
+/** Operators and functions whose result is no text, in addition to those above. */
+const COMPUTES: ReadonlySet<string> = new Set([
+  ...['+', '-', '*', '/', '%', 'avg', 'sum', 'stddev', 'stddev_pop', 'stddev_samp', 'variance', 'var_pop'],
+  ...['var_samp', 'corr', 'extract', 'date_part', 'percentile_cont'],
+])
+/** Functions that return an integer. */
+const COUNTS: ReadonlySet<string> = new Set([
+  ...['count', 'length', 'char_length', 'character_length', 'octet_length', 'bit_length', 'strpos', 'position'],
+  ...['cardinality', 'array_length', 'row_number', 'rank', 'dense_rank', 'ntile'],
+])
+/** The longest text of a float8 as a numeric. */
+const FLOAT_BYTES = 400
 const FIXED_TYPES: ReadonlySet<string> = new Set([
   ...['bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'oid', 'date', 'time', 'timetz', 'timestamp', 'timestamptz'],
   ...['interval', 'uuid', 'inet', 'cidr', 'macaddr', 'macaddr8', 'money', 'point', 'box', 'circle', 'line', 'lseg'],
@@ -534,6 +594,7 @@ function castSize(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'
   if (name === 'numeric') {
     if (isArray) return isLiteral ? size : documentOf(size)
     if (length > 0) return { ...NOTHING, own: Math.max(FIXED_BYTES, length + scale + 3), kind: 'number' }
+    if (size.isComputed && size.kind === undefined) return { ...size, own: size.own + FLOAT_BYTES }
     return arg ? computed([arg], [size], true) : LONG_NUMBER
   }
   if (DOCUMENTS.has(name)) return { ...(isLiteral ? size : documentOf(size)), kind: isArray ? undefined : 'json' }
@@ -637,7 +698,8 @@ function greatest(sizes: readonly Size[]): Size {
   const kinds = new Set(sizes.map(({ kind }) => kind))
   const isNumber = kinds.size === 2 && kinds.has('fixed') && kinds.has('number')
   const [only] = kinds.size === 1 ? kinds : []
-  return { ...combined(sizes, Math.max), kind: isNumber ? 'number' : only }
+  const isComputed = sizes.every((size) => size.isComputed ?? size.kind === 'fixed')
+  return { ...combined(sizes, Math.max), kind: isNumber ? 'number' : only, isComputed }
 }
 
 function combined(sizes: readonly Size[], by: (a: number, b: number) => number): Size {

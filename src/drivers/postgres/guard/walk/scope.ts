@@ -123,6 +123,10 @@ export interface Walk {
   sorts: boolean
   /** How many sorts, hash tables and stored rows the query may keep in memory at once: see addSort(). */
   kept: number
+  /** True if the query has GROUP BY. */
+  isGrouped: boolean
+  /** The aggregates whose states may grow: see mayGrow(). */
+  readonly growing: Set<Struct<'FuncCall'>>
   /** Sub-queries that PostgreSQL can join, because they are conditions of WHERE by themselves. */
   readonly joined: Set<Struct<'SubLink'>>
   /** The work done so far: see spend(). */

@@ -5,6 +5,7 @@ import { AGGREGATES, FUNCTIONS, RETURNS_ROWS } from '../allowed/allowed-function
 import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { boundedArguments, boundedPattern, boundedPatterns, boundedText } from '../bounds/argument-bounds.ts'
 import { collationName } from '../allowed/collations.ts'
+import { mayGrow } from '../bounds/unhashed.ts'
 import { collects, countedCall, countedRows, isClosed } from '../bounds/collected-rows.ts'
 import { findFunction, mayBeCalled, resultType, unknownFunction, type Found } from '../allowed/function-lookup.ts'
 import {
@@ -445,6 +446,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   }
   const isSorted = node.agg_order ?? node.agg_distinct ?? node.agg_within_group
   if (isAggregate && isSorted) addSort(walk, level.sets)
+  if (isAggregate && mayGrow(name, types[0] ?? null)) walk.growing.add(made)
   const confined: Node = { FuncCall: collects(name) ? countedCall(walk, name, made, level.sets) : made }
   return { node: confined, name, out: found.out, type: resultType(walk.exposed, name, found.out, types, node) }
 }

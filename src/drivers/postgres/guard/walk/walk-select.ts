@@ -91,7 +91,10 @@ function plain(walk: Walk, raw: SelectStmt, level: Level, withClause: With): Sel
   const sort = raw.sortClause && sortBy(walk, level, raw.sortClause, outputs)
   const grouped = groups && [...groups, ...level.ungrouped.values()]
   if (grouped || raw.distinctClause || raw.havingClause) walk.sorts = true
-  if (grouped) addSort(walk)
+  if (grouped) {
+    addSort(walk)
+    walk.isGrouped = true
+  }
   if (raw.distinctClause) addSort(walk)
   const node = {
     ...(distinct && { distinctClause: distinct }),
