@@ -240,6 +240,15 @@ test('sets `behind` while the waiting rows exceed 64 MiB, and writes all of them
   assert.deepEqual([audit.behind, audit.totals.rows], [false, 65])
 })
 
+test('names the number of lost rows at the end if only counted refusals wait', async () => {
+  await using source = await storeSource('sqlite')
+  await using store = await openStore(await source.config())
+  const audit = openAudit({ store, key })
+  await sql`ALTER TABLE audit RENAME TO away`.execute(store.db)
+  audit.refused(byKey(), { teamId: newId<TeamId>() }, limited())
+  await assert.rejects(async () => await audit[Symbol.asyncDispose](), /1 audit rows are lost/)
+})
+
 test('rows that the store rejected are written in order once it accepts writes again', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())

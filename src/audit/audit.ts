@@ -297,7 +297,8 @@ class ChainedAudit implements Audit {
   #flush(closing: boolean): Promise<void> {
     const written = this.#tail.then(async () => {
       try {
-        await this.#adopt()
+        // At the end, only the own rows matter: another process adopts the others.
+        if (!closing) await this.#adopt()
         await this.#writer.drain(closing)
         this.#writes = true
       } catch (error) {
