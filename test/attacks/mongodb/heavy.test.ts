@@ -4,10 +4,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Document } from 'mongodb'
+import { mongoCatalog } from '../../support/mongo-catalog.ts'
 import { startMongod, startNewest, type TestMongo } from '../../support/mongodb.ts'
 import { engineOrSkip } from '../../support/no-such-engine.ts'
 import { catalog } from './ask.ts'
-import { BARE, FULL, load } from './fixture.ts'
+import { BARE, EXPOSED, FULL, load } from './fixture.ts'
+import { COLLATED, COLLATED_PEOPLE } from './collated.ts'
 import { ACROSS, HEAVY, TOGETHER, type Heavy } from './heavy.ts'
 import { ask, heaviest, watched } from './run-heavy.ts'
 
@@ -82,4 +84,36 @@ interface Asked {
   readonly late: number
   /** The CPU time of all threads of mongod. */
   readonly cpuMs: number
+}
+
+// The newest engine supports no collations.
+for (const collation of [{ locale: 'en', strength: 1 }, { locale: 'vi' }]) {
+  test(`queries that compare texts by a collation end in time: ${JSON.stringify(collation)}`, async (t) => {
+    const mongo = await engineOrSkip<TestMongo>(t, () =>
+      startMongod({ args: ['--setParameter', 'ttlMonitorEnabled=false'] }),
+    )
+    if (mongo === null) return
+    await using _ = mongo
+    const db = mongo.client.db(FULL)
+    const people = await db.createCollection<Document>('people', { collation })
+    await people.insertMany(COLLATED_PEOPLE.map((each) => ({ ...each })))
+    const { pid } = await mongo.client.db('admin').command({ serverStatus: 1 })
+    await using watch = await watched(Number(pid))
+    const exposed = mongoCatalog(EXPOSED, { version: mongo.version, database: FULL, collated: true })
+    const asked: Asked[] = []
+    for (const heavy of COLLATED) {
+      for (const query of heaviest(heavy, exposed)) {
+        const cpu = await watch.cpuMs()
+        const { late } = await ask(db, query, TIMEOUT_MS)
+        const cpuMs = (await watch.cpuMs()) - cpu
+        assert.ok(late < LATE_MS && cpuMs < CPU_MS, `${heavy.name}: ${late} ms late, ${cpuMs} ms of work`)
+        asked.push({ name: heavy.name, late, cpuMs })
+      }
+    }
+    const grew = Math.round((await watch.peak()) - watch.before)
+    const latest = asked.toSorted((one, other) => other.late - one.late)
+    t.diagnostic(JSON.stringify({ asked: asked.length, grew, latest: latest.slice(0, 5) }))
+    assert.ok(asked.length > COLLATED.length * 0.8, `only ${asked.length} were let through`)
+    assert.ok(grew < GROWS_MB, `it grew by ${grew} MB`)
+  })
 }

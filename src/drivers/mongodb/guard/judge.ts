@@ -5,7 +5,7 @@ import type { Catalog, Denied, Malformed } from '../../driver.ts'
 import { findOf } from './as-find.ts'
 import { sortedEarly } from './stages/early-sort.ts'
 import { exposedOf } from './documents/exposed.ts'
-import { COLLATED } from './bounds/operator-steps.ts'
+import { mayMakeMarks } from './bounds/collation.ts'
 import { Whole } from './stages/pipeline-state.ts'
 import { parseEjson } from './body/parse-ejson.ts'
 import { shareLimits } from './bounds/runtime-checks.ts'
@@ -128,7 +128,8 @@ function query(body: MongoBody, stages: Bson, { catalog, rowCap, work }: Asked):
     return found
   })
   // Joined collections are compared by the collation of this collection.
-  const whole = new Whole(exposed, new Load(work, collection.collated ? COLLATED : 1))
+  const collation = collection.collated ? { hasMarks: mayMakeMarks(stages) } : null
+  const whole = new Whole(exposed, new Load(work, collation))
   const flow = confinePipeline(whole, collection, stages, new Variables())
   shareLimits(whole.limits)
   flow.out.push({ $limit: rowCap + 1 })

@@ -4,6 +4,7 @@
 // path. To check this, the guard confines the body with a marker in place of each value. The shape is cached only if
 // each marker appears in the printed filters and nowhere else.
 import type { Catalog } from '../../driver.ts'
+import { mayReadLong } from './bounds/collation.ts'
 import { SeenTwice } from '../../seen-twice-cache.ts'
 import { isArray, isDocument, type Bson, type BsonDocument, type MongoQuery } from '../confined-query.ts'
 import { findOf } from './as-find.ts'
@@ -101,6 +102,8 @@ export function remember(
  * maxKey may need a barrier, regular expressions are measured, and arrays and objects are walked.
  */
 function kindOf(value: unknown): string | null {
+  // A long text of characters that a collation may ignore affects the steps.
+  if (typeof value === 'string' && mayReadLong(value)) return null
   if (typeof value === 'string' || typeof value === 'number') return typeof value
   if (!isJson(value)) return null
   const [name = '', ...others] = Object.keys(value)

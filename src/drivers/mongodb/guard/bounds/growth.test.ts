@@ -677,7 +677,32 @@ test('counts comparisons of texts by a collation', () => {
   const NEAR: Readonly<Record<string, object[]>> = {
     $in: [list, { $set: { x: repeated(60, { $in: ['$s', '$t'] }) } }],
     $eq: [list, { $set: { x: map(range(200), { $eq: ['$t', '$t'] }) } }],
-    $setUnion: [list, { $set: { x: { $setUnion: ['$t', '$t'] } } }, { $set: { x: { $setUnion: ['$t', '$x'] } } }],
+    $setUnion: [
+      { $set: { t: map(range(3_000), 'abcdefgh'.repeat(20)) } },
+      { $set: { x: { $setUnion: ['$t', '$t'] } } },
+      { $set: { x: { $setUnion: ['$t', '$x'] } } },
+    ],
+    'an ignored text in a list': [list, { $set: { x: { $in: ['\u200b'.repeat(30_000), '$t'] } } }],
+    'an ignored text among others': [{ $set: { x: { $max: ['\u200b'.repeat(20_000), ...repeated(900, '$s')] } } }],
+    'marks in a filter': [{ $match: { s: { $lt: '\u0f71\u0f80'.repeat(1_000) } } }],
+    'marks in an expression': [{ $set: { x: { $lt: ['\u0f71'.repeat(2_000), '\u0f71'.repeat(2_001)] } } }],
+    'marks that the query takes from a text': [
+      { $set: { m: { $substrCP: ['$s', 0, 1] } } },
+      { $set: { x: { $lt: [reduce({ $concat: ['$$value', '$m'] }, range(1_000)), '$m'] } } },
+    ],
+    'boundaries of a bucket': [
+      {
+        $bucket: {
+          groupBy: { $concat: ['\u200b'.repeat(20_000), '$s'] },
+          boundaries: repeated(500, '').map((_, k) => `a${k}`),
+        },
+      },
+    ],
+    'a key among documents that mongod made': [
+      { $set: { z: range(9) } },
+      { $unwind: '$z' },
+      { $group: { _id: repeated(30, { $concat: ['\u200b'.repeat(1_000), '$s'] }) } },
+    ],
     $sortArray: [list, { $set: { x: repeated(3, { $sortArray: { input: '$t', sortBy: 1 } }) } }],
     'a key': [list, { $group: { _id: repeated(50, '$t') } }],
     'an accumulator': [
@@ -704,6 +729,8 @@ test('counts comparisons of texts by a collation', () => {
       collated([{ $match: filter }]),
       /^\{"(?:find"[^[]*"filter"|aggregate":"people","pipeline":\[\{"\$match")/,
     )
+  // A filter whose text the collation may ignore reads that text for each element, so it is measured.
+  assert.match(collated([{ $match: { big: { $gt: '\u200b'.repeat(30_000) } } }]), /^.{0,200}vt_look/)
   assert.equal(
     collated([{ $set: { x: map(range(9_000), { $add: ['$$this', 1] }) } }]),
     simple([{ $set: { x: map(range(9_000), { $add: ['$$this', 1] }) } }]),

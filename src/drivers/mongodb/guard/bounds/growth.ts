@@ -164,7 +164,7 @@ function ofOperator(name: string, operand: Bson, env: Env): Extent {
 /** Returns the extent of an operator that computes each argument once. */
 function ofValues(name: string, operand: Bson, env: Env): Extent {
   const args = argumentsOf(name, operand, env)
-  env.meter.step(stepsOf(name, { operand, args, comparison: env.meter.comparison }))
+  env.meter.step(stepsOf(name, { operand, args, collation: env.meter.collation }))
   const made = valueOf(name, operand, args)
   const isSmall = isConstant(made.bytes) && made.bytes.constant <= SMALL_BYTES
   const isNew = !AS_THEY_ARE.has(name) && !isSmall

@@ -3,7 +3,7 @@
 // bound that may depend on the sizes of stored values (amount.ts).
 import { replaced, sizeOf, sizesOf, type Amount } from './amount.ts'
 import type { Bson, BsonDocument } from '../../confined-query.ts'
-import type { StageWork } from './step-meter.ts'
+import { UNSEEN, type StageWork } from './step-meter.ts'
 import { refusedLimit } from '../refusals/refusal.ts'
 import { bytesAt, DOCUMENT, ELEMENT_LEAST, isStored, measureOf, type Measure } from './value-size.ts'
 
@@ -15,8 +15,6 @@ export const DOCUMENT_MAX = 16 * 1024 * 1024
  * no harm.
  */
 export const TURNS_MAX = 16_000_000
-/** The number of documents that old versions of mongod process between two checks for a cancel. */
-export const UNSEEN = 128
 /**
  * The maximum number of sizes of an amount that mongod measures. If there are more, mongod measures the whole document
  * instead.
@@ -164,9 +162,11 @@ function measured({ of, place, separator }: Measure): Bson {
   if (of === 'bytes') return { $bsonSize: { v: value } }
   if (of === 'length') return lengthOf(value)
   if (of === 'longest') return longestOf(value)
-  const text: Bson = { $cond: [{ $eq: [{ $type: value }, 'string'] }, value, ''] }
+  const isText: Bson = { $eq: [{ $type: value }, 'string'] }
+  const text: Bson = { $cond: [isText, value, ''] }
   if (of === 'pieces') return { $size: { $split: [text, { $literal: separator }] } }
-  return { $max: { $map: { input: { $split: [text, ' '] }, in: { $strLenBytes: '$$this' } } } }
+  const word: Bson = { $max: { $map: { input: { $split: [text, ' '] }, in: { $strLenBytes: '$$this' } } } }
+  return of === 'word' ? word : { $cond: [isText, word, longestOf(value)] }
 }
 
 /** In a longer array, the elements are not measured one by one. All elements together then count as the longest. */

@@ -24,5 +24,5 @@ const WITHOUT_COMPARISONS =
   )
 
 test('every allowed operator is known to compare values or not, because a collation makes comparisons dear', () => {
-  assert.deepEqual([...COMPARING, ...WITHOUT_COMPARISONS].sort(), [...EXPRESSIONS.keys()].sort())
+  assert.deepEqual([...COMPARING.keys(), ...WITHOUT_COMPARISONS].sort(), [...EXPRESSIONS.keys()].sort())
 })

@@ -1,6 +1,7 @@
 // Computes the steps that an operator takes, without the steps of its arguments: by elements, by bytes, or by both. The
 // numbers were measured on mongod 6.0 and on the newest engine. A step is about 50 ns of the slower engine.
-import { constant, HUGE, isConstant, NONE, plus, product, scaled, sizeOf, type Amount } from './amount.ts'
+import { constant, HUGE, isConstant, most, NONE, plus, product, scaled, sizeOf, type Amount } from './amount.ts'
+import { COMPARISON_STEPS, longestText, readByCollation, textsOf, type Collation } from './collation.ts'
 import { isFixed, SMALL, together, wordAt, type Extent } from './value-size.ts'
 import { matchSteps, type MatchedText } from './pattern-steps.ts'
 import { parsePattern, type ParsedPattern } from '../body/pattern-tree.ts'
@@ -10,8 +11,8 @@ import { isDocument, Scalar, type Bson, type BsonDocument } from '../../confined
 export interface Given {
   readonly operand: Bson
   readonly args: readonly Extent[]
-  /** The cost of a comparison of texts: 1, or COLLATED. */
-  readonly comparison?: number
+  /** Null or absent if texts are compared byte by byte. */
+  readonly collation?: Collation | null
 }
 
 type Steps = (given: Given) => Amount
@@ -26,11 +27,6 @@ export const STEP_READS = 100
  * costs work.
  */
 const NESTED_READS = 20
-/**
- * How many times longer texts take to compare by a collation than byte by byte. It takes 4.5 ns a byte for English and up
- * to 10 ns for other scripts.
- */
-export const COLLATED = 60
 const byByte = (perByte: number, { bytes }: Extent = SMALL): Amount => scaled(bytes, perByte)
 const readingOne = ({ bytes, isScalar }: Extent): Amount => scaled(bytes, 1 / (isScalar ? STEP_READS : NESTED_READS))
 const reading = ({ args }: Given, times = 1): Amount => scaled(plus(...args.map(readingOne)), times)
@@ -43,13 +39,9 @@ function argument({ operand, args }: Given, name: string, place: number): Extent
   return isDocument(operand) ? args[Object.keys(operand).indexOf(name)] : args[place]
 }
 
-/**
- * Returns the steps of a comparison. mongod reads no more bytes of one value than the other value has. A collation may
- * ignore characters, so there both values are read.
- */
-function comparing({ args, comparison }: Given): Amount {
+/** Returns the steps of a comparison. mongod reads no more bytes of one value than the other value has. */
+function comparing({ args }: Given): Amount {
   const [one = SMALL, other = SMALL] = args
-  if (comparison !== undefined && comparison > 1) return plus(readingOne(one), readingOne(other))
   return readingOne(isFixed(one) || !isFixed(other) ? one : other)
 }
 
@@ -182,27 +174,82 @@ const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
   ),
 ])
 
-/**
- * Returns the steps to read a whole value once, as for a key of a group: mongod computes a hash, or compares. With
- * `comparison`, texts are compared by a collation.
- */
-export function keySteps(extent: Extent, comparison = 1): Amount {
+/** Returns the steps to read a whole value once, as for a key of a group: mongod computes a hash, or compares. */
+export function keySteps(extent: Extent): Amount {
   const { items, isSingle } = extent
-  const steps = isSingle ? readingOne(extent) : plus(scaled(items, 1 / 2), readingOne(extent))
-  return isSmall(extent) ? steps : scaled(steps, comparison)
+  return isSingle ? readingOne(extent) : plus(scaled(items, 1 / 2), readingOne(extent))
 }
 
-/** Returns whether a value is so short that its comparison takes no longer by a collation. */
-function isSmall({ isScalar, bytes }: Extent): boolean {
-  return isScalar && isConstant(bytes) && bytes.constant <= SMALL.bytes.constant
+/** Returns the further steps to read a whole value by a collation. */
+export function collatedKeySteps(extent: Extent, collation: Collation | null): Amount {
+  return collation === null || isSmall(extent)
+    ? NONE
+    : plus(COMPARISON_STEPS, readByCollation(textsOf(extent), collation))
+}
+
+/** Returns whether a value contains no long text, so that its comparison takes no longer by a collation. */
+function isSmall({ isScalar, bytes, fields, each }: Extent): boolean {
+  if (isScalar) return isConstant(bytes) && bytes.constant <= SMALL.bytes.constant
+  if (fields !== null) return [...fields.values()].every(isSmall)
+  return each !== null && isSmall(each)
+}
+
+/** Returns the further steps of comparisons by a collation. Each of them reads both texts to their ends. */
+type CollatedSteps = (given: Given, collation: Collation) => Amount
+
+/** Returns the steps of `times` comparisons for each element, each with the longest of these texts. */
+function comparisons(items: Amount, longest: Extent, times: number, collation: Collation): Amount {
+  return product(scaled(items, times), plus(COMPARISON_STEPS, readByCollation(longestText(longest), collation)))
+}
+
+function readingAll(args: readonly Extent[], collation: Collation): Amount {
+  return plus(...args.map((arg) => readByCollation(textsOf(arg), collation)))
+}
+
+const pairwise: CollatedSteps = ({ args }, collation) => plus(COMPARISON_STEPS, readingAll(args, collation))
+
+const searchingIn =
+  (place: 0 | 1): CollatedSteps =>
+  ({ args }, collation) => {
+    const [needle = SMALL, array = SMALL] = [args[1 - place], args[place]]
+    const each = plus(COMPARISON_STEPS, readByCollation(textsOf(needle), collation))
+    return plus(product(plus(array.items, 1), each), readingAll([array], collation))
+  }
+
+/** A value is compared with the smallest so far, which may be the longest. */
+const choosing: CollatedSteps = ({ args }, collation) => {
+  const [only, ...others] = args
+  if (only !== undefined && others.length === 0)
+    return plus(comparisons(only.items, only, 1, collation), readingAll(args, collation))
+  const longest = most(...args.map((arg) => readByCollation(textsOf(arg), collation)))
+  return plus(scaled(plus(COMPARISON_STEPS, longest), args.length), readingAll(args, collation))
+}
+
+/** mongod computes a sort key of each element for its hash, and compares it with an element of the same hash. */
+const inSets: CollatedSteps = ({ args }, collation) =>
+  plus(
+    ...args.flatMap((all) => args.map((longest) => comparisons(all.items, longest, 1, collation))),
+    scaled(readingAll(args, collation), 3),
+  )
+
+/** Each element is compared about 20 times, with elements that may be the longest. */
+const ordering: CollatedSteps = (given, collation) => {
+  const input = argument(given, 'input', 0) ?? SMALL
+  return comparisons(input.items, input, 40, collation)
 }
 
 /** Operators that compare values. All others are known to compare none (operator-steps.test.ts). A collation applies to the texts in them. */
-export const COMPARING: ReadonlySet<string> = new Set(
-  words(
-    '$cmp $eq $gt $gte $lt $lte $ne $in $indexOfArray $max $min $setDifference $setEquals $setIntersection $setIsSubset $setUnion $maxN $minN $sortArray',
-  ),
-)
+export const COMPARING: ReadonlyMap<string, CollatedSteps> = new Map<string, CollatedSteps>([
+  ...words('$cmp $eq $gt $gte $lt $lte $ne').map((name): [string, CollatedSteps] => [name, pairwise]),
+  ['$in', searchingIn(1)],
+  ['$indexOfArray', searchingIn(0)],
+  ...words('$max $min').map((name): [string, CollatedSteps] => [name, choosing]),
+  ...words('$setDifference $setEquals $setIntersection $setIsSubset $setUnion').map((name): [string, CollatedSteps] => [
+    name,
+    inSets,
+  ]),
+  ...words('$maxN $minN $sortArray').map((name): [string, CollatedSteps] => [name, ordering]),
+])
 
 /** The operators whose steps growth.ts counts, because they compute an argument more than once, or not always. */
 export const COUNTED_APART: ReadonlySet<string> = new Set(words('$filter $let $map $range $reduce $switch'))
@@ -213,5 +260,7 @@ export const STEPS_NAMES: readonly string[] = [...STEPS.keys()]
 /** Returns the steps of an operator. An operator without an entry has no bound, so the query is refused. */
 export function stepsOf(name: string, given: Given): Amount {
   const steps = STEPS.get(name)?.(given) ?? constant(HUGE)
-  return COMPARING.has(name) && !given.args.every(isSmall) ? scaled(steps, given.comparison ?? 1) : steps
+  const { args, collation = null } = given
+  const collated = collation === null || args.every(isSmall) ? undefined : COMPARING.get(name)
+  return collation === null || collated === undefined ? steps : plus(steps, collated(given, collation))
 }

@@ -1,7 +1,7 @@
 // Prints the stages with which the database enforces the assumptions of the guard: gathered arrays have at most the
 // assumed length, documents are not too large for a stage, and slow stages let mongod check for a cancel.
-import { MADE_MAX, TURNS_MAX, UNSEEN, type Measured } from './measured-work.ts'
-import { STEPS_MAX } from './step-meter.ts'
+import { MADE_MAX, TURNS_MAX, type Measured } from './measured-work.ts'
+import { STEPS_MAX, UNSEEN } from './step-meter.ts'
 import type { Bson, BsonDocument } from '../../confined-query.ts'
 
 /** A field that a stage gathers from many documents. */

@@ -16,12 +16,15 @@ import {
   type Amount,
   type Size,
 } from './amount.ts'
+import type { Collation } from './collation.ts'
 import { bytesAt, isStored, longestAt, type Extent } from './value-size.ts'
 import { refusedLimit } from '../refusals/refusal.ts'
 import type { Work } from './work-budget.ts'
 
 /** The maximum number of steps for one document, about 0.2 s. A step takes mongod about 50 ns. */
 export const STEPS_MAX = 4_000_000
+/** The number of documents that old versions of mongod process between two checks for a cancel. */
+export const UNSEEN = 128
 /** The maximum number of bytes of a value, as far as the query alone determines it. */
 const BYTES_MAX = 64 * 1024 * 1024
 /** The maximum memory of all values of all stages, in bytes. */
@@ -32,14 +35,14 @@ const BYTES_WRITTEN = 100
 /** The work of all stages for one document, as far as the query alone determines it. */
 export class Load {
   readonly work: Work
-  /** The cost of a comparison of texts: 1, or COLLATED (operator-steps.ts). */
-  readonly comparison: number
+  /** Null if texts are compared byte by byte. */
+  readonly collation: Collation | null
   #steps = 0
   #kept = 0
 
-  constructor(work: Work, comparison: number) {
+  constructor(work: Work, collation: Collation | null) {
     this.work = work
-    this.comparison = comparison
+    this.collation = collation
   }
 
   /** Adds steps. Throws Refusal if there are too many. */
@@ -103,9 +106,17 @@ export class Meter {
     this.work = load.work
   }
 
-  /** The cost of a comparison of texts: 1, or COLLATED (operator-steps.ts). */
-  get comparison(): number {
-    return this.#load.comparison
+  /** Null if texts are compared byte by byte. */
+  get collation(): Collation | null {
+    return this.#load.collation
+  }
+
+  /**
+   * Counts the steps to compare a value with a value of another document. If mongod does not check for a cancel between
+   * the documents, the other value may be as long as UNSEEN documents together may take.
+   */
+  compareKept(steps: Amount): void {
+    this.step(this.#isRead ? steps : scaled(steps, UNSEEN))
   }
 
   /** The work of the whole stage. */

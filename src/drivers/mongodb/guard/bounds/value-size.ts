@@ -84,6 +84,11 @@ export function longestAt(place: string): Size {
   return `^${place}`
 }
 
+/** Returns the bytes of the longest piece without a space in the text at a place, or longestAt() of any other value. */
+export function runAt(place: string): Size {
+  return `%${place}`
+}
+
 /**
  * Returns the size in bytes of the object at a place without these fields. Only the value of a $reduce has such a size.
  */
@@ -93,7 +98,7 @@ export function bytesWithout(place: string, names: readonly string[]): Size {
 
 /** What a size measures. */
 export interface Measure {
-  readonly of: 'bytes' | 'length' | 'pieces' | 'word' | 'longest'
+  readonly of: 'bytes' | 'length' | 'pieces' | 'word' | 'longest' | 'run'
   readonly place: string
   readonly separator: string
   /** Fields that do not count. */
@@ -107,6 +112,7 @@ export function measureOf(size: Size): Measure {
   if (size.startsWith('|')) return { ...whole, of: 'length' }
   if (size.startsWith('~')) return { ...whole, of: 'word' }
   if (size.startsWith('^')) return { ...whole, of: 'longest' }
+  if (size.startsWith('%')) return { ...whole, of: 'run' }
   const [path = '', ...names]: readonly string[] = JSON.parse(place)
   if (size.startsWith('-')) return { ...whole, of: 'bytes', place: path, without: names }
   return { ...whole, of: 'pieces', place: path, separator: names[0] ?? '' }

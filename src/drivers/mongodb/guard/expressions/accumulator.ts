@@ -4,7 +4,7 @@ import { fieldsOf, operatorOf, textOf } from '../body/read-arguments.ts'
 import { reasonAgainst, type Fields } from '../allowed/expression-list.ts'
 import { computed } from './computed-value.ts'
 import { constant, scaled } from '../bounds/amount.ts'
-import { keySteps } from '../bounds/operator-steps.ts'
+import { collatedKeySteps, keySteps } from '../bounds/operator-steps.ts'
 import { anyOf, gatheredList, largest, list, object, SMALL, STORED, type Extent } from '../bounds/value-size.ts'
 import { numberOf } from '../body/parse-ejson.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
@@ -188,7 +188,8 @@ function one(
 ): Operand {
   const { printed, extent } = computed(value, scope)
   const { meter } = scope
-  meter.step(scaled(keySteps(extent, compares ? meter.comparison : 1), times))
+  meter.step(scaled(keySteps(extent), times))
+  if (compares) meter.compareKept(scaled(collatedKeySteps(extent, meter.collation), times))
   return { printed, extents: [extent] }
 }
 

@@ -7,7 +7,7 @@ import { componentsOf } from '../body/field-names.ts'
 import { resolve, type Located, type Scope } from '../documents/scope.ts'
 import { isPlace, valueAt } from '../documents/document-shape.ts'
 import { NONE, plus, product, scaled } from '../bounds/amount.ts'
-import { keySteps, STEP_READS } from '../bounds/operator-steps.ts'
+import { collatedKeySteps, keySteps, STEP_READS } from '../bounds/operator-steps.ts'
 import { valuesFound } from '../bounds/value-size.ts'
 
 const KEYS_MAX = 32
@@ -81,9 +81,9 @@ export function countKey(
   const found = valueAt(shape, components)
   const isTop = /^\$(?:top|bottom)/.test(of)
   // A sort reads a key once and then compares bytes. Its memory limit bounds the keys.
-  const key = keySteps(found, meter.comparison)
-  if (isTop) meter.step(scaled(key, KEY_COPIES + times))
-  else if (meter.comparison > 1) meter.step(key)
+  // By a collation, it computes the bytes first.
+  meter.step(collatedKeySteps(found, meter.collation))
+  if (isTop) meter.step(scaled(keySteps(found), KEY_COPIES + times))
   if (found.isSingle) return
   const values = valuesFound(found, components)
   meter.step(plus(scaled(values, 2), scaled(found.bytes, 1 / STEP_READS)))

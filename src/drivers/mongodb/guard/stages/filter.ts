@@ -12,6 +12,17 @@ import { Broken, refusedLimit, refusedOperator } from '../refusals/refusal.ts'
 import { constant, NONE, plus, product, scaled, type Amount, sizeOf } from '../bounds/amount.ts'
 import { valuesFound, type Extent, isStored, longestAt } from '../bounds/value-size.ts'
 import { DOCUMENT_MAX, worstOf } from '../bounds/measured-work.ts'
+import {
+  BYTE_STEPS,
+  comparedWith,
+  COMPARISON_STEPS,
+  mostOf,
+  NO_TEXT,
+  readByCollation,
+  sumOf,
+  textsOf as textsOfValue,
+  type Compared,
+} from '../bounds/collation.ts'
 import { searchSteps, STEP_READS } from '../bounds/operator-steps.ts'
 import { parsePattern, WORK_EACH, type ParsedPattern } from '../body/pattern-tree.ts'
 import { hold, locate, type Located, type Scope } from '../documents/scope.ts'
@@ -41,6 +52,8 @@ interface Walk {
    * value.
    */
   computed: Amount
+  /** Further steps of a condition that runs before the projection, for stored texts that a collation reads. */
+  trusted: number
 }
 
 /** The steps that the filters before the projection may still take together for one document. */
@@ -63,11 +76,11 @@ export function filter(value: Bson | undefined, scope: Scope, early: EarlySteps 
   const all = documentOf(value)
   for (const [name, below] of Object.entries(all)) {
     if (name === '$comment') continue
-    const walk: Walk = { scope, hoistable: true, computed: NONE }
+    const walk: Walk = { scope, hoistable: true, computed: NONE, trusted: 0 }
     const steps = scope.meter.stepsOf(() => {
       printed[name] = within(all, name, () => conditionOf(name, below, '', walk))
     })
-    const most = worstOf(steps, DOCUMENT_MAX)
+    const most = worstOf(steps, DOCUMENT_MAX) + walk.trusted
     // A condition that may take too many steps waits until mongod has measured the document.
     if (walk.hoistable && early !== null && most <= early.left) {
       first[name] = printed[name] ?? null
@@ -144,7 +157,7 @@ function countTests(found: Located, walk: Walk, { times = 1, patterns = [], text
   const values = isSingle ? constant(1) : plus(1, valuesFound(tested, found.components))
   // Each index doubles the steps, because mongod reads it as the index of an element and as a name.
   meter.step(scaled(values, times * 2 ** indexes))
-  countCollated(tested, texts, walk)
+  countCollated(tested, values, texts, walk)
   const isMeasured = !isSingle && tested.place !== null && isStored(tested.place)
   const longest = isMeasured ? sizeOf(longestAt(tested.place)) : bytes
   for (const pattern of patterns) {
@@ -161,44 +174,57 @@ function countTests(found: Located, walk: Walk, { times = 1, patterns = [], text
 }
 
 /**
- * Counts comparisons of texts by a collation, which reads characters one by one. It may ignore characters, so it reads a
- * whole text that the query has computed, however short the other text is.
+ * Counts comparisons of texts by a collation. It may ignore characters: it then reads a whole text of the query for each
+ * of the `values`, and a whole text that the query has computed, however short the other text is.
  */
-function countCollated({ bytes, isSingle }: Extent, { rounds, longest }: Texts, walk: Walk): void {
+function countCollated(tested: Extent, values: Amount, { count, rounds, longest, total }: Texts, walk: Walk): void {
   const { meter } = walk.scope
-  if (meter.comparison === 1 || longest === 0) return
-  const perByte = (rounds * meter.comparison) / STEP_READS
-  // Each text that is as long as the other has this many bytes in its array.
-  const isLong = longest / (longest + TEXT_IN_ARRAY)
-  meter.step(isSingle ? perByte * longest : scaled(bytes, perByte * isLong))
-  walk.computed = plus(walk.computed, scaled(bytes, perByte))
+  const { bytes, ignored, marks } = longest
+  if (meter.collation === null || bytes === 0) return
+  // mongod sorts a list when it parses the query.
+  const parsed = count * COMPARISON_STEPS + total.ignored * BYTE_STEPS + total.marks
+  meter.step(Math.log2(count + 1) * parsed)
+  if (marks > 0) meter.step(scaled(values, rounds * marks))
+  const perByte = rounds * BYTE_STEPS
+  // A text of n bytes takes n + TEXT_IN_ARRAY bytes in its array.
+  const share = Math.max((bytes + ignored) / (bytes + TEXT_IN_ARRAY), ignored / TEXT_IN_ARRAY)
+  meter.step(tested.isSingle ? perByte * (bytes + ignored) : scaled(tested.bytes, perByte * share))
+  walk.trusted += perByte * TRUSTED
+  walk.computed = plus(walk.computed, scaled(readByCollation(textsOfValue(tested), meter.collation), rounds))
 }
 
 /** The bytes that a text takes in an array, besides its characters. */
 const TEXT_IN_ARRAY = 8
+/** Stored texts are trusted to have at most this many bytes of characters that a collation ignores. */
+const TRUSTED = 65_536
 
 /** The texts that a test compares with each value. */
 interface Texts {
+  readonly count: number
   /** How many of them are compared with one value. */
   readonly rounds: number
-  /** The bytes of the longest one. */
-  readonly longest: number
+  /** Bounds that hold for each of them. */
+  readonly longest: Compared
+  readonly total: Compared
 }
 
-const NO_TEXTS: Texts = { rounds: 0, longest: 0 }
+const NO_TEXTS: Texts = { count: 0, rounds: 0, longest: NO_TEXT, total: NO_TEXT }
 
 function textsOf(name: string, operand: Bson): Texts {
-  if (!isArray(operand)) return { rounds: 1, longest: textBytes(operand) }
-  const longest = Math.max(0, ...operand.map(textBytes))
-  if (name === '$in' || name === '$nin') return { rounds: Math.log2(operand.length + 2), longest }
-  return name === '$all' ? { rounds: operand.length, longest } : { rounds: 1, longest: textBytes(operand) }
+  const isList = isArray(operand) && LISTS.has(name)
+  const each = isList ? operand.map(textsIn) : [textsIn(operand)]
+  const count = each.length
+  const rounds = name === '$all' ? count : isList ? Math.log2(count + 2) : 1
+  return { count, rounds, longest: each.reduce(mostOf, NO_TEXT), total: each.reduce(sumOf, NO_TEXT) }
 }
 
-/** Returns the approximate bytes of all texts in a value that the query contains. */
-function textBytes(value: Bson): number {
-  if (typeof value === 'string') return value.length + 1
+const LISTS = new Set(['$in', '$nin', '$all'])
+
+/** Returns the sums for all texts in a value that the query contains. */
+function textsIn(value: Bson): Compared {
+  if (typeof value === 'string') return comparedWith(value)
   const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
-  return parts.reduce<number>((all, each) => all + textBytes(each), 0)
+  return parts.map(textsIn).reduce(sumOf, NO_TEXT)
 }
 
 /** Returns the extent of the tested value. An expression cannot contain an array index, so the whole array counts. */

@@ -1,10 +1,10 @@
 // Confines the stages that make one document out of many ($group, $bucket, $bucketAuto, $sortByCount, $count), and
 // $setWindowFields, $densify and $fill.
 import { accumulator, bounds, windowOperator } from '../expressions/accumulator.ts'
-import { scaled } from '../bounds/amount.ts'
+import { plus, scaled, type Amount } from '../bounds/amount.ts'
 import { arrayOf, fieldsOf, textOf, wholeOf } from '../body/read-arguments.ts'
 import { computed, type Computed } from '../expressions/computed-value.ts'
-import { keySteps } from '../bounds/operator-steps.ts'
+import { collatedKeySteps, keySteps } from '../bounds/operator-steps.ts'
 import type { Flow } from './pipeline-state.ts'
 import type { Gathered } from '../bounds/runtime-checks.ts'
 import { checkName, outputPath } from '../body/field-names.ts'
@@ -52,7 +52,8 @@ function outputs(of: string, value: BsonDocument, flow: Flow, written = value): 
 /** Confines a key by which documents are grouped. */
 function keyed(value: Bson | undefined, scope: Scope): Computed {
   const key = computed(value, scope)
-  scope.meter.step(keySteps(key.extent, scope.meter.comparison))
+  scope.meter.step(keySteps(key.extent))
+  scope.meter.compareKept(collatedKeySteps(key.extent, scope.meter.collation))
   return key
 }
 
@@ -72,11 +73,17 @@ export function bucket(value: Bson, flow: Flow): void {
   const { scope } = flow
   const bounds = arrayOf('$bucket', read['boundaries'])
   const ends = bounds.map((bound) => computed(bound, scope))
-  // A comparison reads no more of the key than of the boundary.
-  for (const { extent } of ends) scope.meter.step(scaled(keySteps(extent, scope.meter.comparison), 2))
+  const { collation } = scope.meter
+  const collated = (extent: Extent): Amount => collatedKeySteps(extent, collation)
+  // A comparison reads no more of the key than of the boundary, except by a collation.
+  for (const { extent } of ends) scope.meter.step(scaled(plus(keySteps(extent), collated(extent)), 2))
   const printed = {
     // The server computes groupBy again for each boundary that it compares.
-    groupBy: scope.meter.repeat(2 * bounds.length, () => computed(read['groupBy'], scope).printed),
+    groupBy: scope.meter.repeat(2 * bounds.length, () => {
+      const key = computed(read['groupBy'], scope)
+      scope.meter.step(collated(key.extent))
+      return key.printed
+    }),
     boundaries: ends.map((end) => end.printed),
     ...(read['default'] === undefined ? {} : { default: computed(read['default'], scope).printed }),
   }

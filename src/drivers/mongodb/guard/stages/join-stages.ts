@@ -1,7 +1,8 @@
 // Confines $lookup, $unionWith and $graphLookup. They read exposed collections only, and their documents are projected
 // before any later stage reads them.
 import { fieldsOf, textOf, wholeOf } from '../body/read-arguments.ts'
-import { scaled } from '../bounds/amount.ts'
+import { plus, product, scaled } from '../bounds/amount.ts'
+import { longestText, readByCollation, textsOf } from '../bounds/collation.ts'
 import { Barrier } from '../documents/barrier.ts'
 import { barrierOf, shapeOf, type ExposedCollection } from '../documents/exposed.ts'
 import { computed } from '../expressions/computed-value.ts'
@@ -9,7 +10,6 @@ import { at, DOCUMENT, settled, STORED, type Extent } from '../bounds/value-size
 import { countGaps, withoutGaps } from '../documents/close-gaps.ts'
 import { EARLY_STEPS_MAX, filter } from './filter.ts'
 import { within } from '../refusals/error-place.ts'
-import { keySteps } from '../bounds/operator-steps.ts'
 import { Flow } from './pipeline-state.ts'
 import { outputPath } from '../body/field-names.ts'
 import { isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
@@ -100,8 +100,8 @@ function equality(
   const localField = textOf('$lookup', read['localField'])
   const foreignField = textOf('$lookup', read['foreignField'])
   const { components } = within(read, 'localField', () => withoutIndexes(localField, flow.scope))
-  countSought(valueAt(flow.shape, components), flow)
   within(read, 'foreignField', () => checkRaw(foreignField, rawScope(from, flow)))
+  countSought(valueAt(flow.shape, components), valueAt(rawScope(from, flow).shape, foreignField.split('.')), flow)
   return { localField, foreignField }
 }
 
@@ -115,9 +115,21 @@ function withoutIndexes(path: string, scope: Scope): Located {
 const SOUGHT_KEPT = 600
 const SOUGHT_STEPS = 20
 
-/** Counts the values that a stage looks up: all elements of an array. */
-function countSought(value: Extent, { scope }: Flow): void {
-  if (scope.meter.comparison > 1) scope.meter.step(keySteps(value, scope.meter.comparison))
+/** How often mongod compares a value of a list to sort the list, or to search it. */
+const LIST_COMPARISONS = 20
+/** The assumed length of an array of the foreign document, as a multiple of the usual length. */
+const FOREIGN_LENGTHS = 10
+
+/** Counts the values that a stage looks up: all elements of an array. `found` is the foreign value. */
+function countSought(value: Extent, found: Extent, { scope }: Flow): void {
+  const { collation } = scope.meter
+  if (collation !== null) {
+    const longest = readByCollation(longestText(value), collation)
+    const rounds = value.isSingle ? 1 : LIST_COMPARISONS
+    const perDocument = rounds * (found.isSingle ? 1 : FOREIGN_LENGTHS * found.usual)
+    scope.meter.step(plus(readByCollation(textsOf(value), collation), scaled(longest, perDocument)))
+    if (!value.isSingle) scope.meter.step(scaled(product(value.items, longest), LIST_COMPARISONS))
+  }
   if (value.isSingle) return
   scope.meter.step(scaled(value.items, SOUGHT_STEPS))
   scope.meter.made({ ...value, kept: scaled(value.items, SOUGHT_KEPT) })
@@ -189,7 +201,7 @@ export function graphLookup(value: Bson, flow: Flow): void {
   })
   flow.whole.join({ stage: '$graphLookup', collection: from.name, foreignField: connectToField, perDocument: true })
   const start = computed(read['startWith'], flow.scope)
-  countSought(start.extent, flow)
+  countSought(start.extent, valueAt(raw.shape, connectToField.split('.')), flow)
   flow.scope.meter.step(scaled(start.extent.items, 3))
   flow.out.push({
     $graphLookup: {
