@@ -229,6 +229,10 @@ const ANSWERS: readonly (readonly [string, string, unknown[][]])[] = [
   ['ts_rank', "SELECT ts_rank(to_tsvector('simple', name), q) > 0, ts_rank_cd('{0.1,0.2,0.4,1}', to_tsvector('simple', name), q, 1) > 0, ts_rank(to_tsvector('simple', name), 'root'), ts_rank(to_tsvector('simple', name), plainto_tsquery('simple', name), 1) > 0 FROM levels, to_tsquery('simple', 'ro:*') q WHERE id = 1", [[true, true, 0.06079271, true]]],
   ['searches in citext and bits', "SELECT strpos(name::citext, left(name, 2)::citext), translate(name::citext, left(name, 1)::citext, 'x')::text, position(B'11' IN B'0011'), index(name::ltree, name::ltree) FROM levels WHERE id = 1", [[1, 'xoot', 3, 0]]],
   ['collected values', "SELECT array_agg(name ORDER BY id DESC), string_agg(DISTINCT name, ',' ORDER BY name), json_agg(name ORDER BY id) FILTER (WHERE id > 1), jsonb_object_agg(name, id * 1.5) FROM levels", [[['leaf', 'branch', 'root'], 'branch,leaf,root', ['branch', 'leaf'], { leaf: 4.5, root: 1.5, branch: 3 }]]],
+  ['a list that DISTINCT sorts by', "SELECT DISTINCT ARRAY(SELECT x FROM (VALUES (1), (2)) v(x) WHERE x < l.id) FROM levels l ORDER BY ARRAY(SELECT x FROM (VALUES (1), (2)) v(x) WHERE x < l.id) DESC", [[[1, 2]], [[1]], [[]]]],
+  ['a collected list that DISTINCT ON sorts by', "SELECT DISTINCT ON (array_agg(upper(name))) array_agg(upper(name)) FROM levels WHERE id < 3 GROUP BY id ORDER BY array_agg(upper(name)) DESC", [[['ROOT']], [['BRANCH']]]],
+  ['values that differ each time', "SELECT count(DISTINCT x), max(cardinality(a)) FROM (SELECT array_agg(random() + 1) AS a FROM levels) q, unnest(a) x", [[3, 3]]],
+  ['values that differ each time, in a window and sorted', "SELECT count(DISTINCT x) FROM (SELECT array_agg(gen_random_uuid()) OVER () AS a FROM levels) q, unnest(a) x", [[3]]],
   ['lists nested eight times', `SELECT ${nestedList(8)}`, [[nestedValue(8)]]],
   ['collected rows', "SELECT json_agg(l) FROM (SELECT id, name FROM levels WHERE id = 1) l", [[[{ id: 1, name: 'root' }]]]],
   ['collected groups', "SELECT upper(left(name, 1)), json_agg(json_build_object('id', id, 'up', (SELECT array_agg(p.name) FROM levels p WHERE p.id = l.parent))) FROM levels l WHERE id = 2 GROUP BY upper(left(name, 1))", [['B', [{ id: 2, up: ['root'] }]]]],
@@ -344,6 +348,17 @@ describe('queries that compute large values', () => {
         const message = `${what} would exceed a size limit of this service: the size is ${found}, the limit is ${most}.`
         assert.deepEqual([status, json.error], [422, message])
         assert.match(String(json.hint), hint)
+      })
+    }
+
+    for (const sql of [
+      "SELECT array_agg(CASE WHEN random() < 0.5 THEN repeat('x', 9) END) OVER () FROM levels",
+      "SELECT string_agg(DISTINCT random()::text, ',' ORDER BY random()::text) FROM levels",
+    ]) {
+      test(`a value that differs each time is not collected twice: ${sql}`, async () => {
+        const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
+        assert.equal(status, 403)
+        assert.match(String(json.hint), /sub-select/)
       })
     }
 

@@ -272,7 +272,8 @@ export function steadily(made: Node, of: readonly Node[], name: string, at: numb
   return made
 }
 
-function isUnsteady(value: unknown): boolean {
+/** Returns whether the value differs when it is evaluated twice. */
+export function isUnsteady(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
   if ('funcname' in value && Array.isArray(value.funcname)) {
     const [last = ''] = words(value.funcname).slice(-1)

@@ -6,9 +6,10 @@
 import { AGGREGATES } from '../allowed/allowed-functions.ts'
 import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import type { Field } from '../walk/from-items.ts'
-import { failure } from './argument-bounds.ts'
+import { failure, isUnsteady } from './argument-bounds.ts'
 import { call, cast, constant, either, onlyIf, operator, selectFrom, TRUE, whole } from '../node-builders.ts'
-import { columnRef, distinctNames, newAlias, type Walk } from '../walk/scope.ts'
+import { Refusal } from '../refusal.ts'
+import { columnRef, distinctNames, newAlias, type Level, type Walk } from '../walk/scope.ts'
 
 /** The maximum number of bytes that a query may collect. */
 const COLLECTED_MAX = 268_435_456
@@ -37,39 +38,76 @@ export function collects(name: string): boolean {
 
 /**
  * Returns the call of a collecting aggregate with its values counted. `call` is confined. The condition that counts must
- * not be in a sub-select: PostgreSQL evaluates one that does not depend on the row only once.
+ * not be in a sub-select: PostgreSQL evaluates one that does not depend on the row only once. Throws Refusal.
  */
-export function countedCall(walk: Walk, name: string, call: Struct<'FuncCall'>, sets: number): Struct<'FuncCall'> {
+export function countedCall(
+  walk: Walk,
+  level: Level,
+  name: string,
+  call: Struct<'FuncCall'>,
+  at: number | undefined,
+): Struct<'FuncCall'> {
   const [first, ...others] = call.args ?? []
   if (!first) return call
   const rest = others.map((value) => bytesOf(name, value))
   // PostgreSQL requires that ORDER BY of a DISTINCT aggregate repeats the argument as it is written.
-  const isKept = call.over ?? (call.agg_distinct && call.agg_order)
-  if (!isKept && !(first.ColumnRef ?? first.A_Const ?? first.ParamRef)) {
-    const alias = newAlias(walk, 't', name)
-    const measured = measuredQuery(alias, name, first)
-    const condition = counts(name, [numberOf(measuredIn(alias)), ...rest], sets)
-    return { ...call, args: [measured, ...others], agg_filter: both(call.agg_filter, condition) }
+  if (call.over ?? (call.agg_distinct && call.agg_order)) {
+    if (isUnsteady(first) && !hasOneSize(first)) throw unsteady(name, at)
+    const condition = counts(name, [bytesOf(name, first), ...rest], level.sets)
+    // The filter of a window function may contain no aggregate, so the value itself depends on the count.
+    if (call.over) return { ...call, args: [onlyIf(condition, first), ...others] }
+    return { ...call, agg_filter: both(call.agg_filter, condition) }
   }
-  const condition = counts(name, [bytesOf(name, first), ...rest], sets)
-  // The filter of a window function may contain no aggregate, so the value itself depends on the count.
-  if (call.over) return { ...call, args: [onlyIf(condition, first), ...others] }
-  return { ...call, agg_filter: both(call.agg_filter, condition) }
+  const { value, bytes } = measured(walk, level, name, first)
+  return {
+    ...call,
+    args: [value, ...others],
+    agg_filter: both(call.agg_filter, counts(name, [bytes, ...rest], level.sets)),
+  }
+}
+
+/** Returns a value that an aggregate collects, so that it is computed once, and the bytes that it takes. */
+function measured(walk: Walk, level: Level, name: string, value: Node): { value: Node; bytes: Node } {
+  if (value.ColumnRef ?? value.A_Const ?? value.ParamRef) return { value, bytes: bytesOf(name, value) }
+  const alias = newAlias(walk, 't', name)
+  return { value: measuredQuery(alias, name, value, offsetOf(level, value)), bytes: numberOf(measuredIn(alias)) }
+}
+
+/** Returns whether all values of an unsteady call have one size. */
+function hasOneSize({ FuncCall: call }: Node): boolean {
+  return /^(?:random|clock_timestamp|gen_random_uuid|uuidv[47])$/.test(words(call?.funcname).at(-1) ?? '')
+}
+
+function unsteady(name: string, at: number | undefined): Refusal {
+  const why = `a value that differs each time cannot be collected by ${name}() in a window, or with DISTINCT and ORDER BY`
+  const hint =
+    'Compute the value in a sub-select, and collect its column: SELECT array_agg(x) … FROM (SELECT random() * 5 AS x …).'
+  return new Refusal('limit', name, why, hint, at)
+}
+
+/**
+ * Returns the OFFSET of a measured value. If the value differs each time, the OFFSET refers to a column. Otherwise
+ * PostgreSQL would compute a value such as random() + 1 once for all rows.
+ */
+function offsetOf({ shown }: Level, value: Node): Node {
+  const [column] = shown.flatMap(({ items }) => items.flatMap(({ columns }) => columns.slice(0, 1)))
+  if (!column || !isUnsteady(value)) return whole(0)
+  return either({ NullTest: { arg: column.read(), nulltesttype: 'IS_NULL' } }, whole(0), whole(0))
 }
 
 /**
  * Returns a sub-select that computes a value once and stores its size in a setting. The filter of the aggregate adds this
  * size for the next row. The value is not printed twice: each level of nested queries would double the text and the work,
- * and a volatile value would differ. OFFSET 0 keeps PostgreSQL from merging the inner sub-select, which would compute the
+ * and a volatile value would differ. OFFSET keeps PostgreSQL from merging the inner sub-select, which would compute the
  * value twice.
  */
-function measuredQuery(alias: string, name: string, value: Node): Node {
+function measuredQuery(alias: string, name: string, value: Node, limitOffset: Node): Node {
   const column = columnRef(alias, 'v')
   const size = call('set_config', constant(measuredIn(alias)), cast(bytesOf(name, column), 'text'), TRUE)
   const isStored: Node = { NullTest: { arg: size, nulltesttype: 'IS_NOT_NULL' } }
   const inner: SelectStmt = {
     targetList: [{ ResTarget: { name: 'v', val: value } }],
-    limitOffset: whole(0),
+    limitOffset,
     limitOption: 'LIMIT_OPTION_COUNT',
     op: 'SETOP_NONE',
   }
@@ -79,10 +117,34 @@ function measuredQuery(alias: string, name: string, value: Node): Node {
 
 const measuredIn = (alias: string): string => `${SETTINGS}.${alias}`
 
-/** Returns the filter of JSON_ARRAYAGG and JSON_OBJECTAGG, with their values counted. */
-export function countedFilter(filter: Node | undefined, values: readonly (Node | undefined)[], sets: number): Node {
-  const bytes = values.flatMap((value) => (value ? [bytesOf('jsonb_agg', value)] : []))
-  return both(filter, counts('json_arrayagg', bytes, sets))
+/**
+ * Returns the value of JSON_ARRAYAGG or JSON_OBJECTAGG, and its filter, with its values counted. `isWindow` is true with
+ * OVER. Throws Refusal.
+ */
+export function countedJson(
+  walk: Walk,
+  level: Level,
+  { filter, key, value, isWindow, at }: JsonAggregate,
+): { value: Node | undefined; filter: Node } {
+  const name = 'json_arrayagg'
+  const twice = [key, isWindow ? value : undefined]
+  if (twice.some((each) => each && isUnsteady(each) && !hasOneSize(each))) throw unsteady(name, at)
+  const once = value && !isWindow ? measured(walk, level, 'jsonb_agg', value) : undefined
+  const bytes = [key && bytesOf('jsonb_agg', key), once?.bytes ?? (value && bytesOf('jsonb_agg', value))]
+  const condition = counts(
+    name,
+    bytes.filter((each) => each !== undefined),
+    level.sets,
+  )
+  return { value: once?.value ?? value, filter: both(filter, condition) }
+}
+
+interface JsonAggregate {
+  readonly filter: Node | undefined
+  readonly key: Node | undefined
+  readonly value: Node | undefined
+  readonly isWindow: boolean
+  readonly at: number | undefined
 }
 
 /** Returns a query with the same rows, each of which is counted. `what` names the structure that keeps the rows. */
@@ -126,18 +188,20 @@ function bytesOf(name: string, value: Node): Node {
   if (value.A_Const) return whole((value.A_Const.sval?.sval?.length ?? ROW_BYTES) * 4)
   if (name === 'string_agg') return operator('*', coalesced(call('octet_length', value)), whole(TEXT_TIMES))
   const isJson = name.startsWith('json') && !value.ParamRef
+  if (isJson && name.startsWith('jsonb')) return jsonbBytes(value)
   const text = coalesced(call('octet_length', cast(isJson ? call('to_json', value) : value, 'text')))
-  if (isJson && name.startsWith('jsonb')) return operator('+', operator('*', text, whole(JSONB_TIMES)), partsOf(value))
   if (isJson) return operator('*', text, whole(TEXT_TIMES))
   return operator('+', text, coalesced(call('pg_column_size', value)))
 }
 
-/** Returns the bytes of the parts of a value while jsonb is built from it: each element, key and container is a struct. */
-function partsOf(value: Node): Node {
+/** Returns the bytes of jsonb while it is built from a value: its text, and a struct for each part. */
+function jsonbBytes(value: Node): Node {
   const written = cast(call('to_json', value), 'text')
-  const marks = call('translate', written, constant(',:[{'), constant(''))
-  const count = operator('-', call('octet_length', written), call('octet_length', marks))
-  return coalesced(operator('*', count, whole(JSONB_PART_BYTES)))
+  const bytes = (text: Node): Node => cast(call('octet_length', text), 'int8')
+  const others = bytes(call('translate', written, constant(',:[{'), constant('')))
+  // The marks are the text without the other letters: TEXT * all + PART * (all - others).
+  const all = operator('*', bytes(written), whole(JSONB_TIMES + JSONB_PART_BYTES))
+  return coalesced(operator('-', all, operator('*', others, whole(JSONB_PART_BYTES))))
 }
 
 /** Returns a condition that adds the bytes to the counter and is true, or fails the query. */

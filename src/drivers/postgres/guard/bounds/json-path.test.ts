@@ -22,6 +22,7 @@ const DEGREES: readonly (readonly [string, number])[] = [
   ['$."a b".*.**{2 to last} ? (exists(@.c ? (@ == "x")))', 1],
   ['($.a == 1) is unknown || -$.b[*] > 0', 1],
   ['$ /* all */ . keyvalue().value.decimal(4, -2)', 1],
+  ['$.a[*] ? (@ > 1. && @ < 2.e3 && 1..type() == "number")', 1],
   ['$.a[*] == $.b[*]', 2],
   ['$.a == $.b', 2],
   ['$.items[*] ? (@.price > $.limit)', 2],

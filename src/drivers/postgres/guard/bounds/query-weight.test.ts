@@ -36,6 +36,37 @@ const wide = shop({}, [
   ),
 ])
 
+const SORTED = 'SELECT id FROM customers ORDER BY name'
+for (const [name, sql, expected] of [
+  [
+    'sorts of a WITH that is copied',
+    `WITH a AS NOT MATERIALIZED (${SORTED}) ${list(200, () => 'SELECT id FROM a', ' UNION ALL ')}`,
+    'limit: sorts',
+  ],
+  [
+    'sorts of WITH queries that are copied into each other',
+    `WITH a AS NOT MATERIALIZED (${SORTED}), b AS NOT MATERIALIZED (${list(20, () => 'SELECT id FROM a', ' UNION ALL ')}) ${list(10, () => 'SELECT id FROM b', ' UNION ALL ')}`,
+    'limit: sorts',
+  ],
+  ['sorts of a WITH that is kept', `WITH a AS (${SORTED}) ${list(90, () => 'SELECT id FROM a', ' UNION ALL ')}`, null],
+  [
+    'sorts of WITH queries in a row',
+    `WITH a0 AS (${SORTED}), ${list(90, (n) => `a${n + 1} AS (SELECT * FROM a${n} ORDER BY 1)`)} TABLE a90`,
+    null,
+  ],
+  [
+    'sorts of a WITH that many WITH queries read',
+    `WITH a AS (${list(10, () => `(${SORTED})`, ' UNION ALL ')}), ${list(50, (n) => `b${n} AS (SELECT * FROM a)`)} ${list(50, (n) => `SELECT id FROM b${n}`, ' UNION ALL ')}`,
+    null,
+  ],
+] as const) {
+  test(`counts ${name}`, async () => {
+    const said = say(await guard.judge(sql, shop()))
+    if (expected === null) assert.match(said, /^\(*WITH/)
+    else assert.equal(said, expected)
+  })
+}
+
 for (const [name, sql, expected] of [
   [
     'stars that double',

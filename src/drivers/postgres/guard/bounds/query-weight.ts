@@ -2,7 +2,7 @@
 // counts as all items of the expression. PostgreSQL inlines without checking a timeout: thirty doublings took 15 GB,
 // and only SIGKILL ended them.
 import { refusedLimit, type Refusal } from '../refusal.ts'
-import type { Cte, Weight } from '../walk/scope.ts'
+import { checkSorts, type Cte, type Weight } from '../walk/scope.ts'
 
 const WEIGHT_MAX = 1_000
 /**
@@ -28,6 +28,7 @@ export function dropItem(weight: Weight): void {
 export function checkWeight(weight: Weight): void {
   const known = new Map<Cte, number>()
   if (weigh(weight, known) > WEIGHT_MAX) throw tooHeavy()
+  checkSorts(weigh(weight, new Map(), 'sorts'))
   const joined = joinedIn(weight, new Map())
   if (joined <= JOINED_MAX) return
   const why = `the query joins ${joined} tables, counting each WITH where it is used; the limit is ${JOINED_MAX}`
@@ -64,29 +65,29 @@ function tooHeavy(): Refusal {
   return refusedLimit('WITH', why)
 }
 
-function weigh(weight: Weight, known: Map<Cte, number>): number {
-  let total = weight.items
-  for (const [cte, references] of weight.ctes) total += references * weightOf(cte, known)
+/** Adds up the items or the sorts of a query. */
+function weigh(weight: Weight, known: Map<Cte, number>, what: 'items' | 'sorts' = 'items'): number {
+  let total = weight[what]
+  for (const [cte, references] of weight.ctes) total += references * weightOf(cte, known, what)
   return total
 }
 
 /**
  * Returns the weight of one reference. An expression that is not inlined is planned once, so its references share its
- * items.
+ * weight. Each reference to it is an item.
  */
-function weightOf(cte: Cte, known: Map<Cte, number>): number {
-  if (cte.isRecursive()) return 1 + own(cte, known) / Math.max(cte.references, 1)
-  const isInlined =
-    cte.materialized === 'CTEMaterializeNever' || (cte.materialized !== 'CTEMaterializeAlways' && cte.references === 1)
-  return isInlined ? own(cte, known) : 1 + own(cte, known) / Math.max(cte.references, 1)
+function weightOf(cte: Cte, known: Map<Cte, number>, what: 'items' | 'sorts'): number {
+  const total = own(cte, known, what)
+  const isInlined = !cte.isRecursive() && cte.materialized !== 'CTEMaterializeAlways' && isCopied(cte)
+  return isInlined ? total : (what === 'items' ? 1 : 0) + total / Math.max(cte.references, 1)
 }
 
-function own(cte: Cte, known: Map<Cte, number>): number {
+function own(cte: Cte, known: Map<Cte, number>, what: 'items' | 'sorts'): number {
   const before = known.get(cte)
   if (before !== undefined) return before
-  // If the expression refers to itself, it is recursive, and the inner reference counts as one item.
+  // If the expression refers to itself, it is recursive, and the inner reference counts as one.
   known.set(cte, 1)
-  const total = weigh(cte.weight, known)
+  const total = weigh(cte.weight, known, what)
   known.set(cte, total)
   return total
 }

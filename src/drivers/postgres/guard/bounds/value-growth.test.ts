@@ -178,3 +178,12 @@ test('a CASE with a thousand branches is allowed', async () => {
     assert.match(say(await guard.judge(`SELECT CASE ${arms} END FROM customers`, shop())), /^SELECT CASE/)
   }
 })
+
+test('the printed text of nested JSON_ARRAYAGG grows with the depth, and does not double', async () => {
+  const printed = async (depth: number): Promise<number> => {
+    const sql = again(depth, "''", (x) => `(SELECT JSON_ARRAYAGG(JSON_OBJECT('a': ${x})) FROM customers)`)
+    return say(await guard.judge(`SELECT ${sql}`, shop())).length
+  }
+  const [four, eight] = [await printed(4), await printed(8)]
+  assert.ok(eight < 2.5 * four, `${four} and ${eight} characters`)
+})

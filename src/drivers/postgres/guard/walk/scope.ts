@@ -53,6 +53,8 @@ export interface Weight {
   items: number
   /** The items of the largest join tree: of the arms of a UNION, only the largest counts. */
   joined: number
+  /** Sorts, hash tables and stored rows: see addSort(). */
+  sorts: number
   readonly ctes: Map<Cte, number>
 }
 
@@ -121,8 +123,6 @@ export interface Walk {
   rowFunctions: number
   operations: number
   sorts: boolean
-  /** How many sorts, hash tables and stored rows the query may keep in memory at once: see addSort(). */
-  kept: number
   /** True if the query has GROUP BY. */
   isGrouped: boolean
   /** The aggregates whose states may grow: see mayGrow(). */
@@ -157,14 +157,19 @@ export function spend(walk: Walk, count: number): void {
 }
 
 /** The maximum number of sorts and hash tables of a query. Each keeps its work_mem (4 MB by default) until the end. */
-const KEPT_MAX = 150
+const SORTS_MAX = 150
 
-/** Counts a sort, a hash table or stored rows. Throws Refusal if there are too many. */
-export function addSort(walk: Walk, times = 1): void {
-  walk.kept += times
-  if (walk.kept <= KEPT_MAX) return
-  const why = `the query has more than ${KEPT_MAX} joins, sorts, groups, windows and functions in FROM`
-  throw refusedLimit('sorts', why)
+/** Counts a sort, a hash table or stored rows. Throws Refusal if those of one body alone are too many. */
+export function addSort({ weight }: Walk, times = 1): void {
+  weight.sorts += times
+  checkSorts(weight.sorts)
+}
+
+/** Throws Refusal if a query sorts too often. */
+export function checkSorts(sorts: number): void {
+  if (sorts <= SORTS_MAX) return
+  const what = 'joins, sorts, groups, windows and functions in FROM, counting each WITH where it is used'
+  throw refusedLimit('sorts', `the query has ${Math.ceil(sorts)} ${what}; the limit is ${SORTS_MAX}`)
 }
 
 /** PostgreSQL's limit for one select list, row or list of values (MaxTupleAttributeNumber). */

@@ -447,7 +447,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const isSorted = node.agg_order ?? node.agg_distinct ?? node.agg_within_group
   if (isAggregate && isSorted) addSort(walk, level.sets)
   if (isAggregate && mayGrow(name, types[0] ?? null)) walk.growing.add(made)
-  const confined: Node = { FuncCall: collects(name) ? countedCall(walk, name, made, level.sets) : made }
+  const confined: Node = { FuncCall: collects(name) ? countedCall(walk, level, name, made, node.location) : made }
   return { node: confined, name, out: found.out, type: resultType(walk.exposed, name, found.out, types, node) }
 }
 

@@ -4,7 +4,7 @@
 import type { Node, Struct } from '../allowed/allowed-nodes.ts'
 import { boundedDocument, notAPath, plainPath, workOf } from '../bounds/json-path-bounds.ts'
 import { ofRow, rowsWork, type Term } from '../bounds/json-path.ts'
-import { countedFilter, countedRows } from '../bounds/collected-rows.ts'
+import { countedJson, countedRows } from '../bounds/collected-rows.ts'
 import { Refusal, refusedStatement } from '../refusal.ts'
 import type { Level, Walk } from './scope.ts'
 import type { Field, Typed } from './from-items.ts'
@@ -142,11 +142,6 @@ function arrayQuery(walk: Walk, level: Level, node: Struct<'JsonArrayQueryConstr
   }
 }
 
-/** Returns the values that JSON_ARRAYAGG or JSON_OBJECTAGG collects. */
-function valuesOf({ arg }: Collected): readonly (Node | undefined)[] {
-  return [arg.raw_expr, arg.key, arg.value?.raw_expr]
-}
-
 interface Collected {
   readonly arg: Struct<'JsonValueExpr'> & Struct<'JsonKeyValue'>
 }
@@ -161,13 +156,28 @@ function aggregate<A extends Collected>(
   if (!over) level.aggregates += 1
   const arg = argument()
   const { agg_filter: filter } = optional(walk, level, 'agg_filter', agg_filter)
+  const written = arg.arg.raw_expr ?? arg.arg.value?.raw_expr
+  const at = constructor?.location
+  const counted = countedJson(walk, level, {
+    filter,
+    key: arg.arg.key,
+    value: written,
+    isWindow: over !== undefined,
+    at,
+  })
   const inner = {
     ...returning(walk, output),
-    agg_filter: countedFilter(filter, valuesOf(arg), level.sets),
+    agg_filter: counted.filter,
     ...(agg_order && { agg_order: sortKeys(walk, level, agg_order) }),
   }
   if (!over) level.aggregates -= 1
-  return { ...arg, constructor: { ...inner, ...(over && { over: window(walk, level, over) }) } }
+  const { value } = counted
+  const made = arg.arg.value ? { value: { ...arg.arg.value, raw_expr: value } } : { raw_expr: value }
+  return {
+    ...arg,
+    arg: value ? { ...arg.arg, ...made } : arg.arg,
+    constructor: { ...inner, ...(over && { over: window(walk, level, over) }) },
+  }
 }
 
 function pair(walk: Walk, level: Level, node: Struct<'JsonKeyValue'> | undefined): Struct<'JsonKeyValue'> {

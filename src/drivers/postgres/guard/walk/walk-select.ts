@@ -1,7 +1,7 @@
 // Walks a SELECT, VALUES or UNION: WITH, the select list, GROUP BY, ORDER BY. It resolves names, gives each output an
 // explicit name, and reads only from the FROM items that walk-from.ts made.
 import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
-import { countedRows } from '../bounds/collected-rows.ts'
+import { collects, countedRows } from '../bounds/collected-rows.ts'
 import { constant } from '../syntax/literals.ts'
 import { outputName } from './output-names.ts'
 import { ambiguousOutput, Refusal, refusedLimit, refusedStatement } from '../refusal.ts'
@@ -81,7 +81,7 @@ function plain(walk: Walk, raw: SelectStmt, level: Level, withClause: With): Sel
   const groups = groupBy(walk, level, raw.groupClause, targets)
   level.sets = Math.min(SETS_MAX, setsIn(raw.groupClause ?? []))
   level.phase = 'output'
-  const outputs = targets.map((target) => confinedTarget(walk, level, target))
+  const outputs = targets.map((target) => ({ ...confinedTarget(walk, level, target), written: writtenAs(target) }))
   const having = optional(walk, level, 'havingClause', raw.havingClause)
   const windows = raw.windowClause?.map((node): Node => {
     if (!node.WindowDef) throw refusedStatement('WINDOW')
@@ -247,7 +247,7 @@ interface Where {
 class Body implements Cte {
   readonly name: string
   readonly alias: string
-  readonly weight = { items: 0, joined: 0, ctes: new Map<Cte, number>() }
+  readonly weight = { items: 0, joined: 0, sorts: 0, ctes: new Map<Cte, number>() }
   readonly materialized: string | undefined
   readonly depth: number
   references = 0
@@ -563,7 +563,7 @@ function meaning(walk: Walk, level: Level, target: Target | undefined): unknown 
   if (target?.kind === 'column') return target.of.column
   const node = target?.kind === 'expression' ? target.node : undefined
   const column = node?.ColumnRef && columnHere(walk, level, node.ColumnRef)
-  return column ?? JSON.stringify(node, (key, value: unknown) => (key === 'location' ? undefined : value))
+  return column ?? textOf(node)
 }
 
 /** Expands (a, b) to a and b. */
@@ -616,6 +616,31 @@ function sortBy(walk: Walk, level: Level, clause: readonly Node[], outputs: read
 
 interface SortOutput extends Field {
   readonly node?: Node
+  /** The caller's expression, if it contains a sub-query or a collecting aggregate. */
+  readonly written?: string | undefined
+}
+
+/**
+ * Returns the text of an expression that is printed with other aliases each time. PostgreSQL then does not see that a
+ * sort key is the same as an output.
+ */
+function writtenAs(target: Target): string | undefined {
+  return target.kind === 'expression' ? aliased(target.node) : undefined
+}
+
+function aliased(node: Node): string | undefined {
+  return isAliased(node) ? textOf(node) : undefined
+}
+
+function isAliased(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if ('SubLink' in value || 'JsonArrayAgg' in value || 'JsonObjectAgg' in value) return true
+  if ('funcname' in value && Array.isArray(value.funcname) && collects(words(value.funcname).at(-1) ?? '')) return true
+  return Object.values(value).some(isAliased)
+}
+
+function textOf(node: Node | undefined): string {
+  return JSON.stringify(node, (key, value: unknown) => (key === 'location' ? undefined : value))
 }
 
 /** Confines DISTINCT or DISTINCT ON (…). Throws Refusal. */
@@ -637,14 +662,20 @@ function outputOr(
 ): Typed {
   const ref = node.ColumnRef
   const name = ref?.fields?.length === 1 ? ref.fields[0]?.String?.sval : undefined
-  if (name === undefined) return expression(walk, level, node)
-  const index = places.get(name) ?? outputIndex(name, outputs, ref?.location)
-  places.set(name, index)
+  const index =
+    name === undefined ? sameOutput(node, outputs) : (places.get(name) ?? outputIndex(name, outputs, ref?.location))
+  if (name !== undefined) places.set(name, index)
   const meant = outputs[index]
   if (!meant) return expression(walk, level, node)
   const place: Node = { A_Const: { ival: { ival: index + 1 } } }
   notePlace(walk.places, place, node)
   return { node: place, type: meant.type }
+}
+
+/** Returns the index of the output that is written like the expression, or -1. */
+function sameOutput(node: Node, outputs: readonly SortOutput[]): number {
+  const written = outputs.some((output) => output.written !== undefined) ? aliased(node) : undefined
+  return written === undefined ? -1 : outputs.findIndex((output) => output.written === written)
 }
 
 /**
