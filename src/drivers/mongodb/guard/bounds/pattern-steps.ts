@@ -379,9 +379,12 @@ const ALL: Chars = -1n
 /** More alternatives are not compared with each other, which would take the guard too long. */
 const COMPARED_MAX = 32
 
+/** Returns the parts of a sequence, or the part itself. */
+const partsIn = (part: Pattern): readonly Pattern[] => (part.kind === 'sequence' ? part.of : [part])
+
 /** Returns the characters with which each match of a part begins, place by place. */
 function charsAtStart(part: Pattern): readonly Chars[] {
-  const parts = part.kind === 'sequence' ? part.of : [part]
+  const parts = partsIn(part)
   const end = parts.findIndex(({ kind }) => kind !== 'char')
   return parts.slice(0, end === -1 ? parts.length : end).map(({ first }) => first)
 }
@@ -464,8 +467,13 @@ function eachTurn({ of, least, most: turns }: Repeat, next: Next): Effort | null
 /** The maximum turns of a repetition of a part that can match in several ways. With more turns, it has no bound. */
 const TURNS_MAX = 8
 
+/** Returns whether the alternatives are strings, and no text begins with two of them. */
+function areStrings(parts: readonly Pattern[]): boolean {
+  return parts.every((part) => partsIn(part).every(({ kind }) => kind === 'char')) && areExclusive(parts)
+}
+
 /**
- * Returns whether the next character always decides how the match of a part goes on. A text then has at most one way to
+ * Returns whether the next characters always decide how the match of a part goes on. A text then has at most one way to
  * match. `next` has the characters with which the parts after this part can begin.
  */
 function isDecided(part: Pattern, next: Chars): boolean {
@@ -483,7 +491,7 @@ function isDecided(part: Pattern, next: Chars): boolean {
       return part.of.every((each, n) => isDecided(each, behind[n]?.chars ?? next))
     }
     case 'alternatives':
-      return areDistinct(part.of, next) && part.of.every((each) => isDecided(each, next))
+      return areStrings(part.of) || (areDistinct(part.of, next) && part.of.every((each) => isDecided(each, next)))
     case 'repeat': {
       const { of, least, most } = part
       if (of.mayBeEmpty) return false
