@@ -17,7 +17,6 @@ import { Draft, objectsAt, valueAt, type Shape } from '../documents/document-sha
 import { isConstant, scaled } from '../bounds/amount.ts'
 import { refusedLimit } from '../refusals/refusal.ts'
 import type { Variables } from '../documents/variables.ts'
-import { atLeast } from '../allowed/minimum-versions.ts'
 import type { Work } from '../bounds/work-budget.ts'
 
 const JOINS_MAX = 4
@@ -157,14 +156,10 @@ export class Flow {
     this.out.push(...this.#looks()(STEPS_MAX, NOTHING))
   }
 
-  /**
-   * Returns the amounts to measure before the stage. Servers before MongoDB 4.4 measure nothing, because they lack
-   * $bsonSize.
-   */
+  /** Returns the amounts to measure before the stage. */
   #measured(isRead: boolean): Measured {
     const [{ stage }, size] = [this.#meter, this.size]
     this.size += worstOf(stage.bytes, size) + stage.bytes.constant
-    if (!atLeast(this.whole.exposed.server, [4, 4])) return NOTHING
     return this.whole.spare.measured(stage, { size, isRead, ...(this.#most !== undefined && { most: this.#most }) })
   }
 
