@@ -45,6 +45,16 @@ test('a limit reduces the reads of later stages only', async () => {
   assert.equal(await bound(all([]), { $limit: 2 }), 80 + 80 ** 2)
 })
 
+test('an array that $bucketAuto or a window gathers becomes many documents again', async () => {
+  const each = { $lookup: { from: 'b', let: { k: '$_id' }, pipeline: [], as: 'x' } }
+  const buckets = (output: object): object => ({ $bucketAuto: { groupBy: '$n', buckets: 2, output } })
+  assert.equal(await bound(buckets({ n: { $sum: 1 } }), each), 80 + 2 * 80)
+  assert.equal(await bound(buckets({ list: { $push: '$n' } }), { $unwind: '$list' }, each), 80 + 80 ** 2)
+  const window = { list: { $push: '$n', window: { documents: [-9, 0] } } }
+  const found = await bound({ $setWindowFields: { sortBy: { n: 1 }, output: window } }, { $unwind: '$list' }, each)
+  assert.equal(found, 80 + 80 * 10 * 80)
+})
+
 test('joins by an index, and $unwind of their results, are cheap', async () => {
   assert.equal(await bound(by('_id'), { $unwind: '$x' }, by('_id'), { $unwind: '$x' }, by('_id')), 80 + 3 * 80)
   assert.equal(

@@ -58,7 +58,8 @@ async function stagePassed(stage: BsonDocument, rows: number, at: Reckoning, per
     case '$count':
       return { rows: Math.min(rows, 1), reads: 0 }
     case '$bucketAuto':
-      return { rows: Math.min(rows, Number(fields['buckets'])), reads: 0 }
+      // A later $unwind of arrays in the buckets makes as many documents again.
+      return { rows: gathers(fields['output']) ? rows : Math.min(rows, Number(fields['buckets'])), reads: 0 }
     case '$unwind':
       return { rows: rows * (at.unwinds.get(stage) ?? 1), reads: 0 }
     case '$densify':
@@ -74,6 +75,18 @@ async function stagePassed(stage: BsonDocument, rows: number, at: Reckoning, per
     default:
       return { rows, reads: 0 }
   }
+}
+
+/** Accumulators whose value is an array with values of many documents. */
+const GATHERING = new Set(
+  '$addToSet $bottomN $concatArrays $firstN $lastN $maxN $minN $push $setUnion $topN'.split(' '),
+)
+
+function gathers(outputs: Bson | undefined): boolean {
+  if (!isDocument(outputs)) return false
+  return Object.values(outputs).some(
+    (output) => isDocument(output) && Object.keys(output).some((n) => GATHERING.has(n)),
+  )
 }
 
 const SECOND = 1_000

@@ -773,3 +773,15 @@ test('counts the documents that $unwind makes of a computed list', () => {
   assert.ok(usual(reduce({ $concatArrays: ['$$value', ['$$this']] }, '$big')) <= 5_001)
   assert.equal(usual({ $split: ['$s', ','] }), 20)
 })
+
+test('counts the documents that $unwind makes of the array of a window, which each document has', () => {
+  const usual = (by: object): number => {
+    const verdict = piped({ $setWindowFields: { sortBy: { n: 1 }, output: { x: by } } }, { $unwind: '$x' })
+    assert.equal(verdict.kind, 'confined', JSON.stringify(verdict))
+    return Math.max(...unseal<MongoQuery>(verdict.query, 'MONGODB').unwinds.values())
+  }
+  assert.equal(usual({ $push: '$n', window: { documents: [-60, 'current'] } }), 61)
+  assert.equal(usual({ $push: '$n', window: { documents: ['unbounded', 'current'] } }), 20_000)
+  assert.equal(usual({ $minN: { input: '$n', n: 3 } }), 3)
+  assert.equal(usual({ $concatArrays: '$big', window: { documents: [-1, 1] } }), 15_000)
+})

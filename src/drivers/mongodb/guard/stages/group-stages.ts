@@ -1,6 +1,6 @@
 // Confines the stages that make one document out of many ($group, $bucket, $bucketAuto, $sortByCount, $count), and
 // $setWindowFields, $densify and $fill.
-import { accumulator, bounds, windowOperator } from '../expressions/accumulator.ts'
+import { accumulator, bounds, WINDOW_ELEMENTS, windowOperator } from '../expressions/accumulator.ts'
 import { plus, scaled, type Amount } from '../bounds/amount.ts'
 import { arrayOf, fieldsOf, textOf, wholeOf } from '../body/read-arguments.ts'
 import { computed, type Computed } from '../expressions/computed-value.ts'
@@ -130,12 +130,6 @@ export function count(value: Bson, flow: Flow): void {
   flow.shape = closed(new Map([[name, shapeWith(SMALL)]]))
   flow.columns = [name]
 }
-
-/**
- * The limit on elements in all arrays that windows gather for one document. mongod copies them for each document, at
- * 160 ns an element. The newest engine checks for a cancel every 128 documents, so 20,000 elements take 0.4 s.
- */
-const WINDOW_ELEMENTS = 20_000
 
 export function setWindowFields(value: Bson, flow: Flow): void {
   const read = fieldsOf('$setWindowFields', value, ['output'], ['partitionBy', 'sortBy'])
