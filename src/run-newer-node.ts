@@ -7,8 +7,8 @@ import { fetchPackage, type Pinned } from './fetch-package.ts'
 const version = '24.21.0'
 
 /**
- * The npm packages of Node, for each platform on which this file can fetch Node. package.test.ts compares the version
- * with package.json.
+ * The npm packages of Node, for each platform on which this file can fetch Node. test/process/package.test.ts compares
+ * the version with package.json.
  */
 export const NODES: Readonly<Record<string, Pinned>> = {
   'linux-x64': {

@@ -83,7 +83,7 @@ describe('the root key', () => {
     assert.equal(Buffer.from(readFileSync(join(dataDir, 'secret.key'), 'utf8'), 'base64').length, 32)
   })
 
-  test('is not replaced if unreadable', async () => {
+  test('is not replaced if its file is damaged', async () => {
     const dataDir = join(dir, 'broken')
     await openSecrets({ dataDir, secretKey: null })
     writeFileSync(join(dataDir, 'secret.key'), 'short')

@@ -1,5 +1,5 @@
-// Secrets at rest. All other keys are derived from one root key (HKDF-SHA-256). Secrets of datasources are encrypted
-// (AES-256-GCM) and bound to their place. This file never logs or shows a secret.
+// Secrets at rest. All other keys are derived from one root key (HKDF-SHA-256). Secrets of datasources and webhooks are
+// encrypted (AES-256-GCM) and bound to their place. This file never logs or shows a secret.
 import { execFile } from 'node:child_process'
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
 import { chmod, link, open, readFile, rm } from 'node:fs/promises'
@@ -47,7 +47,7 @@ const FIRST_ROOT_MARK = 'first root key'
 
 type KeyConfig = Pick<Config, 'dataDir' | 'secretKey'> & Partial<Pick<Config, 'secretKeyCommand' | 'secretKeyPrevious'>>
 
-/** The active keys: new secrets are sealed with `current`, and secrets are opened with both. */
+/** The active keys. New secrets are sealed with `current`. Each key opens the secrets that it sealed. */
 export interface RootKeys {
   readonly current: RootKey
   readonly previous: RootKey | null
@@ -60,9 +60,9 @@ interface RootKey {
 }
 
 /**
- * Returns the secrets of a store. The root key comes from the configuration, or is created once in the data folder
- * (0600). With `asIs`, creates no key, and throws an Error for the operator if there is no key. `db` is the store,
- * which must be given if its root key may have been rotated.
+ * Opens the keys of a store. The root key comes from the configuration, or is created once in the data folder (0600).
+ * With `asIs`, creates no key, and throws an Error for the operator if there is no key. `db` is the store, which must
+ * be given if its root key may have been rotated.
  */
 export async function openSecrets(
   config: KeyConfig,
@@ -145,12 +145,15 @@ export async function adoptRootKey(store: Pick<Store, 'write'>, keys: RootKeys):
   })
 }
 
-/** Returns the store's first root key. All keys except those that seal secrets are derived from it. */
+/**
+ * Returns the store's first root key, from which all keys except those that seal secrets are derived. Returns undefined
+ * if the current key is the first, or without `db`.
+ */
 async function firstRootOf(db: Kysely<Tables> | undefined, keys: RootKeys): Promise<Uint8Array | undefined> {
   if (db === undefined) return undefined
   const sealed = await markOf(db, FIRST_ROOT_MARK)
   if (sealed === undefined) {
-    // Before a rotation has begun, the store may still belong to the previous key.
+    // Until adoptRootKey() has run, the store may still belong to the previous key.
     const mark = await markOf(db, ROOT_MARK)
     return mark !== undefined && mark === keys.previous?.id ? keys.previous.bytes : undefined
   }

@@ -73,7 +73,7 @@ interface DemoPlace {
   readonly stop: AbortSignal
 }
 
-/** Starts the demo after the service is ready. The service continues without it if the demo fails. */
+/** Starts the demo after the service is ready. If the demo fails, the service continues without it. */
 async function startDemo(app: App, { stop, ...place }: DemoPlace): Promise<Demo | null> {
   try {
     const { openDemo } = await import('./demo.ts')
@@ -87,7 +87,7 @@ async function startDemo(app: App, { stop, ...place }: DemoPlace): Promise<Demo 
   }
 }
 
-/** Returns our own messages unchanged, and the stack of unexpected errors. */
+/** Explains an address that cannot be used. Returns our own messages unchanged, and the stack of other errors. */
 function sentence(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const code = 'code' in error ? error.code : undefined

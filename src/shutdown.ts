@@ -1,4 +1,5 @@
-// Shuts the service down: running requests get a grace period. Then their queries are cancelled and sockets are closed.
+// Shuts the service down. Running requests get a grace period. Then their queries are cancelled, and the sockets are
+// closed.
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import { deadlineOf } from './deadline.ts'

@@ -1,4 +1,4 @@
-// Creates spans for OpenTelemetry. Each request has a span. A query also has spans for its guard, its wait for a
+// Creates spans for OpenTelemetry. Each sampled request has a span. A query also has spans for its guard, its wait for a
 // connection and the database. Spans are created after the answer from recorded times, so that no query waits for them.
 // A span contains no text, name or value of a caller or a database. This file is loaded only if the environment names
 // an endpoint for spans.

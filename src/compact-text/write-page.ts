@@ -235,7 +235,7 @@ function writeCursor(cursor: z.infer<typeof Cursor>): string {
 function cursorOf(ask: PageAsk, { version }: Description): z.infer<typeof Cursor> | null {
   if (ask.cursor === undefined) return null
   const cursor = Cursor.safeParse(jsonOf(Buffer.from(ask.cursor, 'base64url').toString()))
-  if (!cursor.success) throw invalidRequest(['cursor: is not one of ours'])
+  if (!cursor.success) throw invalidRequest(['cursor: not a cursor of this service'])
   if (cursor.data.version !== version) {
     throw invalidRequest(['cursor: the description has changed since. Call describe_datasource again without cursor'])
   }

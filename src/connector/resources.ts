@@ -53,7 +53,7 @@ export async function listResources(
   const { items } = await everyDatasource(operations, arrival, await operations.listTeams(arrival, {}))
   const from = cursor === undefined ? { id: items[0]?.id, at: 0 } : readCursor(cursor)
   const first = items.findIndex(({ id }) => id === from.id)
-  if (first === -1 && cursor !== undefined) throw invalidRequest(['cursor: is not one of ours, or has expired'])
+  if (first === -1 && cursor !== undefined) throw invalidRequest(['cursor: not a cursor of this service, or expired'])
   const resources: Resource[] = []
   const turn = inSlices()
   for (const [n, { id, teamId, name }] of items.slice(Math.max(0, first)).entries()) {
@@ -122,6 +122,6 @@ function readCursor(text: string): z.infer<typeof Cursor> {
   try {
     return Cursor.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
   } catch {
-    throw invalidRequest(['cursor: is not one of ours, or has expired'])
+    throw invalidRequest(['cursor: not a cursor of this service, or expired'])
   }
 }

@@ -1,5 +1,4 @@
-// Tests which error texts of a refused query the audit stores if the team redacts literals. No stored text repeats a
-// literal of the query.
+// Tests which error texts of a refused query the audit stores if the team redacts literals.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { redactedSql } from '../drivers/postgres/guard/redact.ts'
@@ -25,12 +24,12 @@ function kept(
   return left
 }
 
-test('keeps a text that only repeats words outside literals', () => {
+test('keeps a text that contains no word of a literal', () => {
   const sentence = 'column nope of customers does not exist or is not exposed'
   assert.equal(kept('QUERY_DENIED', sentence), sentence)
 })
 
-test('drops a text with a word or a part of a number that occurs only in a literal', () => {
+test('drops a text with a word, or a part of a number, that occurs only in a literal or a comment', () => {
   for (const error of [
     'no York here',
     'NEW is not allowed',
@@ -49,7 +48,7 @@ test('drops a text that contains a parameter value', () => {
   )
 })
 
-test('drops every text of the database and of unparsed bodies', () => {
+test('drops every text of QUERY_FAILED, INVALID_QUERY and INVALID_REQUEST', () => {
   for (const code of ['QUERY_FAILED', 'INVALID_QUERY', 'INVALID_REQUEST'] as const)
     assert.equal(kept(code, 'nope'), undefined)
 })
@@ -59,7 +58,7 @@ test('keeps texts that never quote a query, even for an unparsed query', () => {
   assert.equal(kept('QUERY_TIMEOUT', sentence, { isRead: false }), sentence)
 })
 
-test('keeps only the words of a limit for a query that cannot be split into literals and code', () => {
+test('keeps only texts about limits if the literals of the query, or their values, are unknown', () => {
   const unread = { query: `${SQL} \\`, isRead: false }
   const limit = { kind: 'limit', name: 'joins' } as const
   assert.equal(kept('QUERY_DENIED', 'column nope does not exist', unread), undefined)

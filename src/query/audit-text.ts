@@ -15,7 +15,7 @@ export interface QueryTrail {
   /** True if the query was parsed, so that the positions of its literals are known. */
   readonly isRead: boolean
   readonly blocked?: Blocked | undefined
-  /** The refusal, or null if the query was not refused or the reason is unknown. */
+  /** The refusal or failure. Null or undefined if there was none. */
   readonly refusal?: { readonly code: Code; readonly reason: Reason } | null | undefined
 }
 
@@ -62,8 +62,8 @@ const OWN_SENTENCES: ReadonlySet<Code> = new Set<Code>([
   'QUERY_TIMEOUT',
 ])
 /**
- * Error texts of these codes quote only names, and quotesOf() can check names. Texts of all other codes may quote
- * values, even values from the database.
+ * Error texts of these codes quote only names, and quotesOf() can check names. Texts of codes that are in neither list
+ * may quote values, even values from the database.
  */
 const NAMING: ReadonlySet<Code> = new Set<Code>(['QUERY_DENIED', 'SCHEMA_STALE'])
 
@@ -88,8 +88,8 @@ function withoutQuotes(
 }
 
 /**
- * Returns true if a literal has escape sequences or several parts. An error text may then quote a value that the query
- * text does not contain.
+ * Returns true if a literal may have escape sequences or several parts. An error text may then quote a value that the
+ * query text does not contain.
  */
 function isWrittenOtherwise(source: string): boolean {
   return source.includes('\\') || isContinued(source)
@@ -97,7 +97,7 @@ function isWrittenOtherwise(source: string): boolean {
 
 const BEHIND_QUOTE = /['"]\s*(?:--|$)/
 
-/** Returns true if a string literal continues on a later line. SQL concatenates literals across a line break. */
+/** Returns true if a string literal may continue on a later line. SQL concatenates literals across a line break. */
 function isContinued(source: string): boolean {
   let endsInQuote = false
   for (const line of source.split(/[\r\n]/)) {
@@ -117,7 +117,7 @@ const WORD = /[\p{L}\p{N}_]+/gu
 /** Shorter words without digits occur inside many other words, so they count only as whole words. */
 const PART_FROM = 4
 
-/** Returns a function that tells whether a sentence contains a word that the query has only inside its literals. */
+/** Returns a function that tells whether a sentence contains a word that the query has only in literals or comments. */
 function quotesOf(query: string, redacted: string): (sentence: string) => boolean {
   const [source, rest] = [query, redacted].map((text) => {
     const lower = text.toLowerCase()

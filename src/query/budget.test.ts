@@ -15,7 +15,6 @@ import { startRedis } from '../../test/support/redis.ts'
 /** The timeout for an answer of Redis, which a busy machine may delay. */
 const PATIENCE_MS = 5_000
 
-/** Spends one query. Returns the number of remaining queries, or the seconds to wait. */
 async function spend(budget: Budget, teamId: TeamId, limit: number, windowSeconds = 3_600) {
   try {
     const { headers } = await budget.spend(teamId, { limit, windowSeconds })

@@ -1,5 +1,4 @@
-// The query budget: a rate limit per team, shared by all its keys, sessions and connectors. With the embedded store,
-// this process counts in memory. If several processes share the budget, Redis or the store counts.
+// The query budget: a rate limit per team, shared by all callers of the team.
 import { RateLimiterPostgres } from 'rate-limiter-flexible'
 import { AppError } from '../errors.ts'
 import type { TeamId } from '../ids.ts'
@@ -29,12 +28,12 @@ interface Left {
   readonly resetsAt: string | null
 }
 
-/** The limiter only counts. The team's limit is compared here, so a changed limit applies from the next query on. */
+/** The library's limit. spentOf() compares the team's limit instead, so a changed limit applies to the next query. */
 const UNLIMITED = Number.MAX_SAFE_INTEGER
 
 interface BudgetDeps {
   readonly store: Pick<Store, 'count'>
-  /** Counts for several processes. If null, PostgreSQL counts, or, with the embedded store, this process. */
+  /** Counts for several processes. If null, PostgreSQL counts, or, with the embedded store, this process in memory. */
   readonly redis?: Counter | null
 }
 
@@ -87,7 +86,7 @@ export interface Counter {
   get(key: string): Promise<Counted | null>
 }
 
-/** Ended windows are removed when the map holds this many windows. */
+/** From this number of windows on, a new window removes the ended windows. */
 const WINDOWS_KEPT = 1_000
 
 /** Counts in memory. A window begins with its first query. consume() runs for every query, so it returns no promise. */

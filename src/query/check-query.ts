@@ -1,5 +1,5 @@
-// Checks whether a query would run. A check takes the same steps as a query, but ends with a cost estimate instead of
-// rows. A check spends no budget, reads no row, and never shows more than the caller can reach.
+// Checks whether a query would run. A check takes the steps of a query except the budget, and ends with a cost estimate
+// instead of rows. It never shows more than the caller can reach.
 import { outcomeOf } from '../audit/audit.ts'
 import { reasonOf } from '../audit/refusal-reason.ts'
 import type { Call } from '../auth/caller.ts'
@@ -19,7 +19,7 @@ import { exposedOf, inTime, isRead, type QueryDeps } from './run-query.ts'
 
 export interface CheckResult {
   readonly verdict: 'ALLOWED' | 'DENIED' | 'INVALID'
-  /** The reason, in the words of the refusal that the query would get. */
+  /** The reason. A refusal of the guard has the same text as for the query. */
   readonly error?: string
   readonly blocked?: Blocked
   readonly hint?: string
@@ -34,8 +34,8 @@ export type CheckDeps = Omit<QueryDeps, 'budget'> & { readonly drafts: Drafts }
 
 /**
  * Checks one query body. The body may also have `draft`, and `as` with a role or the id of a key of the caller. Throws
- * the errors of runQuery(), but returns the guard's refusals. A draft is checked while the user types. The audit only
- * counts drafts, and a session may send ten per second (429).
+ * the errors of runQuery(), but returns INVALID_QUERY and QUERY_DENIED as verdicts. A draft is checked while the user
+ * types. The audit only counts drafts, and a session may send ten per second (429).
  */
 export async function checkQuery(deps: CheckDeps, call: Call, at: Reached, body: unknown): Promise<CheckResult> {
   const place = { teamId: at.teamId, datasourceId: at.id }
@@ -112,7 +112,6 @@ const COST_UNIT = {
   BIGQUERY: 'bytes processed',
 } as const satisfies Record<DatasourceType, string>
 
-/** Estimates the cost and compares it with the limit. */
 async function weigh(
   deps: CheckDeps,
   at: Reached,
@@ -164,7 +163,7 @@ function refusedAs(error: unknown): CheckResult | null {
   }
 }
 
-/** Returns the fields of the check. The driver reads the fields of the query. */
+/** Splits the body into `as`, `draft`, and the `fields` that the driver reads. */
 function split(body: unknown): { readonly as: As | undefined; readonly draft: boolean; readonly fields: unknown } {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     return { as: undefined, draft: false, fields: body }

@@ -1,5 +1,5 @@
 // Limits how often one session may check a query while the user types. Each process counts for itself. The limit is
-// needed because a check requests a plan from the database, but spends no budget.
+// needed because a check asks the database for an estimate, but spends no budget.
 import { BoundedMap } from '../bounded-map.ts'
 import type { Caller } from '../auth/caller.ts'
 import { AppError } from '../errors.ts'

@@ -12,7 +12,7 @@ test('embeds the rows unchanged: no number is rounded, no key is reordered', () 
   assert.deepEqual([read.columns, read.rowCount, read.truncated, read.durationMs], [columns, 1, false, 1.235])
 })
 
-test('long rows are not copied, and their memory is released once', () => {
+test('rows in a buffer are not copied, and their memory is released once', () => {
   let given = 0
   const rows = Buffer.from('[["é"]]')
   const columns = [{ name: 'ä', dataType: 'text' }]

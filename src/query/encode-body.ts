@@ -1,8 +1,8 @@
-// Pure: writes an answer as one JSON text. The driver already wrote the rows as JSON from the database's bytes. They
-// are embedded unchanged, never parsed or serialized again.
+// Pure: writes an answer as one JSON text. The driver has already written the rows as JSON, and they are embedded
+// unchanged.
 import type { Rows } from '../drivers/driver.ts'
 
-/** Caches the text before the rows. Answers of one prepared statement share the `columns` object, which is the key. */
+/** Caches the text before the rows by the `columns` object, which answers of one prepared statement share. */
 const heads = new WeakMap<Rows['columns'], string>()
 
 export function encode(rows: Rows, durationMs: number): string | LentJson {

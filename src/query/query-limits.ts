@@ -1,5 +1,5 @@
 // Pure: computes the limits of one query. The team's settings already include the defaults and the operator's ceilings
-// (teams/team-settings.ts). The `limit` in the request body applies if it is lower than the team's row cap.
+// (teams/team-settings.ts).
 import type { Limits } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 import type { TeamSettings } from '../teams/team-settings.ts'

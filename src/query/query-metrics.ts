@@ -1,5 +1,5 @@
-// The metrics of queries, by kind of database: outcomes, refusals by cause, and the time spent in each step. This file
-// runs for every query, so it only increments numbers.
+// The metrics of queries, by kind of database: outcomes, refusals by cause, rows, bytes, and the time spent in each
+// step. This file runs for every query, so it only increments numbers.
 import { outcomeOf } from '../audit/audit.ts'
 import type { BlockedKind } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
@@ -106,7 +106,7 @@ function familiesOf(
     {
       name: 'vitrine_query_refusals_total',
       type: 'counter',
-      help: 'Queries that were not answered, by code, and of a denied query by what was blocked.',
+      help: 'Refused and failed queries by code; denied queries also by what was blocked.',
       samples: () => refusals.samples(),
     },
     counter('vitrine_query_rows_total', 'Rows in answers.', ({ rows }) => rows),

@@ -1,6 +1,6 @@
 // The query budget in Redis, for several processes. If Redis is unavailable, each process counts for itself, so that
 // queries are still answered and still limited. The log reports when Redis stops answering, and when it answers again.
-// The URL of Redis contains a password, so the URL never appears in the log.
+// The URL of Redis may contain a password, so the URL never appears in the log.
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { inMemory, type Counter } from './budget.ts'
 

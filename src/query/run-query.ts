@@ -1,5 +1,5 @@
-// The path of every query, for REST and the connector. Read walk() from top to bottom. Each line names the statuses
-// with which it may refuse.
+// The path of every caller's query, for REST and the connector. Read walk() from top to bottom. A comment at the end of
+// a line contains the statuses with which the line may refuse.
 import { outcomeOf, type Audit } from '../audit/audit.ts'
 import { reasonOf } from '../audit/refusal-reason.ts'
 import type { Call } from '../auth/caller.ts'
@@ -60,8 +60,8 @@ interface Trail extends QueryMarks {
 }
 
 /**
- * Runs one read-only query within the exposure. Throws the errors of walk(), in its order. A refusal after the budget
- * check has the headers of the budget. Every call that reached the datasource is audited, with any outcome.
+ * Runs one read-only query within the exposure. Throws the errors that the comments in walk() name. From the budget
+ * check on, refusals have the headers of the budget. Every call is audited, with any outcome.
  */
 export async function runQuery(deps: QueryDeps, call: Call, at: Reached, body: unknown): Promise<QueryAnswer> {
   const trail: Trail = {
@@ -166,7 +166,7 @@ async function denied(refused: Refused, signal: AbortSignal): Promise<AppError> 
   return new AppError('QUERY_DENIED', why, { extra: { blocked, hint, position, suggestion } })
 }
 
-/** Throws the refusal of a text that cannot be parsed. */
+/** Returns the confined query. Throws INVALID_QUERY if the query cannot be parsed. */
 function confinedOf(verdict: Exclude<Verdict, Denied>): Confined {
   switch (verdict.kind) {
     case 'confined':
@@ -179,8 +179,8 @@ function confinedOf(verdict: Exclude<Verdict, Denied>): Confined {
 }
 
 /**
- * Runs a step before the database. Throws OVERLOADED if the deadline passed: the query never ran. Rethrows every other
- * error.
+ * Runs a step before the database runs the query. Rethrows AppErrors. If another error follows because the deadline
+ * passed, throws OVERLOADED: the query never ran.
  */
 export async function inTime<T>(deadline: Deadline, work: () => Promise<T>): Promise<T> {
   try {
@@ -257,7 +257,7 @@ function exposeUrl({ config, origin }: QueryDeps, { teamId, id }: Reached, audit
   return own === null ? null : `${own}/app/t/${teamId}/datasources/${id}/exposure?from=${auditId}`
 }
 
-/** Returns the text that the audit stores of the query, for any outcome. */
+/** Returns what the audit stores about the query, for any outcome. */
 function aboutOf(at: Reached, trail: Trail & QueryTrail) {
   return { ...auditText(at.driver, trail, trail.redacts), teamId: at.teamId, datasourceId: at.id }
 }

@@ -47,7 +47,7 @@ describe('a running query', () => {
     assert.deepEqual([deadline.ended, deadline.signal.aborted], [null, false])
   })
 
-  test('is cancelled when its datasource gets another connection', async () => {
+  test('is cancelled when the connection settings of its datasource change', async () => {
     const row = { ...at.row, connection_version: at.row.connection_version + 1 }
     await using running = openRunning({ ...deps, reach: async () => ({ ...at, row }) })
     using deadline = deadlineOf(call.signal, 60_000)

@@ -1,6 +1,6 @@
-// Tracks the queries that run in this process and checks the access of each one again while it runs. If the caller
-// loses access, the query is cancelled in the database, and the caller gets the refusal that a new request would get.
-// At shutdown, the remaining queries are cancelled too.
+// Tracks the queries that run in this process. While a query runs, checks again that its caller has access. If the
+// caller loses access, the query is cancelled in the database, and the caller gets the refusal that a new request would
+// get. At shutdown, the remaining queries are cancelled too.
 import type { Call, Caller } from '../auth/caller.ts'
 import type { Deadline } from '../deadline.ts'
 import { changedJustNow, overloaded } from '../datasources/changed-or-overloaded.ts'
@@ -23,14 +23,14 @@ const ENDING: ReadonlySet<Code> = new Set<Code>([
 ])
 
 export interface RunningDeps {
-  /** Returns the caller's current state. Throws UNAUTHENTICATED for a key or session that has ended. */
+  /** Returns the caller's current state. Throws UNAUTHENTICATED for a key, grant or session that has ended. */
   again(caller: Caller): Promise<Caller>
   /** Returns the datasource's current state. Throws the refusal that a new request would get. */
   reach(call: Call, at: Reached): Promise<Reached>
 }
 
 export interface RunningQueries extends AsyncDisposable {
-  /** Registers a running query until it is disposed. Throws OVERLOADED after endAll(). */
+  /** Registers a running query until the result is disposed. Throws OVERLOADED after endAll(). */
   add(call: Call, at: Reached, deadline: Deadline): Disposable
   /** Cancels all running queries. Their callers get OVERLOADED (503). Later queries are refused. */
   endAll(): void

@@ -1,4 +1,4 @@
-// Tests repaired MongoDB and BigQuery queries with the real guards. test/door/suggestion.test.ts tests PostgreSQL.
+// Tests repaired MongoDB queries with the real guard. test/door/suggestion.test.ts tests PostgreSQL.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { mongoCatalog } from '../../test/support/mongo-catalog.ts'
@@ -18,7 +18,7 @@ async function suggested(driver: Driver, exposed: Catalog, body: object, signal 
   return await suggestionFor({ driver, body, text: read.text, denied, exposed, limits: LIMITS }, signal)
 }
 
-describe('a refused document is repaired', async () => {
+describe('a refused document', async () => {
   const driver = await createMongoDriver()
   const exposed = mongoCatalog({
     people: ['_id', 'name', 'home.city', 'cards.brand', 'cards.exp', 'tags', 'boss'],
@@ -59,12 +59,12 @@ describe('a refused document is repaired', async () => {
       people({ $group: { _id: '$name', count: { $sum: 1 } } }, { $sort: { conut: -1 } }),
       people({ $group: { _id: '$name', count: { $sum: 1 } } }, { $sort: { count: -1 } }),
     ],
-    // These queries have two mistakes.
+    // This query has two mistakes.
     [
       { collection: 'poeple', pipeline: [{ $match: { nmae: 1 } }] },
       { collection: 'people', pipeline: [{ $match: { name: 1 } }] },
     ],
-    // A hidden output field is removed.
+    // A hidden output field, a hidden sort field and a forbidden last stage are removed.
     [people({ $project: { name: 1, ssn: 1 } }), people({ $project: { name: 1 } })],
     [people({ $project: { name: 1, s: { $concat: ['x', '$ssn'] } } }), people({ $project: { name: 1 } })],
     [people({ $sort: { name: 1, ssn: -1 } }), people({ $sort: { name: 1 } })],
@@ -73,14 +73,14 @@ describe('a refused document is repaired', async () => {
       people({ $group: { _id: '$name', n: { $sum: 1 } } }),
     ],
     [people({ $match: { name: 'Ada' } }, { $out: 'copy' }), people({ $match: { name: 'Ada' } })],
-    // A condition, a group and the only output are never removed. No similar name exists to replace them.
+    // A condition, a group and the only stage or output are never removed, and no allowed name is similar.
     [filtered({ name: 'Ada', ssn: 'x' }), undefined],
     [people({ $match: { ssn: 'x' } }), undefined],
     [people({ $project: { ssn: 1 } }), undefined],
     [people({ $group: { _id: '$ssn', n: { $sum: 1 } } }), undefined],
     [people({ $out: 'copy' }), undefined],
     [filtered({ $where: 'sleep(1)' }), undefined],
-    // The misspelt operator could mean several operators.
+    // The wrong operator could mean several operators, and no collection has a similar name.
     [filtered({ name: { $like: 'x%' } }), undefined],
     [{ collection: 'vault' }, undefined],
   ]
@@ -94,7 +94,7 @@ describe('a refused document is repaired', async () => {
     })
   }
 
-  test('a long document, and one whose caller is gone, are refused without a suggestion', async () => {
+  test('gets no suggestion if it is long, or if the caller is gone', async () => {
     const long = people({ $match: { name: 'x'.repeat(5_000) } }, { $orderBy: { name: 1 } })
     assert.equal(await suggested(driver, exposed, long), undefined)
     assert.equal(await suggested(driver, exposed, people({ $orderBy: { name: 1 } }), AbortSignal.abort()), undefined)

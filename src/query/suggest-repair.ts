@@ -1,4 +1,4 @@
-// Adds a suggested query to a refusal: the caller's query with a small change that the guard accepts. The driver
+// Adds a suggested query to a refusal: the caller's query with small changes that the guard accepts. The driver
 // proposes changes with exposed and allowed names. Only a query that the guard confined is suggested. The search runs
 // after a refusal, so answered queries do not pay for it.
 import type { Catalog, Denied, Driver, Limits, Verdict } from '../drivers/driver.ts'
@@ -26,7 +26,7 @@ export interface Refused {
 
 /**
  * Returns the repaired query: SQL text, or an object with `collection`, `filter` and `pipeline`. Returns undefined if
- * no small change was found. An invalid query does not throw: the refusal is complete without a suggestion.
+ * no repair was found.
  */
 export async function suggestionFor(refused: Refused, signal: AbortSignal): Promise<unknown> {
   const { driver, body, text, exposed } = refused

@@ -5,7 +5,7 @@ import type { UsageSlot } from '../audit/usage-by-hour.ts'
 export type By = 'key' | 'datasource' | 'client'
 export type Step = 'hour' | 'day'
 
-/** Sums with the percentiles of answered queries. */
+/** Sums of lines, and percentiles of the durations of answered queries. */
 interface Totals {
   readonly queries: number
   readonly denied: number

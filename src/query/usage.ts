@@ -25,12 +25,12 @@ export interface Usage {
   readonly budget: { readonly limit: number; readonly remaining: number; readonly resetsAt: string | null }
   /** Every day, including days without a query, oldest first. The last day is today, in UTC. */
   readonly days: readonly (Counted & { readonly date: string })[]
-  /** `keyId` is null for sessions. */
+  /** `keyId` is the id of an API key or a grant. Null for sessions. */
   readonly keys: readonly (Counted & { readonly accountId: string; readonly keyId: string | null })[]
   readonly datasources: readonly (Counted & { readonly datasourceId: string })[]
   /** Only if `by` or `step` was given: the hours or days that have a query, oldest first. */
   readonly points?: readonly UsagePoint[]
-  /** Only if `by` was given: the groups, the largest first. */
+  /** Only if `by` was given: the 20 groups with the most queries, the largest first. */
   readonly series?: readonly UsageSeries[]
 }
 
@@ -72,7 +72,7 @@ export async function usageOf(
   }
 }
 
-/** Throws INVALID_REQUEST for more days than usage by hour can cover. */
+/** Throws INVALID_REQUEST if `by` or `step` is given and `days` is more than usage by hour can cover. */
 function requireDetail({ days = DAYS, by, step }: { days?: number; by?: By; step?: Step }): void {
   if ((by ?? step) === undefined || days <= SLOT_DAYS) return
   throw invalidRequest([`days: at most ${SLOT_DAYS} with by or step`])

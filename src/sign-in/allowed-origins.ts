@@ -1,6 +1,6 @@
 // Checks which pages may send requests under /auth, and where links may lead. The pages must belong to this service,
-// because the browser adds the cookie. The links too, because they contain a token. Programs send no Origin header.
-// Browsers send one with every request that could do harm.
+// because the browser adds the cookie. The links must lead to this service, because they contain a token. Programs
+// send no Origin header. Browsers send one with every request that could do harm.
 import type { Config } from '../config.ts'
 import { isLoopbackName } from '../host-names.ts'
 

@@ -33,7 +33,7 @@ for (const dialect of DIALECTS) {
     /** Reads the stored rows, without a flush. */
     const recorded = async (rooms: Rooms) =>
       (await rowsOf(rooms)).map((row) => [row.action, row.outcome, ...(row.code === null ? [] : [row.code])].join(' '))
-    /** Returns the refusals with their sums. If a minute ends during the test, each minute has its own row. */
+    /** Returns the refusals with their counts. If a minute ends during the test, each minute has its own row. */
     const refused = async (rooms: Rooms) => {
       const times = new Map<string, number>()
       for (const row of await rowsOf(rooms)) {

@@ -102,7 +102,7 @@ async function whoDid(store: Pick<Store, 'db'>, event: TrailEvent, response: Res
   return by !== null && by === (await accountBy(store, event.email)) ? by : null
 }
 
-/** Returns the audit action. From a signed-in person, a code of a second factor confirms the factor. */
+/** Returns the audit action. If a signed-in person sends a code of a second factor, the code confirms the factor. */
 function actionOf({ name, identity }: TrailEvent): string | undefined {
   const path = PATHS.get(name)
   return path?.asksCode === true && identity.signedIn !== null ? 'confirmSecondFactor' : path?.action

@@ -8,10 +8,10 @@ const CHANGES: Readonly<Record<string, Changes>> = {
   signUp: { password: { from: NOT_SET, to: SET } },
   verifyEmail: { emailVerified: { from: false, to: true } },
   changePassword: { password: replaced },
-  // `from` is null, because an account from a provider has no old password.
+  // `from` is null, because the account may have had no password: accounts from a provider have none.
   resetPassword: { password: { from: null, to: SET } },
   beginSecondFactor: { secondFactor: { from: null, to: 'waits for a code' }, backupCodes: { from: null, to: SET } },
-  // `from` is null, because the second factor is already on if a code is entered again.
+  // `from` is null, because the second factor may have been on already: a person can enter a code again.
   confirmSecondFactor: { secondFactor: { from: null, to: 'on' } },
   renewBackupCodes: { backupCodes: replaced },
   endSecondFactor: { secondFactor: { from: 'on', to: 'off' } },

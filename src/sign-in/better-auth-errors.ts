@@ -1,5 +1,5 @@
 // Converts the library's errors to ours. The library's status and code determine our code. The library's code becomes
-// the `reason`. Its texts are dropped, so a wrong password and an unknown address get the same answer.
+// the `reason`. The library's texts are dropped, so a wrong password and an unknown address get the same answer.
 import { z } from 'zod'
 import { AppError, notFound, type Code } from '../errors.ts'
 import { tooManyTries } from '../auth/attempt-counter.ts'

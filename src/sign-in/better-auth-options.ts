@@ -26,7 +26,7 @@ export function sharedOptions(deps: SharedDeps, origin: string) {
     baseURL: origin,
     basePath: '/auth',
     trustedOrigins: [origin],
-    // Secrets have versions, so that the root key can change without ending all sessions.
+    // derive() returns the same bytes after a rotation of the root key, so a rotation ends no session.
     secrets: [{ version: 1, value: Buffer.from(deps.secrets.derive('sign-in')).toString('base64') }],
     database: { db: deps.store.db, type: deps.store.dialect, transaction: true },
     // The library would report contention as an internal error (500). Rethrow it as OVERLOADED (503).

@@ -267,7 +267,7 @@ function targetOf(url: string): string | null {
   return path === '' || path === '/' ? null : path
 }
 
-/** Returns true for the paths that remove the session. */
+/** Returns true for the paths that may remove sessions. */
 function mayDelete(path: string): boolean {
   return /^\/(?:sign-out|revoke-)/.test(path)
 }

@@ -20,8 +20,8 @@ interface Deps {
 
 /**
  * Changes the password. Ends links, sign-ins that are waiting for a code, the grants of agents and, by default, every
- * session. If it ends every session, the answer starts a new one. Throws UNAUTHENTICATED without a session or if the
- * password changes meanwhile, and INVALID_REQUEST for a wrong password.
+ * session. If it ends every session, the answer starts a new one. Throws UNAUTHENTICATED if there is no session or the
+ * session ends meanwhile. Throws INVALID_REQUEST for a password that is wrong or was changed meanwhile.
  */
 export async function changePassword(
   deps: Deps,

@@ -1,6 +1,6 @@
 // Renders the service's own pages: for mailed links, and for connecting an agent. The pages load no other files. Their
-// URLs contain a token, so the pages are not cached and send no referrer. The content security policy allows one script
-// and one style, by hash, and forbids frames.
+// URLs may contain a token, so the pages send no referrer, and http/ forbids caching. The content security policy
+// allows one script and one style, by hash, and forbids frames.
 import { hash } from 'node:crypto'
 
 interface More {
@@ -47,7 +47,7 @@ const post = async (path, body) => {
   return data
 }`
 
-/** Removes the token from the URL, so that the browser's history does not contain it. */
+/** Reads the token, and removes it from the URL, so that the browser's history does not contain the token. */
 export const COMMON_SCRIPT = `${TELLING_SCRIPT}
 const params = new URLSearchParams(location.search)
 history.replaceState(null, '', location.pathname)

@@ -91,7 +91,7 @@ for (const dialect of DIALECTS) {
       const idOf = (of: string) =>
         rooms.store.db.selectFrom('accounts').select(['id', 'emailVerified']).where('email', '=', of).executeTakeFirst()
       const gone = newId<AccountId>()
-      // In this case, the other sign-up arrives after the link was opened and the password was checked.
+      // The two stand-ins act as if another sign-up arrives after the link was opened and the password was checked.
       const links = { bound: () => '', opened: async () => ({ accountId: gone, email, endsAt: Infinity }) }
       const library = { isPassword: async () => true } as unknown as Library
       const told = await refusal(
@@ -230,7 +230,7 @@ for (const dialect of DIALECTS) {
       await signIn(rooms, email)
     })
 
-    test('a new password ends concurrent sign-ins and password changes', async () => {
+    test('a new password ends concurrent sign-ins; of a concurrent reset and password change, one succeeds', async () => {
       await using rooms = await openRooms(source, env)
       const email = 'hasty@example.test'
       await verified(rooms, email)
@@ -239,7 +239,7 @@ for (const dialect of DIALECTS) {
         return tokenIn(await smtp.next(email, LINK))
       }
       const token = await link()
-      // Each request verifies the old password, and then waits until the others have verified it.
+      // The sign-ins with the old password begin before the reset.
       const late = Array.from({ length: 7 }, () => codeOf(signIn(rooms, email)))
       const [, ...told] = await Promise.all([reset(rooms, token), ...late.map((each) => each.catch(() => 'signed in'))])
       const left = await rooms.store.db.selectFrom('sessions').select('id').execute()

@@ -12,8 +12,8 @@ export interface PasskeyPlace {
 }
 
 /**
- * Returns null if passkeys do not work. Without VITRINE_PUBLIC_URL, a service on loopback supports passkeys only if the
- * request's host is `localhost` or a subdomain of it.
+ * Returns null if passkeys do not work. Without VITRINE_PUBLIC_URL, only a service on loopback supports passkeys, and
+ * only if the request's host is `localhost` or a subdomain of it.
  */
 export function passkeyPlace(
   config: Pick<Config, 'publicUrl' | 'loopback'>,

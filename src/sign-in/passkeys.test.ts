@@ -201,7 +201,7 @@ for (const dialect of DIALECTS) {
       await own.ask('POST passkey/remove', { id })
     })
 
-    test('the owner is notified of each by mail, and a new password removes those that are not kept', async () => {
+    test('the owner gets a mail for each new passkey, and a new password removes the passkeys that are not kept', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { ...ENV, SMTP_URL: smtp.url })
       const own = await signedUp(rooms)

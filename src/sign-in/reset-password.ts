@@ -162,7 +162,6 @@ async function checkKeep(deps: Deps, accountId: AccountId, keep: Order['keep']):
   if (problems.length > 0) throw invalidRequest(problems)
 }
 
-/** Ends a second factor within a transaction. The operator's command (account-command.ts) uses this function too. */
 export async function endSecondFactor(
   store: Pick<Store, 'dialect'>,
   tx: Transaction<Tables>,

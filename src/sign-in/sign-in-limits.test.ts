@@ -24,7 +24,7 @@ interface Tried {
   readonly settle: () => Promise<void>
 }
 
-/** Starts two processes on one PostgreSQL store, or uses one process twice on the embedded store. */
+/** Opens the limits twice: like two processes on one PostgreSQL store, or twice on one embedded store. */
 async function opened(source: StoreSource) {
   await using stack = new AsyncDisposableStack()
   const config = await source.config()
@@ -120,7 +120,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await signIn('192.0.2.1')).told, 'RATE_LIMITED')
     })
 
-    test('a refused flood causes no writes, and ends with its window', async () => {
+    test('a flood of refused attempts causes no writes, and the refusals end with the window', async () => {
       await using doors = await opened(source)
       const { signIn, elsewhere, store, clock } = doors
       for (let i = 0; i < 11; i++) await signIn('192.0.2.1')
@@ -169,7 +169,7 @@ for (const dialect of DIALECTS) {
           .executeTakeFirstOrThrow()
         return Number(n)
       }
-      // The service does not wait for the pruning, so the test polls. The polling attempt may be counted too.
+      // The service does not wait for the pruning, so the test polls. The counter of `x` may be counted too.
       while ((await count()) > 100_001);
       clock.at += 4_000_000
       await tries.spend([{ key: 'x', limit: 1, windowMs: 1_000 }])

@@ -1,4 +1,4 @@
-// Tests that openapi.json lists exactly the allowed paths under /auth, that docs/api.md has a row for each, and that
+// Tests that openapi.json lists exactly the allowed paths of sign-in, that docs/api.md has a row for each, and that
 // answers match openapi.json. Also tests the stored form of a password.
 import assert from 'node:assert/strict'
 import { scryptSync } from 'node:crypto'
@@ -19,7 +19,7 @@ import { totp } from '../../test/support/totp.ts'
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 const document = JSON.parse(read('openapi.json'))
 
-test('the document and the allow-list have the same paths under /auth', () => {
+test('the document and the allow-list have the same paths under /auth, except for OAuth', () => {
   const documented = Object.entries<object>(document.paths)
     .filter(([path]) => path.startsWith('/auth'))
     .flatMap(([path, operations]) => Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`))

@@ -1,6 +1,6 @@
-// Handles everything under /auth: an allow-list of paths and bodies (allowed-paths.ts) in front of the sign-in library.
-// Converts errors of the library to ours. If mail is on, neither the answer nor the duration of a sign-up or mail
-// request reveals which addresses exist.
+// Handles the paths under /auth, except for OAuth: an allow-list of paths and bodies (allowed-paths.ts) in front of the
+// sign-in library. Converts errors of the library to ours. If mail is on, neither the answer nor the duration of a
+// sign-up or mail request reveals which addresses exist.
 import { setTimeout } from 'node:timers/promises'
 import { DEMO_EMAIL, type Config } from '../config.ts'
 import { SignUp } from '../contract/sign-in-routes.ts'

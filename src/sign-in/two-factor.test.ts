@@ -328,9 +328,9 @@ for (const dialect of DIALECTS) {
         const half = await signIn(rooms)
         for (let i = 0; i < 5; i++) await codeOf(verify(rooms, half.cookie, `${n}${i}0000`))
       }
+      // A device that knows only the password counts as a stranger.
       const stranger = await signIn(rooms)
       assert.equal(await codeOf(verify(rooms, stranger.cookie, totp(uri))), 'RATE_LIMITED')
-      // A device that knows only the password counts as a stranger.
       const waiting = async () => {
         const half = await auth(rooms, 'POST sign-in/email', { email: EMAIL, password: PASSWORD }, { cookie: device })
         return half.cookies.map((each) => each.split(';')[0]).join('; ')

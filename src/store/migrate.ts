@@ -1,5 +1,5 @@
-// Migrates the store to this version. Runs each migration once, in order, in a transaction that also records the
-// migration. Refuses a store of a newer version.
+// Migrates the store to this version of Vitrine. Runs the missing migrations in order, and records them, in one
+// transaction. Refuses a store of a newer version.
 import type { DialectName, Migration } from './migration.ts'
 import { sql, type Kysely } from 'kysely'
 import type { Tables } from './tables.ts'
@@ -82,7 +82,7 @@ export async function migrate(
   })
 }
 
-/** Throws an Error for the operator if the database is not a store of this version. Changes nothing. */
+/** Throws an Error for the operator if the database is not a store of this version of Vitrine. Changes nothing. */
 export async function requireMigrated(db: Kysely<Tables>): Promise<void> {
   const tables = await db.introspection.getTables()
   if (!tables.some((table) => table.name === 'migrations')) throw new Error('This database is not a Vitrine store.')

@@ -1,5 +1,5 @@
 // Opens Vitrine's own database: the embedded file or PostgreSQL. Other modules need not know which of the two it is.
-// They read through `db`, and write only within write(), append() or commit().
+// They read through `db`, and write only within write(), append(), commit() or later().
 import { setTimeout } from 'node:timers/promises'
 import { Kysely, type Transaction } from 'kysely'
 import type { Config } from '../config.ts'
@@ -75,8 +75,9 @@ interface StoreMeter {
 const PAUSE_MS = 5
 
 /**
- * Opens the store: locks the data folder and migrates. With `asIs`, the store must already have this version, and is
- * not changed. `admit` may reject the store before the first write. Throws an Error for the operator on failure.
+ * Opens the store: locks the data folder and migrates. With `asIs`, the store must already have the schema of this
+ * version of Vitrine, and is not changed. `admit` may reject the store before the first write. Throws an Error for the
+ * operator on failure.
  */
 export async function openStore(
   config: Pick<Config, 'dataDir' | 'databaseUrl'>,

@@ -70,8 +70,8 @@ function untrusted(server: string): string {
 }
 
 /**
- * Explains that no line of pg_hba.conf matches, or that the user is unknown: the server gives the same answer in both
- * cases. The server translates its messages, but never this file name.
+ * Explains the code 28000. If no line of pg_hba.conf matches, the message contains this file name in every language.
+ * Otherwise the user does not exist, or may not log in.
  */
 function notAdmitted(message: string, server: string, user: string): string {
   if (!message.includes('pg_hba.conf')) {

@@ -1,5 +1,5 @@
-// The store on PostgreSQL, shared by several processes: a pool of `pg`, loaded only if DATABASE_URL is set. The URL
-// contains a password and never appears in an error.
+// The store on PostgreSQL, shared by several processes: a pool of `pg`, loaded only if DATABASE_URL is set. The URL may
+// contain a password, and never appears in an error.
 import { Socket } from 'node:net'
 import { PostgresDialect, type Dialect } from 'kysely'
 import type { Client } from 'pg'
@@ -129,8 +129,8 @@ export async function postgresFailure(url: string, error: unknown): Promise<Erro
 }
 
 /**
- * Matches a URL whose host, port or database may contain a part of the password. Either the password has an unescaped
- * / or #, so that an @ follows, or `password=` precedes the first question mark.
+ * Matches a URL whose host, port or database may contain a part of the password. Either an @ follows an unescaped /, ?
+ * or #, which may be part of the password, or `password=` precedes the first question mark.
  */
 const CUT_PASSWORD = /^[^/]*\/\/[^/?#]*[/?#].*@|^[^?]*password=/i
 

@@ -1,4 +1,4 @@
-// The tables of profiles and documentation. Descriptions contain data of these tables, and names.
+// The tables of profiles and documentation.
 import type { Generated } from 'kysely'
 import type { AccountId, DatasourceId } from '../ids.ts'
 
@@ -59,14 +59,15 @@ interface PublicationTable {
   revision: Generated<number>
 }
 
-/** The changes of each publication of a datasource. The table contains no text. */
+/** The changes of each publication of a datasource. The table contains none of the published texts. */
 interface PublicationHistoryTable {
   datasource_id: DatasourceId
   version: number
   author_id: AccountId
   published_at: string
-  /** Tables with a published text, and all published texts. */
+  /** The number of tables with a published text. */
   tables: number
+  /** The number of published texts. */
   texts: number
   /** The next three columns compare the publication with the previous one. */
   added: number

@@ -28,8 +28,8 @@ export interface Sqlite {
 }
 
 /**
- * Locks the data folder. With `asIs`, throws if there is no store, instead of creating one. Throws an Error that names
- * the folder if another process holds the lock.
+ * Opens the store and locks the data folder. With `asIs`, throws if there is no store, instead of creating one. Throws
+ * an Error that names the folder if another process holds the lock.
  */
 export function openSqlite(dataDir: string, options: { readonly asIs?: boolean } = {}): Sqlite {
   const path = join(dataDir, 'vitrine.db')
@@ -89,7 +89,8 @@ function opened(db: DatabaseSync, log: number): Sqlite {
 }
 
 /**
- * Adapts node:sqlite to Kysely's SqliteDialect. Statements are cached, because compiling costs more than most of them.
+ * Adapts node:sqlite to Kysely's SqliteDialect. Statements are cached, because compiling most of them costs more than
+ * running them.
  */
 function adapt(db: DatabaseSync): Pick<SqliteDatabase, 'prepare'> {
   const cache = new Map<string, StatementSync>()

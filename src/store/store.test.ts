@@ -120,7 +120,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await store.db.selectFrom('invitations').selectAll().execute(), [])
     })
 
-    test('a cached value stays until something is written', async () => {
+    test('a cached value stays until the next write(), also after append()', async () => {
       await using store = await openStore(await source.nothing())
       let loads = 0
       const read = () => store.recall('teams', async () => [++loads, await slugs(store)] as const)

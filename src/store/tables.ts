@@ -155,7 +155,7 @@ interface SecondFactorTable {
   lockedUntil: string | Date | null
 }
 
-/** A used code of a second factor, or a used passkey challenge. The row is kept as long as either would be valid. */
+/** A used code of a second factor, or a used passkey challenge. It is stored until the code or challenge expires. */
 interface UsedCodeTable {
   account_id: AccountId
   /** SHA-256, hex. */
@@ -372,8 +372,8 @@ interface ExposureTable {
   author_id: AccountId
   created_at: string
   /**
-   * The catalog that the exposure was saved with. The catalog is stored as long as the exposure. Null if none or
-   * unknown.
+   * The version of the catalog that the exposure was saved with. That catalog is stored while the exposure is the
+   * newest. Null if there was no catalog, or its version is unknown.
    */
   catalog_version: number | null
   /** The author's own reason for the change. */
@@ -553,7 +553,7 @@ export interface WebhookTable {
   created_at: string
 }
 
-/** Conditions that are true and that the webhook has reported. */
+/** A condition that was true at the last check. Only a condition without a row is reported. */
 interface WebhookConditionTable {
   webhook_id: WebhookId
   key: string

@@ -108,7 +108,7 @@ for (const dialect of DIALECTS) {
       assert.equal(owners.length, 1)
     })
 
-    test('the keys of an account lose a team when its membership ends, and another invitation does not restore them', async () => {
+    test('when a membership ends, the keys of the account lose the team, and a new invitation does not restore their access', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const [owner, bo] = [await someone(rooms, 'owner@example.test'), await someone(rooms, 'bo@example.test')]

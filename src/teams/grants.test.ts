@@ -196,7 +196,7 @@ for (const dialect of DIALECTS) {
       await grant(rooms, ada, [team])
     })
 
-    test('a manager sees the grants that reach the team and can remove the team from them; a member who leaves removes it too', async () => {
+    test('a manager sees the grants that reach the team and can remove the team from them; leaving a team removes it from the grants', async () => {
       await using rooms = await openRooms(source)
       const ada = await someone(rooms, 'ada@example.test')
       const bo = await someone(rooms, 'bo@example.test')
@@ -223,7 +223,7 @@ for (const dialect of DIALECTS) {
         id: both,
         changes: { endedForTeams: { added: [team], removed: [] } },
       })
-      // A manager cannot remove the team from a grant of an OWNER.
+      // An ADMIN cannot remove the team from a grant of an OWNER.
       const owners = await grant(rooms, ada, [team])
       await rooms.store.write((tx) =>
         tx.updateTable('memberships').set({ role: 'ADMIN' }).where('account_id', '=', bo.caller.accountId).execute(),
@@ -236,7 +236,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await listTeamGrants(rooms, await requireMembership(rooms, ada, other)), [])
     })
 
-    test('a new password ends the grants; a reset by link ends those that the person does not keep', async () => {
+    test('a changed password ends all grants; a reset by link ends the grants that the person does not keep', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       const email = 'ada@example.test'

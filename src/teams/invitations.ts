@@ -1,6 +1,6 @@
 // Invitations to a team by e-mail address. The token is valid once, within 14 days, and only for the invited address.
-// It is mailed if SMTP is set. The store has only the hash of the token. The answer to an invitation does not reveal
-// whether the address has an account.
+// If SMTP is set, the token is mailed, except to a verified account, which needs none. The store has only the hash of
+// the token. The answer to an invitation does not reveal whether the address has an account.
 import { hash, randomBytes } from 'node:crypto'
 import { AppError, notFound } from '../errors.ts'
 import type { Transaction } from 'kysely'
@@ -93,8 +93,8 @@ export async function addMember(
 }
 
 /**
- * Removes a pending invitation. Throws NOT_FOUND if the team has no such invitation, and ROLE_REQUIRED if the
- * invitation is as OWNER and the caller is not an OWNER.
+ * Removes a pending invitation. Throws NOT_FOUND if the team has no such invitation, and ROLE_REQUIRED if an ADMIN
+ * removes an invitation as OWNER.
  */
 export async function removeInvitation(
   deps: TeamChangeDeps,

@@ -25,9 +25,10 @@ interface Deps {
 }
 
 /**
- * Returns the caller's membership. Throws NOT_FOUND for an account outside the team, a restricted or ended key, or an
- * unknown team. Throws TEAM_NOT_OPENED while INVITED, unless `invited`. Throws SECOND_FACTOR_REQUIRED for an ACTIVE
- * member without the factor that the team requires, unless `withoutSecondFactor`. Throws ROLE_REQUIRED below `role`.
+ * Returns the caller's membership. Throws NOT_FOUND for an account outside the team, a key that does not reach the
+ * team, or an unknown team. Throws TEAM_NOT_OPENED while INVITED, unless `invited`. Throws SECOND_FACTOR_REQUIRED for
+ * an ACTIVE member without the factor that the team requires, unless `withoutSecondFactor`. Throws ROLE_REQUIRED below
+ * `role`.
  */
 export async function requireMembership(
   deps: Deps,
@@ -57,8 +58,7 @@ export async function requireMembership(
 }
 
 /**
- * Returns the result of requireMembership(), if the caches hold everything. Returns null otherwise, and if
- * requireMembership() would throw.
+ * Returns the membership if it is cached. Returns null otherwise, and if requireMembership() would throw.
  */
 export function knownMembership(store: Pick<Store, 'known'>, caller: Caller, teamId: TeamId): Membership | null {
   if (!mayEnter(caller, teamId)) return null
@@ -99,7 +99,7 @@ interface Found {
   readonly lacksSecondFactor: boolean
 }
 
-/** Returns the cached membership, or null if the account is not a member. */
+/** Returns the membership, from the cache or the store. Returns null if the account is not a member. */
 function standingOf(store: Store, teamId: TeamId, accountId: AccountId): Promise<Found | null> {
   return store.recall(nameOf(teamId, accountId), async () => {
     const row = await store.db

@@ -1,4 +1,4 @@
-// Tests permission checks as tables: every role and status with every access mode.
+// Tests permission checks for every role, status and access mode, and slugs.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { canGrant, canReach, canTouch, roleAtLeast } from './roles.ts'

@@ -4,7 +4,7 @@ import type { MembershipTable } from '../store/tables.ts'
 
 const RANK = { OWNER: 3, ADMIN: 2, MEMBER: 1 } as const satisfies Record<Role, number>
 
-/** The fields of a membership that decide. */
+/** The fields of a membership on which permissions depend. */
 export interface Standing {
   readonly role: Role
   readonly status: MembershipTable['status']
@@ -34,12 +34,12 @@ export function canReach(
   }
 }
 
-/** Returns true if a member may grant a role. Nobody can grant a role above their own. */
+/** Returns true if the role is not above the granter's own. Callers must also require ADMIN. */
 export function canGrant(granter: Standing, role: Role): boolean {
   return roleAtLeast(granter.role, role)
 }
 
-/** Returns true if a member may change another one. Only an OWNER can change OWNERs. */
+/** Returns false if the target is an OWNER and the toucher is not an OWNER. Callers must also require ADMIN. */
 export function canTouch(toucher: Standing, target: Standing): boolean {
   return toucher.role === 'OWNER' || target.role !== 'OWNER'
 }

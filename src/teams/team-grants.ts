@@ -20,7 +20,8 @@ export type TeamGrant = ShownGrant & { readonly accountId: string; readonly emai
 type Deps = Pick<GrantDeps, 'store' | 'audit' | 'now'>
 
 /**
- * Returns the members' grants that reach this team, oldest first. Hides restrictions that the manager does not reach.
+ * Returns the members' grants that reach this team, oldest first. Their restrictions show no other team, and only the
+ * datasources that the manager reaches.
  */
 export async function listTeamGrants(
   deps: Pick<Deps, 'store' | 'now'>,

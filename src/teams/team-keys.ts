@@ -16,7 +16,10 @@ import { reachedIdsOf } from './team-counts.ts'
 
 export type TeamKey = ShownKey & { readonly accountId: string; readonly email: string }
 
-/** Returns the members' keys that reach this team, oldest first. Hides restrictions that the manager does not reach. */
+/**
+ * Returns the members' keys that reach this team, oldest first. Their restrictions show no other team, and only the
+ * datasources that the manager reaches.
+ */
 export async function listTeamKeys(
   deps: Pick<KeyDeps, 'store' | 'now'>,
   membership: Membership,
@@ -95,7 +98,7 @@ export async function endTeamForKeysOf(
   return reaching.map((key) => key.name)
 }
 
-/** Returns the teams in `ended_team_ids` of these keys or grants that still exist. */
+/** Returns the teams in the `ended_team_ids` of these keys or grants, without deleted teams. */
 export async function aliveEndedIds(
   tx: Transaction<Tables>,
   rows: readonly Pick<ApiKeyTable, 'ended_team_ids'>[],

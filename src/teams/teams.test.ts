@@ -114,7 +114,7 @@ for (const dialect of DIALECTS) {
       await createTeam(rooms, ada, { name: 'Mine' })
     })
 
-    test('settings are merged key by key, all or nothing, and apply immediately', async () => {
+    test('a change keeps the settings that it omits, applies immediately, and is refused as a whole if one value is invalid', async () => {
       await using rooms = await openRooms(source, { VITRINE_MAX_ROW_CAP: '500', VITRINE_MAX_QUERY_BUDGET: '1000' })
       const { call, teamId } = await owned(rooms)
       const at = await requireMembership(rooms, call, teamId)
@@ -180,7 +180,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(addMember(rooms, call, at, { email: 'cy@example.test', role: 'MEMBER' })), 'CONFLICT')
     })
 
-    test('a verified account is a member at once; the answer has the same shape', async () => {
+    test('a verified account is a member at once; the answer has the same shape as for an unknown address', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const at = await requireMembership(rooms, call, teamId)
@@ -323,7 +323,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await addMember(rooms, bo, await at(bo), order)).role, 'MEMBER')
     })
 
-    test('an INVITED OWNER does not count as the last OWNER', async () => {
+    test('the only ACTIVE OWNER cannot leave the team to an INVITED OWNER', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       await someone(rooms, 'bo@example.test', { verified: true })
@@ -381,7 +381,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(end(owner.id)), 'ROLE_REQUIRED')
     })
 
-    test('managers see only the restrictions of a key that they reach themselves', async () => {
+    test('of the datasources of a key, managers see only those that they reach themselves', async () => {
       await using rooms = await openRooms(source)
       const { call: ada, teamId } = await owned(rooms)
       const bo = await member(rooms, ada, teamId, 'ADMIN', 'bo@example.test')

@@ -106,8 +106,8 @@ export async function describeTeam(
 }
 
 /**
- * Applies all given changes or none. Throws CONFLICT for a taken slug, or if the caller requires a second factor
- * without having one. Throws INVALID_REQUEST above a ceiling.
+ * Applies all given changes or none. Throws CONFLICT for a taken slug, or if the change requires a second factor that
+ * the caller does not have. Throws INVALID_REQUEST above a ceiling.
  */
 export async function changeTeam(
   deps: TeamDeps,

@@ -59,7 +59,10 @@ async function finish(part: string, to: string): Promise<void> {
   await synced(dirname(to))
 }
 
-/** Reads a file of `vitrine backup` into the store of this configuration, which must be empty. */
+/**
+ * Reads a file of `vitrine backup` into the store of this configuration. An embedded store must not exist yet. A
+ * PostgreSQL store must have no accounts.
+ */
 export async function runRestore([file, ...more]: readonly string[], env: Environment, out: Out): Promise<void> {
   const from = resolve(oneFile(file, more, 'restore'))
   const config = readConfig(env)

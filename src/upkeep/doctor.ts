@@ -1,5 +1,5 @@
-// `vitrine doctor`: checks the configuration, the store, the root key and the machine. Prints one line per check, with
-// the remedy. Only reads.
+// `vitrine doctor`: checks the configuration, the store, the root key and the machine. Prints one line per result, and
+// the remedy for each problem. Only reads.
 import { statfs } from 'node:fs/promises'
 import { existsSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -21,7 +21,7 @@ type Report = (grade: Grade, text: string) => void
 const FREE_BYTES_MIN = 1 << 30
 /** The time that a server has to accept a connection. */
 const PROBE_MS = 5_000
-/** If the newest row is further in the future than this, a wrong clock dated it. */
+/** If the newest audit row is further in the future than this, the machine's clock counts as wrong. */
 const CLOCK_MS = 300_000
 
 /** Returns 1 if a check failed, otherwise 0. */
@@ -79,7 +79,10 @@ async function store(config: Config, report: Report): Promise<void> {
     return report('WARN', `There is no store in ${config.dataDir} yet. The first start creates it.`)
   try {
     await using opened = await openStore(config, { asIs: true, admit: (db) => requireKeyBefore(db, config) })
-    report('PASS', `The store (${opened.dialect}) opens, is of this version, and belongs to the root key.`)
+    report(
+      'PASS',
+      `The store (${opened.dialect}) opens, has the schema of this version of Vitrine, and belongs to the root key.`,
+    )
     await integrity(opened, report)
     await secrets(opened, config, report)
     await clock(opened, report)

@@ -63,7 +63,7 @@ async function replaceFile({ dataDir }: Config): Promise<void> {
   await folder.sync()
 }
 
-/** Seals all secrets that the previous key sealed. Returns their number. */
+/** Seals the datasource secrets of the previous key again, with the current key. Returns their number. */
 async function sealAgain(store: Store, secrets: Secrets): Promise<number> {
   let count = 0
   for (let last: DatasourceId | null = null; ;) {
@@ -92,7 +92,7 @@ async function sealAgain(store: Store, secrets: Secrets): Promise<number> {
   }
 }
 
-/** Seals the secrets of webhooks that the previous key sealed. Returns their number. A team has only a few webhooks. */
+/** Does the same for the secrets of webhooks. Reads the ids of all webhooks together: a team has only a few. */
 async function sealWebhooksAgain(store: Store, secrets: Secrets): Promise<number> {
   let count = 0
   for (const { id } of await store.db.selectFrom('webhooks').select('id').orderBy('id').execute()) {

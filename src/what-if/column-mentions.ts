@@ -13,7 +13,7 @@ export function mentioned(catalog: Catalog, text: string): readonly CatalogTable
   })
 }
 
-/** Returns the tables that a refusal's `table.name` may mean, most likely first. */
+/** Returns the tables that the name of a refused table may mean, most likely first. */
 export function tablesMeant(tables: readonly CatalogTable[], name: string): readonly CatalogTable[] {
   return ranked(tables, ({ schema, table }) => {
     const [full, whole] = [`${schema}.${table}`, stem(table)]
@@ -25,8 +25,8 @@ export function tablesMeant(tables: readonly CatalogTable[], name: string): read
 }
 
 /**
- * Returns the columns that a refusal's `column.name` may mean, most likely first: the column itself, or its parent if
- * the parent's contents are unknown. `all` contains every column of the table.
+ * Returns the columns that the name of a refused column may mean, most likely first: the column itself, or its parent
+ * if the parent's contents are unknown. `all` contains every column of the table.
  */
 export function columnsMeant(
   columns: readonly CatalogColumn[],

@@ -24,7 +24,7 @@ export interface RefusalDeps {
   readonly now?: () => number
 }
 
-/** The table or column that a refused query most likely meant. Absent unless exactly one candidate was found. */
+/** The table or column that a refused query most likely meant. Named only if exactly one candidate was found. */
 interface Meant {
   readonly schema?: string
   readonly table?: string

@@ -79,7 +79,7 @@ export async function previewExposure(
   return await orderJob(deps, call, at, { kind: KIND, input, atMost: AT_ONCE_MAX, busy })
 }
 
-/** A preview's input in the form that is stored. */
+/** The stored input of a preview job. */
 const Input = z.object({
   tables: z.array(z.object({ schema: z.string(), table: z.string(), columns: z.array(z.string()) })),
   days: z.number(),

@@ -17,7 +17,7 @@ export interface AuditedQuery {
   readonly blocked: string | null
 }
 
-/** The only action that is replayed. Checks of queries are not replayed. */
+/** The only action that is replayed. */
 const QUERY = 'runQuery'
 /** Codes of requests that were refused before their query was read. */
 const NO_QUERY: readonly (string | null)[] = ['INVALID_REQUEST', 'NOT_CONNECTED', 'DATASOURCE_DISABLED']

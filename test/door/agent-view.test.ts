@@ -75,7 +75,7 @@ describe('the view of an agent', () => {
       [{ detail: 'all' }, /^detail/],
       [{ as: '' }, /^as/],
       [{ nope: '1' }, /nope/],
-      [{ cursor: 'mine' }, /^cursor: is not one of ours/],
+      [{ cursor: 'mine' }, /^cursor: not a cursor of this service/],
     ] as const) {
       const { code, details } = await ask(query)
       assert.equal(code, 'INVALID_REQUEST')

@@ -487,19 +487,23 @@ describe('OAuth', () => {
       assert.deepEqual(errorOf(await refresh(service, client.clientId, next.refresh)), [400, 'invalid_grant'])
     })
 
-    test('an OWNER ends the access of an agent to a team, and a new password ends all its access', async () => {
+    test('an OWNER ends the access of an agent to a team, leaving a team ends it too, and a new password ends all access', async () => {
       const fay = await app.person('Fay')
       const own = await app.team(fay, 'Own')
-      await app.join(ada, team, fay)
-      const tokens = await connected(service, fay, client, { teamIds: [own, team] })
+      const left = await app.team(ada, 'Left')
+      for (const joined of [team, left]) await app.join(ada, joined, fay)
+      const tokens = await connected(service, fay, client, { teamIds: [own, team, left] })
       const agent = new Agent(app, tokens.access)
-      assert.equal((await agent.tool('list_teams')).teams.length, 2)
+      const reached = async () => (await agent.tool('list_teams')).teams.map(({ id }: { id: string }) => id).sort()
+      assert.deepEqual(await reached(), [own, team, left].sort())
       const grants = await ada.must('GET', `/teams/${team}/grants`)
       const { id } = grants.find((grant: { email: string }) => grant.email === fay.email)
       await ada.must('DELETE', `/teams/${team}/grants/${id}`)
-      assert.equal((await agent.tool('list_teams')).teams.length, 1)
-      await fay.must('POST', `/teams/${team}/leave`)
-      assert.equal((await agent.tool('list_teams')).teams.length, 1)
+      assert.deepEqual(await reached(), [own, left].sort())
+      await fay.must('POST', `/teams/${left}/leave`)
+      // A new membership does not restore the access of the agent.
+      await app.join(ada, left, fay)
+      assert.deepEqual(await reached(), [own])
 
       const body = { currentPassword: PASSWORD, newPassword: 'another long password' }
       await app.must('POST', '/auth/change-password', { body, headers: { cookie: fay.cookie, origin: app.url } })

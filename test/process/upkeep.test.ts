@@ -199,7 +199,10 @@ describe('upkeep of a store', () => {
   test('the doctor accepts a sound store, and names the problems of the settings', async () => {
     const sound = await vitrine(['doctor'], { VITRINE_DATA_DIR: folder })
     assert.deepEqual([sound.code, sound.err], [0, ''])
-    assert.match(sound.out, /^PASS {2}The store \(sqlite\) opens, is of this version, and belongs to the root key\.$/m)
+    assert.match(
+      sound.out,
+      /^PASS {2}The store \(sqlite\) opens, has the schema of this version of Vitrine, and belongs to the root key\.$/m,
+    )
     assert.match(sound.out, /^PASS {2}All 3 secrets of datasources and webhooks can be opened\.$/m)
     const env = { VITRINE_DATA_DIR: folder, HOST: '0.0.0.0', SMTP_URL: 'smtp://127.0.0.1:1' }
     const wrong = await vitrine(['doctor'], env)

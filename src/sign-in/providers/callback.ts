@@ -76,7 +76,7 @@ async function arrived(deps: CallbackDeps, request: Request, trip: HeldTrip, sen
   return await enter(deps, request, provider, { trip, entered })
 }
 
-/** Requests the profile. Throws SIGN_IN_REFUSED for every invalid answer. Logs the reason, without secrets. */
+/** Requests the profile. Throws SIGN_IN_REFUSED for every failure. Logs the reason, without secrets. */
 async function profileAt(
   { providers }: Pick<CallbackDeps, 'providers'>,
   request: Request,

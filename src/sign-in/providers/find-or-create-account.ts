@@ -1,7 +1,7 @@
 // Finds or creates the account for a person at a provider, in one transaction. Looks first for the connected account,
-// and then for the account with the same e-mail address. The second account counts only if provider and service both
-// verified the address, because a stranger may have typed an unverified address. Otherwise creates an account if the
-// provider verified the address and the person may sign up.
+// and then for the account with the same e-mail address. An account with the same address counts only if provider and
+// service both verified the address, because a stranger may have typed an unverified address. If no account counts,
+// creates one, provided that the provider verified the address and the person may sign up.
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Audit } from '../../audit/audit.ts'
@@ -125,7 +125,7 @@ export async function methodOf(tx: Transaction<Tables>, provider: Provider, { su
     .executeTakeFirst()
 }
 
-/** Returns the stored key. It includes the issuer: at another issuer, the same subject may be another person. */
+/** Returns the stored id of a person. It includes the issuer: another issuer may give the same subject to others. */
 function keyOf({ issuer }: Provider, subject: string): string {
   return `${issuer.replace(/\/$/, '')}#${subject}`
 }

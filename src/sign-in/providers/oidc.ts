@@ -113,7 +113,8 @@ export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number
 }
 
 /**
- * Reads the document. Its issuer must equal the operator's setting, except for a trailing slash, which people forget.
+ * Reads the discovery document. Its issuer must equal the operator's setting, except for a trailing slash, which people
+ * forget.
  */
 async function discover({ issuer }: Provider, ask: AskProvider): Promise<Discovery> {
   const { status, json } = await ask(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
@@ -152,7 +153,7 @@ async function userInfo(ask: AskProvider, found: Discovery, token: string, sub: 
   if (found.userinfo_endpoint === undefined) return {}
   const { json } = await ask(found.userinfo_endpoint, { headers: { authorization: `Bearer ${token}` } })
   const claims = Claims.parse(json)
-  // The check keeps an attacker from substituting the answer for another person (OpenID Connect Core 5.3.2).
+  // The check keeps an attacker from substituting another person's user info (OpenID Connect Core 5.3.2).
   if (claims.sub !== sub) throw new ProviderProblem('the user info is of somebody else')
   return claims
 }

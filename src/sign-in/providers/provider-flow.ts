@@ -13,6 +13,6 @@ interface Trip {
 export interface Flow {
   /** Returns the address of the provider's sign-in page. Throws an Error if the provider does not answer. */
   authorizationUrl(trip: Trip): Promise<string>
-  /** Exchanges a code for the person's profile. Throws an Error without secrets. Tokens are not stored. */
+  /** Exchanges a code for the person's profile. Throws an Error that contains no secret. Tokens are not stored. */
   profile(trip: Trip, answer: { readonly code: string; readonly iss: string | undefined }): Promise<Profile>
 }

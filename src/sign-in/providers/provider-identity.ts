@@ -9,13 +9,13 @@ export interface Profile {
   readonly email: string | null
   readonly emailVerified: boolean
   readonly name: string
-  /** The name of the account that the person knows: a login or an e-mail address. */
+  /** The name of the person's account at the provider: a login or an e-mail address. */
   readonly label: string | null
 }
 
 const CHARS_MAX = 100
 
-/** Returns a provider's text on one line. Returns null if nothing is left. */
+/** Returns a provider's text on one line, cut to CHARS_MAX. Returns null if no visible character remains. */
 export function plainText(text: string | null | undefined): string | null {
   const plain = (text ?? '')
     .toWellFormed()
@@ -29,7 +29,7 @@ export class ProviderProblem extends Error {
   override readonly name = 'ProviderProblem'
 }
 
-/** Returns a message for the log. Hides messages of other errors, which may quote an address, a token or a name. */
+/** Returns a message for the log. Hides messages that are not ours: they may quote an address, a token or a name. */
 export function problemOf(error: unknown): string {
   if (error instanceof ProviderProblem || error instanceof AppError) return error.message
   if (!(error instanceof Error)) return 'unknown'
@@ -55,7 +55,7 @@ const SENTENCES: Readonly<Record<ProviderFailure, string>> = {
   RATE_LIMITED: 'Too many attempts.',
 }
 
-/** Returns the refusal. `cause` is for the log, so it must contain no secret. */
+/** Returns the refusal. `cause` is for the log, which omits messages that may contain data (log.ts). */
 export function providerRefusal(reason: ProviderFailure, cause?: unknown): AppError {
   return new AppError('SIGN_IN_REFUSED', SENTENCES[reason], { extra: { reason }, cause })
 }

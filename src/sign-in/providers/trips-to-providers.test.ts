@@ -217,7 +217,7 @@ for (const dialect of DIALECTS) {
       const done = await browser.ask('POST two-factor/verify-totp', { code: totp(begun.totpURI, 1) })
       assert.equal(await who(browser), 'other@example.test')
       const session = done.cookies.find((line) => line.includes('session_token='))
-      assert.doesNotMatch(session ?? '', /max-age/i, 'the browser keeps it though the person said no')
+      assert.doesNotMatch(session ?? '', /max-age/i, 'the browser keeps the session although rememberMe was false')
       // In the same browser, the session of another person ends, so that the code applies to the new sign-in.
       const shared = browserOf(rooms)
       await shared.ask('POST sign-up/email', { name: 'Bob', email: 'bob@example.test', password: PASSWORD })
@@ -405,7 +405,7 @@ describe('a callback', () => {
     assert.equal(await ask('http://evil.example:3000'), 'http://127.0.0.1:3000/auth/callback/oidc')
   })
 
-  test('is limited by the client’s network address, and the page says so', async () => {
+  test('is limited by the client’s network address, and the redirect gives this reason', async () => {
     await using rooms = await openRooms(source, oidc.env)
     const places = new Set<string>()
     for (let n = 0; n < 130; n++) {

@@ -117,7 +117,7 @@ interface StartDeps {
   readonly origin: () => string
 }
 
-/** Returns the origin in the browser. People use either loopback name, and the cookie is bound to the name in use. */
+/** Returns the origin that the browser uses. People use either loopback name, and a cookie is bound to one name. */
 function originFor({ publicUrl, loopback }: StartDeps['config'], request: Request, origin: () => string): string {
   const requested = new URL(request.url)
   if (publicUrl === null && loopback && isLoopbackName(requested.hostname)) return requested.origin

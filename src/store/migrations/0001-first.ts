@@ -1,4 +1,4 @@
-// The first schema. Both dialects use text, integers and ISO times. Only the tables that better-auth writes use the
+// The first schema. Both dialects use text, numbers and ISO times. Only the tables that better-auth writes use the
 // dialect's own times and booleans.
 import { sql, type ColumnDefinitionBuilder, type Transaction } from 'kysely'
 import type { DialectName, Migration } from '../migration.ts'

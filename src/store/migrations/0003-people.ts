@@ -1,4 +1,4 @@
-// Adds second factors, used codes, and the time of key expiry warnings.
+// Adds second factors, used codes, and the time when an owner was warned that a key expires.
 import type { DialectName, Migration } from '../migration.ts'
 
 export const people: Migration = {

@@ -60,8 +60,8 @@ async function chains(tx: Transaction<Tables>): Promise<void> {
 }
 
 /**
- * Creates the table without foreign keys, like the audit. Columns that do not apply are '', because a key allows no
- * null.
+ * Creates the table without foreign keys, like the audit. Columns that do not apply are '', because a primary key
+ * allows no null.
  */
 async function usage(tx: Transaction<Tables>): Promise<void> {
   await tx.schema

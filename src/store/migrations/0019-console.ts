@@ -1,5 +1,5 @@
 // Adds data that the console shows about a datasource: the last test report, the note of a saved exposure, the history
-// of publications, and the starter and current item of a job.
+// of publications, the account that started a job, and the item that a job is processing.
 import type { ColumnDefinitionBuilder } from 'kysely'
 import type { Migration } from '../migration.ts'
 

@@ -1,4 +1,5 @@
-// Links a rotated key with its replacement, and stores the client that last used a key. Existing keys have no values.
+// Links a rotated key with its replacement, and stores the client that last used a key. The new columns are null for
+// existing keys.
 import type { Migration } from '../migration.ts'
 
 export const keyLinks: Migration = {
