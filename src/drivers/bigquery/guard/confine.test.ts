@@ -74,7 +74,7 @@ describe('a table in FROM becomes a sub-select of its exposed columns', () => {
       `SELECT 1 FROM ((SELECT _vt.\`id\` ${C}) AS a LEFT OUTER JOIN ((SELECT _vt.\`id\` ${O}) AS b CROSS JOIN (SELECT _vt.\`id\` ${O}) AS c) ON a . id = b . id)`,
     ],
     [
-      'joins with their conditions at the end',
+      'in joins whose conditions come at the end',
       'SELECT 1 FROM shop.orders a JOIN shop.orders b JOIN shop.orders c USING (id) ON a.id = b.id',
       `SELECT 1 FROM (SELECT _vt.\`id\` ${O}) AS a JOIN (SELECT _vt.\`id\` ${O}) AS b JOIN (SELECT _vt.\`id\` ${O}) AS c USING ( id ) ON a . id = b . id`,
     ],
@@ -162,7 +162,7 @@ describe('WITH queries', () => {
       `WITH customers AS (SELECT 1 AS id) SELECT id FROM (SELECT _vt.\`id\` ${C}) AS \`customers\``,
     ],
   ])
-  test('are not visible to earlier queries, nor outside their own query', () => {
+  test('are not visible to earlier WITH queries, to themselves, or outside the query that has the WITH clause', () => {
     assert.equal(outcomeOf(SHOP, 'WITH a AS (SELECT * FROM b), b AS (SELECT 1) SELECT 1 FROM a'), 'table b')
     assert.equal(outcomeOf(SHOP, 'WITH a AS (SELECT * FROM a) SELECT 1 FROM a'), 'table a')
     assert.equal(outcomeOf(SHOP, 'SELECT (WITH a AS (SELECT 1) SELECT 1 FROM a) FROM a'), 'table a')
@@ -193,12 +193,12 @@ describe('structure', () => {
       'SELECT * FROM ((SELECT 1 AS a) UNION ALL (SELECT 2)) AS t WHERE a IN ((SELECT 1) UNION ALL (SELECT 2))',
     ],
     [
-      'arguments are not a query that continues',
+      'an argument that begins with a query in parentheses',
       'SELECT ARRAY_AGG((SELECT 1) ORDER BY 1 LIMIT 2)',
       'SELECT ARRAY_AGG ( (SELECT 1) ORDER BY 1 LIMIT 2 )',
     ],
     [
-      'EXTRACT and IS DISTINCT FROM hold a FROM',
+      'the FROM in EXTRACT and in IS DISTINCT FROM',
       'SELECT EXTRACT(DAYOFWEEK FROM d AT TIME ZONE "UTC"), a IS NOT DISTINCT FROM b, a IS DISTINCT FROM b',
       'SELECT EXTRACT ( DAYOFWEEK FROM d AT TIME ZONE "UTC" ), a IS NOT DISTINCT FROM b, a IS DISTINCT FROM b',
     ],
@@ -307,7 +307,7 @@ describe('wildcards', () => {
       `SELECT event_name FROM ${from('events_2024*', regex('^[0-9]{4}$'))} AS e`,
     ],
     [
-      'do not include a single shard, which has no filter',
+      'are different from a single shard, which gets no filter',
       'SELECT event_name FROM shop.events_20231231',
       'SELECT event_name FROM (SELECT _vt.`event_name` FROM `lake-1.shop.events_20231231` AS _vt) AS `events_20231231`',
     ],
@@ -327,7 +327,7 @@ describe('wildcards', () => {
       `SELECT (SELECT AS STRUCT t . * EXCEPT (_vt_suffix)) FROM ${from('events_*', regex('^[0-9]{8}$'), '_vt.`event_name`, _vt.`ts`, _vt._TABLE_SUFFIX AS _vt_suffix')} AS t WHERE _vt_suffix = "x"`,
     ],
   ])
-  test('a wildcard that matches hidden tables or no exposed tables is refused', () => {
+  test('a wildcard that matches hidden tables or no exposed tables is refused, and so is one without backquotes', () => {
     for (const name of [
       'events*',
       'e*',
@@ -378,7 +378,7 @@ describe('wildcards', () => {
 })
 
 describe('pseudo columns', () => {
-  test('are returned only if the query names them, under generated names, and get their own names back', () => {
+  test('are read only if the query names them, under generated names that `names` maps to their own names', () => {
     const query = confined(
       SHOP,
       'SELECT *, _PARTITIONTIME AS t, _PARTITIONDATE FROM shop.daily JOIN shop.customers USING (id)',
@@ -512,6 +512,8 @@ describe('refused, with the blocked name', () => {
     ['SELECT * FROM shop.customers FOR SYSTEM_TIME AS OF CURRENT_TIMESTAMP()', 'statement FOR SYSTEM_TIME'],
     ['SELECT * FROM shop.customers FOR UPDATE', 'statement FOR UPDATE'],
     ['SELECT WITH DIFFERENTIAL_PRIVACY 1', 'statement SELECT WITH DIFFERENTIAL_PRIVACY'],
+    ["SELECT WITH 'Ada' 1", 'statement SELECT WITH'],
+    ["FROM shop.customers |> 'Ada'", "malformed: unexpected 'Ada': a pipe operator is missing"],
     ['SELECT * FROM shop.orders o, LATERAL (SELECT 1)', 'statement LATERAL'],
     ['SELECT * FROM shop.orders MATCH_RECOGNIZE (x)', 'statement MATCH_RECOGNIZE'],
     ['SELECT * FROM shop.v_new', 'table shop.v_new'],

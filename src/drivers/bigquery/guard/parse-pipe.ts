@@ -23,6 +23,7 @@ export function readPipe(reader: Reader): Pipe {
   if (operator !== null) return { kind: 'set', operator, operands: readOperands(reader) }
   const join = takeJoin(reader)
   if (join !== null) return { kind: 'join', part: readPart(reader, join) }
+  if (token.kind !== 'word') throw unexpected(reader, 'a pipe operator is missing')
   const hint = 'Use SELECT, EXTEND, SET, DROP, RENAME, AS, WHERE, LIMIT, AGGREGATE, DISTINCT, ORDER BY, JOIN, WITH, '
   throw refusedStatement(`|> ${token.text}`, token.at, `${hint}PIVOT, UNPIVOT or a set operation.`)
 }

@@ -144,7 +144,8 @@ function readSelect(reader: Reader): Select {
 /** Reads the words after SELECT: DISTINCT, AS STRUCT, AS VALUE. */
 export function readHead(reader: Reader): Token[] {
   if (key(reader) === 'WITH' && key(reader, 1) !== '(') {
-    const name = `SELECT WITH ${peek(reader, 1)?.text ?? ''}`.trim()
+    const after = peek(reader, 1)
+    const name = after?.kind === 'word' ? `SELECT WITH ${after.text}` : 'SELECT WITH'
     throw refusedStatement(name, peek(reader)?.at ?? 0, 'Leave out the words between SELECT and the list.')
   }
   const head = takeWords(reader, ['ALL', 'DISTINCT'])
