@@ -67,7 +67,7 @@ for (const [address, kind] of KINDS) {
 const ENCODED = ['127.1', '2130706433', '0x7f000001', '017700000001', 'localhost', '::ffff:127.0.0.1', '[::1]', '0']
 
 for (const host of ENCODED) {
-  test(`refuses a loopback address written as ${host} if private hosts are not allowed`, async () => {
+  test(`refuses the host ${host}, which means this machine, if private hosts are not allowed`, async () => {
     await using server = await listen()
     await assert.rejects(dial({ host, port: server.port }, false, AbortSignal.timeout(60_000)))
     assert.equal(server.seen(), 0)
@@ -90,7 +90,7 @@ test('connects to a private host if the operator allows it', async () => {
   socket.destroy()
 })
 
-test('an aborted signal ends the connection attempt with its reason', async () => {
+test('dial() throws the reason of a signal that has already aborted', async () => {
   const stop = new AbortController()
   stop.abort(new Error('hung up'))
   await assert.rejects(dial({ host: '127.0.0.1', port: 1 }, true, stop.signal), /hung up/)

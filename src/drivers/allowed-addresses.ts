@@ -81,8 +81,8 @@ function kindIn(address: string, family: 'ipv4' | 'ipv6'): AddressKind {
 }
 
 /**
- * Returns the IPv4 address inside an IPv4-mapped, IPv4-compatible, NAT64, 6to4 or Teredo address, or null for other
- * IPv6 addresses. Teredo inverts the bits of the address.
+ * Returns the IPv4 address inside an IPv4-mapped, IPv4-translated, IPv4-compatible, NAT64, 6to4 or Teredo address.
+ * Returns null for other IPv6 addresses. Teredo inverts the bits of the IPv4 address.
  */
 function carriedIPv4(address: string): string | null {
   const groups = ipv6Groups(address)

@@ -50,8 +50,8 @@ export interface BigQueryQuery {
    */
   readonly hasStar: boolean
   /**
-   * Maps an offset in `text` to the position of the same part in the caller's text. Returns null for an offset before
-   * the first part that came from the caller.
+   * Maps an offset in `text` to the position of the same part in the caller's text. Returns null if there is no such
+   * position.
    */
   readonly placeOf: (offset: number) => number | null
   /**

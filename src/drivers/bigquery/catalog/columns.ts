@@ -6,8 +6,8 @@ import type { Field } from '../session/schema-types.ts'
 import type { Resource } from './table-resource.ts'
 
 /**
- * Returns the top-level columns, then the pseudo columns. If the names of columns differ only in case, the first column
- * is listed.
+ * Returns the top-level columns, then the pseudo columns. If several names differ only in case, only the first of
+ * these columns is listed.
  */
 export function columnsOf(resource: Resource, project: string): readonly CatalogColumn[] {
   const seen = new Set<string>()

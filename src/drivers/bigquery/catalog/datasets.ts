@@ -16,7 +16,7 @@ const USUAL_LOCATION = 'US'
 
 export interface Dataset {
   readonly id: string
-  /** The location, in BigQuery's spelling: EU, us-central1. Null if the response has none. */
+  /** The location, in BigQuery's spelling: EU, us-central1. Null if the response has no valid location. */
   readonly location: string | null
   readonly isCaseInsensitive: boolean
 }
@@ -52,8 +52,8 @@ async function readDataset(rest: Rest, project: string, id: string, signal: Abor
 
 /**
  * Returns the datasets to introspect and their location. Throws AppError DATASOURCE_UNAVAILABLE if the datasets have
- * several locations and the settings choose none, if there are too many datasets, or if a dataset named in the settings
- * cannot be read or has another location.
+ * several locations and the settings choose none, or if there are too many datasets. Also throws it if a dataset named
+ * in the settings does not exist, may not be seen, or is not in the chosen location.
  */
 export async function findDatasets(
   rest: Rest,

@@ -1,4 +1,5 @@
-// Tests the reports of `test` for narrow, wide and broken credentials, and the commands that create better credentials.
+// Tests the reports of Connection.test() for narrow, wide and broken credentials, and the commands that create better
+// credentials.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { connectBigQuery, type ConnectedBigQuery } from '../../../../test/support/bigquery-connected.ts'
@@ -31,7 +32,7 @@ describe('credentials', () => {
     assert.deepEqual(at.double.violations, [])
   })
 
-  test('pass with the number of tested tables if more tables are exposed', async () => {
+  test('get the number of tested tables if more than ten tables are exposed', async () => {
     await using at = await connectBigQuery()
     const tables = Array.from({ length: 11 }, () => at.exposed.tables)
       .flat()
@@ -90,7 +91,7 @@ describe('credentials', () => {
     assert.match(report.error ?? '', /bigquery\.jobs\.create/)
   })
 
-  test('get a warning if they see nothing, or the wrong location', async () => {
+  test('get a warning if they see no dataset, or none in the chosen location', async () => {
     await using at = await connectBigQuery({ config: { location: 'EU' }, double: { datasets: {} } })
     assert.equal((await grade(at)).step('datasets').status, 'WARN')
     await using other = await connectBigQuery({
@@ -101,7 +102,7 @@ describe('credentials', () => {
     assert.match((await grade(other)).step('datasets').message, /no dataset of vitrine-test in US/)
   })
 
-  test('get a sentence if the project has not enabled the API', async () => {
+  test('cannot be tested if the project has not enabled the API, and the error says so', async () => {
     await using at = await connectBigQuery()
     at.double.rig('datasets', failed({ status: 403, reason: 'accessNotConfigured', message: 'CANARY' }), 9)
     await assert.rejects(at.connection.test(null, AbortSignal.timeout(60_000)), {
@@ -110,7 +111,7 @@ describe('credentials', () => {
     })
   })
 
-  test('get a note without a warning if they see more than is exposed', async () => {
+  test('get a note without a warning if they see other datasets too', async () => {
     const shop = {
       shop: { tables: {} },
       hr: { tables: { salaries: { schema: { fields: [{ name: 'x', type: 'INTEGER' }] } } } },
@@ -121,7 +122,7 @@ describe('credentials', () => {
     assert.match(step.message, /also see hr/)
   })
 
-  test('of an emulator are not tested for writing, and are reported as missing', async () => {
+  test('of an emulator get a warning, and are not tested for writing', async () => {
     await using at = await connectBigQuery({ emulator: true, known: [granted] })
     const { report, step } = await grade(at)
     assert.deepEqual([step('connection').status, step('writes').status], ['WARN', 'PASS'])

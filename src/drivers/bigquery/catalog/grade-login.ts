@@ -1,6 +1,7 @@
-// Grades the credentials of a project: missing rights, and rights beyond reading the exposed tables. A step that finds
-// a wrong right to query, to write or to read tables has the commands that create a better service account. Grading
-// changes nothing: it only lists and reads datasets, and does dry runs.
+// Grades the credentials of a project: missing rights, and rights beyond reading the exposed tables. If the step
+// `queries`, `writes`, `tables` or `other datasets` finds missing, unknown or needless rights, its remedy has the
+// commands that create a better service account. Grading changes nothing: it only lists and reads datasets, and does
+// dry runs.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import { mapConcurrently } from '../session/abortable.ts'
@@ -33,7 +34,7 @@ export interface Grade {
   readonly latencyMs: number
 }
 
-/** Returns the steps in a fixed order. Throws the errors of Rest.json(), for example if datasets cannot be listed. */
+/** The steps are in a fixed order. Throws the errors of Rest.json(), Rest.signIn() and findDatasets(). */
 export async function grade(rest: Rest, target: Target, exposed: Catalog | null, signal: AbortSignal): Promise<Grade> {
   await rest.signIn(signal)
   const began = performance.now()
@@ -67,7 +68,7 @@ function connection({ target: { project, credentials, endpoint } }: Facts): Test
       return warn(
         'connection',
         `Signed in to the project ${project} as the machine that this service runs on.`,
-        'Use a service account of its own: connectionMode SERVICE_ACCOUNT.',
+        'Use a separate service account: connectionMode SERVICE_ACCOUNT.',
       )
     case 'none':
       return warn(
@@ -89,7 +90,7 @@ function found({ datasets, place, target }: Facts): TestStep {
   return warn(
     name,
     `The credentials see no dataset of ${target.project}${where}.`,
-    `Give them roles/bigquery.metadataViewer on the datasets, or correct database and config.location.`,
+    `Give the credentials roles/bigquery.metadataViewer on the datasets, or change the fields database and config.location.`,
   )
 }
 

@@ -212,7 +212,7 @@ describe('a project', () => {
     assert.deepEqual(names('hourly'), ['x INT64', '_PARTITIONTIME TIMESTAMP'])
   })
 
-  test('lists dated shards as one table, created with the newest shard, and similar names separately', async () => {
+  test('lists dated shards as one table with the creation time of the newest shard, and similar names separately', async () => {
     await using at = await connect(LAKE)
     assert.deepEqual(
       at.catalog.tables
@@ -243,7 +243,7 @@ describe('a project', () => {
     assert.equal(await judged('SELECT x FROM web.events_20240101'), 'confined')
     assert.equal(await judged('SELECT x FROM web.events_20240108'), 'confined')
     assert.equal(await judged('SELECT x FROM web.events_20240107'), 'denied')
-    // A query of the wildcard does not run if BigQuery reports that it reads this table.
+    // A query of the wildcard does not run if BigQuery reports that the query reads events_20240107.
     const query = await at.driver.confine(
       at.driver.read({ sql: 'SELECT x FROM `web.events_*`' }),
       exposed,
@@ -353,7 +353,7 @@ describe('a project is refused', () => {
     await fails(connect(LAKE, { datasets: ['nope'] }), /dataset nope does not exist, or the credentials may not see it/)
   })
 
-  test('if responses are invalid, or the invalid items of a list are left out', async () => {
+  test('or its invalid items are left out, if a response is invalid', async () => {
     await using at = await connect(LAKE)
     const bodies = [
       [],

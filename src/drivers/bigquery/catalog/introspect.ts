@@ -55,8 +55,8 @@ export async function introspect(
 }
 
 /**
- * Returns no tables for a dataset that was dropped meanwhile, or whose tables may not be listed. Throws if config names
- * the dataset.
+ * Returns no tables for a dataset that was dropped meanwhile, or whose tables may not be listed. Throws AppError
+ * DATASOURCE_UNAVAILABLE if config names the dataset. Rethrows every other error.
  */
 function notListed(target: Target, dataset: string, error: unknown): FoundTables {
   if (!(error instanceof ErrorResponse) || !/^(notFound|accessDenied)$/.test(error.reason)) throw error

@@ -1,4 +1,4 @@
-// Prints commands that create a service account with the rights that an exposure needs, for a person to read and run.
+// Writes commands that create a service account with the rights that an exposure needs, for a person to read and run.
 // Vitrine never runs them.
 import type { Agreement, AgreementInput, Catalog, CatalogTable } from '../../driver.ts'
 import { few } from '../../test-report.ts'
@@ -13,7 +13,7 @@ export interface BetterLogin {
   readonly email: string | null
 }
 
-/** Returns the commands for a new service account that reads the exposed tables. */
+/** Returns the commands for a new service account that reads the exposed tables, and notes about the commands. */
 export function agreement({ full, exposed, database: project, config }: AgreementInput): Agreement {
   const textOf = (name: string, otherwise: string) => {
     const value = config[name]

@@ -68,8 +68,9 @@ function keysSql(sql: string): string {
 const Keys = z.array(z.object({ k: z.string(), t: z.string().nullable() }))
 
 /**
- * Returns the keys in a cell of keysSql() that may be names, or null for a value that is not an object. A key with
- * special characters has no type in the cell, because JSON_KEYS quotes it, and no value is found under the quoted key.
+ * Returns the keys in a cell of keysSql(), each with the JSON type of its value, or null for a value that is not an
+ * object. Leaves out keys longer than KEY_CHARS_MAX and keys without a type. A key with special characters has no type:
+ * JSON_KEYS quotes the key, and no value is found under the quoted key.
  */
 export function keysIn(cell: string): ReadonlyMap<string, string> | null {
   if (cell === '') return null
@@ -80,7 +81,7 @@ export function keysIn(cell: string): ReadonlyMap<string, string> | null {
   )
 }
 
-/** The types of table that TABLESAMPLE can sample: stored tables, not views. */
+/** The types of table that are sampled with TABLESAMPLE. BigQuery refuses TABLESAMPLE of a view. */
 const SAMPLED: ReadonlySet<TableType> = new Set<TableType>(['TABLE', 'SNAPSHOT'])
 
 export interface SampledTable {

@@ -1,4 +1,4 @@
-// Profiles one table from the metadata of tables.get, which is free, and, if bytes may be read, from one sampled query
+// Profiles one table from the metadata of tables.get, which is free, and, if bytes may be read, from a sampling query
 // of the exposed columns. The query runs like a caller's query: a dry run first, then limits on bytes, rows and time.
 import { ColumnSample } from '../../profile-from-sample.ts'
 import { KeySample } from '../../json-keys-from-sample.ts'
@@ -118,8 +118,8 @@ function fact({ name, kind }: ReadColumn, nullable: boolean, signals: readonly s
 }
 
 /**
- * Returns the signals of a column. Only one column has a signal, the date of the table's last change: the partitioning
- * column, or else the first time column.
+ * Returns the signals of a column. At most one column has a signal, which is the date of the table's last change: the
+ * partitioning column if it is exposed, and otherwise the first time column.
  */
 function signalsOf(column: ReadColumn, columns: readonly ReadColumn[], resource: Resource): readonly string[] {
   const { lastModifiedTime, timePartitioning } = resource

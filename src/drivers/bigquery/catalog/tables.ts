@@ -17,14 +17,15 @@ interface Listed {
   readonly createdAt: number | null
 }
 
-/** A table to introspect, or a family with the shard whose columns its wildcard table has. */
+/** A table to introspect, or a family of shards. */
 export interface Found {
   readonly dataset: string
   /** The name in the catalog: `events_*` for a family. */
   readonly table: string
   readonly family: ShardFamily | null
-  /** The number of shards of a family. */
+  /** The number of shards of a family. 0 for a table. */
   readonly shards: number
+  /** The table, or the newest shard of a family, whose columns the wildcard table has. */
   readonly newest: Listed
 }
 
@@ -97,9 +98,9 @@ function prefixOf(id: string): string | null {
 }
 
 /**
- * Groups shards into families, each at the position of its first shard. One table whose name ends with a date makes a
- * family. Every table with eight digits after the prefix then belongs to the family, because a wildcard reads all these
- * tables.
+ * Groups shards into families. A family takes the place of its first shard in the list. A single table whose name ends
+ * with a date is enough for a family. Every table with this prefix and then eight digits belongs to the family, because
+ * a wildcard reads all these tables.
  */
 function groupShards(dataset: string, listed: readonly Listed[], ids: readonly string[]): Found[] {
   const dated = listed.filter(({ type, id }) => type === 'TABLE' && DATED.test(id))

@@ -1,6 +1,6 @@
-// Writes the hint for a column that BigQuery does not find: the names that are visible at that position of the caller's
-// text. The hint is computed only after a query has failed, from the state of the walk, which exists as long as the
-// query.
+// Writes the hint for a column that BigQuery does not find: the names that are visible where the caller's text names
+// the column. The hint is computed only after a query has failed, from the state of the walk, which exists as long as
+// the query.
 import { typedName } from '../quote.ts'
 import { near } from './did-you-mean.ts'
 import type { Scope } from './scope.ts'
@@ -27,8 +27,8 @@ export function columnHint({ runs, sets }: Walk, name: string, at: number): stri
 }
 
 /**
- * Returns the visible names, the nearest first. A long list is cut, because comparing its names would block the event
- * loop.
+ * Returns the visible names, those of the innermost scope first. A long list is cut, because comparing its names would
+ * block the event loop.
  */
 function namesIn(scope: Scope, sets: Walk['sets']): ReadonlySet<string> {
   const names = new Set<string>()

@@ -1,6 +1,6 @@
 // Sets of the columns that are visible in each part of a query. Each table and each list of names is one set with one
-// bit. A star, a join or a WITH query is a mask of bits. A query that repeats `a.*` a thousand times therefore copies
-// no names, and one AND decides whether a name is among the columns.
+// bit. The columns of a star, a join or a WITH query are a mask of bits. A query that repeats `a.*` a thousand times
+// therefore copies no names.
 import type { Source } from './source.ts'
 
 /** A union of sets, one bit each. */
@@ -51,8 +51,8 @@ export class ColumnSets {
   }
 
   /**
-   * Returns the first `most` names of a union, in the order of the text. A name that is in several lists appears
-   * several times.
+   * Returns the first `most` names of a union, in the order in which the lists were added. A name that is in several
+   * lists appears several times.
    */
   *namesOf(columns: Columns, most: number): Iterable<string> {
     let left = most

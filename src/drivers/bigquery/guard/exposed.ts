@@ -129,7 +129,10 @@ function find(dataset: Dataset, name: string): { of: ExposedTable; id: string } 
   return family === null ? null : { of: family.of, id }
 }
 
-/** Returns null if no exposed column can be printed. The table then counts as not exposed. */
+/**
+ * Returns null if the name of the table or its dataset cannot be printed, or no exposed column can be printed. The
+ * table then counts as not exposed.
+ */
 function tableOf(table: CatalogTable): ExposedTable | null {
   const { detail } = table
   if (!isDetail(detail)) throw new TypeError('not a table of BigQuery')

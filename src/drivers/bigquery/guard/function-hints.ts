@@ -55,7 +55,7 @@ const FUNCTIONS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns a hint for a function that GoogleSQL does not have, or that may not be called. Returns '' if none is similar.
+ * Returns a hint for a function that GoogleSQL does not have, or that may not be called. Returns '' if there is none.
  */
 export function functionHint(name: string): string {
   const key = name.toUpperCase()

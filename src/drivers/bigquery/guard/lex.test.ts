@@ -10,7 +10,7 @@ const SELECT = 'SELECT'
 describe('comments', () => {
   for (const [name, text, wanted] of [
     ['a dash comment ends at a line feed', 'SELECT 1 -- x\n+ 2', [SELECT, '1', '+', '2']],
-    ['a carriage return also ends it', 'SELECT 1 --\r+ 2', [SELECT, '1', '+', '2']],
+    ['a carriage return also ends a dash comment', 'SELECT 1 --\r+ 2', [SELECT, '1', '+', '2']],
     ['a hash comment is a comment', '#standardSQL\nSELECT 1 # no', [SELECT, '1']],
     ['a block comment does not nest', 'SELECT /* /* */ 1', [SELECT, '1']],
     ['a string contains no comments', "SELECT '--', \"/*\", '#'", [SELECT, "'--'", ',', '"/*"', ',', "'#'"]],
@@ -85,9 +85,9 @@ describe('numbers', () => {
     )
   })
   for (const text of ['1.FROM', '1from', '0x1g', '1e', '1`a`'])
-    test(`${text} is refused because a letter follows a number`, () =>
+    test(`${text} is refused because a letter or a backquote follows a number`, () =>
       assert.throws(() => lex(`SELECT ${text} x`), /glued/))
-  test('a part of a project with dashes is not a number in an expression', () => {
+  test('the parts of a project name with dashes are separate tokens, and may begin with a digit', () => {
     assert.deepEqual(texts('FROM my-project-1.d.t'), ['FROM', 'my', '-', 'project', '-', '1', '.', 'd', '.', 't'])
     assert.deepEqual(texts('FROM a-1b.d.t'), ['FROM', 'a', '-', '1b', '.', 'd', '.', 't'])
   })

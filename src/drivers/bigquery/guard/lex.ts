@@ -137,7 +137,10 @@ function next(lexer: Lexer): Token {
   return { kind: 'symbol', text: sign, key: sign, name: '', at, end: symbol }
 }
 
-/** Returns whether the token before the dot can have members: a name, a string, a parameter or a closing bracket. */
+/**
+ * Returns whether the token before the dot can have members: a name, a string, a parameter, a closing bracket, or a
+ * part of a project's name.
+ */
 function behindName(tokens: readonly Token[]): boolean {
   return isOperand(tokens.at(-2))
 }

@@ -21,7 +21,7 @@ const PLAIN = words(
 const INSIDE = words(
   `BY CURRENT EXCLUDE FOLLOWING GROUP GROUPS HAVING LIMIT NO ORDER PARTITION PRECEDING ROWS UNBOUNDED WHERE`,
 )
-/** Words after which `((SELECT …)` is an operand of a larger query. */
+/** If one of these words follows `((SELECT …)`, that query is the first operand of a larger query. */
 const CONTINUATIONS = words('UNION INTERSECT EXCEPT ORDER LIMIT FULL LEFT INNER |>')
 
 export interface Wanted {
@@ -88,8 +88,8 @@ function readSymbol(reader: Reader, run: Piece[], wanted: Wanted): boolean {
 }
 
 /**
- * Reads a reserved word. No other function allows a word that names tables or starts queries (SELECT, FROM …) in an
- * expression.
+ * Reads a reserved word. Returns false if the word ends the run. Only this function and readExtract() add FROM, UNNEST
+ * or WITH to the run of an expression.
  */
 function readReserved(reader: Reader, run: Piece[], wanted: Wanted): boolean {
   const word = key(reader)
@@ -150,7 +150,7 @@ function readExtract(reader: Reader, run: Piece[]): void {
   run.push(expect(reader, ')'))
 }
 
-/** Reads a name, a word outside the grammar, or a literal. */
+/** Reads a name, a word that is not reserved, a literal or a parameter. */
 function readPlain(reader: Reader, run: Piece[]): boolean {
   const token = take(reader)
   const calls = isName(token) && key(reader) === '('

@@ -63,8 +63,8 @@ function readUnnest(reader: Reader): Unnest {
 }
 
 /**
- * Reads ( query ) or ( joins ). ((query) …) is a query, unless a join follows the inner query, or it has an alias, a
- * pivot or a sample.
+ * Reads ( query ) or ( joins ). ((query) …) is a query, unless a join follows the inner query, or the inner query has
+ * an alias, a pivot or a sample.
  */
 function readGroup(reader: Reader): FromItem {
   expect(reader, '(')
@@ -141,7 +141,7 @@ export function takeAlias(reader: Reader): Token | null {
   return token !== undefined && isName(token) && !isClause(reader) ? take(reader) : null
 }
 
-/** Returns whether PIVOT or UNPIVOT starts a clause here. Elsewhere, it is a name. Refuses MATCH_RECOGNIZE. */
+/** Returns whether PIVOT or UNPIVOT starts a clause here. Otherwise the word is a name. Refuses MATCH_RECOGNIZE. */
 function isClause(reader: Reader): boolean {
   if (key(reader) === 'PIVOT') return key(reader, 1) === '('
   if (key(reader) === 'UNPIVOT') return ['(', 'INCLUDE', 'EXCLUDE'].includes(key(reader, 1))
@@ -149,7 +149,7 @@ function isClause(reader: Reader): boolean {
   throw refusedStatement('MATCH_RECOGNIZE', peek(reader)?.at ?? 0)
 }
 
-/** Reads the alias, then any PIVOT and UNPIVOT, each with an alias. */
+/** Reads the alias, then any PIVOT and UNPIVOT. Each of them may have an alias too. */
 function readNames(reader: Reader): { alias: Token | null; pivots: Pivot[] } {
   const alias = takeAlias(reader)
   const pivots: Pivot[] = []

@@ -37,7 +37,7 @@ class Printer {
     for (const pipe of query.pipes) this.#pipe(pipe)
   }
 
-  /** Prints words that are not the caller's. */
+  /** Prints words for which the tree has no token. */
   #own(text: string): void {
     this.#out.word(text, this.#last)
   }

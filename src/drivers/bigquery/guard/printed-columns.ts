@@ -19,7 +19,7 @@ export class PrintedColumns {
 
   /**
    * Returns all exposed columns if the query reads whole rows. Otherwise returns only the columns that the text names,
-   * because an older shard may lack the other columns, or one column if the text names none.
+   * or one column if the text names none: an older shard may lack the other columns.
    */
   of(source: Source, isWhole: boolean): Printed {
     const known = isWhole ? this.#whole : this.#used

@@ -1,6 +1,6 @@
-// Builds the printed text from parts. Separates parts by one space. open() omits the space after its part,
-// and close() omits the space before its part.
-// Enforces BigQuery's length limit, and records for each part its position in the caller's text.
+// Builds the printed text from parts. Separates parts by one space. open() omits the space after its part, and close()
+// omits the space before its part. Enforces BigQuery's length limit, and records for each part its position in the
+// caller's text.
 import { refusedLimit } from './refusal.ts'
 import type { Work } from './work-budget.ts'
 
@@ -15,8 +15,8 @@ export interface From {
 export interface Printed {
   readonly text: string
   /**
-   * Maps an offset in the printed text to the position of the same part in the caller's text. Returns null for an
-   * offset before the first part.
+   * Maps an offset in the printed text to the position of the same part in the caller's text. Returns null for a
+   * negative offset.
    */
   placeOf(offset: number): number | null
 }
@@ -34,8 +34,8 @@ export class Out {
   }
 
   /**
-   * Adds a part, after a space unless it is the first part or follows open(). Throws Refusal (limit) if the printed text
-   * becomes too long.
+   * Adds a part, after a space unless it is the first part or follows open(). Throws Refusal (limit) if the printed
+   * text becomes too long.
    */
   word(text: string, from: From): void {
     this.#push(this.#isGlued ? text : ` ${text}`, from, text.length)

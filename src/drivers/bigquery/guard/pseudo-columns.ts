@@ -44,7 +44,7 @@ export function readWhole(scope: Scope, form: string): void {
 
 /**
  * Checks a star. A star excludes the generated names. A column that the caller names like a pseudo column is printed
- * under a generated name, so it would disappear too.
+ * under a generated name, so the star would exclude this column too.
  */
 export function checkStar({ sets, renamed }: Walk, scope: Scope): void {
   if (scope.isJoinedByPseudo) throw refusedBeside('a star and a JOIN … USING it', -1)
@@ -53,12 +53,15 @@ export function checkStar({ sets, renamed }: Walk, scope: Scope): void {
   }
 }
 
-/** Returns whether the join is USING (_TABLE_SUFFIX), which would make the pseudo column a column of the star. */
+/** Returns whether the condition is USING with a pseudo column, which would add the pseudo column to a star. */
 export function isJoinedBy(run: Run): boolean {
   return keyOf(run[0]) === 'USING' && run.some((piece) => piece.kind !== 'nested' && isPseudo(piece))
 }
 
-/** Checks a row that is used as one value, or as a STRUCT. The value keeps the names of the row's columns. */
+/**
+ * Throws Refusal if a row that is used as one value, or as a STRUCT, has a column with the name of a pseudo column. The
+ * value could contain the generated name, because it keeps the names of the row's columns.
+ */
 export function checkRow({ sets }: Walk, columns: Columns, form: string, at: number): void {
   if (PSEUDO.some((name) => sets.has(columns, name))) throw refusedBeside(form, at)
 }
@@ -70,8 +73,8 @@ export function checkUnpivot(run: Run): void {
 }
 
 /**
- * Returns whether the token is a field of a value (JSON '…'._TABLE_SUFFIX), which keeps its name. In that case, the
- * path before the dot is not an item of FROM. No field of a STRUCT has a generated name.
+ * Returns whether a token with the name of a pseudo column is a field of a value (JSON '…'._TABLE_SUFFIX): the path
+ * before the dot is then not an item of FROM. A field keeps its name. No field of a STRUCT has a generated name.
  */
 export function isField(run: Run, index: number, scope: Scope | null): boolean {
   const [piece, dot, owner, before] = [run[index], run[index - 1], run[index - 2], run[index - 3]]
@@ -103,7 +106,7 @@ function unnamed(token: Token): Error {
   return refusedBeside('a STRUCT that takes its name', token.at)
 }
 
-/** Returns whether the token is the last of its argument, without an alias before it. */
+/** Returns whether the argument is only this token, or a path that ends with this token. */
 function isLast(run: Run, index: number): boolean {
   return [',', ')'].includes(keyOf(run[index + 1])) && ['(', ',', '.'].includes(keyOf(run[index - 1]))
 }

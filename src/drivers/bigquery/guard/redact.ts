@@ -3,12 +3,12 @@ import { lex } from './lex.ts'
 import { Malformed, Refusal } from './refusal.ts'
 import { PART } from './tokens.ts'
 
-/** A quoted name that contains only a path. Other quoted names may contain any text. */
+/** Matches a name that is only a path. Other quoted names may contain any text. */
 const PLAIN_NAME = /^[\w.-]+\*?$/
 
 /**
- * Returns the tokens separated by one space, with ? for each string and number. Returns null if the lexer refuses the
- * text.
+ * Returns the tokens separated by one space. Each string becomes ?, and so does each number outside the name of a
+ * project. A quoted name that is not only a path becomes `?` in backquotes. Returns null if the lexer refuses the text.
  */
 export function redactedSql(text: string): string | null {
   try {

@@ -33,15 +33,15 @@ export class Malformed extends Error {
 }
 
 /**
- * Returns the refusal of a statement, clause or form that reading does not need. `name` is as the caller would write
- * it.
+ * Returns the refusal of a statement, clause or form that a query may not contain. `name` is the refused syntax, or a
+ * description such as `a second statement`. It must not contain a literal of the query, because the audit stores it.
  */
 export function refusedStatement(name: string, at: number, hint?: string, why?: string): Refusal {
   return new Refusal(
     'statement',
     name,
-    why ?? `${shown(name)} is not allowed: a query is one SELECT that only reads`,
-    hint ?? 'Send one query (WITH and pipe syntax are fine), its values written in the text.',
+    why ?? `${shown(name)} is not allowed in a query`,
+    hint ?? 'Send one query that only reads. WITH and pipe syntax are allowed.',
     at,
   )
 }
@@ -72,14 +72,17 @@ export function refusedOperator(name: string, hint: string, at: number): Refusal
 }
 
 /**
- * Returns the refusal of a query that is too deep, too long, or has too many parts. `name` is the part. `why` gives the
- * bound and the actual size.
+ * Returns the refusal of a query that is too deep, too long, or has too many parts. `name` is the exceeded limit:
+ * depth, length, tables, tokens or work. `why` gives the bound, and the actual size if it is known.
  */
 export function refusedLimit(name: string, why: string, at: number, hint: string): Refusal {
   return new Refusal('limit', name, why, hint, at)
 }
 
-/** Returns a caller's name for a sentence: cut to a maximum length, without characters that would break a line. */
+/**
+ * Prepares a part of the query text for an error text. Replaces control characters, other invisible characters and line
+ * separators with U+FFFD, and cuts the part after 120 characters.
+ */
 export function shown(name: string): string {
   const plain = name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\uFFFD')
   return plain.length > 120 ? `${plain.slice(0, 120)}…` : plain

@@ -30,8 +30,9 @@ export function resolvePart(walk: Walk, part: FromPart, ctes: Ctes | null, outer
 function resolveItem(walk: Walk, item: FromItem, ctes: Ctes | null, outer: Scope | null, scope: Scope): void {
   switch (item.kind) {
     case 'parenthesised': {
-      // Items inside the parentheses do not see the items before them. Later items see the items inside. If no items
-      // come before, the items are added to the scope directly, because nested parentheses would copy them each time.
+      // Items inside the parentheses do not see the items before the parentheses. Items after the parentheses see the
+      // items inside. If no items come before the parentheses, the items inside are added to the scope directly:
+      // otherwise nested parentheses would copy them each time.
       const isFirst = scope.isEmpty && scope.outer === outer
       const inside = isFirst ? scope : new Scope(walk, outer)
       resolveFrom(walk, item.from, ctes, outer, inside)

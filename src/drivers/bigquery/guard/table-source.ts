@@ -70,7 +70,7 @@ const METADATA = /^(?:INFORMATION_SCHEMA|__TABLES__|__TABLES_SUMMARY__|region-.*
 /** Refuses names of metadata, whether or not they exist, because metadata lists all objects, even hidden objects. */
 function checkMetadata(parts: readonly string[], name: string, at: number): void {
   if (!parts.some((part) => METADATA.test(part))) return
-  throw refusedTable(name, 'GET …/schema lists what can be read; BigQuery’s own catalogs cannot.', at)
+  throw refusedTable(name, 'GET …/schema lists what can be read. BigQuery’s own catalogs cannot be read.', at)
 }
 
 function otherProject(project: string, name: string, at: number): Error {

@@ -50,8 +50,8 @@ export function wildcard(exposed: Exposed, work: Work, dataset: string, prefix: 
 }
 
 /**
- * Returns how many digits of a shard's name the prefix leaves open. Returns null if the prefix is not inside the
- * family.
+ * Returns how many digits follow `wanted` in the name of a shard. Returns null unless `wanted` is the prefix of the
+ * family, or this prefix and some digits.
  */
 function leftOf({ prefix, digits }: ExposedFamily, wanted: string): number | null {
   const left = prefix.length + digits - wanted.length

@@ -37,13 +37,14 @@ export function refusedStatement(name: string, at?: number, hint?: string): Refu
   return new Refusal(
     'statement',
     name,
-    `${name} is not allowed: a query must be one SELECT that only reads`,
+    `${name} is not allowed in a query`,
     hint ?? STATEMENT_HINTS.get(name) ?? STATEMENT_HINT,
     at,
   )
 }
 
-const STATEMENT_HINT = 'Send one SELECT, without locking or INTO. WITH, VALUES and TABLE are allowed.'
+const STATEMENT_HINT =
+  'Send one SELECT that only reads, without FOR UPDATE or INTO. WITH, VALUES and TABLE are allowed.'
 
 const STATEMENT_HINTS: ReadonlyMap<string, string> = new Map([
   ['SHOW', `Send a SELECT; settings cannot be read. ${DESCRIPTION}`],
