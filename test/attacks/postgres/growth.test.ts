@@ -199,6 +199,8 @@ const HASHED: readonly (readonly [string, string])[] = [
   ['an anti join', `SELECT count(*) FROM generate_series(1, 100000) a WHERE NOT EXISTS (SELECT FROM (${HELD} OFFSET 0) b WHERE b.k = a * 0 AND length(b.v) > a + 900000000)`],
   ['a join with a key that looks unique', `SELECT count(length(b.v)) FROM many a JOIN (SELECT m.id AS k, ${LONG} || g AS v FROM many m, generate_series(1, (SELECT 1000000)) g WHERE m.id * 0 + 5 = m.id AND m.id % 1 = 0 OFFSET 0) b ON a.id = b.k`],
   ['a join with a side that looks small', `SELECT count(length(b.v)) FROM many a JOIN (SELECT id * 0 AS k, ${LONG} || id AS v FROM many WHERE id * 0 = 0 AND id % 1 = 0 AND id * 1 = id OFFSET 0) b ON a.id + 0 = b.k`],
+  ['a frame of long texts', `SELECT count(s) FROM (SELECT array_agg(${LONG} || g) OVER (ORDER BY g ROWS BETWEEN 900 PRECEDING AND 99 FOLLOWING) AS s FROM generate_series(1, 9000) g) q`],
+  ['texts whose frame grows', `SELECT count(s) FROM (SELECT array_agg(left(${LONG}, g * 10)) OVER (ORDER BY g ROWS BETWEEN 900 PRECEDING AND CURRENT ROW) AS s FROM generate_series(1, 9000) g) q`],
   ['groups whose texts grow', `SELECT sum(length(m)) FROM (SELECT g, max(v) AS m FROM (${TWICE}) q GROUP BY ROLLUP (g)) z`],
 ]
 
@@ -233,6 +235,7 @@ const ANSWERS: readonly (readonly [string, string, unknown[][]])[] = [
   ['a collected list that DISTINCT ON sorts by', "SELECT DISTINCT ON (array_agg(upper(name))) array_agg(upper(name)) FROM levels WHERE id < 3 GROUP BY id ORDER BY array_agg(upper(name)) DESC", [[['ROOT']], [['BRANCH']]]],
   ['values that differ each time', "SELECT count(DISTINCT x), max(cardinality(a)) FROM (SELECT array_agg(random() + 1) AS a FROM levels) q, unnest(a) x", [[3, 3]]],
   ['values that differ each time, in a window and sorted', "SELECT count(DISTINCT x) FROM (SELECT array_agg(gen_random_uuid()) OVER () AS a FROM levels) q, unnest(a) x", [[3]]],
+  ['a frame that moves', "SELECT count(s), max(length(s)) FROM (SELECT string_agg(repeat('x', 4000) || g, ',') OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS s FROM generate_series(1, 20000) g) q", [[20000, 12017]]],
   ['lists nested eight times', `SELECT ${nestedList(8)}`, [[nestedValue(8)]]],
   ['collected rows', "SELECT json_agg(l) FROM (SELECT id, name FROM levels WHERE id = 1) l", [[[{ id: 1, name: 'root' }]]]],
   ['collected groups', "SELECT upper(left(name, 1)), json_agg(json_build_object('id', id, 'up', (SELECT array_agg(p.name) FROM levels p WHERE p.id = l.parent))) FROM levels l WHERE id = 2 GROUP BY upper(left(name, 1))", [['B', [{ id: 2, up: ['root'] }]]]],

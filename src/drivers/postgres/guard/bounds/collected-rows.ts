@@ -6,7 +6,8 @@
 import { AGGREGATES } from '../allowed/allowed-functions.ts'
 import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import type { Field } from '../walk/from-items.ts'
-import { failure, isUnsteady } from './argument-bounds.ts'
+import { failure, isUnsteady, wholeNumber } from './argument-bounds.ts'
+import { FRAME } from '../syntax/print.ts'
 import { call, cast, constant, either, onlyIf, operator, selectFrom, TRUE, whole } from '../node-builders.ts'
 import { Refusal } from '../refusal.ts'
 import { columnRef, distinctNames, newAlias, type Level, type Walk } from '../walk/scope.ts'
@@ -53,7 +54,8 @@ export function countedCall(
   // PostgreSQL requires that ORDER BY of a DISTINCT aggregate repeats the argument as it is written.
   if (call.over ?? (call.agg_distinct && call.agg_order)) {
     if (isUnsteady(first) && !hasOneSize(first)) throw unsteady(name, at)
-    const condition = counts(name, [bytesOf(name, first), ...rest], level.sets)
+    const bytes = [bytesOf(name, first), ...rest]
+    const condition = counts(name, bytes, level.sets, frameOf(walk, name, call.over))
     // The filter of a window function may contain no aggregate, so the value itself depends on the count.
     if (call.over) return { ...call, args: [onlyIf(condition, first), ...others] }
     return { ...call, agg_filter: both(call.agg_filter, condition) }
@@ -71,6 +73,34 @@ function measured(walk: Walk, level: Level, name: string, value: Node): { value:
   if (value.ColumnRef ?? value.A_Const ?? value.ParamRef) return { value, bytes: bytesOf(name, value) }
   const alias = newAlias(walk, 't', name)
   return { value: measuredQuery(alias, name, value, offsetOf(level, value)), bytes: numberOf(measuredIn(alias)) }
+}
+
+/** The maximum number of rows in a frame that counts as a whole. */
+const FRAME_ROWS = 1_000
+
+/** A window frame of a constant number of rows, and the setting that holds its largest size so far. */
+interface Frame {
+  readonly rows: number
+  readonly largest: string
+}
+
+/** Returns the frame of a window if it moves: PostgreSQL frees the rows that leave it. */
+function frameOf(walk: Walk, name: string, over: Struct<'WindowDef'> | undefined): Frame | undefined {
+  const { frameOptions = 0, startOffset, endOffset } = over ?? {}
+  const is = (bit: keyof typeof FRAME): boolean => (frameOptions & FRAME[bit]) !== 0
+  if (!is('rows') || is('startUnboundedPreceding') || is('endUnboundedFollowing')) return undefined
+  const before = is('startOffsetPreceding') ? wholeNumber(startOffset) : 0
+  const after = is('endOffsetFollowing') ? wholeNumber(endOffset) : 0
+  const rows = 1 + Math.abs(before ?? Infinity) + Math.abs(after ?? Infinity)
+  return rows <= FRAME_ROWS ? { rows, largest: measuredIn(newAlias(walk, 't', name)) } : undefined
+}
+
+/** Returns by how many bytes a frame exceeds its largest size so far, if each of its rows has these bytes. */
+function growthOf({ rows, largest }: Frame, row: Node): Node {
+  const size: Node = { MinMaxExpr: { op: 'IS_GREATEST', args: [numberOf(largest), operator('*', row, whole(rows))] } }
+  const stored = cast(call('set_config', constant(largest), cast(size, 'text'), TRUE), 'int8')
+  // PostgreSQL evaluates the left side first, and so reads the setting before it changes.
+  return operator('+', operator('-', whole(0), numberOf(largest)), stored)
 }
 
 /** Returns whether all values of an unsteady call have one size. */
@@ -205,10 +235,11 @@ function jsonbBytes(value: Node): Node {
 }
 
 /** Returns a condition that adds the bytes to the counter and is true, or fails the query. */
-function counts(what: string, bytes: readonly Node[], sets = 1): Node {
+function counts(what: string, bytes: readonly Node[], sets = 1, frame?: Frame): Node {
   const before = numberOf(COUNTER)
   const row = bytes.reduce((all, each) => operator('+', all, each), whole(ROW_BYTES))
-  const sum = operator('+', before, sets === 1 ? row : operator('*', row, whole(sets)))
+  const added = frame ? growthOf(frame, row) : row
+  const sum = operator('+', before, sets === 1 ? added : operator('*', added, whole(sets)))
   const after = cast(call('set_config', constant(COUNTER), cast(sum, 'text'), TRUE), 'int8')
   // The failing branch calls set_config() too, so that the planner does not compute it in advance.
   const found = call('set_config', constant(COUNTER), setting(COUNTER), TRUE)

@@ -304,7 +304,7 @@ function printOver(window: Struct<'WindowDef'>): string {
 }
 
 /** The FRAMEOPTION_… constants of parsenodes.h. */
-const FRAME = {
+export const FRAME = {
   nonDefault: 0x1,
   range: 0x2,
   rows: 0x4,
