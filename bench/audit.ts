@@ -1,7 +1,7 @@
 // npm exec -- node bench/audit.ts: measures the audit's writer alone on both stores, then W1 (workloads.ts) with and
 // without the audit in turns, then reading, exporting and verifying a large audit. BENCH_ONLY is a pattern for the
-// names. Other settings are BENCH_AUDIT_ROWS (1,000,000), BENCH_ROUNDS (7), and BENCH_MS per turn (2000). Linux only
-// (/proc).
+// names of these parts: writer, W1, large. Other settings are BENCH_AUDIT_ROWS (1,000,000), BENCH_ROUNDS (7), and
+// BENCH_MS per turn (2000). Linux only (/proc).
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -141,7 +141,7 @@ async function w1(): Promise<void> {
 
 const NO_AUDIT = join(import.meta.dirname, 'no-audit.ts')
 
-/** Starts a service from source. Both contenders run from source. */
+/** Starts a service from source, because no-audit.ts replaces a source file. */
 async function contender(
   name: string,
   preload: readonly string[],

@@ -1,6 +1,6 @@
-// node bench/bigquery.ts: measures the guard's time for queries as analysts write them, the requests per warm query,
-// and the driver's resident memory. The bench uses the tests' double instead of BigQuery. The double returns one row.
-// Linux only.
+// node bench/bigquery.ts: measures the guard's time for queries as analysts write them, the requests that a query after
+// the first sends to BigQuery, and the memory that queries add to the service. A test double that returns one row
+// replaces BigQuery. Linux only.
 import { Pool } from 'undici'
 import type { Catalog, Limits } from '../src/drivers/driver.ts'
 import { confine } from '../src/drivers/bigquery/guard/confine.ts'
@@ -51,7 +51,7 @@ const TABLES = Object.fromEntries([
   ...DIMENSIONS.map((name) => [`${PROJECT}.ds.${name}`, { columns: dimension, rows: [] }] as const),
 ])
 
-/** Queries like TPC-DS: sales by channel joined over a year, windows, roll-ups, subqueries, long condition lists. */
+/** Queries in the style of TPC-DS. */
 const QUERIES: readonly string[] = [
   `WITH returned AS (SELECT r.customer_id, r.store_id, SUM(r.net_paid) AS total FROM ds.store_returns r, ds.dates d
    WHERE r.date_id = d.date_id AND d.year = 2000 GROUP BY r.customer_id, r.store_id)

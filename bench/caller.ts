@@ -17,7 +17,7 @@ export class Caller {
    */
   #left: number | null = null
   #head = ''
-  /** The last bytes of a chunked answer so far. */
+  /** The last bytes of a chunked answer that have arrived. */
   #tail = Buffer.alloc(0)
 
   private constructor(socket: Socket) {
@@ -76,7 +76,7 @@ export class Caller {
   }
 }
 
-/** Returns the head of a request up to the content-length header. */
+/** Returns the head of a request, without content-length and the empty line. */
 export function headOf(method: 'GET' | 'POST', url: string, headers: Readonly<Record<string, string>>): string {
   const { host, pathname } = new URL(url)
   const lines = Object.entries({ host, 'content-type': 'application/json', ...headers })

@@ -1,6 +1,6 @@
 // Measures the connector over the demo shop: the size of each tool in tokens, the time that the connector adds to REST,
-// the memory of the SDK, and the turns that a scripted agent needs. `npm run bench` runs this bench last.
-// BENCH_ONLY=connector runs it alone.
+// the memory of the SDK, and the turns that a scripted agent needs. `npm run bench` runs this bench last, except with
+// --peers or --growth. BENCH_ONLY=connector runs it alone.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -72,7 +72,7 @@ export async function benchConnector(): Promise<void> {
   console.log(`description of the demo shop: ${encode(schema).length} tokens`)
 }
 
-/** Sends the query to REST and to run_query in turns, with one client. */
+/** Sends each query to REST and to run_query in turns, with one client. */
 async function times(demo: Demo, at: { teamId: string; datasourceId: string }): Promise<void> {
   const path = `${demo.url}/teams/${at.teamId}/datasources/${at.datasourceId}/query`
   const headers = { authorization: `Bearer ${demo.key}`, 'content-type': 'application/json' }
@@ -100,8 +100,8 @@ async function times(demo: Demo, at: { teamId: string; datasourceId: string }): 
 const TURNS_MAX = 5
 
 /**
- * Runs the first query, and after each refusal the suggested query. Returns the number of turns until the answer is
- * correct, or null if it never is.
+ * Runs the first query, and then the query that each refusal suggests. Returns the number of turns until the answer is
+ * right. Returns null if a turn has no suggestion, or after TURNS_MAX turns.
  */
 async function turnsTo(demo: Demo, at: object, first: string, right: string): Promise<number | null> {
   const wanted = JSON.stringify((await tool(demo, 'run_query', { ...at, sql: right })).rows)

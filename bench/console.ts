@@ -1,6 +1,5 @@
-// Prints the sizes and times of the built console beside their budgets. Run `npm run prepare`, then `npm run
-// bench:console`. The times need Chromium and are medians of several loads after one warm-up. The tree and the grid
-// need PostgreSQL.
+// Prints the sizes, the times and the memory of the built console beside their budgets. Run `npm run prepare`, then
+// `npm run bench:console`. The times need Chromium. The tree and the grid also need PostgreSQL.
 import { once } from 'node:events'
 import { spawn } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'

@@ -1,11 +1,10 @@
-// Reads the CPU time of processes from /proc: a service with its threads, or a database server with its sessions. Linux
-// only.
+// Reads the CPU time and the memory of processes from /proc. Linux only.
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 
 /** The length of a clock tick of /proc/<pid>/stat. */
 const TICK_MICROS = 10_000
 
-/** Returns the CPU time of a process, of its live threads and of all its descendants, in microseconds. */
+/** Returns the CPU time of the live threads of a process and of all its descendants, in microseconds. */
 export async function cpuMicros(pid: number): Promise<number> {
   const tasks = await readdir(`/proc/${pid}/task`).catch(() => [])
   const ended = await endedMicros(pid)

@@ -1,6 +1,6 @@
-// node bench/description.ts: measures the size of a description as a model reads it, the time to propose documentation,
-// and the time to describe 1,000 tables in every state, with the bundle. Everything goes over HTTP. Every proposal is
-// accepted and published. BENCH_ONLY is a pattern for the names of the parts. Linux only.
+// node bench/description.ts: measures the size of a description in JSON, the time to propose documentation by rules,
+// and the time that the bundle takes to describe 1,000 tables in each state. Proposals are accepted and published
+// before they are measured as documentation. BENCH_ONLY is a pattern for the names of the parts. Linux only.
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { loadavg, tmpdir } from 'node:os'
@@ -135,7 +135,7 @@ interface Got {
   readonly change?: number
 }
 
-/** A client of the bundle with one connection that reads and discards the answer. */
+/** A client of the bundle. It reads descriptions over one connection, and discards them. */
 class Caller {
   readonly #at: string
   readonly #headers: Readonly<Record<string, string>>
@@ -186,8 +186,8 @@ class Caller {
 const ROUNDS = 9
 
 /**
- * Prints the times until the first and the last byte of the description. The caller requests it immediately after the
- * change is answered.
+ * Prints the times until the first and the last byte of a description, and the time of the change before it, if there
+ * is one.
  */
 function tell(what: string, got: readonly Got[]): void {
   const span = (of: (each: Got) => number) => {

@@ -19,7 +19,7 @@ const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length:
 const named = (n: number, make: (k: number) => unknown): object =>
   Object.fromEntries(many(n, (k) => [`f${k}`, make(k)]))
 
-/** Answers of several megabytes, and bodies near 256 KiB. One body is refused. */
+/** A small query, queries with answers of several megabytes, and queries with bodies near 256 KiB. */
 const QUERIES: Readonly<Record<string, Document>> = {
   'one document': { collection: 'small', filter: { _id: 1 } },
   'answer: 1,000 documents of 8 kB': { collection: 'large', filter: { kind: 'texts' } },

@@ -1,6 +1,6 @@
 // npm exec -- node bench/exposure.ts: runs the bundle on a database of 2,000 tables with 40,000 columns. Measures
-// saving its exposure, describing 1,000 tables, previewing 10,000 audited queries, and other callers' waits. Linux
-// only.
+// saving an exposure of all tables, describing 1,000 tables, reading the catalog, and previewing 10,000 audited queries
+// while another caller sends queries. Linux only.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -105,7 +105,7 @@ async function describe(client: Client, at: string, when: string): Promise<void>
   )
 }
 
-/** Reads the catalog of all tables, from which a person chooses. */
+/** Reads the catalog of all tables, also right after a save. */
 async function choose(client: Client, at: string, when: string): Promise<void> {
   const ask = () => timed(() => client.ask('GET', `${at}/catalog`).then((res) => res.text()))
   const first = await ask()
@@ -123,7 +123,7 @@ async function choose(client: Client, at: string, when: string): Promise<void> {
   )
 }
 
-/** Requests the description right after a save, as the author would. */
+/** Requests the description right after a save. */
 async function describeChanged(client: Client, at: string): Promise<void> {
   const exposed = names.slice(0, 1_000).map((table) => ({ schema: 'public', table, columns: null }))
   const change = async (what: string, tables: (n: number) => readonly object[]): Promise<void> => {
@@ -174,7 +174,7 @@ async function preview(client: Client, at: string): Promise<void> {
   const { ms: took, value: job } = await timed(async () => {
     const { jobId } = await client.must('POST', `${at}/exposure/preview`, { tables, days: 1 })
     for (;;) {
-      // Measure how long another caller waits for a query.
+      // Measure how long a query takes meanwhile.
       waits.push((await timed(() => client.must('POST', `${at}/query`, { sql: 'SELECT 1' }))).ms)
       const state = await client.must('GET', `${at}/jobs/${jobId}`)
       if (state.state === 'DONE') return state

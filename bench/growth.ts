@@ -1,5 +1,5 @@
-// Measures Vitrine's answers per second, divided by those of the floor (floor-postgres.ts), with more clients, rows,
-// exposed tables and query shapes. run.ts runs it.
+// Compares Vitrine with the floor (floor-postgres.ts) for more clients, rows, exposed tables and query shapes. run.ts
+// runs it.
 import { load, median, type Sample } from './load.ts'
 import { machine, markdown } from './report.ts'
 import { lookUp, page, type Asked } from './workloads.ts'
@@ -13,7 +13,9 @@ export interface GrowthOptions {
   readonly tell: (line: string) => void
 }
 
-/** Returns the id for a turn, from 1 to `most`. The factor is a prime number, so that all ids occur. */
+/**
+ * Returns the id for a turn, from 1 to `most`. The factor is a prime number that divides no `most`, so all ids occur.
+ */
 const at = (turn: number, most: number): number => 1 + ((turn * 7919) % most)
 
 interface Step {

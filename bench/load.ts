@@ -18,7 +18,7 @@ export interface Sample {
   readonly databaseMicros: number
 }
 
-/** The body of one request. Called for each request. */
+/** Returns the body of the next request. */
 export type NextBody = () => object
 
 /** Posts `next()` from `clients` callers for `ms` milliseconds to one contender. */

@@ -1,5 +1,5 @@
-// Measures the event loop inside the service, into which event-loop.ts loads it. On SIGUSR2 it appends the longest
-// event-loop delay since the last signal to BENCH_LOOP_FILE, in milliseconds. It writes nothing without that signal.
+// Measures the event loop inside the service. event-loop.ts loads this file into the service. On SIGUSR2, it appends
+// the longest event-loop delay since the last signal to BENCH_LOOP_FILE, in milliseconds.
 import { appendFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 

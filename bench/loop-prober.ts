@@ -1,4 +1,5 @@
-// Requests /health/live repeatedly in a thread of event-loop.ts, and reports the longest wait on demand.
+// Requests /health/live repeatedly in a thread of event-loop.ts, and reports the longest wait since the last report on
+// demand.
 import { get } from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
 

@@ -21,7 +21,7 @@ export interface Asked {
 }
 
 export interface MongoWorld extends AsyncDisposable {
-  /** Sends the same aggregate by the client library directly. */
+  /** Sends the aggregate of plain() by the client library directly. */
   raw(asked: Asked): Promise<unknown>
   /** Sends the query through guard and connection, without HTTP. */
   driver(asked: Asked): Promise<unknown>
@@ -29,7 +29,7 @@ export interface MongoWorld extends AsyncDisposable {
   readonly vitrine: Contender
   /** The bundle of another checkout, if one was named. */
   readonly before: Contender | null
-  /** Starts another Vitrine process over the same data, which has not answered anything yet. */
+  /** Starts another Vitrine process over the same data. The process has not answered a query yet. */
   fresh(): Promise<Contender>
 }
 
@@ -43,7 +43,7 @@ export function ours({ filter, pipeline, limit }: Asked): object {
   }
 }
 
-/** Returns the aggregate that a hand-written program would send: the filter first, then the exposed fields. */
+/** Returns the aggregate that a hand-written program would send: the filter, the pipeline, then the exposed fields. */
 export function plain({ filter, pipeline }: Asked): { collection: string; pipeline: Document[] } {
   return {
     collection: 'orders',

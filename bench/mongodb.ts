@@ -1,8 +1,9 @@
 // node bench/mongodb.ts: measures MongoDB. The client library alone, Vitrine's driver alone, FLOOR(mongodb), and
-// Vitrine's bundle over HTTP take turns in one run. Compare ratios only. Linux only (/proc). BENCH_TURNS is the number
-// of queries per workload and contender (300), BENCH_ROUNDS the number of rounds (7), BENCH_MS the duration of all
-// rounds of a load with several clients (5000), BENCH_WARM_MS the longest warm-up before such a load (10000).
-// BENCH_ONLY is a pattern for the names. BENCH_BEFORE is a checkout whose bundle runs under the same load.
+// Vitrine's bundle over HTTP take turns in one run. Compare ratios only. Linux only (/proc). BENCH_TURNS (300) is the
+// number of queries per workload and contender; large answers have a twentieth. Under load with several clients,
+// BENCH_ROUNDS (7) is the number of rounds, BENCH_MS (5000) the time of a contender in all rounds, and BENCH_WARM_MS
+// (10000) its longest warm-up. BENCH_ONLY is a pattern for the names of the workloads. BENCH_BEFORE is a checkout whose
+// bundle runs under the same load.
 import { Pool } from 'undici'
 import { memory } from './cpu-time.ts'
 import { load, median, post, type Sample } from './load.ts'
@@ -149,7 +150,7 @@ for (const work of WORKLOADS.filter(({ name }) => ONLY.test(name))) {
   )
 }
 
-/** Measures the peak memory of a process that answers only 10,000 documents at a time. */
+/** Measures the peak memory of a new process. Each of its answers has 10,000 documents. */
 async function resident(): Promise<void> {
   const fresh = await world.fresh()
   const { origin, pathname } = new URL(fresh.url)
@@ -163,9 +164,9 @@ async function resident(): Promise<void> {
     peaks.push(`${(await memory(fresh.pid)).peak.toFixed(0)} after ${name}`)
   }
   const rest = (await memory(fresh.pid)).now.toFixed(0)
-  await peak('one', 1, 1)
-  await peak('one after another', TURNS / 5, 1)
-  await peak('four at once', TURNS / 5, 4)
+  await peak('one answer', 1, 1)
+  await peak('answers in sequence', TURNS / 5, 1)
+  await peak('four answers at a time', TURNS / 5, 4)
   await pool.close()
   console.log(`resident MB of answers of 10,000 documents: ${rest} at rest, peaks ${peaks.join(', ')} (goal <= 250)`)
 }

@@ -1,6 +1,6 @@
-// npm exec -- node bench/processes.ts: compares one service with two services over the same PostgreSQL store. Both have
-// the same total number of callers, and take turns. BENCH_ROUNDS (7), BENCH_MS per turn (1500), BENCH_ONLY. Linux only
-// (/proc). docs/decisions/0039-no-workers.md has a result.
+// npm exec -- node bench/processes.ts: compares one service with two services that share a PostgreSQL store. Both
+// set-ups take turns, with the same total number of callers. BENCH_ROUNDS (7), BENCH_MS per turn (1500), BENCH_ONLY.
+// Linux only (/proc). docs/decisions/0039-no-workers.md has results.
 import { memory } from './cpu-time.ts'
 import { load, median, type Sample } from './load.ts'
 import { machine } from './report.ts'
@@ -17,7 +17,7 @@ interface Total {
   readonly cpuMicros: number
 }
 
-/** Lets the callers share the services equally. */
+/** Divides the callers equally among the services, and loads all services at the same time. */
 async function together(services: readonly Contender[], work: Workload): Promise<Total> {
   const clients = work.clients / services.length
   const each = services.map((at) => load(at, () => ({ sql: work.next().sql }), clients, ms))
@@ -31,7 +31,7 @@ await using world = await openWorld()
 await using stack = new AsyncDisposableStack()
 const { postgres, database } = world
 
-/** Starts this many services over a new store with one datasource and one key, which all services have already used. */
+/** Starts this many services over one new store, with one datasource and one key. */
 async function services(count: number): Promise<Contender[]> {
   const DATABASE_URL = postgres.url(await postgres.createDatabase(`store_${count}`))
   const env = { DATABASE_URL, VITRINE_SECRET_KEY: Buffer.alloc(32, 5).toString('base64') }

@@ -211,7 +211,7 @@ async function untilSeen(
 }
 
 line('')
-line(`a change seen at the other process, under ${CLIENTS / 2} callers without a pause, ms`)
+line(`milliseconds until the other process sees a change, while ${CLIENTS / 2} callers query without a pause`)
 line('| change | p50 | p99 |')
 line('| ------ | --- | --- |')
 for (const [kind, change] of Object.entries(KINDS)) {

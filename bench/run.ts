@@ -35,7 +35,7 @@ const LONGER = 4
 /** At this load average per core, even CPU times that are a third higher may be noise. */
 const BUSY = 4
 
-/** The samples of one contender. The floor's samples of the same rounds have the same indexes. */
+/** The samples of each contender, by its name. The samples of one round have the same index. */
 type Samples = ReadonlyMap<string, readonly Sample[]>
 
 interface Asker {
@@ -100,7 +100,10 @@ function cpuRatioOf(samples: Samples): number {
   return least('floor') / least('vitrine')
 }
 
-/** Fails if the ratio of CPU times is worse than recorded, even when the ratio is measured again. */
+/**
+ * Sets the exit code if the ratio of CPU times is a third below the recorded ratio in all measurements, unless other
+ * programs keep the machine busy.
+ */
 async function check(work: Workload, samples: Samples, again: (turnMs: number) => Promise<Samples>): Promise<void> {
   const { name, cpuRatio } = work
   if (!isChecked || cpuRatio === undefined) return
@@ -119,7 +122,7 @@ async function check(work: Workload, samples: Samples, again: (turnMs: number) =
   process.exitCode = 1
 }
 
-/** Measures the description for contenders that have one. The floor reads the catalog. */
+/** Measures the description of Vitrine and of the peers. The floor reads the catalog instead. */
 async function describe({ vitrine, schemaUrl, floor }: World, peers: readonly Peer[]): Promise<string[][]> {
   const ask = async (at: Contender, url: string, body: object | null): Promise<[string, Sample[]]> => {
     const own: Sample[] = []

@@ -53,7 +53,7 @@ export interface World extends AsyncDisposable {
   readonly vitrine: Contender
   /** The bundle of another checkout, if one was named. */
   readonly before: Contender | null
-  /** The URL for GET of the description. */
+  /** The URL of the description. */
   readonly schemaUrl: string
   readonly readyMs: number
   readonly postgres: TestPostgres

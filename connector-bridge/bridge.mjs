@@ -1,13 +1,13 @@
 #!/usr/bin/env node
-// The stdio bridge to a Vitrine: it sends each JSON-RPC message from stdin, one per line, to POST /mcp, and writes the
-// answers to stdout. It has no dependencies and stores no data. Only protocol messages are written to stdout; messages
-// for people are written to stderr.
+// The stdio bridge to a Vitrine service. It reads JSON-RPC messages from stdin, one per line, sends them to POST /mcp,
+// and writes the answers to stdout. It has no dependencies and stores no data. Messages for people are written to
+// stderr.
 import { createInterface } from 'node:readline'
 
 const VERSION = '0.1.0'
 const USAGE = `Usage: vitrine-connector
 
-Connects an agent that starts its servers as commands (stdio) to a Vitrine service.
+Connects an agent that starts MCP servers as commands (stdio) to a Vitrine service.
 The settings are environment variables:
 
   VITRINE_URL   the address of the service, for example https://vitrine.example.com
@@ -18,7 +18,7 @@ The settings are environment variables:
 `
 const MODERN_META = 'io.modelcontextprotocol/protocolVersion'
 const NAMED_BY = { 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' }
-/** The maximum length of a line. The service accepts at most 1 MiB. */
+/** The maximum length of a message, in characters. The service accepts requests of at most 1 MiB. */
 const LINE_CHARS_MAX = 4 << 20
 /** How long the bridge waits for answers after the client has closed stdin. */
 const LAST_ANSWERS_MS = 2_000
@@ -66,7 +66,7 @@ function serve({ endpoint, key }) {
     void forward({ endpoint, key, session, running, write }, message)
   })
   lines.on('close', () => {
-    // Answers that arrive soon are still written. A long query ends in the database.
+    // Answers that arrive soon are still written. Other requests are aborted, so the service cancels their queries.
     setTimeout(() => {
       for (const gone of running.values()) gone.abort()
       process.exit(0)

@@ -1,4 +1,4 @@
-// Finds the account as which a PostgreSQL server runs, and paths by which this account reaches the server's binaries and
+// Finds the account that a PostgreSQL server runs as, and paths by which this account reaches the server's binaries and
 // data folder. Folders that are closed to other accounts stay closed.
 import { chmod, cp, lstat, mkdtemp, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -6,20 +6,20 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
 /**
- * The account of a server if we run as root, because PostgreSQL refuses to run as root. It is nobody, by number, so
- * that no account needs to be created.
+ * The account that the server runs as if this process is root, because PostgreSQL refuses to run as root. It has the
+ * ids of the account `nobody`, so that no account needs to be created.
  */
 export interface Account {
   readonly uid: number
   readonly gid: number
 }
 
-/** Returns the account. Returns null if this process is not root, because the server then runs as the same account. */
+/** Returns null if this process is not root, because the server then runs as the same account. */
 export function serverAccount(): Account | null {
   return process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : null
 }
 
-/** Returns true if the account can enter a folder. Every folder above it must allow that too. */
+/** Returns true if the account can enter a folder and every folder above it. A missing folder counts as open. */
 async function canEnter(folder: string, account: Account | null): Promise<boolean> {
   if (account === null) return true
   for (let path = folder; ; path = dirname(path)) {
@@ -44,8 +44,8 @@ export function packagedNative(): string | null {
 }
 
 /**
- * Returns the `bin` of a native/ folder from npm. If the account cannot enter the checkout, copies the folder once to
- * the temporary folder (60 MB, 0.2 s).
+ * Returns the `bin` of a native/ folder from npm. If the account cannot enter it, copies the native/ folder once to the
+ * temporary folder (60 MB, 0.2 s).
  */
 export async function reachableBin(native: string, account: Account | null): Promise<string> {
   if (account === null || (await canEnter(join(native, 'bin'), account))) return join(native, 'bin')
@@ -69,8 +69,9 @@ export interface Handed {
 }
 
 /**
- * Returns the path itself. If the account cannot enter a folder above the path, returns the path of descriptor `at`,
- * which the child inherits. So the data folder of a service that runs as root stays closed to others.
+ * Returns a path that the account can open: the path itself, or, if the account cannot enter a folder above it, the
+ * path of file descriptor `at`, which the child inherits. So the data folder of a service that runs as root stays
+ * closed to others.
  */
 export async function hand(path: string, at: number, account: Account | null): Promise<Handed> {
   if (await canEnter(dirname(path), account)) return { name: path, fd: 'ignore', close: () => Promise.resolve() }

@@ -1,5 +1,5 @@
 // Creates and runs a PostgreSQL cluster as a child process on loopback, for the demo and the tests. The server stops
-// with its owner, even if the owner is killed. It listens only on 127.0.0.1.
+// when this process ends, even by kill -9.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { access, chown, mkdir, readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises'
@@ -47,7 +47,7 @@ export interface RunningCluster extends AsyncDisposable {
   readonly port: number
   /** Resolves when the server has stopped, for any reason. */
   readonly ended: Promise<void>
-  /** Stops the server. `fast` ends sessions and writes all data. `immediate` is like a kill, but faster. */
+  /** Stops the server. `fast` ends sessions and writes all data. `immediate` does not write the data. */
   stop(how?: 'fast' | 'immediate'): Promise<void>
 }
 
@@ -159,7 +159,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Returns true if the process serves this folder. Its working directory, or without /proc its command line, tells. */
+/** Returns true if the process serves this folder. Reads its working directory, or without /proc its command line. */
 async function isServerOf(pid: number, folder: string): Promise<boolean> {
   const workingFolder = await readlink(`/proc/${pid}/cwd`).catch(() => null)
   if (workingFolder !== null) return workingFolder === (await realpath(folder))
@@ -198,12 +198,12 @@ async function freePort(wanted = 0): Promise<number> {
   return address.port
 }
 
-/** Returns the environment without PG* and LC_* variables, which must not affect this server. */
+/** Returns an environment without other variables of this process, because PG* and LC_* variables affect the server. */
 function environment(): Record<string, string> {
   return { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 }
 
-/** Returns a function to the last 4,000 characters of a child's standard error, which is drained continuously. */
+/** Reads a child's standard error continuously. Returns a function that returns its last 4,000 characters. */
 function tail(child: ChildProcess): () => string {
   let text = ''
   child.stderr?.setEncoding('utf8').on('data', (part: string) => (text = (text + part).slice(-4000)))

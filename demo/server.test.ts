@@ -76,7 +76,7 @@ test('the login can read only exposed columns and cannot write', { skip }, async
   await assert.rejects(rows({ ...demo, password: 'wrong' }, 'SELECT 1'), /password authentication failed/)
 })
 
-test('stops with a killed process, and starts again with any postmaster.pid', { skip }, async () => {
+test('stops when its process is killed, and starts again with an outdated postmaster.pid', { skip }, async () => {
   const program = `import { startDemoServer } from ${JSON.stringify(import.meta.resolve('./server.ts'))}
     const demo = await startDemoServer({ dataDir: ${JSON.stringify(root)}, say: () => {}, signal: AbortSignal.timeout(60000) })
     console.log(demo.port); setInterval(() => {}, 1000)`
@@ -99,7 +99,7 @@ test('stops with a killed process, and starts again with any postmaster.pid', { 
   assert.deepEqual(await rows(after, 'SELECT count(*)::int FROM orders'), [[2200]])
 })
 
-test('an aborted first start leaves no process behind, and the next start begins again', { skip }, async () => {
+test('after an aborted first start, the next start creates the database again', { skip }, async () => {
   const dataDir = await mkdtemp(join(root, 'given-up-'))
   await chmod(dataDir, 0o700)
   // Abort while the cluster is being created, which takes about a second.
@@ -109,7 +109,7 @@ test('an aborted first start leaves no process behind, and the next start begins
   assert.deepEqual(await rows(demo, 'SELECT count(*)::int FROM staff_logins').catch(() => 'closed'), 'closed')
 })
 
-test('refuses a folder of another PostgreSQL version with one sentence', { skip }, async () => {
+test('refuses a folder of another PostgreSQL version, and says which folder to remove', { skip }, async () => {
   await writeFile(join(root, 'demo-postgres/PG_VERSION'), '17\n')
   await assert.rejects(start(root), /created by PostgreSQL 17: remove .*demo-postgres to have it created again by 18/)
 })

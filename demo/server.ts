@@ -31,8 +31,8 @@ type State = z.infer<typeof stateShape>
 
 /**
  * Starts the demo's database from `<dataDir>/demo-postgres` and creates it on the first start (1 s). Later starts keep
- * the password, and the port if it is free. Throws an Error with one clear sentence if the database cannot run. An
- * abort leaves nothing running.
+ * the password, and the port if it is free. Throws an Error for the operator if the database cannot run. An abort
+ * leaves nothing running.
  */
 export async function startDemoServer(options: {
   readonly dataDir: string
@@ -56,7 +56,7 @@ export async function startDemoServer(options: {
     return demoServer(running, known.password)
   }
 
-  // Remove the folder: without its passwords it cannot be used, and without a state file it is incomplete.
+  // Remove the folder. Without a state file, the folder is incomplete, or its passwords are lost.
   await rm(folder, { recursive: true, force: true })
   const made = {
     password: randomBytes(18).toString('base64url'),
