@@ -47,12 +47,12 @@ export function sharedOptions(deps: SharedDeps, origin: string) {
       disableCSRFCheck: false,
       disableOriginCheck: false,
     },
-    // auth/attempt-counter.ts limits attempts instead. It counts account and address together.
+    // sign-in-limits.ts and second-factor-limits.ts limit attempts instead.
     rateLimit: { enabled: false },
     telemetry: { enabled: false },
     logger: {
       level: 'error',
-      // Logs only internal errors. Failed sign-ins are private.
+      // Logs only messages with an Error. Other messages may be about failed sign-ins, which are private.
       log: (_level, message, ...details: unknown[]) => {
         const err = details.find((detail) => detail instanceof Error)
         // A database error may contain the rejected row, but its stack does not.

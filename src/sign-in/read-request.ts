@@ -1,5 +1,5 @@
-// Reads a request under /auth. Checks the path with an allow-list, body and parameters with schemas, and that the
-// request comes from our own pages.
+// Reads a request under /auth. The path must be on the allow-list. The body and the parameters must match their
+// schemas. A browser must send the request from one of our own pages.
 import type { z } from 'zod'
 import type { Config } from '../config.ts'
 import { SignInBody } from '../contract/sign-in-routes.ts'

@@ -1,5 +1,5 @@
-// Rate limits under /auth. Every attempt is counted before the library runs, even for unknown accounts: a limit must
-// not reveal whether an account exists.
+// Rate limits under /auth. An attempt is counted before the library runs, also for unknown accounts: a limit must not
+// reveal whether an account exists.
 import { hash } from 'node:crypto'
 import { addressOf } from '../auth/client-name-and-address.ts'
 import { networkOf } from '../auth/client-network.ts'

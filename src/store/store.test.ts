@@ -183,7 +183,7 @@ describe('two processes on one PostgreSQL', () => {
   })
   after(() => source[Symbol.asyncDispose]())
 
-  test('migrate once when started together, and see each other’s changes', async () => {
+  test('migrate once when started together, and one sees the change of the other', async () => {
     const config = await source.nothing()
     const [one, other] = await Promise.all([openStore(config), openStore(config)])
     await using _one = one
@@ -195,7 +195,7 @@ describe('two processes on one PostgreSQL', () => {
     assert.deepEqual(await seen(), ['new'])
   })
 
-  test('forty concurrent changes that read each other’s writes all succeed', async () => {
+  test('forty concurrent changes, each of which reads the rows that the others change, all succeed', async () => {
     const config = await source.nothing()
     await using one = await openStore(config)
     await using other = await openStore(config)

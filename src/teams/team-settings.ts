@@ -9,7 +9,7 @@ import type { Store } from '../store/open.ts'
 export interface TeamSettings {
   readonly queryBudget: { readonly limit: number; readonly windowSeconds: number }
   readonly rowCap: number
-  /** The maximum number of bytes of the JSON response. Rows beyond this size are cut. */
+  /** The maximum number of bytes of an answer's rows, as JSON. Further rows are cut. */
   readonly maxResponseBytes: number
   readonly statementTimeoutMs: number
   readonly postgresMaxPlanCost: number

@@ -243,7 +243,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await openTeam(rooms, cy, at)).status, 'ACTIVE')
     })
 
-    test('counts only what the caller can access', async () => {
+    test('counts only the datasources that the caller reaches', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const cy = await member(rooms, call, teamId, 'MEMBER', 'cy@example.test')
@@ -414,7 +414,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(requireMembership(rooms, call, teamId)), 'NOT_FOUND')
     })
 
-    test('every change is in the audit before the answer is sent', async () => {
+    test('changes are in the audit before the answer is sent', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const at = await requireMembership(rooms, call, teamId)

@@ -30,7 +30,7 @@ interface Deps {
   readonly catalogs: Catalogs
 }
 
-/** A body for PUT, and the columns that this body adds to the current exposure. */
+/** A body to save the exposure with PUT, and the columns that the body adds to the current exposure. */
 export interface Widened {
   readonly tables: readonly ShownTable[]
   readonly version: number

@@ -1,6 +1,6 @@
 // Handles the callback, the URL to which a provider redirects people. The callback signs in, asks for a code of the
-// second factor, or connects the provider to the account of the session. Every outcome except an internal error is a
-// redirect. If the callback fails, the URL of the console page contains a reason from a fixed list.
+// second factor, or connects the provider to the account of the session. Success and refusals are redirects. After a
+// refusal, the URL of the console page contains a reason from a fixed list.
 import type { z } from 'zod'
 import { ProviderFailure, type ProviderReturn } from '../../contract/sign-in-routes.ts'
 import type { Provider } from '../../config.ts'
