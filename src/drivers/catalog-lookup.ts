@@ -1,6 +1,6 @@
-// Contains the code with which every guard looks up names in an exposed catalog: the check of the capture, the cache,
-// and the sentence that lists the exposed tables. Each guard builds its own look-up, because the kinds of database
-// resolve names in different ways.
+// Contains what the look-ups of all guards share: the check of the capture, the cache, and the sentence that lists the
+// exposed tables. A look-up finds names in an exposed catalog. Each guard has its own look-up, because the kinds of
+// database resolve names in different ways.
 import { AppError } from '../errors.ts'
 import type { Catalog } from './driver.ts'
 

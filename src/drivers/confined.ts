@@ -1,6 +1,6 @@
-// Marks a query that a guard has confined. Only drivers/*/guard/confine.ts may call seal(), which lint checks. run()
-// calls unseal(). It throws TypeError for a forged object and for a query of another kind of database. Query text does
-// not type-check as Confined.
+// Marks a query that a guard has confined. Only drivers/*/guard/confine.ts may call seal(): a lint rule checks this.
+// run() opens the query with unseal(), which throws TypeError for a forged object and for a query of another kind of
+// database. Query text does not type-check as Confined.
 import type { DatasourceType } from './datasource-type.ts'
 
 declare const brand: unique symbol

@@ -28,7 +28,7 @@ test('each reason for a failed connection has a fitting remedy', () => {
     assert.match(connectRemedy(message), remedy, message)
 })
 
-test('each reason for a failed connection names the field to correct', () => {
+test('each reason for a failed connection has the field to correct, or null if no field is wrong', () => {
   for (const [message, field] of [
     ['The server at that host and port is not PostgreSQL.', 'port'],
     ['There is no such host.', 'host'],

@@ -71,7 +71,10 @@ export function connectRemedy(message: string): string {
   return REMEDIES.find(([pattern]) => pattern.test(message))?.[1] ?? ADDRESS
 }
 
-/** Returns the connection field that the sentence is about, or null if it is about no field. */
+/**
+ * Returns the connection field that the sentence is about, or null if it is about no field. Returns `host` for an
+ * unknown sentence.
+ */
 export function connectField(message: string): TestField | null {
   const known = REMEDIES.find(([pattern]) => pattern.test(message))
   return known === undefined ? 'host' : known[2]

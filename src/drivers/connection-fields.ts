@@ -1,5 +1,5 @@
-// Validates the connection fields that all kinds of database with a host, a port and TLS share: sslMode, and the form
-// of secrets. Errors name the field and never repeat its value.
+// Validates the connection fields that several kinds of database share: host, port, names, sslMode and secrets. Errors
+// name the field and never repeat its value.
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'

@@ -73,7 +73,7 @@ export interface CatalogColumn {
   /** Facts that introspection noticed about the values, in words. A caller sees the signals of exposed columns only. */
   readonly signals?: readonly string[]
   /**
-   * The values that the type, a CHECK or a validator allows, in the order in which it lists them. At most LABELS_MAX
+   * The values that the type, a CHECK or a validator allows, in the order of the definition. At most LABELS_MAX
    * values. A caller sees the labels of exposed columns only.
    */
   readonly labels?: readonly Scalar[]
@@ -156,7 +156,7 @@ export interface Params {
   readonly json: string
 }
 
-/** A validated query body, which confine() takes. Other code reads only the fields that the audit records. */
+/** A validated query body, which confine() takes. Code outside the driver reads only these fields. */
 export interface QueryBody {
   /** The caller's query, as the audit records it. */
   readonly text: string
@@ -236,7 +236,7 @@ export interface Rows {
   readonly truncated: boolean
 }
 
-/** The estimated cost, from EXPLAIN or a dry run, in the units of the kind's cost limit. */
+/** The estimated cost, from EXPLAIN or a dry run, in the units of Limits.maxCost. */
 export interface Estimate {
   readonly cost: number
 }
@@ -287,8 +287,8 @@ export interface SeenKey {
 }
 
 /**
- * The profile of one column, from the database's own statistics and a bounded sample. The driver filters nothing: its
- * caller decides what to keep.
+ * The profile of one column, from the database's own statistics and a bounded sample. The driver filters nothing:
+ * its caller decides what may be stored.
  */
 export interface ColumnProfile {
   readonly name: string
@@ -327,13 +327,14 @@ export interface Connection extends AsyncDisposable {
   readonly usable: boolean
   /**
    * Returns null if the database runs nothing for this session. If work was given up and may still run in the database,
-   * returns a promise that resolves when the database has been seen to end it, or when `signal` aborts. It never
-   * rejects. The owner calls it before it disposes the connection, and counts the session until then.
+   * returns a promise that resolves when the database has been seen to end the work, or when `signal` aborts. The
+   * promise never rejects. The owner calls ended() before it disposes the connection, and counts the session as open
+   * until the promise resolves.
    */
   ended(signal: AbortSignal): Promise<void> | null
   /**
-   * Grades the login, after connect() has signed in. The SQL of a better login grants the columns of `exposed` only.
-   * `exposed` is null if there is no exposure yet.
+   * Grades the login, after connect() has signed in. Commands in the report that create a better login are made for
+   * `exposed`, which is null if there is no exposure yet.
    */
   test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport>
   /** Introspects the database. Calls `progress` with the number of finished parts and the number of all parts. */
@@ -347,8 +348,9 @@ export interface Connection extends AsyncDisposable {
   /** Estimates the cost of a confined query by EXPLAIN or a dry run, for `check`. Throws the errors of run(). */
   estimate(query: Confined, limits: Limits, stop: Stop): Promise<Estimate>
   /**
-   * Runs one confined query, read-only, after checking its cost. Throws AppError QUERY_DENIED (cost, with estimate and
-   * limit), QUERY_FAILED, QUERY_TIMEOUT, SCHEMA_STALE, DATASOURCE_UNAVAILABLE. An abort ends the work in the database.
+   * Runs one confined query, read-only, after checking its cost. Throws AppError: for example QUERY_DENIED (cost, with
+   * estimate and limit), QUERY_FAILED, QUERY_TIMEOUT, SCHEMA_STALE or DATASOURCE_UNAVAILABLE. An abort ends the work in
+   * the database.
    */
   run(query: Confined, limits: Limits, stop: Stop): Promise<Rows>
 }
@@ -363,9 +365,9 @@ export interface Driver extends AsyncDisposable {
   readonly type: DatasourceType
   readonly vocabulary: Vocabulary
   /**
-   * Validates the connection part of a datasource by an allow-list of fields for each mode. If there is a URI, the
-   * shown fields are parsed from the URI. `secrets` contains the secrets that were sent or stored. Throws AppError
-   * INVALID_REQUEST with details.
+   * Validates the connection part of a datasource by an allow-list of fields for each mode. If there is a URI,
+   * fields such as `host` and `database` are parsed from it. `secrets` contains the secrets that were sent or stored.
+   * Throws AppError INVALID_REQUEST with details.
    */
   settings(input: SettingsInput): ConnectionSettings
   /** Validates the body of a query of this kind. Throws AppError INVALID_REQUEST. */

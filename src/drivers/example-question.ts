@@ -7,7 +7,7 @@ export interface QuestionTable {
 }
 
 export type Question =
-  /** Counts the rows of each value, most frequent first. */
+  /** Counts the rows for each value of `column`, the most frequent value first. */
   | { readonly kind: 'countBy'; readonly of: QuestionTable; readonly column: string }
   /** Returns the ten newest rows. */
   | { readonly kind: 'newest'; readonly of: QuestionTable; readonly time: string; readonly columns: readonly string[] }

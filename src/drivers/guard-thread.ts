@@ -39,7 +39,7 @@ export class GuardThread<Task, Answer> {
   /** The ids of the catalogs in the thread, ordered by last use. */
   readonly #catalogIds = new Set<number>()
 
-  /** Calls `onEnd` if the thread ends by itself. */
+  /** Calls `onReady` when the thread can receive messages, and `onEnd` when the thread fails or ends. */
   constructor(script: URL, deadlineMs: number, onReady: () => void, onEnd: () => void) {
     this.#deadlineMs = deadlineMs
     this.#worker = new Worker(script)

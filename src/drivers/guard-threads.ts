@@ -13,7 +13,7 @@ export interface GuardThreadsOptions<Task> {
   readonly onLost: (task: Task) => void
 }
 
-/** The maximum number of waiting tasks. Further tasks are refused. */
+/** The maximum number of waiting tasks. For a further task, judge() returns null. */
 const WAITING_MAX = 1_000
 
 interface Job<Task, Answer> {

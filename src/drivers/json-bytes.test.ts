@@ -82,7 +82,7 @@ test('a pool stores at most 16 MB, and no buffer over 4 MB', () => {
   assert.equal(pool.large(4 << 20)?.length, 4 << 20)
 })
 
-test('a result without a pool is copied, and keeps no reference to its source', () => {
+test('a result without a pool is copied, so the next result does not change it', () => {
   const out = new JsonBytes(16)
   writeRaw(Buffer.alloc(LONG, 'a'), 0, LONG, out)
   const first = out.lend()

@@ -6,8 +6,10 @@ const CANDIDATES_MAX = 5_000
 
 /**
  * Returns at most `count` of the candidates, the nearest first. Equally near candidates keep their order. Two names are
- * near if their edit distance is at most a third of the longer name, or if one name contains the other. The distance is
- * Damerau-Levenshtein (a swap of adjacent letters is one edit) and ignores case. Time: candidates × 64 × 64 at most.
+ * near if their edit distance is at most a third of the longer name (or 1), and less than the length of the shorter
+ * name. They are also near if one name contains the other, and the shorter name has at least three letters. The distance
+ * is Damerau-Levenshtein (a swap of adjacent letters is one edit) and ignores case. Time: at most 5,000 candidates × 64
+ * × 64.
  */
 export function nearest(name: string, candidates: Iterable<string>, count = 3): string[] {
   const wanted = name.slice(0, LENGTH_MAX).toLowerCase()

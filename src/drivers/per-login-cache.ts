@@ -5,7 +5,10 @@ import type { ConnectionSettings } from './driver.ts'
 const ENTRY_MS = 300_000
 const ENTRIES_MAX = 500
 
-/** Returns the value created for the same database and user name in the last five minutes, or creates a new value. */
+/**
+ * Returns a function that returns the value for a database and a user name. If `make` created no value for them in the
+ * last five minutes, the function creates a new one.
+ */
 export function sharedCache<Value>(make: () => Value): (at: ConnectionSettings) => Value {
   const entries = new Map<string, { readonly value: Value; readonly at: number }>()
   return ({ host, port, database, username }) => {

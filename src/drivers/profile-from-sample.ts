@@ -122,8 +122,8 @@ export class ColumnSample {
   }
 
   /**
-   * Estimates the distinct values of the whole table: Duj1 of Haas and Stokes (1998), which PostgreSQL's ANALYZE uses.
-   * The more values occur exactly `once` in the sample, the more values the sample has missed.
+   * Estimates the number of distinct values in the whole table: Duj1 of Haas and Stokes (1998), which PostgreSQL's
+   * ANALYZE uses. The more values occur exactly `once` in the sample, the more values the sample has missed.
    */
   #distinct(whole: Whole): number {
     const distinct = this.#rows.size
@@ -160,7 +160,8 @@ const DECIMAL = /^-?\d+(?:\.\d+)?$/
 const MOMENT = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?$/
 
 /**
- * Returns whether the value can be an end of a range. NaN, infinities, and dates that RFC 3339 cannot express cannot.
+ * Returns whether the value can be an end of a range. Returns false for NaN, infinities, and dates that RFC 3339 cannot
+ * express.
  */
 export function isOrdered(value: Scalar, kind: ValueKind): boolean {
   if (kind === 'time') return typeof value === 'string' && MOMENT.test(value)

@@ -39,7 +39,7 @@ for (const [look, ...texts] of LOOKS) {
   })
 }
 
-test('labels, codes and texts that only resemble personal data have no look', () => {
+test('labels and codes have no look, and a number with a wrong check digit is no card or IBAN', () => {
   for (const text of [
     '',
     '  ',

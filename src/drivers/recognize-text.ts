@@ -1,5 +1,6 @@
-// Recognizes what a text looks like: an e-mail address, a personal number, a sentence. Nothing is stored here. A driver
-// calls lookOf() for each sampled value and stores only the shares.
+// Recognizes what a text looks like: an e-mail address, a personal number, a sentence. Nothing is stored here.
+// profile-from-sample.ts computes the share of a column's texts with each look. profiles/privacy.ts decides what may be
+// stored.
 
 /** Everything that a text may look like. The first six and free text can make a column personal. */
 export type Look =
@@ -43,7 +44,10 @@ const NUMBER = /^[+-]?(?:\d{1,9}|\d+[.,]\d+)$/
 const PHONE = /^(?=.*[+()\s/.-]|0)\+?[\d()\s/.-]{7,24}(?:\s?(?:ext\.?|x)\s?\d{1,6})?$/i
 /** Matches ten or eleven bare digits, which are more often a telephone number than another number. */
 const BARE_PHONE = /^\d{10,11}$/
-/** Match personal numbers of some countries, if their letters or separators distinguish them from ordinary numbers. */
+/**
+ * Match personal numbers of some countries. Letters or separators distinguish them from ordinary numbers, except the
+ * French NIR, which may be 13 or 15 digits alone.
+ */
 const NATIONAL_IDS = [
   /^\d{3}-\d{2}-\d{4}$/, // United States: SSN
   /^[A-CEGHJ-PR-TW-Z]{2}\s?\d{2}\s?\d{2}\s?\d{2}\s?[A-D]$/i, // United Kingdom: National Insurance
@@ -100,7 +104,10 @@ function isCard(value: string): boolean {
   return sum % 10 === 0
 }
 
-/** Returns whether the value is a telephone number (ITU-T E.164): at most 15 digits. An extension may follow. */
+/**
+ * Returns whether the value looks like a telephone number: 7 to 21 digits. ITU-T E.164 allows 15 digits, and an
+ * extension may add six.
+ */
 function isPhone(value: string): boolean {
   const digits = value.replaceAll(/\D/g, '').length
   return digits >= 7 && digits <= 21 && (PHONE.test(value) || BARE_PHONE.test(value))

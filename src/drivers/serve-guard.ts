@@ -4,7 +4,7 @@ import type { Catalog } from './driver.ts'
 import type { Message, Reply } from './guard-thread.ts'
 
 export interface Judging<Task, Answer> {
-  /** Called once for each catalog, before its first task, to build the look-up of the catalog. */
+  /** Called when all parts of a catalog have arrived, before its first task, to build the look-up of the catalog. */
   readonly prepare: (catalog: Catalog) => void
   /** Returns null if the thread must be ended. */
   readonly judge: (catalog: Catalog, task: Task) => Answer | null

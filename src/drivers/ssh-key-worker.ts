@@ -1,5 +1,5 @@
-// Reads a private key with a passphrase in a worker thread, because deriving the key can take seconds of processor
-// time. The owner of the thread ends it after one key, or after a deadline.
+// Decrypts a private key in a worker thread, because deriving the decryption key from the passphrase can take seconds
+// of processor time. The owner of the thread ends it after one key, or after a deadline.
 import { createPrivateKey } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import ssh2 from 'ssh2'

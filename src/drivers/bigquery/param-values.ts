@@ -194,7 +194,7 @@ function dated(value: boolean | number | string, form: RegExp, wanted: string): 
   return text
 }
 
-/** Parses JSON with numbers that are not safe integers as ExactNumber. Returns undefined for invalid JSON. */
+/** Parses JSON. A number that is not a safe integer becomes an ExactNumber. Returns undefined for invalid JSON. */
 function json(text: string): unknown {
   try {
     return JSON.parse(text, (_key, value: unknown, written?: { source?: string }) =>

@@ -1,5 +1,5 @@
-// Compares the parameters that the query text names with the parameters of the request. Values are bound in the request
-// to BigQuery and never printed.
+// Compares the parameters that the query text names with the parameters that the caller sent. Their values are sent to
+// BigQuery beside the printed text, and never printed into it.
 import { invalidRequest } from '../../errors.ts'
 import type { Param, Params } from '../driver.ts'
 import { lex } from './guard/lex.ts'

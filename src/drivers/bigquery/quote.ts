@@ -2,8 +2,8 @@
 import { RESERVED_IN_GOOGLESQL } from '../../reserved-words.ts'
 
 /**
- * Returns the name in backquotes. No escapes are needed, because introspection and the lexer accept no name that
- * contains a backquote or a backslash.
+ * Returns the name in backquotes. No escapes are needed: a name with a backquote or a backslash cannot be exposed, and
+ * the lexer refuses it.
  */
 export function identifier(name: string): string {
   return `\`${name}\``

@@ -2,7 +2,10 @@
 // that they agree.
 import type { ShardFamily } from './captured-facts.ts'
 
-/** Finds the first family in a list that contains a name. The search takes the same time for a list of any length. */
+/**
+ * Finds the family to which a name belongs. If it belongs to several, the first in the list is found. If all families
+ * have the same number of digits, the time of the search does not depend on the length of the list.
+ */
 export class Families<F extends ShardFamily> {
   /** The families by number of digits, then by prefix. */
   readonly #byDigits = new Map<number, Map<string, Known<F>>>()

@@ -1,5 +1,5 @@
-// Limits the size of a catalog. The catalog is stored as one text and kept in memory, and the owner of a project
-// controls it.
+// Limits the size of a catalog. The catalog is stored as one text and kept in memory, and the owner of the project
+// determines its size.
 import type { ColumnType } from '../captured-facts.ts'
 import { unavailable } from '../session/failure.ts'
 import type { Resource } from './table-resource.ts'
@@ -21,7 +21,9 @@ export class Size {
       this.#text += field.name.length + field.text.length + (field.description?.length ?? 0)
     }
     if (this.#fields > FIELDS_MAX || this.#text > TEXT_MAX)
-      throw unavailable('The tables have too many columns altogether: name fewer datasets in config.datasets.')
+      throw unavailable(
+        'The tables have too many columns or too long descriptions altogether: name fewer datasets in config.datasets.',
+      )
   }
 }
 

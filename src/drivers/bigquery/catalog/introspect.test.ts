@@ -402,7 +402,7 @@ describe('a project is refused', () => {
     const fields = Array.from({ length: 9_999 }, (_, n) => ({ name: `f${n}`, type: 'INTEGER' }))
     const wide: WireTableResource = { schema: { fields: [{ name: 'all', type: 'RECORD', fields }] } }
     const many = Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`t${n}`, wide]))
-    await fails(connect({ big: { tables: many } }), /too many columns altogether/)
+    await fails(connect({ big: { tables: many } }), /too many columns or too long descriptions altogether/)
   })
 
   test('if the signal aborts', async () => {

@@ -10,7 +10,10 @@ import type { Pools } from './socket-pools.ts'
 import { TOKEN_URI, type ServiceAccount } from './service-account.ts'
 import type { Credentials } from './settings.ts'
 
-/** The narrowest scope that jobs.insert and jobs.cancel accept. It allows writes; the account's roles may not. */
+/**
+ * The narrowest scope that jobs.insert and jobs.cancel accept. It allows writes, so the account's roles must forbid
+ * them.
+ */
 const SCOPE = 'https://www.googleapis.com/auth/bigquery'
 const ASSERTION_SECONDS = 3600
 const BEFORE_END_MS = 300_000
@@ -75,7 +78,7 @@ interface Fetched {
   readonly until: number
 }
 
-/** Fetches a token if necessary. Concurrent callers share one fetch. */
+/** Returns a source that fetches a token if necessary. Concurrent callers share one fetch. */
 function cachedSource(fetch: (signal: AbortSignal) => Promise<Fetched>): TokenSource {
   let now: Fetched | null = null
   let under: Promise<Fetched> | null = null

@@ -1,5 +1,5 @@
-// Tests the addresses that a connection may use, and the identity for each. The operator's rules are tested at the
-// sockets.
+// Tests which addresses a connection may use, that an address named by the datasource gets no token, and the error if
+// the machine has no identity.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PROJECT, startShop } from '../../../../test/support/bigquery-shop.ts'
@@ -19,7 +19,7 @@ describe('an address', () => {
     ['http://127.0.0.1:9', true, /nothing listens/],
   ]
   for (const [apiEndpoint, allowPrivateHosts, message] of refused) {
-    test(`${apiEndpoint}, private hosts ${allowPrivateHosts ? 'allowed' : 'not allowed'}, is refused with a sentence`, async () => {
+    test(`${apiEndpoint}, private hosts ${allowPrivateHosts ? 'allowed' : 'not allowed'}, fails with a sentence`, async () => {
       await using driver = await createBigQueryDriver({ allowEndpoint: true })
       const settings = driver.settings({
         connectionMode: 'SERVICE_ACCOUNT',

@@ -1,6 +1,5 @@
-// A connection to BigQuery for one lease, with shared sockets and a token. Each call has a deadline and can be
-// cancelled. A job that a caller abandons is cancelled in BigQuery. Disposing the connection waits for this
-// cancellation.
+// A connection to BigQuery. Connections share sockets and tokens. Each call has a deadline and can be cancelled. A job
+// that a caller abandons is cancelled in BigQuery. Disposing the connection waits for this cancellation.
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
 import type { Stop } from '../../stop.ts'

@@ -162,7 +162,7 @@ export interface Judging {
   readonly alarm: (disagreement: Disagreement) => void
 }
 
-/** Throws AppError QUERY_DENIED (cost). */
+/** Throws AppError QUERY_DENIED (cost) if `bytes` exceeds the limit. */
 export function checkCost(bytes: number, limit: number): void {
   if (bytes > limit) throw overCost(bytes, limit)
 }

@@ -70,9 +70,9 @@ const Job = z.object({
 })
 
 /**
- * Returns the error of a job from a response that is a success in HTTP. The error is `status.errorResult` of a job, or
- * the `errors` of a query that is complete and has no schema. Returns null if the job has not failed. In a response
- * with a result, `errors` contains warnings.
+ * Returns the error of a job from a response with a 2xx status. The error is `status.errorResult`. If `hasAnswer` is
+ * false, it may also be the first of `errors` or `status.errors`: in a response with a result, these are only warnings.
+ * Returns null if there is no error.
  */
 export function jobErrorOf(body: unknown, hasAnswer: boolean): ErrorResponse | null {
   const job = Job.safeParse(body)

@@ -140,7 +140,7 @@ export function schemaStale(cause?: unknown): AppError {
   return new AppError('SCHEMA_STALE', message, { cause })
 }
 
-/** Returns the error for a job that BigQuery's timeout or the service's cancel ended, as BigQuery confirmed. */
+/** Returns the error for a job that BigQuery reports as ended by its timeout or by a cancel. */
 export function cancelled(cause?: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in BigQuery.', { cause })
 }

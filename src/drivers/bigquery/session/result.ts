@@ -92,7 +92,10 @@ export async function readPage(bytes: Buffer, slices: TimeSlices): Promise<Page>
   }
 }
 
-/** Returns the caller's name for a generated name, including a duplicate that BigQuery renamed (_vt_suffix_1). */
+/**
+ * Returns the caller's name for a generated name, including a duplicate that BigQuery renamed (_vt_suffix_1). Returns
+ * any other name unchanged.
+ */
 function shownName(name: string, names: ReadonlyMap<string, string>): string {
   const [, own = name, number = ''] = /^(.*?)(_\d{1,4})?$/s.exec(name) ?? []
   const theirs = names.get(name) ?? names.get(own)

@@ -107,8 +107,8 @@ function isStopped(error: unknown): boolean {
 }
 
 /**
- * Returns the error with the reason of a query error, if it comes from an emulator. An emulator has one reason for all
- * unsupported SQL.
+ * Replaces the reason jobInternalError of an emulator's error by invalidQuery, because an emulator reports all
+ * unsupported SQL as jobInternalError. Returns any other error unchanged.
  */
 function withQueryReason(error: unknown, { lenient }: Judging): unknown {
   if (!lenient || !(error instanceof ErrorResponse) || error.reason !== 'jobInternalError') return error
@@ -140,7 +140,7 @@ class Job {
     return page.isComplete ? page : await this.page(null, this.#query.rowCap + 1)
   }
 
-  /** Returns the page for the token, after the job is complete. */
+  /** Waits until the job is complete. Returns the page for the token, or the first page if `token` is null. */
   async page(token: string | null, wanted: number): Promise<Page> {
     const { rest, place, signal } = this.#at
     if (this.#known === null) throw new Unreadable('a result without its job')
@@ -169,9 +169,9 @@ class Job {
   }
 
   /**
-   * Cancels a job that may still run. If the response that names the job has not arrived, the background awaits it. The
-   * promise resolves to whether the job is known to have ended, which is checked only if `asks`. Returns null if no job
-   * was started, or if the job has ended.
+   * Cancels a job that may still run, in the background. If the response that names the job has not arrived, the cancel
+   * waits for this response. The promise resolves to true if the job is known to have ended. Asks BigQuery whether a
+   * cancelled job has ended only if `asks` is true. Returns null if no job was started, or if the job has ended.
    */
   abandon(asks: boolean): Promise<boolean> | null {
     if (this.#started === null || this.#isOver) return null

@@ -78,10 +78,14 @@ describe('a service account’s key', () => {
       /private_key/,
     ],
     ['with a key that is too short', door.keyFile({ private_key: pem('rsa') }), /private_key/],
-    ['with a key that takes seconds to sign', door.keyFile({ private_key: hugeKey(16_384) }), /private_key/],
-    ['with a key that exceeds the limit on its PEM', door.keyFile({ private_key: hugeKey(65_536) }), /private_key/],
+    ['with a key of 16,384 bits', door.keyFile({ private_key: hugeKey(16_384) }), /private_key/],
+    ['with a key of 65,536 bits', door.keyFile({ private_key: hugeKey(65_536) }), /private_key/],
     ['with a key of another kind', door.keyFile({ private_key: pem('ec') }), /private_key/],
-    ['with an address that breaks a header', door.keyFile({ client_email: 'a@b.c\r\nx: y' }), /client_email/],
+    [
+      'with an e-mail address that contains a line break',
+      door.keyFile({ client_email: 'a@b.c\r\nx: y' }),
+      /client_email/,
+    ],
     ['with an invalid key id', door.keyFile({ private_key_id: '../x' }), /private_key_id/],
     ['that is too long', ' '.repeat(70_000), /too long/],
   ]
@@ -191,7 +195,7 @@ describe('settings that only the operator can allow', () => {
     assert.match(detailsOf(NOTHING, input(endpoint)).join(), /config.emulator: needs VITRINE_ALLOW_BIGQUERY_ENDPOINT=1/)
   })
 
-  test('no longer apply when the operator withdraws the permission, although they are stored', () => {
+  test('can no longer be used when the operator withdraws the permission, although they are stored', () => {
     const settings = readSettings(ALL, input(endpoint, null))
     assert.equal(targetOf(ALL, settings).endpoint, 'http://127.0.0.1:9050')
     assert.throws(() => targetOf(NOTHING, settings), { code: 'DATASOURCE_UNAVAILABLE' })

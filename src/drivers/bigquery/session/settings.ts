@@ -18,8 +18,8 @@ export interface Allowed {
   /** True if datasources may use the identity of the machine (VITRINE_ALLOW_APPLICATION_DEFAULT). */
   readonly applicationDefault: boolean
   /**
-   * True if datasources may name an address that is not Google's (VITRINE_ALLOW_BIGQUERY_ENDPOINT). Such an address never
-   * gets a token.
+   * True if datasources may name an address that is not Google's (VITRINE_ALLOW_BIGQUERY_ENDPOINT). Such an address
+   * never gets a token.
    */
   readonly endpoint: boolean
 }
@@ -85,7 +85,7 @@ export function targetOf(allowed: Allowed, settings: ConnectionSettings): Target
   if (withheld.length === 0) return target
   throw new AppError(
     'DATASOURCE_UNAVAILABLE',
-    `The operator of this service does not allow it: ${withheld.join('; ')}.`,
+    `The operator of this service does not allow these settings: ${withheld.join('; ')}.`,
   )
 }
 

@@ -1,5 +1,5 @@
-// Holds the sockets to BigQuery: one pool of keep-alive connections for each origin. Leases share a pool, and the last
-// lease closes it. A socket connects to a checked address only.
+// Holds the sockets to BigQuery: one pool of keep-alive connections for each origin. Several holders share a pool, and
+// the last holder closes it. A socket connects to a checked address only.
 import { isIP } from 'node:net'
 import type { Dispatcher, Pool, buildConnector } from 'undici'
 import { bareHost } from '../../../host-names.ts'
@@ -9,7 +9,7 @@ import { checkedLookup, refusal } from '../../allowed-addresses.ts'
 /** Opens a socket. Tests pass their own connector to replace Google's servers. */
 export type Connector = buildConnector.connector
 
-/** A lease of an origin's sockets. Disposing it ends the lease. */
+/** A holder's access to the pool of an origin. Disposing it ends the access. */
 export interface Held extends AsyncDisposable {
   readonly dispatcher: Dispatcher
 }
@@ -63,9 +63,7 @@ export class Pools implements AsyncDisposable {
   }
 }
 
-/**
- * Opens a pool. The first connection loads undici. Callers set all other timeouts, because each request has a signal.
- */
+/** Opens a pool. The first call loads undici. A request's signal sets every timeout that is not set here. */
 async function openPool(origin: string, allowPrivateHosts: boolean, connector: Connector | null): Promise<Pool> {
   const { Pool, buildConnector } = await import('undici')
   return new Pool(origin, {

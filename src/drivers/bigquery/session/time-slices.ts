@@ -37,8 +37,8 @@ export class SlicePace {
   #began = 0
 
   /**
-   * Returns true if at least SLICE_BYTES bytes lie between `at`, the current position, and the position at which it
-   * last returned true, at first 0.
+   * Returns true if `at`, the current position, is at least SLICE_BYTES bytes after the last position for which isDue()
+   * returned true. Before the first such position, measures from 0.
    */
   isDue(at: number): boolean {
     if (at - this.#began < SLICE_BYTES) return false

@@ -1,5 +1,5 @@
 // Writes the cells of a row, {f: [{v: …}, …]}, as a JSON array. Arrays and structs are written according to their
-// schema, because a value does not show its type. The bytes must have been checked by endOfValue() of json-scan.
+// schema, because a value does not show its type. Requires bytes that json-scan has checked.
 import type { ColumnType } from '../captured-facts.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
 import { Unreadable } from './http-exchange.ts'
@@ -101,7 +101,10 @@ function keysOf({ fields }: ColumnType): readonly Buffer[] {
   return uniqueNames(fields.map(({ field }) => field)).map((key) => Buffer.from(`${JSON.stringify(key)}:`))
 }
 
-/** Makes keys unique. A repeated name gets _1, _2 …. An empty name becomes _field_N, where N is its position from 1. */
+/**
+ * Makes keys unique. A repeated name gets the first free ending of _1, _2 …. An empty name becomes _field_N, where N is
+ * its position from 1.
+ */
 function uniqueNames(names: readonly string[]): readonly string[] {
   const taken = new Set(names)
   const used = new Set<string>()
@@ -179,8 +182,8 @@ function writeKey(n: number, keys: readonly Buffer[] | null, out: JsonBytes): vo
 }
 
 /**
- * Returns the end of the object that starts at `start`. The value that was read ended at `end`. Usually, the object has
- * no other value.
+ * Returns the end of the object that starts at `start`. `end` is the end of the value that was read from the object.
+ * Usually, this value is the last of the object. Otherwise the object is scanned again.
  */
 function endAfter(json: Buffer, start: number, end: number): number {
   const at = skipSpace(json, end)

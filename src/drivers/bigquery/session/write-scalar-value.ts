@@ -51,7 +51,10 @@ function writeAscii(text: string, out: JsonBytes): void {
   out.length += into.write(text, out.length, 'latin1')
 }
 
-/** Copies a string unchanged: its escapes were checked when the response was scanned. */
+/**
+ * Copies a string unchanged, because its escapes were checked when the response was scanned. Puts any other value in
+ * quotes.
+ */
 function writeAsText(json: Buffer, start: number, end: number, out: JsonBytes): void {
   if (json[start] === QUOTE) writeRaw(json, start, end, out)
   else writePlain(json, start, end, out)
@@ -118,7 +121,10 @@ function momentOf(text: string): string | null {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}.${String(micros).padStart(6, '0')}Z`
 }
 
-/** Writes the JSON inside a string as raw text, so that no number is rounded. Returns the end of the string. Yields. */
+/**
+ * Writes the JSON inside a string as raw text, so that no number is rounded. Returns the end of the string. Yields like
+ * overValue().
+ */
 export function* writeJson(json: Buffer, start: number, end: number, out: JsonBytes): Generator<undefined, number> {
   const text: unknown = json[start] === QUOTE ? JSON.parse(json.toString('utf8', start, end)) : null
   if (typeof text !== 'string') {
