@@ -1,5 +1,5 @@
 // Runs the tests with Node's own runner. The tests start the servers that they need, and end them.
-//   npm test                  the tests to run while you work: every folder of src, the API, the attacks; the store on SQLite
+//   npm test                  the tests to run while you work: all files except the heavy ones; the store on SQLite
 //   npm run test:full         the tests that `npm test` leaves out: the heavy files, and the store on PostgreSQL
 //   npm run -s test -- --all  both in one run, as CI does
 //   npm test -- src/query     all tests of a folder or file, on both stores
