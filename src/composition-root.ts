@@ -48,6 +48,7 @@ import { openSignIn } from './sign-in/sign-in.ts'
 import { openClockDoubt, watchClock } from './clock-doubt.ts'
 import { openConcurrencyLimit } from './concurrency-limit.ts'
 import { openDeliverer } from './webhooks/delivery-worker.ts'
+import { admit } from './operations/admit.ts'
 import type { SharedDeps } from './operations/order-of-checks.ts'
 
 export interface RoomsOptions {
@@ -122,7 +123,11 @@ export async function openRooms(options: RoomsOptions) {
   const callers = authenticator({ store, origin })
   const running = opened.use(
     openRunning({
-      again: (caller) => callers.again(caller),
+      again: async (caller) => {
+        const now = await callers.again(caller)
+        admit(now, { scope: 'data:read' })
+        return now
+      },
       reach: (call, at) => reach({ store, drivers, audit }, call, at.teamId, at.id),
     }),
   )

@@ -24,6 +24,8 @@ export function openClients(deps: { readonly store: Pick<Store, 'db'>; readonly 
   return {
     async find(id) {
       if (isDocumentId(id)) return await deps.documents.read(id)
+      // PostgreSQL refuses a text with a null byte.
+      if (id.length > ID_MAX || id.includes('\0')) return null
       const row = await deps.store.db
         .selectFrom('oauth_clients')
         .select(['clientId', 'name', 'redirectUris'])

@@ -9,11 +9,13 @@ import { createTeam } from '../teams/teams.ts'
 import {
   asked,
   authorized,
+  authorizePath,
   connected,
   decide,
   exchange,
   form,
   onRooms,
+  open,
   pkce,
   refresh,
   register,
@@ -72,6 +74,14 @@ for (const dialect of DIALECTS) {
       }
       return { rooms, service, ada, call, team, client, gate }
     }
+
+    test('an id with a null byte is an unknown client', async () => {
+      const { rooms, service, client } = await opened()
+      await using _rooms = rooms
+      const ask = (clientId: string) => open(service, authorizePath(service, { ...client, clientId }, pkce().challenge))
+      const [unknown, broken] = [await ask('nobody'), await ask('no\0body')]
+      assert.deepEqual([broken.status, broken.status], [unknown.status, 400])
+    })
 
     test('a code becomes tokens once; a second use ends the first tokens', async () => {
       const { rooms, service, ada, call, team, client, gate } = await opened()

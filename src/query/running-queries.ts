@@ -23,7 +23,10 @@ const ENDING: ReadonlySet<Code> = new Set<Code>([
 ])
 
 export interface RunningDeps {
-  /** Returns the caller's current state. Throws UNAUTHENTICATED for a key, grant or session that has ended. */
+  /**
+   * Returns the caller's current state. Throws UNAUTHENTICATED for a key, grant or session that has ended, and
+   * SCOPE_REQUIRED for a grant that may no longer query.
+   */
   again(caller: Caller): Promise<Caller>
   /** Returns the datasource's current state. Throws the refusal that a new request would get. */
   reach(call: Call, at: Reached): Promise<Reached>

@@ -1,6 +1,7 @@
 // Invitations to a team by e-mail address. The token is valid once, within 14 days, and only for the invited address.
 // If SMTP is set, the token is mailed, except to a verified account, which needs none. The store has only the hash of
-// the token. The answer to an invitation does not reveal whether the address has an account.
+// the token. The answer to an invitation does not reveal whether the address has a verified account. The list of members
+// does, because it has the ids of accounts.
 import { hash, randomBytes } from 'node:crypto'
 import { AppError, notFound } from '../errors.ts'
 import type { Transaction } from 'kysely'
@@ -40,7 +41,8 @@ export type Invited = Member & { readonly inviteToken: string }
 /**
  * Invites an address. A verified account immediately becomes a member (INVITED). The owner of any other address becomes
  * a member by accepting. Throws ROLE_REQUIRED for a role above the caller's, and if an ADMIN would replace a pending
- * invitation as OWNER. Throws CONFLICT for a member, and RATE_LIMITED above the mail limits.
+ * invitation as OWNER. Throws CONFLICT for a member, and RATE_LIMITED above the limit of mails of the inviter. Above the
+ * limit of mails to the address, no letter is sent.
  */
 export async function addMember(
   deps: InviteDeps,
@@ -53,10 +55,7 @@ export async function addMember(
   const at = (deps.now ?? Date.now)()
   const inviteToken = randomBytes(32).toString('base64url')
   if (deps.mail.isOn) {
-    await deps.tries.spend([
-      { key: `invited ${email}`, ...MAILS_TO_ADDRESS },
-      { key: `invitations by ${membership.accountId}`, ...MAILS_BY_ACCOUNT },
-    ])
+    await deps.tries.spend([{ key: `invitations by ${membership.accountId}`, ...MAILS_BY_ACCOUNT }])
   }
   const { invited, letter } = await changing(deps, call, teamId, async (tx) => {
     const by = await membershipIn(tx, teamId, membership.accountId)
@@ -88,7 +87,10 @@ export async function addMember(
     const changes = changesOf(null, { role: row.role, expiresAt: row.expires_at })
     return { value: { invited: { ...shown(row), inviteToken }, letter }, target: targetOf(row), changes }
   })
-  if (deps.mail.isOn) deps.mail.send(letter)
+  // Strangers can use up the limit of an address, so above it only the letter is left out.
+  if (deps.mail.isOn && (await deps.tries.allows([{ key: `invited ${email}`, ...MAILS_TO_ADDRESS }]))) {
+    deps.mail.send(letter)
+  }
   return invited
 }
 
@@ -149,6 +151,52 @@ export async function acceptInvitation(deps: TeamChangeDeps, call: Call, token: 
 
 function targetOf({ id, email }: Pick<InvitationTable, 'id' | 'email'>): Target {
   return { kind: 'invitation', id, name: email }
+}
+
+/**
+ * Ends the invitations that a member made and may no longer make, because the member has left (`role` is null) or has
+ * another role. Otherwise the member could return with the former role. Also removes people who were invited so and
+ * have not opened the team. Returns the addresses.
+ */
+export async function endInvitationsBy(
+  tx: Transaction<Tables>,
+  teamId: TeamId,
+  accountId: Membership['accountId'],
+  role: Role | null,
+): Promise<readonly string[]> {
+  const made = await tx
+    .selectFrom('invitations')
+    .select(['id', 'email', 'role', 'used_at'])
+    .where('team_id', '=', teamId)
+    .where('invited_by', '=', accountId)
+    .execute()
+  const mayStill = (invited: Role) =>
+    role !== null && roleAtLeast(role, 'ADMIN') && canGrant({ role, status: 'ACTIVE' }, invited)
+  const ended: string[] = []
+  for (const row of made.filter((each) => !mayStill(each.role))) {
+    if (row.used_at !== null && !(await endWaiting(tx, teamId, row))) continue
+    await tx.deleteFrom('invitations').where('id', '=', row.id).execute()
+    ended.push(row.email)
+  }
+  return ended
+}
+
+/** Removes the member that a used invitation made, if the member has not opened the team. Returns false otherwise. */
+async function endWaiting(
+  tx: Transaction<Tables>,
+  teamId: TeamId,
+  { email, role }: { readonly email: string; readonly role: Role },
+): Promise<boolean> {
+  const account = await accountBy(tx, email)
+  if (account === undefined) return false
+  const removed = await tx
+    .deleteFrom('memberships')
+    .where('team_id', '=', teamId)
+    .where('account_id', '=', account.id)
+    .where('status', '=', 'INVITED')
+    .where('role', '=', role)
+    .executeTakeFirst()
+  return removed.numDeletedRows > 0n
 }
 
 /** Returns the invitations that can still be accepted, oldest first. */

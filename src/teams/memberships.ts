@@ -12,7 +12,7 @@ import type { MembershipTable, Tables } from '../store/tables.ts'
 import { canGrant, canTouch, roleAtLeast } from './roles.ts'
 import { roleRequired, type Membership } from './require-membership.ts'
 import { changing, membershipIn, memberTarget, type TeamChangeDeps } from './change-in-team.ts'
-import { pendingInvitations } from './invitations.ts'
+import { endInvitationsBy, pendingInvitations } from './invitations.ts'
 import { endTeamForGrantsOf } from './team-grants.ts'
 import { endTeamForKeysOf } from './team-keys.ts'
 import { showTeam, type Team } from './teams.ts'
@@ -67,8 +67,9 @@ export async function changeMember(
     if (!canGrant(by, change.role)) throw roleRequired(change.role)
     if (change.role !== 'OWNER') await requireOtherOwner(tx, target)
     await update(tx, target, { role: change.role })
+    const invitations = await endInvitationsBy(tx, teamId, accountId, change.role)
     const value = shown(await members(tx, teamId).where('account_id', '=', accountId).executeTakeFirstOrThrow())
-    const changes = changesOf({ role: target.role }, { role: change.role })
+    const changes = changesOf({ role: target.role, invitations }, { role: change.role })
     return { value, target: await memberTarget(tx, accountId), changes }
   })
 }
@@ -132,7 +133,7 @@ async function update(
     .execute()
 }
 
-/** Removes a member. Returns the change for the audit. */
+/** Removes a member, and ends the invitations that this member made. Returns the change for the audit. */
 async function remove(tx: Transaction<Tables>, of: MembershipTable): Promise<Changed> {
   const keys = await endTeamForKeysOf(tx, of.team_id, of.account_id)
   const grants = await endTeamForGrantsOf(tx, of.team_id, of.account_id)
@@ -142,7 +143,8 @@ async function remove(tx: Transaction<Tables>, of: MembershipTable): Promise<Cha
     .where('datasource_id', 'in', (eb) => eb.selectFrom('datasources').select('id').where('team_id', '=', of.team_id))
     .execute()
   await tx.deleteFrom('memberships').where('team_id', '=', of.team_id).where('account_id', '=', of.account_id).execute()
-  const changes = changesOf({ role: of.role, status: of.status, keys, grants }, null)
+  const invitations = await endInvitationsBy(tx, of.team_id, of.account_id, null)
+  const changes = changesOf({ role: of.role, status: of.status, keys, grants, invitations }, null)
   return { target: await memberTarget(tx, of.account_id), changes }
 }
 
@@ -158,7 +160,8 @@ function shown(row: MemberRow): Member {
   return {
     accountId: row.account_id,
     email: row.email,
-    name: row.name,
+    // A person decides by opening the team that its members may see the name.
+    name: row.status === 'INVITED' ? null : row.name,
     role: row.role,
     status: row.status,
     createdAt: row.created_at,

@@ -17,8 +17,8 @@ import { reachedIdsOf } from './team-counts.ts'
 export type TeamKey = ShownKey & { readonly accountId: string; readonly email: string }
 
 /**
- * Returns the members' keys that reach this team, oldest first. Their restrictions show no other team, and only the
- * datasources that the manager reaches.
+ * Returns the keys of ACTIVE members that reach this team, oldest first. Their restrictions show no other team, and only
+ * the datasources that the manager reaches.
  */
 export async function listTeamKeys(
   deps: Pick<KeyDeps, 'store' | 'now'>,
@@ -109,15 +109,19 @@ export async function aliveEndedIds(
 }
 
 function aliveKeys(db: Store['db'], teamId: TeamId, now: number) {
-  return db
-    .selectFrom('api_keys')
-    .innerJoin('memberships', 'memberships.account_id', 'api_keys.account_id')
-    .innerJoin('accounts', 'accounts.id', 'api_keys.account_id')
-    .selectAll('api_keys')
-    .select('accounts.email')
-    .where('memberships.team_id', '=', teamId)
-    .where('revoked_at', 'is', null)
-    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', new Date(now).toISOString())]))
+  return (
+    db
+      .selectFrom('api_keys')
+      .innerJoin('memberships', 'memberships.account_id', 'api_keys.account_id')
+      .innerJoin('accounts', 'accounts.id', 'api_keys.account_id')
+      .selectAll('api_keys')
+      .select('accounts.email')
+      .where('memberships.team_id', '=', teamId)
+      // Anybody can invite an account, and an INVITED member reaches no data of the team.
+      .where('memberships.status', '=', 'ACTIVE')
+      .where('revoked_at', 'is', null)
+      .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', new Date(now).toISOString())]))
+  )
 }
 
 /** Returns true if a key or grant reaches the team. */

@@ -180,6 +180,29 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(addMember(rooms, call, at, { email: 'cy@example.test', role: 'MEMBER' })), 'CONFLICT')
     })
 
+    test('a member who leaves or loses the role ends the invitations that the member made', async () => {
+      for (const role of ['MEMBER', null] as const) {
+        await using rooms = await openRooms(source)
+        const { call: ada, teamId } = await owned(rooms)
+        const bo = await member(rooms, ada, teamId, 'ADMIN', 'bo@example.test')
+        const [asAda, asBo] = [await requireMembership(rooms, ada, teamId), await requireMembership(rooms, bo, teamId)]
+        const [cy, dan] = [
+          await someone(rooms, 'cy@example.test'),
+          await someone(rooms, 'dan@example.test', { verified: true }),
+        ]
+        const { inviteToken } = await addMember(rooms, bo, asBo, { email: 'cy@example.test', role: 'ADMIN' })
+        await addMember(rooms, bo, asBo, { email: 'dan@example.test', role: 'ADMIN' })
+        const eve = await member(rooms, bo, teamId, 'MEMBER', 'eve@example.test')
+        const kept = await addMember(rooms, ada, asAda, { email: 'fay@example.test', role: 'ADMIN' })
+        if (role === null) await removeMember(rooms, ada, asAda, bo.caller.accountId)
+        else await changeMember(rooms, ada, asAda, bo.caller.accountId, { role })
+        assert.equal(await codeOf(acceptInvitation(rooms, cy, inviteToken)), 'NOT_FOUND')
+        assert.equal(await codeOf(requireMembership(rooms, dan, teamId, { invited: true })), 'NOT_FOUND')
+        await requireMembership(rooms, eve, teamId)
+        await acceptInvitation(rooms, await someone(rooms, 'fay@example.test'), kept.inviteToken)
+      }
+    })
+
     test('a verified account is a member at once; the answer has the same shape as for an unknown address', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
@@ -363,6 +386,16 @@ for (const dialect of DIALECTS) {
       )
       assert.ok(!JSON.stringify(await list()).includes('sk_live_'))
       const end = (id: string) => endTeamForKey(rooms, bo, at, asId<ApiKeyId>(id))
+      // An account that somebody invited shows nothing until its owner opens the team.
+      const vic = await someone(rooms, 'vic@example.test', { verified: true })
+      const secret = await createKey(rooms, vic, { name: 'secret', scopes })
+      await addMember(rooms, bo, at, { email: 'vic@example.test', role: 'MEMBER' })
+      assert.deepEqual(
+        (await list()).map((key) => key.name),
+        ['wide', 'both', 'owner'],
+      )
+      assert.equal(await codeOf(end(secret.id)), 'NOT_FOUND')
+      assert.equal((await listMembers(rooms, at)).find(({ email }) => email === 'vic@example.test')?.name, null)
       await end(wide.id)
       assert.deepEqual(
         (await list()).map((key) => key.name),

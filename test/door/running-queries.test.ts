@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
+import { Agent } from '../support/agent.ts'
 import type { Person } from '../support/app.ts'
+import { connected, overHttp, registered } from '../support/oauth.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 
@@ -99,6 +101,19 @@ describe('a running query', () => {
       assert.deepEqual([items[0].query, items[0].code], [SLOW, code])
     })
   }
+
+  test('ends when its agent may no longer read data', async () => {
+    const service = overHttp(shop.app)
+    const teamIds = [shop.teamId]
+    const { access } = await connected(service, shop.owner, await registered(service), { teamIds })
+    const at = { teamId: shop.teamId, datasourceId: shop.datasourceId }
+    const answer = new Agent(shop.app, access).call('modern', 'run_query', { ...at, sql: SLOW })
+    await untilActive(1)
+    const [grant] = await shop.owner.must('GET', '/users/me/grants')
+    await shop.owner.must('PATCH', `/users/me/grants/${grant.id}`, { scopes: ['data:schema'] })
+    await untilActive(0)
+    assert.match(JSON.stringify((await answer).messages), /SCOPE_REQUIRED/)
+  })
 
   test('continues when another key is revoked and the team is renamed', async () => {
     const who = await member()
