@@ -16,7 +16,8 @@ export const ROUTES = {
   listTeams: {
     method: 'GET',
     path: '/teams',
-    summary: 'Lists every team of the account, including unopened ones.',
+    summary:
+      'Lists the teams of the account that the caller may enter, including teams that the account has not opened.',
     scope: 'data:schema',
     answer: z.array(shape.Team),
     errors: [],
