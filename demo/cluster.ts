@@ -47,7 +47,10 @@ export interface RunningCluster extends AsyncDisposable {
   readonly port: number
   /** Resolves when the server has stopped, for any reason. */
   readonly ended: Promise<void>
-  /** Stops the server. `fast` ends sessions and writes all data. `immediate` does not write the data. */
+  /**
+   * Stops the server. `fast` ends sessions and writes all data. `immediate` is faster, because it does not write all
+   * data.
+   */
   stop(how?: 'fast' | 'immediate'): Promise<void>
 }
 
@@ -198,7 +201,7 @@ async function freePort(wanted = 0): Promise<number> {
   return address.port
 }
 
-/** Returns an environment without other variables of this process, because PG* and LC_* variables affect the server. */
+/** Returns an environment with only PATH from this process, because PG* and LC_* variables would affect the server. */
 function environment(): Record<string, string> {
   return { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 }
