@@ -3,10 +3,7 @@
 import { AppError } from '../errors.ts'
 import type { Stop } from './stop.ts'
 
-/**
- * Returns the error for an abandoned query. The database was sent a cancel request, but the service does not wait for a
- * confirmation.
- */
+/** Returns the error for work that was given up before the database confirmed that the work has ended. */
 export function noAnswer(cause?: unknown): AppError {
   const message = 'The query took too long. The database was asked to stop it; whether it did is not known.'
   return new AppError('QUERY_TIMEOUT', message, { cause })

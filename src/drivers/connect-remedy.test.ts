@@ -1,4 +1,4 @@
-// Checks that every failed step of a connection test has a remedy.
+// Checks that every failed step of a connection test has a remedy, and that known failures have a fitting one.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -70,7 +70,7 @@ export interface CatalogColumn {
    * column.
    */
   readonly partOf?: string
-  /** Facts that introspection noticed about the values, in words. A caller sees the signals of exposed columns only. */
+  /** Facts that introspection found about the column, in words. A caller sees the signals of exposed columns only. */
   readonly signals?: readonly string[]
   /**
    * The values that the type, a CHECK or a validator allows, in the order of the definition. At most LABELS_MAX
@@ -287,7 +287,7 @@ export interface SeenKey {
 }
 
 /**
- * The profile of one column, from the database's own statistics and a bounded sample. The driver filters nothing:
+ * The profile of one column, from the database's own statistics, a bounded sample, or both. The driver filters nothing:
  * its caller decides what may be stored.
  */
 export interface ColumnProfile {
@@ -307,7 +307,7 @@ export interface ColumnProfile {
   readonly sample: SampleFacts | null
   /** For JSON columns, the top-level keys of the sampled objects. */
   readonly keys?: readonly SeenKey[] | null
-  /** Facts that only this kind of database knows, as whole sentences or short phrases. */
+  /** Other facts about the column, as whole sentences or short phrases. */
   readonly signals: readonly string[]
 }
 
@@ -322,7 +322,8 @@ export interface TableProfile {
 
 export interface Connection extends AsyncDisposable {
   /**
-   * False once the session is unusable (the socket closed, or a cancel is in progress). The owner must then dispose it.
+   * False once the session is unusable (the socket closed, or a cancel is in progress). The owner must then dispose the
+   * connection.
    */
   readonly usable: boolean
   /**

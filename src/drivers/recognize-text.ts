@@ -32,7 +32,7 @@ export function lookOf(text: string): Look | null {
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-/** Matches a text with an e-mail address: alone, with the name of its owner, or in a list. */
+/** Matches a text that contains an e-mail address anywhere, for example in a list. */
 const EMAIL = /[^\s@<>"]@[^\s@<>"]{1,255}\.\p{L}[\p{L}\p{N}-]{1,62}/u
 const URL_LIKE = /^[a-z][a-z0-9+.-]{1,20}:\/\/\S+$/i
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\/\d{1,2})?$/

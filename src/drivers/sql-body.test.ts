@@ -46,7 +46,7 @@ test('accepts parameters by position and by name, and does not change them', () 
   assert.deepEqual(named({ sql: 's', params: JSON.parse(json) }).params, { values, json })
 })
 
-test('refuses parameters if the kind takes none', () => {
+test('refuses parameters if the kind of database takes none', () => {
   const none = sqlBodyReader({ bytesMax: 200, params: 'none' })
   assert.throws(() => none({ sql: 's', params: [] }), /params: is not a field/)
 })
@@ -55,7 +55,7 @@ test('returns no parameters for a body without parameters', () => {
   assert.deepEqual(list({ sql: 's', limit: 3 }), { text: 's', limit: 3 })
 })
 
-test('refuses parameters that nest 100,000 levels deep with INVALID_REQUEST', () => {
+test('refuses parameters nested 100,000 levels deep: INVALID_REQUEST', () => {
   const deep = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000))
   for (const params of [deep, [deep], [{ type: 'int8', value: deep }]]) {
     assert.throws(() => list({ sql: 's', params }), { code: 'INVALID_REQUEST' })

@@ -1,6 +1,6 @@
-// The facts that introspection captures about a BigQuery project in addition to tables and columns, for the guard, the
-// runner and the description. They are stored as JSON with the catalog, so they are plain data. If CAPTURE_VERSION has
-// changed, the datasource must be introspected again.
+// The facts that introspection captures about a BigQuery project in addition to tables and columns. Only this driver
+// reads them. They are stored as JSON with the catalog, so they are plain data. If CAPTURE_VERSION has changed, the
+// datasource must be introspected again.
 
 export const CAPTURE_VERSION = 2
 

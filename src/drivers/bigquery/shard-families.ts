@@ -1,4 +1,4 @@
-// Decides which names are shards of a family. The guard, the check of the dry run, and the catalog share this code, so
+// Decides which names are shards of a family. The guard, the check of the dry run, and the profile share this code, so
 // that they agree.
 import type { ShardFamily } from './captured-facts.ts'
 

@@ -130,7 +130,7 @@ describe('credentials', () => {
     assert.ok(at.double.requests.every(({ body }) => !JSON.stringify(body ?? '').includes('CREATE')))
   })
 
-  test('get a role on the dataset for families of shards', async () => {
+  test('get commands with a role on the whole dataset if it has a family of shards', async () => {
     const table = { schema: { fields: [{ name: 'x', type: 'INTEGER' }] } }
     await using at = await connectBigQuery({
       known: [granted],

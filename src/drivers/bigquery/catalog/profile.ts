@@ -74,7 +74,7 @@ export async function profileTable(
 
 interface Where {
   readonly own: ExposedTable
-  /** The id of the table, or of the newest shard of a family. */
+  /** The id of the table. For a family, the id of its last shard by name. */
   readonly id: string
 }
 

@@ -343,7 +343,7 @@ describe('wildcards', () => {
     assert.equal(outcomeOf(SHOP, 'SELECT 1 FROM shop.events_secret'), 'table shop.events_secret')
     assert.match(outcomeOf(SHOP, 'SELECT 1 FROM shop.events_*'), /^malformed.*backquotes/)
   })
-  test('list tables outside of families by name, if all matching tables are exposed', () => {
+  test('get a list of suffixes for tables outside of families, if all matching tables are exposed', () => {
     const years = (others: string[]) =>
       catalogOf(
         [
@@ -635,7 +635,7 @@ describe('generated names', () => {
 })
 
 describe('the project', () => {
-  test('may contain a domain', () => {
+  test('may have a domain in its id', () => {
     const scoped = catalogOf([{ name: 'd.t', columns: ['a'] }], [], { project: 'example.com:lake' })
     const wanted = 'SELECT a FROM (SELECT _vt.`a` FROM `example.com:lake.d.t` AS _vt) AS `t`'
     assert.equal(outcomeOf(scoped, 'SELECT a FROM `example.com:lake.d.t`'), wanted)

@@ -25,7 +25,7 @@ export function near(name: string, candidates: Iterable<string>, write: (name: s
   return sentence === '' ? '' : `${sentence} `
 }
 
-/** Returns `dataset.table` as a caller types it. */
+/** Returns `dataset.table` as a caller must type it. */
 export function quotedPath(path: string): string {
   const parts = path.split('.')
   return parts.every((part) => typedName(part) === part) ? path : identifier(path)

@@ -1,5 +1,5 @@
 // Lets the guard refuse from deep inside a text: two errors that confine.ts turns into a verdict, and their sentences.
-// A hidden name and a missing name get the same words. A hint names exposed things only.
+// A hidden name and a missing name get the same words. A hint names no hidden table or column.
 import type { BlockedKind } from '../../driver.ts'
 
 const NAME_MAX = 300

@@ -13,7 +13,7 @@ import type { Work } from './work-budget.ts'
 const SAFE = /^[\p{L}\p{M}\p{N}_ -]*$/u
 
 /**
- * Returns the tables that a wildcard may read, or null if there are none. `prefix` is the table name without its star.
+ * Returns what a wildcard may read, or null if it may read nothing. `prefix` is the table name without its star.
  */
 export function wildcard(exposed: Exposed, work: Work, dataset: string, prefix: string): Source | null {
   if (!SAFE.test(prefix)) return null

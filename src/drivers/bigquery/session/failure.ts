@@ -165,7 +165,8 @@ function busy(refused: ErrorResponse): AppError {
 }
 
 /**
- * Returns the sentence for a network failure. Returns null for a defect of the service and for the signal's own reason.
+ * Returns the sentence for a network failure or a timeout. Returns null for a defect of the service, and for the reason
+ * of a signal that a disconnect aborted.
  */
 function networkFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
