@@ -1,7 +1,9 @@
 // Serves /openapi.json for programs and /docs for people. /docs is Scalar's page. The page uses no scripts, fonts,
-// proxies or telemetry from other hosts. Its script is loaded on the first visit.
+// proxies or telemetry from other hosts. A file is read, and compressed once for each encoding, at its first request.
 import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
+import { compressed, encodingOf } from './compress.ts'
+import { loadOnce, sendShared } from './shared-bytes.ts'
 import type { KnownPath } from './unknown-route.ts'
 
 /** True in the bundle (`dist/main.js`), false in a checkout. The paths of openapi.json and scalar.js differ. */
@@ -49,46 +51,42 @@ const START = `Scalar.createApiReference('#app', {
 
 /** Mounts the routes and returns their paths. */
 export function docsRoutes(app: FastifyInstance): readonly KnownPath[] {
-  const openapi = once(() =>
-    readFile(new URL(BUNDLED ? './openapi.json' : '../../openapi.json', import.meta.url), 'utf8'),
-  )
-  const scalar = once(scalarScript)
-  const serve = (path: string, type: string, text: () => Promise<string>) => {
-    app.get(path, async (_request, reply) => {
-      const sent = await text()
-      return reply
+  const serve = (path: string, type: string, load: () => Promise<Buffer>) => {
+    const plain = loadOnce(load)
+    const packed = {
+      br: loadOnce(async () => compressed(await plain(), 'br')),
+      gzip: loadOnce(async () => compressed(await plain(), 'gzip')),
+    }
+    app.get(path, async (request, reply) => {
+      const encoding = encodingOf(request.headers['accept-encoding'])
+      const body = encoding === null ? null : await packed[encoding]()
+      reply
         .header('content-type', `${type}; charset=utf-8`)
         .header('cache-control', 'no-cache')
         .header('content-security-policy', CSP)
         .header('referrer-policy', 'no-referrer')
-        .send(sent)
+        .header('vary', 'accept-encoding')
+      if (body === null) return sendShared(reply, await plain())
+      return sendShared(reply.header('content-encoding', encoding), body)
     })
     return { method: 'GET', path }
   }
   return [
-    serve('/openapi.json', 'application/json', openapi),
-    serve('/docs', 'text/html', async () => PAGE),
-    serve('/docs/start.js', 'text/javascript', async () => START),
-    serve('/docs/scalar.js', 'text/javascript', scalar),
+    serve('/openapi.json', 'application/json', () =>
+      readFile(new URL(BUNDLED ? './openapi.json' : '../../openapi.json', import.meta.url)),
+    ),
+    serve('/docs', 'text/html', async () => Buffer.from(PAGE)),
+    serve('/docs/start.js', 'text/javascript', async () => Buffer.from(START)),
+    serve('/docs/scalar.js', 'text/javascript', scalarScript),
   ]
-}
-
-/** Loads on the first call. A failed load is not cached. */
-function once(load: () => Promise<string>): () => Promise<string> {
-  let loaded: Promise<string> | undefined
-  return () =>
-    (loaded ??= load().catch((error: unknown) => {
-      loaded = undefined
-      throw error
-    }))
 }
 
 /**
  * Returns Scalar's standalone script. In a bundle, the script is a file beside it. In a checkout, the script is
  * extracted from the package.
  */
-async function scalarScript(): Promise<string> {
-  if (BUNDLED) return readFile(new URL('./scalar.js', import.meta.url), 'utf8')
+async function scalarScript(): Promise<Buffer> {
+  if (BUNDLED) return readFile(new URL('./scalar.js', import.meta.url))
   const { standaloneScript } = await import('./scalar-script.ts')
-  return standaloneScript()
+  return Buffer.from(await standaloneScript())
 }

@@ -51,6 +51,15 @@ describe('the console’s files', () => {
     }
   })
 
+  test('a file is read once, so later answers open no file', async () => {
+    const path = join(folder, 'assets/b-1.js')
+    await writeFile(path, 'once()')
+    await using fresh = await startApp({ consoleDir: folder })
+    assert.equal((await fresh.ask('GET', '/app/assets/b-1.js')).text, 'once()')
+    await rm(path)
+    assert.equal((await fresh.ask('GET', '/app/assets/b-1.js')).text, 'once()')
+  })
+
   test('an unknown file and a path outside the folder are 404', async () => {
     for (const path of [
       '/app/assets/a-2.js',

@@ -1,12 +1,12 @@
-// Serves the console's built files under /app. Each answer reads the file, or its compressed copy, from disk, so no
-// file stays in memory. The answer depends only on the path, the accepted encoding and If-None-Match.
+// Serves the console's built files under /app. A file, or its compressed copy, is read at its first request and stays in
+// memory. The answer depends only on the path, the accepted encoding and If-None-Match.
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
+import { loadOnce, sendShared } from './shared-bytes.ts'
 import type { KnownPath } from './unknown-route.ts'
 
 /** True in the bundle (`dist/main.js`), false in a checkout. The path of the built console differs. */
@@ -45,8 +45,7 @@ const PAGE = 'index.html'
 const HASHED = 'assets/'
 
 interface Built {
-  readonly path: string
-  readonly bytes: number
+  readonly bytes: () => Promise<Buffer>
   readonly etag: string
 }
 
@@ -58,7 +57,7 @@ export function consoleRoutes(app: FastifyInstance, folder = BUILT): readonly Kn
     if (files === null) return reply.code(503).type('text/plain; charset=utf-8').send(NOT_BUILT)
     const wanted = request.params['*'] ?? ''
     const name = files.has(wanted) || wanted.startsWith(HASHED) || extname(wanted) !== '' ? wanted : PAGE
-    return answer(files, name, request, reply)
+    return await answer(files, name, request, reply)
   }
   for (const path of ['/app', '/app/*']) app.get(path, serve)
   return ['/app', '/app/*'].map((path) => ({ method: 'GET', path }))
@@ -66,7 +65,12 @@ export function consoleRoutes(app: FastifyInstance, folder = BUILT): readonly Kn
 
 const NOT_BUILT = 'The console is not built. Run npm run prepare, or see docs/console.md to run it from source.\n'
 
-function answer(files: ReadonlyMap<string, Built>, name: string, request: FastifyRequest, reply: FastifyReply) {
+async function answer(
+  files: ReadonlyMap<string, Built>,
+  name: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
   const type = TYPES.get(extname(name))
   if (type === undefined || !files.has(name)) throw new AppError('NOT_FOUND', 'There is no such route.')
   const accepts = request.headers['accept-encoding'] ?? ''
@@ -83,7 +87,7 @@ function answer(files: ReadonlyMap<string, Built>, name: string, request: Fastif
     .header('etag', file.etag)
   if (request.headers['if-none-match'] === file.etag) return reply.code(304).send()
   if (encoding !== undefined) reply.header('content-encoding', encoding.name)
-  return reply.header('content-length', file.bytes).type(type).send(createReadStream(file.path))
+  return sendShared(reply.type(type), await file.bytes())
 }
 
 /** Returns the built files by their names relative to the folder. Returns null if the console is not built. */
@@ -93,17 +97,14 @@ async function filesIn(folder: string): Promise<ReadonlyMap<string, Built> | nul
   const files = new Map<string, Built>()
   for (const path of paths) {
     const name = path.slice(folder.length + 1)
-    const { size: bytes } = await stat(path)
+    const bytes = loadOnce(() => readFile(path))
     // A name with a hash changes with the content. So the name serves as the version, and the file need not be read.
-    const version = name.startsWith(HASHED) ? name.slice(HASHED.length) : await hashOf(path)
-    files.set(name, { path, bytes, etag: `"${version}"` })
+    const version = name.startsWith(HASHED) ? name.slice(HASHED.length) : hashOf(await bytes())
+    files.set(name, { bytes, etag: `"${version}"` })
   }
   return files.has(PAGE) ? files : null
 }
 
-async function hashOf(path: string): Promise<string> {
-  return createHash('sha256')
-    .update(await readFile(path))
-    .digest('base64url')
-    .slice(0, 27)
+function hashOf(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('base64url').slice(0, 27)
 }

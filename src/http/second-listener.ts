@@ -1,7 +1,10 @@
-// A second listener for health probes and metrics collectors. Its answers do not depend on the connections of the API.
+// A second listener for health probes and metrics collectors. Its answers do not depend on the connections of the API. A
+// new connection replaces an idle one, so silent clients cannot block it.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { bareHost } from '../host-names.ts'
+import { holdConnections } from './connections.ts'
+import { oneAtATime } from './one-at-a-time.ts'
 import { JSON_TYPE } from './send-answer.ts'
 import { REQUEST_ID } from './request-id.ts'
 
@@ -17,6 +20,8 @@ export type SideRoutes = Readonly<Record<string, (requestId: string) => SideAnsw
 const CONNECTIONS_MAX = 64
 /** The time in which a request must arrive in full. */
 const REQUEST_MS = 5_000
+/** How often Node checks for late requests. The default of 30 s would let them stay for that long. */
+const LATE_CHECK_MS = 1_000
 
 export interface SideServer extends AsyncDisposable {
   /** host:port. If port 0 was requested, it contains the port that the operating system chose. */
@@ -26,8 +31,9 @@ export interface SideServer extends AsyncDisposable {
 /** Serves the routes on `host:port`. `nextId` creates request ids. Throws if the address cannot be used. */
 export async function openSideServer(address: string, routes: SideRoutes, nextId: () => string): Promise<SideServer> {
   const { hostname, port } = new URL(`http://${address}`)
-  const server = createServer((request, response) => void reply(routes, nextId(), request, response))
-  server.maxConnections = CONNECTIONS_MAX
+  const answer = (request: IncomingMessage, response: ServerResponse) => void reply(routes, nextId(), request, response)
+  const server = createServer({ connectionsCheckingInterval: LATE_CHECK_MS }, oneAtATime(answer))
+  holdConnections(server, { max: CONNECTIONS_MAX, maxPerAddress: null }, nextId)
   server.requestTimeout = REQUEST_MS
   server.headersTimeout = REQUEST_MS
   server.listen(Number(port === '' ? '80' : port), bareHost(hostname))

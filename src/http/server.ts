@@ -1,6 +1,6 @@
 // The REST server: mounts every route of the route tables through mount-operation.ts. The order of checks is: known
 // route (404, 405), token (401), scope (403), JSON body (413, 415, 400). The operation decides everything else.
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { fastify } from 'fastify'
 import type { FastifyInstance } from 'fastify'
@@ -20,6 +20,7 @@ import { publicRoutes } from './health-routes.ts'
 import { readQueries, type QueryConnections } from './query-connection.ts'
 import { quickQuery, type QuickQuery } from './query-short-path.ts'
 import { readJsonOnly } from './json-body.ts'
+import { oneAtATime } from './one-at-a-time.ts'
 import { refusalFor, refuse } from './error-responses.ts'
 import { REQUEST_ID, type RequestIds } from './request-id.ts'
 import { oauthRoutes, type OAuthDoor } from './oauth-routes.ts'
@@ -42,7 +43,7 @@ const LINGER_MS = 1_000
 const KEEP_ALIVE_MS = 72_000
 /**
  * After this time without a byte in either direction, a connection is closed. The time is longer than the slowest
- * possible query. Closing frees the memory of answers that clients do not read.
+ * possible query. connections.ts closes a connection earlier if nobody reads its answer.
  */
 const STALLED_MS = 90_000
 
@@ -186,16 +187,15 @@ function receive(
   if (quick !== null) readFromSockets(app.server, { door: quick, isOpen, requestIds })
   const ordinary = app.server.listeners('request')
   app.server.removeAllListeners('request')
-  app.server.on('request', (request, response) => {
-    // connections.ts has already refused this request, because too many pipelined requests wait.
-    if (response.writableEnded) return
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
     const requestId = requestIds.of(request)
     if (take !== null && isOpen() && take(request, response, requestId)) return
     // The header is set here, so that every writer of an answer keeps it: Fastify, and the event streams of the
     // connector.
     response.setHeader(REQUEST_ID, requestId)
-    for (const listener of ordinary) listener.call(app.server, request, response)
-  })
+    for (const each of ordinary) each.call(app.server, request, response)
+  }
+  app.server.on('request', oneAtATime(listener))
 }
 
 /** Passes each new connection to query-connection.ts first. */

@@ -73,6 +73,16 @@ test('probes are answered on their own address while every connection has a requ
   for (const socket of busy) socket.destroy()
 })
 
+test('probes are answered while silent clients open more connections than their listener accepts', async () => {
+  const health = await freeAddress()
+  await using app = await startService(await folder(), { VITRINE_HEALTH_ADDR: health })
+  const silent = []
+  for (let n = 0; n < 80; n++) silent.push(await open(`http://${health}`))
+  assert.equal((await probe(health, '/health/live')).status, 200)
+  assert.equal((await app.ask('GET', '/health/live')).status, 200)
+  for (const socket of silent) socket.destroy()
+})
+
 test('the connection that has been idle for longest is closed for a new connection', async () => {
   await using app = await startService(await folder(), { VITRINE_CONNECTIONS: '16' })
   const idle = [await open(app.url)]
