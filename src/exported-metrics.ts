@@ -41,6 +41,12 @@ function doorOf({ running }: Metered, connections: Connections): readonly Family
       () => connections.evicted,
     ),
     counter(
+      'vitrine_connections_unread_total',
+      'Connections closed because their clients did not read the answers.',
+      () => connections.unread,
+    ),
+    gauge('vitrine_unread_bytes', 'Bytes of answers that clients have not read.', () => connections.unreadBytes),
+    counter(
       'vitrine_connections_refused_total',
       'Connections and pipelined requests that were refused.',
       () => connections.refused,

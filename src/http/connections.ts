@@ -1,8 +1,9 @@
-// Limits the number of connections of the API. When the limit is reached, a new connection replaces one without a
-// complete request, so that idle clients cannot block others. At shutdown, only connections that await an answer stay
-// open.
+// Limits the number of connections, and the memory of answers that clients do not read. When the limit is reached, a new
+// connection replaces one without a complete request, or one whose client does not read its answer, so that such
+// clients cannot block others. At shutdown, only connections that await an answer stay open.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { networkOf } from '../auth/client-network.ts'
 import { REQUEST_ID } from './request-id.ts'
 
 /** The state of a connection whose requests query-connection.ts reads without node:http. */
@@ -12,7 +13,10 @@ export interface Exchange {
 
 export interface ConnectionLimits {
   readonly max: number
-  /** Null if a proxy opens the connections of all callers. */
+  /**
+   * The maximum for an IPv4 address or an IPv6 network (/64). Null if a proxy opens the connections of all callers. Then
+   * the limit of unread bytes for an address does not apply either.
+   */
   readonly maxPerAddress: number | null
 }
 
@@ -25,24 +29,62 @@ export interface Connections {
   readonly open: number
   /** The number of connections closed for a newer one, or because very many of their requests awaited an answer. */
   readonly evicted: number
+  /** The number of connections closed because their clients did not read the answers. */
+  readonly unread: number
+  /** The bytes of answers that wait for clients to read them. */
+  readonly unreadBytes: number
   /** The number of connections and pipelined requests that were refused. */
   readonly refused: number
 }
 
 interface Held {
-  readonly address: string
+  readonly network: string
   /** The latest request, or null before the first one. */
   exchange: { readonly request: IncomingMessage; readonly response: ServerResponse } | Exchange | null
   /** The number of requests without a complete answer. */
   waiting: number
   /** Called when an answer has ended. */
   readonly answered: () => void
+  /** When the connection was first seen idle after its latest request. Null if it was not. */
+  idleFrom: number | null
+  /** Since when the client has taken nothing of an answer that waits. Null if no answer waits. */
+  untakenFrom: number | null
+  /** The bytes that the operating system had taken, when they were last counted. */
+  taken: number
+}
+
+interface Untaken {
+  readonly socket: Socket
+  readonly held: Held
+  readonly bytes: number
+  readonly from: number
+}
+
+/** How often idle connections and unread answers are looked for. */
+const LOOK_MS = 500
+/** When clients are closed that do not read their answers, or send no further request. */
+export const PATIENCE = {
+  /** A client that takes nothing of its answer for this time is closed. */
+  untakenMs: 60_000,
+  /** A client that takes nothing of its answer for this time is closed if the limit of connections is reached. */
+  slowMs: 10_000,
+  /**
+   * The maximum of bytes that wait for clients to read them. Beyond it, the connections are closed whose clients have
+   * taken nothing for longest, of the address with the most bytes.
+   */
+  unreadBytes: 256 << 20,
+  /** The same for one address. One answer has at most 64 MiB. */
+  unreadBytesPerAddress: 128 << 20,
+  /**
+   * An idle connection is closed this much later than announced. Node would never close a connection on which empty
+   * lines arrive.
+   */
+  idleExtraMs: 3_000,
 }
 
 /**
  * The maximum number of requests of one connection that wait for their answers. Node delivers every request that a
- * client sends. Without a limit, a client that reads no answers could fill the memory. The next request is refused, and
- * the connection closed after the refusal (RFC 9112, 9.3.2).
+ * client sends. The next request is refused, and the connection closed after the refusal (RFC 9112, 9.3.2).
  */
 const PIPELINED_MAX = 32
 /**
@@ -61,20 +103,33 @@ const LINGER_MS = 1_000
 const CLOSING = 256
 
 /** Starts to limit the connections of a server. `nextId` creates the request ids of refusals. */
-export function holdConnections(server: Server, limits: ConnectionLimits, nextId: () => string): Connections {
-  return new HeldConnections(server, limits, nextId)
+export function holdConnections(
+  server: Server,
+  limits: ConnectionLimits,
+  nextId: () => string,
+  patience = PATIENCE,
+): Connections {
+  return new HeldConnections(server, limits, nextId, patience)
 }
 
 class HeldConnections implements Connections {
+  readonly #server: Server
   readonly #limits: ConnectionLimits
   readonly #nextId: () => string
+  readonly #patience: typeof PATIENCE
   /** The connections, ordered by their latest request, oldest first. */
   readonly #held = new Map<Socket, Held>()
-  readonly #perAddress = new Map<string, number>()
+  readonly #perNetwork = new Map<string, number>()
+  /** The connections whose answers waited at the last look, ordered by the time since when nothing was taken. */
+  #untaken: readonly Untaken[] = []
   evicted = 0
   refused = 0
+  unread = 0
+  unreadBytes = 0
 
-  constructor(server: Server, limits: ConnectionLimits, nextId: () => string) {
+  constructor(server: Server, limits: ConnectionLimits, nextId: () => string, patience: typeof PATIENCE) {
+    this.#patience = patience
+    this.#server = server
     this.#limits = limits
     this.#nextId = nextId
     server.maxConnections = limits.max + CLOSING
@@ -99,9 +154,12 @@ class HeldConnections implements Connections {
       held.exchange = exchange
       this.#noted(socket, held)
     })
+    const looks = setInterval(() => this.#look(performance.now()), LOOK_MS).unref()
+    server.once('close', () => clearInterval(looks))
   }
 
   #noted(socket: Socket, held: Held): void {
+    held.idleFrom = null
     this.#held.delete(socket)
     this.#held.set(socket, held)
   }
@@ -125,24 +183,80 @@ class HeldConnections implements Connections {
   }
 
   #opened(socket: Socket): void {
-    const address = socket.remoteAddress ?? ''
+    const network = networkOf(socket.remoteAddress ?? '')
     const { max, maxPerAddress } = this.#limits
-    if (maxPerAddress !== null && (this.#perAddress.get(address) ?? 0) >= maxPerAddress) {
-      if (!this.#evict((held) => held.address === address)) return this.#refuse(socket)
+    if (maxPerAddress !== null && (this.#perNetwork.get(network) ?? 0) >= maxPerAddress) {
+      if (!this.#evict((held) => held.network === network)) return this.#refuse(socket)
     } else if (this.#held.size >= max && !this.#evict(() => true)) {
       return this.#refuse(socket)
     }
-    const held: Held = { address, exchange: null, waiting: 0, answered: () => held.waiting-- }
+    const answered = (): void => void held.waiting--
+    const held: Held = { network, exchange: null, waiting: 0, answered, idleFrom: null, untakenFrom: null, taken: 0 }
     this.#held.set(socket, held)
-    this.#perAddress.set(address, (this.#perAddress.get(address) ?? 0) + 1)
+    this.#perNetwork.set(network, (this.#perNetwork.get(network) ?? 0) + 1)
     socket.once('close', () => this.#drop(socket))
   }
 
+  /** Closes connections that have been idle for too long, and those whose clients do not read their answers. */
+  #look(now: number): void {
+    const { untakenMs, idleExtraMs } = this.#patience
+    const idleMs = this.#server.keepAliveTimeout + idleExtraMs
+    const untaken: Untaken[] = []
+    for (const [socket, held] of this.#held) {
+      const bytes = unreadBytesOf(socket)
+      if (bytes > 0) {
+        const taken = takenBytesOf(socket)
+        if (held.untakenFrom === null || held.taken !== taken) held.untakenFrom = now
+        held.taken = taken
+        if (now - held.untakenFrom < untakenMs) untaken.push({ socket, held, bytes, from: held.untakenFrom })
+        else this.#closeUnread(socket)
+        continue
+      }
+      held.untakenFrom = null
+      if (stateOf(held) !== 'idle') held.idleFrom = null
+      else if (now - (held.idleFrom ??= now) > idleMs) socket.destroy()
+    }
+    untaken.sort((a, b) => a.from - b.from)
+    this.#untaken = this.#fit(untaken)
+  }
+
+  /** Closes connections until the unread bytes are within their limits. Returns the others. */
+  #fit(untaken: readonly Untaken[]): readonly Untaken[] {
+    const perNetwork = new Map<string, number>()
+    for (const { held, bytes } of untaken) perNetwork.set(held.network, (perNetwork.get(held.network) ?? 0) + bytes)
+    const { unreadBytes: totalMax, unreadBytesPerAddress } = this.#patience
+    const perNetworkMax = this.#limits.maxPerAddress === null ? totalMax : unreadBytesPerAddress
+    let total = untaken.reduce((sum, { bytes }) => sum + bytes, 0)
+    let rest = untaken
+    for (;;) {
+      const [network, most] = [...perNetwork].reduce((a, b) => (b[1] > a[1] ? b : a), ['', 0])
+      const excess = Math.max(total - totalMax, most - perNetworkMax)
+      this.unreadBytes = total
+      if (excess <= 0) return rest
+      let freed = 0
+      const closed = new Set<Untaken>()
+      for (const each of rest) {
+        if (freed >= excess || each.held.network !== network) continue
+        freed += each.bytes
+        closed.add(each)
+        this.#closeUnread(each.socket)
+      }
+      perNetwork.set(network, most - freed)
+      total -= freed
+      rest = rest.filter((each) => !closed.has(each))
+    }
+  }
+
   /**
-   * Closes the connection that has been idle for longest. If none is idle, closes one whose request has not fully
-   * arrived.
+   * Closes a connection whose client has not read its answer for a while. Otherwise closes the connection that has been
+   * idle for longest. If none is idle, closes one whose request has not fully arrived, or else one with an unread answer.
    */
   #evict(isCandidate: (held: Held) => boolean): boolean {
+    const untaken = this.#untaken.find(
+      ({ socket, held }) => this.#held.has(socket) && unreadBytesOf(socket) > 0 && isCandidate(held),
+    )
+    if (untaken !== undefined && performance.now() - untaken.from >= this.#patience.slowMs)
+      return this.#close(untaken.socket)
     let arriving: Socket | null = null
     for (const [socket, held] of this.#held) {
       if (!isCandidate(held)) continue
@@ -150,7 +264,14 @@ class HeldConnections implements Connections {
       if (state === 'idle') return this.#close(socket)
       if (state === 'arriving') arriving ??= socket
     }
-    return arriving !== null && this.#close(arriving)
+    const chosen = arriving ?? untaken?.socket
+    return chosen !== undefined && this.#close(chosen)
+  }
+
+  #closeUnread(socket: Socket): void {
+    this.unread++
+    this.#drop(socket)
+    socket.destroy()
   }
 
   #close(socket: Socket): true {
@@ -170,10 +291,32 @@ class HeldConnections implements Connections {
     const held = this.#held.get(socket)
     if (held === undefined) return
     this.#held.delete(socket)
-    const left = (this.#perAddress.get(held.address) ?? 1) - 1
-    if (left === 0) this.#perAddress.delete(held.address)
-    else this.#perAddress.set(held.address, left)
+    const left = (this.#perNetwork.get(held.network) ?? 1) - 1
+    if (left === 0) this.#perNetwork.delete(held.network)
+    else this.#perNetwork.set(held.network, left)
   }
+}
+
+/** Returns the bytes that Node keeps because the operating system has not taken them. */
+function unreadBytesOf(socket: Socket): number {
+  // The first number counts the characters of a text, the second the bytes of the write under way.
+  return socket.writableLength === 0 ? 0 : Math.max(socket.writableLength, queuedBytesOf(socket))
+}
+
+/** Returns the bytes that the operating system has taken. Grows also in the middle of a long write. */
+function takenBytesOf(socket: Socket): number {
+  return handleNumber(socket, 'bytesWritten') - queuedBytesOf(socket)
+}
+
+function queuedBytesOf(socket: Socket): number {
+  return handleNumber(socket, 'writeQueueSize')
+}
+
+/** Node has no public name for these numbers. The timeout of Node's own sockets reads them in the same way. */
+function handleNumber(socket: Socket, name: 'bytesWritten' | 'writeQueueSize'): number {
+  const handle: unknown = Reflect.get(socket, '_handle')
+  const value: unknown = typeof handle === 'object' && handle !== null ? Reflect.get(handle, name) : 0
+  return typeof value === 'number' ? value : 0
 }
 
 function stateOf({ exchange }: Held): Exchange['state'] {

@@ -1,0 +1,121 @@
+// Tests the limits on clients that do not read their answers, with a real server, real sockets and short times.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { until } from '../../test/support/until.ts'
+import { holdConnections, PATIENCE, type ConnectionLimits, type Connections } from './connections.ts'
+
+/** Larger than the buffers of the operating system for one connection. */
+const LARGE = Buffer.alloc(32 << 20, 'x')
+const MANY: ConnectionLimits = { max: 100, maxPerAddress: 100 }
+
+interface Opened extends AsyncDisposable {
+  readonly held: Connections
+  /** Opens a connection, sends a request, and reads nothing. */
+  ask(from?: string): Promise<Socket>
+}
+
+async function open(
+  limits: ConnectionLimits,
+  patience: Partial<typeof PATIENCE>,
+  answer: RequestListener = (_request, response) => void response.end(LARGE),
+): Promise<Opened> {
+  const server = createServer({ keepAliveTimeout: 100 }, answer)
+  const addresses: string[] = []
+  server.on('connection', (socket) => {
+    Object.defineProperty(socket, 'remoteAddress', { value: addresses.shift() ?? '192.0.2.1' })
+  })
+  const held = holdConnections(server, limits, () => 'id', { ...PATIENCE, ...patience })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const at = server.address()
+  const port = typeof at === 'object' && at !== null ? at.port : 0
+  const sockets: Socket[] = []
+  return {
+    held,
+    async ask(from = '192.0.2.1') {
+      addresses.push(from)
+      const socket = connect({ port, host: '127.0.0.1' })
+      sockets.push(socket)
+      socket.on('error', () => undefined)
+      await once(socket, 'connect')
+      socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+      return socket
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      server.closeAllConnections()
+      if (server.listening) await once(server, 'close')
+    },
+  }
+}
+
+/** Sends an empty line again and again. Returns the socket. */
+function chatter(socket: Socket): Socket {
+  const lines = setInterval(() => socket.write('\r\n'), 20)
+  socket.once('close', () => clearInterval(lines))
+  return socket
+}
+
+test('a client that reads nothing is closed, even if it sends empty lines', async () => {
+  await using opened = await open(MANY, { untakenMs: 300 })
+  chatter(await opened.ask())
+  await until('the connection is closed', () => opened.held.unread === 1)
+  assert.equal(opened.held.open, 0)
+})
+
+test('a client that reads slowly gets the whole answer', async () => {
+  await using opened = await open(MANY, { untakenMs: 3_000 })
+  const slow = await opened.ask()
+  let bytes = 0
+  slow.pause()
+  const reads = setInterval(() => (bytes += Buffer.byteLength(slow.read() ?? '')), 10)
+  await until('the answer', () => bytes > LARGE.length || slow.closed)
+  clearInterval(reads)
+  assert.ok(bytes > LARGE.length)
+})
+
+test('an idle connection is closed, even if it sends empty lines', async () => {
+  await using opened = await open(MANY, { idleExtraMs: 300 }, (_request, response) => void response.end())
+  const idle = chatter(await opened.ask()).resume()
+  await until('the connection is closed', () => idle.closed)
+  assert.equal(opened.held.open, 0)
+})
+
+test('beyond the limit of unread bytes, the oldest unread answer of the address with the most bytes is closed', async () => {
+  const unreadBytesPerAddress = 3 * LARGE.length
+  await using opened = await open(MANY, { unreadBytesPerAddress })
+  const other = await opened.ask('192.0.2.2')
+  await until('an unread answer', () => opened.held.unreadBytes > 0)
+  const first = await opened.ask()
+  await until('two unread answers', () => opened.held.unreadBytes > LARGE.length)
+  for (let n = 0; n < 4; n++) await opened.ask()
+  await until('closed connections', () => opened.held.unread > 0 && opened.held.unreadBytes < 5 * LARGE.length)
+  assert.ok(opened.held.unreadBytes <= unreadBytesPerAddress + LARGE.length)
+  first.resume()
+  await until('the end of the oldest', () => first.closed)
+  other.resume()
+  await until('the whole answer of the other address', () => other.bytesRead > LARGE.length || other.closed)
+  assert.ok(other.bytesRead > LARGE.length)
+})
+
+test('a new connection replaces one with an unread answer', async () => {
+  await using opened = await open({ max: 2, maxPerAddress: null }, {})
+  for (let n = 0; n < 2; n++) await opened.ask()
+  await until('two unread answers', () => opened.held.unreadBytes > LARGE.length)
+  const third = await opened.ask('192.0.2.3')
+  const [data] = await once(third, 'data')
+  assert.match(String(data), /^HTTP\/1\.1 200 /)
+  assert.deepEqual([opened.held.evicted, opened.held.refused], [1, 0])
+})
+
+test('the addresses of an IPv6 network share one limit, another network has its own', async () => {
+  await using opened = await open({ max: 100, maxPerAddress: 2 }, {})
+  for (const from of ['2001:db8:0:1::1', '2001:db8:0:1::2', '2001:db8:0:1:ffff::3', '2001:db8:0:2::1']) {
+    await opened.ask(from)
+  }
+  await until('one connection was closed or refused', () => opened.held.evicted + opened.held.refused === 1)
+  assert.equal(opened.held.open, 3)
+})
