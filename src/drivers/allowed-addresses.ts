@@ -1,8 +1,9 @@
 // Decides to which addresses a datasource may connect. Vitrine resolves the host name itself and connects to the
 // checked address, so a DNS answer cannot change between the check and the connection (DNS rebinding).
-import { lookup, type LookupAddress } from 'node:dns'
 import { BlockList, connect, isIP, isIPv4, type LookupFunction, type OnReadOpts, type Socket } from 'node:net'
+import { callbackify } from 'node:util'
 import { AppError } from '../errors.ts'
+import { lookUpForMember, lookUpForStranger, lookUpTrusted } from './look-up-host.ts'
 
 export type AddressKind = 'public' | 'private' | 'metadata'
 
@@ -130,18 +131,21 @@ export class RefusedAddress extends Error {
 
 /**
  * Returns the `lookup` option of a socket, a function that returns allowed addresses only. Node does not call the
- * function when the host is an IP address.
+ * function when the host is an IP address. An operator who allows private hosts trusts the names too.
  */
-export function checkedLookup(allowPrivateHosts: boolean): LookupFunction {
+export function checkedLookup(allowPrivateHosts: boolean, namedByStranger = false): LookupFunction {
+  const lookUp = allowPrivateHosts ? lookUpTrusted : namedByStranger ? lookUpForStranger : lookUpForMember
+  const allowedOf = callbackify(async (host: string) => {
+    const found = await lookUp(host)
+    const allowed = found.filter((entry) => refusal(entry.address, allowPrivateHosts) === null)
+    if (allowed.length > 0) return allowed
+    throw new RefusedAddress(refusal(found[0]?.address ?? '', allowPrivateHosts) ?? '')
+  })
   return (host, options, callback) =>
-    lookup(host, { all: true, order: 'verbatim' }, (error, found) => {
-      if (error !== null) return callback(error, [])
-      const allowed = found.filter((entry: LookupAddress) => refusal(entry.address, allowPrivateHosts) === null)
+    allowedOf(host, (error, allowed = []) => {
       const [first] = allowed
-      if (first === undefined) {
-        return callback(new RefusedAddress(refusal(found[0]?.address ?? '', allowPrivateHosts) ?? ''), [])
-      }
-      if (options.all === true) callback(null, allowed)
+      if (first === undefined) callback(error, [])
+      else if (options.all === true) callback(null, allowed)
       else callback(null, first.address, first.family)
     })
 }
@@ -150,13 +154,19 @@ export function checkedLookup(allowPrivateHosts: boolean): LookupFunction {
 export type Receive = (bytes: Buffer) => void
 
 /**
- * Opens a TCP connection to the host, at an allowed address. If `path` is given, connects to this Unix socket (the end
+ * Opens a TCP connection to the host, at an allowed address (look-up-host.ts finds the addresses). If `path` is given, connects to this Unix socket (the end
  * of a tunnel) instead. If `receive` is given, the socket reads into one reused buffer, passes the buffer to `receive`,
  * and emits no `data` events. Throws AppError DATASOURCE_UNAVAILABLE for a refused address, the signal's reason on
  * abort, and otherwise the socket's own error.
  */
 export async function dial(
-  at: { readonly host: string; readonly port: number; readonly path?: string | null },
+  at: {
+    readonly host: string
+    readonly port: number
+    readonly path?: string | null
+    /** True if anybody may name the host, even without an account. */
+    readonly namedByStranger?: boolean
+  },
   allowPrivateHosts: boolean,
   signal: AbortSignal,
   receive?: Receive,
@@ -170,7 +180,7 @@ export async function dial(
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
     ...(receive === undefined ? {} : { onread: intoOneBuffer(receive) }),
-    lookup: checkedLookup(allowPrivateHosts),
+    lookup: checkedLookup(allowPrivateHosts, at.namedByStranger),
   })
   try {
     await connected(socket, signal)

@@ -3,7 +3,8 @@
 // 5 seconds, without redirects. A document is cached while it is fresh.
 import { z } from 'zod'
 import { BoundedMap } from '../bounded-map.ts'
-import { dialing, sendOut, type Transport } from '../outbound-request.ts'
+import { dial } from '../drivers/allowed-addresses.ts'
+import { sendOut, type Transport } from '../outbound-request.ts'
 import type { Client } from './client.ts'
 import { verdictOf } from './redirect-uris.ts'
 
@@ -15,7 +16,9 @@ export interface ClientDocuments {
 /** How to connect to the host of a document. */
 export type DocumentTransport = Transport
 
-const PUBLIC_ONLY: DocumentTransport = { dial: dialing(() => false) }
+const PUBLIC_ONLY: DocumentTransport = {
+  dial: (at, signal) => dial({ ...at, namedByStranger: true }, false, signal),
+}
 
 const SIZE_MAX = { bytesMax: 5 * 1024, headerBytesMax: 8 * 1024 }
 /** The maximum number of concurrent reads. Without this limit, callers could use this service to flood other hosts. */

@@ -2,9 +2,8 @@
 // address chosen by a caller must connect to the address that was checked. Only the resolver is replaced. The servers
 // and the service's code are real.
 import assert from 'node:assert/strict'
-import dns from 'node:dns'
+import { Resolver } from 'node:dns/promises'
 import { once } from 'node:events'
-import { syncBuiltinESMExports } from 'node:module'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { after, before, beforeEach, test } from 'node:test'
 import { createMongoDriver } from '../../src/drivers/mongodb/driver.ts'
@@ -15,7 +14,7 @@ import { send } from '../../src/webhooks/send-message.ts'
 const NAME = 'rebinding.example'
 /** An address with the form of a public address, which is routed nowhere (ORCHIDv2, RFC 7343). */
 const PUBLIC = '2001:20::1'
-const real = dns.lookup
+const real = { resolve4: Resolver.prototype.resolve4, resolve6: Resolver.prototype.resolve6 }
 /** The number of lookups of the name in the current test. */
 let lookups = 0
 let server: Server
@@ -23,13 +22,11 @@ let port = 0
 let connections = 0
 
 before(async () => {
-  const fake = (host: string, options: dns.LookupAllOptions, done: (error: null, found: dns.LookupAddress[]) => void) => {
-    if (host !== NAME) return void real(host, options, done as never)
-    lookups++
-    done(null, lookups === 1 ? [{ address: PUBLIC, family: 6 }] : [{ address: '127.0.0.1', family: 4 }])
-  }
-  Object.assign(dns, { lookup: fake })
-  syncBuiltinESMExports()
+  // Each lookup asks for IPv4 addresses first, then for IPv6 addresses.
+  Object.assign(Resolver.prototype, {
+    resolve4: answer(() => (lookups === 0 ? [] : ['127.0.0.1'])),
+    resolve6: answer(() => (lookups++ === 0 ? [PUBLIC] : [])),
+  })
   server = createServer((socket) => {
     connections++
     socket.destroy()
@@ -38,11 +35,18 @@ before(async () => {
   port = (server.address() as AddressInfo).port
 })
 after(async () => {
-  Object.assign(dns, { lookup: real })
-  syncBuiltinESMExports()
+  Object.assign(Resolver.prototype, real)
   server.close()
   await once(server, 'close')
 })
+/** Every name that the tests look up is NAME. */
+function answer(addresses: () => string[]): (host: string) => Promise<string[]> {
+  return (host) => {
+    assert.equal(host, NAME)
+    return Promise.resolve(addresses())
+  }
+}
+
 beforeEach(() => {
   lookups = 0
   connections = 0
