@@ -2,7 +2,9 @@
 // exposure, usage and export.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { Agent } from '../support/agent.ts'
 import { accessible, browserOrSkip, consoleDir, eachLook, ready, shot, signIn } from '../support/console.ts'
+import { connected, overHttp, registered } from '../support/oauth.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 
@@ -60,9 +62,13 @@ describe('activity', () => {
     browser.clean()
   })
 
-  test('groups refusals by the blocked name, and shows usage by day', async (t) => {
+  test('groups refusals by the blocked name, and shows usage by day, key and agent', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
+    const { app, owner, teamId, datasourceId } = shop
+    const service = overHttp(app)
+    const { access } = await connected(service, owner, await registered(service), { teamIds: [teamId] })
+    await new Agent(app, access).tool('run_query', { teamId, datasourceId, sql: 'SELECT 1' })
     const page = await browser.open(shop.app)
     await signIn(page, shop.owner.email, PATH)
     await ready(page, 'Activity')
@@ -75,6 +81,9 @@ describe('activity', () => {
     await page.getByRole('tab', { name: 'Usage', exact: true }).click()
     await page.getByRole('img', { name: /^Queries per day: / }).waitFor()
     await page.getByRole('table', { name: 'Queries per day', exact: true }).waitFor()
+    const [{ clientName }] = await owner.must('GET', '/users/me/grants')
+    const byKey = page.getByRole('table', { name: 'By key or agent', exact: true })
+    await byKey.getByRole('cell', { name: clientName, exact: true }).waitFor()
     await accessible(page, 'usage')
     await shot(page, 'activity-usage')
     browser.clean()

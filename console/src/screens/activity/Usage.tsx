@@ -1,5 +1,5 @@
 // The number of queries per day, as bars and as a table, and the remaining budget. Managers also see the numbers per
-// key and per datasource.
+// key or agent and per datasource.
 import { useRead } from '../../api/queries.ts'
 import type { Usage as UsageAnswer } from '../../api/types.ts'
 import { useDatasourceNames } from '../../frame/names-by-id.ts'
@@ -99,7 +99,10 @@ function Bars({ days }: { readonly days: readonly Day[] }) {
 function ByKey({ usage }: { readonly usage: UsageAnswer }) {
   const team = useTeam()
   const params = { teamId: team.id }
-  const keys = new Map((useRead('listTeamKeys', { params }).data ?? []).map(({ id, name }) => [id, name]))
+  const names = new Map([
+    ...(useRead('listTeamKeys', { params }).data ?? []).map(({ id, name }) => [id, name] as const),
+    ...(useRead('listTeamGrants', { params }).data ?? []).map(({ id, clientName }) => [id, clientName] as const),
+  ])
   const people = new Map(
     (useRead('listMembers', { params }).data ?? []).map(({ accountId, name, email }) => [accountId, name ?? email]),
   )
@@ -108,18 +111,18 @@ function ByKey({ usage }: { readonly usage: UsageAnswer }) {
   return (
     <div className="columns-2">
       <Table
-        label="By key"
+        label="By key or agent"
         rows={usage.keys}
         keyOf={({ accountId, keyId }) => `${accountId} ${keyId ?? ''}`}
         columns={[
           {
-            head: 'Key',
+            head: 'Key or agent',
             kind: 'main',
             cell: ({ accountId, keyId }) => (
               <Name>
                 {keyId === null
-                  ? `${people.get(accountId) ?? 'Somebody'}, without a key`
-                  : (keys.get(keyId) ?? 'an ended key')}
+                  ? `${people.get(accountId) ?? 'Somebody'}, signed in`
+                  : (names.get(keyId) ?? 'an ended key or agent')}
               </Name>
             ),
           },
