@@ -8,6 +8,8 @@ import type { Store } from '../store/open.ts'
 import { storedTime } from '../store/better-auth-times.ts'
 import { heldBy, stillHolds } from './password-still-current.ts'
 import { notSignedIn, wrongPassword } from './better-auth-errors.ts'
+import { withCookie } from './cookies.ts'
+import type { KnownDevices } from './known-browser-cookie.ts'
 import type { Identity, Library } from './sign-in-library.ts'
 import type { Trail } from './audit-account-events.ts'
 
@@ -15,12 +17,13 @@ interface Deps {
   readonly store: Store
   readonly library: Library
   readonly trail: Pick<Trail, 'recordAction'>
+  readonly devices: Pick<KnownDevices, 'cookie'>
   readonly now: number
 }
 
 /**
  * Changes the password. Ends links, sign-ins that are waiting for a code, the grants of agents and, by default, every
- * session. If it ends every session, the answer starts a new one. Throws UNAUTHENTICATED if there is no session or the
+ * session. If it ends every session, the answer starts a new one. Only this browser stays a known device. Throws UNAUTHENTICATED if there is no session or the
  * session ends meanwhile. Throws INVALID_REQUEST for a password that is wrong or was changed meanwhile.
  */
 export async function changePassword(
@@ -29,7 +32,7 @@ export async function changePassword(
   { signedIn, sessionId }: Identity,
   order: z.infer<typeof PasswordChange>,
 ): Promise<Response> {
-  const { store, library, trail, now } = deps
+  const { store, library, trail, devices, now } = deps
   if (signedIn === null || sessionId === null) throw notSignedIn()
   const held = await heldBy(store, { accountId: signedIn })
   const isRight = await library.isPassword(signedIn, order.currentPassword)
@@ -56,6 +59,7 @@ export async function changePassword(
     trail.recordAction('endGrants', signedIn, request, changesOf({ grants }, { grants: [] }))
   }
   const answer = await library.signedIn(request, signedIn, { anew: order.revokeOtherSessions })
-  if (!(await stillHolds(store, { ...held, password }, answer))) throw notSignedIn()
-  return answer
+  const holds = { ...held, password }
+  if (!(await stillHolds(store, holds, answer))) throw notSignedIn()
+  return withCookie(answer, devices.cookie(request, holds))
 }

@@ -22,6 +22,12 @@ function decoded(sent: string): string {
   }
 }
 
+export function withCookie(response: Response, cookie: string): Response {
+  const headers = new Headers(response.headers)
+  headers.append('set-cookie', cookie)
+  return new Response(response.body, { status: response.status, headers })
+}
+
 /** Returns the token of the session cookie in an answer, or null. */
 export function sessionMadeBy(response: Response): string | null {
   for (const line of response.headers.getSetCookie()) {

@@ -378,6 +378,38 @@ for (const dialect of DIALECTS) {
       await smtp.next(email, LINK)
     })
 
+    test('after a reset, the new password works in this browser, whatever guesses come from browsers that knew the old one', async () => {
+      await using rooms = await openRooms(source, env)
+      const email = 'robbed@example.test'
+      await verified(rooms, email)
+      const thieves: string[] = []
+      for (let i = 0; i < 11; i++) thieves.push((await signIn(rooms, email)).cookie)
+      await auth(rooms, 'POST request-password-reset', { email })
+      const done = await reset(rooms, tokenIn(await smtp.next(email, LINK)))
+      const guess = (n: number, cookie?: string) =>
+        codeOf(
+          auth(
+            rooms,
+            'POST sign-in/email',
+            { email, password: PASSWORD },
+            { cookie, headers: { 'x-vitrine-client': `10.1.${n}.1` } },
+          ),
+        )
+      let n = 0
+      for (const cookie of thieves) for (let i = 0; i < 10; i++) await guess(n++, cookie)
+      assert.equal(await guess(n, thieves[0]), 'RATE_LIMITED', 'the guesses count as those of strangers')
+      const right = { email, password: OTHER }
+      const signedIn = await auth(rooms, 'POST sign-in/email', right, { cookie: done.cookie })
+      assert.equal(signedIn.json.user.email, email)
+      assert.equal(await codeOf(auth(rooms, 'POST sign-in/email', right, { cookie: thieves[1] })), 'RATE_LIMITED')
+      // A browser that changes the password stays known, and no other.
+      const change = { currentPassword: OTHER, newPassword: PASSWORD }
+      const changed = await auth(rooms, 'POST change-password', change, { cookie: signedIn.cookie })
+      const back = (cookie: string) => auth(rooms, 'POST sign-in/email', { email, password: PASSWORD }, { cookie })
+      assert.equal((await back(changed.cookie)).json.user.email, email)
+      assert.equal(await codeOf(back(done.cookie)), 'RATE_LIMITED')
+    })
+
     test('sign-ups above the mail limit change nothing, with the same answer', async () => {
       await using rooms = await openRooms(source, env)
       const email = 'often@example.test'

@@ -9,6 +9,7 @@ import { endSecondFactor } from './reset-password.ts'
 /** The account at the start of the request. */
 export interface Held {
   readonly accountId: AccountId
+  readonly email: string
   /** The stored hash. */
   readonly password: string
   readonly hadFactor: boolean
@@ -24,14 +25,14 @@ export async function heldBy(
   const methods = store.db
     .selectFrom('sign_in_methods')
     .innerJoin('accounts', 'accounts.id', 'sign_in_methods.userId')
-    .select(['accounts.id', 'accounts.twoFactorEnabled', 'sign_in_methods.password'])
+    .select(['accounts.id', 'accounts.email', 'accounts.twoFactorEnabled', 'sign_in_methods.password'])
     .where('providerId', '=', 'credential')
   const own =
     'email' in who ? methods.where('accounts.email', '=', who.email) : methods.where('accounts.id', '=', who.accountId)
   const row = await own.executeTakeFirst()
   if (row === undefined || row.password === null) return null
   const hadFactor = isTrue(row.twoFactorEnabled)
-  return { accountId: row.id, password: row.password, hadFactor }
+  return { accountId: row.id, email: row.email, password: row.password, hadFactor }
 }
 
 /**

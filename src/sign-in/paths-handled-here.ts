@@ -24,6 +24,7 @@ import type { SignInRequest } from './read-request.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { changePassword } from './change-password.ts'
 import type { CodeTries } from './second-factor-limits.ts'
+import { withCookie } from './cookies.ts'
 import type { KnownDevices } from './known-browser-cookie.ts'
 import type { Identity, Library } from './sign-in-library.ts'
 import { doneFrom, type Notices } from '../auth/security-mail.ts'
@@ -85,18 +86,19 @@ export async function ownAnswer(
       return Response.json({ status: true })
     case VERIFY_EMAIL: {
       const { callbackURL = null, ...order } = Verification.parse(input.body)
-      const { accountId, email, isNew } = await verifyEmail(deps, order)
-      if (isNew) deps.trail.recordAction('verifyEmail', accountId, request)
-      return withCookie(Response.json({ status: true, callbackURL }), deps.devices.cookie(request, email))
+      const { isNew, ...account } = await verifyEmail(deps, order)
+      if (isNew) deps.trail.recordAction('verifyEmail', account.accountId, request)
+      return withCookie(Response.json({ status: true, callbackURL }), deps.devices.cookie(request, account))
     }
     case RESET_PREVIEW:
       return Response.json(await previewReset(deps, ResetToken.parse(input.body).token))
     case RESET: {
-      const { accountId, email, answer } = await resetPassword(deps, Reset.parse(input.body))
+      const { accountId, email, password, answer } = await resetPassword(deps, Reset.parse(input.body))
       deps.trail.recordAction('resetPassword', accountId, request, resetChanges(answer.ended))
       await deps.notices.tell(accountId, { kind: 'password reset' }, doneFrom(request))
-      // The person who used the link must be able to sign in, even if others have exhausted the limit.
-      return withCookie(Response.json(answer), deps.devices.cookie(request, email))
+      // This browser is now the only known device, with a count of its own. So the person who used the link can sign in,
+      // even if others have exhausted the limits of unknown browsers, or knew the old password.
+      return withCookie(Response.json(answer), deps.devices.cookie(request, { email, password }))
     }
     case 'GET /auth/sign-in-methods':
       return Response.json(
@@ -192,10 +194,4 @@ export async function requireCode(
   if (!(await deps.library.isPassword(identity.signedIn, String(password)))) return
   if (!(await useCode(deps, factor, code, deps.now))) throw wrongCode()
   await settle()
-}
-
-export function withCookie(response: Response, cookie: string): Response {
-  const headers = new Headers(response.headers)
-  headers.append('set-cookie', cookie)
-  return new Response(response.body, { status: response.status, headers })
 }

@@ -80,6 +80,8 @@ interface Part {
 export interface ResetDone {
   readonly accountId: AccountId
   readonly email: string
+  /** The stored hash of the new password. */
+  readonly password: string
   readonly answer: {
     readonly status: true
     readonly ended: Part & { readonly sessions: number }
@@ -121,6 +123,7 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
     return {
       accountId: link.accountId,
       email: account.email,
+      password,
       answer: {
         status: true,
         ended: {

@@ -11,7 +11,9 @@ import { networkOf } from '../auth/client-network.ts'
 import { openThrottle } from './sign-in-limits.ts'
 
 const EMAIL = 'ada@example.test'
-const devices = knownDevices(secretsFrom(new Uint8Array(32)), false)
+const account = { email: EMAIL, password: 'the current hash' }
+const passwordOf = () => Promise.resolve(account.password)
+const devices = knownDevices(secretsFrom(new Uint8Array(32)), false, passwordOf)
 
 const request = (address: string, cookie?: string) =>
   new Request('http://127.0.0.1:3000/auth/sign-in/email', {
@@ -66,7 +68,7 @@ for (const dialect of DIALECTS) {
     test('are limited to a hundred in total; a browser that has signed in before has its own limit', async () => {
       await using doors = await opened(source)
       const { signIn, elsewhere, clock } = doors
-      const cookie = devices.cookie(request('192.0.2.1'), EMAIL).split(';', 1)[0]
+      const cookie = devices.cookie(request('192.0.2.1'), account).split(';', 1)[0]
       for (let i = 0; i < 99; i++) await (i % 2 === 0 ? signIn : elsewhere)(`10.0.${i}.1`)
       const told = [await signIn('10.0.99.1'), await elsewhere('10.0.100.1')].map((each) => each.told)
       assert.deepEqual(told, ['tried', 'RATE_LIMITED'])
@@ -96,17 +98,19 @@ for (const dialect of DIALECTS) {
       assert.equal((await doors.elsewhere('192.0.2.1')).told, 'tried')
     })
 
-    test('a forged cookie, or one of another account, does not make a known device', async () => {
+    test('a forged cookie, or one of another account or an earlier password, does not make a known device', async () => {
       await using doors = await opened(source)
       const { signIn } = doors
       for (let i = 0; i < 100; i++) await signIn(`10.0.${i}.1`)
-      const [name = '', value = ''] = (devices.cookie(request('192.0.2.1'), EMAIL).split(';', 1)[0] ?? '').split('=')
-      const others = devices.cookie(request('192.0.2.1'), 'eve@example.test').split(';', 1)[0]
-      const foreign = knownDevices(secretsFrom(new Uint8Array(32).fill(1)), false)
-        .cookie(request('192.0.2.1'), EMAIL)
+      const [name = '', value = ''] = (devices.cookie(request('192.0.2.1'), account).split(';', 1)[0] ?? '').split('=')
+      const of = (changed: object) => devices.cookie(request('192.0.2.1'), { ...account, ...changed }).split(';', 1)[0]
+      const others = of({ email: 'eve@example.test' })
+      const [old, none] = [of({ password: 'an earlier hash' }), of({ password: null })]
+      const foreign = knownDevices(secretsFrom(new Uint8Array(32).fill(1)), false, passwordOf)
+        .cookie(request('192.0.2.1'), account)
         .split(';', 1)[0]
       const flipped = `${name}=${value.startsWith('A') ? 'B' : 'A'}${value.slice(1)}`
-      for (const cookie of [others, foreign, flipped, `${name}=`, `${name}=x.y`]) {
+      for (const cookie of [others, old, none, foreign, flipped, `${name}=`, `${name}=x.y`]) {
         assert.equal((await signIn('192.0.2.1', cookie)).told, 'RATE_LIMITED', cookie)
       }
     })

@@ -12,7 +12,7 @@ import { PATHS, SIGN_IN, SIGN_UP } from './allowed-paths.ts'
 const BY_ADDRESS = { limit: 120, windowMs: 60_000 }
 /** Guesses at one account from one network address, from one of the account's known devices, or with one session. */
 const BY_ACCOUNT_AND_ADDRESS = { limit: 10, windowMs: 300_000 }
-/** Guesses at one account from all unknown devices together, and from all its known devices together. */
+/** Guesses at one account from all unknown devices together. A known device counts alone: it knew the password. */
 const BY_ACCOUNT = { limit: 100, windowMs: 3_600_000 }
 /**
  * Limits mails of one kind to one e-mail address: per requesting network or device, and in total. Above a limit, no
@@ -52,12 +52,12 @@ export function openThrottle(
   sessionCookie: string,
 ): (attempt: Attempt) => Promise<Counted> {
   return async (attempt) => {
-    const guesses = guessesOf(attempt, devices, sessionCookie)
+    const { request, email } = attempt
+    const device = email === undefined ? null : await devices.of(request, email)
+    const guesses = guessesOf(attempt, device, sessionCookie)
     await tries.spend([...costsOf(attempt), ...guesses])
-    const mails = await tries.allows(mailsOf(attempt, devices))
-    // A device with the correct password does not reset the limit that all known devices share.
-    const settled = guesses.map(({ key }) => key).filter((key) => !key.startsWith('devices '))
-    return { mails, settle: () => tries.clear(settled) }
+    const mails = await tries.allows(mailsOf(attempt, device))
+    return { mails, settle: () => tries.clear(guesses.map(({ key }) => key)) }
   }
 }
 
@@ -69,9 +69,8 @@ function costsOf({ name, request }: Attempt): readonly Allowance[] {
 /**
  * Returns the limits on mails. Each kind has its own limit, so that sign-ups cannot use up the password reset mails.
  */
-function mailsOf({ name, request, email, mailIsOn }: Attempt, devices: KnownDevices): readonly Allowance[] {
+function mailsOf({ name, request, email, mailIsOn }: Attempt, device: string | null): readonly Allowance[] {
   if (PATHS.get(name)?.mails !== true || email === undefined || (!mailIsOn && name === SIGN_UP)) return []
-  const device = devices.of(request, email)
   const [from, all] =
     device === null ? [networkOf(addressOf(request)), 'everywhere'] : [`device ${device}`, 'known devices']
   return [
@@ -83,7 +82,7 @@ function mailsOf({ name, request, email, mailIsOn }: Attempt, devices: KnownDevi
 /** Returns the limits on password guesses. */
 function guessesOf(
   { name, request, email }: Attempt,
-  devices: KnownDevices,
+  device: string | null,
   sessionCookie: string,
 ): readonly Allowance[] {
   if (PATHS.get(name)?.asksPassword === true) {
@@ -91,17 +90,12 @@ function guessesOf(
     return session === null ? [] : [{ key: `session ${session}`, ...BY_ACCOUNT_AND_ADDRESS }]
   }
   if (name !== SIGN_IN || email === undefined) return []
-  const device = devices.of(request, email)
   return device === null
     ? [
         { key: `pair ${networkOf(addressOf(request))} ${email}`, ...BY_ACCOUNT_AND_ADDRESS },
         { key: `account ${email}`, ...BY_ACCOUNT },
       ]
-    : [
-        { key: `device ${device} ${email}`, ...BY_ACCOUNT_AND_ADDRESS },
-        // Limit all devices together too: somebody who once had the password may have registered many devices.
-        { key: `devices ${email}`, ...BY_ACCOUNT },
-      ]
+    : [{ key: `device ${device} ${email}`, ...BY_ACCOUNT_AND_ADDRESS }]
 }
 
 /**

@@ -13,13 +13,14 @@ import { readSignInRequest, type SignInRequest } from './read-request.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { openCodeTries } from './second-factor-limits.ts'
 import { heldBy, stillHolds, type Held } from './password-still-current.ts'
+import { withCookie } from './cookies.ts'
 import { knownDevices } from './known-browser-cookie.ts'
 import { libraryRefusal, notSignedIn, wrongSignIn } from './better-auth-errors.ts'
 import { openLibrary, type LibraryDeps } from './better-auth.ts'
 import type { Identity, Library } from './sign-in-library.ts'
 import { requestIdOf } from '../auth/client-name-and-address.ts'
 import { doneFrom, type Notices } from '../auth/security-mail.ts'
-import { ownAnswer, requireCode, withCookie, type OwnDeps } from './paths-handled-here.ts'
+import { ownAnswer, requireCode, type OwnDeps } from './paths-handled-here.ts'
 import { signInOptions } from './sign-in-options.ts'
 import {
   callbackOf,
@@ -79,7 +80,8 @@ export function openSignIn(deps: Deps): SignIn {
   const now = deps.now ?? Date.now
   const isSecure = deps.config.publicUrl?.startsWith('https:') === true
   const sessionCookie = `${isSecure ? '__Secure-' : ''}vitrine.session_token`
-  const devices = knownDevices(deps.secrets, isSecure)
+  const passwordOf = async (email: string) => (await heldBy(deps.store, { email }))?.password ?? null
+  const devices = knownDevices(deps.secrets, isSecure, passwordOf)
   const { tries, notices } = deps
   const throttle = openThrottle(tries, devices, sessionCookie)
   const codes = openCodeTries({ store: deps.store, tries, devices, sessionCookie, now })
@@ -126,7 +128,7 @@ export function openSignIn(deps: Deps): SignIn {
         throw name === SIGN_IN ? wrongSignIn() : notSignedIn()
       }
       await settle()
-      const done = await after(ours, request, { input, identity, response })
+      const done = await after(ours, request, { input, identity, held, response })
       await counted?.()
       await trail.done({ request, name, email, identity }, done)
       return done
@@ -213,11 +215,13 @@ async function countCode(
 interface Done {
   readonly input: SignInRequest
   readonly identity: Identity
+  /** The account as it was when its password was checked. */
+  readonly held: Held | null
   readonly response: Response
 }
 
 /** Runs our own steps after the library: marks codes as used, sends notices, sets the cookie of a known device. */
-async function after(ours: OwnDeps, request: Request, { input, identity, response }: Done): Promise<Response> {
+async function after(ours: OwnDeps, request: Request, { input, identity, held, response }: Done): Promise<Response> {
   const { store, notices, devices } = ours
   const { signedIn, waiting } = identity
   const from = doneFrom(request)
@@ -244,10 +248,12 @@ async function after(ours: OwnDeps, request: Request, { input, identity, respons
     const email = accountId === null ? null : await emailOf(store, accountId)
     return factor === null || email === null
       ? response
-      : withCookie(response, devices.cookie(request, email, factor.id))
+      : withCookie(response, devices.cookie(request, held ?? { email, password: null }, factor.id))
   }
-  const isSignIn = input.name === SIGN_IN || (input.name === SIGN_UP && !ours.mailIsOn)
-  return isSignIn && input.email !== undefined ? withCookie(response, devices.cookie(request, input.email)) : response
+  if (input.name === SIGN_IN && held !== null) return withCookie(response, devices.cookie(request, held))
+  if (input.name !== SIGN_UP || ours.mailIsOn || input.email === undefined) return response
+  const made = await heldBy(store, { email: input.email })
+  return made === null ? response : withCookie(response, devices.cookie(request, made))
 }
 
 async function emailOf(store: Pick<Store, 'db'>, accountId: AccountId): Promise<string | null> {

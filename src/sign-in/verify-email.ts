@@ -6,6 +6,7 @@ import { storedFlag } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import type { AccountLinks } from './verification-links.ts'
+import { heldBy } from './password-still-current.ts'
 import type { Library } from './sign-in-library.ts'
 
 const BY_LINK = { limit: 10, windowMs: 300_000 }
@@ -21,6 +22,8 @@ interface Deps {
 export interface Verified {
   readonly accountId: AccountId
   readonly email: string
+  /** The stored hash of the password, as it was when the password was checked. */
+  readonly password: string | null
   /** False if the address was already verified. */
   readonly isNew: boolean
 }
@@ -39,11 +42,13 @@ export async function verifyEmail(
   const key = `verify ${link.accountId}`
   // This limit counts per account, and only a person with a link of the account can exhaust it.
   await deps.tries.spend([{ key, ...BY_LINK }])
+  const held = await heldBy(deps.store, { accountId: link.accountId })
   if (!(await deps.library.isPassword(link.accountId, order.password))) {
     throw refused('INVALID_PASSWORD', NOT_THE_PASSWORD)
   }
   await deps.tries.clear([key])
-  return { accountId: link.accountId, email: link.email, isNew: await setVerified(deps.store, link.accountId) }
+  const isNew = await setVerified(deps.store, link.accountId)
+  return { accountId: link.accountId, email: link.email, password: held?.password ?? null, isNew }
 }
 
 /**
