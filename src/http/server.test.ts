@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { pino } from 'pino'
 import { openRequestIds } from './request-id.ts'
@@ -63,3 +64,13 @@ for (const [name, sent] of [
     await app.close()
   })
 }
+
+test('a request with two Host headers is refused, and its connection closed', async () => {
+  const app = server()
+  const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
+  const socket = connect({ port: Number(port), host: '127.0.0.1' })
+  socket.write('GET /health/live HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n')
+  const heard = await text(socket)
+  assert.match(heard, /^HTTP\/1\.1 400 [^]*x-request-id: [^]*several Host headers[^]*"code":"INVALID_REQUEST"/i)
+  await app.close()
+})

@@ -23,6 +23,7 @@ import { readJsonOnly } from './json-body.ts'
 import { oneAtATime } from './one-at-a-time.ts'
 import { refusalFor, refuse } from './error-responses.ts'
 import { REQUEST_ID, type RequestIds } from './request-id.ts'
+import { JSON_TYPE } from './send-answer.ts'
 import { oauthRoutes, type OAuthDoor } from './oauth-routes.ts'
 import { signInRoutes } from './sign-in-routes.ts'
 import type { SignInDoor } from './sign-in-routes.ts'
@@ -189,6 +190,10 @@ function receive(
   app.server.removeAllListeners('request')
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     const requestId = requestIds.of(request)
+    if (hasManyHosts(request)) {
+      const headers = { 'content-type': JSON_TYPE, [REQUEST_ID]: requestId, connection: 'close' }
+      return void response.writeHead(400, headers).end(bodyOf(MANY_HOSTS))
+    }
     if (take !== null && isOpen() && take(request, response, requestId)) return
     // The header is set here, so that every writer of an answer keeps it: Fastify, and the event streams of the
     // connector.
@@ -196,6 +201,13 @@ function receive(
     for (const each of ordinary) each.call(app.server, request, response)
   }
   app.server.on('request', oneAtATime(listener))
+}
+
+/** Returns true for a request with several Host headers, which must be refused (RFC 9112, 3.2). Node takes the first. */
+function hasManyHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0
+  for (let n = 0; n < rawHeaders.length; n += 2) if (rawHeaders[n]?.toLowerCase() === 'host') hosts++
+  return hosts > 1
 }
 
 /** Passes each new connection to query-connection.ts first. */
@@ -216,11 +228,16 @@ function isInFront(_address: string, hop: number): boolean {
 
 /** Builds the raw response for a request that cannot be parsed and so has no reply object of Fastify. */
 function lastAnswer(error: string, requestId: string): string {
-  const body = JSON.stringify({ error, code: 'INVALID_REQUEST', details: [error] })
-  const type = 'content-type: application/json; charset=utf-8'
+  const body = bodyOf(error)
+  const type = `content-type: ${JSON_TYPE}`
   const head = `${type}\r\n${REQUEST_ID}: ${requestId}\r\ncontent-length: ${body.length}\r\nconnection: close`
   return `HTTP/1.1 400 Bad Request\r\n${head}\r\n\r\n${body}`
 }
 
+function bodyOf(error: string): string {
+  return JSON.stringify({ error, code: 'INVALID_REQUEST', details: [error] })
+}
+
+const MANY_HOSTS = 'The request has several Host headers. Send one.'
 const BROKEN = 'This is not a valid HTTP request.'
 const LATE = 'The request did not arrive in time. Send the complete request within 30 seconds.'
