@@ -111,6 +111,22 @@ test('a new connection replaces one with an unread answer', async () => {
   assert.deepEqual([opened.held.evicted, opened.held.refused], [1, 0])
 })
 
+test('requests that wait behind others share one limit, and give their places back', async () => {
+  await using opened = await open(MANY, { queuedRequests: 5 }, () => undefined)
+  const more = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
+  const first = await opened.ask()
+  first.write(more.repeat(7))
+  await until('two refused requests', () => opened.held.refused === 2)
+  const second = await opened.ask()
+  second.write(more)
+  await until('a third one', () => opened.held.refused === 3)
+  first.destroy()
+  await until('the first connection is closed', () => opened.held.open === 1)
+  const third = await opened.ask()
+  third.write(more.repeat(6))
+  await until('a fourth one', () => opened.held.refused === 4)
+})
+
 test('the addresses of an IPv6 network share one limit, another network has its own', async () => {
   await using opened = await open({ max: 100, maxPerAddress: 2 }, {})
   for (const from of ['2001:db8:0:1::1', '2001:db8:0:1::2', '2001:db8:0:1:ffff::3', '2001:db8:0:2::1']) {

@@ -43,6 +43,8 @@ interface Held {
   exchange: { readonly request: IncomingMessage; readonly response: ServerResponse } | Exchange | null
   /** The number of requests without a complete answer. */
   waiting: number
+  /** How many of them were accepted before the first of them had its answer. */
+  queued: number
   /** Called when an answer has ended. */
   readonly answered: () => void
   /** When the connection was first seen idle after its latest request. Null if it was not. */
@@ -75,6 +77,8 @@ export const PATIENCE = {
   unreadBytes: 256 << 20,
   /** The same for one address. One answer has at most 64 MiB. */
   unreadBytesPerAddress: 128 << 20,
+  /** The maximum of accepted requests that wait behind others of their connection, in all. Each takes about 16 kB. */
+  queuedRequests: 4_096,
   /**
    * An idle connection is closed this much later than announced. Node would never close a connection on which empty
    * lines arrive.
@@ -122,6 +126,7 @@ class HeldConnections implements Connections {
   readonly #perNetwork = new Map<string, number>()
   /** The connections whose answers waited at the last look, ordered by the time since when nothing was taken. */
   #untaken: readonly Untaken[] = []
+  #queued = 0
   evicted = 0
   refused = 0
   unread = 0
@@ -140,9 +145,14 @@ class HeldConnections implements Connections {
       const held = this.#held.get(request.socket)
       if (held === undefined) return
       if (++held.waiting > REFUSED_MAX) return void this.#close(request.socket)
-      if (held.waiting > PIPELINED_MAX) {
+      const isQueued = held.waiting > 1
+      if (held.waiting > PIPELINED_MAX || (isQueued && this.#queued >= patience.queuedRequests)) {
         this.refused++
         return void response.writeHead(503, { ...refusalHeaders(this.#nextId()), connection: 'close' }).end(BODY)
+      }
+      if (isQueued) {
+        held.queued++
+        this.#queued++
       }
       response.on('close', held.answered)
       held.exchange = { request, response }
@@ -190,8 +200,14 @@ class HeldConnections implements Connections {
     } else if (this.#held.size >= max && !this.#evict(() => true)) {
       return this.#refuse(socket)
     }
-    const answered = (): void => void held.waiting--
-    const held: Held = { network, exchange: null, waiting: 0, answered, idleFrom: null, untakenFrom: null, taken: 0 }
+    const answered = (): void => {
+      held.waiting--
+      if (held.queued === 0) return
+      held.queued--
+      this.#queued--
+    }
+    const none = { exchange: null, waiting: 0, queued: 0, idleFrom: null, untakenFrom: null, taken: 0 }
+    const held: Held = { network, answered, ...none }
     this.#held.set(socket, held)
     this.#perNetwork.set(network, (this.#perNetwork.get(network) ?? 0) + 1)
     socket.once('close', () => this.#drop(socket))
@@ -291,6 +307,8 @@ class HeldConnections implements Connections {
     const held = this.#held.get(socket)
     if (held === undefined) return
     this.#held.delete(socket)
+    this.#queued -= held.queued
+    held.queued = 0
     const left = (this.#perNetwork.get(held.network) ?? 1) - 1
     if (left === 0) this.#perNetwork.delete(held.network)
     else this.#perNetwork.set(held.network, left)
