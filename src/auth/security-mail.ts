@@ -8,8 +8,12 @@ import type { Store } from '../store/open.ts'
 import type { Attempts } from './attempt-counter.ts'
 import { addressOf } from './client-name-and-address.ts'
 
-/** The limit of letters per account and hour. Without it, a session that creates many keys would flood the mailbox. */
-const LETTERS = { limit: 30, windowMs: 3_600_000 }
+/**
+ * The limits of letters per account and hour, so that a stolen session cannot flood the mailbox. Each kind of change has
+ * its own count: the letter about a new password is sent even after many new keys.
+ */
+const NEW_KEYS = { limit: 30, windowMs: 3_600_000 }
+const OTHERS = { limit: 10, windowMs: 3_600_000 }
 
 /** The client's name and network address from which the change was made. */
 export interface DoneFrom {
@@ -18,7 +22,7 @@ export interface DoneFrom {
 }
 
 export interface Notices {
-  /** Queues a letter, if mail is on, the address is verified and the limit is not reached. Never throws. */
+  /** Queues a letter, if mail is on, the address is verified and the limit of the kind is not reached. Never throws. */
   tell(accountId: AccountId, change: SecurityChange, from: DoneFrom): Promise<void>
 }
 
@@ -43,7 +47,8 @@ export function openNotices({ store, mail, tries, origin, log, now = Date.now }:
           .where('id', '=', accountId)
           .executeTakeFirst()
         if (account === undefined || !isTrue(account.emailVerified)) return
-        if (!(await tries.allows([{ key: `notices ${accountId}`, ...LETTERS }]))) return
+        const limit = change.kind === 'new key' ? NEW_KEYS : OTHERS
+        if (!(await tries.allows([{ key: `notices ${change.kind} ${accountId}`, ...limit }]))) return
         const at = new Date(now())
         mail.send(securityLetter({ to: account.email, origin: origin(), change, at, client, address }))
       } catch (err) {
