@@ -1,6 +1,5 @@
-// Defines what introspection captures for the guard and the value writer, besides tables and columns. The capture is
-// stored as JSON with the catalog, so it contains only plain data. If CAPTURE_VERSION has changed, the datasource must
-// be introspected again.
+// Defines the facts that introspection captures for the guard and the value writer. They are stored as JSON with the
+// catalog, so they are plain data. If CAPTURE_VERSION has changed, the datasource must be introspected again.
 
 export const CAPTURE_VERSION = 4
 
@@ -12,12 +11,11 @@ export interface PostgresCapture {
   /** The schemas of the login's search_path in order, without pg_catalog and temporary schemas. */
   readonly searchPath: readonly string[]
   /**
-   * Schemas that may be added to the session's search_path. Every function, operator, cast and type in them belongs to
-   * a trusted extension, and PUBLIC may not create objects in them (docs/guard/postgres.md).
+   * Schemas that may be added to the session's search_path: see trustedSchemas() in trusted-extensions.ts.
    */
   readonly trustedSchemas: readonly string[]
   readonly extensions: readonly CapturedExtension[]
-  /** Every type that is not built in, except row types of relations that cannot be exposed. */
+  /** The user-defined types. Row types that no column and no domain uses are left out. */
   readonly types: readonly CapturedType[]
   readonly implicit: ImplicitObjects
 }
@@ -51,8 +49,8 @@ export interface CapturedExtension {
   readonly functions: readonly string[]
   readonly operators: readonly string[]
   /**
-   * Those names and symbols that another object in the schema also has, if the object belongs to no trusted extension.
-   * The guard never allows a call by such a name.
+   * The names in `functions` and `operators` that another object in the schema also has, if that object belongs to no
+   * trusted extension. The guard refuses the extension's functions and operators of these names.
    */
   readonly shadowed: readonly string[]
 }
@@ -78,7 +76,7 @@ export interface CapturedType {
   /** The delimiter between the elements of an array type. */
   readonly delimiter: string
   /**
-   * A sentence that says why a query may not name or read this type (a CHECK, a user's cast …). Null if a query may.
+   * A sentence that says why a query may not name this type (a CHECK, a user's cast …). Null if a query may name it.
    */
   readonly refused: string | null
 }

@@ -10,7 +10,7 @@ export function overBoundText(what: string, most: number): string {
 }
 
 export interface OverBound {
-  /** A function, or LIKE. */
+  /** What is bounded: a function, LIKE, or a word such as `comparison` or `except`. */
   readonly what: string
   readonly most: number
   readonly found: number

@@ -65,8 +65,8 @@ export function readTypes(
   }
   const judge = judgement(known)
   // A column of a domain, or of an array of domains, is read as the base type (column-read-type.ts), so the CHECK does
-  // not run. The exception is an array of a domain over arrays, for which there is no base type. A literal beside such
-  // a column may reveal whether the CHECK accepts the literal.
+  // not run. The exception is an array of a domain over arrays, for which there is no base type. A literal beside a
+  // column of such an array may reveal whether the CHECK accepts the literal.
   const withoutChecks: Known = { ...known, checks: new Map() }
   const ofColumn = (oid: number): string | null => {
     const row = byOid.get(oid)
@@ -140,7 +140,7 @@ interface Known {
   readonly isBuiltIn: (oid: number) => boolean
   readonly tainted: ReadonlyMap<number, string>
   /**
-   * The functions that implement a type and belong to no trusted extension. Functions that are not compiled come first.
+   * The functions and operator classes behind a type that belong to no trusted extension. Compiled functions come last.
    */
   readonly support: ReadonlyMap<number, readonly { readonly what: string; readonly isCompiled: boolean }[]>
   /** The functions that a domain's CHECK calls and that could read data. */

@@ -1,13 +1,14 @@
 // The catalog queries of introspection, for PostgreSQL 14 to 18. They name every column and contain no caller's input.
 // They need search_path = pg_catalog, so that no user-defined operator is called. Each runs in a transaction of its own
-// that sets the path, and changes nothing that outlives this transaction: a pooler gives the server connection to others.
+// that sets the path, and changes nothing that outlives this transaction: a pooler gives the server connection to
+// others.
 
 /** The first oid that initdb does not assign: later objects are user-defined (FirstNormalObjectId). */
 const firstUserOid = 16384
 
 /**
  * Reads the version, the database, whether the login is a superuser, and the schemas on the login's own search_path.
- * ALTER ROLE and ALTER DATABASE set that path. Otherwise the server's default applies. A reset value that begins with
+ * That path comes from ALTER ROLE or ALTER DATABASE, or else from the server's default. A reset value that begins with
  * pg_catalog comes from the service's start-up options. The statement sets the login's path until its transaction ends,
  * so no other statement may follow in the same transaction.
  */
@@ -83,8 +84,8 @@ SELECT DISTINCT s.nspname, has_schema_privilege('public', s.oid, 'CREATE'), m.ex
 FROM space s JOIN member m ON m.space = s.oid ORDER BY 1, 3`
 
 /**
- * Casts that run a user-defined function, or a built-in function that may read data. They apply under every search_path
- * (docs/guard/postgres.md). Leaves out the casts that PostgreSQL creates from a range to its multirange (deptype i).
+ * User-defined casts that run a user-defined function, or a built-in function that is not immutable. They apply under
+ * every search_path. Leaves out the casts that PostgreSQL creates from a range to its multirange (deptype i).
  */
 export const userCasts = `
 SELECT c.castsource, c.casttarget, format_type(c.castsource, NULL), format_type(c.casttarget, NULL),
@@ -137,8 +138,8 @@ JOIN pg_type at ON at.oid = a.atttypid JOIN pg_namespace n ON n.oid = at.typname
 WHERE t.oid >= ${firstUserOid} ORDER BY t.oid, a.attnum`
 
 /**
- * The user-defined functions behind a base type or a range, and the operator classes that order a range. The result
- * says whether each is compiled code, which only a superuser can install, or a body that can read tables.
+ * The user-defined functions behind a base type or a range, and the operator classes that order a range. The last
+ * column is true for compiled functions, which only a superuser can install. Any other function may read tables.
  */
 export const typeSupport = `
 SELECT t.oid, 'function ' || p.oid::regprocedure, ${extensionOf('pg_proc', 'p.oid')}, l.lanname IN ('internal', 'c')
@@ -173,7 +174,7 @@ WHERE k.contypid <> 0 AND k.contype = 'c' AND k.conbin::text ~ '[{]COERCETODOMAI
 export const ranges = `
 SELECT rngtypid, rngsubtype FROM pg_range UNION ALL SELECT rngmultitypid, rngtypid FROM pg_range ORDER BY 1`
 
-/** Returns the SQL that lists the labels of every enum in its order, at most `most` labels for each enum. */
+/** Returns the SQL that lists the labels of every enum in their order, at most `most` labels for each enum. */
 export function enumLabels(most: number): string {
   return `
 SELECT e.enumtypid, e.enumlabel FROM (

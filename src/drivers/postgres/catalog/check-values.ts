@@ -11,7 +11,8 @@ const TEXT = String.raw`'((?:[^']|'')*)'::(?:text|character varying|bpchar)`
 const ITEM = new RegExp(String.raw`(?:\(${TEXT}\)::text|${TEXT}|(-?\d{1,15}))(?:, |$)`, 'sy')
 
 /**
- * Returns the allowed values. Returns null for more than `most` values, for longer texts, and for any other expression.
+ * Returns the allowed values. Returns null for more values or longer texts than `most` allows, and for any other
+ * expression.
  */
 export function allowedValues(
   expression: string,

@@ -61,7 +61,7 @@ function step(steps: readonly TestStep[], name: string): TestStep {
 const statuses = (steps: readonly TestStep[]): Record<string, string> =>
   Object.fromEntries(steps.map((one) => [one.name, one.status]))
 
-test('a superuser gets a warning, with the SQL of a better login', async () => {
+test('a superuser gets warnings, with the SQL of a better login', async () => {
   const steps = await graded('postgres', postgres.password)
   for (const name of ['superuser', 'writes', 'ownership', 'row security', 'roles', 'creates']) {
     assert.equal(step(steps, name).status, 'WARN', name)
@@ -199,7 +199,7 @@ test('names that need quoting are quoted in every line', async () => {
   assert.deepEqual(held, [['t']])
 })
 
-test('a login without any privilege gets a WARN that names this reason and the grants to add', async () => {
+test('a login that may read no table gets a WARN that says so and has the grants to add', async () => {
   const database = await postgres.createDatabase(
     'nothing',
     `CREATE TABLE things (id int); CREATE ROLE nobody LOGIN PASSWORD 'nobody-pw'`,

@@ -13,8 +13,8 @@ export type Scope = Omit<ImplicitObjects, 'digest'>
 /**
  * Returns one statement that takes a few milliseconds at most, because it reads only user-defined objects, which are
  * few, and objects of extensions that the guard knows. The digest has only oids and stored definitions, so it does not
- * depend on the search_path or the login's rights. Like introspection, the statement omits objects of known extensions
- * that were installed later.
+ * depend on the search_path or the login's rights. The statement omits objects of known extensions that were
+ * installed after introspection.
  */
 export function digestSql({ extensions, schemas, typesUpTo, judged }: Scope): string {
   const known = `(SELECT oid FROM pg_extension WHERE extname = ANY (${names([...KNOWN_EXTENSIONS])}))`

@@ -1,4 +1,4 @@
-// Introspects real servers: the fixture of the corpus with three logins, and databases with unusual objects.
+// Introspects a real server: the database of the attacks with two logins, and databases with unusual objects.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -44,7 +44,7 @@ const names = (catalog: Catalog): string[] => catalog.tables.map((one) => `${one
 const capture = (catalog: Catalog): PostgresCapture => catalog.capture as PostgresCapture
 const detail = (one: CatalogTable): TableDetail => one.detail as TableDetail
 
-describe('the database “shop” of the corpus', () => {
+describe('the database “shop” of the attacks', () => {
   let shop: string
   let seen: Catalog
   before(async () => {
@@ -120,7 +120,7 @@ describe('the database “shop” of the corpus', () => {
     assert.equal(column(seen, 'customers', 'id').description, null)
   })
 
-  test('a login with column grants sees its tables, and may not expose columns that it cannot read', async () => {
+  test('a login with column grants sees its tables, and columns that it cannot read cannot be exposed', async () => {
     const narrow = await look(shop, 'vitrine_oracle', 'oracle-pw')
     assert.ok(!names(narrow).includes('private.salaries'))
     assert.ok(!names(narrow).includes('public.api_keys'))
@@ -275,7 +275,7 @@ test('decides which types a query may name, and which columns cannot be exposed'
   assert.equal(column(seen, 'w', 'q').unexposable, null, 'a cast WITH INOUT calls no user-defined function')
 })
 
-test('types that look up names are read only as text, and not at all inside another type', async () => {
+test('a column of a type that names objects can be exposed, but not a row or range of such a type', async () => {
   const seen = await fill(
     'names',
     `CREATE DOMAIN rel AS regclass; CREATE TYPE holder AS (r regclass, n int); CREATE TYPE grant_ AS (a aclitem[]);
@@ -295,7 +295,7 @@ test('types that look up names are read only as text, and not at all inside anot
   assert.match(column(seen, 't', 'hs').unexposable ?? '', /holder contains names of objects/)
 })
 
-test('a cast or operator class between built-in types makes the database unusable, and is named', async () => {
+test('a user-defined cast or operator class on built-in types makes the database unusable, and is named', async () => {
   const cast = `CREATE FUNCTION leak(jsonb) RETURNS date LANGUAGE sql AS 'SELECT current_date'; CREATE CAST (jsonb AS date) WITH FUNCTION leak(jsonb)`
   await assert.rejects(fill('casts', cast), /the cast \(jsonb AS date\) with function public\.leak\(jsonb\)/)
   const cmp = `CREATE FUNCTION lt(point, point) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT true';
@@ -305,7 +305,7 @@ test('a cast or operator class between built-in types makes the database unusabl
   await assert.rejects(fill('classes', cmp), { code: 'DATASOURCE_UNAVAILABLE', message: /public\.points for point/ })
 })
 
-test('the schema of a trusted extension may be on the path, unless it also contains other objects', async (t) => {
+test('the schema of a trusted extension may be on the path, unless it contains other functions or PUBLIC may create there', async (t) => {
   const available = await postgres.query('postgres', `SELECT 1 FROM pg_available_extensions WHERE name = 'citext'`)
   if (available.length === 0) return t.skip('this server has no citext')
   const seen = await fill(

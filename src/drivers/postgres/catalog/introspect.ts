@@ -50,7 +50,7 @@ export function versionName(version: number): string {
 
 /**
  * Reads everything that the login may select from. Throws AppError DATASOURCE_UNAVAILABLE for a server older than 14,
- * and for a database with a user-defined cast or operator class on built-in types.
+ * for a user-defined object that any query could run, and if the extensions change meanwhile.
  */
 export async function introspect(ask: Ask, signal: AbortSignal): Promise<Catalog> {
   const server = await readServer(ask, signal)

@@ -1,5 +1,5 @@
-// Decides how a profile reads each column: short scalars unchanged, long scalars cut, and other types only as null or
-// not null. Each scalar is read in the form in which an answer shows it.
+// Decides how a profile reads each column: short scalars unchanged, long scalars cut, JSON objects only by their keys,
+// and other types only as null or not null. Each scalar is read in the form in which an answer shows it.
 import { z } from 'zod'
 import { KEY_CHARS_MAX } from '../../json-keys-from-sample.ts'
 import { JsonBytes, writeText } from '../../json-bytes.ts'
@@ -18,7 +18,7 @@ export interface ReadColumn {
   readonly kind: ValueKind
   /** The expression that is selected. */
   readonly sql: string
-  /** The writer of the values. Null if only presence is sampled: the cell then states whether the value is null. */
+  /** The writer of the values. Null if the cell holds no value: it says whether the value is null, or lists keys. */
   readonly write: WriteValue | null
   /** True if the cell lists the keys of a JSON object (keysIn). For other JSON values, the cell is empty. */
   readonly hasKeys?: true
@@ -79,7 +79,7 @@ function readColumn(
   if (base === 'enum') return { name, kind: 'label', sql, write: writeText }
   if (base === 'citext') return { name, kind: 'text', sql: cut(`${sql}::pg_catalog.text`), write: writeText }
   if (base === TEXT || base === VARCHAR) return { name, kind: 'text', sql: cut(sql), write: writeText }
-  // A char(n) is padded, as in an answer. Without a length, or with a large one, the value is cut and loses its
+  // A char(n) is padded, as in an answer. Without a length, or with a large length, the value is cut and loses its
   // padding.
   if (base === BPCHAR) return { name, kind: 'text', sql: isShort(shownType) ? sql : cut(sql), write: writeText }
   if (base === JSON_TYPE || base === JSONB)

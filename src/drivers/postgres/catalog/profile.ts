@@ -1,5 +1,5 @@
-// Profiles one table: first the server's statistics, then a bounded sample of its rows, some columns at a time. Returns
-// the combined result and stores no value.
+// Profiles one table: combines a bounded sample of its rows with the server's statistics, some columns at a time.
+// Stores nothing.
 import { setImmediate } from 'node:timers/promises'
 import { ColumnSample } from '../../profile-from-sample.ts'
 import { KeySample } from '../../json-keys-from-sample.ts'
@@ -141,7 +141,7 @@ interface Sampled {
   readonly complete: boolean
 }
 
-/** Samples the rows. A statement that times out adds nothing, and the profile still has the server's statistics. */
+/** Samples the rows. Returns an empty sample if the statement times out: the server's statistics may still exist. */
 async function sampleOf(reader: Reader, sql: string, columns: readonly ReadColumn[], plan: Plan): Promise<Sampled> {
   const sink = new SampleSink(columns)
   try {

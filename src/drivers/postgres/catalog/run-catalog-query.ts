@@ -1,4 +1,4 @@
-// Runs the statements of introspection and grading. They are constant and contain no caller's input.
+// Reads the rows of the statements of introspection and grading. These statements contain no caller's input.
 
 /**
  * Runs one statement and returns its rows as text. Throws AppError: DATASOURCE_UNAVAILABLE if the connection fails, and

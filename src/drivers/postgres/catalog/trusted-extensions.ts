@@ -85,8 +85,8 @@ export function isOfTrusted(extensions: Extensions, oid: number): boolean {
 }
 
 /**
- * Returns the schemas that may be on the path. Every object in them belongs to a trusted extension, and PUBLIC may not
- * create objects there (docs/guard/postgres.md, the Path rule).
+ * Returns the schemas that may be on the search_path. Every function, operator and type in them belongs to a trusted
+ * extension, except array types and row types of tables. PUBLIC may not create objects there (docs/guard/postgres.md).
  */
 export function trustedSchemas(extensions: Extensions, rows: readonly Row[]): string[] {
   const refused = new Set(

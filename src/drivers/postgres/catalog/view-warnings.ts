@@ -1,5 +1,6 @@
-// Warns about views, whose definition runs with the owner's rights and is not checked by the guard. The warnings are
-// about functions that write or read other data, foreign tables, and rows that a row policy would hide.
+// Warns about views, whose definition usually runs with the owner's rights and is not checked by the guard. The
+// warnings are about functions that may write or read other data, foreign tables, and tables or rows that the login
+// itself may not read.
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
 
 /**
@@ -26,8 +27,8 @@ JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
 JOIN pg_class c ON c.oid = d.refobjid AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY 1, 4`
 
-// pg_depend does not mention built-in functions, so the functions are read from the stored tree. An aggregate counts as
-// its component functions.
+// pg_depend does not mention built-in functions, so the functions are read from the stored tree. For an
+// aggregate, its component functions are read too.
 const harmless = `'timeofday', 'clock_timestamp', 'random', 'random_normal', 'gen_random_uuid', 'uuidv4', 'uuidv7'`
 export const viewFunctions = `
 WITH called AS (

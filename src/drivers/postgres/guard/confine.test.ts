@@ -95,7 +95,7 @@ each(
       'SELECT "_t1"."t1" AS "t1" FROM (SELECT "t1" FROM "public"."odd" AS "_t0") AS "_t1" ("t1")',
     ],
     [
-      'a word of the query that looks like a generated alias changes them too',
+      'a word of the query that looks like a generated alias changes the generated aliases too',
       'SELECT __c7.n FROM odd __c7',
       'SELECT "___t1"."n" AS "n" FROM (SELECT "n" FROM "public"."odd" AS "___t0") AS "___t1" ("n")',
     ],
@@ -126,9 +126,13 @@ each('reads fields of known rows, and a dot calls no function', [
   ],
   ['(x).function', "SELECT ('work_mem').current_setting", 'column: current_setting'],
   ['(x).pg_sleep', 'SELECT (0.01::float8).pg_sleep', 'column: pg_sleep'],
-  ['(x).type is a cast', "SELECT ('pg_authid').regclass", 'column: regclass'],
-  ['f.type is a cast', "SELECT f.regclass FROM unnest(ARRAY['pg_authid']) f", 'column: f.regclass'],
-  ['f.text is a cast', 'SELECT c.text FROM customers c', 'column: c.text'],
+  ['(x).type, which PostgreSQL reads as a cast', "SELECT ('pg_authid').regclass", 'column: regclass'],
+  [
+    'f.type, which PostgreSQL reads as a cast',
+    "SELECT f.regclass FROM unnest(ARRAY['pg_authid']) f",
+    'column: f.regclass',
+  ],
+  ['c.text, which PostgreSQL reads as a cast', 'SELECT c.text FROM customers c', 'column: c.text'],
   ['a function applied to a row by a dot', 'SELECT (c).customer_secret FROM customers c', 'column: customer_secret'],
   ['a function applied to (c.*) by a dot', 'SELECT (c.*).customer_secret FROM customers c', 'column: customer_secret'],
   ['a column called as a function of the row', 'SELECT ssn(c) FROM customers c', 'function: ssn'],
@@ -345,15 +349,15 @@ each('accepts only one SELECT that only reads', [
   ['a text that is not SQL', 'SELEC 1', 'malformed'],
 ])
 
-each('calls only listed functions, printed with their schema', [
+each('names only listed functions, text search configurations, collations and operators', [
   ['a user’s function', 'SELECT get_ssn(1)', 'function: get_ssn'],
   ['a user’s function with its schema', 'SELECT public.get_ssn(1)', 'function: public.get_ssn'],
   ['a listed name in another schema', 'SELECT public.lower($$A$$)', 'function: public.lower'],
   ['the listed name in pg_catalog', 'SELECT pg_catalog.lower($$A$$)', `SELECT "pg_catalog"."lower"('A') AS "lower"`],
   ['a name of three parts', 'SELECT shop.pg_catalog.pg_read_file(1)', 'function: shop.pg_catalog.pg_read_file'],
-  ['in FROM', 'SELECT * FROM pg_read_file(1)', 'function: pg_read_file'],
+  ['pg_read_file in FROM', 'SELECT * FROM pg_read_file(1)', 'function: pg_read_file'],
   ['current_user', 'SELECT current_user', 'function: current_user'],
-  ['in FROM too', 'SELECT * FROM current_schema', 'function: current_schema'],
+  ['current_schema in FROM', 'SELECT * FROM current_schema', 'function: current_schema'],
   [
     'EXTRACT',
     'SELECT EXTRACT(year FROM now())',
@@ -464,7 +468,7 @@ each('limits the memory that a function allocates', [
 ])
 
 each(
-  'accepts only type names that run no user-defined code',
+  'accepts only type names that reveal nothing hidden and run no user-defined code',
   [
     ['regclass', "SELECT 'x'::regclass", 'type: regclass'],
     ['an array of regclass', "SELECT '{}'::regclass[]", 'type: regclass'],
@@ -551,7 +555,7 @@ describe('GROUP BY of a table’s key also covers the table’s other columns, a
       'SELECT id, name, count(*) FROM customers GROUP BY id',
       'GROUP BY "t1"."id", "t1"."name"',
     ],
-    ['by place', 'SELECT id, name FROM customers GROUP BY 1', 'GROUP BY 1, "t1"."name"'],
+    ['by position', 'SELECT id, name FROM customers GROUP BY 1', 'GROUP BY 1, "t1"."name"'],
     ['by an output’s name', 'SELECT id AS k, name FROM customers GROUP BY k', 'GROUP BY 1, "t1"."name"'],
     [
       'a column inside an aggregate needs no grouping',
@@ -607,7 +611,7 @@ describe('GROUP BY of a table’s key also covers the table’s other columns, a
   })
 })
 
-describe('requests one row more than the answer may have', () => {
+describe('requests at most one row more than the answer may have', () => {
   const rows: readonly Row[] = [
     ['no limit', 'SELECT 1', 'LIMIT 1001'],
     ['a lower limit', 'SELECT 1 LIMIT 5', 'LIMIT 5'],
@@ -764,12 +768,12 @@ describe('the weight of a query counts each WITH query as often as the server wo
   const doubling = (n: number, how: string): string =>
     `WITH a0 AS (SELECT 1 AS x)${Array.from({ length: n }, (_, i) => `, a${i + 1} AS ${how} (SELECT l.x FROM a${i} l, a${i} r)`).join('')} SELECT * FROM a${n}`
 
-  test('thirty doublings are refused, and so is a chain of a hundred and one common table expressions', async () => {
+  test('thirty doublings are refused, and so are 102 WITH queries', async () => {
     assert.equal(say(await guard.judge(doubling(30, 'NOT MATERIALIZED'), shop())), 'limit: WITH')
     assert.equal(say(await guard.judge(doubling(101, ''), shop())), 'limit: WITH')
   })
 
-  test('a WITH query that is used twice and not inlined counts once', async () => {
+  test('a WITH query that is used twice and not inlined counts once, and six doublings are allowed', async () => {
     assert.match(say(await guard.judge(doubling(30, ''), shop())), /^WITH/)
     assert.match(say(await guard.judge(doubling(6, 'NOT MATERIALIZED'), shop())), /^WITH/)
   })

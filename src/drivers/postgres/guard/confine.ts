@@ -1,6 +1,7 @@
 // Turns a caller's SQL into SQL that can read only exposed columns, or refuses it. This is the entry of the guard.
-// judge.ts does the work: parse, confine, print, parse again, compare. The verdict depends on no database, no clock and
-// no I/O, except that `stop` may abort it. The guard refuses everything that it does not know.
+// judge.ts does the work: parse, confine, print, parse again, compare. The verdict depends on no database and no I/O.
+// It depends on the clock only by `stop` and by the deadline for long texts. The guard refuses everything that it does
+// not know.
 import { seal } from '../../confined.ts'
 import { signalOf, type Stop } from '../../stop.ts'
 import type { Catalog, Denied, Limits, Malformed, QueryBody, Verdict } from '../../driver.ts'
@@ -15,9 +16,9 @@ import { recall, remember, shapeOf, type Shape } from './shape-cache.ts'
 export type PostgresBody = QueryBody
 
 /**
- * Confines one query to the exposed catalog. Returns the sealed query, a refusal, or a syntax error. Throws or
- * rejects with the reason of `stop` if `stop` aborts, and with AppError SCHEMA_STALE if the catalog was captured in
- * another format version (CAPTURE_VERSION).
+ * Confines one query to the exposed catalog. Returns the sealed query, a refusal, or a syntax error. Throws or rejects
+ * with the reason of `stop` if `stop` aborts, with AppError INVALID_REQUEST for wrong parameters, and with AppError
+ * SCHEMA_STALE if the catalog was captured in another format version (CAPTURE_VERSION).
  */
 export function confine(
   parser: Parser,
@@ -71,7 +72,7 @@ type Ruling = { readonly kind: 'made'; readonly query: PostgresQuery } | Denied 
 
 /** Judges on the main thread if that takes a few milliseconds, otherwise in a worker thread. */
 async function ruling(parser: Parser, asked: Case, signal: AbortSignal): Promise<Ruling> {
-  // SCHEMA_STALE must be thrown here, because a worker thread cannot throw it to the caller.
+  // Throws SCHEMA_STALE here, because judge() would turn it into a refusal.
   exposedOf(asked.catalog)
   const here = judge(parser.parse, asked, HERE)
   const isDone = here.kind !== 'heavy' && here.kind !== 'lost'

@@ -1,5 +1,5 @@
 // Gives the guard trees that no parser would create. Each tree has a hostile part at one position. Every position in
-// every allowed node is tried. The guard must refuse the part or print it as a literal.
+// every allowed node is tried. The guard must refuse the part, or print it so that it stays a text.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { audit } from '../../../../test/support/postgres-audit.ts'

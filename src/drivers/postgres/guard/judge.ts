@@ -50,7 +50,7 @@ export const IN_THREAD: Bounds = {
   ...{ work: 40_000, printed: 1_048_576, isHere: false },
 }
 
-/** Judges one text. Throws only AppError SCHEMA_STALE, for a capture of another version. */
+/** Judges one text. An unexpected error becomes a refusal with `defect`. */
 export function judge(parse: Parse, asked: Case, bounds: Bounds): Judged {
   const { text } = asked
   const refused = (refusal: Refusal): Judged => denied(refusal, text)

@@ -1,7 +1,6 @@
-// The functions of pg_catalog that a query may call, by name. All other functions are refused. Read the documentation
-// of a function before you add it. That a function is not volatile is no reason to add it: has_*_privilege and
-// pg_get_viewdef are STABLE. test/drivers/postgres-versions.test.ts checks every overload of each name on PostgreSQL 14
-// to 18.
+// The functions of pg_catalog that a query may call, by name. Read the documentation of a function before you add it.
+// That a function is not volatile is no reason to add it: has_*_privilege and pg_get_viewdef are STABLE.
+// test/drivers/postgres-versions.test.ts checks every overload of each name on PostgreSQL 14 to 18.
 
 const GROUPS = {
   aggregate: `
@@ -113,10 +112,7 @@ export const RETURNS_ROWS: ReadonlySet<string> = new Set(
     jsonb_populate_recordset jsonb_to_recordset jsonb_path_query json_populate_recordset jsonb_path_query_tz`),
 )
 
-/**
- * The names of the columns that a function with OUT parameters has in FROM. Any other function has one column, which
- * has the name of the alias.
- */
+/** The names of the columns that a function with OUT parameters has in FROM. */
 export const OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
   ['json_array_elements', ['value']],
   ['jsonb_array_elements', ['value']],

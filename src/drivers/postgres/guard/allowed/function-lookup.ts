@@ -18,7 +18,7 @@ export interface Found {
   readonly out: readonly string[]
 }
 
-/** Returns whether a function of this name may be called with some arguments. */
+/** Returns false if no function of this name may be called. If true, findFunction() decides. */
 export function mayBeCalled({ capture }: Exposed, name: string): boolean {
   if (FUNCTIONS.has(name) || name === 'ts_rewrite') return true
   return capture.extensions.some((extension) => extension.trusted && extension.functions.includes(name))
@@ -70,8 +70,8 @@ function ofExtension(
   for (const extension of exposed.capture.extensions) {
     if (schema !== undefined && extension.schema !== schema) continue
     if (!extension.functions.includes(name)) continue
-    // If PostgreSQL has a function of this name, the extension's function is called only for a value of the extension's
-    // type.
+    // If PostgreSQL also has a function of this name, a call without a schema means the extension's function only for a
+    // value of the extension's type.
     const isOwn = owners.has(extension.name)
     if (schema === undefined && !isOwn && FUNCTIONS.has(name)) continue
     if (!isCallable(extension, name)) {
@@ -118,8 +118,8 @@ const LIKE_FIRST: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns the known facts about the result's type, enough to read a field of the result. Throws Refusal if the columns
- * of a record come from the first argument, whose columns are unknown.
+ * Returns the known facts about the result's type, enough to read a field of the result. Throws Refusal if the first
+ * argument defines the columns of the result, but its own columns are unknown.
  */
 export function resultType(
   exposed: Exposed,

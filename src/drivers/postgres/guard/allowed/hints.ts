@@ -48,8 +48,8 @@ const COLUMNS_MAX = 40
 const ITEMS_MAX = 12
 
 /**
- * Returns the hint for an unknown column: the nearest columns that FROM makes visible, then the visible columns up to a
- * limit.
+ * Returns the hint for an unknown column: advice for a word of another dialect, the nearest visible columns, then the
+ * visible columns up to a limit.
  */
 export function columnHint(name: string, items: readonly Shown[]): string {
   const columns = items.flatMap((item) => item.columns.slice(0, CANDIDATES_MAX).map((column) => column.name))

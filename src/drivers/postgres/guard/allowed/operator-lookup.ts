@@ -71,8 +71,8 @@ function unknownOperator(walk: Walk, names: readonly string[], at: number | unde
 }
 
 /**
- * Returns the operators that start with the same characters, the most similar length first. Edit distance does not help
- * for symbols.
+ * Returns up to three operators that the symbol begins with, or that begin with the symbol. The most similar length
+ * comes first. Edit distance does not help for symbols.
  */
 function alike(symbol: string): string[] {
   const near = [...OWN_OPERATORS].filter((own) => own.length > 1 && (own.startsWith(symbol) || symbol.startsWith(own)))

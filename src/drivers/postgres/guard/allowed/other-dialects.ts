@@ -1,5 +1,4 @@
-// Names from other SQL dialects, and refused PostgreSQL functions, each with its replacement. Only hints use these
-// lists.
+// Names from other SQL dialects, and refused PostgreSQL functions, each with the advice that a hint gives.
 
 /** The advice for each function. Names are in lower case. */
 export const FUNCTIONS_ELSEWHERE: ReadonlyMap<string, string> = new Map([

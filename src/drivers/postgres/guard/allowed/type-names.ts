@@ -1,6 +1,6 @@
-// Resolves type names. PostgreSQL's own types must be on the list. User-defined types are allowed if no user-defined
-// code runs for them. Types are always printed with their schema. regclass and similar types, and row types of tables,
-// are refused.
+// Resolves type names. PostgreSQL's own types must be on the list. User-defined types must be nameable
+// (nameable-types.ts), and no user-defined code may run for them. Types are always printed with their schema. regclass
+// and similar types, and row types of tables, are refused.
 import { TYPES } from './types-and-extensions.ts'
 import type { CapturedType, TypeName } from '../../captured-facts.ts'
 import type { Exposed } from '../exposed.ts'
@@ -27,7 +27,9 @@ export function typeName(walk: Walk, type: Struct<'TypeName'>): Named {
   return typeNamed(walk.exposed, type)
 }
 
-/** Resolves a type that a parameter names. A jsonpath must be a constant, so only a cast may name it. Throws Refusal. */
+/**
+ * Resolves a type that a parameter names. A jsonpath must be a constant, so only a cast may name it. Throws Refusal.
+ */
 export function typeNamed(exposed: Exposed, type: Struct<'TypeName'>): Named {
   const named = anyTypeNamed(exposed, type)
   if (!isPathType(named.type)) return named

@@ -1,5 +1,5 @@
 // Allow-lists of PostgreSQL's types and operators, date functions without parentheses, and functions of known
-// extensions. A type that is not listed is refused: '…'::regclass would reveal which tables exist.
+// extensions. A type of pg_catalog that is not listed is refused: '…'::regclass would reveal which tables exist.
 
 /** Allowed types of pg_catalog. Arrays of these types are allowed too. */
 export const TYPES: ReadonlySet<string> = new Set(

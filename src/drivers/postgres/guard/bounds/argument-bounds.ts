@@ -1,7 +1,6 @@
 // Bounds the size of arguments: counts for which memory is allocated, and strings that a function searches once for
-// each letter of another string. The guard checks a constant. If only the database knows the size, the guard prints the
-// argument inside a CASE whose other branch fails the query (exceeded-bound-marker.ts). An answer is never silently
-// cut.
+// each letter of another string. The guard checks the size of a constant itself. If only the database knows the size,
+// the guard prints the argument inside a CASE whose other branch fails the query (exceeded-bound-marker.ts).
 import { overBoundText } from '../../exceeded-bound-marker.ts'
 import { COUNTED_ARGUMENT, COUNT_MAX, RETURNS_ROWS } from '../allowed/allowed-functions.ts'
 import type { TypeName } from '../../captured-facts.ts'
@@ -87,7 +86,7 @@ function counted(name: string, text: Node, count: Node, at: number | undefined):
 
 /** A size that only the database can compute, and its limit. */
 export interface Bound {
-  /** The function, or LIKE. */
+  /** What is bounded: a function, LIKE, or a word such as `comparison` or `except`. */
   readonly what: string
   readonly size: Node
   readonly most: number
@@ -110,8 +109,8 @@ function unless(bound: Bound, count: Node): Node {
 }
 
 /**
- * Returns an expression whose value is `text`, and which fails if the size exceeds its limit. The failing branch is
- * cast to `type`.
+ * Returns an expression whose value is `text`, and which fails if the size exceeds its limit. If `type` is given, the
+ * failing branch is cast to it.
  */
 function unlessText(bound: Bound, text: Node, type?: TypeName): Node {
   const condition = isMore(bound)

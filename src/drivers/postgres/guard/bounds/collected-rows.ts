@@ -18,28 +18,29 @@ const COLLECTED_MAX = 268_435_456
 const ROW_BYTES = 40
 /** The further bytes of a row in a hash table. */
 const HASH_BYTES = 56
-/** How many times the size of its text a value may take: a growing text is copied, and jsonb has larger parts. */
+/** A value may take this many times the size of its text: a growing text is copied, and jsonb has larger parts. */
 const TEXT_TIMES = 2
 const JSONB_TIMES = 4
 /** The bytes that an element, a key or a container takes while jsonb is built. */
 const JSONB_PART_BYTES = 96
-/** The prefix of the settings of the transaction that count. */
+/** The prefix of the names of the settings that hold counts. */
 const SETTINGS = 'vitrine'
 /** The setting that holds the bytes collected so far. */
 const COUNTER = `${SETTINGS}.collected`
 
-/** Aggregates that keep one value, or none. */
+/** Aggregates whose memory does not grow with the number of rows: they keep one value or a sum, or sort on disk. */
 const KEEPS_ONE =
   /^(any_value|avg|bit_.*|bool_.*|corr|count|covar_.*|every|max|min|mode|percentile_.*|range_intersect_agg|regr_.*|stddev.*|sum|var.*)$/
 
-/** Returns whether the aggregate keeps the values of all rows. */
+/** Returns whether the aggregate keeps the values of all rows in memory. */
 export function collects(name: string): boolean {
   return AGGREGATES.has(name) && !KEEPS_ONE.test(name)
 }
 
 /**
- * Returns the call of a collecting aggregate with its values counted. `call` is confined. The condition that counts must
- * not be in a sub-select: PostgreSQL evaluates one that does not depend on the row only once. Throws Refusal.
+ * Returns the call of a collecting aggregate with its values counted. `call` is confined. The condition that counts
+ * must not be in a sub-select: PostgreSQL evaluates a sub-select only once if it does not depend on the row. Throws
+ * Refusal.
  */
 export function countedCall(
   walk: Walk,
@@ -56,7 +57,7 @@ export function countedCall(
     if (isUnsteady(first) && !hasOneSize(first)) throw unsteady(name, at)
     const bytes = [bytesOf(name, first), ...rest]
     const condition = counts(name, bytes, level.sets, frameOf(walk, name, call.over))
-    // The filter of a window function may contain no aggregate, so the value itself depends on the count.
+    // The filter of a window function may contain no aggregate, so the condition is printed around the value instead.
     if (call.over) return { ...call, args: [onlyIf(condition, first), ...others] }
     return { ...call, agg_filter: both(call.agg_filter, condition) }
   }
@@ -68,7 +69,7 @@ export function countedCall(
   }
 }
 
-/** Returns a value that an aggregate collects, so that it is computed once, and the bytes that it takes. */
+/** Returns a value in a form in which it is computed once, and an expression for its bytes. */
 function measured(walk: Walk, level: Level, name: string, value: Node): { value: Node; bytes: Node } {
   if (value.ColumnRef ?? value.A_Const ?? value.ParamRef) return { value, bytes: bytesOf(name, value) }
   const alias = newAlias(walk, 't', name)
@@ -84,7 +85,10 @@ interface Frame {
   readonly largest: string
 }
 
-/** Returns the frame of a window if it moves: PostgreSQL frees the rows that leave it. */
+/**
+ * Returns the frame of a window if its ends are constant and it has at most FRAME_ROWS rows. PostgreSQL frees the rows
+ * that leave such a frame.
+ */
 function frameOf(walk: Walk, name: string, over: Struct<'WindowDef'> | undefined): Frame | undefined {
   const { frameOptions = 0, startOffset, endOffset } = over ?? {}
   const is = (bit: keyof typeof FRAME): boolean => (frameOptions & FRAME[bit]) !== 0
@@ -95,7 +99,7 @@ function frameOf(walk: Walk, name: string, over: Struct<'WindowDef'> | undefined
   return rows <= FRAME_ROWS ? { rows, largest: measuredIn(newAlias(walk, 't', name)) } : undefined
 }
 
-/** Returns by how many bytes a frame exceeds its largest size so far, if each of its rows has these bytes. */
+/** Returns by how many bytes a frame exceeds its largest size so far, if each of its rows has the bytes of `row`. */
 function growthOf({ rows, largest }: Frame, row: Node): Node {
   const size: Node = { MinMaxExpr: { op: 'IS_GREATEST', args: [numberOf(largest), operator('*', row, whole(rows))] } }
   const stored = cast(call('set_config', constant(largest), cast(size, 'text'), TRUE), 'int8')
@@ -103,7 +107,7 @@ function growthOf({ rows, largest }: Frame, row: Node): Node {
   return operator('+', operator('-', whole(0), numberOf(largest)), stored)
 }
 
-/** Returns whether all values of an unsteady call have one size. */
+/** Returns whether all values of an unsteady call have the same size. */
 function hasOneSize({ FuncCall: call }: Node): boolean {
   return /^(?:random|clock_timestamp|gen_random_uuid|uuidv[47])$/.test(words(call?.funcname).at(-1) ?? '')
 }
@@ -126,10 +130,10 @@ function offsetOf({ shown }: Level, value: Node): Node {
 }
 
 /**
- * Returns a sub-select that computes a value once and stores its size in a setting. The filter of the aggregate adds this
- * size for the next row. The value is not printed twice: each level of nested queries would double the text and the work,
- * and a volatile value would differ. OFFSET keeps PostgreSQL from merging the inner sub-select, which would compute the
- * value twice.
+ * Returns a sub-select that computes a value once and stores its size in a setting. The filter of the aggregate runs
+ * before the value is computed, so it adds the size of the previous row's value. The value is not printed twice: each
+ * level of nested queries would double the text and the work, and a volatile value would differ. OFFSET keeps
+ * PostgreSQL from merging the inner sub-select, which would compute the value twice.
  */
 function measuredQuery(alias: string, name: string, value: Node, limitOffset: Node): Node {
   const column = columnRef(alias, 'v')
@@ -148,8 +152,8 @@ function measuredQuery(alias: string, name: string, value: Node, limitOffset: No
 const measuredIn = (alias: string): string => `${SETTINGS}.${alias}`
 
 /**
- * Returns the value of JSON_ARRAYAGG or JSON_OBJECTAGG, and its filter, with its values counted. `isWindow` is true with
- * OVER. Throws Refusal.
+ * Returns the value of JSON_ARRAYAGG or JSON_OBJECTAGG, and its filter, with its values counted. `isWindow` is true
+ * with OVER. Throws Refusal.
  */
 export function countedJson(
   walk: Walk,
@@ -251,7 +255,10 @@ function both(filter: Node | undefined, condition: Node): Node {
   return filter ? { BoolExpr: { boolop: 'AND_EXPR', args: [filter, condition] } } : condition
 }
 
-/** Reads a setting as a number. It is NULL in a new session and '' after an earlier transaction: '0' in front makes both 0. */
+/**
+ * Reads a setting as a number. A setting is NULL in a new session, and '' after an earlier transaction. With '0' in
+ * front, both are 0.
+ */
 function numberOf(name: string): Node {
   return cast(call('concat', constant('0'), setting(name)), 'int8')
 }

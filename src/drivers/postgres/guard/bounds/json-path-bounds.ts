@@ -22,8 +22,9 @@ export function takesPath(name: string): boolean {
 }
 
 /**
- * Returns a cast of a string to jsonpath as the string alone. In the place of a path it means the same, and its work
- * is then bounded. Elsewhere, a cast to jsonpath may only be a path whose work is linear.
+ * Returns the string of a cast of a string to jsonpath. Returns any other node unchanged. As the argument of a function
+ * or operator, the string means the same as the cast, and the work of its path is bounded. Elsewhere, the path of a
+ * cast must be linear.
  */
 export function plainPath(node: Node): Node {
   const { arg, typeName } = node.TypeCast ?? {}
@@ -152,8 +153,9 @@ export function boundedDocument(doc: Node, work: readonly Term[], vars: readonly
 const ZERO = whole(0)
 
 /**
- * Returns the limits that the sizes must keep: whether the document alone (1) or with the variables (2), the limit, and
- * whether both are multiplied. `fixed` is the size of constant variables.
+ * Returns limits. The first element says which size is limited: that of the document (1), or that of the document and
+ * the variables (2). The second is the limit. The third says whether both sizes are multiplied instead of added.
+ * `fixed` is the size of constant variables.
  */
 function limits(work: readonly Term[], fixed: number | undefined): (readonly [1 | 2, number, boolean])[] {
   let [alone, together, multiplied] = [Infinity, Infinity, Infinity]
@@ -161,7 +163,7 @@ function limits(work: readonly Term[], fixed: number | undefined): (readonly [1 
     const most = (isKept ? KEPT_MAX : COMPARED_MAX) / (fixed === undefined ? times : times * fixed ** vars)
     const power = doc + at + (fixed === undefined ? vars : 0)
     if (power < 2) {
-      // Constant variables are shorter than the query, so a document may be compared with each of their elements.
+      // The document may be compared with each element of constant variables. Short variables need no limit.
       if (fixed !== undefined && vars > 0 && doc + at === 1 && fixed ** vars > FREE_VARIABLES)
         alone = Math.min(alone, most)
       continue
@@ -179,7 +181,7 @@ function limits(work: readonly Term[], fixed: number | undefined): (readonly [1 
   return found
 }
 
-/** Constant variables of at most this many bytes need no bound. */
+/** Variables of at most this many bytes need no bound. */
 const FREE_VARIABLES = 64
 
 /** Returns how many lists as long as the document the path builds. */

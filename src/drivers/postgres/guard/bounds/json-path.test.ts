@@ -35,7 +35,7 @@ const DEGREES: readonly (readonly [string, number])[] = [
   ['exists($[*] ? (@ == $[*] && @ < 0))', 2],
 ]
 for (const [path, expected] of DEGREES) {
-  test(`the work of ${path} grows with the power ${expected} of the document`, () => {
+  test(`the work of ${path} has the degree ${expected}`, () => {
     assert.equal(Math.max(...(pathWork(path) ?? []).map(degree)), expected)
   })
 }

@@ -33,7 +33,7 @@ interface Value {
   readonly work: readonly Term[]
 }
 
-/** Returns the work of a path, or null if the text is not a path. */
+/** Returns the work of a path, or null if the parser does not know the text's form. */
 export function pathWork(text: string): readonly Term[] | null {
   try {
     return new Path(tokensOf(text)).work()
@@ -335,8 +335,8 @@ function keyed(value: Value, name: string): Value {
 }
 
 /**
- * Returns the work of a filter over all items. The items of one list do not overlap, so work that grows with the item is
- * no more over all items than over the whole.
+ * Returns the work of a filter over all items. The items of one list do not overlap, so work that grows with the item
+ * is no more over all items than over the whole.
  */
 function each({ items, root, isNested }: Value, body: readonly Term[]): readonly Term[] {
   return merged(body).map((term) => {
@@ -350,7 +350,7 @@ function each({ items, root, isNested }: Value, body: readonly Term[]): readonly
   })
 }
 
-/** Returns the work without lists under different keys of one item: together they are no longer than the item. */
+/** Counts lists under different keys of one item as one list, because together they are no longer than the item. */
 function merged(work: readonly Term[]): readonly Term[] {
   return (['doc', 'vars', 'at'] as const).reduce(mergedRoot, work)
 }

@@ -31,7 +31,10 @@ const WHOLE_DIGITS = 131_072
 const FRACTION_DIGITS = 16_383
 /** The shortest text of a number that becomes so long, in a list: `1e131071,`. */
 const SHORT_NUMBER = 9
-/** A value that is longer than this, or has more copies of stored values, is long. So is a row. */
+/**
+ * A value is long if it has more than LONG_VALUE bytes from constants, or more than LONG_COPIES copies of stored
+ * values. A row is long if it has more than LONG_ROW bytes from constants.
+ */
 const LONG_VALUE = 1_024
 const LONG_COPIES = 64
 const LONG_ROW = 4_096
@@ -39,8 +42,8 @@ const LONG_ROW = 4_096
 const JSON_DEPTH = 8_000
 
 /**
- * The largest size of a value: bytes from constants (`own`), copies of stored data (`times`), copies of a recursive
- * query's columns.
+ * The largest size of a value: bytes from constants (`own`), copies of stored data (`times`), and copies of a recursive
+ * query's columns (`before`).
  */
 interface Size {
   readonly own: number
@@ -53,7 +56,7 @@ interface Size {
    * unknown.
    */
   readonly kind?: 'fixed' | 'number' | 'json' | undefined
-  /** True if the value is computed with numbers, so that it is no text, which might be read as a long number. */
+  /** True if the value is computed with numbers. It is then no text that a cast could read as a long number. */
   readonly isComputed?: boolean | undefined
   /**
    * For each column: how many copies of the previous iteration's column the value contains. Set only inside a recursive
@@ -68,11 +71,11 @@ const FIXED: Size = { ...NOTHING, own: FIXED_BYTES, kind: 'fixed' }
 const LONG_NUMBER: Size = { ...NOTHING, own: NUMBER_BYTES, kind: 'number' }
 const STORED: Size = { ...NOTHING, times: 1 }
 
-/** The sizes that the planner does not estimate. */
+/** Facts about sizes that the planner does not estimate (unhashed.ts). */
 export interface Grown {
-  /** True if rows of a FROM item, or of a sub-query in a condition, contain long values that the query makes. */
+  /** True if a FROM item or a sub-query has long rows or long values. */
   readonly hasLongRows: boolean
-  /** The longest state of the given aggregates: long values that the query makes, stored values, or nothing. */
+  /** `long` if an aggregate in `growing` has a long argument, otherwise `stored` if there is such an aggregate. */
   readonly states: 'long' | 'stored' | undefined
 }
 
@@ -377,9 +380,9 @@ const NUMERIC_FUNCTIONS: ReadonlySet<string> = new Set([
   ...['abs', 'ceil', 'ceiling', 'div', 'exp', 'floor', 'gcd', 'lcm', 'ln', 'log', 'log10', 'mod', 'pow'],
   ...['power', 'random', 'sign', 'sqrt', 'trim_scale', 'generate_series', 'numeric', 'to_number'],
 ])
-/** Those of them whose result may have far more digits than their arguments. */
+/** Functions in NUMERIC_FUNCTIONS whose result may have far more digits than their arguments. */
 const LONG_RESULTS: ReadonlySet<string> = new Set(['exp', 'pow', 'power', 'numeric', 'to_number'])
-/** Operators and functions whose result is no text, in addition to those above. */
+/** Operators and functions whose result is computed with numbers: see `isComputed`. */
 const COMPUTES: ReadonlySet<string> = new Set([
   ...['+', '-', '*', '/', '%', 'avg', 'sum', 'stddev', 'stddev_pop', 'stddev_samp', 'variance', 'var_pop'],
   ...['var_samp', 'corr', 'extract', 'date_part', 'percentile_cont'],
@@ -566,7 +569,7 @@ function isAscii(node: Node | undefined): boolean {
   return text !== undefined && /^[\x00-\x7f]*$/.test(text)
 }
 
-/** Returns the size of what a constant becomes, if the database reads it as a number or a JSON document. */
+/** Returns the size of a constant. A number in it, such as 1e100, counts with all its digits. */
 function literalSize(value: Struct<'A_Const'>): Size {
   if (value.ival || value.boolval || value.isnull) return FIXED
   const bits = value.bsval?.bsval
@@ -587,7 +590,7 @@ function castSize(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'
   const isArray = (typeName?.arrayBounds ?? []).length > 0
   const [length = 0, scale = 0] = (typeName?.typmods ?? []).map((each) => Math.abs(wholeNumber(each) ?? 0))
   const elementsMax = isArray ? Math.max(1, size.own / 2 + size.times * STORED_BYTES) : 1
-  // A length that pads. For a numeric, `length` and `scale` are its digits.
+  // The server fills values of these types up to their length. For a numeric, `length` and `scale` are its digits.
   if (PADDED.has(name)) return { ...size, own: size.own + elementsMax * Math.max(length, 1), kind: undefined }
   if (FIXED_TYPES.has(name)) return isArray ? scaledOwn(size, 8) : { ...FIXED, before: size.before }
   const isLiteral = arg?.A_Const !== undefined
@@ -775,8 +778,8 @@ function circlesOf(columns: readonly ReadonlyMap<number, number>[]): ReadonlySet
 }
 
 /**
- * Refuses a query in which the database compares each element with each other element, because cancelling has no
- * effect.
+ * Returns the refusal of a query in which the database would compare each element with each other element. Cancelling
+ * has no effect on the comparison.
  */
 function eachWithEach(what: string, steps: number): Refusal {
   const why = `${what} could take ${Math.round(steps)} steps that cannot be cancelled; the limit is ${STEPS_MAX}`
