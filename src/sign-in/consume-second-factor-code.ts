@@ -64,7 +64,7 @@ export async function useCode(
  * The time for which a used code is stored. It is longer than a code is valid (its own step of 30 s, and one step on
  * each side).
  */
-const USED_CODE_MS = 120_000
+export const CODE_LIFE_MS = 120_000
 
 /** Returns false for a code that was used before (RFC 6238 §5.2: a code is accepted once). */
 export async function markUsed(
@@ -73,7 +73,7 @@ export async function markUsed(
   code: string,
   now: number,
 ): Promise<boolean> {
-  return await useOnce(tx, accountId, code.trim(), { until: now + USED_CODE_MS, now })
+  return await useOnce(tx, accountId, code.trim(), { until: now + CODE_LIFE_MS, now })
 }
 
 /**

@@ -10,7 +10,7 @@ import type { Tables } from '../store/tables.ts'
 import { isoTime, storedTime } from '../store/better-auth-times.ts'
 import { tooManyTries } from '../auth/attempt-counter.ts'
 import { sessionMadeBy } from './cookies.ts'
-import { markUsed } from './consume-second-factor-code.ts'
+import { CODE_LIFE_MS, markUsed, useOnce } from './consume-second-factor-code.ts'
 
 /**
  * The number of consecutive wrong codes that lock a factor, over all sign-ins of an account from devices that have not
@@ -85,7 +85,8 @@ const Verified = z.object({ user: z.object({ id: z.string(), twoFactorEnabled: z
 
 /**
  * Stores a correct code as used. If the code turned the factor on, also ends sessions that were created without the
- * factor, and returns true. For a code that was used before, ends the new session and throws UNAUTHENTICATED.
+ * factor, and returns true. If the code was used before, or another request turned the factor on meanwhile, ends only
+ * the new session and throws UNAUTHENTICATED.
  */
 export async function afterCode(store: Store, code: string, response: Response, now: number): Promise<boolean> {
   const made = sessionMadeBy(response)
@@ -93,13 +94,22 @@ export async function afterCode(store: Store, code: string, response: Response, 
   const accountId = asId<AccountId>(user.id)
   // The answer contains the state of the account before this code.
   const switchedOn = made !== null && !user.twoFactorEnabled
-  const isNew = await store.write(async (tx) => {
+  const isAccepted = await store.write(async (tx) => {
     const isUnused = await markUsed(tx, accountId, code, now)
+    const isAccepted = isUnused && (!switchedOn || (await isFirst(tx, accountId, now)))
     const sessions = tx.deleteFrom('sessions').where('userId', '=', accountId)
-    if (!isUnused && made !== null) await sessions.where('token', '=', made).execute()
-    if (switchedOn) await sessions.where('token', '!=', made).execute()
-    return isUnused
+    if (!isAccepted && made !== null) await sessions.where('token', '=', made).execute()
+    if (isAccepted && switchedOn) await sessions.where('token', '!=', made).execute()
+    return isAccepted
   })
-  if (!isNew) throw wrongCode()
+  if (!isAccepted) throw wrongCode()
   return switchedOn
+}
+
+/** Returns false if a concurrent request turned the factor on, with another code. */
+async function isFirst(tx: Transaction<Tables>, accountId: AccountId, now: number): Promise<boolean> {
+  const factors = tx.selectFrom('second_factors').select('id').where('userId', '=', accountId)
+  const factor = await factors.executeTakeFirst()
+  const turn = { until: now + CODE_LIFE_MS, now }
+  return factor !== undefined && (await useOnce(tx, accountId, `switched on ${factor.id}`, turn))
 }

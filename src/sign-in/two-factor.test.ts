@@ -77,6 +77,27 @@ for (const dialect of DIALECTS) {
       await tokenOf(rooms, whole.cookie)
     })
 
+    test('switched on by two requests at the same time, ends no session that it answered with', async () => {
+      for (const step of [0, 1]) {
+        await using rooms = await openRooms(source)
+        const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
+        const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
+        const both = await Promise.allSettled(
+          [totp(json.totpURI), totp(json.totpURI, step)].map((code) => verify(rooms, cookie, code)),
+        )
+        // A request that comes after the other, with another code, is accepted without a new session.
+        const accepted = both
+          .filter((each) => each.status === 'fulfilled')
+          .filter(({ value }) => value.cookie.includes('session_token'))
+        assert.ok(accepted.length >= 1)
+        const alive = await Promise.allSettled(accepted.map(({ value }) => tokenOf(rooms, value.cookie)))
+        assert.deepEqual(
+          alive.map(({ status }) => status),
+          accepted.map(() => 'fulfilled'),
+        )
+      }
+    })
+
     test('its secret and codes are encrypted in the store', async () => {
       await using rooms = await openRooms(source)
       const { uri, backupCodes, cookie } = await setUp(rooms)
