@@ -80,6 +80,15 @@ const MULTIPLYING: readonly Grow[] = [
   (size) => `WITH c0 AS (SELECT * FROM orders), ${list(Math.min(size, 90), (n) => `c${n + 1} AS (SELECT a.*, b.* FROM c${n} a, c${n} b)`, ', ')} SELECT 1 FROM c1`,
   (size) => `SELECT ${list(size, () => 'o', ', ')} FROM orders o`,
   (size) => `SELECT ROW(${list(size, () => 'o.*', ', ')}) FROM orders o`,
+  // Each level prints its argument several times.
+  ...[
+    (inner: string) => `split_part(${inner}, name, 1)`,
+    (inner: string) => `normalize(${inner})`,
+    (inner: string) => `repeat(${inner}, id)`,
+    (inner: string) => `(name LIKE ${inner})::text`,
+    (inner: string) => `jsonb_path_query_first(to_jsonb(${inner}), '$[*] ? (@ == $[*])')::text`,
+    (inner: string) => `(SELECT string_agg(name, ${inner}) FROM customers)`,
+  ].map((around): Grow => (size) => `SELECT ${nest(Math.min(size, 55), 'name', around)} FROM customers`),
 ]
 
 test('work grows in proportion to the text, and ends at the budget', async () => {
@@ -90,13 +99,16 @@ test('work grows in proportion to the text, and ends at the budget', async () =>
   const tally = { grown: 0, made: 0, denied: 0, malformed: 0, worst: 0, steepest: 0 }
 
   const spentOn = (text: string): { readonly kind: string; readonly spent: number } => {
-    let spent = 0
-    const bounds = { ...IN_THREAD, meter: (units: number) => (spent = units) }
+    let [spent, printed] = [0, 0]
+    const meter = (units: number, nodes: number): void => void ([spent, printed] = [units, nodes])
+    const bounds = { ...IN_THREAD, meter }
     const verdict = judge(parseText, { text, catalog, rowCap: 1_000, params: [] }, bounds)
     assert.ok(verdict.kind === 'made' || verdict.kind === 'denied' || verdict.kind === 'malformed', `${verdict.kind}: ${text.slice(0, 500)}`)
     assert.ok(!('defect' in verdict) || verdict.defect === undefined, `${'defect' in verdict ? verdict.defect : ''}: ${text.slice(0, 500)}`)
     // The guard may count one more step before it compares with the budget.
     assert.ok(spent <= IN_THREAD.work + 2_000, `${spent}: ${text.slice(0, 500)}`)
+    // One level of nesting prints its argument fewer than eight times.
+    assert.ok(printed <= 8 * IN_THREAD.nodes, `${printed}: ${text.slice(0, 500)}`)
     tally[verdict.kind]++
     tally.worst = Math.max(tally.worst, spent)
     return { kind: verdict.kind, spent }

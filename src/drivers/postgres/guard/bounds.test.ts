@@ -2,8 +2,8 @@
 // its deadline.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { shop } from '../../../../test/support/postgres-catalog.ts'
-import { openGuard, type Guard } from '../../../../test/support/postgres-guard.ts'
+import { shop, table } from '../../../../test/support/postgres-catalog.ts'
+import { openGuard, say, type Guard } from '../../../../test/support/postgres-guard.ts'
 
 let guard: Guard
 before(async () => {
@@ -80,4 +80,76 @@ test('a text of 4 KiB, which the main thread may judge, takes less than a second
     assert.ok(msOf(process.threadCpuUsage(before)) < 1_000, name)
   }
   assert.deepEqual(guard.reported, [])
+})
+
+const TEXTS = shop({}, [table('t', ['id int4', 'a text', 'j jsonb', 'v tsvector', 'q tsquery', 'p _text'])])
+type Around = (inner: string) => string
+
+/** Calls whose argument is printed several times, because the guard measures it. Each nests in itself. */
+const MEASURED: Readonly<Record<string, readonly [Around, string?]>> = {
+  replace: [(x) => `replace(${x}, a, a)`],
+  translate: [(x) => `translate(${x}, a, a)`],
+  btrim: [(x) => `btrim(${x}, a)`],
+  split_part: [(x) => `split_part(${x}, a, 1)`],
+  strpos: [(x) => `strpos(${x}, a)::text`],
+  normalize: [(x) => `normalize(${x})`],
+  'IS NORMALIZED': [(x) => `(${x} IS NORMALIZED)::text`],
+  repeat: [(x) => `repeat(${x}, id)`],
+  'repeat of rows': [(x) => `repeat(${x}, generate_series(1, 3))`],
+  lpad: [(x) => `lpad(a, length(${x}))`],
+  array_to_string: [(x) => `array_to_string(string_to_array(${x}, a), a)`],
+  ts_rewrite: [(x) => `ts_rewrite(${x}, q, q)`, 'q'],
+  ts_rank: [(x) => `ts_rank(v, (${x})::text::tsquery)::text`],
+  to_tsquery: [(x) => `to_tsquery(${x})::text`],
+  '@@': [(x) => `(v @@ ${x})::text`],
+  LIKE: [(x) => `(${x} LIKE a)::text`],
+  'LIKE, in the pattern': [(x) => `(a LIKE ${x})::text`],
+  'LIKE ANY': [(x) => `(${x} LIKE ANY (p))::text`],
+  '@>': [(x) => `to_jsonb(${x} @> (j || j))`, 'j'],
+  '&&': [(x) => `(p && string_to_array(${x}, ','))::text`],
+  jsonb_path_query_array: [(x) => `jsonb_path_query_array(${x}, '$[*] ? (@ == $[*])')`, 'j'],
+  'variables of a path': [(x) => `jsonb_path_query_array(j, '$[*] ? (@ == $a[*])', ${x})`, 'j'],
+  JSON_QUERY: [(x) => `to_jsonb(JSON_QUERY(${x}, '$[*] ? (@ == $[*])'))`, 'j'],
+  'the separator of string_agg': [(x) => `(SELECT string_agg(a, ${x}) FROM t)`],
+  jsonb_object_agg: [(x) => `(SELECT jsonb_object_agg(a, ${x}) FROM t)`],
+  JSON_OBJECTAGG: [(x) => `(SELECT JSON_OBJECTAGG(${x} : a RETURNING text) FROM t)`],
+  'array_agg in a window': [(x) => `(SELECT (array_agg(${x}) OVER ())::text FROM t LIMIT 1)`],
+}
+
+describe('nested calls, which multiply what is printed,', () => {
+  for (const [name, [around, innermost = 'a']] of Object.entries(MEASURED)) {
+    test(`of ${name} do not delay other queries`, async () => {
+      for (const levels of [8, 11, 24, 50]) {
+        let inner = innermost
+        for (let level = 0; level < levels; level++) inner = around(inner)
+        const before = process.threadCpuUsage()
+        const verdict = await guard.judge(`SELECT ${inner} FROM t`, TEXTS)
+        const busyMs = msOf(process.threadCpuUsage(before))
+        if (levels > 11) assert.match(say(verdict), /^limit: length$/)
+        // Without the bound, 11 levels of replace() blocked the main thread for 11 s.
+        assert.ok(busyMs < 500, `the main thread worked for ${busyMs} ms at ${levels} levels`)
+      }
+      assert.deepEqual(guard.reported, [])
+    })
+  }
+
+  test('are refused with the bound, the size and what to write instead', async () => {
+    const verdict = await guard.judge(`SELECT ${'normalize('.repeat(9)}a${')'.repeat(9)} FROM t`, TEXTS)
+    assert.ok(verdict.kind === 'denied')
+    assert.match(verdict.why, /would print \d{6} expressions.*; the limit is 120000$/)
+    assert.match(verdict.hint, /WITH v AS MATERIALIZED/)
+    await guard.confined('WITH v AS MATERIALIZED (SELECT normalize(a) AS x FROM t) SELECT normalize(x) FROM v', TEXTS)
+  })
+
+  test('with short constants are printed as they are written', async () => {
+    const stripped = "replace(replace(replace(replace(replace(a, ' ', ''), '-', ''), '(', ''), ')', ''), '+', '')"
+    const { text } = await guard.confined(`SELECT ${stripped} AS phone FROM t`, TEXTS)
+    assert.doesNotMatch(text, /CASE/)
+    assert.equal(text.split('"replace"(').length - 1, 5)
+  })
+
+  test('of a few levels are answered', async () => {
+    await guard.confined('SELECT split_part(split_part(split_part(a, lower(a), 1), p[1], 2), p[2], 1) FROM t', TEXTS)
+    await guard.confined('SELECT btrim(btrim(btrim(btrim(a, a), a), a), a) FROM t', TEXTS)
+  })
 })

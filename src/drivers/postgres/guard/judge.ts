@@ -22,6 +22,7 @@ import { TooMuchHere, type Params, type Walk } from './walk/scope.ts'
 import { select, type Selected } from './walk/walk-select.ts'
 import { syntaxHint } from './syntax/syntax-hints.ts'
 import { isSameTree } from './syntax/verify-printed.ts'
+import { countPrinted } from './bounds/printed-size.ts'
 import { checkWeight } from './bounds/query-weight.ts'
 
 /** The maximum work for one text. */
@@ -32,22 +33,33 @@ export interface Bounds {
   readonly depth: number
   /** The maximum number of expressions walked and columns that stars expand to: see spend(). */
   readonly work: number
+  /** The maximum number of nodes in the printed text: see countPrinted(). */
+  readonly nodes: number
   /** The maximum length of the printed text in characters. */
   readonly printed: number
   /** If true, a text that exceeds the bounds is passed to a worker thread. If false, it is refused. */
   readonly isHere: boolean
   /**
-   * Receives the amount of work on a text that parsed, even if the text was refused. For tests of how the work grows.
+   * Receives the amount of work on a text that parsed, and the number of nodes that it prints, even if the text was
+   * refused. For tests of how the work grows.
    */
-  readonly meter?: (spent: number) => void
+  readonly meter?: (spent: number, printed: number) => void
 }
 
 /** The bounds of the main thread: a few milliseconds at most. */
-export const HERE: Bounds = { bytes: 4_096, tokens: 400, depth: 60, work: 3_000, printed: 32_768, isHere: true }
+export const HERE: Bounds = {
+  bytes: 4_096,
+  tokens: 400,
+  depth: 60,
+  work: 3_000,
+  nodes: 6_000,
+  printed: 32_768,
+  isHere: true,
+}
 /** The bounds of a worker thread. */
 export const IN_THREAD: Bounds = {
   ...{ bytes: 65_536, tokens: TOKENS_MAX, depth: DEPTH_MAX },
-  ...{ work: 40_000, printed: 1_048_576, isHere: false },
+  ...{ work: 40_000, nodes: 120_000, printed: 1_048_576, isHere: false },
 }
 
 /** Judges one text. An unexpected error becomes a refusal with `defect`. */
@@ -182,10 +194,11 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
   try {
     selected = select(walk, raw, null, null)
   } finally {
-    bounds.meter?.(walk.spent)
+    bounds.meter?.(walk.spent, walk.printed)
   }
   checkWeight(walk.weight)
   const confined = limited(walk, selected, rowCap + 1)
+  countPrinted(walk, 0, confined, undefined)
   for (const { finish } of walk.bases) finish()
   const grown = checkGrowth(confined, walk.growing)
   const bound = costBound(walk)
@@ -246,6 +259,8 @@ function newWalk(
     joined: new Set(),
     spent: 0,
     spentMax: bounds.work,
+    printed: 0,
+    printedMax: bounds.nodes,
     isHere: bounds.isHere,
     depth: 0,
     places,

@@ -7,6 +7,7 @@ import type { TypeName } from '../../captured-facts.ts'
 import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { call, cast, constant, either, onlyIf, operator, selectFrom, TRUE, whole } from '../node-builders.ts'
 import { Refusal, type Refusal as Refused } from '../refusal.ts'
+import { remembered } from './printed-size.ts'
 
 /** The maximum number of bytes that repeat() may create. */
 export const REPEATED_MAX = 262_144
@@ -148,12 +149,15 @@ export function isOnce(count: Node | undefined): boolean {
 }
 
 /** Returns whether the value contains a set-returning call outside of sub-selects. */
-function givesRows(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null || 'SubLink' in value) return false
-  if ('funcname' in value && Array.isArray(value.funcname)) {
-    if (RETURNS_ROWS.has(words(value.funcname).at(-1) ?? '')) return true
-  }
-  return Object.values(value).some((part) => (Array.isArray(part) ? part.some(givesRows) : givesRows(part)))
+const givesRows = remembered((part) => {
+  if ('SubLink' in part) return false
+  return calls(part, RETURNS_ROWS)
+})
+
+/** Returns true if the part is a call of one of these functions, and undefined otherwise. */
+function calls(part: object, names: { has(name: string): boolean }): true | undefined {
+  if (!('funcname' in part) || !Array.isArray(part.funcname)) return undefined
+  return names.has(words(part.funcname).at(-1) ?? '') ? true : undefined
 }
 
 /** Bounds both strings of a search: the product of their lengths is at most SEARCHED_MAX. */
@@ -249,11 +253,7 @@ function checkPoints(count: Node | undefined, at: number | undefined): void {
 const POINTS_MAX = 1_000
 
 /** Returns whether the planner cannot evaluate the value in advance: it differs by row or comes from a sub-select. */
-function varies(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  if ('ColumnRef' in value || 'SubLink' in value) return true
-  return Object.values(value).some((part) => (Array.isArray(part) ? part.some(varies) : varies(part)))
-}
+const varies = remembered((part) => ('ColumnRef' in part || 'SubLink' in part ? true : undefined))
 
 /** Functions that return another value at each call. In a CASE, the second value would escape the check. */
 const UNSTEADY: ReadonlySet<string> = new Set([
@@ -272,14 +272,7 @@ export function steadily(made: Node, of: readonly Node[], name: string, at: numb
 }
 
 /** Returns whether the value differs when it is evaluated twice. */
-export function isUnsteady(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  if ('funcname' in value && Array.isArray(value.funcname)) {
-    const [last = ''] = words(value.funcname).slice(-1)
-    if (UNSTEADY.has(last)) return true
-  }
-  return Object.values(value).some((part) => (Array.isArray(part) ? part.some(isUnsteady) : isUnsteady(part)))
-}
+export const isUnsteady = remembered((part) => calls(part, UNSTEADY))
 
 function isMore({ size, most }: Bound): Node {
   return operator('>', size, whole(most))

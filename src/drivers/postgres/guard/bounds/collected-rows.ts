@@ -198,11 +198,21 @@ export function countedRows(walk: Walk, query: SelectStmt, outputs: readonly Fie
   return { ...selectFrom(columns, query, alias, names), whereClause }
 }
 
+/** The aliases outside a query to which it refers. */
+const OUTER = new WeakMap<object, ReadonlySet<string>>()
+
 /** Returns whether the query refers to nothing outside itself. Generated aliases are unique. */
 export function isClosed({ names: aliases }: Walk, query: SelectStmt): boolean {
   const [defined, used] = [new Set<string>(), new Set<string>()]
+  const seen = new Set<object>()
   const visit = (value: unknown): void => {
-    if (typeof value !== 'object' || value === null) return
+    if (typeof value !== 'object' || value === null || seen.has(value)) return
+    seen.add(value)
+    const outer = OUTER.get(value)
+    if (outer) {
+      for (const alias of outer) used.add(alias)
+      return
+    }
     if ('aliasname' in value && typeof value.aliasname === 'string') defined.add(value.aliasname)
     if ('fields' in value && Array.isArray(value.fields)) {
       const [alias, column] = words(value.fields)
@@ -215,7 +225,9 @@ export function isClosed({ names: aliases }: Walk, query: SelectStmt): boolean {
     }
   }
   visit(query)
-  return used.isSubsetOf(defined)
+  const outer = used.difference(defined)
+  OUTER.set(query, outer)
+  return outer.size === 0
 }
 
 function bytesOf(name: string, value: Node): Node {

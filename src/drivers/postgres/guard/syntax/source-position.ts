@@ -12,7 +12,8 @@ export function notePlace(places: Places | null, confined: Node, from: Node): vo
   if (at !== undefined) places.set(confined, at)
 }
 
-function locationOf(node: Node): number | undefined {
+/** Returns the byte offset of a parsed node in the caller's text. */
+export function locationOf(node: Node): number | undefined {
   for (const struct of Object.values(node)) {
     const at = property(struct, 'location')
     if (typeof at === 'number' && at >= 0) return at

@@ -132,6 +132,9 @@ export interface Walk {
   /** The work done so far: see spend(). */
   spent: number
   readonly spentMax: number
+  /** The number of nodes of the expressions confined so far, as they will be printed: see countPrinted(). */
+  printed: number
+  readonly printedMax: number
   /** True on the main thread: a query that needs too much work is judged again in a worker thread. */
   readonly isHere: boolean
   /** The nesting depth of the query that is being walked. */

@@ -24,7 +24,8 @@ import { refusedColumn, refusedFunction, refusedStatement } from '../refusal.ts'
 import { columnHere, columnOfRow, reference, resolve, rowMeant, starColumns } from './resolve-columns.ts'
 import { addSort, checkColumns, newAlias, spend, type Level, type Walk } from './scope.ts'
 import type { Field, SqlType, Typed } from './from-items.ts'
-import { notePlace } from '../syntax/source-position.ts'
+import { countPrinted, remembered } from '../bounds/printed-size.ts'
+import { locationOf, notePlace } from '../syntax/source-position.ts'
 import { withConfiguration, withDictionary } from '../allowed/text-search.ts'
 import { castType, fieldsOf, isPathType, isSearched, mayBeText } from '../allowed/type-names.ts'
 import { TYPES, VALUE_FUNCTIONS } from '../allowed/types-and-extensions.ts'
@@ -34,7 +35,9 @@ import { select } from './walk-select.ts'
 
 /** Confines one expression in the scope of `level`. Throws Refusal. */
 export function expression(walk: Walk, level: Level, node: Node): Typed {
+  const before = walk.printed
   const typed = confined(walk, level, node)
+  countPrinted(walk, before, typed.node, locationOf(node))
   notePlace(walk.places, typed.node, node)
   return typed
 }
@@ -184,11 +187,7 @@ function unhashed(walk: Walk, link: Struct<'SubLink'>, query: SelectStmt): Node 
   return { SelectStmt: isKept ? query : { ...query, ...offset } }
 }
 
-function makesRows(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  if ('RangeFunction' in value) return true
-  return Object.values(value).some((part) => (Array.isArray(part) ? part.some(makesRows) : makesRows(part)))
-}
+const makesRows = remembered((part) => ('RangeFunction' in part ? true : undefined))
 
 /** Records the sub-queries that are conditions of WHERE by themselves, combined only by AND. */
 export function noteJoined(walk: Walk, condition: Node | undefined): void {
