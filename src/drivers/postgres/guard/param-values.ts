@@ -6,6 +6,7 @@ import type { Exposed } from './exposed.ts'
 import { word, type Node } from './allowed/allowed-nodes.ts'
 import type { ParamForm } from './walk/scope.ts'
 import { Refusal } from './refusal.ts'
+import { checkSpatialText } from './allowed/srids.ts'
 import type { SqlType } from './walk/from-items.ts'
 import { typeNamed } from './allowed/type-names.ts'
 
@@ -69,7 +70,9 @@ const DETAILS_MAX = 20
 const BYTES_MAX = 1_048_576
 
 function bindOne(value: Param, exposed: () => Exposed): Bound | string {
-  if (value === null || typeof value === 'string') return { form: { cast: null, type: null }, key: '', text: value }
+  if (typeof value === 'string')
+    return spatial(value, exposed) ?? { form: { cast: null, type: null }, key: '', text: value }
+  if (value === null) return { form: { cast: null, type: null }, key: '', text: value }
   if (typeof value === 'boolean') return builtIn('bool', String(value))
   if (typeof value === 'number') return builtIn(numberType(value), String(value))
   const named = namesOf(value.type)
@@ -77,11 +80,22 @@ function bindOne(value: Param, exposed: () => Exposed): Bound | string {
   try {
     const { node, type } = typeNamed(exposed(), named)
     const text = value.value === null ? null : String(value.value)
-    const wrong = value.value === null ? null : misfit(type, value.value)
+    const wrong = value.value === null ? null : (misfit(type, value.value) ?? spatial(String(value.value), exposed))
     if (wrong !== null) return `is not a value of the type ${value.type}: ${wrong}`
     return { form: { cast: node, type }, key: value.type, text }
   } catch (error) {
     if (error instanceof Refusal) return error.message
+    throw error
+  }
+}
+
+/** Returns why a text may not become a geometry. */
+function spatial(text: string, exposed: () => Exposed): string | null {
+  try {
+    checkSpatialText(exposed, text, undefined)
+    return null
+  } catch (error) {
+    if (error instanceof Refusal) return `${error.message}. ${error.hint}`
     throw error
   }
 }

@@ -4,6 +4,7 @@
 // with a column.
 import type { Catalog } from '../../driver.ts'
 import type { Preparable, PostgresQuery } from '../confined-query.ts'
+import { mayHaveSrid } from './allowed/srids.ts'
 import { Scanner } from './syntax/scanner.ts'
 import { SeenTwice } from '../../seen-twice-cache.ts'
 
@@ -89,7 +90,8 @@ export function shapeOf(text: string, params = ''): Shape | null {
     values.push(piece)
     return NUMBER_GAP
   })
-  return values.length > VALUES_MAX || !PLAIN.test(key) ? null : { key, params, values }
+  const isPlain = PLAIN.test(key) && !values.some((value) => mayHaveSrid(value))
+  return values.length > VALUES_MAX || !isPlain ? null : { key, params, values }
 }
 
 /**

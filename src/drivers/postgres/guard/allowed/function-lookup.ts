@@ -8,7 +8,7 @@ import { functionHint } from './hints.ts'
 import { FUNCTIONS_ELSEWHERE } from './other-dialects.ts'
 import { refusedFunction, type Refusal } from '../refusal.ts'
 import type { SqlType } from '../walk/from-items.ts'
-import { extensionOf, fieldsOf } from './type-names.ts'
+import { extensionOf, fieldsOf, isSpatial } from './type-names.ts'
 import { EXTENSION_FUNCTIONS, EXTENSION_OUT_COLUMNS, EXTENSION_SINCE } from './types-and-extensions.ts'
 
 export interface Found {
@@ -136,7 +136,8 @@ export function resultType(
     return null
   }
   if (FROM_ROW_TYPE.has(name)) {
-    if (!fieldsOf(exposed, first)) throw refusedFunction(name, node.location, ROW_TYPE_HINT)
+    if (!fieldsOf(exposed, first) || isSpatial(exposed, first))
+      throw refusedFunction(name, node.location, ROW_TYPE_HINT)
     return first
   }
   if (name === 'array_agg') return first.kind === 'array' ? first : { kind: 'array', of: first }

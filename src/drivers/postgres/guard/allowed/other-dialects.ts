@@ -2,6 +2,14 @@
 
 /** The advice for each function. Names are in lower case. */
 export const FUNCTIONS_ELSEWHERE: ReadonlyMap<string, string> = new Map([
+  ...same(
+    'No cancel ends this function of PostGIS. Ask an administrator to expose a view that computes it.',
+    'st_buffer st_union st_intersection st_difference st_symdifference st_simplifypreservetopology',
+  ),
+  ...same(
+    'No cancel ends this function of PostGIS. Ask an administrator to expose a view that computes it.',
+    'st_clusterdbscan st_clusterkmeans',
+  ),
   ...same('Write coalesce(a, b).', 'ifnull nvl isnull zeroifnull'),
   ...same('Write CASE WHEN b IS NULL THEN c ELSE d END.', 'nvl2'),
   ...same('Write CASE WHEN condition THEN a ELSE b END.', 'if iif iff choose'),

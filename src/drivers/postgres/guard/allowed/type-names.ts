@@ -9,6 +9,7 @@ import { word, words, type Node, type Struct } from './allowed-nodes.ts'
 import { refusedType } from '../refusal.ts'
 import type { Walk } from '../walk/scope.ts'
 import type { Field, SqlType } from '../walk/from-items.ts'
+import { checkSpatialModifiers } from './srids.ts'
 import { isShown, shownTypes } from './nameable-types.ts'
 
 /** A type name to print, and the type that it means. */
@@ -24,7 +25,9 @@ export function castType(walk: Walk, type: Struct<'TypeName'>): Named {
 
 /** Confines a TypeName outside of a cast and resolves it. Throws Refusal. */
 export function typeName(walk: Walk, type: Struct<'TypeName'>): Named {
-  return typeNamed(walk.exposed, type)
+  const named = typeNamed(walk.exposed, type)
+  if (!isSpatial(walk.exposed, named.type)) return named
+  throw refusedType(words(type.names).join('.'), type.location, 'Read the value as text, then write a cast.')
 }
 
 /**
@@ -60,6 +63,7 @@ function anyTypeNamed(exposed: Exposed, type: Struct<'TypeName'>): Named {
     ...(bounds && { arrayBounds: bounds }),
   }
   const named = sqlType(exposed, found)
+  if (isSpatial(exposed, named)) checkSpatialModifiers(type.typmods ?? [], type.location)
   return { node, type: bounds ? { kind: 'array', of: named } : named }
 }
 
@@ -139,6 +143,14 @@ export function fieldsOf(exposed: Exposed, type: SqlType | null): readonly Field
 export function extensionOf(exposed: Exposed, type: SqlType | null): string | null {
   if (type?.kind === 'array') return extensionOf(exposed, type.of)
   return capturedOf(exposed, type)?.extension ?? null
+}
+
+/** Returns whether a type is of PostGIS, or contains such a type. */
+export function isSpatial(exposed: Exposed, type: SqlType | null, depth = 0): boolean {
+  if (type === null || depth > 8) return false
+  if (type.kind === 'array') return isSpatial(exposed, type.of, depth)
+  if (extensionOf(exposed, type) === 'postgis') return true
+  return fieldsOf(exposed, type)?.some((field) => isSpatial(exposed, field.type, depth + 1)) === true
 }
 
 /** Returns whether string functions and operators accept this type. Returns true if the type is unknown. */

@@ -144,17 +144,18 @@ export const EXTENSION_FUNCTIONS: ReadonlyMap<string, ReadonlySet<string>> = new
   ),
   extension(
     'postgis',
+    // Not allowed, because no cancel ends them or they take gigabytes: st_buffer, st_union, st_intersection,
+    // st_difference, st_symdifference, st_simplifypreservetopology, st_clusterdbscan, st_clusterkmeans.
     `
     st_astext st_asewkt st_asgeojson st_asbinary st_x st_y st_z st_m st_srid st_setsrid st_transform
     st_makepoint st_point st_makeline st_makepolygon st_makeenvelope st_geomfromtext st_geomfromewkt
     st_geogfromtext st_geomfromgeojson st_geomfromwkb st_distance st_distancesphere st_dwithin st_intersects
     st_contains st_within st_covers st_coveredby st_overlaps st_touches st_crosses st_equals st_disjoint
-    st_area st_length st_perimeter st_centroid st_pointonsurface st_buffer st_envelope st_convexhull st_union
-    st_intersection st_difference st_symdifference st_collect st_extent st_simplify st_simplifypreservetopology
-    st_isvalid st_isempty st_geometrytype st_numpoints st_npoints st_pointn st_startpoint st_endpoint
-    st_azimuth st_project st_closestpoint st_linelocatepoint st_lineinterpolatepoint st_snaptogrid st_geohash
-    st_xmin st_xmax st_ymin st_ymax st_boundary st_dump st_dumppoints st_clusterdbscan st_clusterkmeans
-    st_hexagongrid st_squaregrid geometry geography`,
+    st_area st_length st_perimeter st_centroid st_pointonsurface st_envelope st_convexhull
+    st_collect st_extent st_simplify st_isvalid st_isempty st_geometrytype st_numpoints st_npoints st_pointn
+    st_startpoint st_endpoint st_azimuth st_project st_closestpoint st_linelocatepoint
+    st_lineinterpolatepoint st_snaptogrid st_geohash st_xmin st_xmax st_ymin st_ymax st_boundary st_dump
+    st_dumppoints st_hexagongrid st_squaregrid geometry geography`,
   ),
 ])
 

@@ -30,6 +30,8 @@ import { withConfiguration, withDictionary } from '../allowed/text-search.ts'
 import { castType, fieldsOf, isPathType, isSearched, mayBeText } from '../allowed/type-names.ts'
 import { TYPES, VALUE_FUNCTIONS } from '../allowed/types-and-extensions.ts'
 import { jsonExpression } from './walk-json.ts'
+import { checkSpatialText } from '../allowed/srids.ts'
+import { checkSpatialCast, spatialArguments, spatialResult } from '../bounds/spatial.ts'
 import { boundedOperands, boundedSearch, boundedWork, checkAny, SEEKS } from '../bounds/work-bounds.ts'
 import { select } from './walk-select.ts'
 
@@ -46,7 +48,10 @@ function confined(walk: Walk, level: Level, node: Node): Typed {
   walk.operations += 1
   spend(walk, 1)
   if (node.ColumnRef) return resolve(walk, level, node.ColumnRef)
-  if (node.A_Const) return { node: constant(node.A_Const), type: null }
+  if (node.A_Const) {
+    if (node.A_Const.sval?.sval) checkSpatialText(() => walk.exposed, node.A_Const.sval.sval, node.A_Const.location)
+    return { node: constant(node.A_Const), type: null }
+  }
   if (node.ParamRef) return parameter(walk, level, node.ParamRef)
   if (node.FuncCall) return call(walk, level, node.FuncCall)
   if (node.A_Expr) return operatorExpression(walk, level, node.A_Expr)
@@ -116,8 +121,10 @@ function boolean(walk: Walk, level: Level, { boolop, args }: Struct<'BoolExpr'>)
 function cast(walk: Walk, level: Level, { arg, typeName: to, location }: Struct<'TypeCast'>): Typed {
   if (!arg || !to) throw refusedStatement('CAST', location)
   const target = castType(walk, to)
-  const inner = expression(walk, level, arg).node
+  const from = expression(walk, level, arg)
+  const inner = from.node
   if (isPathType(target.type)) checkLinear(inner, location)
+  checkSpatialCast(walk.exposed, target.type, from, location)
   return { node: { TypeCast: { arg: inner, typeName: target.node } }, type: target.type }
 }
 
@@ -431,7 +438,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const args = typedArguments(name, given)
   const types = args.map((arg) => arg.type)
   const found = findFunction(walk.exposed, written, types, node.location)
-  const printed = boundedCall(name, node, args, found)
+  const printed = boundedCall(walk, name, node, args, found)
   if (RETURNS_ROWS.has(name)) walk.rowFunctions += 1
   const funcname = [word(found.schema), word(name)]
   const rest = modifiers(walk, level, node)
@@ -447,17 +454,23 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   if (isAggregate && isSorted) addSort(walk, level.sets)
   if (isAggregate && mayGrow(name, types[0] ?? null)) walk.growing.add(made)
   const confined: Node = { FuncCall: collects(name) ? countedCall(walk, level, name, made, node.location) : made }
-  return { node: confined, name, out: found.out, type: resultType(walk.exposed, name, found.out, types, node) }
+  const type =
+    found.extension === 'postgis'
+      ? spatialResult(found.schema, name, found.out)
+      : resultType(walk.exposed, name, found.out, types, node)
+  return { node: confined, name, out: found.out, type }
 }
 
 /** Bounds the arguments of a call: how large its result may become, and how much work it may be. Throws Refusal. */
 function boundedCall(
+  walk: Walk,
   name: string,
   written: Struct<'FuncCall'>,
   given: readonly Typed[],
   { schema, extension }: Found,
 ): readonly Node[] {
   const args = given.map((arg) => arg.node)
+  if (extension === 'postgis') return spatialArguments(walk.exposed, name, given, written.location)
   if (extension !== undefined) return boundedWork(extension, name, args, given, written.location)
   if (schema !== 'pg_catalog') return args
   if (takesPath(name)) return boundedPathArguments(args, written.location)

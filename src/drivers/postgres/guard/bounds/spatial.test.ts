@@ -1,0 +1,139 @@
+// Tests what the guard prints and refuses for PostGIS, with a captured catalog: PostGIS is not among the test engines.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { shop, table, type } from '../../../../../test/support/postgres-catalog.ts'
+import { exposedOf } from '../exposed.ts'
+import { bindParams } from '../param-values.ts'
+import { openGuard, say, type Guard } from '../../../../../test/support/postgres-guard.ts'
+
+const FUNCTIONS =
+  'geography geometry st_area st_asgeojson st_astext st_buffer st_clusterdbscan st_collect st_contains st_distance st_dump st_dwithin st_geohash st_geomfromewkt st_geomfromgeojson st_geomfromtext st_geomfromwkb st_intersection st_intersects st_length st_makeenvelope st_makeline st_makepoint st_point st_setsrid st_srid st_transform st_union st_within st_x st_y'
+const places = shop(
+  {
+    extensions: [
+      {
+        name: 'postgis',
+        version: '3.3.2',
+        schema: 'gis',
+        trusted: true,
+        functions: FUNCTIONS.split(' '),
+        operators: ['<->', '&&'],
+        shadowed: [],
+      },
+    ],
+    trustedSchemas: ['gis'],
+    types: [
+      type('public.order_status', 'enum'),
+      type('gis.geometry', 'base', { extension: 'postgis' }),
+      type('gis.geography', 'base', { extension: 'postgis' }),
+      type('gis._geometry', 'array', { extension: 'postgis', of: 'gis.geometry' }),
+    ],
+  },
+  [table('places', ['id int4', 'g gis.geometry', 'gg gis.geography', 'wkt text', 'lon float8', 'lat float8'])],
+)
+
+let guard: Guard
+before(async () => {
+  guard = await openGuard()
+})
+after(() => guard[Symbol.asyncDispose]())
+
+describe('PostGIS answers', () => {
+  for (const sql of [
+    'SELECT st_x(g), st_y(g), st_astext(g), st_asgeojson(g), st_asgeojson(g, 6), st_asgeojson(g, 6, 1) FROM places',
+    'SELECT st_distance(g, st_setsrid(st_makepoint(lon, lat + 1), 4326)) FROM places',
+    'SELECT * FROM places WHERE st_dwithin(gg, st_setsrid(st_makepoint(13.4, 52.5), 4326)::geography, 1000)',
+    "SELECT * FROM places WHERE st_within(g, 'SRID=4326;POLYGON((0 0,1 0,1 1,0 0))')",
+    'SELECT a.id FROM places a JOIN places b ON st_contains(a.g, b.g)',
+    'SELECT id FROM places ORDER BY g <-> st_point(1, 2) LIMIT 5',
+    'SELECT st_area(gg), st_length(g::geography), st_srid(g) FROM places',
+    'SELECT st_transform(g, 3857), st_area(st_transform(g, 25833)) FROM places',
+    "SELECT st_geomfromtext('POINT(' || lon || ' ' || lat || ')', 4326) FROM places",
+    "SELECT wkt::gis.geometry, 'POINT(1 1)'::gis.geometry, 'POINT(1 1)'::gis.geometry(Point, 4326) FROM places",
+    'SELECT st_astext(st_collect(g)), st_astext(st_makeline(array_agg(g ORDER BY id))) FROM places',
+    'SELECT st_astext((st_dump(g)).geom), st_geohash(g), st_geohash(g, 8), to_json(g) FROM places',
+    'SELECT st_intersects(g, st_makeenvelope(0, 0, 1, 1, 4326)), st_area(coalesce(g, st_point(1, 1))) FROM places',
+    'SELECT st_astext(st_geomfromgeojson(\'{"type":"Point","coordinates":[1,1]}\'))',
+    "SELECT '00d41d8cd98f00b204e9800998ecf8427e', 'srid' FROM places",
+  ]) {
+    test(sql, async () => {
+      const verdict = await guard.judge(sql, places)
+      assert.equal(verdict.kind, 'confined', say(verdict))
+    })
+  }
+})
+
+const CRS = '{"type":"Point","coordinates":[1,1],"\\u0063rs":{"type":"name","properties":{"name":"a:1"}}}'
+
+describe('PostGIS refuses what reads spatial_ref_sys by an SRID of the caller, a file, or has no bound', () => {
+  for (const sql of [
+    'SELECT st_asgeojson(st_setsrid(g, 990001)) FROM places',
+    'SELECT st_asgeojson(g, 9, 4) FROM places',
+    'SELECT st_asgeojson(g, 9, id) FROM places',
+    'SELECT st_asgeojson(places) FROM places',
+    'SELECT st_setsrid(g, id) FROM places',
+    "SELECT st_transform(g, 'EPSG:4326', '+init=/tmp/file:section') FROM places",
+    "SELECT st_transform(g, '+proj=longlat +nadgrids=/tmp/fifo') FROM places",
+    'SELECT st_transform(g, 990001) FROM places',
+    "SELECT to_json('SRID=990001;POINT(1 1)'::gis.geometry)",
+    "SELECT to_json(coalesce(g, 'srid=990001;POINT(1 1)')) FROM places",
+    "SELECT to_json('0101000020311B0F00000000000000F03F000000000000F03F'::gis.geometry)",
+    "SELECT to_json('00200003E9000F1B313FF00000000000003FF00000000000003FF0000000000000'::gis.geometry)",
+    `SELECT '{"S\\RID=990001;POINT(1 1)"}'::gis.geometry[]`,
+    "SELECT ('SRID=' || 990001 || ';POINT(1 1)')::gis.geometry",
+    "SELECT ARRAY[g, 'SRID=' || 990001 || ';POINT(1 1)']::gis.geometry[] FROM places",
+    "SELECT st_asgeojson('SRID=' || 990001 || ';POINT(1 1)')",
+    "SELECT st_geomfromtext('SRID=' || 990001 || ';POINT(1 1)')",
+    "SELECT st_geomfromewkt('SRID=' || id || ';POINT(1 1)') FROM places",
+    "SELECT st_geomfromwkb('\\001\\001')",
+    `SELECT st_geomfromgeojson('${CRS}')`,
+    `SELECT '${CRS}'::gis.geometry`,
+    "SELECT x.g FROM jsonb_to_record(jsonb_build_object('g', 'SRI' || 'D=990001;POINT(1 1)')) AS x(g gis.geometry)",
+    "SELECT jsonb_populate_record(places, jsonb_build_object('g', 'SRI' || 'D=990001;POINT(1 1)')) FROM places",
+    "SELECT 'POINT(1 1)'::gis.geography(Point, 990001)",
+    'SELECT st_makeenvelope(0, 0, 1, 1, id) FROM places',
+    'SELECT st_point(1, 1, 990001)',
+    'SELECT st_setsrid(srid => 990001, geom => g) FROM places',
+    'SELECT st_buffer(g, 1, 10000000) FROM places',
+    'SELECT st_geohash(g, 1000000000) FROM places',
+    'SELECT st_intersection(g, g) FROM places',
+    'SELECT st_union(g) FROM places',
+    'SELECT st_clusterdbscan(g, 1, 1) OVER () FROM places',
+  ]) {
+    test(sql, async () => {
+      const verdict = await guard.judge(sql, places)
+      assert.equal(verdict.kind, 'denied', say(verdict))
+      assert.match(verdict.kind === 'denied' ? verdict.hint : '', /\.$/)
+    })
+  }
+
+  test('a parameter with an SRID', () => {
+    for (const value of ['SRID=990001;POINT(1 1)', { type: 'gis.geometry', value: 'SRID=990001;POINT(1 1)' }]) {
+      assert.throws(() => bindParams({ json: '[]', values: [value] }, () => exposedOf(places)), /SRID/)
+    }
+  })
+})
+
+test('the options of st_asgeojson are printed, and a value that the query makes is bounded', async () => {
+  assert.match(
+    say(await guard.judge('SELECT st_asgeojson(g) FROM places', places)),
+    /"st_asgeojson"\("t1"\."g", 9, 0\)/,
+  )
+  const made = await guard.judge('SELECT st_contains(g, st_makeline(array_agg(g))) FROM places GROUP BY g', places)
+  assert.match(say(made), /octet_length/)
+  const joined = await guard.judge('SELECT 1 FROM places a JOIN places b ON st_contains(a.g, b.g)', places)
+  assert.doesNotMatch(say(joined), /octet_length/)
+})
+
+test('a cached query keeps the checks of its constants', async () => {
+  const pairs = [
+    ['SELECT st_setsrid(g, #) FROM places', '4326', '990001'],
+    ['SELECT id FROM places WHERE gg IN (#)', "'POINT(1 1)'", "'SRID=990001;POINT(1 1)'"],
+    ['SELECT st_geohash(g, #) FROM places', '8', '80'],
+    ['SELECT g::gis.geometry(Point, #) FROM places', '4326', '990001'],
+  ] as const
+  for (const [text, allowed, refused] of pairs) {
+    for (let n = 0; n < 3; n++) assert.equal((await guard.judge(text.replace('#', allowed), places)).kind, 'confined')
+    assert.equal((await guard.judge(text.replace('#', refused), places)).kind, 'denied', text)
+  }
+})

@@ -1,0 +1,162 @@
+// Confines calls and casts of PostGIS. Many of its functions look up the SRID of a value in spatial_ref_sys, a table that
+// is usually not exposed. A text could bring any SRID, so a query may turn only constants, parameters and stored texts
+// into geometries (srids.ts checks the SRIDs in them).
+import { words, type Node } from '../allowed/allowed-nodes.ts'
+import type { Exposed } from '../exposed.ts'
+import { steadily, unlessAny, wholeNumber, bytesAsText } from './argument-bounds.ts'
+import type { Refusal } from '../refusal.ts'
+import type { SqlType, Typed } from '../walk/from-items.ts'
+import { isSpatial } from '../allowed/type-names.ts'
+import { checkSrid, refused } from '../allowed/srids.ts'
+
+const TEXT_HINT =
+  'Make geometries from a constant or a stored text, or write st_geomfromtext(text, 4326), st_geomfromwkb(bytes, 4326) or st_makepoint(x, y).'
+
+/**
+ * What each argument of a function of PostGIS is: `g` a value of PostGIS, `s` an SRID, `t` a text whose SRID the next
+ * argument replaces, `b` the same as bytes, `c` a constant number of characters, `n` anything that is no geometry.
+ */
+const ARGUMENTS: ReadonlyMap<string, string> = new Map([
+  ...each('gg', 'st_distancesphere st_intersects st_contains st_within st_covers st_coveredby st_overlaps st_touches'),
+  ...each('gg', 'st_crosses st_equals st_disjoint st_makeline st_makepolygon st_collect st_azimuth st_closestpoint'),
+  ...each('gg', 'st_linelocatepoint st_distance st_dwithin st_snaptogrid'),
+  ...each('gs', 'st_setsrid st_transform'),
+  ...each('nns', 'st_point'),
+  ...each('nnnns', 'st_makeenvelope'),
+  ...each('ts', 'st_geomfromtext'),
+  ...each('bs', 'st_geomfromwkb'),
+  ...each('gc', 'st_geohash'),
+  ...each('nnnn', 'st_makepoint'),
+  ...each('ng', 'st_hexagongrid st_squaregrid'),
+])
+
+function each(kinds: string, names: string): [string, string][] {
+  return names.split(' ').map((name) => [name, kinds])
+}
+
+/** Functions whose work is the product of the sizes of two arguments. */
+const MULTIPLIES: ReadonlySet<string> = new Set([
+  ...['st_distance', 'st_distancesphere', 'st_dwithin', 'st_intersects', 'st_contains', 'st_within', 'st_covers'],
+  ...['st_coveredby', 'st_overlaps', 'st_touches', 'st_crosses', 'st_equals', 'st_disjoint', 'st_closestpoint'],
+])
+/** The limit in bytes, as text, of a value that the query makes and compares: about 2,000 points. */
+const MADE_MAX = 65_536
+const HASH_MAX = 20
+
+/** Functions that return no value of PostGIS. */
+const RETURNS_OTHER =
+  /^st_(?:as\w+|[xyzm]|srid|distance\w*|dwithin|intersects|contains|within|covers|coveredby|overlaps|touches|crosses|equals|disjoint|area|length|perimeter|isvalid|isempty|geometrytype|numpoints|npoints|azimuth|linelocatepoint|geohash|[xy]m(?:in|ax))$/
+
+/** Returns the arguments of a call of PostGIS, bounded. Throws Refusal. */
+export function spatialArguments(
+  exposed: Exposed,
+  name: string,
+  given: readonly Typed[],
+  at: number | undefined,
+): readonly Node[] {
+  if (given.some(({ node }) => node.NamedArgExpr)) {
+    throw refused(name, `function ${name}() takes no named arguments here`, 'Write the arguments by position.', at)
+  }
+  const kinds = ARGUMENTS.get(name) ?? 'g'
+  for (const [place, arg] of given.entries()) checkArgument(exposed, name, kinds[place] ?? 'n', given, place, arg, at)
+  const nodes = given.map(({ node }) => node)
+  if (name === 'st_asgeojson') return geoJson(exposed, given, at)
+  return MULTIPLIES.has(name)
+    ? nodes.map((node, place) => (place < 2 ? made(name, given[place], node, at) : node))
+    : nodes
+}
+
+function checkArgument(
+  exposed: Exposed,
+  name: string,
+  kind: string,
+  given: readonly Typed[],
+  place: number,
+  arg: Typed,
+  at: number | undefined,
+): void {
+  if (kind === 'g' && !mayBecomeSpatial(exposed, arg)) throw madeFromText(name, at)
+  if (kind === 't' && given[place + 1] === undefined && !mayBecomeSpatial(exposed, arg)) throw madeFromText(name, at)
+  if (kind === 'b' && given[place + 1] === undefined && arg.isStored !== true) throw madeFromText(name, at)
+  if (kind === 's') checkSrid(name, wholeNumber(arg.node), at)
+  if (kind === 'c' && (wholeNumber(arg.node) ?? Infinity) > HASH_MAX) {
+    throw refused(
+      name,
+      `${name}() may return at most ${HASH_MAX} characters`,
+      `Write a constant up to ${HASH_MAX}.`,
+      at,
+    )
+  }
+}
+
+function madeFromText(name: string, at: number | undefined): Refusal {
+  return refused(name, `${name} needs a value that is known to be a geometry or a geography`, TEXT_HINT, at)
+}
+
+/** Returns whether the value may become a geometry: it is one, or a constant, a parameter or a stored value. */
+function mayBecomeSpatial(exposed: Exposed, { node, type, isStored }: Typed): boolean {
+  if (isStored === true || node.A_Const !== undefined || node.ParamRef !== undefined) return true
+  if (node.TypeCast?.arg?.ParamRef !== undefined) return true
+  return isSpatial(exposed, type)
+}
+
+/**
+ * Returns the arguments of st_asgeojson. Without options, PostGIS would print the name of the SRID from spatial_ref_sys,
+ * so the printed call has the options 0 or 1.
+ */
+function geoJson(exposed: Exposed, given: readonly Typed[], at: number | undefined): readonly Node[] {
+  const [value, digits, options] = given
+  if (!value || value.type?.kind === 'row') {
+    throw refused('st_asgeojson', 'st_asgeojson() takes no row here', 'Write st_asgeojson(geometry).', at)
+  }
+  const known = options === undefined ? 0 : wholeNumber(options.node)
+  if (given.length > 3 || (known !== 0 && known !== 1)) {
+    throw refused('st_asgeojson', 'the options of st_asgeojson() may be 0 or 1', 'Leave the third argument out.', at)
+  }
+  return [
+    value.node,
+    digits?.node ?? { A_Const: { ival: { ival: 9 } } },
+    { A_Const: { ival: known === 1 ? { ival: 1 } : {} } },
+  ]
+}
+
+/** Bounds a side of a comparison that the query makes. A stored side stays as it is, so that an index can be used. */
+function made(name: string, arg: Typed | undefined, node: Node, at: number | undefined): Node {
+  if (arg?.isStored === true || isPoint(node)) return node
+  const size = steadily(bytesAsText(node), [node], name, at)
+  return unlessAny({ what: name, size, most: MADE_MAX }, node, at)
+}
+
+/** Functions whose result is one point or one box. */
+const SMALL: ReadonlySet<string> = new Set([
+  ...['st_makepoint', 'st_point', 'st_makeenvelope', 'st_envelope', 'st_centroid', 'st_pointn', 'st_startpoint'],
+  ...['st_endpoint', 'st_extent', 'st_pointonsurface'],
+])
+
+function isPoint(node: Node): boolean {
+  if (node.TypeCast?.arg) return isPoint(node.TypeCast.arg)
+  if (node.A_Const ?? node.ParamRef) return true
+  const name = words(node.FuncCall?.funcname).at(-1) ?? ''
+  const [first] = node.FuncCall?.args ?? []
+  return (
+    SMALL.has(name) || ((name === 'st_setsrid' || name === 'st_transform') && first !== undefined && isPoint(first))
+  )
+}
+
+/** Returns the type of the result of a function of PostGIS, as far as it matters here. */
+export function spatialResult(schema: string, name: string, out: readonly string[]): SqlType | null {
+  const geometry: SqlType = { kind: 'named', schema, name: name === 'geography' ? name : 'geometry' }
+  if (out.length > 1) {
+    return { kind: 'row', columns: out.map((column) => ({ name: column, type: column === 'geom' ? geometry : null })) }
+  }
+  return RETURNS_OTHER.test(name) ? null : geometry
+}
+
+/** Checks a cast to a type of PostGIS. Throws Refusal. */
+export function checkSpatialCast(exposed: Exposed, to: SqlType, from: Typed, at: number | undefined): void {
+  if (!isSpatial(exposed, to)) return
+  // PostgreSQL would cast each part by itself, which may be a text.
+  const isMadeOfParts = from.node.RowExpr !== undefined || (from.node.A_ArrayExpr?.elements ?? []).length > 0
+  if (!isMadeOfParts && (from.node.A_ArrayExpr !== undefined || mayBecomeSpatial(exposed, from))) return
+  throw madeFromText('a cast to a geometry', at)
+}
