@@ -1,5 +1,6 @@
 // Indexes an exposed catalog by name: the tables and columns that a caller may read, and the types and extensions of
-// the capture. The index is built once per catalog. Throws TypeError for a catalog of another kind of database.
+// the capture. The index is built once per catalog. Throws TypeError for a catalog of another kind of database, and
+// AppError SCHEMA_STALE for a capture of another CAPTURE_VERSION.
 import type { Catalog } from '../../driver.ts'
 import { catalogLookup, checkVersion, hasField, listedTables } from '../../catalog-lookup.ts'
 import type { ReadTable } from '../confined-query.ts'

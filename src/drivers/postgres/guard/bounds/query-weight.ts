@@ -1,13 +1,13 @@
-// Weighs a query by the number of its FROM items. A reference to a common table expression that PostgreSQL inlines
-// counts as all items of the expression. PostgreSQL inlines without checking a timeout: thirty doublings took 15 GB,
-// and only SIGKILL ended them.
+// Counts the FROM items and the sorts of a query. A reference to a common table expression that PostgreSQL inlines
+// counts as all items and sorts of the expression. PostgreSQL inlines without checking a timeout: thirty doublings took
+// 15 GB, and only SIGKILL ended them.
 import { refusedLimit, type Refusal } from '../refusal.ts'
 import { checkSorts, type Cte, type Weight } from '../walk/scope.ts'
 
 const WEIGHT_MAX = 1_000
 /**
- * The maximum number of tables in one join tree. The planner derives conditions from each pair of equal columns: for 300
- * tables that are joined by the same key, PostgreSQL 15 took 2.5 GB before it checked the timeout.
+ * The maximum number of tables in one join tree. The planner derives conditions from each pair of equal columns: for
+ * 300 tables that are joined by the same key, PostgreSQL 15 took 2.5 GB before it checked the timeout.
  */
 const JOINED_MAX = 100
 

@@ -11,7 +11,7 @@ const PRODUCT_MAX = 536_870_912
 /** A constant of at most this many bytes needs no bound. */
 const FREE_BYTES = 64
 
-/** Functions, and the positions of each two arguments whose sizes are multiplied, with the limit. */
+/** For each function, the pairs of arguments (by position) whose sizes are multiplied, each with the limit. */
 const PAIRS: ReadonlyMap<string, Pairs> = new Map([
   ...pairs('pg_catalog.array_to_string', PRODUCT_MAX, [0, 1], [0, 2]),
   // Each part of the query is compared with the target, and may be replaced by the third query.
