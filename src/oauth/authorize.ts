@@ -2,6 +2,7 @@
 // to the client with an error. If the redirect URI cannot be trusted, shows an error page instead.
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { addressOf } from '../auth/client-name-and-address.ts'
+import { networkOf } from '../auth/client-network.ts'
 import type { Clients } from './find-client.ts'
 import { errorPage } from './authorization-pages.ts'
 import { ERROR_PATH, type Provider } from './provider.ts'
@@ -15,8 +16,8 @@ interface Deps {
   readonly resource: string
 }
 
-/** The limit per network address. A request can make this service read a document at a URL that the caller chose. */
-const BY_ADDRESS = { limit: 60, windowMs: 60_000 }
+/** The limit per network. A request can make this service read a document at a URL that the caller chose. */
+const BY_NETWORK = { limit: 60, windowMs: 60_000 }
 
 /** The known parameters, except `resource`, which may occur several times. All others are ignored (RFC 6749 §3.1). */
 const KNOWN = [
@@ -40,7 +41,7 @@ export async function authorize(deps: Deps, request: Request): Promise<Response>
   if (twice !== undefined) return errorPage(`The request of the agent names ${twice} more than once.`)
   const clientId = sent.get('client_id')
   if (clientId === null) return errorPage('The request of the agent does not name the agent (client_id).')
-  await deps.tries.spend([{ key: `oauth authorization ${addressOf(request)}`, ...BY_ADDRESS }])
+  await deps.tries.spend([{ key: `oauth authorization ${networkOf(addressOf(request))}`, ...BY_NETWORK }])
   if ((await deps.clients.find(clientId)) === null) return errorPage(UNKNOWN_CLIENT)
   const location = await deps.provider.authorize(checked(sent, deps.resource), request.headers.get('cookie'))
   if (location.startsWith(ERROR_PATH)) return errorPage(sentenceOf(location))

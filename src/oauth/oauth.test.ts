@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { endGrant, listGrants } from '../auth/grants.ts'
-import { asId, type AccountId, type GrantId } from '../ids.ts'
+import { asId, newId, type AccountId, type GrantId } from '../ids.ts'
 import { storedTime } from '../store/better-auth-times.ts'
 import { createTeam } from '../teams/teams.ts'
 import {
@@ -268,6 +268,52 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([refused.status, refused.json.code], [429, 'RATE_LIMITED'])
       rooms.clock.at += 60_000
       assert.equal((await register(service)).status, 201)
+    })
+
+    test('registrations and authorizations of one IPv6 network count together', async () => {
+      const { rooms, service, client } = await opened()
+      await using _rooms = rooms
+      const from = (n: number) => ({ headers: { 'x-vitrine-client': `2001:db8:1:2::${n}` } })
+      const spread = (path: (n: number) => Promise<{ readonly status: number }>, n: number) =>
+        Promise.all(Array.from({ length: n }, (_, at) => path(at + 1)))
+      const body = JSON.stringify({ redirect_uris: ['http://127.0.0.1/callback'] })
+      const registrations = await spread((n) => service.send('POST', '/auth/oauth2/register', { ...from(n), body }), 31)
+      assert.deepEqual(registrations.map(({ status }) => status).toSorted(), [...Array(30).fill(201), 429])
+      const path = authorizePath(service, client, pkce().challenge)
+      const starts = await spread((n) => service.send('GET', path, from(n)), 61)
+      assert.deepEqual(starts.map(({ status }) => status).toSorted(), [...Array(60).fill(302), 429])
+    })
+
+    test('a flood of registrations from many networks deletes no client of the last hour', async () => {
+      const { rooms, service, client } = await opened()
+      await using _rooms = rooms
+      const at = rooms.now()
+      const rows = (createdAt: number) =>
+        Array.from({ length: 9_999 }, () => ({
+          ...{ id: newId(), clientId: newId(), name: 'flood', redirectUris: '[]', grantTypes: '[]' },
+          ...{ tokenEndpointAuthMethod: 'none', createdAt: storedTime(rooms.store.dialect, createdAt) },
+        }))
+      const flood = rows(at + 1)
+      for (let from = 0; from < flood.length; from += 1_000) {
+        await rooms.store.write((tx) =>
+          tx
+            .insertInto('oauth_clients')
+            .values(flood.slice(from, from + 1_000))
+            .execute(),
+        )
+      }
+      const ids = async () =>
+        new Set(
+          (await rooms.store.db.selectFrom('oauth_clients').select('clientId').execute()).map((row) => row.clientId),
+        )
+      const refused = await register(service)
+      assert.deepEqual([refused.status, refused.json.code, refused.json.retryAfter], [503, 'OVERLOADED', 60])
+      assert.equal((await ids()).size, 10_000)
+      rooms.clock.at += 3_600_000 + 1
+      const next = await registered(service)
+      // The oldest client has made room for the new one.
+      const left = await ids()
+      assert.deepEqual([left.size, left.has(next.clientId), left.has(client.clientId)], [10_000, true, false])
     })
 
     test('the deletion of the account ends its tokens', async () => {

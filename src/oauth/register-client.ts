@@ -4,8 +4,10 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { addressOf } from '../auth/client-name-and-address.ts'
+import { networkOf } from '../auth/client-network.ts'
+import { AppError } from '../errors.ts'
 import type { Store } from '../store/open.ts'
-import { storedTime } from '../store/better-auth-times.ts'
+import { isoTime, storedTime } from '../store/better-auth-times.ts'
 import { shortName } from './client-documents.ts'
 import { OauthError } from './oauth-error.ts'
 import { isOwnComputer, verdictOf } from './redirect-uris.ts'
@@ -16,9 +18,14 @@ interface Deps {
   readonly now: number
 }
 
-const BY_ADDRESS = { limit: 30, windowMs: 60_000 }
-/** A client without a grant is deleted after this time, or earlier if there are too many clients. */
+/** The limits per network. One network can hold only a small part of the clients without a grant. */
+const BY_NETWORK = { limit: 30, windowMs: 60_000 }
+const BY_NETWORK_A_DAY = { limit: 1_000, windowMs: 86_400_000 }
+/** A client without a grant is deleted after this time. */
 const UNUSED_MS = 86_400_000
+/** If there are too many clients, older ones are deleted earlier, but not before this time: a person may be consenting. */
+const FRESH_MS = 3_600_000
+const RETRY_AFTER_SECONDS = 60
 /** The maximum number of registered clients without a grant. */
 const UNUSED_MAX = 10_000
 const GRANT_TYPES = ['authorization_code', 'refresh_token'] as const
@@ -31,9 +38,16 @@ const Registration = z.object({
   response_types: z.array(z.string()).max(20).optional(),
 })
 
-/** Registers a client. Throws OauthError for metadata that this service does not support, and RATE_LIMITED. */
+/**
+ * Registers a client. Throws OauthError for metadata that this service does not support, RATE_LIMITED above a limit of
+ * the network, and OVERLOADED if others registered too many clients within an hour.
+ */
 export async function registerClient(deps: Deps, request: Request): Promise<Response> {
-  await deps.tries.spend([{ key: `oauth registration ${addressOf(request)}`, ...BY_ADDRESS }])
+  const network = networkOf(addressOf(request))
+  await deps.tries.spend([
+    { key: `oauth registration ${network}`, ...BY_NETWORK },
+    { key: `oauth registration a day ${network}`, ...BY_NETWORK_A_DAY },
+  ])
   const read = Registration.safeParse(await bodyOf(request))
   if (!read.success) throw metadata(read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)[0])
   const { redirect_uris: uris, grant_types: grants, response_types: types } = read.data
@@ -96,10 +110,13 @@ function metadata(detail = 'not valid'): OauthError {
   return new OauthError('invalid_client_metadata', `The client's metadata is not valid: ${detail}.`)
 }
 
-/** Deletes unused clients. Keeps a client whose grant has ended, because the person may connect it again. */
+/**
+ * Deletes unused clients. Keeps a client whose grant has ended, because the person may connect it again. Throws
+ * OVERLOADED if the fresh ones alone are too many.
+ */
 async function pruneUnused(store: Store, now: number): Promise<void> {
   const time = (ms: number) => storedTime(store.dialect, ms)
-  await store.append(async (tx) => {
+  const isFull = await store.append(async (tx) => {
     const unused = () =>
       tx
         .selectFrom('oauth_clients')
@@ -107,7 +124,7 @@ async function pruneUnused(store: Store, now: number): Promise<void> {
     const excess = await unused()
       .select('createdAt')
       .orderBy('createdAt', 'desc')
-      .offset(UNUSED_MAX)
+      .offset(UNUSED_MAX - 1)
       .limit(1)
       .executeTakeFirst()
     await tx
@@ -116,9 +133,18 @@ async function pruneUnused(store: Store, now: number): Promise<void> {
       .where((eb) =>
         eb.or([
           eb('createdAt', '<', time(now - UNUSED_MS)),
-          ...(excess === undefined ? [] : [eb('createdAt', '<=', excess.createdAt)]),
+          ...(excess === undefined
+            ? []
+            : [eb.and([eb('createdAt', '<=', excess.createdAt), eb('createdAt', '<', time(now - FRESH_MS))])]),
         ]),
       )
       .execute()
+    if (excess === undefined) return false
+    return Date.parse(isoTime(excess.createdAt)) >= now - FRESH_MS
   }, 'read committed')
+  if (!isFull) return
+  const retryAfter = RETRY_AFTER_SECONDS
+  throw new AppError('OVERLOADED', `Too many agents were registered. Wait ${retryAfter} s, and connect again.`, {
+    extra: { retryAfter },
+  })
 }
