@@ -126,6 +126,24 @@ describe('mail', () => {
     assert.equal(readConfig({ SMTP_URL: 'smtp://u:p@mail:25?tls=none' }).smtp?.tls, 'none')
   })
 
+  test('a flood of letters to strangers neither drops nor delays a letter to an account', async () => {
+    const stranger = verificationLetter('stranger@example.test', LINK)
+    const held = Promise.withResolvers<void>()
+    await using smtp = await startSmtp({
+      onRcptTo({ address }, _session, done) {
+        if (address === stranger.to) void held.promise.then(() => done())
+        else done()
+      },
+    })
+    await using at = post(smtp.url)
+    for (let i = 0; i < 1_100; i++) at.mail.send(stranger)
+    at.mail.send(letter)
+    await smtp.next(letter.to)
+    assert.ok(at.lines.length > 500, `${at.lines.length} were dropped`)
+    assert.ok(at.lines.every((line) => line.includes('"mail":"verification"')))
+    held.resolve()
+  })
+
   test('never waits for a silent server, queues a thousand letters, and stops in time', async () => {
     const silent = createServer().listen(0, '127.0.0.1')
     await once(silent, 'listening')

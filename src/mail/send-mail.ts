@@ -1,4 +1,4 @@
-// Sends mail. Letters wait in memory and go to the server of SMTP_URL, a few at a time. Callers never wait. The log of
+// Sends mail. Letters wait in memory, in two queues, and go to the server of SMTP_URL, a few at a time. Callers never wait. The log of
 // a failure contains no address, no text, and of the server's reply only the status.
 import { isIP } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
@@ -24,9 +24,15 @@ interface Deps {
   readonly log: Log
 }
 
-const WAITING_MAX = 1_000
-/** The maximum number of letters that are sent at the same time. */
-const AT_ONCE = 4
+/** The maximum number of letters that wait, in each of the two queues. */
+const WAITING_MAX = { accounts: 1_000, strangers: 500 }
+/** The maximum number of letters of a queue that are sent at the same time. */
+const AT_ONCE = 2
+/**
+ * Letters to an address that need not belong to an account. Anybody can cause them, by signing up or inviting. They have
+ * their own queue, so that a flood of them neither delays nor drops a letter to an account.
+ */
+const TO_STRANGERS: ReadonlySet<Letter['kind']> = new Set(['verification', 'signed up again', 'invitation'])
 /** Delays before the second and third attempt. The letter is dropped if the server is down for longer. */
 const PAUSES_MS = [1_000, 10_000]
 /** The time that shutdown waits for deliveries in progress. */
@@ -35,7 +41,19 @@ const TIMEOUTS_MS = { dnsTimeout: 5_000, connectionTimeout: 10_000, greetingTime
 
 export function openMail(deps: Deps): Mail {
   const { smtp, publicUrl } = deps.config
-  return smtp === null ? noMail(deps.log) : new Post(smtp, senderOf(smtp, publicUrl), deps.log)
+  return smtp === null ? noMail(deps.log) : inTwoQueues(smtp, senderOf(smtp, publicUrl), deps.log)
+}
+
+function inTwoQueues(smtp: Smtp, sender: string, log: Log): Mail {
+  const accounts = new Queue({ smtp, sender, log, waitingMax: WAITING_MAX.accounts })
+  const strangers = new Queue({ smtp, sender, log, waitingMax: WAITING_MAX.strangers })
+  return {
+    isOn: true,
+    send: (letter) => (TO_STRANGERS.has(letter.kind) ? strangers : accounts).send(letter),
+    async [Symbol.asyncDispose]() {
+      await Promise.all([accounts, strangers].map((queue) => queue[Symbol.asyncDispose]()))
+    },
+  }
 }
 
 /** Logs a link once, so that the operator can pass it on. Letters without a link are optional and are dropped. */
@@ -50,24 +68,32 @@ function noMail(log: Log): Mail {
   }
 }
 
-class Post implements Mail {
-  readonly isOn = true
+interface QueueOptions {
+  readonly smtp: Smtp
+  readonly sender: string
+  readonly log: Log
+  readonly waitingMax: number
+}
+
+class Queue implements AsyncDisposable {
   readonly #smtp: Smtp
   readonly #sender: string
   readonly #log: Log
+  readonly #waitingMax: number
   readonly #ending = new AbortController()
   readonly #waiting: Letter[] = []
   readonly #underWay = new Set<Promise<void>>()
   #transport: Promise<Transporter> | undefined
 
-  constructor(smtp: Smtp, sender: string, log: Log) {
+  constructor({ smtp, sender, log, waitingMax }: QueueOptions) {
     this.#smtp = smtp
     this.#sender = sender
     this.#log = log
+    this.#waitingMax = waitingMax
   }
 
   send(letter: Letter): void {
-    if (this.#ending.signal.aborted || this.#waiting.length >= WAITING_MAX) {
+    if (this.#ending.signal.aborted || this.#waiting.length >= this.#waitingMax) {
       this.#log.error({ mail: letter.kind }, 'mail: the queue is full or closing, dropped a letter')
       return
     }
