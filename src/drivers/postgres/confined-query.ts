@@ -64,7 +64,7 @@ export interface Preparable {
   readonly exposure: object
 }
 
-/** Settings of the planner, separated by a space. */
+/** The settings of the planner that are off, separated by a space. */
 export type SwitchedOff = '' | 'enable_hashjoin' | 'enable_hashagg' | 'enable_hashjoin enable_hashagg'
 
 export interface PostgresQuery extends Captured {

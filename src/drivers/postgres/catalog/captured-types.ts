@@ -34,7 +34,7 @@ interface TypeRow {
   readonly hasCheck: boolean
 }
 
-/** Judges the types. `taintOf` returns the code that may run for the type with this oid (trusted-extensions.ts). */
+/** Judges the types. `taintOf` returns the code that may run for each type, by oid (trusted-extensions.ts). */
 export function readTypes(
   rows: TypeRows,
   extensions: ReadonlyMap<number, CapturedExtension>,

@@ -55,7 +55,8 @@ const MARK = `vitrine-${randomBytes(8).toString('hex')}`
 const statements = new WeakMap<ImplicitObjects, string>()
 
 /**
- * Returns a statement that fails if the objects have changed since introspection. Statements after it then do not run.
+ * Returns a statement that fails if the objects have changed since introspection. The statements after it then do not
+ * run.
  */
 export function implicitCheckSql(objects: ImplicitObjects): string {
   const known = statements.get(objects)

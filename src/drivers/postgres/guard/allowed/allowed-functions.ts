@@ -86,7 +86,7 @@ function names(text: string): string[] {
   return text.split(/\s+/).filter((name) => name !== '')
 }
 
-/** The names that a query may call with any arguments. */
+/** The functions of all groups. ts_rewrite is missing: see isListed() in function-lookup.ts. */
 export const FUNCTIONS: ReadonlySet<string> = new Set(Object.values(GROUPS).flatMap(names))
 
 /** A column reference inside one of these functions does not count as ungrouped. */
