@@ -71,6 +71,8 @@ function add(list: BlockList, entry: string, family: 'ipv4' | 'ipv6', whole: num
 export function addressKind(address: string): AddressKind {
   const plain = address.replace(/%.*$/, '')
   if (isIP(plain) === 0) return 'private'
+  const local = isIPv4(plain) ? null : carriedLocally(plain)
+  if (local !== null) return local.some((each) => kindIn(each, 'ipv4') === 'metadata') ? 'metadata' : 'private'
   const carried = isIPv4(plain) ? plain : carriedIPv4(plain)
   if (carried !== null) return kindIn(carried, 'ipv4')
   return kindIn(plain, 'ipv6')
@@ -97,6 +99,22 @@ function carriedIPv4(address: string): string | null {
   if (a === 0x2002) return dotted(b, c)
   if (a === 0x2001 && b === 0) return dotted(g ^ 0xffff, h ^ 0xffff)
   return null
+}
+
+/**
+ * Returns the IPv4 addresses that an address of the local NAT64 prefix 64:ff9b:1::/48 (RFC 8215) can contain, with a
+ * prefix of 48, 56, 64 or 96 bits (RFC 6052). Returns null for other addresses.
+ */
+function carriedLocally(address: string): string[] | null {
+  const [a, b, c, d = 0, e = 0, f = 0, g = 0, h = 0] = ipv6Groups(address)
+  if (a !== 0x64 || b !== 0xff9b || c !== 1) return null
+  const after = ((e & 255) << 8) | (f >> 8)
+  return [
+    dotted(d, after),
+    dotted(((d & 255) << 8) | (e & 255), f),
+    dotted(after, ((f & 255) << 8) | (g >> 8)),
+    dotted(g, h),
+  ]
 }
 
 function dotted(high: number, low: number): string {
