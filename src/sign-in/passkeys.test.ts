@@ -88,6 +88,20 @@ for (const dialect of DIALECTS) {
       )
     })
 
+    test('are added only to the account that asked for them', async () => {
+      await using rooms = await openRooms(source, ENV)
+      const [ada, bob] = [await signedUp(rooms), await signedUp(rooms, 'bob@example.test')]
+      const { json: options } = await ada.ask('POST passkey/add-options', {})
+      const { credential } = createPasskey(ORIGIN, options)
+      // Bob signs in to Ada's browser, which keeps the cookie with the challenge.
+      for (const [name, value] of bob.jar) if (name.includes('session_token')) ada.jar.set(name, value)
+      assert.equal(
+        await codeOf(ada.ask('POST passkey/add', { name: 'Laptop', response: credential })),
+        'INVALID_REQUEST',
+      )
+      assert.deepEqual((await ada.ask('GET sign-in-methods')).json.passkeys, [])
+    })
+
     test('an answer from another page, with a wrong challenge or key, or for another account is refused', async () => {
       await using rooms = await openRooms(source, ENV)
       const passkey = await addPasskey(await signedUp(rooms))

@@ -1,6 +1,7 @@
 // Creates, renames and removes the passkeys of an account. A passkey always verifies the person (fingerprint, face or
 // PIN), so a sign-in with it needs no code of the second factor.
 import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
 import { ALGORITHMS, type PasskeyCreation } from '../contract/passkey-schemas.ts'
@@ -37,7 +38,11 @@ export const LIFE_MS = 300_000
 /** The maximum number of passkeys of an account. */
 const PASSKEYS_MAX = 20
 
-const Challenge = z.object({ challenge: z.string(), for: z.enum(['add', 'sign in']) })
+/** A challenge to add a passkey names the account, because somebody else may sign in to this browser meanwhile. */
+const Challenge = z.object({
+  challenge: z.string(),
+  for: z.union([z.literal('sign in'), z.object({ add: z.string() })]),
+})
 export type Challenge = z.infer<typeof Challenge>
 
 export function passkeyChallenges(
@@ -71,7 +76,7 @@ export async function passkeyCreation(
   requireRecent(caller.signedInAt, deps.now, 'add a way to sign in')
   const known = await passkeysOf(deps.store.db, caller.accountId)
   requireRoom(known)
-  const challenge = newChallenge('add')
+  const challenge = newChallenge({ add: caller.accountId })
   const options = {
     challenge: challenge.challenge,
     rp: { id: rpId, name: 'Vitrine' },
@@ -108,7 +113,7 @@ export async function addPasskey(
 ): Promise<ShownPasskey> {
   const { store, now } = deps
   requireRecent(caller.signedInAt, now, 'add a way to sign in')
-  const challenge = await challengeOf(deps, request, 'add')
+  const challenge = await challengeOf(deps, request, { add: caller.accountId })
   const made = await verified(requirePlace(deps, request), challenge, order)
   const row: PasskeyTable = {
     id: newId<PasskeyId>(),
@@ -185,8 +190,8 @@ export async function challengeOf(
   purpose: Challenge['for'],
 ): Promise<string> {
   const held = await deps.challenges.read(request)
-  if (held?.for === purpose) return held.challenge
-  throw invalidRequest(['response: took longer than five minutes. Try again.'])
+  if (isDeepStrictEqual(held?.for, purpose) && held !== null) return held.challenge
+  throw invalidRequest(['response: took longer than five minutes, or was begun by another account. Try again.'])
 }
 
 export function transportsOf({ transports }: Pick<PasskeyTable, 'transports'>): Transport[] {
