@@ -44,6 +44,7 @@ const nestedList = (depth: number): string =>
     ? '1'
     : `(SELECT json_agg(json_build_object('id', l${depth}.id, 'in', ${nestedList(depth - 1)})) FROM levels l${depth} WHERE l${depth}.id = 1)`
 const nestedValue = (depth: number): unknown => (depth === 0 ? 1 : [{ id: 1, in: nestedValue(depth - 1) }])
+const MARKS = "repeat(U&'\\0F71', 10000)"
 const HASHES = "(SELECT string_agg(md5(g::text), ' ') FROM generate_series(1, 30000) g)"
 
 /**
@@ -55,6 +56,8 @@ const ATTACKS: readonly (readonly [string, string])[] = [
   ['normalize to NFKD', 'SELECT length(normalize(marks, NFKD)) FROM texts'],
   ['IS NORMALIZED', 'SELECT marks IS NFD NORMALIZED FROM texts'],
   ['normalize of a constant expression', "SELECT length(normalize(repeat(U&'\\0301\\0316', 10000)))"],
+  ['a comparison by a collation of ICU', `SELECT concat('a', ${MARKS}) COLLATE "und-x-icu" < concat('A', ${MARKS}) COLLATE "und-x-icu"`],
+  ['a sort by a collation of ICU', `SELECT id FROM levels ORDER BY concat('a', ${MARKS}, id % 2) COLLATE "en-x-icu"`],
   ['strpos', "SELECT strpos(a, 'b' || left(a, 400000)) FROM texts"],
   ['strpos with a long constant', `SELECT strpos(a, 'b${'a'.repeat(20_000)}') FROM texts`],
   ['position', "SELECT position('b' || left(a, 400000) IN a) FROM texts"],
@@ -249,6 +252,7 @@ const ANSWERS: readonly (readonly [string, string, unknown[][]])[] = [
   ['text of numbers', "SELECT string_agg('n ' || round(id * 1.25, 1), ';' ORDER BY id), format('%s', sum(id) / 3.0 > 1), concat(avg(id)::numeric(10, 2)) FROM levels", [['n 1.3;n 2.5;n 3.8', 't', '2.00']]],
   ['a path that grows', "WITH RECURSIVE t(n, q) AS (SELECT 1, '[(0,0)]'::path UNION ALL SELECT n + 1, q + '[(1,1)]'::path FROM t WHERE n < 5) SELECT max(npoints(q)) FROM t", [[5]]],
   ['factorial', 'WITH RECURSIVE t(n, f) AS (SELECT 1, 1::numeric UNION ALL SELECT n + 1, f * (n + 1) FROM t WHERE n < 20) SELECT max(f)::text FROM t', [['2432902008176640000']]],
+  ['collations', `SELECT name FROM levels WHERE name COLLATE "und-x-icu" > lower('A' || id) COLLATE "und-x-icu" AND 'zz' COLLATE "en-x-icu" > name ORDER BY upper(name) COLLATE "en-x-icu" LIMIT 1`, [['branch']]],
   ['normalize', "SELECT normalize(name) FROM levels WHERE name IS NFC NORMALIZED ORDER BY id LIMIT 1", [['root']]],
 ]
 
@@ -261,6 +265,7 @@ const BOUNDED: readonly (readonly [string, string, string, number, number, RegEx
   ['repeat of a column', 'SELECT repeat(a, 1000) FROM texts', 'repeat', 1_000_000, 262, /smaller count/],
   ['lpad', "SELECT lpad('x', id * 20000) FROM levels", 'lpad', 20_000, 10_000, /smaller count/],
   ['normalize', 'SELECT normalize(a) FROM texts', 'normalize', 1_000_000, 4_096, /left\(x, 1000\)/],
+  ['a collation', `SELECT max(lower(a) COLLATE "und-x-icu") FROM texts`, 'collation', 1_000_000, 4_096, /left\(x, 1000\)/],
   ['replace', "SELECT replace(a, left(a, 1000), 'x') FROM texts", 'replace', 1_000_000_000, 536_870_912, /left\(x, 10000\)/],
   ['LIKE', 'SELECT a LIKE left(a, 1000) FROM texts', 'LIKE', 1_000_000_000, 536_870_912, /shorter pattern/],
   ['a path', "SELECT list @? '$[*] ? (@ == $[*])' FROM documents", 'jsonpath', 688_895, 8_192, /strict/],

@@ -79,6 +79,7 @@ export function adviceForBound(what: string): string {
   if (what === 'normalize' || what === 'is_normalized') return 'Shorten the string first: left(x, 1000).'
   if (what === 'comparison') return 'Compare rows instead: use a join, EXISTS, or IN with a sub-query.'
   if (what === 'jsonpath') return PATH_HINT
+  if (what === 'collation') return 'Shorten the text first, left(x, 1000), or write COLLATE "C".'
   if (COLLECTS.test(what)) return COLLECTED_HINT
   if (what.startsWith('ts_rank')) return 'Search for fewer words, or rank only the first rows of a search.'
   return 'The cost grows with the length of the string and of the text searched for. Shorten one of them: left(x, 10000).'
