@@ -97,8 +97,8 @@ const KEYS_MAX = 200
 
 /**
  * Returns the SQL for the top-level keys of an object with the types of their values, as JSON, without the values. A
- * json text with an escape is skipped: json_each fails for \\u0000 and for half a surrogate pair, which the type json
- * accepts.
+ * json text with a \\u escape is skipped: json_each fails for \\u0000 and for half a surrogate pair, which the type
+ * json accepts.
  */
 function keysSql(sql: string, base: number): string {
   const [of, each, value] =

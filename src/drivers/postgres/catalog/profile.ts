@@ -85,7 +85,7 @@ const NO_STATISTICS: ReadonlyMap<string, Statistics> = new Map()
 
 interface Size {
   readonly pages: number
-  /** The estimate of the last ANALYZE. Null if there was none. */
+  /** The pages now, times the rows per page at the last ANALYZE. Null if a part was never analysed. */
   readonly rows: number | null
   readonly hasParts: boolean
 }
