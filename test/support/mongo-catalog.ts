@@ -12,6 +12,8 @@ export interface CatalogOptions {
   readonly indexedPaths?: readonly string[]
   /** The sampled length of each array. Without it, the catalog has no facts about the values of the paths. */
   readonly arrays?: Readonly<Record<string, number>>
+  /** The sampled types of paths, if `arrays` is set too. */
+  readonly types?: Readonly<Record<string, string>>
   /** Whether the collections have a default collation. */
   readonly collated?: boolean
 }
@@ -26,6 +28,7 @@ export function mongoCatalog(
     documents,
     indexedPaths = [],
     arrays,
+    types = {},
     collated = false,
   }: CatalogOptions = {},
 ): Catalog {
@@ -40,7 +43,13 @@ export function mongoCatalog(
   const column = { type: 'bson', nullable: true, primaryKey: false, references: null, description: null }
   const sampled = (name: string) => {
     const items = arrays?.[name]
-    return { types: {}, presence: 1, top: !name.includes('.'), ...(items === undefined ? {} : { items }) }
+    const type = types[name]
+    return {
+      types: type === undefined ? {} : { [type]: 10 },
+      presence: 1,
+      top: !name.includes('.'),
+      ...(items === undefined ? {} : { items }),
+    }
   }
   return {
     capturedAt: '2026-01-01T00:00:00.000Z',

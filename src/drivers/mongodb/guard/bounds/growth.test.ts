@@ -665,7 +665,7 @@ test('counts comparisons of texts by a collation', () => {
   const [simple, collated] = [false, true].map((one) => {
     const catalog = mongoCatalog(
       { people: PATHS, others: PATHS },
-      { documents: 10, arrays: { big: 50 }, collated: one },
+      { documents: 10, arrays: { big: 50 }, types: { n: 'int' }, collated: one },
     )
     return (pipeline: object[]): string => {
       const verdict = confine(readBody({ collection: 'people', pipeline }), catalog, LIMITS)
@@ -703,6 +703,8 @@ test('counts comparisons of texts by a collation', () => {
       { $unwind: '$z' },
       { $group: { _id: repeated(30, { $concat: ['\u200b'.repeat(1_000), '$s'] }) } },
     ],
+    'a sort for buckets': [{ $bucketAuto: { groupBy: { $concat: ['$s', 'x'] }, buckets: 5 } }],
+    'a sort of a stored text for buckets': [{ $bucketAuto: { groupBy: '$s', buckets: 5 } }],
     $sortArray: [list, { $set: { x: repeated(3, { $sortArray: { input: '$t', sortBy: 1 } }) } }],
     'a key': [list, { $group: { _id: repeated(50, '$t') } }],
     'an accumulator': [
@@ -720,6 +722,13 @@ test('counts comparisons of texts by a collation', () => {
     assert.notEqual(simple(pipeline), 'denied', name)
     assert.equal(collated(pipeline), 'denied', name)
   }
+  for (const stages of [
+    [{ $bucketAuto: { groupBy: { $year: '$a' }, buckets: 5 } }],
+    [{ $bucketAuto: { groupBy: '$a', buckets: 5, granularity: 'R5' } }],
+    [{ $group: { _id: '$s', n: { $sum: '$a' } } }, { $bucketAuto: { groupBy: '$n', buckets: 5 } }],
+    [{ $bucketAuto: { groupBy: '$n', buckets: 5 } }],
+  ])
+    assert.equal(collated(stages), simple(stages), JSON.stringify(stages))
   // A filter on stored values still runs before the projection.
   for (const filter of [
     { s: { $in: repeated(200, '').map((_, k) => `someone.${k}@example.com`) } },

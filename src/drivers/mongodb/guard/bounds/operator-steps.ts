@@ -188,7 +188,7 @@ export function collatedKeySteps(extent: Extent, collation: Collation | null): A
 }
 
 /** Returns whether a value contains no long text, so that its comparison takes no longer by a collation. */
-function isSmall({ isScalar, bytes, fields, each }: Extent): boolean {
+export function isSmall({ isScalar, bytes, fields, each }: Extent): boolean {
   if (isScalar) return isConstant(bytes) && bytes.constant <= SMALL.bytes.constant
   if (fields !== null) return [...fields.values()].every(isSmall)
   return each !== null && isSmall(each)

@@ -4,14 +4,14 @@ import { accumulator, bounds, WINDOW_ELEMENTS, windowOperator } from '../express
 import { plus, scaled, type Amount } from '../bounds/amount.ts'
 import { arrayOf, fieldsOf, textOf, wholeOf } from '../body/read-arguments.ts'
 import { computed, type Computed } from '../expressions/computed-value.ts'
-import { collatedKeySteps, keySteps } from '../bounds/operator-steps.ts'
+import { collatedKeySteps, isSmall, keySteps } from '../bounds/operator-steps.ts'
 import type { Flow } from './pipeline-state.ts'
 import type { Gathered } from '../bounds/runtime-checks.ts'
 import { checkName, outputPath } from '../body/field-names.ts'
 import { unitsOfGroup } from '../bounds/held-memory.ts'
 import { isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
 import { within } from '../refusals/error-place.ts'
-import { Broken, shown } from '../refusals/refusal.ts'
+import { Broken, refusedLimit, shown, type Refusal } from '../refusals/refusal.ts'
 import { resolve, type Scope } from '../documents/scope.ts'
 import { checkWeight, closed, shapeWith, valueAt, WHOLE, type Shape } from '../documents/document-shape.ts'
 import { largest, object, SMALL, type Extent } from '../bounds/value-size.ts'
@@ -96,6 +96,9 @@ export function bucketAuto(value: Bson, flow: Flow): void {
   const read = fieldsOf('$bucketAuto', value, ['groupBy', 'buckets'], ['output', 'granularity'])
   const { granularity } = read
   const key = keyed(read['groupBy'], flow.scope)
+  // Without a collation, mongod's memory limit bounds the time of the sort. With a granularity, mongod fails at the first
+  // key that is no number.
+  if (flow.scope.meter.collation !== null && granularity === undefined && !isSmall(key.extent)) throw collatedSort()
   const printed = {
     groupBy: key.printed,
     buckets: wholeOf('$bucketAuto', read['buckets'], 1),
@@ -107,6 +110,15 @@ export function bucketAuto(value: Bson, flow: Flow): void {
   const end = { ...key.extent, number: null }
   const ends = object(new Map(['min', 'max'].map((name) => [name, end])))
   made(flow, shapeWith(ends), output ?? COUNT, output === null ? [] : undefined)
+}
+
+/** Returns the refusal of a $bucketAuto whose keys may be texts that a collation compares. No cancel ends their sort. */
+function collatedSort(): Refusal {
+  return refusedLimit(
+    'groupBy',
+    '$bucketAuto sorts by groupBy, which may be a text, and no cancel ends its sort; with a default collation of a collection, the limit is 8 bytes',
+    'Group by a number, a date, a boolean or an ObjectId. For a text, use $bucket with boundaries, or $group and $sort.',
+  )
 }
 
 function bucketOutput(of: string, value: Bson | undefined, flow: Flow): Outputs | null {
