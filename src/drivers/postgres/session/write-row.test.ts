@@ -186,3 +186,23 @@ test('a row that does not fit its description or its message closes the connecti
     }
   }
 })
+
+test('a long answer gives other requests a turn between its chunks', async () => {
+  const socket = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
+  const wire = new Wire(socket)
+  const outcome = wire.exchange(Buffer.alloc(0), 1, new Result(CAPS, new TypeBook(), new JsonBytes(16)))
+  wire.take(description([OIDS.text]))
+  const rows = Buffer.concat(Array.from({ length: 64 }, () => dataRow(['"\n'.repeat(500)])))
+  let pauses = 0
+  // Node passes on chunks in one turn until the socket is paused.
+  for (let chunk = 0; chunk < 400; chunk++) {
+    wire.take(rows)
+    if (!socket.isPaused()) continue
+    pauses++
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(socket.isPaused(), false)
+  }
+  wire.take(READY)
+  await outcome
+  assert.ok(pauses > 1, `${pauses} pauses`)
+})
