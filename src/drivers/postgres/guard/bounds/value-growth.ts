@@ -187,10 +187,9 @@ class Growth implements Grown {
     const left = larg ? this.#from(larg) : []
     const right = rarg ? this.#from(rarg) : []
     const names = words(usingClause)
-    const merged = names.map((name) => {
-      const sizes = [...left, ...right].filter((column) => column.name === name).map((column) => column.size)
-      return { name, size: greatest(sizes) }
-    })
+    const sizes = new Map(names.map((name): [string, Size[]] => [name, []]))
+    for (const { name, size } of [...left, ...right]) sizes.get(name)?.push(size)
+    const merged = names.map((name) => ({ name, size: greatest(sizes.get(name) ?? []) }))
     if (join_using_alias)
       this.#bind(
         join_using_alias,
@@ -198,7 +197,7 @@ class Growth implements Grown {
         names,
       )
     if (quals) this.size(quals)
-    const rest = [...left, ...right].filter(({ name }) => !names.includes(name))
+    const rest = [...left, ...right].filter(({ name }) => !sizes.has(name))
     const columns = [...merged, ...rest]
     return alias
       ? this.#bind(

@@ -352,6 +352,8 @@ interface Merged {
 
 function using(walk: Walk, sides: Sides, names: readonly string[], node: Struct<'JoinExpr'>): Merged | undefined {
   if (names.length === 0) return undefined
+  // Each name is printed for both tables and in USING.
+  spend(walk, 3 * names.length)
   const given = node.join_using_alias?.aliasname
   const alias = newAlias(walk, 't', given ?? 'a join')
   const columns = names.map((name): Column => {
