@@ -38,7 +38,7 @@ export async function tokenAnswer(deps: Deps, form: URLSearchParams): Promise<Re
   }
   const first = await deps.provider.token(known(form))
   const { status, body } = first.status < 400 ? first : ((await raced(deps, form)) ?? first)
-  if (status >= 400) throw refusalOf(body)
+  if (status >= 400) throw refusalOf(body, form)
   pruneTokens(deps)
   // Leave out the other fields that the library adds, such as the session.
   const { access_token, token_type, expires_in, refresh_token, scope } = body
@@ -194,10 +194,16 @@ async function endByClient(deps: Deps, id: GrantId, reason: string): Promise<voi
   }
 }
 
-/** Converts the provider's refusal. */
-function refusalOf(body: Readonly<Record<string, unknown>>): OauthError {
+/**
+ * Converts the provider's refusal. It says invalid_request for a wrong verifier and for a code whose session has ended.
+ * RFC 6749 §5.2 and RFC 7636 §4.6 demand invalid_grant if the form is complete.
+ */
+function refusalOf(body: Readonly<Record<string, unknown>>, form: URLSearchParams): OauthError {
   const { error, error_description: description } = body
-  const known = typeof error === 'string' && /^[a-z_]{1,50}$/.test(error) ? error : 'invalid_request'
+  const isComplete = ['code', 'code_verifier', 'redirect_uri'].every((name) => (form.get(name) ?? '') !== '')
+  const otherwise = isComplete ? 'invalid_grant' : 'invalid_request'
+  const known =
+    typeof error === 'string' && /^[a-z_]{1,50}$/.test(error) && error !== 'invalid_request' ? error : otherwise
   return new OauthError(known, typeof description === 'string' ? description : 'The request is not valid.')
 }
 

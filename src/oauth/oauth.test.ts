@@ -121,7 +121,12 @@ for (const dialect of DIALECTS) {
         const answer = await exchange(service, coded, wrong)
         assert.equal(answer.status, 400, `${JSON.stringify(wrong)}: ${answer.text}`)
         assert.equal(answer.json.access_token, undefined)
+        if ('code_verifier' in wrong) assert.deepEqual(errorOf(answer), INVALID)
       }
+      const coded = await authorized(service, ada, client, { teamIds: [team] })
+      assert.deepEqual(errorOf(await exchange(service, coded, { code_verifier: '' })), [400, 'invalid_request'])
+      await rooms.store.write((tx) => tx.deleteFrom('sessions').execute())
+      assert.deepEqual(errorOf(await exchange(service, coded)), INVALID)
     })
 
     test('each use replaces a refresh token; the old token gets the same answer for some time, then ends the grant', async () => {
