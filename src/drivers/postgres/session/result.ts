@@ -1,5 +1,6 @@
 // Receives rows. For a caller, writes the answer as JSON while rows arrive, and cuts it at the caps. For catalog
 // queries, collects strings.
+import { setImmediate as turn } from 'node:timers/promises'
 import type { ResultColumn, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
 import type { Field } from './protocol-messages.ts'
@@ -8,7 +9,7 @@ import type { ColumnType, TypeBook } from './result-types.ts'
 import { arrayWriter, compositeWriter } from './write-nested-value.ts'
 import { rowColumn, writeRow, type RowColumn } from './write-row.ts'
 import type { WriteValue } from './write-scalar-value.ts'
-import type { Sink } from './wire.ts'
+import { TURN_MS, type Sink } from './wire.ts'
 
 /** pg_type's oids of record and record[]. */
 const [RECORD, RECORDS] = [2249, 2287]
@@ -35,7 +36,7 @@ interface Layout {
  */
 const layouts = new WeakMap<readonly Field[], Layout>()
 
-/** The rows of one query. If a type is not known yet, the rows are buffered unencoded until finish(). */
+/** The rows of one query. If a type is not known yet, the rows are buffered unencoded until writeHeld(). */
 export class Result implements Sink {
   readonly #caps: Caps
   readonly #types: TypeBook
@@ -61,7 +62,7 @@ export class Result implements Sink {
     out.byte(OPEN)
   }
 
-  /** The type oids that must be looked up before finish(). */
+  /** The type oids that must be looked up before writeHeld(). */
   get unknown(): readonly number[] {
     return this.#unknown
   }
@@ -117,12 +118,22 @@ export class Result implements Sink {
     return this.#held !== null || this.#seen >= this.#caps.rowCap
   }
 
-  /** Returns the answer. Every type must be known by now. */
-  finish(): Rows {
+  /** Writes the buffered rows, and gives other requests a turn between them. Every type must be known by now. */
+  async writeHeld(): Promise<void> {
     const held = this.#held ?? []
     this.#held = null
-    if (this.#unknown.length > 0) this.#resolve()
-    for (const row of held) if (!this.#write(row, 0, row.length)) break
+    this.#resolve()
+    let began = performance.now()
+    for (const row of held) {
+      if (!this.#write(row, 0, row.length)) break
+      if (performance.now() - began < TURN_MS) continue
+      await turn()
+      began = performance.now()
+    }
+  }
+
+  /** Returns the answer. No row may be buffered any more. */
+  finish(): Rows {
     this.#out.byte(CLOSE)
     const { json, release } = this.#out.lend()
     const rows = { columns: this.#columns, rows: json, rowCount: this.#rowCount, truncated: this.#truncated }

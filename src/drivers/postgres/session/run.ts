@@ -69,7 +69,10 @@ export async function runQuery(at: Running, query: PostgresQuery, limits: Limits
     const outcome = await at.session.runExplained(query, pinned, result)
     if (outcome.error !== null) throw await explained(query, pinned, outcome.error, started)
   }
-  if (result.unknown.length > 0) await lookUp(at, result.unknown, limits.timeoutMs)
+  if (result.unknown.length > 0) {
+    await lookUp(at, result.unknown, limits.timeoutMs)
+    await result.writeHeld()
+  }
   return result.finish()
 }
 

@@ -70,7 +70,7 @@ const SLICE_MS = 2
  * How long rows of a request are read before other requests get a turn. Node passes on 32 chunks in one turn, which took
  * 300 ms for arrays of composites.
  */
-const TURN_MS = 8
+export const TURN_MS = 8
 /** After so many bytes of a request that was given up, other requests get a moment. */
 const LEFT_OVER_BYTES = 1024 * 1024
 // The maximum number of stored bytes of a message that is not a row. An error may quote a value of any size.

@@ -206,3 +206,24 @@ test('a long answer gives other requests a turn between its chunks', async () =>
   await outcome
   assert.ok(pauses > 1, `${pauses} pauses`)
 })
+
+test('rows that waited for the look-up of their type are written with turns for other requests', async () => {
+  const types = new TypeBook()
+  const result = new Result(CAPS, types, new JsonBytes(16))
+  const field = { name: 'c0', typeOid: 99_999, tableOid: 0, number: 0 }
+  result.describe([field])
+  const row = dataRow(['"\n'.repeat(50_000)]).subarray(5)
+  for (let n = 0; n < 200; n++) result.row(row, 0, row.length)
+  types.learn(result.unknown, [])
+  let turns = 0
+  let isWritten = false
+  const count = (): void => {
+    turns++
+    if (!isWritten) setImmediate(count)
+  }
+  setImmediate(count)
+  await result.writeHeld()
+  isWritten = true
+  assert.ok(turns > 1, `${turns} turns`)
+  assert.equal(result.finish().rowCount, 200)
+})
