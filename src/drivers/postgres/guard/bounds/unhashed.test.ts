@@ -60,6 +60,22 @@ const CASES: readonly (readonly [string, string, string])[] = [
     "SELECT d, count(o.id) FROM generate_series('2024-01-01'::date, '2024-12-31', interval '1 day') d LEFT JOIN customers o ON o.created_at = d GROUP BY d",
     '',
   ],
+  [
+    'a calendar of ten years beside a list',
+    "SELECT d, v.n, count(o.id) FROM generate_series('2015-01-01'::date, '2024-12-31', interval '1 day') d, (VALUES (1), (2)) v(n) LEFT JOIN customers o ON o.id = v.n GROUP BY d, v.n",
+    '',
+  ],
+  [
+    'a list of names and rows of a table with a limit',
+    "SELECT 1 FROM unnest('{a,b,c}'::text[]) n, (SELECT id FROM customers LIMIT 1000) c JOIN orders o ON o.customer_id = c.id",
+    '',
+  ],
+  [
+    'months of some years',
+    'SELECT y, m FROM generate_series(2015, 2025) y, generate_series(1, 12) m LEFT JOIN customers c ON c.id = m',
+    '',
+  ],
+  ['a high limit', 'SELECT 1 FROM (SELECT id FROM customers LIMIT 50000) c JOIN orders o ON o.customer_id = c.id', ''],
   ['elements of a column', 'SELECT p.sku, tag FROM products p, unnest(p.tags) tag JOIN regions r ON r.code = tag', ''],
   [
     'a hierarchy',
@@ -146,6 +162,46 @@ const CASES: readonly (readonly [string, string, string])[] = [
   [
     'a recursion that counts',
     'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 1 FROM customers a JOIN n ON n.i = a.id',
+    JOINS,
+  ],
+  [
+    'two short series',
+    'SELECT 1 FROM customers c JOIN (SELECT 0 * x AS k FROM generate_series(1, 5000) x, generate_series(1, 500) y OFFSET 0) q ON q.k = c.id',
+    JOINS,
+  ],
+  [
+    'two series in a query of EXISTS',
+    'SELECT 1 FROM customers c WHERE NOT EXISTS (SELECT FROM (SELECT 0 * x AS k, y FROM generate_series(1, 5000) x, generate_series(1, 500) y OFFSET 0) q WHERE q.k = c.id AND q.y > c.id)',
+    JOINS,
+  ],
+  [
+    'two rows with a limit',
+    'SELECT 1 FROM customers c JOIN (SELECT a.id FROM (SELECT id FROM orders LIMIT 1000) a, (SELECT id FROM orders LIMIT 1000) b) q ON q.id = c.id',
+    JOINS,
+  ],
+  [
+    'nested sub-selects of few rows',
+    'SELECT 1 FROM customers c JOIN (SELECT 1 AS k FROM (SELECT 1 FROM generate_series(1, 1000) a OFFSET 0) x, (SELECT 1 FROM generate_series(1, 1000) b OFFSET 0) y) q ON q.k = c.id',
+    JOINS,
+  ],
+  [
+    'WITH queries of few rows',
+    'WITH a AS (SELECT x FROM generate_series(1, 1000) x) SELECT 1 FROM a JOIN customers c ON c.id = a.x, a b',
+    JOINS,
+  ],
+  [
+    'a list and a series',
+    "SELECT 1 FROM customers c JOIN (SELECT n FROM unnest('{1,2,3,4,5,6,7,8,9,10,11}'::int[]) n, generate_series(1, 1000)) q ON q.n = c.id",
+    JOINS,
+  ],
+  [
+    'a calendar of millennia',
+    "SELECT 1 FROM customers c JOIN generate_series('0001-01-01'::date, '9999-12-31', interval '1 day') d ON c.created_at = d",
+    JOINS,
+  ],
+  [
+    'a repeated text that is split',
+    "SELECT 1 FROM customers c JOIN string_to_table(repeat('a,', 10000), ',') t ON t = c.name",
     JOINS,
   ],
   ['groups of long values', `SELECT id, max(${LONG}) FROM customers GROUP BY id`, GROUPS],

@@ -2,7 +2,7 @@
 // they grow. But a hash join keeps all rows of one key in memory, and a hash of groups does not notice when the values of
 // its groups grow later. The planner avoids neither if its estimates are misled. A query of stored rows is limited by
 // what is stored, so only a query that makes many rows or long values itself sorts instead. Its answer is the same.
-import { AGGREGATES } from '../allowed/allowed-functions.ts'
+import { AGGREGATES, RETURNS_ROWS } from '../allowed/allowed-functions.ts'
 import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import type { SwitchedOff } from '../../confined-query.ts'
 import type { SqlType } from '../walk/from-items.ts'
@@ -20,22 +20,34 @@ export function mayGrow(name: string, type: SqlType | null): boolean {
 }
 
 /** Returns the settings that must be off for a confined query. `isGrouped` says whether it has GROUP BY. */
-export function switchedOff(query: SelectStmt, { hasLongRows, states }: Grown, isGrouped: boolean): SwitchedOff {
+export function switchedOff(
+  query: SelectStmt,
+  { hasLongRows, rowBytes, states }: Grown,
+  isGrouped: boolean,
+): SwitchedOff {
   const rows = new Rows()
   rows.visit({ SelectStmt: query })
-  const joins = rows.isJoined && (hasLongRows || rows.multiply)
+  const isLarge = hasLongRows || rows.multiply || rows.most * rowBytes > KEPT_MAX
+  const joins = rows.isJoined && isLarge
   const groups = isGrouped && (states === 'long' || (states === 'stored' && rows.multiply))
   if (joins && groups) return 'enable_hashjoin enable_hashagg'
   if (joins) return 'enable_hashjoin'
   return groups ? 'enable_hashagg' : ''
 }
 
-/** A set of rows of at most this size is not worth a sort. */
-const FEW_ROWS = 1_000
-/** A step of generate_series() over dates. So many days are few. */
+/** The assumed number of rows of a calendar, and of a parameter, whose size the text does not show. */
+const ASSUMED_ROWS = 1_000
+/** The query makes many rows if a part of it may make more than this. */
+const MANY_ROWS = 10_000
+/** A sub-select with a higher LIMIT counts as a table. */
+const LIMIT_MAX = 1_000
+/** Between whole numbers up to this, such as years, the difference is the length of a series. */
+const SERIES_END = 10_000
+/** The limit on the bytes that a hash join may keep of the rows that the query makes, if the query shows their number. */
+const KEPT_MAX = 67_108_864
+/** A step of generate_series() over dates. */
 const CALENDAR = /^\s*\d{0,3}\s*(?:day|week|mon|month|quarter|year)s?\s*$/i
-/** The largest end of a short series of whole numbers. */
-const SERIES_END = 100_000
+const DAY_MS = 86_400_000
 
 /** Walks a confined query and finds out whether it joins, and whether it makes many rows from few. */
 class Rows {
@@ -46,14 +58,16 @@ class Rows {
    * recursion that counts.
    */
   multiply = false
-  /** WITH queries that have few rows. */
-  readonly #few = new Set<string>()
+  /** The largest known number of rows of a part of the query. */
+  most = 1
+  /** The numbers of rows of WITH queries. */
+  readonly #known = new Map<string, number>()
 
   visit(value: unknown): void {
     if (!isNode(value)) return
     const { SubLink: link, FuncCall: call, SelectStmt: query } = value
     if (link && /^(?:EXISTS|ANY)_SUBLINK$/.test(link.subLinkType ?? '')) this.isJoined = true
-    if (call && isLongSeries(call)) this.multiply = true
+    if (call && seriesRows(call) > MANY_ROWS) this.multiply = true
     if (query) this.#select(query)
     else for (const part of Object.values(value)) this.visit(part)
   }
@@ -63,7 +77,7 @@ class Rows {
       const body = cte?.ctequery?.SelectStmt
       if (body && cte.ctename !== undefined) {
         this.#select(body)
-        if (this.#isFew(body)) this.#few.add(cte.ctename)
+        this.#known.set(cte.ctename, this.#rows(body))
         if (countsUp(cte.ctename, body)) this.multiply = true
       }
     }
@@ -71,6 +85,7 @@ class Rows {
     if (larg) this.#select(larg)
     if (rarg) this.#select(rarg)
     if (!larg) this.#from(query)
+    this.#note(this.#rows(query))
     this.visit(Object.values(parts))
   }
 
@@ -80,29 +95,45 @@ class Rows {
     if (level.items.length < 2) return
     this.isJoined = true
     level.condition(whereClause)
-    const many = level.items.filter((item) => !this.#isFewItem(item))
+    const counts = level.items.map((item) => this.#itemRows(item))
+    const many = level.items.filter((_, n) => counts[n] === Infinity)
     if (!level.connects(many.map(aliasOf))) this.multiply = true
+    this.#note(counts.filter(Number.isFinite).reduce((all, rows) => all * rows, 1))
   }
 
-  /** Returns whether the query has few rows: it aggregates all rows, or it has a low limit, or no FROM. */
-  #isFew(query: SelectStmt): boolean {
-    const { larg, rarg, fromClause = [], limitCount, groupClause, targetList } = query
-    const most = wholeNumber(limitCount)
-    if (most !== undefined && most <= FEW_ROWS && !limitCount?.A_Const?.isnull) return true
-    if (larg && rarg) return this.#isFew(larg) && this.#isFew(rarg)
-    if (!groupClause && targetList?.some(aggregates) === true) return true
+  /** Notes the rows of a part of the query. Infinity means the rows of a table. */
+  #note(rows: number): void {
+    if (rows === Infinity) return
+    this.most = Math.max(this.most, rows)
+    if (rows > MANY_ROWS) this.multiply = true
+  }
+
+  /** Returns the largest number of rows that the text of the query shows, or Infinity if the query reads a table. */
+  #rows(query: SelectStmt): number {
+    const { limitCount, limitOption } = query
+    const limit = wholeNumber(limitCount) ?? Infinity
+    const isLow = limit <= LIMIT_MAX && !limitCount?.A_Const?.isnull && limitOption !== 'LIMIT_OPTION_WITH_TIES'
+    const most = isLow ? Math.max(limit, 0) : Infinity
+    return Math.min(most, this.#unlimited(query))
+  }
+
+  #unlimited({ larg, rarg, fromClause = [], valuesLists, groupClause, targetList = [] }: SelectStmt): number {
+    if (larg && rarg) return this.#rows(larg) + this.#rows(rarg)
+    if (valuesLists) return valuesLists.length
+    const made = setsIn(targetList)
+    if (!groupClause && targetList.some(aggregates)) return made
+    if (groupClause?.some(({ GroupingSet: set }) => set)) return Infinity
     const level = new Level()
     for (const item of fromClause) level.item(item)
-    return level.items.every((item) => this.#isFewItem(item))
+    return level.items.reduce((all, item) => all * this.#itemRows(item), made)
   }
 
-  #isFewItem(item: Node): boolean {
+  #itemRows(item: Node): number {
     const query = item.RangeSubselect?.subquery?.SelectStmt
-    if (query) return this.#isFew(query)
+    if (query) return this.#rows(query)
     const table = item.RangeVar
-    if (table) return table.schemaname === undefined && this.#few.has(table.relname ?? '')
-    // A function without arguments of other items has the rows that its text lists, or few days.
-    return item.RangeFunction !== undefined && references(item).size === 0
+    if (table) return table.schemaname === undefined ? (this.#known.get(table.relname ?? '') ?? Infinity) : Infinity
+    return item.RangeFunction && references(item).size === 0 ? Math.max(setsIn(item.RangeFunction), 1) : Infinity
   }
 }
 
@@ -207,14 +238,52 @@ function aggregates(value: unknown): boolean {
   return (JsonArrayAgg ?? JsonObjectAgg) !== undefined || Object.values(value).some(aggregates)
 }
 
-/** Returns whether generate_series() may return many rows: other numbers than small ones, or time in small steps. */
-function isLongSeries({ funcname, args = [] }: Struct<'FuncCall'>): boolean {
-  if (words(funcname).at(-1) !== 'generate_series') return false
+/** Returns the product of the rows of all functions in a part of the query that return several rows. */
+function setsIn(value: unknown): number {
+  if (!isNode(value)) return 1
+  if (value.SubLink) return 1
+  const call = value.FuncCall
+  const own = call ? rowsOf(call) : 1
+  return Object.values(value).reduce((all: number, part: unknown) => all * setsIn(part), own)
+}
+
+/** Returns the rows of a function. The text of its arguments has a byte or an element for each row. */
+function rowsOf(call: Struct<'FuncCall'>): number {
+  const name = words(call.funcname).at(-1) ?? ''
+  if (name === 'generate_series') return Math.min(seriesRows(call), MANY_ROWS + 1)
+  return RETURNS_ROWS.has(name) ? Math.min(Math.max(partsOf(call.args), 1), MANY_ROWS + 1) : 1
+}
+
+/** Functions that repeat their arguments, or find a part of them more than once. */
+const REPEATING = /^(?:array_fill|lpad|rpad|repeat|replace|regexp_replace|format|jsonb_path_query.*|.*_agg)$/
+
+/** Returns the largest number of pieces of a constant: its commas and one. A computed value may have many. */
+function partsOf(value: unknown): number {
+  if (!isNode(value)) return 0
+  if (value.ColumnRef ?? value.ParamRef ?? value.SubLink) return ASSUMED_ROWS
+  if (value.A_Const) return literalText(value)?.split(',').length ?? 1
+  if (value.FuncCall && REPEATING.test(words(value.FuncCall.funcname).at(-1) ?? '')) return Infinity
+  return Object.values(value).reduce((all: number, part: unknown) => all + partsOf(part), 0)
+}
+
+/** Returns the rows of generate_series(), or Infinity if its arguments do not show them. Other functions return 1. */
+function seriesRows({ funcname, args = [] }: Struct<'FuncCall'>): number {
+  if (words(funcname).at(-1) !== 'generate_series') return 1
   const [from, to, step] = args
-  if (step && CALENDAR.test(stepText(step) ?? '')) return false
-  const [first, last] = [wholeNumber(from), wholeNumber(to)]
-  const isShort = (end: number | undefined): boolean => end !== undefined && Math.abs(end) <= SERIES_END
-  return !isShort(first) || !isShort(last) || (step !== undefined && !Number.isInteger(wholeNumber(step)))
+  if (step && CALENDAR.test(stepText(step) ?? '')) return calendarDays(from, to)
+  const each = step === undefined ? 1 : (wholeNumber(step) ?? 0)
+  const ends = [wholeNumber(from) ?? Infinity, wholeNumber(to) ?? Infinity]
+  // The length depends on larger numbers one by one, because a cached shape tries them one by one (shape-cache.ts).
+  if (!Number.isInteger(each) || each === 0 || ends.some((end) => Math.abs(end) > SERIES_END)) return Infinity
+  const [first = 0, last = 0] = ends
+  return Math.abs(last - first) / Math.abs(each) + 1
+}
+
+/** Returns the days between two constant dates. */
+function calendarDays(from: Node | undefined, to: Node | undefined): number {
+  const [first, last] = [from, to].map((end) => Date.parse((end && stepText(end)) ?? ''))
+  const days = Math.abs((last ?? NaN) - (first ?? NaN)) / DAY_MS + 1
+  return Number.isNaN(days) ? ASSUMED_ROWS : days
 }
 
 function stepText(step: Node): string | undefined {
