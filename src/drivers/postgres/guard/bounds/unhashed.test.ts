@@ -76,6 +76,12 @@ const CASES: readonly (readonly [string, string, string])[] = [
     '',
   ],
   ['a high limit', 'SELECT 1 FROM (SELECT id FROM customers LIMIT 50000) c JOIN orders o ON o.customer_id = c.id', ''],
+  ['a list of values', "SELECT 1 FROM customers c JOIN unnest(string_to_array('a;b;c', ';')) n ON n = c.name", ''],
+  [
+    'elements of JSON',
+    `SELECT 1 FROM customers c JOIN jsonb_array_elements_text('["a","b"]'::jsonb) n ON n = c.name`,
+    '',
+  ],
   ['elements of a column', 'SELECT p.sku, tag FROM products p, unnest(p.tags) tag JOIN regions r ON r.code = tag', ''],
   [
     'a hierarchy',
@@ -202,6 +208,16 @@ const CASES: readonly (readonly [string, string, string])[] = [
   [
     'a repeated text that is split',
     "SELECT 1 FROM customers c JOIN string_to_table(repeat('a,', 10000), ',') t ON t = c.name",
+    JOINS,
+  ],
+  [
+    'a text that is split into many letters, and a series',
+    `SELECT 1 FROM customers c JOIN (SELECT t FROM string_to_table('${'a'.repeat(2_000)}', NULL) t, generate_series(1, 100)) q ON q.t = c.name`,
+    JOINS,
+  ],
+  [
+    'the digits of a long number, and a series',
+    'SELECT 1 FROM customers c JOIN (SELECT t FROM string_to_table(1e100000::text, NULL) t, generate_series(1, 10)) q ON q.t = c.name',
     JOINS,
   ],
   ['groups of long values', `SELECT id, max(${LONG}) FROM customers GROUP BY id`, GROUPS],

@@ -20,15 +20,10 @@ export function mayGrow(name: string, type: SqlType | null): boolean {
 }
 
 /** Returns the settings that must be off for a confined query. `isGrouped` says whether it has GROUP BY. */
-export function switchedOff(
-  query: SelectStmt,
-  { hasLongRows, rowBytes, states }: Grown,
-  isGrouped: boolean,
-): SwitchedOff {
+export function switchedOff(query: SelectStmt, { hasLongRows, states }: Grown, isGrouped: boolean): SwitchedOff {
   const rows = new Rows()
   rows.visit({ SelectStmt: query })
-  const isLarge = hasLongRows || rows.multiply || rows.most * rowBytes > KEPT_MAX
-  const joins = rows.isJoined && isLarge
+  const joins = rows.isJoined && (hasLongRows || rows.multiply)
   const groups = isGrouped && (states === 'long' || (states === 'stored' && rows.multiply))
   if (joins && groups) return 'enable_hashjoin enable_hashagg'
   if (joins) return 'enable_hashjoin'
@@ -43,8 +38,6 @@ const MANY_ROWS = 10_000
 const LIMIT_MAX = 1_000
 /** Between whole numbers up to this, such as years, the difference is the length of a series. */
 const SERIES_END = 10_000
-/** The limit on the bytes that a hash join may keep of the rows that the query makes, if the query shows their number. */
-const KEPT_MAX = 67_108_864
 /** A step of generate_series() over dates. */
 const CALENDAR = /^\s*\d{0,3}\s*(?:day|week|mon|month|quarter|year)s?\s*$/i
 const DAY_MS = 86_400_000
@@ -58,8 +51,6 @@ class Rows {
    * recursion that counts.
    */
   multiply = false
-  /** The largest known number of rows of a part of the query. */
-  most = 1
   /** The numbers of rows of WITH queries. */
   readonly #known = new Map<string, number>()
 
@@ -103,9 +94,7 @@ class Rows {
 
   /** Notes the rows of a part of the query. Infinity means the rows of a table. */
   #note(rows: number): void {
-    if (rows === Infinity) return
-    this.most = Math.max(this.most, rows)
-    if (rows > MANY_ROWS) this.multiply = true
+    if (rows > MANY_ROWS && rows !== Infinity) this.multiply = true
   }
 
   /** Returns the largest number of rows that the text of the query shows, or Infinity if the query reads a table. */
@@ -247,23 +236,30 @@ function setsIn(value: unknown): number {
   return Object.values(value).reduce((all: number, part: unknown) => all * setsIn(part), own)
 }
 
-/** Returns the rows of a function. The text of its arguments has a byte or an element for each row. */
+/** Returns the largest number of rows of a function. A path of JSON may find a value more than once. */
 function rowsOf(call: Struct<'FuncCall'>): number {
   const name = words(call.funcname).at(-1) ?? ''
-  if (name === 'generate_series') return Math.min(seriesRows(call), MANY_ROWS + 1)
-  return RETURNS_ROWS.has(name) ? Math.min(Math.max(partsOf(call.args), 1), MANY_ROWS + 1) : 1
+  if (!RETURNS_ROWS.has(name)) return 1
+  const rows = name === 'generate_series' ? seriesRows(call) : name.includes('path') ? Infinity : sumOf(call.args)
+  return Math.min(Math.max(rows, 1), MANY_ROWS + 1)
 }
 
-/** Functions that repeat their arguments, or find a part of them more than once. */
-const REPEATING = /^(?:array_fill|lpad|rpad|repeat|replace|regexp_replace|format|jsonb_path_query.*|.*_agg)$/
+/** Functions that split a text into an array. */
+const SPLITS: ReadonlySet<string> = new Set(['string_to_array', 'regexp_split_to_array'])
 
-/** Returns the largest number of pieces of a constant: its commas and one. A computed value may have many. */
-function partsOf(value: unknown): number {
-  if (!isNode(value)) return 0
-  if (value.ColumnRef ?? value.ParamRef ?? value.SubLink) return ASSUMED_ROWS
-  if (value.A_Const) return literalText(value)?.split(',').length ?? 1
-  if (value.FuncCall && REPEATING.test(words(value.FuncCall.funcname).at(-1) ?? '')) return Infinity
-  return Object.values(value).reduce((all: number, part: unknown) => all + partsOf(part), 0)
+/** Returns the largest number of pieces of an argument: a character may be a piece. Infinity for a computed text. */
+function piecesOf(node: Node): number {
+  const { A_Const: value, A_ArrayExpr: array, TypeCast: cast, FuncCall: call } = node
+  if (node.ParamRef) return ASSUMED_ROWS
+  if (value) return value.ival || value.boolval || value.isnull ? 1 : (literalText(node)?.length ?? Infinity)
+  if (array) return sumOf(array.elements)
+  // A cast of a cast may write a short number as a long text.
+  if (cast?.arg) return cast.arg.TypeCast ? Infinity : piecesOf(cast.arg)
+  return call && SPLITS.has(words(call.funcname).at(-1) ?? '') ? sumOf(call.args) : Infinity
+}
+
+function sumOf(nodes: readonly Node[] = []): number {
+  return nodes.reduce((sum, node) => sum + piecesOf(node), 0)
 }
 
 /** Returns the rows of generate_series(), or Infinity if its arguments do not show them. Other functions return 1. */

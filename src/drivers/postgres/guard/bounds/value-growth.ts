@@ -75,8 +75,6 @@ const STORED: Size = { ...NOTHING, times: 1 }
 export interface Grown {
   /** True if a FROM item or a sub-query has long rows or long values. */
   readonly hasLongRows: boolean
-  /** The most bytes from constants in one row of a FROM item or a sub-query. */
-  readonly rowBytes: number
   /** `long` if an aggregate in `growing` has a long argument, otherwise `stored` if there is such an aggregate. */
   readonly states: 'long' | 'stored' | undefined
 }
@@ -101,7 +99,6 @@ type Columns = ReadonlyMap<string, Size>
 
 class Growth implements Grown {
   hasLongRows = false
-  rowBytes = 0
   states: Grown['states'] = undefined
   readonly #growing: ReadonlySet<Struct<'FuncCall'>>
   readonly #aliases = new Map<string, Columns>()
@@ -223,7 +220,6 @@ class Growth implements Grown {
 
   #noteRows(sizes: readonly Size[]): void {
     const own = sizes.reduce((sum, size) => sum + ownBytes(size), 0)
-    this.rowBytes = Math.max(this.rowBytes, own)
     this.hasLongRows ||= own > LONG_ROW || sizes.some(isLong)
   }
 
