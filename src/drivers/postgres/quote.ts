@@ -1,5 +1,5 @@
-// Quotes identifiers and strings as SQL. They are always quoted, so that no keyword and no setting changes their
-// meaning.
+// Quotes identifiers and strings as SQL. In texts for the server they are always quoted, so that no keyword and no
+// setting changes their meaning.
 import { RESERVED_IN_POSTGRES } from '../../reserved-words.ts'
 
 /** Returns "name": the name in double quotes. */

@@ -10,17 +10,17 @@ import { checkSpatialText } from './allowed/srids.ts'
 import type { SqlType } from './walk/from-items.ts'
 import { typeNamed } from './allowed/type-names.ts'
 
-/** One parameter: the facts that the guard uses, and the text that is bound. */
+/** One parameter: its form, which the guard uses, and the text that is bound. */
 interface Bound {
   readonly form: ParamForm
-  /** A string that is equal for equal forms only. */
+  /** Two parameters with the same key have the same form. */
   readonly key: string
   readonly text: string | null
 }
 
 export interface BoundParams {
   readonly forms: readonly ParamForm[]
-  /** A string that is equal for equal forms of all parameters only. */
+  /** Two lists of parameters with the same key have the same forms. */
   readonly key: string
   readonly texts: readonly (string | null)[]
 }
@@ -37,7 +37,7 @@ export function bindParams(params: Params | undefined, exposed: () => Exposed): 
     const read = bindOne(value, exposed)
     if (typeof read === 'object') bound.push(read)
     else details.push(`params.${at}: ${read}`)
-    // To find the hint for an unknown type takes a fraction of a millisecond.
+    // The search for the hint of an unknown type takes a fraction of a millisecond, so only some values are reported.
     if (details.length === DETAILS_MAX) break
   }
   if (details.length > 0) throw invalidRequest(details)
@@ -49,8 +49,8 @@ export function bindParams(params: Params | undefined, exposed: () => Exposed): 
 }
 
 /**
- * Returns the text bound to each printed parameter. Throws AppError INVALID_REQUEST if a parameter is missing, is not
- * used, or is too large.
+ * Returns the text bound to each printed parameter. Throws AppError INVALID_REQUEST if a parameter has no value, if the
+ * query does not use a value, or if the texts together are too large.
  */
 export function boundTexts({ texts }: BoundParams, slots: readonly number[]): readonly (string | null)[] {
   if (texts.length === 0 && slots.length === 0) return texts

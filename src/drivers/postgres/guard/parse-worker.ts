@@ -1,5 +1,5 @@
-// Judges texts in a worker thread. If the parser fails, the owner terminates the thread, because the parser's memory is
-// then undefined.
+// Judges texts and maps positions in a worker thread. If the parser fails, the main thread terminates this thread,
+// because the parser's memory is then undefined.
 import { loadModule } from 'libpg-query'
 import { serveGuard } from '../../serve-guard.ts'
 import { exposedOf } from './exposed.ts'

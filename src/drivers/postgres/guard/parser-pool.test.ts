@@ -1,4 +1,3 @@
-// Tests the parser pool: a text that breaks a parser is refused, and other requests are not affected.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { shop } from '../../../../test/support/postgres-catalog.ts'
@@ -37,7 +36,7 @@ test('ends a thread that takes too long, and continues with another thread', asy
   assert.equal(problems.length, 2)
 })
 
-test('sends each catalog to a thread once, and an evicted catalog again', async () => {
+test('judges with more catalogs than a thread stores', async () => {
   await using parser = await openParser({ threads: 1 })
   const catalogs = Array.from({ length: 6 }, () => shop())
   for (const each of [...catalogs, ...catalogs]) {

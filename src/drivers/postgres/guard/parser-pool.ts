@@ -1,5 +1,5 @@
-// Parses and judges texts: small texts on the main thread, others in a few worker threads with a deadline. A thread
-// that fails or exceeds the deadline is terminated and replaced.
+// Parses small texts on the main thread, and judges larger texts in a few worker threads with a deadline. A thread that
+// fails or exceeds the deadline is terminated and replaced.
 import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { loadModule } from 'libpg-query'
@@ -22,10 +22,10 @@ const THREADS = 2
 const DEADLINE_MS = 2_000
 const LOST = { kind: 'lost' } as const
 
-/** Starts the parser of the main thread. A worker thread takes 20 MB, so each starts only when a text needs one. */
+/** Starts the parser of the main thread. A worker thread takes 20 MB, so it starts only when a text needs it. */
 export async function openParser(options: ParserOptions = {}): Promise<Parser & AsyncDisposable> {
-  // V8's optimizing compiler takes 600 MB for the grammar's one huge function, without making the parser faster. The
-  // setting applies to the whole process, including the parsers of the threads.
+  // V8's optimizing compiler takes 600 MB for the grammar's one huge function, without making the parser faster. These
+  // flags switch the compiler off in the whole process, including the threads.
   setFlagsFromString('--no-wasm-tier-up')
   setFlagsFromString('--no-wasm-dynamic-tiering')
   await loadModule()

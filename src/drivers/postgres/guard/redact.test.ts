@@ -1,4 +1,4 @@
-// Tests that no literal of a parsed text remains in the redacted text. Names remain.
+// Tests that no literal of a parsed text remains in the redacted text. Names remain, except unusual quoted names.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, test } from 'node:test'
@@ -48,7 +48,7 @@ const SECRETS = [
   "SELECT e'a' -- x\r 'b\\'SECRET' || $$'$$",
 ]
 
-test('a literal, a comment or an unusual name is removed in every spelling', async () => {
+test('literals, comments and unusual names are removed in many spellings', async () => {
   let seen = 0
   for (const text of SECRETS) {
     if (!parses(text)) continue
@@ -56,7 +56,8 @@ test('a literal, a comment or an unusual name is removed in every spelling', asy
     const kept = redactedSql(text)
     assert.ok(kept !== null && !/SECRET|5EC/.test(kept), `${text} → ${kept}`)
   }
-  // Two texts are skipped: servers no longer accept the one, and in the other libpg-query ends a string at a comment.
+  // libpg-query does not parse two of the texts. Like PostgreSQL 15 and newer, it refuses 1SECRET. In the last text, it
+  // ends the string at the comment, but a server continues the string.
   assert.equal(seen, SECRETS.length - 2)
 })
 
@@ -66,15 +67,15 @@ test('null is returned if literals cannot be found with certainty', () => {
   }
 })
 
-test('a text that would make a slow scanner take minutes is redacted quickly', () => {
+test('texts on which a quadratic scanner would take minutes are redacted', () => {
   assert.equal(redactedSql(`SELECT E'a' ${'-- '.repeat(20_000)}`), 'SELECT ?')
   assert.equal(redactedSql(`SELECT E'a'${'\n--'.repeat(20_000)}`), 'SELECT ?')
   assert.equal(redactedSql(`SELECT E'${"\\'".repeat(30_000)}'`), 'SELECT ?')
 })
 
 /**
- * Returns the positions of constants that were written as constants. Words that the grammar turns into strings are
- * excluded.
+ * Returns the byte positions of the string and number literals. Excludes true, false, NULL, and words that the grammar
+ * turns into strings.
  */
 function constants(tree: unknown, bytes: Buffer, found = new Set<number>()): Set<number> {
   if (typeof tree !== 'object' || tree === null) return found
@@ -94,7 +95,7 @@ function constants(tree: unknown, bytes: Buffer, found = new Set<number>()): Set
   return found
 }
 
-test('every constant of the corpus is removed', async () => {
+test('each redacted text of the corpus has at least as many ? as the text has literals', async () => {
   const texts = ['attacks', 'legit'].flatMap((name) => {
     const json: unknown = JSON.parse(
       readFileSync(new URL(`../../../../test/attacks/postgres/${name}.json`, import.meta.url), 'utf8'),

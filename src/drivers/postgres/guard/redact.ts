@@ -1,12 +1,14 @@
-// Removes literals from a parsed query text, for audits that must not store them. A pure function: it uses the guard's
-// scanner and returns null for a token that no query can contain.
+// Removes literals from a query text, for audits that must not store them.
 import { Scanner } from './syntax/scanner.ts'
 
-/** A name that needs quotes only because of its capitals. Other quoted names may contain any text. */
+/** A quoted name of plain characters. Any other quoted name may contain a value, so it is removed. */
 const PLAIN_NAME = /^"[A-Za-z_][\w$]*"$/
 const SIGN = /^[-+*/<>=~!@#%^&|`?:;,.()[\]]+$/
 
-/** Returns the text without comments, and with ? for each string and number. Returns null if a token is unknown. */
+/**
+ * Returns the text without comments, with ? for each string and number, and with "?" for each unusual quoted name.
+ * Returns null if a string or quoted name has no end, or if no query can contain a token of the text.
+ */
 export function redactedSql(text: string): string | null {
   const scanner = new Scanner(text)
   const out: string[] = []

@@ -1,10 +1,10 @@
 // Defines the guard's refusals: one error class, which judge.ts turns into a verdict, and the sentences. A hidden name
-// and an unknown name get the same sentence. A hint names only what is exposed.
+// and an unknown name get the same sentence. No hint names a hidden table or column.
 import type { BlockedKind } from '../../driver.ts'
 import { FUNCTIONS_ELSEWHERE } from './allowed/other-dialects.ts'
 import { DESCRIPTION, FUNCTIONS_HINT, TYPES_HINT } from './allowed/hints.ts'
 
-/** Thrown by the walkers. `at` is a byte offset in the caller's text, -1 if unknown. */
+/** Thrown by the guard. `at` is a byte offset in the caller's text, -1 if unknown. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly kind: BlockedKind
@@ -32,7 +32,7 @@ function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most).toWellFormed()}…` : text
 }
 
-/** Refuses a statement or clause that is not allowed. `name` is the statement or clause in capitals. */
+/** Refuses a part of a text that is not allowed. `name` is a statement or clause in capitals, or a description. */
 export function refusedStatement(name: string, at?: number, hint?: string): Refusal {
   return new Refusal(
     'statement',

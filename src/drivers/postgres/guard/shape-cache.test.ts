@@ -17,7 +17,7 @@ const signal = new AbortController().signal
 /** Returns a separate catalog, for which nothing is cached. */
 const catalog = () => catalogOf([table('orders', ['id int4', 'total numeric', 'note text'], { key: ['id'] })])
 
-/** Returns the printed text, or the refusal as a string. */
+/** Returns the printed text, or the refusal as JSON. */
 async function ask(text: string, shown: Catalog): Promise<string> {
   const verdict = await confine(parser, { text, limit: null }, shown, limits, signal)
   return verdict.kind === 'confined' ? unseal<PostgresQuery>(verdict.query, 'POSTGRES').text : JSON.stringify(verdict)
@@ -66,7 +66,7 @@ const STRINGS = [
   "'now'",
 ]
 
-test('a cached shape gives the same result as a new text, for any numbers and strings', async () => {
+test('a cached shape gives the same result as a text that is confined anew, for various numbers and strings', async () => {
   const shown = catalog()
   let seed = 20_261_121
   const next = (): number => (seed = (seed * 48_271) % 2_147_483_647)
@@ -80,7 +80,7 @@ test('a cached shape gives the same result as a new text, for any numbers and st
   }
 })
 
-test('the values of a shape are separate numbers, and strings that are compared', () => {
+test('the values of a shape are whole numbers and compared strings, and an unusual text has no shape', () => {
   const read = (text: string): unknown => shapeOf(text)?.values
   assert.deepEqual(read('SELECT 1, a1, 1.5, 1e5, .5, 12345678901, "2", \'3\', -4, x[5:6], 07'), ['1', '4', '5', '6'])
   const strings =
@@ -132,7 +132,7 @@ test('texts with different strings have the same shape only if the strings are c
   assert.ok((await parses(catalog(), ['9', '99', '999', '9999'].map(format))).every((count) => count > 0))
 })
 
-test('each value that must not vary makes a separate shape', async () => {
+test('different counts after LIMIT make separate shapes', async () => {
   const page = (id: number, count: number): string =>
     `SELECT note FROM orders WHERE id = ${id} ORDER BY note LIMIT ${count}`
   const shown = catalog()

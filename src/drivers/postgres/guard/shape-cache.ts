@@ -1,14 +1,14 @@
 // Caches confined queries by shape. Programs send the same text repeatedly with different whole numbers and strings.
-// After a shape was confined twice, its printed text is cached with gaps for these values, and a third query takes one
-// lookup. A value may vary only if the guard prints a marker in its place unchanged. A string must also be compared
-// with a column.
+// After a shape was confined twice, its printed text is cached with gaps for these values, and a third query is not
+// parsed. A value may vary only if the guard prints a mark in its place unchanged. A string must also be compared with
+// a column.
 import type { Catalog } from '../../driver.ts'
 import type { Preparable, PostgresQuery } from '../confined-query.ts'
 import { mayHaveSrid } from './allowed/srids.ts'
 import { Scanner } from './syntax/scanner.ts'
 import { SeenTwice } from '../../seen-twice-cache.ts'
 
-/** A text without its whole numbers and without the strings that it compares with columns. */
+/** A text with gaps in place of whole numbers and strings that may vary. */
 export interface Shape {
   readonly key: string
   /** The forms of the shape's parameters, never their values. */
@@ -19,12 +19,13 @@ export interface Shape {
 
 interface Template {
   readonly query: PostgresQuery
-  /** The printed text between the gaps. For each gap, the index of its value in the shape. */
+  /** The printed text between the gaps. */
   readonly parts: readonly string[]
+  /** For each gap, the index of its value in the shape. */
   readonly slots: readonly number[]
   /** Values that must not vary: an ordinal, a length, a count under a limit, a format. */
   readonly fixed: readonly { readonly index: number; readonly value: string }[]
-  /** Null if a value is at a position where no parameter is allowed. */
+  /** Null if the query cannot be a prepared statement: see preparedOf(). */
   readonly prepared: Prepared | null
 }
 
@@ -47,8 +48,8 @@ const PRINTED_MAX = 16_384
 /** The cached shapes of each exposed catalog. */
 const shapes = new WeakMap<Catalog, SeenTwice<Entry>>()
 
-// Texts with comments, escapes, dollar quotes or control characters are not cached. Non-ASCII characters are allowed
-// only in strings that become gaps. A number of up to nine digits is always an int4.
+// Texts with comments, backslashes, dollar quotes, or control characters other than tabs and line breaks are not cached.
+// Non-ASCII characters are allowed only in strings that become gaps. A number of up to nine digits is always an int4.
 const UNUSUAL = /--|\/\*|\\|[\w$]\$|\$(?!\d)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/
 const PLAIN = /^[\0\x01\t\n\r\x20-\x7e]*$/
 const PIECES = /'[^']*'|"[^"]*"|(?<![\w.$])(?:0|[1-9]\d{0,8})(?![\w.'"])/g
@@ -63,8 +64,8 @@ const COMPARED = /(?:[=<>]|\bin\s*\(|\b(?:between|and))\s*$/i
 const MINUS = /-\s*$/
 const NEXT = /^\s*,\s*$/
 /**
- * The number of characters before a string in which a comparison is searched for. Also the longest gap between two
- * strings of a list.
+ * The number of characters before a value that are searched for a comparison or a minus. Also the largest distance
+ * between two strings of a list.
  */
 const BACK = 12
 
@@ -95,8 +96,8 @@ export function shapeOf(text: string, params = ''): Shape | null {
 }
 
 /**
- * Returns the confined query of a known shape. Returns null if the shape is unknown, or if the text has another value
- * where the value must not vary.
+ * Returns the confined query of a known shape, or null if the shape is unknown. A text with another value where the
+ * value must not vary has another shape: see keyOf().
  */
 export function recall(catalog: Catalog, shape: Shape, rowCap: number): PostgresQuery | null {
   const known = shapes.get(catalog)
@@ -118,7 +119,7 @@ function isString(value: string): boolean {
   return value.startsWith("'")
 }
 
-/** Confines the text of a shape with these values. Returns null if the guard refuses the text. */
+/** Confines a text. Returns null if the guard refuses it. */
 export type Try = (text: string) => Promise<PostgresQuery | null>
 
 /** Records that a shape was seen. When the shape is seen the second time, learns which of its values may vary. */
@@ -169,8 +170,8 @@ async function templateOf(
 }
 
 /**
- * Returns the template from a text that was printed with marks. Returns null if the template would not reproduce the
- * text.
+ * Returns the template from a query that was printed with marks. Returns null if the template with the shape's own
+ * values would not give the text of `made`.
  */
 function templated(
   catalog: Catalog,
@@ -192,9 +193,9 @@ function templated(
 const [INFERRED, INT4] = [0, 23]
 
 /**
- * Returns the parts of a prepared statement. Numbers of up to nine digits are int4 at every position, so a parameter of
- * type int4 has the same meaning as the number. A parameter without a type has the same meaning as a compared string,
- * because both are of type unknown.
+ * Returns the parts of a prepared statement, or null if the query cannot be one. Numbers of up to nine digits are int4
+ * at every position, so a parameter of type int4 has the same meaning as the number. A parameter without a type has the
+ * same meaning as a compared string, because both are of type unknown.
  */
 function preparedOf(
   exposure: Catalog,
@@ -205,7 +206,7 @@ function preparedOf(
 ): Prepared | null {
   // The query may need EXPLAIN, which needs the values themselves.
   if (query.bound === null) return null
-  // A string at two positions may have two types, so one parameter cannot replace both.
+  // A string that is printed at two positions may have a different type at each. One parameter has only one type.
   if (
     new Set(slots).size < slots.length &&
     slots.some((slot, n) => typesOf[slot] === INFERRED && slots.indexOf(slot) !== n)
@@ -251,7 +252,7 @@ async function eachFree(
 
 /**
  * Returns the query with marks for these values. Returns null if the guard refuses the marks, changes one of them, or
- * switches other settings off.
+ * switches other settings off, or if a mark that is a string is not compared with a column.
  */
 async function freely(
   shape: Shape,
@@ -270,8 +271,8 @@ const COLUMN = String.raw`\((?:"(?:[^"]|"")*"\.)?"(?:[^"]|"")*"`
 const SIMPLE = String.raw`(?:-?\d+(?:\.\d+)?|'[^'\\]*')`
 
 /**
- * Returns whether the printed text contains a string once and compares it with a column. The value then only determines
- * which rows match. If the string were inside another string, its quotes would be doubled.
+ * Returns whether the printed text contains a string once and compares it with a column. The value then changes nothing
+ * but the result of the comparison. If the string were inside another string, its quotes would be doubled.
  */
 function isCompared(printed: string, mark: string): boolean {
   const at = printed.indexOf(mark)

@@ -21,7 +21,7 @@ const QUERIES = [
 const ROUNDS = 12
 const WARM_MS = 80
 
-/** Confines the queries a few times, for 80 ms at most. Ends early when the signal aborts. */
+/** Confines the queries up to 12 times, until this has taken 80 ms. Ends early when the signal aborts. */
 export async function warmUp(parser: Parser, signal: AbortSignal): Promise<void> {
   const limits = { rowCap: 100, maxResponseBytes: 1, timeoutMs: 1, maxCost: 1 }
   let worked = 0

@@ -204,7 +204,7 @@ const OTHERS: readonly (readonly [string, Buffer | null, RegExp])[] = [
   ['an SSH server', Buffer.from('SSH-2.0-OpenSSH_9.6\r\n'), /is not PostgreSQL/],
   ['a MySQL server', Buffer.from('\x4a\0\0\0\x0a8.0.36\0\x08\0\0\0abcdefgh\0', 'latin1'), /is not PostgreSQL/],
   [
-    'a MySQL server whose greeting is as long as a letter',
+    'a MySQL server whose greeting begins with the byte of a letter',
     Buffer.from('N\0\0\0\x0a8.0.36-0ubuntu\0', 'latin1'),
     /is not PostgreSQL/,
   ],

@@ -1,5 +1,5 @@
 // Logs in: TCP to an allowed address, then TLS, SCRAM and start-up by `pg`. Afterwards, wire.ts takes over the socket
-// from `pg`. Each failure is reported in one sentence, with the raw error as its cause. Neither contains a secret.
+// from `pg`. Each failure is reported in one sentence, with the raw error as its cause.
 import { connect as connectTls } from 'node:tls'
 import type { Socket } from 'node:net'
 import { once } from 'node:events'
@@ -21,11 +21,12 @@ const CANCEL_MS = 5_000
 const LOOK_MS = 10_000
 const FLOOR = 140_000
 
-/** A session, and a function that cancels its current statement. */
+/** A session, with functions that cancel its current statement and check whether a statement still runs. */
 export interface Login {
   readonly session: Session
   /**
-   * Sends a CancelRequest over a separate connection. Resolves when the server has signalled the backend. Never throws.
+   * Sends a CancelRequest over a separate connection. Resolves when the server has closed that connection, or when the
+   * request has failed or taken 5 s. Never throws.
    */
   cancel(): Promise<void>
   /**
@@ -55,8 +56,8 @@ export async function logIn(target: Target, allowPrivateHosts: boolean, signal: 
 }
 
 /**
- * Returns whether the start-up options may have caused the server's error. Errors about the login, the database or the
- * server's resources are excluded.
+ * Returns whether the start-up options may have caused the server's error. Errors about the login, the database, and the
+ * server's resources or state are excluded.
  */
 function mayBeOptions(error: unknown): boolean {
   const code = sqlState(error)

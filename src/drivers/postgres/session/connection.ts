@@ -213,7 +213,7 @@ export class PostgresConnection implements Connection {
     this.#deadlineMs = 0
   }
 
-  /** Cancels what still runs, and closes the session as soon as the server has seen to it. */
+  /** Cancels the statement that may still run, and closes the session when the server has answered. */
   #end(): void {
     this.#cancelling ??= this.#login.cancel()
     const { wire } = this.#session
@@ -221,8 +221,8 @@ export class PostgresConnection implements Connection {
   }
 
   /**
-   * Resolves when the server answers, or closes the connection. If neither arrives, for example because the network
-   * lost it, another session asks whether the process still runs a statement.
+   * Resolves when the server has answered or closed the connection, or when the signal aborts. Also resolves when
+   * another session finds that the process runs no statement, because the network may have lost the answer.
    */
   async #seenToEnd(signal: AbortSignal): Promise<void> {
     const { wire } = this.#session

@@ -1,4 +1,5 @@
-// Estimates the cost of a query in the planner's units: by EXPLAIN, or from table sizes if these bound the cost.
+// Estimates the cost of a query in the planner's units: by EXPLAIN, or from the size of its table if this bounds the
+// cost.
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { AppError } from '../../../errors.ts'
@@ -31,8 +32,9 @@ export function planCost(answer: readonly (readonly (string | null)[])[]): numbe
 }
 
 /**
- * Returns the SQL for the size of one plain table. The result has no row if the size does not bound the cost. This is
- * so for partitions, child tables, row-level security (whose conditions add cost) and virtual generated columns.
+ * Returns the SQL for the size of one table or materialized view. The result has no row if the size does not bound the
+ * cost: if the table is partitioned, has child tables, is in another tablespace, has virtual generated columns, or has
+ * row-level security, whose conditions add cost.
  */
 export function sizeSql(at: { readonly schema: string; readonly table: string }): string {
   return `SELECT pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::int8, c.relpages, c.reltuples,
@@ -48,7 +50,7 @@ WHERE n.nspname = ${literal(at.schema)} AND c.relname = ${literal(at.table)} AND
   AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attgenerated = 'v')`
 }
 
-/** A random secret of this process, so that a caller's query cannot imitate this failure. */
+/** A random secret of this process, so that a caller's query cannot imitate a failure of plainCheckSql(). */
 const MARK = `vitrine-${randomBytes(8).toString('hex')}`
 
 /**

@@ -2,9 +2,9 @@
 // objects.
 
 /**
- * The hints for errors of class 42, from parsing and analysing the printed text. The database's message is shown only
- * for these codes and for classes 53 and 54. Other messages of class 42 may name hidden objects, such as a table behind
- * a view or a role.
+ * The hints for errors of class 42, from parsing and analysing the printed text. The database's message may be shown
+ * only for these codes and for classes 53 and 54. Other messages of class 42 may name hidden objects, such as a role, or
+ * a table behind a view.
  */
 const SHOWN_CODES: Readonly<Record<string, string>> = {
   '42601':
@@ -85,7 +85,7 @@ export function adviceForBound(what: string): string {
   return 'The cost grows with the length of the string and of the text searched for. Shorten one of them: left(x, 10000).'
 }
 
-/** What collected-rows.ts names. */
+/** The names of the bounds in collected-rows.ts. */
 const COLLECTS = /_agg$|^(?:array|except|in|intersect|json_array|json_arrayagg|union)$/
 const COLLECTED_HINT =
   'The rows that a query collects must fit into memory. Collect fewer or shorter values, or read the rows without collecting them. Write UNION ALL in a recursive query, and NOT EXISTS instead of NOT IN and EXCEPT.'
@@ -96,7 +96,7 @@ const PATH_HINT =
 const COUNT_HINT =
   'Use a smaller count: repeat can return at most 262144 bytes; lpad and rpad at most 10000 characters.'
 
-/** Operators that mean something else in other dialects. */
+/** Operators and functions that other dialects allow for these types, with the hints. */
 const OPERANDS: readonly (readonly [RegExp, string])[] = [
   [/(?:text|unknown|character varying) \S*\+ |\+ (?:text|unknown|character varying)/, 'Concatenate strings with ||.'],
   [/boolean \S*(?:&&|\|\|) boolean/, 'Combine conditions with AND and OR.'],

@@ -84,7 +84,12 @@ const SAID: readonly (readonly [string, string, Readonly<Record<string, string>>
     { C: '22P02' },
     'A string is not a valid value of the type it is cast to.',
   ],
-  ['an unlisted code of class 22', 'canary', { C: '22ZZZ' }, 'A value does not fit what the query does with it.'],
+  [
+    'an unlisted code of class 22 has the sentence of its class',
+    'canary',
+    { C: '22ZZZ' },
+    'A value does not fit what the query does with it.',
+  ],
   [
     'a path of the server is not shown',
     'could not write to file "base/pgsql_tmp/canary": No space left on device',

@@ -60,7 +60,7 @@ for (const [name, takesOptions] of [
     await using pooler = await startTransactionPooler(server.port, { namesItself: true })
     const options = takesOptions ? {} : { options: '-c DateStyle=SQL' }
     const other = new Client({ host: '127.0.0.1', port: pooler.port, user: server.superuser, database, ...options })
-    // If the test fails, the pooler ends first.
+    // If the test fails, the pooler ends before this client, which then emits an error.
     other.on('error', () => undefined)
     const state = async () => (await other.query<[string]>({ text: STATE, rowMode: 'array' })).rows.flat()
     const open = async () => {
@@ -80,7 +80,7 @@ for (const [name, takesOptions] of [
   })
 }
 
-test('the connection test says that a pooler of statements cannot be used', async () => {
+test('the connection test fails only behind a pooler that pools statements', async () => {
   await using server = await startPostgres({ hba: 'host all all all trust' })
   const database = await server.createDatabase('statements', SETUP)
   for (const poolsStatements of [true, false]) {

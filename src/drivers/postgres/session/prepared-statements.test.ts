@@ -106,7 +106,7 @@ const TEXTS = [
   'SELECT sum(id) OVER (ORDER BY id ROWS # PRECEDING) FROM orders WHERE id < #',
 ]
 
-test('a prepared query gives the same answers as its text, for any numbers, including refusals and failures', async () => {
+test('a prepared query gives the same answers as its text, for various numbers, including refusals and failures', async () => {
   await using caller = await open()
   let seed = 20_261_122
   const number = (): string =>
@@ -150,7 +150,7 @@ const TYPED: readonly (readonly [type: string, value: string, other: string])[] 
 ]
 const COMPARISONS = ['= @', '<> @', '< @', '>= @', 'IN (@, @)', 'NOT IN (@, @)', 'BETWEEN @ AND @', 'IS NULL OR c0 = @']
 
-test('a bound string means the same as a literal for every type, and fails in the same way', async () => {
+test('a bound string means the same as a literal for types of many kinds, and fails in the same way', async () => {
   const columns = TYPED.map(([type], n) => `c${n} ${type}`).join(', ')
   const values = TYPED.map(([type, value]) => `'${value}'::${type}`).join(', ')
   const types = "CREATE TYPE mood AS ENUM ('sad', 'glad'); CREATE DOMAIN even AS int4 CHECK (VALUE % 2 = 0);"

@@ -1,5 +1,5 @@
-// Holds the callers' queries that one session has prepared under names, so that the server need not parse and plan them
-// again (docs/decisions/0026-prepared-statements.md). Their texts are the printed texts of shapes that were seen twice.
+// Holds the callers' queries that one session has prepared under names, so that the server need not parse them again
+// (docs/decisions/0026-prepared-statements.md). Their texts are the printed texts of shapes that were seen twice.
 import type { Preparable } from '../confined-query.ts'
 import { closeStatement, type Field } from './protocol-messages.ts'
 

@@ -1,5 +1,5 @@
-// Classifies the first bytes from a server: PostgreSQL, another protocol, or no answer. Classification comes before the
-// login is read, so that a wrong port gets a clear error.
+// Recognizes by a server's first bytes whether it is PostgreSQL, so that a login at a wrong port fails with a clear
+// error.
 import { AppError } from '../../../errors.ts'
 
 const OTHER = 'The server at that host and port is not PostgreSQL.'

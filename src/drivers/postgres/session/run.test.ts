@@ -150,7 +150,7 @@ test('a value of 200 MB is not buffered: the row does not fit, and memory does n
   await untilIdle()
 })
 
-test('an error that quotes 100 MB is also not buffered', async () => {
+test('an error that quotes 100 MB is reported, and the session stays usable', async () => {
   await using at = await connection()
   const error = await failed(at.run(confined(`SELECT repeat('x', 100000000)::int`), PATIENT, never))
   assert.deepEqual(
@@ -160,7 +160,7 @@ test('an error that quotes 100 MB is also not buffered', async () => {
   assert.equal((await at.run(confined('SELECT 1'), LIMITS, never)).rows, '[[1]]')
 })
 
-test('a row in many small pieces and many rows in one piece are read in the same way', async () => {
+test('rows that span chunks, and chunks with many rows, are read correctly', async () => {
   await using session = await open()
   const rows = await session.run(
     `SELECT g, repeat('é', g * 37) FROM generate_series(1, 700) g`,
@@ -269,7 +269,7 @@ test('estimate() returns the planner’s cost and runs nothing', async () => {
   assert.ok(cost > 0 && cost < 1)
 })
 
-test('if the size of one plain table bounds the cost, EXPLAIN is skipped from the second query on', async () => {
+test('a query learns the size of its plain table, and EXPLAIN decides if the cost limit is below the bound', async () => {
   await using session = await open()
   const bound = { schema: 'public', table: 'orders', operations: 1, sorts: false }
   await session.run('SELECT id FROM public.orders WHERE id = 1', { bound }, { maxCost: 1e6 })

@@ -1,5 +1,5 @@
-// Runs the transactions of one logged-in session. Each transaction is READ ONLY, and first sets what makes answers safe
-// and exact, in the same write to the socket. A session runs only these statements, EXPLAIN and the given texts.
+// Runs the transactions of one logged-in session. Each transaction is READ ONLY. Unless the session has kept them, it
+// first makes the settings for safe and exact answers, in the same write to the socket.
 import { randomBytes } from 'node:crypto'
 import { LostConnection, NO_ROWS, type Outcome, type Sink, type Wire } from './wire.ts'
 import {
@@ -99,7 +99,7 @@ export interface Server {
   /** server_version_num. */
   readonly version: number
   readonly versionText: string
-  /** True if the start-up options had no effect (pooler, login trigger). */
+  /** True if each transaction must set the fixed settings, because a pooler or login trigger undid start-up options. */
   readonly pinsEach: boolean
   /**
    * True if queries run in the process that the login named. Poolers name a process of their own, so that they can pass
@@ -365,7 +365,8 @@ export class Session {
   }
 
   /**
-   * Returns whether EXPLAIN plans this query under a name. An error in its text then has a position in the text alone.
+   * Returns whether EXPLAIN plans this query under a name. The position of an error then counts from the start of the
+   * query's own text.
    */
   plansOnce({ params }: Asked): boolean {
     return !this.#isPooled && params.length === 0

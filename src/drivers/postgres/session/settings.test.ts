@@ -55,7 +55,11 @@ const uri = (text: string): SettingsInput => ({ connectionMode: 'URI', secrets: 
 const REFUSED: readonly (readonly [string, SettingsInput, RegExp])[] = [
   ['no mode', { secrets: {} }, /connectionMode/],
   ['a mode of another kind', { ...DIRECT, connectionMode: 'SERVICE_ACCOUNT', secrets: {} }, /connectionMode/],
-  ['a tunnel', { ...DIRECT, connectionMode: 'SSH_TUNNEL', secrets: {} }, /config\.ssh: is required/],
+  [
+    'a tunnel without its settings',
+    { ...DIRECT, connectionMode: 'SSH_TUNNEL', secrets: {} },
+    /config\.ssh: is required/,
+  ],
   ['prefer', { ...DIRECT, sslMode: 'prefer', secrets: {} }, /sslMode/],
   ['a number as sslMode', { ...DIRECT, sslMode: 1, secrets: {} }, /sslMode/],
   ['a socket as host', { ...DIRECT, host: '/var/run/postgresql', secrets: {} }, /host: must be one host/],

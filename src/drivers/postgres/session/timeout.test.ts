@@ -66,7 +66,7 @@ test('a 504 says that the query was cancelled only if the server confirmed the c
   const query = seal('POSTGRES', queryOf(SLOW, version))
   const limits = { ...LIMITS, timeoutMs: 300 }
 
-  // First the server's timeout ends the query, then the service's deadline.
+  // In the first case the server's timeout ends the query, in the second case the service's deadline.
   for (const [timeoutMs, deadlineMs] of [
     [300, 60_000],
     [LIMITS.timeoutMs, 200],

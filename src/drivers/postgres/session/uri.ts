@@ -1,5 +1,5 @@
 // Parses a postgres:// URI. Only listed parameters are allowed, because others can name a socket, a file, a command or
-// a second host. Errors quote no part of the URI, because any part may contain a secret.
+// a second host. Errors quote no part of the URI except plain parameter names, because any part may contain a secret.
 import { bareHost } from '../../../host-names.ts'
 
 export interface UriParts {

@@ -1,5 +1,5 @@
-// Encodes arrays and named composites from PostgreSQL's text format as JSON lists and objects. A text that does not fit
-// the looked-up type is written as a string.
+// Encodes arrays and named composites from PostgreSQL's text format as JSON lists and objects. A composite whose text
+// does not fit the looked-up type is written as a string.
 import { writeText, type JsonBytes } from '../../json-bytes.ts'
 import { writeNull, type WriteValue } from './write-scalar-value.ts'
 

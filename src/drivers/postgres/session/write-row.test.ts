@@ -1,5 +1,5 @@
 // Compares rows as the server sends them, cut into chunks anywhere, with JSON.stringify of the same values.
-// write-scalar-value.test.ts does the same for every type with a real server.
+// write-scalar-value.test.ts tests more types, with a real server.
 import assert from 'node:assert/strict'
 import { Duplex } from 'node:stream'
 import { test } from 'node:test'

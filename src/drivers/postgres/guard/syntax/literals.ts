@@ -1,12 +1,12 @@
-// Prints literals in a form that the oldest server understands. Literals such as 0x1F and 1_000 become decimal: before
-// version 16, PostgreSQL reads them as a number and an alias.
+// Confines literals to forms that the oldest supported server understands. Literals such as 0x1F and 1_000 become
+// decimal: before version 16, PostgreSQL reads them as a number and an alias.
 import type { Node, Struct } from '../allowed/allowed-nodes.ts'
 import { refusedStatement } from '../refusal.ts'
 
 const DECIMAL = /^-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/
 const BITS = /^(b[01]*|x[0-9a-fA-F]*)$/
 
-/** Confines a constant. Throws Refusal for an unknown form of number. */
+/** Confines a constant. Throws Refusal for an unknown kind of constant or form of number. */
 export function constant(value: Struct<'A_Const'>): Node {
   if (value.isnull) return { A_Const: { isnull: true } }
   if (value.ival) return { A_Const: { ival: value.ival.ival ? { ival: value.ival.ival } : {} } }

@@ -1,5 +1,5 @@
-// Defines the parser interface of the guard, and the results of judging a text. The parser is injected, so that the
-// guard does no I/O. parser-pool.ts implements it.
+// Defines the parser interface of the guard, which parser-pool.ts implements, and the results of judging a text. The
+// parser is injected, so that the guard does no I/O.
 import type { Catalog, Denied, Malformed } from '../../../driver.ts'
 import type { PostgresQuery } from '../../confined-query.ts'
 import type { ParamForm } from '../walk/scope.ts'
@@ -10,7 +10,7 @@ export type Parsed =
   | { readonly kind: 'malformed'; readonly why: string; readonly position: number }
   /** The parser stopped regularly, because the text is nested too deep. */
   | { readonly kind: 'deep' }
-  /** The parser failed or exceeded its deadline on this text and was terminated. */
+  /** The parser failed on this text or exceeded its deadline, and must not be used again. */
   | { readonly kind: 'lost' }
 
 /** Parses one text in this thread. Never throws. */
@@ -33,7 +33,7 @@ export interface Case {
   readonly params: readonly ParamForm[]
 }
 
-/** A position to map to the caller's text: the printed text, and the position in it, in characters. */
+/** A position to map to the caller's text: the printed text, and the number of code points before the position. */
 export interface Sought {
   readonly printed: string
   readonly place: number

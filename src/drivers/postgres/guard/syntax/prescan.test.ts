@@ -8,7 +8,7 @@ describe('comments', () => {
     const scanned = prescan(text)
     return scanned.kind === 'fine' ? scanned.text : scanned.kind
   }
-  test('become spaces for the parser, one for each character', () => {
+  test('become spaces for the parser, one for each UTF-16 unit', () => {
     for (const [text, expected] of [
       ['SELECT 1 /* a /* b */ c */, 2 -- d\n', 'SELECT 1                  , 2     \n'],
       ['SELECT/**/1', 'SELECT    1'],
@@ -20,7 +20,7 @@ describe('comments', () => {
       assert.equal(expected.length, text.length)
     }
   })
-  test('separate two strings that a line break would join', () => {
+  test('of the form /*…*/ still separate two strings that a line break would join', () => {
     assert.equal(handedOn("SELECT 'a' /* c */\n'b'"), "SELECT 'a' /**/   \n'b'")
     assert.equal(handedOn("SELECT 'a' -- c\n /* c *//**/ 'b'"), "SELECT 'a'     \n /**/        'b'")
   })
@@ -28,7 +28,7 @@ describe('comments', () => {
     const scanned = prescan('SELECT 1 /* a /* b */')
     assert.deepEqual(scanned, { kind: 'malformed', why: 'unterminated /* comment', at: 9 })
   })
-  test('may be nested eight deep at most, as the interface promises', () => {
+  test('may be nested eight deep at most', () => {
     const nested = (depth: number) => `SELECT ${'/*'.repeat(depth)}${'*/'.repeat(depth)} 1`
     assert.equal(prescan(nested(8)).kind, 'fine')
     const why = 'comments are nested too deep'
@@ -37,7 +37,7 @@ describe('comments', () => {
   })
 })
 
-test('operator runs that are longer than any name are refused before the parser would read them repeatedly', () => {
+test('runs of more than 63 operator characters are refused', () => {
   assert.equal(prescan(`SELECT 1 ${'+-'.repeat(31)} 1`).kind, 'fine')
   for (const run of ['+-', '+', '<', '@-', '*']) {
     assert.equal(prescan(`SELECT 1 ${run.repeat(64)} 1`).kind, 'malformed', run)
@@ -66,7 +66,7 @@ describe('depth', () => {
     ]
     for (const text of flat) assert.ok(depthOf(text) < 10, text.slice(0, 40))
   })
-  test('of a chain is its length', () => {
+  test('of a chain of 500 parts is 500 to 1,199', () => {
     const chains = [
       `SELECT 1${' + 1'.repeat(500)}`,
       `SELECT ${'- '.repeat(500)}1`,

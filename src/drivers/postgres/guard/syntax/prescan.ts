@@ -1,20 +1,20 @@
-// Scans the text before the parser: removes comments, counts tokens, and refuses texts that would make the parser slow
-// or overflow its stack. The scan does not look at names.
+// Scans the text before the parser: replaces comments by spaces, counts tokens, and refuses texts that would make the
+// parser slow or overflow its stack.
 //
 // PostgreSQL's scanner reads a whole run of operator characters to find the end of the first operator, then starts
-// again after it: `/**//**/…` and `+-+-…` take time quadratic in the run. Without comments and with short runs, the
-// parser's work is linear in the text (test: bounds.test.ts).
+// again after it: `/**//**/…` and `+-+-…` take time quadratic in the length of the run. Without comments and with short
+// runs, the parser's work is linear in the length of the text (test: bounds.test.ts).
 import { Scanner, type TokenKind } from './scanner.ts'
 
 /** The maximum number of tokens in one text. */
 export const TOKENS_MAX = 20_000
-/** The deepest nesting of comments. The interface promises this bound, although the parser gets no comments. */
+/** The deepest nesting of comments. docs/guard/postgres.md states this bound. The parser gets no comments. */
 const COMMENTS_MAX = 8
-/** The maximum number of adjacent operator characters. The name of an operator has at most 63 (NAMEDATALEN). */
+/** The maximum number of adjacent operator characters. The name of an operator has at most 63 (NAMEDATALEN - 1). */
 const OPERATOR_RUN_MAX = 63
 /**
- * The maximum depth: the number of operators in one chain, plus the number of nested parentheses. The parser's stack in
- * a worker was tested with this depth (docs/decisions/0003). The deepest real query has about 80.
+ * The maximum depth: the number of open parentheses, brackets and CASEs, plus the number of operators in the open
+ * chains. The parser's stack in a worker was tested with this depth. The deepest real query has about 80.
  */
 export const DEPTH_MAX = 1_600
 
@@ -83,8 +83,8 @@ class Comments {
   }
 
   /**
-   * Keeps an empty comment between two strings that a block comment separates. Without the comment, a line break would
-   * join the strings to one token.
+   * Keeps an empty comment between two strings that a block comment separates. Without the comment, a line break
+   * between the strings would join them to one token.
    */
   before({ kind, start }: Scanner): void {
     const isString = kind === 'string'
@@ -100,8 +100,8 @@ class Comments {
 }
 
 /**
- * The effect of each word on the depth: `chain` makes a chain of operators longer, `long` makes a chain longer that
- * commas do not end, `enter` and `leave` open and close a level, and `flat` ends the chain.
+ * The effect of each word on the depth. `chain` lengthens the chain of operators. `long` lengthens a chain that commas
+ * do not end. `enter` and `leave` open and close a level. `flat` ends the chain of operators.
  */
 const WORDS: ReadonlyMap<string, Change> = new Map([
   ...words('chain', 'NOT IS ISNULL NOTNULL IN LIKE ILIKE SIMILAR BETWEEN COLLATE AT OVERLAPS'),
@@ -121,7 +121,7 @@ const WORD_LENGTH_MAX = 'INTERSECT'.length
 
 const [OPEN, CLOSE, COMMA, SEMICOLON, OPEN_BRACKET, CLOSE_BRACKET] = [0x28, 0x29, 0x2c, 0x3b, 0x5b, 0x5d]
 
-/** One level of parentheses, with the current lengths of its chains. */
+/** One level of parentheses, brackets or CASE, with the current lengths of its chains. */
 interface Open {
   chain: number
   long: number
@@ -129,8 +129,9 @@ interface Open {
 
 class Depths {
   tokens = 0
-  /** The depth of all open levels, and the largest depth so far. */
+  /** The depth of all open levels. */
   depth = 0
+  /** The largest depth so far. */
   deepest = 0
   readonly #open: Open[] = []
   #top: Open = { chain: 0, long: 0 }
@@ -143,7 +144,7 @@ class Depths {
         this.#chain()
         break
       case 'long':
-        // All chains before this token are complete.
+        // The chain of operators before this word is complete.
         this.#flatten()
         this.#top.long += 1
         this.#deeper(1)

@@ -1,6 +1,6 @@
 // Prints a confined query as text. The printer accepts only trees that the walkers can create, quotes every name and
-// puts parentheses around every operator with its operands. verify-printed.ts then proves that the text has the same
-// meaning.
+// puts parentheses around every operator with its operands. judge.ts then checks that the text is parsed as the confined
+// tree.
 import { identifier, literal, qualified } from '../../quote.ts'
 import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { VALUE_FUNCTIONS } from '../allowed/types-and-extensions.ts'
@@ -182,10 +182,10 @@ function printDefinition(node: Node): string {
   return `${identifier(must(colname))} ${printTypeName(must(typeName))}`
 }
 
-// Expressions. Operators of pg_catalog are printed with their schema, casts as CAST(x AS type), and special call syntax
-// (EXTRACT, TRIM …) as plain calls.
+// Expressions. Operators are printed with their schema, casts as CAST(x AS type), and special call syntax (EXTRACT,
+// TRIM …) as plain calls.
 
-/** Prints an expression that is valid in any place. Throws TypeError for a node that no walker creates. */
+/** Prints an expression, which needs no further parentheses. Throws TypeError for a node that no walker creates. */
 function printExpression(node: Node): string {
   if (node.ColumnRef) return qualified(words(node.ColumnRef.fields))
   if (node.A_Const) return printConstant(node.A_Const)
@@ -303,7 +303,7 @@ function printOver(window: Struct<'WindowDef'>): string {
   return `OVER ${window.name === undefined ? printWindow(window) : identifier(window.name)}`
 }
 
-/** The FRAMEOPTION_… constants of parsenodes.h. */
+/** FRAMEOPTION_… constants of parsenodes.h. */
 export const FRAME = {
   nonDefault: 0x1,
   range: 0x2,

@@ -7,14 +7,14 @@ import { type Refusal, refusedFunction, refusedLimit, refusedStatement } from '.
 const EXPRESSION_DEPTH_MAX = 400
 /** The maximum number of queries nested inside each other. */
 const QUERY_DEPTH_MAX = 60
-/** The maximum number of arms of one left-deep UNION, INTERSECT, EXCEPT chain, and of tables in one chain of joins. */
+/** The maximum length of one left-deep chain: arms of UNION, INTERSECT and EXCEPT, or joined tables. */
 const CHAIN_MAX = 1_000
 
 const KEYS: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map(
   Object.entries(NODES).map(([name, keys]) => [name, new Map(Object.entries(keys))]),
 )
 
-/** The names that a caller knows for nodes that are not on the allow-list. */
+/** The names that a caller knows for nodes and keys that are not on the allow-list. */
 const CLAUSES: ReadonlyMap<string, readonly ['function' | 'statement', string]> = new Map([
   ['XmlExpr', ['function', 'xml']],
   ['XmlSerialize', ['function', 'xmlserialize']],
@@ -42,7 +42,7 @@ const STATEMENTS: ReadonlyMap<string, string> = new Map([
   ['CreateEventTrigStmt', 'CREATE EVENT TRIGGER'],
 ])
 
-/** The SELECT of a text, and the identifiers from which generated aliases must differ. */
+/** The SELECT of a text, and its names and short strings, from which generated aliases must differ. */
 export interface Read {
   readonly select: SelectStmt
   readonly words: ReadonlySet<string>
@@ -80,7 +80,7 @@ function statementName(node: unknown): string {
     .toUpperCase()
 }
 
-/** Narrows the node to a SelectStmt. Also validates everything below, and throws Refusal. */
+/** Validates the SELECT and everything below it. Throws Refusal. */
 function isStruct(name: 'SelectStmt', value: unknown, depth: Depth, words: Set<string>): value is SelectStmt {
   readStruct(name, value, depth, words)
   return true
@@ -159,7 +159,7 @@ function chained(name: NodeName, key: string, depth: Depth): Depth {
   return depth
 }
 
-/** Returns the refusal of a node that is not on the list, under the name that a caller would use for the node. */
+/** Returns the refusal of a node or key that is not on the list, under the name that a caller would use for it. */
 function unknownPart(name: string, at: number, held?: unknown): Refusal {
   const known = CLAUSES.get(name)
   if (known?.[0] === 'function') return refusedFunction(xmlName(name, held) ?? known[1], at)

@@ -1,5 +1,5 @@
 // Tests that the tree of a known form equals the tree from parsing the text. test/attacks/postgres/attacks.test.ts
-// checks this for every text of the corpus.
+// checks this for the printed texts of the corpus.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadModule } from 'libpg-query'
@@ -19,7 +19,7 @@ function treeOf(text: string): object {
   return stmts[0].stmt.SelectStmt
 }
 
-/** Calls until the form is known. Returns the last answer, and how often the parser was called for it. */
+/** Makes the form known. Returns the next answer of isKnownSame(), and how often the parser was called for it. */
 function known(text: string, tree = treeOf(text)): { same: true | undefined; parses: number } {
   let parses = 0
   const parse = (each: string) => (parses++, parseText(each))

@@ -2,8 +2,7 @@
 // and numbers. PostgreSQL's grammar depends on the kind of a token only. It treats all plain names alike, and also all
 // plain strings and all plain numbers. A form is parsed once, with a different mark in each gap. Its tree shows by the
 // marks where the tokens of a text belong. With these tokens in place of the marks, the tree is compared with the
-// confined tree, node for node, as if the text had been parsed. reparse-cache.test.ts compares both methods on every
-// text that the tests confine.
+// confined tree, node for node, as if the text had been parsed.
 import type { Parse } from './parser.ts'
 import { SeenTwice } from '../../../seen-twice-cache.ts'
 import { isSameTree, PLACES, Slot } from './verify-printed.ts'
@@ -15,8 +14,8 @@ const TEXT_MAX = 4_096
 /**
  * Whole tokens, in this order: strings with escapes and bit strings; names of pg_catalog, which may have special
  * syntax; a plain name; any other name; a plain string; any other string; a plain number. Only plain tokens are
- * captured. 0 and '' are not plain, because the parser leaves them out of its tree. Names that the parser would shorten
- * are not plain either.
+ * captured. 0 and '' are not plain, because the parser leaves them out of its tree. Names of more than 62 characters are
+ * not plain, because the parser may shorten them.
  */
 const TOKENS =
   /[EBX]'(?:[^'\\]|''|\\[^])*'|"pg_catalog"\."(?:[^"]|"")*"|"pg_catalog"|"(\w{1,62})"(?!")|"(?:[^"]|"")*"|'([^'\\]+)'(?!')|'(?:[^']|'')*'|(?<![\w.$])([1-9]\d{0,8})(?![\w.])/g
@@ -66,8 +65,8 @@ export function formOf(printed: string): Form | null {
 }
 
 /**
- * Parses a form with marks in its gaps, and returns the tree. Returns null if a mark does not appear in the tree
- * exactly once.
+ * Parses a form with marks in its gaps, and returns the tree. Returns null if the form cannot be parsed in this way, or
+ * if a mark does not appear in the tree exactly once.
  */
 function slotted(parse: Parse, { key, tokens }: Form): unknown {
   const parts = key.split(GAP)

@@ -8,7 +8,7 @@ import { Scanner } from './scanner.ts'
 
 before(() => loadModule())
 
-/** Returns the tokens without comments, as positions in UTF-16 units. */
+/** Returns the starts and ends of the closed tokens in UTF-16 units, without spaces and comments. */
 function ours(text: string): string[] {
   const out: string[] = []
   const scanner = new Scanner(text)
@@ -20,9 +20,9 @@ function ours(text: string): string[] {
 }
 
 /**
- * Returns null if PostgreSQL's scanner refuses the text. libpg-query's copy of the scanner returns comments as tokens,
- * and therefore does not join two string constants with a comment between them, as PostgreSQL's scanner does. The parser
- * never gets a comment, so PostgreSQL's scanner gets the text after the prescan, in which spaces replace comments.
+ * Returns the tokens of libpg-query's scanner in the same form, or null if it refuses the text. This scanner returns
+ * comments as tokens, so it does not join two strings with a comment between them, but PostgreSQL's own scanner does.
+ * The scanner therefore gets the text after the prescan, as the parser does.
  */
 function theirs(text: string): string[] | null {
   try {
@@ -34,7 +34,7 @@ function theirs(text: string): string[] | null {
   }
 }
 
-/** Returns the text after the prescan. */
+/** Returns the text after the prescan, or the same text if the prescan refuses it. */
 function withoutComments(text: string): string {
   const scanned = prescan(text)
   return scanned.kind === 'fine' ? scanned.text : text

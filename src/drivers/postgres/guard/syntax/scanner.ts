@@ -137,7 +137,7 @@ const OPERATORS = codes('~!@#^&|`?+-*/%<>=')
 /** An operator that contains one of these may end in + or -. No operator of standard SQL contains one. */
 const NOT_OF_SQL = codes('~!@#^&|`?%')
 
-/** The closing quote of a string, and sequences that only look like it. */
+/** How a string ends: its closing quote, and whether a doubled quote or a backslash can escape a quote. */
 interface Mode {
   readonly quote: number
   /** A doubled quote is an escaped quote. */
@@ -163,7 +163,7 @@ function stringEnd(text: string, quoteAt: number, { quote, doubles, escapes }: M
 
 /**
  * Returns the position of the next quote if only spaces and line comments precede it, with at least one line break.
- * Returns -1 otherwise.
+ * Returns -1 otherwise. Adds the starts and ends of the line comments to `comments`.
  */
 function continuation(text: string, from: number, comments: number[]): number {
   let hasBreak = false

@@ -1,5 +1,5 @@
 // Maps a position in the printed text to the caller's text. The database reports the position of a parse node, so the
-// printed text is parsed again and both trees are walked in parallel. This runs only for errors.
+// printed text is parsed again, and its tree is walked in parallel with the confined tree. This runs only for errors.
 import type { Node, SelectStmt } from '../allowed/allowed-nodes.ts'
 
 /** For each confined node, the byte offset in the caller's text of the node from which it was made. */
@@ -23,7 +23,7 @@ export function locationOf(node: Node): number | undefined {
 
 /**
  * Returns the byte offset in the caller's text for an offset in the printed text. Returns null if no node of the
- * printed text starts at the offset, or if its source is not one position of the caller's text.
+ * printed text starts at the offset, or if no position is known for this node and the nodes around it.
  */
 export function sourceOf(confined: SelectStmt, printed: unknown, places: Places, offset: number): number | null {
   const stmts = property(printed, 'stmts')

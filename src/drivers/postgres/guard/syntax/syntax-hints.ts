@@ -66,7 +66,7 @@ const RULES: readonly Rule[] = [
   ),
   from(/^#|^\/\//, 'Write comments as -- … or /* … */.'),
   behind(/,\s*$/, 'Remove the comma before this position, or add the missing part after it.'),
-  behind(/\s(?:div|mod|xor)\s*\S{0,40}\s*$/i, 'Write a / b, a % b, and a <> b for two conditions.'),
+  behind(/\s(?:div|mod|xor)\s*\S{0,40}\s*$/i, 'Write a / b for DIV, a % b for MOD, and a <> b for XOR.'),
   [({ before, at }) => /\b(?:from|join|as|table)\s+$/i.test(before) && /^[a-z]/i.test(at), QUOTE_HINT],
   behind(
     /\b(?:select|where|and|or|on|by|from|join|having|then|else|when)\s*$/i,

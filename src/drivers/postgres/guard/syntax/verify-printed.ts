@@ -1,5 +1,5 @@
-// Compares the printed text, parsed again, with the confined tree, node for node. This is the last check. Only
-// positions are not compared. Nothing is normalized: each normalization would let a difference through.
+// Compares the printed text, parsed again, with the confined tree, node for node. This is the guard's last check. Only
+// positions and empty lists are ignored, because each exception could let a difference through.
 
 /** Keys with positions, which a confined tree does not have. */
 export const PLACES: ReadonlySet<string> = new Set([

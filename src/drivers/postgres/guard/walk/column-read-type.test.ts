@@ -57,7 +57,7 @@ for (const [column, to] of [
   })
 }
 
-test('any other user-defined type is read as itself', async () => {
+test('a column of an enum is read as its own type', async () => {
   const said = say(await guard.judge('SELECT m FROM t', shown))
   assert.equal(said, 'SELECT "t1"."m" AS "m" FROM (SELECT "m" FROM "public"."t" AS "t0") AS "t1" ("m") LIMIT 1001')
 })

@@ -32,8 +32,8 @@ export function readAs(exposed: Exposed, column: ExposedColumn): TypeName | unde
 }
 
 /**
- * Returns the base type of a domain (or of an array of a domain) that a query may not name. Reading the column as this
- * type runs no CHECK.
+ * Returns the base type of a domain that a query may not name, or for an array of such a domain, the array type of the
+ * base type. Reading the column as this type runs no CHECK.
  */
 function belowChecks(exposed: Exposed, type: TypeName): TypeName | undefined {
   const captured = exposed.type(type.schema, type.name)

@@ -2,13 +2,13 @@
 import type { Node } from '../allowed/allowed-nodes.ts'
 import type { ExposedTable } from '../exposed.ts'
 
-/** The known facts about an expression's type. Null if nothing is known, which is usually sufficient. */
+/** The type of an expression. Where the guard does not know the type, it uses null, which is usually sufficient. */
 export type SqlType =
   | { readonly kind: 'named'; readonly schema: string; readonly name: string }
   | { readonly kind: 'array'; readonly of: SqlType }
   /**
-   * A row of a table, a sub-select, a CTE or a function, whose columns are known. Only the row of a table has `oids`,
-   * the type oid of each column.
+   * A row of a FROM item or of ROW(…), whose columns are known. Only the row of a table has `oids`, the type oid of each
+   * column.
    */
   | { readonly kind: 'row'; readonly columns: readonly Field[]; readonly oids?: readonly number[] }
 
@@ -17,7 +17,7 @@ export interface Field {
   readonly type: SqlType | null
 }
 
-/** A confined expression, and the known facts about its type. */
+/** A confined expression, and its type if the guard knows it. */
 export interface Typed {
   readonly node: Node
   readonly type: SqlType | null
@@ -52,8 +52,8 @@ export interface Base {
 /** A FROM item. */
 export interface Item {
   /**
-   * The name by which a query refers to the item: its alias, or the name of its table, CTE or function. Null if it has
-   * neither.
+   * The name by which a query refers to the item: its alias, or the name of its table, CTE or function. Null for a
+   * sub-select without an alias.
    */
   readonly name: string | null
   /** The schema of a table without an alias, for `schema.table.column`. */

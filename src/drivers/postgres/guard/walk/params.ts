@@ -1,6 +1,6 @@
-// Confines the parameters in a query's text. A parameter means the same as its value written as a literal. A number has
-// a type by its size, a boolean is boolean, and the context determines the type of a string or null. {type, value} is a
-// cast. The printed text contains $1 and casts, never a value.
+// Confines the parameters in a query's text. A parameter means the same as its value written as a literal. The value of
+// a number determines its type, a boolean is boolean, and the context determines the type of a string or null. {type,
+// value} is a cast. The printed text contains parameters and casts, never a value.
 import { word, type Node, type Struct } from '../allowed/allowed-nodes.ts'
 import { refusedLimit, refusedStatement } from '../refusal.ts'
 import type { Level, ParamForm, Params, Walk } from './scope.ts'
@@ -26,9 +26,9 @@ export function parameter(walk: Walk, level: Level, { number = 0, location }: St
 }
 
 /**
- * Returns the printed number of an untyped parameter. In conditions each use gets its own number and type, so `$1 IS
- * NULL OR a = $1` works. In outputs and groups all uses share one number. The server compares the expressions there,
- * and compares parameters by number.
+ * Returns the printed number of an untyped parameter. In FROM and WHERE each use gets its own number and type, so `$1 IS
+ * NULL OR a = $1` works. In the other clauses of a SELECT all uses share one number, because the server compares
+ * outputs, groups and sort keys, and compares parameters by number.
  */
 function untyped(params: Params, level: Level, number: number): number {
   if (level.phase === 'from' || level.phase === 'where') return take(params, number)
@@ -60,7 +60,7 @@ export function asText(value: Typed): Typed {
   return { node: { TypeCast: { arg: value.node, typeName: text } }, type: null }
 }
 
-/** Functions that accept any number of arguments of any type. */
+/** Functions that accept arguments of any type. */
 const TAKES_ANYTHING: ReadonlySet<string> = new Set([
   ...['concat', 'concat_ws', 'count', 'format', 'json_build_array', 'json_build_object', 'json_object_agg'],
   ...['jsonb_build_array', 'jsonb_build_object', 'jsonb_object_agg', 'num_nonnulls', 'num_nulls', 'pg_collation_for'],

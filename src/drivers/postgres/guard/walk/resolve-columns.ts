@@ -131,7 +131,10 @@ function inStar(columns: readonly Column[]): readonly Column[] {
   return columns.filter((column) => column.notInStar !== true)
 }
 
-/** Returns a reference to a column, and records whether GROUP BY must include the column. */
+/**
+ * Returns a reference to a column. If GROUP BY covers the table's key, the column is added to GROUP BY or taken from any
+ * row of the group.
+ */
 export function reference(column: Column, level: Level): Typed {
   const node = column.read()
   const { origin } = column

@@ -1,6 +1,5 @@
 // Defines the state of one walk over the parse tree of a query: the scopes in which names are resolved, the counters,
-// and the generated aliases. A name that does not resolve to an exposed column is never printed, so the server never
-// looks it up.
+// and the generated aliases. A name that the guard cannot resolve is never printed, so the server never looks it up.
 import type { Base, Field, SqlType } from './from-items.ts'
 import type { Exposed } from '../exposed.ts'
 import type { Places } from '../syntax/source-position.ts'
@@ -48,7 +47,7 @@ export interface Cte {
   readonly materialized: string | undefined
 }
 
-/** The FROM items of one CTE's body or of the main query. */
+/** The counts of one CTE's body or of the main query: FROM items, sorts, and references to CTEs. */
 export interface Weight {
   items: number
   /** The items of the largest join tree: of the arms of a UNION, only the largest counts. */
@@ -127,7 +126,7 @@ export interface Walk {
   isGrouped: boolean
   /** The aggregates whose states may grow: see mayGrow(). */
   readonly growing: Set<Struct<'FuncCall'>>
-  /** Sub-queries that PostgreSQL can join, because they are conditions of WHERE by themselves. */
+  /** Sub-queries that PostgreSQL can join, because they are conditions of WHERE or of an inner join by themselves. */
   readonly joined: Set<Struct<'SubLink'>>
   /** The work done so far: see spend(). */
   spent: number
@@ -149,8 +148,8 @@ export class TooMuchHere extends Error {
 }
 
 /**
- * Counts work: an expression, a column of a star, two columns of a table in FROM. A short text can cause much work:
- * nested stars double the columns at every level. Throws Refusal if the limit is exceeded.
+ * Counts work, for example 1 for an expression or a column of a star. A short text can cause much work: nested stars
+ * double the columns at every level. Over the limit, throws TooMuchHere on the main thread and Refusal in a worker.
  */
 export function spend(walk: Walk, count: number): void {
   walk.spent += count
@@ -162,13 +161,13 @@ export function spend(walk: Walk, count: number): void {
 /** The maximum number of sorts and hash tables of a query. Each keeps its work_mem (4 MB by default) until the end. */
 const SORTS_MAX = 150
 
-/** Counts a sort, a hash table or stored rows. Throws Refusal if those of one body alone are too many. */
+/** Counts a sort, a hash table or stored rows. Throws Refusal if one body alone exceeds the limit. */
 export function addSort({ weight }: Walk, times = 1): void {
   weight.sorts += times
   checkSorts(weight.sorts)
 }
 
-/** Throws Refusal if a query sorts too often. */
+/** Throws Refusal for too many sorts, hash tables and stored rows. */
 export function checkSorts(sorts: number): void {
   if (sorts <= SORTS_MAX) return
   const what = 'joins, sorts, groups, windows and functions in FROM, counting each WITH where it is used'

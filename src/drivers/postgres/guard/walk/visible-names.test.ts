@@ -54,7 +54,7 @@ test('a join on the right side keeps its merged columns', () => {
   assert.equal(text(shown.column('id')), 'j.id')
 })
 
-test('the columns of wide tables are listed in the same order as those of narrow tables', () => {
+test('a join of more than 64 columns lists them in the same order as a smaller join', () => {
   const many = Array.from({ length: 100 }, (_, n) => `c${n}`)
   const shown = table('a', 'id', ...many)
   shown.take(table('b', 'id', 'y'), [column('j', 'id')])
@@ -62,7 +62,7 @@ test('the columns of wide tables are listed in the same order as those of narrow
   assert.equal(stars(shown), ['k.y', 'k.id', ...many.map((name) => `a.${name}`)].join(' '))
 })
 
-test('a table can be named with its schema or without', () => {
+test('an item without a schema is found by its name only', () => {
   const shown = table('a', 'id')
   assert.equal(shown.tables('a', undefined).length, 1)
   assert.equal(shown.tables('a', 'public').length, 0)

@@ -158,7 +158,7 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
         link.location,
       )
       checkAny(words(operName).at(-1) ?? '', [test.type, types[0] ?? null], link.location)
-      // Each row's pattern is searched for in each row's string.
+      // Each pattern of the sub-query is searched for in the string of each row.
       const isLike = isLikeOperator(words(operName)) && inner.outputs.length === 1 && mayBeText(walk.exposed, test.type)
       const sought: Node = isLike
         ? { SelectStmt: boundedPatterns(inner.node, newAlias(walk, 't', 'the patterns')) }
@@ -175,8 +175,9 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
 }
 
 /**
- * Returns whether PostgreSQL may keep all rows of the sub-query in a hash table that grows without a limit. It does so
- * for x IN (SELECT …) unless it can join: if the comparison of a column is a condition of WHERE by itself.
+ * Returns whether PostgreSQL may keep all rows of the sub-query in a hash table that grows without a limit. It may do so
+ * for x IN (SELECT …), unless the sub-query reads columns of an outer query, or can be joined. A sub-query can be joined
+ * if x is a column and the comparison is a condition of WHERE or ON by itself.
  */
 function isHashed(walk: Walk, level: Level, link: Struct<'SubLink'>, query: SelectStmt): boolean {
   const ref = link.testexpr?.ColumnRef
@@ -185,8 +186,8 @@ function isHashed(walk: Walk, level: Level, link: Struct<'SubLink'>, query: Sele
 }
 
 /**
- * Returns the sub-query of EXISTS. With OFFSET, PostgreSQL cannot replace it by a hash table of all its rows, which would
- * grow without a limit if functions make the rows.
+ * Returns the sub-query of EXISTS. If functions make its rows and it cannot be joined, adds OFFSET 0, so that PostgreSQL cannot keep all rows in
+ * a hash table, which would grow without a limit.
  */
 function unhashed(walk: Walk, link: Struct<'SubLink'>, query: SelectStmt): Node {
   const isKept = walk.joined.has(link) || query.limitOffset !== undefined || query.larg || !makesRows(query)
@@ -196,7 +197,7 @@ function unhashed(walk: Walk, link: Struct<'SubLink'>, query: SelectStmt): Node 
 
 const makesRows = remembered((part) => ('RangeFunction' in part ? true : undefined))
 
-/** Records the sub-queries that are conditions of WHERE by themselves, combined only by AND. */
+/** Records the sub-queries that are conditions of WHERE or ON by themselves or within AND, and those of NOT EXISTS. */
 export function noteJoined(walk: Walk, condition: Node | undefined): void {
   if (condition?.SubLink) walk.joined.add(condition.SubLink)
   const { boolop, args = [] } = condition?.BoolExpr ?? {}
@@ -354,7 +355,7 @@ function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): T
   return { node: { A_Expr: { kind, name: written.map(word), ...operands } }, type }
 }
 
-/** Bounds the operands of an operator that compares each element of one with each element of the other. */
+/** Bounds the operands of an operator that compares each element of one operand with each element of the other. */
 function sought(
   symbol: string,
   left: Typed | undefined,
@@ -606,7 +607,7 @@ function applied(walk: Walk, level: Level, base: Typed, steps: readonly Node[]):
   return { node: { A_Indirection: { arg: base.node, indirection: out } }, type }
 }
 
-/** Returns the element type of an array, or null for other subscripted types (jsonb). */
+/** Returns the type of an array's element or slice, or null for other subscripted types (jsonb). */
 function elementOf(type: SqlType | null, isSlice: boolean): SqlType | null {
   if (type?.kind !== 'array') return null
   return isSlice ? type : type.of

@@ -1,6 +1,5 @@
-// Walks FROM. Each item becomes a closed sub-select over an exposed table, a common table expression or a function
-// call. Each item gets a generated alias and a list of its columns, so nothing inside the item can be reached by
-// another name.
+// Walks FROM. A table becomes a sub-select of its exposed columns. Each item except a join gets a generated alias and a
+// list of its columns, so nothing inside the item can be reached by another name.
 import type { TypeName } from '../../captured-facts.ts'
 import { FROM_DEFINITION } from '../allowed/allowed-functions.ts'
 import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'

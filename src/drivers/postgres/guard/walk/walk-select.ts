@@ -210,7 +210,7 @@ function walkWith(walk: Walk, clause: Struct<'WithClause'>, parent: Level | null
   const isRecursive = clause.recursive === true
   const bodies: Body[] = []
   const byName = new Map<string, Body>()
-  // Without RECURSIVE, an expression sees only earlier expressions, and its own name still refers to a table.
+  // Without RECURSIVE, an expression sees only earlier expressions. Inside it, its own name has the meaning from outside.
   const scope: CteScope = { parent: outer, find: (name) => byName.get(name) }
   for (const each of raw) {
     const name = each.ctename ?? ''
@@ -650,8 +650,8 @@ function distinctOn(walk: Walk, level: Level, clause: readonly Node[], outputs: 
 }
 
 /**
- * Returns the number of the output to which an unqualified name refers, or otherwise the expression. `places` caches
- * the results.
+ * Returns the number of the output to which an unqualified name refers, or that sameOutput() finds. Otherwise returns
+ * the confined expression. `places` caches the numbers for names.
  */
 function outputOr(
   walk: Walk,
