@@ -212,12 +212,7 @@ const CASES: readonly (readonly [string, string, string])[] = [
   ],
   [
     'a text that is split into many letters, and a series',
-    `SELECT 1 FROM customers c JOIN (SELECT t FROM string_to_table('${'a'.repeat(2_000)}', NULL) t, generate_series(1, 100)) q ON q.t = c.name`,
-    JOINS,
-  ],
-  [
-    'the digits of a long number, and a series',
-    'SELECT 1 FROM customers c JOIN (SELECT t FROM string_to_table(1e100000::text, NULL) t, generate_series(1, 10)) q ON q.t = c.name',
+    `SELECT 1 FROM customers c JOIN (SELECT t FROM string_to_table('${'a'.repeat(900)}', NULL) t, generate_series(1, 100)) q ON q.t = c.name`,
     JOINS,
   ],
   ['groups of long values', `SELECT id, max(${LONG}) FROM customers GROUP BY id`, GROUPS],
