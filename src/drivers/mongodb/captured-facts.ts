@@ -21,9 +21,12 @@ export interface MongoTableDetail {
   readonly capped: boolean
   /** The number of documents, also for views. Null if counting took too long or was not allowed. */
   readonly documents: number | null
-  /** The first path of each index that serves any equality (not partial, sparse, text, hashed or wildcard). */
+  /**
+   * The first path of each index that serves any equality: an ascending or descending index that is not partial,
+   * sparse, hidden or wildcard, and has no collation.
+   */
   readonly indexedPaths: readonly string[]
-  /** False if the sample had more fields than the limits on paths allow. Then some fields are not listed. */
+  /** False if the sample had more paths or deeper paths than are listed. */
   readonly complete: boolean
   /**
    * False if the collection compares texts byte by byte. True if it has a default collation, or may have one. Absent in

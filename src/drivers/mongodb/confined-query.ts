@@ -50,7 +50,7 @@ export function isArray(value: Bson | undefined): value is readonly Bson[] {
 export interface Join {
   readonly stage: '$lookup' | '$unionWith' | '$graphLookup'
   readonly collection: string
-  /** The path that matches each outer document. Null if the whole collection is read. */
+  /** The path of this collection by which the stage finds documents. Null if the whole collection is read. */
   readonly foreignField: string | null
   /**
    * True if the collection is read again for each outer document: by $graphLookup, or by $lookup with outer fields or
@@ -91,16 +91,11 @@ export interface MongoQuery {
    * the same rows or fails.
    */
   readonly early: readonly BsonDocument[] | null
-  /**
-   * The equivalent find command, which is sent instead of `pipeline`. Null if there is none or the answer may be large.
-   */
+  /** The equivalent find command, which is sent instead of `pipeline`. Null if the pipeline is sent as an aggregate. */
   readonly find: Find | null
   /** The maximum number of rows in the answer. */
   readonly rowCap: number
-  /**
-   * Top-level names whose order the query determines. Documents may have other names. The query also determines the
-   * position of `_id`.
-   */
+  /** The top-level names that the query or the exposure lists, in order. The documents may have other names. */
   readonly columns: readonly string[]
   readonly joins: readonly Join[]
   /**

@@ -100,8 +100,8 @@ async function isCollated(db: mongodb.Db, { name, options }: FoundCollection, si
 }
 
 /**
- * Samples the first documents, for a stable field order. If the collection is large, also samples the newest documents
- * and random documents. Returns false if the login may not read the collection.
+ * Samples the first documents, for a stable field order. If the collection is large, also samples the documents with
+ * the greatest `_id`, and random documents. Returns false if the login may not read the collection.
  */
 async function look(
   collection: mongodb.Collection,

@@ -8,8 +8,8 @@ import { numberOf } from './body/parse-ejson.ts'
 const ORDER = ['$match', '$sort', '$skip', '$limit', '$project']
 
 /**
- * Returns null if the pipeline has other stages or another order. The projection and the last limit are the guard's
- * own.
+ * Returns the find command of a confined pipeline. Returns null if the pipeline has other stages, another order, or a
+ * limit of 0.
  */
 export function findOf(pipeline: readonly BsonDocument[]): Find | null {
   const parts = new Map<string, BsonDocument[string]>()

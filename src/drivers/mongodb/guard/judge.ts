@@ -127,7 +127,7 @@ function query(body: MongoBody, stages: Bson, { catalog, rowCap, work }: Asked):
     if (!found) throw refusedCollection(body.collection, exposed.hint(body.collection))
     return found
   })
-  // Joined collections are compared by the collation of this collection.
+  // The collation of this collection also applies to the collections that it joins.
   const collation = collection.collated ? { hasMarks: mayMakeMarks(stages) } : null
   const whole = new Whole(exposed, new Load(work, collation))
   const flow = confinePipeline(whole, collection, stages, new Variables())

@@ -1,5 +1,5 @@
-// Logs in with one client for each lease. Every socket connects to a checked address, including sockets to replica set
-// members. Every failure becomes one sentence without secrets.
+// Logs in. Each connection has its own client. Without an SSH tunnel, every socket connects to a checked address,
+// including sockets to replica set members. An error text contains no secrets.
 import { isIP } from 'node:net'
 import type * as mongodb from 'mongodb'
 import type { MongoClient, MongoClientOptions, ServerHeartbeatSucceededEvent, TopologyDescription } from 'mongodb'
@@ -97,8 +97,8 @@ async function facts(db: mongodb.Db, target: Target): Promise<Omit<Login, 'clien
 }
 
 /**
- * Returns a connection string that contains hosts only. Everything else is passed as options, so the library never
- * parses the caller's text as a URI.
+ * Returns a connection string with the hosts, or with the socket of the tunnel. For SRV, it also contains the database
+ * name. All other settings are passed as options, so the library never parses the caller's text as a URI.
  */
 function uriOf(target: Target, path: string | null): string {
   if (path !== null) return `mongodb://${encodeURIComponent(path)}/`
@@ -175,8 +175,8 @@ function nobodyAnswers(client: MongoClient): Promise<never> {
 }
 
 /**
- * Returns the result of `work`. If the signal aborts or `failed` rejects first, throws this reason at once and does not
- * wait for the work.
+ * Returns the result of `work`. If the signal aborts or `failed` rejects first, throws that reason and does not wait
+ * for the work.
  */
 async function unless<T>(signal: AbortSignal, failed: Promise<never> | null, work: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()

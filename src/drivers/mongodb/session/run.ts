@@ -1,5 +1,5 @@
-// Runs a confined query: checks its cost, then runs one aggregate with the sealed pipeline. Documents stay BSON bytes
-// until they are written as JSON.
+// Runs a confined query: checks its cost, then runs one find or aggregate. Documents stay BSON bytes until they are
+// written as JSON.
 import type * as mongodb from 'mongodb'
 import { AppError } from '../../../errors.ts'
 import type { Estimate, Limits, Rows } from '../../driver.ts'

@@ -79,7 +79,7 @@ const REASONS: ReadonlyMap<string, string> = new Map([
   ['$nearSphere', 'it sorts, and $match does not accept it'],
 ])
 
-/** Returns why an operator is not allowed, or null if it is only not on the list. */
+/** Returns the reason why an operator is not allowed. Returns null for an unknown name. */
 export function reasonAgainst(name: string): string | null {
   if (name.startsWith('$_internal')) return 'it is internal to the server'
   return REASONS.get(name) ?? null

@@ -39,8 +39,8 @@ export function checkName(of: string, name: string): void {
 const INTEGER = /^(?:0|[1-9]\d{0,9})$/
 
 /**
- * Throws Broken for an object with a name that is a whole number. JSON.parse moves such names to the front, in
- * ascending order, so the written order is lost. The order of fields in a value matters.
+ * Throws Broken for an object with several names if one of them is a whole number. JSON.parse moves such names to the
+ * front, in ascending order, so the written order is lost. The order of fields in a value matters.
  */
 export function checkOrder(names: readonly string[]): void {
   if (names.length < 2) return

@@ -1,5 +1,5 @@
-// Parses a regular expression (PCRE, as in mongod) into a tree. Syntax that is not listed here is refused: recursion,
-// conditions, callouts, verbs. pattern-steps.ts bounds the work of a search with the tree.
+// Parses a regular expression (PCRE, as in mongod) into a tree. Syntax that this parser does not know is refused, such
+// as recursion, conditions, callouts and verbs. pattern-steps.ts uses the tree to bound the work of a search.
 import { Broken, refusedLimit, refusedOperator } from '../refusals/refusal.ts'
 
 /** A set of characters: a bit for each ASCII character, and one bit for all other characters. */
@@ -29,11 +29,9 @@ export interface ParsedPattern {
   readonly hasLookaround: boolean
   /** True if a match can start only at the beginning of the string. */
   readonly isAnchored: boolean
-  /**
-   * The steps to compile the pattern, which mongod does about a dozen times for a filter, and to look up the other case
-   * of characters.
-   */
+  /** The steps to compile the pattern. mongod compiles the pattern of a filter about a dozen times. */
   readonly compiling: number
+  /** The steps to look up the other case of characters. */
   readonly folding: number
 }
 
@@ -95,7 +93,7 @@ const LISTED_MEMBERS = 10
 const PROPERTY_WEIGHT = 6
 /** The weight of a character with another case outside of ASCII. */
 const FOLDED_WEIGHT = 2
-/** No range has more characters whose other cases are apart from each other. */
+/** The maximum number of separate ranges that the other cases of a range of characters form. */
 const FOLDED_RUNS = 1_500
 const CONTROLS: Readonly<Record<string, number>> = { t: 9, n: 10, f: 12, r: 13, a: 7, e: 27 }
 const POSITIONS = 'bBAzZ'
@@ -142,7 +140,7 @@ class Reader {
   readonly #dot: Chars
   #at = 0
   #groups = 1
-  /** The maximum length of the text of each group that was read. */
+  /** The maximum length of the text of each group that was read, by the number of the group. */
   readonly #longest = new Map<number, number>()
   #hasLookaround = false
   #folded = 0
@@ -367,7 +365,10 @@ class Reader {
     return charOf(isNegated ? (ALL_CHARS & ~chars) | OTHERS : chars, members === 0 ? 1 : 2 + members / 3)
   }
 
-  /** Returns the members of a class that a range adds outside of ASCII, in the worst case with each other case. */
+  /**
+   * Returns how many members outside of ASCII a range adds to a class. If case is ignored, the other case of each
+   * character may be another member.
+   */
   #members(start: number, end: number): number {
     if (!this.#isCaseless) return end > 127 ? 1 : 0
     if (end <= 127) return (folded(rangeSet(start, end)) & OTHERS) === 0n ? 0 : 2
@@ -438,7 +439,7 @@ export function longestOf(part: Pattern): number {
   }
 }
 
-/** Returns the members outside of ASCII that a shorthand adds to a class. */
+/** Returns how many members outside of ASCII a shorthand adds to a class. */
 function membersOf(shorthand: Chars): number {
   if ((shorthand & OTHERS) === 0n) return 0
   return LISTED.split('').some((name) => SHORTHANDS[name] === shorthand) ? LISTED_MEMBERS : 1

@@ -40,9 +40,7 @@ const Body = z.strictObject({
   limit: z.int({ error: 'must be a whole number' }).min(1, 'must be at least 1').optional(),
 })
 
-/**
- * Validates a body. Throws AppError INVALID_REQUEST, whose `details` name each wrong field and list the allowed fields.
- */
+/** Validates a body. Throws AppError INVALID_REQUEST, whose `details` say what is wrong. */
 export function readBody(body: unknown): MongoBody {
   const read = Body.safeParse(body)
   if (!read.success) {

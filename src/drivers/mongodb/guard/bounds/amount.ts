@@ -12,7 +12,7 @@ export interface Term {
 
 export interface Amount {
   readonly constant: number
-  /** The key of a term is its sizes. */
+  /** The terms, each by its joined sizes (keyOf()). */
   readonly terms: ReadonlyMap<string, Term>
 }
 
@@ -139,7 +139,7 @@ export function most(...amounts: readonly Amount[]): Amount {
 
 /**
  * Returns the amount with other amounts in place of some sizes. `by` returns null for a size that stays. `isFirst` is
- * false for a size that occurs again in the same product.
+ * true for the first occurrence of a size in a product.
  */
 export function replaced(amount: Amount, by: (size: Size, isFirst: boolean) => Amount | null): Amount {
   if (isConstant(amount)) return amount
@@ -161,8 +161,8 @@ export function withSize(amount: Amount, size: Size, by: Amount): Amount {
 
 /**
  * Returns the sum of an amount over all elements of an array. `own` is the size of one element. `bytes` is the size of
- * all elements together, so the sum of a power of `own` is at most the power of `bytes`, or `bytes` times a power of
- * the longest element. A term without `own` counts `items` times.
+ * all elements together, so the sum of a power of `own` is at most `bytes` times the next lower power of `longest`. A
+ * term without `own` counts `items` times.
  */
 export function overAll(
   amount: Amount,

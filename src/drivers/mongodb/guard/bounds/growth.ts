@@ -1,6 +1,6 @@
-// Computes bounds for the value of an expression and for the steps that it takes, before the query is sent. Repetitions
-// multiply. mongod builds a value of any size in memory, and no timeout ends this work. An extent has the known bounds
-// of a value (value-size.ts).
+// Computes bounds for the value of an expression and for the steps that it takes, before the query is sent. Loops
+// multiply the bounds. mongod builds a value of any size in memory, and no timeout ends this work. An extent has the
+// known bounds of a value (value-size.ts).
 import { constant, HUGE, isConstant, most, plus, product, scaled, sizeOf, type Amount, type Size } from './amount.ts'
 import {
   anyOf,
@@ -44,9 +44,9 @@ import type { Variables } from '../documents/variables.ts'
 
 export interface Env {
   readonly meter: Meter
-  /** The extent of a path of the document, which $redact may have descended into. */
+  /** The extent of the value at a path of the document, or of the object that $redact has descended into. */
   readonly document: (path: readonly string[]) => Extent
-  /** The extent of a path of the whole document. */
+  /** The extent of the value at a path of the whole document. */
   readonly root: (path: readonly string[]) => Extent
   readonly variables: Variables<Extent>
 }
@@ -253,7 +253,7 @@ function rebuilt(arrays: readonly Extent[]): Extent {
   return { ...anything(bytes, usual), kept, items, isLoose, each: each === null ? null : moved(each) }
 }
 
-/** If the query takes at most this many elements of an array, the result counts with the number in the query. */
+/** If the query takes at most this many elements of an array, the length of the result is the number in the query. */
 const FEW = 100
 
 function shortened(array: Extent, n: Bson | undefined): Extent {
@@ -264,7 +264,7 @@ function shortened(array: Extent, n: Bson | undefined): Extent {
   return isShorter ? { ...array, items: constant(items), isLoose: false, usual: Math.min(items, array.usual) } : array
 }
 
-/** If the query takes at most this many characters of a string, the result counts with the number in the query. */
+/** If the query takes at most this many characters of a string, the number in the query bounds the result. */
 const TEXT_TAKEN = 1_000
 
 function partOf(name: string, operand: Bson, value: Extent): Extent {
@@ -376,8 +376,8 @@ function isThere(value: Bson): boolean {
 }
 
 /**
- * Returns the extent of merged objects. A field of a later object replaces the field of an earlier one if every
- * document has it. `sure` has the names of such fields by argument.
+ * Returns the extent of merged objects. `sure` has, for each argument, the names of the fields that its object has in
+ * every document. Such a field replaces the field of an earlier object.
  */
 function merged(args: readonly Extent[], sure: readonly ReadonlySet<string>[]): Extent {
   const [first = SMALL, ...others] = args
@@ -514,7 +514,7 @@ function ofReduce(operand: Bson, env: Env): Extent {
   const step = (value: Extent): Extent =>
     grown(operand['in'], { ...env, variables: env.variables.with(new Map([...elements, [name, value]])) })
   const value = env.meter.place()
-  // `usual` then counts what a turn adds.
+  // With a `usual` of 0, the `usual` of the result is what one turn adds.
   const turn = env.meter.trial(() => step(at(value, { ...STORED, usual: 0 })))
   const result = env.meter.made(afterTurns({ input, own, initial, turn, value, name }))
   env.meter.loop(input, own, () => {

@@ -19,9 +19,9 @@ const FACET = 1
 export class Held {
   #first = 0
   #last = 0
-  /** The largest sum of two stages, one after the other. The first still holds documents while the second fills. */
+  /** The largest sum of two consecutive stages. The first still holds documents while the second fills. */
   #pair = 0
-  /** What the pipelines of joins hold, at any time. */
+  /** The units of all joins. */
   #beside = 0
 
   /** Adds the next stage that holds documents. Throws Refusal if the pipeline holds too much. */

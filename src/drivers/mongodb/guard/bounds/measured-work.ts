@@ -1,6 +1,6 @@
 // Prints expressions that measure, right before a stage, the work of the stage for one document. The expressions read
-// the values that the stage will read, so it does not matter where these values were stored. An amount is an upper
-// bound that may depend on the sizes of stored values (amount.ts).
+// the values that the stage will read, so it does not matter where these values come from. An amount is an upper bound
+// that may depend on the sizes of stored values (amount.ts).
 import { replaced, sizeOf, sizesOf, type Amount } from './amount.ts'
 import type { Bson, BsonDocument } from '../../confined-query.ts'
 import { UNSEEN, type StageWork } from './step-meter.ts'
@@ -10,10 +10,7 @@ import { bytesAt, DOCUMENT, ELEMENT_LEAST, isStored, measureOf, type Measure } f
 /** The maximum number of bytes of the values that a stage makes of one document. */
 export const MADE_MAX = 320 * 1024 * 1024
 export const DOCUMENT_MAX = 16 * 1024 * 1024
-/**
- * The maximum number of steps of a stage for one document, about 0.8 s. A step that takes twice its measured time does
- * no harm.
- */
+/** The maximum number of steps of a stage for one document, about 0.8 s. */
 export const TURNS_MAX = 16_000_000
 /**
  * The maximum number of sizes of an amount that mongod measures. If there are more, mongod measures the whole document
@@ -44,7 +41,7 @@ export interface Before {
    * large document.
    */
   readonly isRead: boolean
-  /** The steps that the stage may take in any case. Absent if the stages of the query share a limit. */
+  /** The limit on the steps of the stage. Absent if the stages of the query share a limit. */
   readonly most?: number
 }
 
@@ -178,7 +175,7 @@ const MEASURED_EACH_MAX = 2_000
 function longestOf(value: string): Bson {
   const isShort: Bson = { $and: [{ $isArray: [value] }, { $lte: [elementsOf(value), MEASURED_EACH_MAX] }] }
   const list: Bson = { $cond: [isShort, value, [value]] }
-  // An empty array has no longest element: 0, not null, which would make the whole amount null.
+  // An empty array has no longest element. Without the 0, the size would be null, and so would the whole amount.
   return { $max: [0, { $max: { $map: { input: list, in: { $bsonSize: { v: '$$this' } } } } }] }
 }
 

@@ -98,7 +98,10 @@ export function patternOf(operand: Bson): ParsedPattern | null {
   return isPattern ? parsePattern(literal.of.pattern, literal.of.options + own) : null
 }
 
-/** Returns the steps of an operator that may throw and catch an error, which is slow. */
+/**
+ * Returns the steps of a conversion, without its bytes. With onError, mongod may throw and catch an error, which is
+ * slow.
+ */
 function caught(given: Given, steps: number): number {
   return argument(given, 'onError', 9) === undefined ? steps : 400
 }
@@ -225,7 +228,7 @@ const choosing: CollatedSteps = ({ args }, collation) => {
   return plus(scaled(plus(COMPARISON_STEPS, longest), args.length), readingAll(args, collation))
 }
 
-/** mongod computes a sort key of each element for its hash, and compares it with an element of the same hash. */
+/** For the hash of each element, mongod computes a sort key. It compares elements of the same hash. */
 const inSets: CollatedSteps = ({ args }, collation) =>
   plus(
     ...args.flatMap((all) => args.map((longest) => comparisons(all.items, longest, 1, collation))),
@@ -238,7 +241,10 @@ const ordering: CollatedSteps = (given, collation) => {
   return comparisons(input.items, input, 40, collation)
 }
 
-/** Operators that compare values. All others are known to compare none (operator-steps.test.ts). A collation applies to the texts in them. */
+/**
+ * The operators that compare values, with the further steps by a collation. All other operators compare none
+ * (operator-steps.test.ts).
+ */
 export const COMPARING: ReadonlyMap<string, CollatedSteps> = new Map<string, CollatedSteps>([
   ...words('$cmp $eq $gt $gte $lt $lte $ne').map((name): [string, CollatedSteps] => [name, pairwise]),
   ['$in', searchingIn(1)],

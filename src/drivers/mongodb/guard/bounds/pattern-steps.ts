@@ -23,17 +23,17 @@ const TRIES_MAX = 1e9
 type Polynomial = readonly number[]
 
 /**
- * Upper bounds for one entry into a part. An entry is live if the next character of the text can begin the part, or
- * what follows if the part is empty. At the end of a text, no entry is live.
+ * Upper bounds for one entry into a part. An entry is live if the next character of the text can begin the part, or, if
+ * the part can be empty, what follows the part. At the end of a text, no entry is live.
  */
 interface Effort {
-  /** The tries of a live entry, and of any other. */
+  /** The tries of a live entry, and of an entry that is not live. */
   readonly tries: Polynomial
   readonly idle: Polynomial
-  /** How often the part ends after a live entry: with live entries of what follows, and with others. */
+  /** How often the part ends after a live entry: with a live entry into what follows, and with one that is not live. */
   readonly live: Polynomial
   readonly dead: Polynomial
-  /** In how many ways the part can match nothing. It ends so often after an entry that is not live. */
+  /** In how many ways the part can match nothing. After an entry that is not live, the part ends this often. */
   readonly empty: number
 }
 
@@ -241,13 +241,13 @@ const LENGTH: Polynomial = [1, 1]
 
 /** Returns the tries to compare the text of a group again. */
 function backReference(longest: number): Pick<Effort, 'tries' | 'idle'> {
-  // The text may be longer than what is left, so it does not get shorter with each repetition before it. A power of 3
-  // is divided by 3 as for such repetitions.
+  // matchSteps() divides each power by a factorial, because each repetition leaves less of the text. A back reference
+  // does not leave less, so its tries are multiplied by the highest degree.
   const tries = longest <= SHORT ? [2 * longest] : [0, 2 * DEGREE_MAX]
   return { tries, idle: tries }
 }
 
-/** What matches no more characters counts as these characters, not as the whole text. */
+/** A part that matches at most this many characters counts as these characters, not as the whole text. */
 const SHORT = 32
 
 function sequence(parts: readonly Pattern[], next: Next): Effort | null {
@@ -288,7 +288,10 @@ const LITERAL_MAX = 24
 interface Literal {
   readonly start: number
   readonly end: number
-  /** The smallest period of the first characters, by their number. The last one holds for more characters too. */
+  /**
+   * The smallest period of the first characters, by the number of characters. The last period also holds for more
+   * characters.
+   */
   readonly periods: readonly number[]
 }
 
@@ -311,7 +314,7 @@ function repeats(chars: readonly Chars[], distance: number): boolean {
   return chars.every((each, n) => n < distance || (each & (chars[n - distance] ?? NO_CHARS)) !== 0n)
 }
 
-/** Returns how far apart the occurrences of the string are, as far as it goes before a part. */
+/** Returns the minimum distance between two occurrences of those characters of the string that come before a part. */
 function periodBefore({ start, periods }: Literal, part: number): number {
   return periods[Math.min(part - start, periods.length - 1)] ?? 1
 }
@@ -412,8 +415,8 @@ function repeated(repeat: Repeat, next: Next): Effort | null {
 
 function repeatedChar({ of, least, most: turns, isLazy }: Repeat, weight: number, next: Next): Effort {
   const isOneWay = turns === least || (of.first & next.chars) === 0n
-  // mongod does not come back to a repetition if it knows from the next character where the repetition ends. It does
-  // not look behind a group for a lazy one.
+  // mongod does not come back to a repetition if it knows from the next character where the repetition ends. A lazy
+  // repetition is always counted with the way back.
   const back = turns === least || (isOneWay && next.isPlain && !isLazy) ? 0 : WAY
   const ends = turns - least <= 3 ? [turns - least + 1] : LENGTH
   const tries = turns - least <= 3 ? [turns * weight + (turns - least) * back] : [weight + back, weight + back]

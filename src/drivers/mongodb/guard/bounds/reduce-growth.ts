@@ -68,7 +68,7 @@ export function afterTurns(turns: Turns): Extent {
   }
 }
 
-/** Returns the usual length of a list to which each turn adds: as many elements as all turns add, usually. */
+/** Returns the usual length of a list to which each turn adds elements. */
 function usualAfter({ initial, turn, input }: Turns): number {
   return initial.usual + input.usual * turn.usual
 }

@@ -60,7 +60,7 @@ export class Load {
   settle({ steps, kept }: StageWork): void {
     if (steps.constant > STEPS_MAX) this.add(steps.constant)
     this.#kept += kept.constant
-    if (this.#kept > KEPT_MAX) throw tooLarge('sizes', this.#kept)
+    if (this.#kept > KEPT_MAX) throw tooLarge('sizes', 'all values of the query', this.#kept, KEPT_MAX)
   }
 }
 
@@ -112,8 +112,8 @@ export class Meter {
   }
 
   /**
-   * Counts the steps to compare a value with a value of another document. If mongod does not check for a cancel between
-   * the documents, the other value may be as long as UNSEEN documents together may take.
+   * Counts the steps to compare a value with a value of another document. If mongod may not check for a cancel between
+   * the documents, the steps count UNSEEN times.
    */
   compareKept(steps: Amount): void {
     this.step(this.#isRead ? steps : scaled(steps, UNSEEN))
@@ -152,7 +152,8 @@ export class Meter {
   made(extent: Extent): Extent {
     this.#spend(extent.kept)
     if (this.#trials > 0) return extent
-    if (extent.bytes.constant > BYTES_MAX) throw tooLarge('size', extent.bytes.constant)
+    if (extent.bytes.constant > BYTES_MAX)
+      throw tooLarge('size', 'a value of the query', extent.bytes.constant, BYTES_MAX)
     this.step(scaled(extent.kept, 1 / BYTES_WRITTEN))
     this.#kept.push(extent.kept)
     this.#bytes.push(extent.bytes)
@@ -241,15 +242,15 @@ function longestIn(place: string | null | undefined): { readonly longest?: Amoun
   return place === null || place === undefined || !isStored(place) ? {} : { longest: sizeOf(longestAt(place)) }
 }
 
-function tooLarge(name: string, bytes: number): Error {
-  const limit = `the limit is ${BYTES_MAX / 1024 / 1024} MiB`
+function tooLarge(name: string, what: string, bytes: number, most: number): Error {
+  const limit = `the limit is ${most / 1024 / 1024} MiB`
   const size =
     bytes < HUGE
       ? `to about ${Math.ceil(bytes / 1024 / 1024)} MiB`
       : `beyond any memory, because more than ${DEGREE_MAX} stored sizes multiply`
   return refusedLimit(
     name,
-    `a value of the query may grow ${size}; ${limit}`,
+    `${what} may grow ${size}; ${limit}`,
     'Repeat a value fewer times: put it into $concat, $concatArrays, an array or an object once, not again in every stage.',
   )
 }

@@ -389,7 +389,7 @@ export function literalExtent(value: Bson): Extent {
 /** The number of bytes that a string takes in addition to its characters. */
 export const TEXT_BYTES = 8
 
-/** Returns the extent of the element of an array in a loop, whose size is `own`. */
+/** Returns the extent of the element of an array in a loop. `own` is the size of the element. */
 export function elementOf({ each }: Extent, own: Size): Extent {
   if (each !== null && isFixed(each)) return { ...each, kept: NONE }
   const element = { ...anything(sizeOf(own)), kept: NONE }

@@ -124,9 +124,7 @@ function isFlat(detail: unknown): boolean {
 
 interface Branch extends Map<string, Branch | null> {}
 
-/**
- * Returns whether a projection can name the component of a path: it must not be empty, an array index or an operator.
- */
+/** Returns whether a projection can name the component of a path. */
 function isExposable(component: string): boolean {
   return (
     component !== '' &&

@@ -16,8 +16,8 @@ import { suggested } from '../refusals/suggestions.ts'
 type Form = 'expression' | 'nothing' | 'sorted' | Fields
 
 /**
- * How often mongod reads the whole value of each document, to copy, compare or hash the value. Each operator states
- * this, also one that reads numbers only. `n` is the argument of the same name, and is unknown if it is computed.
+ * How often mongod reads the whole value of each document, to copy, compare or hash the value. `n` is the argument of
+ * the same name, and is unknown if it is computed.
  */
 type Reads = (n: number | undefined) => number
 
@@ -72,7 +72,7 @@ export const [ACCUMULATOR_NAMES, WINDOW_NAMES]: readonly [readonly string[], rea
   [...WINDOW.keys()],
 ]
 
-/** A window keeps its values in order: each value is compared when it enters the window, and again when it leaves. */
+/** A window operator that orders values compares each value when it enters the window, and again when it leaves. */
 const WINDOW_READS = 8
 
 export interface Accumulated {
@@ -80,7 +80,7 @@ export interface Accumulated {
   readonly printed: BsonDocument
   /** The extent of the value for one group or window. */
   readonly extent: Extent
-  /** Set if the value holds one element or field for each document. */
+  /** Set if the length of the value depends on the number of documents, so that the value may need a length check. */
   readonly gathers: 'array' | 'object' | null
 }
 
@@ -89,7 +89,8 @@ export function accumulator(of: string, value: Bson, scope: Scope): Accumulated 
   const operator = operatorOf(value)
   if (operator === null) throw refusedShape(of, value)
   const found = operand('accumulator', ACCUMULATORS, operator, scope)
-  // An $unwind of an array yields no more documents than the group has read.
+  // The cost estimate does not lower the number of documents at $group. An $unwind of the arrays yields at most as many
+  // documents as $group has read, so `usual` is 1.
   return { printed: { [operator[0]]: found.printed }, ...gathered(operator, found.extents, 1) }
 }
 

@@ -238,7 +238,7 @@ function field(name: '$getField' | '$setField' | '$unsetField', value: Bson | un
   }
 }
 
-/** Prints a constant name as a literal. If the field is read from the document itself, the name must be exposed. */
+/** Prints a constant name as a literal. If the field is read from the document itself, it must be a known field. */
 function fieldName(written: Bson | undefined, input: Bson | undefined, scope: Scope): Bson {
   const literal = isDocument(written) && Object.keys(written).length === 1 ? written['$literal'] : undefined
   const name =

@@ -1,6 +1,6 @@
 // Defines the two errors that the guard throws while it walks a body, and their sentences. judge.ts turns an error into
-// a verdict. Hidden names and names that do not exist get the same sentence. A hint names exposed collections and paths
-// only.
+// a verdict. Hidden names and names that do not exist get the same sentence. The only collections and paths that a hint
+// names are exposed ones.
 import type { BlockedKind } from '../../../driver.ts'
 
 const NAME_MAX = 300
@@ -83,7 +83,10 @@ export function refusedLimit(name: string, why: string, hint?: string): Refusal 
   return new Refusal('limit', name, why, hint ?? 'Split the query into smaller queries, or write it with fewer parts.')
 }
 
-/** Returns a caller's name for use in a sentence: shortened, without control characters and line breaks. */
+/**
+ * Prepares a name from the body for an error text. Replaces control characters and line separators with U+FFFD, and
+ * cuts the name after 120 characters.
+ */
 export function shown(name: string): string {
   const plain = name.slice(0, 200).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '�')
   return plain.length > 120 ? `${plain.slice(0, 120)}…` : plain

@@ -87,7 +87,7 @@ const FOREIGN: ReadonlyMap<string, string> = new Map(
 
 const TOLD = 3
 
-/** Returns `Did you mean $toLower?`, followed by the rest of the hint. */
+/** Returns the hint: a question such as `Did you mean $toLower?`, if a name is near, and the rest. */
 export function suggested(name: string, allowed: Iterable<string>, rest: string): Hint {
   const names = [...allowed]
   const known = new Set(names)

@@ -174,8 +174,9 @@ function countTests(found: Located, walk: Walk, { times = 1, patterns = [], text
 }
 
 /**
- * Counts comparisons of texts by a collation. It may ignore characters: it then reads a whole text of the query for each
- * of the `values`, and a whole text that the query has computed, however short the other text is.
+ * Counts comparisons of texts by a collation. A collation may ignore characters. A comparison then reads a whole text
+ * of the query for each of the `values`. It also reads a whole text that the query has computed, however short the
+ * other text is.
  */
 function countCollated(tested: Extent, values: Amount, { count, rounds, longest, total }: Texts, walk: Walk): void {
   const { meter } = walk.scope
@@ -362,7 +363,7 @@ function test({ path, name, operand, options: own }: Test, found: Located, walk:
 }
 
 /**
- * The steps for a stored point, without those for the corners of the query's area. mongod parses the point for each
+ * The steps for a stored point, without the steps for the corners of the query's area. mongod parses the point for each
  * test.
  */
 const POINT_STEPS = 160
@@ -386,7 +387,7 @@ function ringSteps(shape: Bson): number {
     throw refusedLimit(
       'corners',
       `a shape has ${corners} corners; the limit is ${RING_MAX}`,
-      'Simplify the shape, or use $polygon.',
+      'Simplify the shape, or test its parts in several conditions.',
     )
   return SIDES_STEPS * corners ** 2 + shape.reduce<number>((all, each) => all + ringSteps(each), 0)
 }

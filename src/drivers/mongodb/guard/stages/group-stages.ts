@@ -116,7 +116,7 @@ export function bucketAuto(value: Bson, flow: Flow): void {
 function collatedSort(): Refusal {
   return refusedLimit(
     'groupBy',
-    '$bucketAuto sorts by groupBy, which may be a text, and no cancel ends its sort; with a default collation of a collection, the limit is 8 bytes',
+    'groupBy of $bucketAuto may be a text of more than 8 bytes, the limit on a collection with a default collation; no cancel ends the sort of longer texts',
     'Group by a number, a date, a boolean or an ObjectId. For a text, use $bucket with boundaries, or $group and $sort.',
   )
 }
