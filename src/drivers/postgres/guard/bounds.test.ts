@@ -136,7 +136,7 @@ describe('nested calls, which multiply what is printed,', () => {
   test('are refused with the bound, the size and what to write instead', async () => {
     const verdict = await guard.judge(`SELECT ${'normalize('.repeat(9)}a${')'.repeat(9)} FROM t`, TEXTS)
     assert.ok(verdict.kind === 'denied')
-    assert.match(verdict.why, /would print \d{6} expressions.*; the limit is 120000$/)
+    assert.match(verdict.why, /becomes \d{6} expressions.*; the limit is 120000$/)
     assert.match(verdict.hint, /WITH v AS MATERIALIZED/)
     await guard.confined('WITH v AS MATERIALIZED (SELECT normalize(a) AS x FROM t) SELECT normalize(x) FROM v', TEXTS)
   })
@@ -146,6 +146,34 @@ describe('nested calls, which multiply what is printed,', () => {
     const { text } = await guard.confined(`SELECT ${stripped} AS phone FROM t`, TEXTS)
     assert.doesNotMatch(text, /CASE/)
     assert.equal(text.split('"replace"(').length - 1, 5)
+  })
+
+  // PostgreSQL puts the expression of a sub-select into each place that reads its column.
+  test('in nested sub-selects are refused before the database multiplies them', async () => {
+    const nested = (levels: number, value: string, end = '') =>
+      `SELECT ${value} AS v, a FROM (`.repeat(levels) + 'SELECT a AS v, a FROM t' + `${end}) q`.repeat(levels)
+    const chain = (levels: number, how = '') => {
+      const parts = Array.from(
+        { length: levels },
+        (_, n) => `c${n + 1} AS ${how} (SELECT btrim(v, a) AS v, a FROM c${n})`,
+      )
+      return `WITH c0 AS (SELECT a AS v, a FROM t), ${parts.join(', ')} SELECT v FROM c${levels}`
+    }
+    const refused = [
+      nested(11, 'btrim(v, a)'),
+      nested(20, 'coalesce(v, v)'),
+      nested(20, "CASE WHEN v = 'x' THEN v END"),
+      chain(11),
+      chain(11, 'NOT MATERIALIZED'),
+      'SELECT btrim(v, a) AS v, a FROM ('.repeat(11) +
+        'SELECT a AS v, a FROM t UNION ALL SELECT a, a FROM t' +
+        ') q'.repeat(11),
+    ]
+    for (const sql of refused) assert.match(say(await guard.judge(sql, TEXTS)), /^limit: length$/, sql)
+    for (const sql of [nested(5, 'btrim(v, a)'), nested(11, 'btrim(v, a)', ' OFFSET 0'), chain(11, 'MATERIALIZED')]) {
+      await guard.confined(sql, TEXTS)
+    }
+    await guard.confined('SELECT * FROM ('.repeat(30) + 'SELECT * FROM t' + ') q'.repeat(30), TEXTS)
   })
 
   test('of a few levels are answered', async () => {

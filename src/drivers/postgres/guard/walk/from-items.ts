@@ -15,6 +15,8 @@ export type SqlType =
 export interface Field {
   readonly name: string
   readonly type: SqlType | null
+  /** The expressions that PostgreSQL may put into each place that reads the column: see readsMade(). */
+  readonly made?: readonly Node[]
 }
 
 /** A confined expression, and its type if the guard knows it. */

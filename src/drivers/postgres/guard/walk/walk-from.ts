@@ -10,6 +10,7 @@ import { checkComparison } from '../allowed/operator-lookup.ts'
 import { selectFrom } from '../node-builders.ts'
 import { outputName } from './output-names.ts'
 import { addItem, dropItem } from '../bounds/query-weight.ts'
+import { readsMade } from '../bounds/printed-size.ts'
 import { Refusal, refusedColumn, refusedFunction, refusedStatement, refusedTable } from '../refusal.ts'
 import {
   addSort,
@@ -125,7 +126,8 @@ export function namedItem(walk: Walk, { name, alias, fields }: Named): { alias: 
   const printed = distinctNames(names)
   const columns = fields.map((field, index): Column => {
     const called = printed[index] ?? field.name
-    return { ...field, name: names[index] ?? field.name, origin: null, read: () => columnRef(aliasname, called) }
+    const read = (): Node => readsMade(columnRef(aliasname, called), field.made)
+    return { ...field, name: names[index] ?? field.name, origin: null, read }
   })
   const item: Item = { name, schema: null, columns, whole: () => rowOf(aliasname, columns), base: null }
   const colnames = printed.map(word)
@@ -148,7 +150,10 @@ function renamed(name: string | null, fields: readonly { name: string }[], alias
 /** Returns a FROM item as a row. */
 function rowOf(aliasname: string, columns: readonly Column[]): ReturnType<Item['whole']> {
   return {
-    node: columnRef(aliasname),
+    node: readsMade(
+      columnRef(aliasname),
+      columns.flatMap(({ made = [] }) => made),
+    ),
     type: { kind: 'row', columns: columns.map(({ name, type }) => ({ name, type })) },
   }
 }
@@ -363,7 +368,9 @@ function using(walk: Walk, sides: Sides, names: readonly string[], node: Struct<
     right.read()
     const kept = sides.jointype === 'JOIN_RIGHT' ? right : left
     const origin = sides.jointype === 'JOIN_FULL' ? null : kept.origin
-    return { name, type: kept.type ?? left.type ?? right.type, origin, read: () => columnRef(alias, name) }
+    const made = [...(left.made ?? []), ...(right.made ?? [])]
+    const read = (): Node => readsMade(columnRef(alias, name), made)
+    return { name, type: kept.type ?? left.type ?? right.type, origin, made, read }
   })
   const named =
     given === undefined
@@ -405,7 +412,8 @@ function aliased(walk: Walk, confined: Struct<'JoinExpr'>, columns: readonly Col
     // The alias list is positional, so every column must be present.
     column.read()
     const called = printed[index] ?? column.name
-    return { ...column, name: names[index] ?? column.name, read: () => columnRef(aliasname, called) }
+    const read = (): Node => readsMade(columnRef(aliasname, called), column.made)
+    return { ...column, name: names[index] ?? column.name, read }
   })
   const item: Item = { name, schema: null, columns: own, whole: () => rowOf(aliasname, own), base: null }
   const colnames = printed.map(word)

@@ -110,7 +110,12 @@ function plain(walk: Walk, raw: SelectStmt, level: Level, withClause: With): Sel
     ...withClause,
     op: 'SETOP_NONE',
   }
-  return { node, outputs: outputs.map(({ name, type }) => ({ name, type })) }
+  // PostgreSQL computes the rows of such a query once.
+  const isKept = grouped || raw.distinctClause || raw.limitCount || raw.limitOffset
+  return {
+    node,
+    outputs: outputs.map(({ name, type, node: value }) => ({ name, type, ...(!isKept && { made: [value] }) })),
+  }
 }
 
 /** Confines LIMIT and OFFSET, which see only outer queries. */
@@ -167,6 +172,7 @@ function setOperation(
   const outputs = left.outputs.map(({ name, type }, index) => ({
     name,
     type: type ?? right.outputs[index]?.type ?? null,
+    made: [...(left.outputs[index]?.made ?? []), ...(right.outputs[index]?.made ?? [])],
   }))
   const level = newLevel(parent, ctes)
   const sort = raw.sortClause && sortBy(walk, level, raw.sortClause, outputs)
@@ -339,7 +345,12 @@ class Body implements Cte {
       const why = `table ${this.name} has ${outputs.length} columns, but its list names ${given.length}`
       throw new Refusal('table', this.name, why, `Name at most ${outputs.length} columns.`, this.#raw.location)
     }
-    return outputs.map(({ name, type }, index) => ({ name: given[index] ?? name, type }))
+    const isKept = this.materialized === 'CTEMaterializeAlways'
+    return outputs.map(({ name, type, made }, index) => ({
+      name: given[index] ?? name,
+      type,
+      ...(!isKept && made && { made }),
+    }))
   }
 
   #materialized(): string {
