@@ -71,7 +71,7 @@ DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET ghost.setting = ''boo''', curr
 
 const EXPOSED = [{ schema: 'public', table: 'notes', columns: ['id', 'title', 'made', 'doc'] }]
 
-/** Writes a hidden name alone, with its schema, with the other schema, and in quotes. */
+/** Writes a hidden name alone, with each of two schemas, and in quotes. */
 const spelt = (name: string): string[] => [name, `ghosts.${name}`, `public.${name}`, `"${name}"`, `ghosts."${name}"`]
 
 /** The kinds of object that a name can mean, each with queries that probe whether an object exists. */
@@ -240,7 +240,7 @@ const PROBES: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/** Probes with parameters: the value of the parameter is a hidden name, or its type is. */
+/** Probes with parameters: a hidden name is the value or the type of the parameter. */
 const WITH_PARAMS: readonly (readonly [string, readonly unknown[]])[] = [
   ...['ghost_cfg', 'ghosts.ghost_cfg', 'public.ghost_cfg'].flatMap((name) => [
     ['SELECT to_tsvector($1, title) FROM notes', [name]] as const,
@@ -278,7 +278,7 @@ const LOGINS = [
 let server: TestPostgres
 let app: TestApp
 let key: string
-/** The paths of the two datasources of each login: one with the objects, and one without. */
+/** The paths of the two datasources of each login: first with the hidden objects, then without them. */
 const places = new Map<string, readonly [string, string]>()
 
 before(async () => {

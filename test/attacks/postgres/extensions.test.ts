@@ -1,5 +1,5 @@
-// Tests extensions on a real server. In a separate schema, their operators and functions work. In a schema with
-// user-defined objects, their operators work only if qualified, and no other object is called silently.
+// Tests extensions on a real server. In a separate schema, their allowed operators and functions work. In a schema with
+// user-defined objects, their operators work only if qualified, and no user-defined object is called.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/driver.ts'

@@ -1,9 +1,9 @@
 // Calls the functions and operators that the guard allows with very large arguments. PostgreSQL cannot cancel some of
 // them, so a query that the guard passes must end soon after its timeout, and its backend must not grow beyond a limit.
 // The signatures come from the catalog of a real server, so a function that a list newly allows is called too. Each run
-// calls a part, which the seed chooses (RUN_SEED); the titles name the seed. All: `SWEEP=all SECONDS_MAX=900 npm test --
-// test/attacks/postgres/great-arguments.test.ts`. SWEEP may also be a pattern of calls: `SWEEP='\.position\('`.
-// SWEEP_VERSION chooses the server's version.
+// makes some of the calls, which the seed chooses (RUN_SEED). The title names the seed. To make all calls:
+// `SWEEP=all SECONDS_MAX=900 npm test -- test/attacks/postgres/great-arguments.test.ts`. SWEEP may also be a pattern of
+// calls: `SWEEP='\.position\('`. SWEEP_VERSION chooses the server's version.
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
@@ -20,10 +20,10 @@ import { startPostgres, type PostgresVersion, type TestPostgres } from '../../su
 
 const SEED = Number(process.env['SEED'] ?? process.env['RUN_SEED'] ?? 1)
 const SWEEP = process.env['SWEEP']
-/** The time for all calls. The calls that are left when it ends belong to another run. */
+/** The time for all calls of a run. When it has passed, no further call starts. */
 const SECONDS_MAX = Number(process.env['SECONDS_MAX'] ?? 40)
 const TIMEOUT_MS = 300
-/** The processor time that a call may take in all. Without a bound, calls take minutes. */
+/** The processor time that a call may take. Without the guard's bounds, some calls take minutes. */
 const CPU_MS_MAX = Number(process.env['CPU_MS_MAX'] ?? 3_000)
 /** The processor time after which a call is ended, because it would take too long to wait for it. */
 const GIVEN_UP_MS = 2 * CPU_MS_MAX
@@ -33,7 +33,7 @@ const LIMITS: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: TIME
 const list = (item: string, by: string, count: number): string => `(SELECT string_agg(${item}, '${by}') FROM generate_series(1, ${count}) g)`
 const POSITIONS = Array.from({ length: 255 }, (_, n) => n + 1).join()
 
-/** Large values of each type: the name of the column, and what it contains. Two columns differ in every element. */
+/** Large values in SQL, by type. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   text: ["repeat('a', 1000000)", "'b' || repeat('a', 400000)", list("'w' || g", ' ', 100_000)],
   bytea: ["repeat('a', 1000000)::bytea", "('b' || repeat('a', 400000))::bytea"],
@@ -67,7 +67,7 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   cube: ['cube((SELECT array_agg(g::float8) FROM generate_series(1, 100) g))'],
 }
 
-/** Small values, written into the query. The count is the largest that COUNT_MAX allows. */
+/** Small values in SQL, by type, which are written into the query. 10000 is the largest count that the guard allows. */
 const LITERALS: Readonly<Record<string, readonly string[]>> = {
   int2: ['3::int2'], int4: ['10000', '2'], int8: ['10000::int8', '2::int8'], float4: ['1.5::float4'], float8: ['1.5::float8', '1e300::float8'],
   bool: ['true'], jsonpath: ["'$[*] ? (@ == $[*])'", "'$.**'", "'$[*] > 5'"], regconfig: ["'english'"], name: ["'a'::name"], char: [`'a'::"char"`],
@@ -81,7 +81,7 @@ const LITERALS: Readonly<Record<string, readonly string[]>> = {
   datemultirange: ["'{}'::datemultirange"], tsmultirange: ["'{}'::tsmultirange"], tstzmultirange: ["'{}'::tstzmultirange"], _int8: ["'{1,2}'::int8[]"],
 }
 
-/** The types that stand for any type of a kind. */
+/** For each pseudo-type, the types whose values are tried. */
 const ANY: Readonly<Record<string, readonly string[]>> = {
   anyelement: ['int4', 'text'], anynonarray: ['text'], any: ['text', 'jsonb'], anyarray: ['_int4', '_text'], anycompatible: ['int4', 'text'], anycompatiblenonarray: ['int4', 'text'],
   anycompatiblearray: ['_int4', '_text'], anyrange: ['int4range'], anymultirange: ['int4multirange'], anycompatiblerange: ['int4range'], anycompatiblemultirange: ['int4multirange'],
@@ -173,7 +173,9 @@ function valuesOf(type: string): readonly string[] {
   return columns.get(type) ?? LITERALS[type] ?? [`NULL::${type.startsWith('_') ? `${type.slice(1)}[]` : type}`]
 }
 
-/** Returns the calls of a signature: all first values, all second values, and so on, and unequal ones. */
+/**
+ * Returns the calls of a signature: with the first value of each type, with the second, and so on, and with mixtures.
+ */
 function callsOf({ name, kind, schema, types }: Signature): string[] {
   const values = types.map(valuesOf)
   const most = Math.max(1, ...values.map((each) => each.length))
@@ -187,7 +189,7 @@ function callsOf({ name, kind, schema, types }: Signature): string[] {
   return [...new Set(made)]
 }
 
-/** Runs a query that the guard passes. Returns what is wrong with it, or null. */
+/** Runs a query with the expression if the guard passes it. Returns what is wrong with it, or null. */
 async function problemOf(expression: string): Promise<string | null> {
   const sql = `SELECT count(q.x) FROM (SELECT ${expression} AS x FROM public.great g OFFSET 0) q`
   const verdict = await driver.confine(driver.read({ sql }), catalog, LIMITS, new AbortController().signal)

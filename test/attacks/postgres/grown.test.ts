@@ -1,6 +1,6 @@
-// Tests random deep, wide and repeated queries, each at one size and at twice that size. At twice the size, the guard's
-// counted work may be at most 2.5 times as large. The work never exceeds its budget. No text breaks the parser or
-// overflows the stack.
+// Tests random deep, wide and repeated queries, each at one size and at twice that size. The guard's counted work may
+// grow at most 1.25 times as much as the text. The work ends at its budget. No text breaks the parser or overflows the
+// stack.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadModule } from 'libpg-query'
@@ -71,8 +71,8 @@ const JOINS: readonly Grow[] = [
 ]
 
 /**
- * Queries in which each level of stars multiplies the columns. The budget ends this work, so its growth is not
- * measured.
+ * Queries in which each level multiplies the columns or the printed text. The budget ends this work, so its growth is
+ * not measured.
  */
 const MULTIPLYING: readonly Grow[] = [
   (size) => nest(Math.min(size, 60), 'SELECT * FROM orders', (inner) => `SELECT a.*, a.* FROM (${inner}) a`),

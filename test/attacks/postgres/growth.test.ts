@@ -9,8 +9,8 @@ import { openShop, type Shop } from '../../support/shop.ts'
 
 const TIMEOUT_MS = 300
 /**
- * The maximum time of a query on a busy machine. On an idle machine, it is two seconds. With earlier defects, queries
- * ran for minutes.
+ * The maximum time of a query after its timeout, on a busy machine. On an idle machine, a query takes at most two
+ * seconds. With earlier defects, queries ran for minutes.
  */
 const LATE_MS = 60_000
 const GROWN_MB = 512
@@ -38,7 +38,7 @@ const VECTOR = "(SELECT string_agg('w' || g || ':" + Array.from({ length: 255 },
 const words = (operator: string): string => `(SELECT string_agg('w' || g, '${operator}') FROM generate_series(1, 1000) g)::tsquery`
 const points = (count: number): string => `(SELECT string_agg('(0,0)', ',') FROM generate_series(1, ${count}) g)`
 const labels = (count: number): string => `(SELECT string_agg('a', '.') FROM generate_series(1, ${count}) g)`
-/** Returns a list that contains a list for each row, to this depth. */
+/** Returns the SQL for lists that are nested to this depth. */
 const nestedList = (depth: number): string =>
   depth === 0
     ? '1'

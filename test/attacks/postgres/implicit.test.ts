@@ -53,7 +53,7 @@ function connect(by: Driver, database: string): Promise<Connection> {
 const ask = (by: Driver, connection: Connection, exposed: Catalog, sql: string): Promise<string> =>
   answerOf(by, connection, exposed, sql, LIMITS)
 
-/** Sends a query in a session of a process that has not read the database yet. */
+/** Sends a query through a new driver, which has cached nothing. */
 async function askAnew(world: World, sql: string): Promise<string> {
   await using other = await createPostgresDriver()
   await using connection = await connect(other, world.database)
@@ -63,7 +63,7 @@ async function askAnew(world: World, sql: string): Promise<string> {
 const STALE = 'SCHEMA_STALE'
 const FUNCTION = (what: string): string => `CREATE FUNCTION ${what} LANGUAGE sql IMMUTABLE AS 'SELECT public.leak()'`
 
-/** The title, the statements that create the objects, and a query that would run one of them. */
+/** The title, the statements that create or change an object, and a query. Most of the queries would run the object. */
 const CHANGES: readonly (readonly [string, string, string])[] = [
   ['a cast of a user-defined type', `${FUNCTION('f(mood) RETURNS text')}; CREATE CAST (mood AS text) WITH FUNCTION f(mood)`, 'SELECT m::text FROM people'],
   ['a cast of built-in types', `${FUNCTION('f(int) RETURNS text')}; CREATE CAST (int AS text) WITH FUNCTION f(int)`, 'SELECT id::text FROM people'],

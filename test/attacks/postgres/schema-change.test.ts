@@ -13,8 +13,8 @@ const LIMITS: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 10_0
 const signal = new AbortController().signal
 
 /**
- * Names of functions that take a row. If a column with such a name is dropped, the name could be read as a call with
- * the whole row as its argument.
+ * Names with another meaning than a column, most of them names of functions that take a row. If a column with such a
+ * name is dropped, the name could be read as a call with the whole row as its argument.
  */
 const CALLS = [
   ...['hstore', 'record_send', 'record_out', 'to_json', 'to_jsonb', 'row_to_json', 'hash_record', 'quote_literal'],

@@ -48,8 +48,9 @@ const PRINTED_MAX = 16_384
 /** The cached shapes of each exposed catalog. */
 const shapes = new WeakMap<Catalog, SeenTwice<Entry>>()
 
-// Texts with comments, backslashes, dollar quotes, or control characters other than tabs and line breaks are not cached.
-// Non-ASCII characters are allowed only in strings that become gaps. A number of up to nine digits is always an int4.
+// Texts with comments, backslashes, dollar quotes, or control characters other than tabs and line breaks are not
+// cached. Non-ASCII characters are allowed only in strings that become gaps. A number of up to nine digits is always an
+// int4.
 const UNUSUAL = /--|\/\*|\\|[\w$]\$|\$(?!\d)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/
 const PLAIN = /^[\0\x01\t\n\r\x20-\x7e]*$/
 const PIECES = /'[^']*'|"[^"]*"|(?<![\w.$])(?:0|[1-9]\d{0,8})(?![\w.'"])/g

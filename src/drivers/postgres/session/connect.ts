@@ -56,8 +56,8 @@ export async function logIn(target: Target, allowPrivateHosts: boolean, signal: 
 }
 
 /**
- * Returns whether the start-up options may have caused the server's error. Errors about the login, the database, and the
- * server's resources or state are excluded.
+ * Returns whether the start-up options may have caused the server's error. Errors about the login, the database, and
+ * the server's resources or state are excluded.
  */
 function mayBeOptions(error: unknown): boolean {
   const code = sqlState(error)

@@ -3,8 +3,8 @@
 
 /**
  * The hints for errors of class 42, from parsing and analysing the printed text. The database's message may be shown
- * only for these codes and for classes 53 and 54. Other messages of class 42 may name hidden objects, such as a role, or
- * a table behind a view.
+ * only for these codes and for classes 53 and 54. Other messages of class 42 may name hidden objects, such as a role,
+ * or a table behind a view.
  */
 const SHOWN_CODES: Readonly<Record<string, string>> = {
   '42601':

@@ -194,7 +194,8 @@ function implicitCheck(known: Known, objects: ImplicitObjects, now: number): Che
 /**
  * Returns a statement that fails the transaction if the table's size no longer bounds the cost, for example because
  * row-level security was switched on. The table's policies then run code of their authors, which must not run in a
- * session that keeps its settings. The connections of a datasource share the result, like the result of implicitCheck().
+ * session that keeps its settings. The connections of a datasource share the result, like the result of
+ * implicitCheck().
  */
 function tableCheck(known: Known, { bound }: PostgresQuery, now: number): Check {
   if (bound === null) return NO_CHECK

@@ -1,5 +1,5 @@
-// Runs the transactions of one logged-in session. Each transaction is READ ONLY. Unless the session has kept them, it
-// first makes the settings for safe and exact answers, in the same write to the socket.
+// Runs the transactions of one logged-in session. Each transaction is READ ONLY. The settings that make answers safe
+// and exact are sent before each query in the same write to the socket, unless the session has kept them.
 import { randomBytes } from 'node:crypto'
 import { LostConnection, NO_ROWS, type Outcome, type Sink, type Wire } from './wire.ts'
 import {

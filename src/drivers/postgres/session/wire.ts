@@ -67,8 +67,8 @@ const HEAD = 5
 /** How long rows of background work are read before a pause. The pause is half as long. */
 const SLICE_MS = 2
 /**
- * How long rows of a request are read before other requests get a turn. Node passes on 32 chunks in one turn, which took
- * 300 ms for arrays of composites.
+ * How long rows of a request are read before other requests get a turn. Node passes on 32 chunks in one turn, which
+ * took 300 ms for arrays of composites.
  */
 export const TURN_MS = 8
 /** After so many bytes of a request that was given up, other requests get a moment. */

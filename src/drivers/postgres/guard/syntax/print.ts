@@ -1,6 +1,6 @@
 // Prints a confined query as text. The printer accepts only trees that the walkers can create, quotes every name and
-// puts parentheses around every operator with its operands. judge.ts then checks that the text is parsed as the confined
-// tree.
+// puts parentheses around every operator with its operands. judge.ts then checks that the text is parsed as the
+// confined tree.
 import { identifier, literal, qualified } from '../../quote.ts'
 import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { VALUE_FUNCTIONS } from '../allowed/types-and-extensions.ts'

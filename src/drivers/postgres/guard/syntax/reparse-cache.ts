@@ -14,8 +14,8 @@ const TEXT_MAX = 4_096
 /**
  * Whole tokens, in this order: strings with escapes and bit strings; names of pg_catalog, which may have special
  * syntax; a plain name; any other name; a plain string; any other string; a plain number. Only plain tokens are
- * captured. 0 and '' are not plain, because the parser leaves them out of its tree. Names of more than 62 characters are
- * not plain, because the parser may shorten them.
+ * captured. 0 and '' are not plain, because the parser leaves them out of its tree. Names of more than 62 characters
+ * are not plain, because the parser may shorten them.
  */
 const TOKENS =
   /[EBX]'(?:[^'\\]|''|\\[^])*'|"pg_catalog"\."(?:[^"]|"")*"|"pg_catalog"|"(\w{1,62})"(?!")|"(?:[^"]|"")*"|'([^'\\]+)'(?!')|'(?:[^']|'')*'|(?<![\w.$])([1-9]\d{0,8})(?![\w.])/g

@@ -2,13 +2,13 @@
 import type { Node } from '../allowed/allowed-nodes.ts'
 import type { ExposedTable } from '../exposed.ts'
 
-/** The type of an expression. Where the guard does not know the type, it uses null, which is usually sufficient. */
+/** The type of an expression. The guard uses null for a type that it does not know, which is usually sufficient. */
 export type SqlType =
   | { readonly kind: 'named'; readonly schema: string; readonly name: string }
   | { readonly kind: 'array'; readonly of: SqlType }
   /**
-   * A row of a FROM item or of ROW(…), whose columns are known. Only the row of a table has `oids`, the type oid of each
-   * column.
+   * A row of a FROM item or of ROW(…), whose columns are known. Only the row of a table has `oids`, the type oid of
+   * each column.
    */
   | { readonly kind: 'row'; readonly columns: readonly Field[]; readonly oids?: readonly number[] }
 

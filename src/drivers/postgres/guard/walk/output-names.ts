@@ -5,7 +5,9 @@ import { words, type Node, type Struct } from '../allowed/allowed-nodes.ts'
 export interface NameRules {
   /** The server's major version: 14, 15 … */
   readonly major: number
-  /** Returns the name of the first output of a sub-select used as an expression, or undefined if it is not known yet. */
+  /**
+   * Returns the name of the first output of a sub-select used as an expression, or undefined if it is not known yet.
+   */
   subLink(link: Struct<'SubLink'>): string | undefined
 }
 

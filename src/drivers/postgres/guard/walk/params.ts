@@ -26,8 +26,8 @@ export function parameter(walk: Walk, level: Level, { number = 0, location }: St
 }
 
 /**
- * Returns the printed number of an untyped parameter. In FROM and WHERE each use gets its own number and type, so `$1 IS
- * NULL OR a = $1` works. In the other clauses of a SELECT all uses share one number, because the server compares
+ * Returns the printed number of an untyped parameter. In FROM and WHERE each use gets its own number and type, so `$1
+ * IS NULL OR a = $1` works. In the other clauses of a SELECT all uses share one number, because the server compares
  * outputs, groups and sort keys, and compares parameters by number.
  */
 function untyped(params: Params, level: Level, number: number): number {

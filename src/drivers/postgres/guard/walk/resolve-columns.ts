@@ -132,8 +132,8 @@ function inStar(columns: readonly Column[]): readonly Column[] {
 }
 
 /**
- * Returns a reference to a column. If GROUP BY covers the table's key, the column is added to GROUP BY or taken from any
- * row of the group.
+ * Returns a reference to a column. If GROUP BY covers the table's key, the column is added to GROUP BY or taken from
+ * any row of the group.
  */
 export function reference(column: Column, level: Level): Typed {
   const node = column.read()

@@ -175,9 +175,9 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
 }
 
 /**
- * Returns whether PostgreSQL may keep all rows of the sub-query in a hash table that grows without a limit. It may do so
- * for x IN (SELECT …), unless the sub-query reads columns of an outer query, or can be joined. A sub-query can be joined
- * if x is a column and the comparison is a condition of WHERE or ON by itself.
+ * Returns whether PostgreSQL may keep all rows of the sub-query in a hash table that grows without a limit. It may do
+ * so for x IN (SELECT …), unless the sub-query reads columns of an outer query, or can be joined. A sub-query can be
+ * joined if x is a column and the comparison is a condition of WHERE or ON by itself.
  */
 function isHashed(walk: Walk, level: Level, link: Struct<'SubLink'>, query: SelectStmt): boolean {
   const ref = link.testexpr?.ColumnRef
@@ -186,8 +186,8 @@ function isHashed(walk: Walk, level: Level, link: Struct<'SubLink'>, query: Sele
 }
 
 /**
- * Returns the sub-query of EXISTS. If functions make its rows and it cannot be joined, adds OFFSET 0, so that PostgreSQL cannot keep all rows in
- * a hash table, which would grow without a limit.
+ * Returns the sub-query of EXISTS. If functions make its rows and it cannot be joined, adds OFFSET 0, so that
+ * PostgreSQL cannot keep all rows in a hash table, which would grow without a limit.
  */
 function unhashed(walk: Walk, link: Struct<'SubLink'>, query: SelectStmt): Node {
   const isKept = walk.joined.has(link) || query.limitOffset !== undefined || query.larg || !makesRows(query)

@@ -216,7 +216,8 @@ function walkWith(walk: Walk, clause: Struct<'WithClause'>, parent: Level | null
   const isRecursive = clause.recursive === true
   const bodies: Body[] = []
   const byName = new Map<string, Body>()
-  // Without RECURSIVE, an expression sees only earlier expressions. Inside it, its own name has the meaning from outside.
+  // Without RECURSIVE, an expression sees only earlier expressions. Its own name still refers to an outer WITH or a
+  // table.
   const scope: CteScope = { parent: outer, find: (name) => byName.get(name) }
   for (const each of raw) {
     const name = each.ctename ?? ''
