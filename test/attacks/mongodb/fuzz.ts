@@ -48,7 +48,7 @@ interface Tally {
    */
   early: number
   late: number
-  /** The number of queries that the engine refuses on the stripped copy, and that were not answered on the other. */
+  /** The number of queries that the engine refuses on the stripped copy, and that were not answered on the full database. */
   invalid: number
   /** The number of refused queries that name something hidden. */
   denied: number

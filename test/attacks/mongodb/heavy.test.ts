@@ -15,7 +15,7 @@ import { ask, heaviest, watched } from './run-heavy.ts'
 
 const TIMEOUT_MS = 300
 /**
- * The maximum delay after the timeout on a busy machine. On an idle machine it is 2 s
+ * The maximum delay after the timeout on a busy machine. The goal for an idle machine is 2 s
  * (docs/guard/mongodb.md#when-a-query-ends).
  */
 const LATE_MS = 60_000

@@ -1,6 +1,7 @@
-// Tests that no allowed operator, accumulator, window operator or stage takes mongod much longer than the guard counts.
-// Each name runs with the largest arguments that the guard admits, of values that the query makes and of stored values.
-// The arguments are chosen by a seed, which is printed: SEED=… runs the same again.
+// Tests that allowed operators, accumulators, window operators and stages end soon after the timeout. A name runs with
+// the largest arguments that the guard admits: with values that the query makes, and with stored values. A seed chooses
+// the values and the order of the names. The title names the seed, and SEED=… runs the same order again. The names run
+// until a time budget is spent. SWEEP=all runs all names with all values, and only prints the slow ones.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Document } from 'mongodb'
@@ -77,7 +78,7 @@ for (const [engine, start, budget] of [
   ['the real mongod', () => startMongod({ args: ['--setParameter', 'ttlMonitorEnabled=false'] }), 40_000],
   ['the newest engine', startNewest, 15_000],
 ] as const) {
-  test(`every allowed name ends in time with its largest arguments: ${engine} (SEED=${SEED})`, async (t) => {
+  test(`allowed names end in time with their largest arguments: ${engine} (SEED=${SEED})`, async (t) => {
     const mongo = await engineOrSkip<TestMongo>(t, start)
     if (mongo === null) return
     await using _ = mongo
@@ -139,7 +140,7 @@ for (const [engine, start, budget] of [
       )
     const longest = all.toSorted((one, other) => other.cpuMs - one.cpuMs)
     t.diagnostic(JSON.stringify({ seed: SEED, asked: all.length, left, longest: longest.slice(0, 10) }))
-    // On a busy machine, the time is over after few queries.
+    // On a busy machine, the time budget is spent after few queries.
     assert.ok(all.length > 0 && (left > 0 || all.length > 50), `only ${all.length} were let through`)
   })
 }

@@ -117,7 +117,7 @@ const GATHERED: Readonly<Record<string, Arguments>> = Object.fromEntries([
 ])
 
 const K = Array.from({ length: 30 }, (_, k) => k)
-/** The stages, with one that is run more than once by its number of keys or branches. */
+/** The specifications with which each stage is run. */
 const STAGES: Readonly<Record<string, readonly Arguments[]>> = {
   $match: ['{"$expr": {"$ne": [`x`, `y`]}}', `{"$nor": [${K.map((k) => `{"BY": "${'y'.repeat(90)}${k}"}`).join()}]}`],
   $project: ['{"BY": 0}'],

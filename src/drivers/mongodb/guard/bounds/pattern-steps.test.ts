@@ -198,7 +198,7 @@ function triesTaken(pattern: ParsedPattern, text: string, isFound: boolean, most
       }
     }
   }
-  // A pattern that matches all texts of one line once starts at its beginning only.
+  // With isOnce, all attempts together cost as much as one attempt at the beginning of the text.
   const lastStart = boundOf(pattern).isOnce ? 0 : text.length
   for (let start = 0; start <= lastStart; start++) if (at(pattern.tree, start, () => isFound)) break
   return calls > CALLS_MAX ? 0 : count
