@@ -1,5 +1,5 @@
 // Pure: completes a driver's test report for programs and people. Adds a stable id, the related form field and the kind
-// of remedy to each step, and lists each remedy only once.
+// of remedy to each step, and collects the different remedies in one list.
 import type { TestField, TestReport, TestStep } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 

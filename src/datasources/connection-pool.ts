@@ -1,7 +1,7 @@
-// Pools of connections, one per datasource and version of its connection. A lease gives one caller a connection for one
-// use. Idle connections are closed after a while. A caller who waits too long gets OVERLOADED. A connection whose query
-// was given up keeps its place in the pool until the database has been seen to end the query. Write `await using lease
-// = await leases.take(…)`, so that the end of the block returns the connection.
+// Each datasource has one pool of database connections. If its connection settings change, a new pool replaces it. A
+// lease gives one caller a connection for one use. Write `await using lease = await leases.take(…)`, so that the end of
+// the block returns the connection. A connection whose query was given up keeps its place in the pool until the database
+// has been seen to end the query.
 import type { ConnectionSettings, ConnectOptions, Connection, Driver } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 import { AppError } from '../errors.ts'
@@ -28,10 +28,10 @@ export interface LeaseTarget {
 
 export interface Leases extends AsyncDisposable {
   /**
-   * Leases a connection. Throws OVERLOADED if no connection becomes free in time or too many callers wait. Throws
-   * OVERLOADED immediately if the queue is expected to take longer than `timeoutMs` or `waitMs`, or if queries that
-   * were given up hold all places. Throws OVERLOADED if the connection settings have just changed or the service shuts
-   * down. Throws DATASOURCE_UNAVAILABLE if no connection can be opened. If `signal` is aborted, throws its reason.
+   * Leases a connection. Throws OVERLOADED if no connection becomes free within `waitMs` and `timeoutMs`, or if none is
+   * expected to. Throws OVERLOADED also if too many callers wait, the connection settings have just changed, or the
+   * service shuts down. Throws DATASOURCE_UNAVAILABLE if no connection can be opened. If `signal` is aborted with another
+   * reason than a timeout, throws that reason.
    */
   take(target: LeaseTarget, signal: AbortSignal, timeoutMs?: number): Promise<Lease>
   /** Returns an idle connection, or null. Throws OVERLOADED if the connection settings have just changed. */
@@ -57,10 +57,7 @@ export interface LeaseOptions {
   readonly waitMs: number
   readonly connectMs: number
   readonly idleMs: number
-  /**
-   * The age from which a session is closed when it is returned. The server then frees the memory that the session
-   * accumulated.
-   */
+  /** An older connection is closed when it is returned, so that the database server frees the memory it holds for it. */
   readonly ageMs: number
 }
 
@@ -73,7 +70,7 @@ const DEFAULTS: LeaseOptions = {
   ageMs: 3_600_000,
 }
 
-/** The number of uses after which the moving average mostly reflects a change. */
+/** In the moving average of how long connections are used, the last use counts 1 / USES_AVERAGED. */
 const USES_AVERAGED = 8
 
 /**
@@ -170,7 +167,7 @@ class PooledLeases implements Leases {
       {
         name: 'vitrine_pool_connections',
         type: 'gauge',
-        help: 'Connections of the pools to databases.',
+        help: 'Database connections in the pools.',
         samples: () =>
           all.flatMap(([kind]) => [
             [{ kind, state: 'used' }, sum(kind, (pool) => pool.used)] as const,
@@ -357,7 +354,7 @@ class Pool {
     // Refuse a caller now who would be refused after waiting, so that the caller does not delay others.
     const expectedMs = ((this.#waiting.size + 1) * this.#useMs) / places
     if (expectedMs > Math.min(this.#options.waitMs, timeoutMs))
-      throw overloaded('All connections to this datasource are in use, and too many queries wait for one.')
+      throw overloaded('All connections to this datasource are in use, and none is expected to become free in time.')
     const { promise, resolve, reject } = Promise.withResolvers<Pooled>()
     const leave = () => {
       this.#waiting.delete(waiter)
@@ -409,8 +406,8 @@ class Pool {
   #allInUse(): AppError {
     const n = this.#overdue
     if (n === 0) return overloaded('All connections to this datasource are in use.')
-    const queries = n === 1 ? 'a query that was given up' : `${n} queries that were given up`
-    const why = `All connections to this datasource are in use: the database has not yet ended ${queries}, and no further connection is opened meanwhile.`
+    const users = n === 1 ? 'one of them by a query' : `${n} of them by queries`
+    const why = `All connections to this datasource are in use, ${users} that Vitrine gave up and the database has not yet ended.`
     return overloaded(why, ABANDONED_RETRY_SECONDS)
   }
 

@@ -21,7 +21,7 @@ const orderOf = async (server: TestPostgres) => ({
   username: server.superuser,
   password: server.password,
 })
-/** Returns the rooms with the dependencies of generation. `tried` runs before each example. */
+/** Starts the generation of documentation, which resumes stored jobs. `tried` runs before each example query. */
 const withGeneration = (rooms: Rooms, tried: (signal: AbortSignal) => Promise<void> = () => Promise.resolve()) => {
   const run: TryQuery = async (id, query, signal) => {
     await tried(signal)
@@ -67,7 +67,7 @@ for (const dialect of DIALECTS) {
   })
 }
 
-test('fails with our own text if the database goes away, and keeps finished tables', async () => {
+test('fails with DATASOURCE_UNAVAILABLE if the database goes away, and keeps finished tables', async () => {
   await using server = await startPostgres()
   await using rooms = await openRooms()
   const shop = await Profiled.connect(rooms, await orderOf(server), null)

@@ -139,7 +139,7 @@ describe('audit verify on the embedded store', () => {
     assert.ok(!(await readdir(copy)).includes('secret.key'))
   })
 
-  test('a start after a kill links the remaining rows, and every chain holds', async () => {
+  test('the next start links the rows that a killed service left without a link, and every chain holds', async () => {
     const env = { VITRINE_DATA_DIR: await folder() }
     // Rows are linked after half a second. On a busy machine, the kill may come later, so repeat until a kill leaves
     // an unlinked row.

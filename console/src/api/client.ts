@@ -2,7 +2,7 @@
 import { routes } from 'virtual:routes'
 import { Refused } from './failure.ts'
 import { send } from './send.ts'
-import { accessToken, askAgain, forget } from './session.ts'
+import { accessToken, askAgain, forget, SignedOut } from './session.ts'
 import type { Answer, AuthAnswer, AuthBody, AuthName, Input, OperationName } from './types.ts'
 
 interface AnyInput {
@@ -11,7 +11,7 @@ interface AnyInput {
   readonly body?: unknown
 }
 
-/** Calls an operation. Throws Refused, Unreachable, SignedOut, or the reason of an aborted signal. */
+/** Calls an operation. Throws Refused, Unreachable or SignedOut, and an AbortError if the signal is aborted. */
 export async function call<N extends OperationName>(
   name: N,
   input: Input<N>,
@@ -52,8 +52,8 @@ async function authorized(request: Parameters<typeof send>[0]): Promise<Response
  * if the person does not sign in.
  */
 async function askOnce(refusal: Refused, signal: AbortSignal | undefined): Promise<void> {
-  await askAgain('fresh', signal).catch(() => {
-    throw refusal
+  await askAgain('fresh', signal).catch((error: unknown) => {
+    throw error instanceof SignedOut ? refusal : error
   })
 }
 

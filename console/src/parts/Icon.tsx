@@ -1,4 +1,4 @@
-// An icon beside a label. It has no meaning of its own, so it is hidden from assistive technology.
+// A decorative icon, hidden from assistive technology: a text or an accessible name beside it tells the meaning.
 import type { LucideIcon } from 'lucide-react'
 
 export function Icon({ of: Shape }: { readonly of: LucideIcon }) {

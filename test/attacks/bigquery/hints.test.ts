@@ -1,6 +1,6 @@
 // Tests the hints of refusals: every refusal has a hint. A hint may suggest a similar name, or the GoogleSQL form of a
-// word from another dialect. A position in a message refers to the caller's text, even if Google's analyzer reported
-// the error for the printed text.
+// word from another dialect. The position of an error refers to the caller's text, although Google's
+// analyzer reads the text that the guard printed.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ColumnSets } from '../../../src/drivers/bigquery/guard/column-sets.ts'

@@ -32,7 +32,7 @@ describe('credentials', () => {
     assert.deepEqual(at.double.violations, [])
   })
 
-  test('get the number of tested tables if more than ten tables are exposed', async () => {
+  test('get a report that names the number of tested tables if more than ten are exposed', async () => {
     await using at = await connectBigQuery()
     const tables = Array.from({ length: 11 }, () => at.exposed.tables)
       .flat()
@@ -78,7 +78,7 @@ describe('credentials', () => {
     )
   })
 
-  test('fail with a sentence if they may not run queries', async () => {
+  test('fail if they may not run queries, with the missing permission', async () => {
     const analysis = {
       error: {
         ...DENIED.error,
@@ -122,7 +122,7 @@ describe('credentials', () => {
     assert.match(step.message, /also see hr/)
   })
 
-  test('of an emulator get a warning, and are not tested for writing', async () => {
+  test('an emulator gets a warning instead, and no test for writing', async () => {
     await using at = await connectBigQuery({ emulator: true, known: [granted] })
     const { report, step } = await grade(at)
     assert.deepEqual([step('connection').status, step('writes').status], ['WARN', 'PASS'])

@@ -1,11 +1,10 @@
-// Checks the first word of a text, which must begin a query. All other statements of GoogleSQL are refused by name,
-// before their syntax is parsed.
+// Checks that the first word of a text begins a query. The statements in WRITES are refused by name.
 import { near } from './did-you-mean.ts'
 import { Malformed, refusedStatement, shown } from './refusal.ts'
 import type { Token } from './tokens.ts'
 
 const WRITES = new Set(
-  `ALTER ANALYZE ASSERT BEGIN BREAK CALL CLONE COMMIT CONTINUE CREATE DECLARE DEFINE DELETE DESCRIBE DROP END EXECUTE
+  `ABORT ALTER ANALYZE ASSERT BEGIN BREAK CALL CASE CLONE COMMIT CONTINUE CREATE DECLARE DEFINE DELETE DESCRIBE DROP END EXECUTE
   EXPLAIN EXPORT FOR GRANT GRAPH IF IMPORT INSERT ITERATE LEAVE LOAD LOOP MERGE MODULE RAISE RENAME REPEAT RETURN REVOKE
   ROLLBACK RUN SET SHOW START TABLE TRUNCATE UNDROP UPDATE WHILE`.split(/\s+/),
 )
@@ -20,7 +19,7 @@ const HINTS: Readonly<Record<string, string>> = {
   EXPLAIN: 'POST …/check shows what a query would read, without running it.',
 }
 
-/** Throws Refusal for a statement other than a query, and Malformed for a text that is not a statement. */
+/** Throws Refusal if the first word begins a statement in WRITES. Throws Malformed if it begins no query. */
 export function checkStart(token: Token): void {
   const { key, at } = token
   if (key === 'SELECT' || key === 'WITH' || key === 'FROM' || key === '(') return
