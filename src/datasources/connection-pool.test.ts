@@ -116,14 +116,20 @@ describe('leases', () => {
       await assert.rejects(leases.take(at, NEVER), /are in use\. Try/)
     }
     await using _held = await leases.take(at, NEVER)
-    await assert.rejects(leases.take(at, NEVER), { code: 'OVERLOADED', message: /none is expected to become free in time/ })
+    await assert.rejects(leases.take(at, NEVER), {
+      code: 'OVERLOADED',
+      message: /none is expected to become free in time/,
+    })
     // A caller with less time is refused because of its own deadline.
     await using patient = pool({ connectionsMax: 1, waitMs: 60_000 })
     {
       await using _used = await patient.take(at, NEVER)
     }
     await using _other = await patient.take(at, NEVER)
-    await assert.rejects(patient.take(at, NEVER, 0), { code: 'OVERLOADED', message: /none is expected to become free in time/ })
+    await assert.rejects(patient.take(at, NEVER, 0), {
+      code: 'OVERLOADED',
+      message: /none is expected to become free in time/,
+    })
   })
 
   test('a lease that is returned twice returns its connection only once', async () => {

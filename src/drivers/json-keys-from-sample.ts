@@ -14,7 +14,7 @@ export class KeySample {
   #objects = 0
   #tooMany = false
 
-  /** Adds one object, as the name of each key with the type of its value. */
+  /** Adds one object of the sample. `pairs` has the type of the value for each key of the object. */
   add(pairs: ReadonlyMap<string, string>): void {
     this.#objects++
     for (const [key, type] of pairs) {

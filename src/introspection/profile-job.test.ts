@@ -97,7 +97,7 @@ describe('profiles', () => {
     assert.doesNotMatch(await at.stored(), /example\.com|Ada|4930|1980|only four|call me/)
   })
 
-  test('shows labels of enums and CHECKs before any profile, and after a profile lists labels without rows last', async () => {
+  test('lists the labels of enums and CHECKs before the first profile; after a profile, the labels that no row has come last', async () => {
     const at = await shop(
       `CREATE TYPE mood AS ENUM ('sad', 'it''s ok', 'happy'); CREATE DOMAIN feeling AS mood NOT NULL;
        CREATE TABLE moods (id int PRIMARY KEY, now feeling, was mood, level int CHECK (level IN (1, 2, 3)),
@@ -173,7 +173,7 @@ describe('profiles', () => {
     assert.ok(!(await at.stored()).includes('lines'))
   })
 
-  test('a personal mark deletes values immediately; a mark as not personal shows values at the next profile', async () => {
+  test('marking a column as personal deletes its values immediately; the next profile after the mark is removed shows them', async () => {
     const at = await shop()
     await at.profile()
     const before = (await at.at()).row.profile_version

@@ -1,5 +1,5 @@
-// Pure: finds the tables and columns that a query or a refusal may mean. Compares only names, for every kind of
-// database, so the result may contain too many candidates.
+// Pure: finds the tables and columns that may be meant by a name in a query or in a refusal. For example, `orders` may
+// mean the table `shop.orders`. Compares only names, for every kind of database, so the result may contain too many.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 
 /** Returns the tables whose name occurs in the text, in catalog order. */
@@ -13,7 +13,7 @@ export function mentioned(catalog: Catalog, text: string): readonly CatalogTable
   })
 }
 
-/** Returns the tables that the name of a refused table may mean, most likely first. */
+/** Returns the tables that may be meant by `name`, the name of a refused table. The most likely table comes first. */
 export function tablesMeant(tables: readonly CatalogTable[], name: string): readonly CatalogTable[] {
   return ranked(tables, ({ schema, table }) => {
     const [full, whole] = [`${schema}.${table}`, stem(table)]
@@ -25,8 +25,9 @@ export function tablesMeant(tables: readonly CatalogTable[], name: string): read
 }
 
 /**
- * Returns the columns that the name of a refused column may mean, most likely first: the column itself, or its parent
- * if the parent's contents are unknown. `all` contains every column of the table.
+ * Returns the columns that may be meant by `name`, the name of a refused column. The most likely column comes first. For
+ * the unknown name `address.city`, the column `address` is returned if its contents are unknown. `all` contains every
+ * column of the table.
  */
 export function columnsMeant(
   columns: readonly CatalogColumn[],
@@ -50,8 +51,8 @@ export function columnsMeant(
 }
 
 /**
- * Returns true if the column may have parts that the catalog does not list. Otherwise an unknown path below the column
- * is a typing error.
+ * Returns true if the column may have parts that the catalog does not list. If it returns false, an unknown path below
+ * the column is misspelled.
  */
 function mayHoldMore(column: CatalogColumn, all: readonly CatalogColumn[]): boolean {
   if (all.some((each) => each.partOf === column.name)) return false
@@ -59,8 +60,8 @@ function mayHoldMore(column: CatalogColumn, all: readonly CatalogColumn[]): bool
 }
 
 /**
- * Returns the parts of one column that a text contains by full name, or else by their own names. If the text contains
- * none, returns the first part.
+ * Returns the parts of one column whose full name, such as `address.city`, occurs in `text`. If there are none, returns
+ * the parts whose last name, such as `city`, occurs in it. If there are none of these either, returns the first part.
  */
 export function partsMeant(parts: readonly CatalogColumn[], text: string): readonly CatalogColumn[] {
   const words = (escaped: string) =>

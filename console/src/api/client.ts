@@ -1,8 +1,8 @@
 // Calls the operations of the contract by name. The compiler rejects a call with a wrong name, parameter or field.
 import { routes } from 'virtual:routes'
-import { Refused } from './failure.ts'
+import { Refused, SignedOut } from './failure.ts'
 import { send } from './send.ts'
-import { accessToken, askAgain, forget, SignedOut } from './session.ts'
+import { accessToken, askAgain, forget } from './session.ts'
 import type { Answer, AuthAnswer, AuthBody, AuthName, Input, OperationName } from './types.ts'
 
 interface AnyInput {

@@ -1,7 +1,6 @@
-// Grades the credentials of a project: missing rights, and rights beyond reading the exposed tables. If the step
-// `queries`, `writes`, `tables` or `other datasets` finds missing, unknown or needless rights, its remedy has the
-// commands that create a better service account. Grading changes nothing: it only lists and reads datasets, and does
-// dry runs.
+// Grades the credentials of a project. The credentials should have the rights to read the exposed tables, and no other
+// rights. If a step finds another right, misses one, or cannot tell, its remedy has the commands that create a better
+// service account. Grading changes nothing: it only lists and reads datasets, and does dry runs.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import { mapConcurrently } from '../session/abortable.ts'
@@ -133,7 +132,8 @@ async function writes({ rest, target, datasets, place, better, signal }: Facts):
 /** Tests by dry runs, which read nothing, whether the credentials may read the first exposed tables. */
 async function reads({ rest, target, exposed, place, better, signal }: Facts): Promise<TestStep> {
   const name = 'tables'
-  if (exposed === null) return pass(name, 'Nothing is exposed yet to compare the rights with.')
+  if (exposed === null)
+    return pass(name, 'The rights were not compared with the exposure, because no table is exposed yet.')
   const tried = exposed.tables.slice(0, TRIED_MAX)
   const verdicts = await mapConcurrently(tried, AT_ONCE, signal, ({ schema, table }, ended) =>
     isAllowed(rest, place, `SELECT COUNT(*) FROM \`${target.project}.${schema}.${table}\``, ended),

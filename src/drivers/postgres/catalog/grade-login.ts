@@ -147,7 +147,7 @@ const judges: readonly ((facts: Facts) => TestStep)[] = [
     return warn(
       'tls',
       'The connection is not encrypted: the password and every row cross the network in plain text.',
-      'Choose sslMode verify-full, with the authority that signed the server’s certificate as tlsCa.',
+      'Set sslMode to verify-full, and tlsCa to the certificate of the authority that signed the server’s certificate.',
     )
   },
   function superuser({ server, user, better }) {
@@ -174,7 +174,10 @@ const judges: readonly ((facts: Facts) => TestStep)[] = [
     return warn('roles', `The login has roles that bypass grants: ${few(roles)}.`, better)
   },
   function creates({ creatable, open, mayCreateSchemas, better }) {
-    const where = [...creatable.map((name) => `in the schema ${name}`), ...(mayCreateSchemas ? ['new schemas'] : [])]
+    const where = [
+      ...creatable.map((name) => `objects in the schema ${name}`),
+      ...(mayCreateSchemas ? ['new schemas'] : []),
+    ]
     if (where.length === 0) return pass('creates', 'The login may not create objects in a schema of the search path.')
     const onlyAsAnybody = !mayCreateSchemas && creatable.every((name) => open.includes(name))
     const remedy = onlyAsAnybody ? open.map(closeSchema).join('\n') : better
@@ -193,7 +196,8 @@ const judges: readonly ((facts: Facts) => TestStep)[] = [
     if (made.length === 0)
       return pass(name, 'No user-defined cast or operator class can run in a query that does not name it.')
     const what = few(made.map((one) => one.what))
-    if (closing.length === 0) return warn(name, `Columns of their types cannot be exposed: ${what}.`, remedy)
+    if (closing.length === 0)
+      return warn(name, `Queries may call ${what} without naming it. Columns of its types cannot be exposed.`, remedy)
     const message = `Every query could run ${few(closing.map((one) => one.what))}, although it names none of them.`
     return { name, status: 'FAIL', message, remedy: closing.map((one) => one.drop).join('\n') }
   },
@@ -213,7 +217,8 @@ const judges: readonly ((facts: Facts) => TestStep)[] = [
         grantAll('public', user),
       )
     }
-    if (exposed === null) return pass('grants', 'Nothing is exposed yet to compare the grants with.')
+    if (exposed === null)
+      return pass('grants', 'The grants were not compared with the exposure, because no table is exposed yet.')
     if (missing.length > 0) {
       const lines = missing.map((table) => grantColumns(table, user)).join('\n')
       const message = `The login may not read exposed columns of ${few(missing.map((one) => `${one.schema}.${one.table}`))}.`

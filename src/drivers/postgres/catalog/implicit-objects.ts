@@ -1,6 +1,7 @@
-// Digests implicit objects: objects that can run in a query that does not name them. These objects are casts, operator
-// classes, overloads of allowed functions and operators, and CHECKs of domains. Introspection judges them
-// (trusted-extensions.ts). The digest shows a later query whether the objects have changed.
+// A query can run objects that it does not name: casts, operator classes, overloads of allowed functions and operators,
+// and CHECKs of domains. They are called implicit objects. Introspection judges them (trusted-extensions.ts) and stores
+// a digest of them. Before a query, the database computes the digest again. Another digest means that somebody has
+// changed an implicit object.
 import { randomBytes } from 'node:crypto'
 import type { ImplicitObjects } from '../captured-facts.ts'
 import { literal } from '../quote.ts'
@@ -11,10 +12,10 @@ import { KNOWN_EXTENSIONS } from './trusted-extensions.ts'
 export type Scope = Omit<ImplicitObjects, 'digest'>
 
 /**
- * Returns one statement that takes a few milliseconds at most, because it reads only user-defined objects, which are
- * few, and objects of extensions that the guard knows. The digest has only oids and stored definitions, so it does not
- * depend on the search_path or the login's rights. The statement omits objects of known extensions that were
- * installed after introspection.
+ * Returns a statement that computes the digest. The statement takes at most a few milliseconds: it reads user-defined
+ * objects, of which there are few, and objects of the extensions in KNOWN_EXTENSIONS. If such an extension was installed
+ * after introspection, the statement omits its objects. The digest has only oids and stored definitions, so it does not
+ * depend on the search_path or the login's rights.
  */
 export function digestSql({ extensions, schemas, typesUpTo, judged }: Scope): string {
   const known = `(SELECT oid FROM pg_extension WHERE extname = ANY (${names([...KNOWN_EXTENSIONS])}))`
@@ -49,7 +50,7 @@ SELECT md5(coalesce(string_agg(part, '|' ORDER BY part COLLATE "C"), '')) FROM (
 ) AS parts(part)`
 }
 
-/** A random secret of this process, so that a caller's query cannot imitate this failure. */
+/** The error text for changed objects. It has a random part, so that a caller's query cannot cause the same error. */
 const MARK = `vitrine-${randomBytes(8).toString('hex')}`
 
 const statements = new WeakMap<ImplicitObjects, string>()
