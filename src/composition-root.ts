@@ -23,6 +23,7 @@ import { openModel } from './documentation/write-by-model.ts'
 import type { TryQuery } from './documentation/write-proposals.ts'
 import { openDrivers } from './drivers/index.ts'
 import { openCatalogs } from './exposure/catalog-cache.ts'
+import { wasNarrowed } from './exposure/exposure.ts'
 import { resumePreviews } from './what-if/preview.ts'
 import { openSerialQueue } from './what-if/serial-queue.ts'
 import type { DatasourceId, TeamId } from './ids.ts'
@@ -129,6 +130,7 @@ export async function openRooms(options: RoomsOptions) {
         return now
       },
       reach: (call, at) => reach({ store, drivers, audit }, call, at.teamId, at.id),
+      narrowed: (at, version) => wasNarrowed(store, at.row, version),
     }),
   )
   /** Closes jobs and connections of datasources that were deleted with their team. */

@@ -220,6 +220,23 @@ function columnCount(tables: readonly ShownTable[]): number {
   return tables.reduce((sum, { columns }) => sum + columns.length, 0)
 }
 
+/**
+ * Returns true if an exposure saved after `version`, up to the current one of `at`, removed a column. Versions without
+ * counts are older than every running query.
+ */
+export async function wasNarrowed(store: Pick<Store, 'db'>, at: Versions, version: number): Promise<boolean> {
+  const narrowed = await store.db
+    .selectFrom('exposures')
+    .select('version')
+    .where('datasource_id', '=', at.id)
+    .where('version', '>', version)
+    .where('version', '<=', at.exposure_version)
+    .where('removed', '>', 0)
+    .limit(1)
+    .executeTakeFirst()
+  return narrowed !== undefined
+}
+
 /** Returns the number of columns of `tables` that are missing in `other`. */
 function countOutside(tables: readonly ShownTable[], other: NamesByTable): number {
   let count = 0

@@ -6,6 +6,7 @@ import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../te
 import type { Call } from '../auth/caller.ts'
 import { createDatasource } from '../datasources/datasources.ts'
 import { deadlineOf } from '../deadline.ts'
+import { wasNarrowed } from '../exposure/exposure.ts'
 import { reach, type Reached } from '../datasources/require-reach.ts'
 import { asId, type DatasourceId, type TeamId } from '../ids.ts'
 import { contended } from '../store/postgres.ts'
@@ -31,6 +32,7 @@ describe('a running query', () => {
   const deps: RunningDeps = {
     again: async (caller) => caller,
     reach: (call, at) => reach(rooms, call, at.teamId, at.id),
+    narrowed: (at, version) => wasNarrowed(rooms.store, at.row, version),
   }
 
   test('continues while the store is busy', async () => {

@@ -1,9 +1,9 @@
-// Tracks the queries that run in this process. While a query runs, checks again that its caller has access. If the
-// caller loses access, the query is cancelled in the database, and the caller gets the refusal that a new request would
-// get. At shutdown, the remaining queries are cancelled too.
+// Tracks the queries that run in this process. While a query runs, checks again that its caller has access, and that the
+// exposure has not been narrowed. Otherwise the query is cancelled in the database. If the caller lost access, the
+// caller gets the refusal that a new request would get. At shutdown, the remaining queries are cancelled too.
 import type { Call, Caller } from '../auth/caller.ts'
 import type { Deadline } from '../deadline.ts'
-import { changedJustNow, overloaded } from '../datasources/changed-or-overloaded.ts'
+import { changedJustNow, narrowedJustNow, overloaded } from '../datasources/changed-or-overloaded.ts'
 import { requireEnabled } from '../exposure/require-usable.ts'
 import type { Reached } from '../datasources/require-reach.ts'
 import { AppError, type Code } from '../errors.ts'
@@ -30,6 +30,8 @@ export interface RunningDeps {
   again(caller: Caller): Promise<Caller>
   /** Returns the datasource's current state. Throws the refusal that a new request would get. */
   reach(call: Call, at: Reached): Promise<Reached>
+  /** Returns true if an exposure saved after `version`, up to `at.row`, shows less than the exposure before it. */
+  narrowed(at: Reached, version: number): Promise<boolean>
 }
 
 export interface RunningQueries extends AsyncDisposable {
@@ -46,6 +48,8 @@ class Query {
   readonly at: Reached
   readonly deadline: Deadline
   readonly since = performance.now()
+  /** No exposure was narrowed from the beginning of the query to this version. */
+  exposureVersion: number
   readonly #all: Set<Query>
 
   constructor(all: Set<Query>, call: Call, at: Reached, deadline: Deadline) {
@@ -53,6 +57,7 @@ class Query {
     this.call = call
     this.at = at
     this.deadline = deadline
+    this.exposureVersion = at.row.exposure_version
     all.add(this)
   }
 
@@ -110,12 +115,17 @@ class WatchedQueries implements RunningQueries {
     return timer
   }
 
-  async #check({ call, at, deadline }: Query): Promise<void> {
+  async #check(query: Query): Promise<void> {
+    const { call, at, deadline } = query
     try {
       const caller = await this.#deps.again(call.caller)
       const now = await this.#deps.reach({ ...call, caller }, at)
       requireEnabled(now.row)
       if (now.row.connection_version !== at.row.connection_version) deadline.end(changedJustNow())
+      const version = now.row.exposure_version
+      if (version === query.exposureVersion) return
+      if (await this.#deps.narrowed(now, query.exposureVersion)) deadline.end(narrowedJustNow())
+      else query.exposureVersion = version
     } catch (error) {
       if (error instanceof AppError && ENDING.has(error.code)) deadline.end(error)
     }

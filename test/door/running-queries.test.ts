@@ -39,6 +39,10 @@ describe('a running query', () => {
   async function untilActive(count: number): Promise<void> {
     await until(`${count} queries run`, async () => (await active()) === count)
   }
+  async function expose(columns: Readonly<Record<string, readonly string[] | null>>): Promise<void> {
+    const tables = Object.entries(columns).map(([table, columns]) => ({ schema: 'public', table, columns }))
+    await shop.owner.must('PUT', `${shop.at}/exposure`, { tables })
+  }
   async function member(): Promise<{ person: Person; key: string; keyId: string }> {
     const person = await shop.app.person('Mo')
     await shop.app.join(shop.owner, shop.teamId, person)
@@ -85,6 +89,13 @@ describe('a running query', () => {
       code: 'NOT_FOUND',
       undo: () => shop.owner.must('PATCH', shop.at, { minRole: 'MEMBER' }),
     },
+    {
+      name: 'a saved exposure hides a column that it reads',
+      end: () => expose({ customers: null, orders: ['id', 'customer_id', 'placed_at'] }),
+      status: 503,
+      code: 'OVERLOADED',
+      undo: () => expose({ customers: ['id', 'name'], orders: null }),
+    },
   ]
 
   for (const { name, end, status, code, undo } of CASES) {
@@ -115,7 +126,8 @@ describe('a running query', () => {
     assert.match(JSON.stringify((await answer).messages), /SCOPE_REQUIRED/)
   })
 
-  test('continues when another key is revoked and the team is renamed', async () => {
+  test('continues when another key is revoked, the team is renamed and the exposure is widened', async () => {
+    await expose({ orders: null })
     const who = await member()
     const answer = shop.query(
       'SELECT count(*) FROM orders a, orders b, orders c WHERE a.id < 90 AND a.total + b.total < c.total',
@@ -125,6 +137,7 @@ describe('a running query', () => {
     const other = await member()
     await other.person.must('DELETE', `/users/me/keys/${other.keyId}`)
     await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { name: 'Shop again' })
+    await expose({ orders: null, customers: null })
     assert.equal((await answer).status, 200)
   })
 })

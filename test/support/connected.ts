@@ -7,6 +7,7 @@ import type { Call, Scope } from '../../src/auth/caller.ts'
 import { readConfig } from '../../src/config.ts'
 import { type LeaseOptions } from '../../src/datasources/connection-pool.ts'
 import { newId, type AccountId, type ApiKeyId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'
+import { wasNarrowed } from '../../src/exposure/exposure.ts'
 import { openRunning } from '../../src/query/running-queries.ts'
 import { reach } from '../../src/datasources/require-reach.ts'
 import type { Role } from '../../src/contract/schemas.ts'
@@ -41,6 +42,7 @@ export async function openRooms(options: Options = {}) {
     openRunning({
       again: async (caller) => caller,
       reach: (call, at) => reach(rooms, call, at.teamId, at.id),
+      narrowed: (at, version) => wasNarrowed(rooms.store, at.row, version),
     }),
   )
   const resources = opened.move()
