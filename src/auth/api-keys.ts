@@ -72,8 +72,8 @@ export async function listKeys(deps: Pick<KeyDeps, 'store' | 'now'>, call: Call)
 }
 
 /**
- * The maximum number of keys per account. Expired keys count until they are revoked. The limit exists because a list of
- * keys contains all of them.
+ * The maximum number of keys per account. Expired keys count until they are revoked, except rotated keys. The limit
+ * exists because a list of keys contains all of them.
  */
 const KEYS_MAX = 100
 /** The number of revoked keys per account that stay in the store. Older ones are deleted when a key is created. */
@@ -251,7 +251,7 @@ async function insert(
     'id' | 'hash' | 'hint' | 'last_used_at' | 'revoked_at' | 'warned_at' | 'replaced_by' | 'last_client'
   >,
 ): Promise<NewKey> {
-  await requireRoom(tx, row.account_id)
+  await requireRoom(tx, at, row.account_id)
   const key = makeKeyText()
   const whole = {
     ...row,
@@ -278,8 +278,19 @@ async function requireAlive(tx: Transaction<Tables>, { caller }: Call): Promise<
   if (row === undefined) throw unauthenticated()
 }
 
-/** Throws CONFLICT if the account has the maximum number of keys. Deletes revoked keys beyond REVOKED_KEPT. */
-async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promise<void> {
+/**
+ * Throws CONFLICT if the account has the maximum number of keys. Revokes rotated keys whose grace period has ended, and
+ * deletes revoked keys beyond REVOKED_KEPT.
+ */
+async function requireRoom(tx: Transaction<Tables>, at: number, accountId: AccountId): Promise<void> {
+  await tx
+    .updateTable('api_keys')
+    .set((eb) => ({ revoked_at: eb.ref('expires_at') }))
+    .where('account_id', '=', accountId)
+    .where('replaced_by', 'is not', null)
+    .where('revoked_at', 'is', null)
+    .where('expires_at', '<=', new Date(at).toISOString())
+    .execute()
   const own = () => tx.selectFrom('api_keys').where('account_id', '=', accountId)
   const { count } = await own()
     .where('revoked_at', 'is', null)

@@ -503,6 +503,22 @@ for (const dialect of DIALECTS) {
       await createKey(rooms, call, order)
     })
 
+    test('a rotated key leaves the limit and the list when a key is made after its grace period', async () => {
+      await using rooms = await openRooms(source)
+      const call = await someone(rooms, 'ada@example.test')
+      const order = { name: 'k', scopes: ['profile'] as const }
+      for (let i = 0; i < 99; i++) await createKey(rooms, call, order)
+      const [first] = await listKeys(rooms, call)
+      const next = await rotateKey(rooms, call, first?.id as never, { graceSeconds: 60 })
+      rooms.clock.at += 59_999
+      assert.equal(await codeOf(rotateKey(rooms, call, next.id as never, { graceSeconds: 60 })), 'CONFLICT')
+      assert.equal((await listKeys(rooms, call)).length, 100)
+      rooms.clock.at += 1
+      const last = await rotateKey(rooms, call, next.id as never, { graceSeconds: 60 })
+      const ids = (await listKeys(rooms, call)).map(({ id }) => id)
+      assert.deepEqual([ids.length, ids.includes(first?.id ?? ''), ids.at(-1)], [100, false, last.id])
+    })
+
     test('stores the last use at most once a minute, without waiting', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
