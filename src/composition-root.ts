@@ -46,6 +46,7 @@ import { openOAuth } from './oauth/oauth.ts'
 import type { DocumentTransport } from './oauth/client-documents.ts'
 import type { PasswordHash } from './sign-in/better-auth.ts'
 import { openSignIn } from './sign-in/sign-in.ts'
+import { openUnverifiedAccounts } from './sign-in/unverified-accounts.ts'
 import { openClockDoubt, watchClock } from './clock-doubt.ts'
 import { openConcurrencyLimit } from './concurrency-limit.ts'
 import { openDeliverer } from './webhooks/delivery-worker.ts'
@@ -103,6 +104,7 @@ export async function openRooms(options: RoomsOptions) {
   const audit = opened.use(openAudit({ store, key: secrets.derive('audit chain'), log, retentionDays, clock }))
   const mail = opened.use(openMail({ config, log }))
   const keyWarnings = opened.use(openKeyWarnings({ store, mail, origin, log }))
+  const unverified = opened.use(openUnverifiedAccounts({ store, audit, mail, log, clock, now }))
   const leases = opened.use(
     openLeases({ store, secrets, log, connectOptions: { allowPrivateHosts: config.allowPrivateHosts } }, leaseOptions),
   )
@@ -194,6 +196,7 @@ export async function openRooms(options: RoomsOptions) {
     mail,
     origin,
     keyWarnings,
+    unverified,
     notices,
     tries,
     signIn,

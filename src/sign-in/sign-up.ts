@@ -59,7 +59,7 @@ export async function deleteUnverified(store: Store, email: string): Promise<Acc
 }
 
 /** Returns false if the account stays. */
-async function deleteUnverifiedIn(tx: Transaction<Tables>, id: AccountId): Promise<boolean> {
+export async function deleteUnverifiedIn(tx: Transaction<Tables>, id: AccountId): Promise<boolean> {
   const row = await tx
     .selectFrom('accounts')
     .leftJoin('memberships', 'memberships.account_id', 'accounts.id')

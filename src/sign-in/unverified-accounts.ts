@@ -1,0 +1,100 @@
+// Deletes accounts that never proved their address, some days after their sign-up. Anybody can make such accounts, and
+// otherwise they would fill the store. Without mail, no address can be proved, so nothing is deleted.
+import type { Audit } from '../audit/audit.ts'
+import { changesOf } from '../audit/recorded-changes.ts'
+import { accountTarget } from '../auth/own-account.ts'
+import type { ClockDoubt } from '../clock-doubt.ts'
+import { storedFlag } from '../store/better-auth-booleans.ts'
+import { storedTime } from '../store/better-auth-times.ts'
+import type { Store } from '../store/open.ts'
+import { deleteUnverifiedIn } from './sign-up.ts'
+
+/** The time for proving an address (docs/operating.md#background-work). */
+const KEPT_MS = 7 * 86_400_000
+/** The time from the start of the service to its first search. */
+const FIRST_MS = 60_000
+/** The interval between two searches. */
+const EVERY_MS = 3_600_000
+const ACCOUNTS_AT_ONCE = 100
+
+export interface UnverifiedAccounts extends AsyncDisposable {
+  /** Deletes all accounts whose time is over. A timer also does this once an hour. */
+  remove(): Promise<void>
+}
+
+interface Deps {
+  readonly store: Store
+  readonly audit: Pick<Audit, 'change'>
+  readonly mail: { readonly isOn: boolean }
+  readonly log: { warn(detail: object, message: string): void; error(detail: object, message: string): void }
+  /** While the clock is doubted, no account is deleted. */
+  readonly clock: ClockDoubt
+  readonly now: () => number
+}
+
+/** Searches soon after the start and then every hour, until disposed. */
+export function openUnverifiedAccounts(deps: Deps): UnverifiedAccounts {
+  const closing = new AbortController()
+  let running: Promise<void> = Promise.resolve()
+  const remove = () => {
+    const removed = running.then(() => removeAll(deps, closing.signal))
+    running = removed.catch(() => undefined)
+    return removed
+  }
+  const arm = (ms: number): NodeJS.Timeout =>
+    setTimeout(() => {
+      timer = arm(EVERY_MS)
+      remove().catch((err: unknown) => deps.log.error({ err }, 'deleting unverified accounts failed'))
+    }, ms).unref()
+  let timer = arm(FIRST_MS)
+  return {
+    remove,
+    async [Symbol.asyncDispose]() {
+      clearTimeout(timer)
+      closing.abort()
+      await running
+    },
+  }
+}
+
+async function removeAll(deps: Deps, closing: AbortSignal): Promise<void> {
+  if (!deps.mail.isOn) return
+  const why = deps.clock.reason()
+  if (why !== null) return deps.log.warn({ why }, 'no unverified account is deleted, because the clock may be wrong')
+  for (;;) {
+    const accounts = await overdue(deps)
+    let deleted = 0
+    for (const account of accounts) {
+      if (closing.aborted) return
+      if (await removeOne(deps, account)) deleted++
+    }
+    if (deleted === 0) return
+  }
+}
+
+type Overdue = Awaited<ReturnType<typeof overdue>>[number]
+
+/** Returns the oldest overdue accounts. An account in a team stays: it was made while mail was off. */
+function overdue({ store, now }: Deps) {
+  return store.db
+    .selectFrom('accounts')
+    .select(['id', 'name'])
+    .where('emailVerified', '=', storedFlag(store.dialect, false))
+    .where('createdAt', '<', storedTime(store.dialect, now() - KEPT_MS))
+    .where('id', 'not in', (eb) => eb.selectFrom('memberships').select('account_id'))
+    .orderBy('createdAt')
+    .limit(ACCOUNTS_AT_ONCE)
+    .execute()
+}
+
+/** Returns false if the account stays, because meanwhile its address was proved or it joined a team. */
+async function removeOne({ store, audit }: Deps, { id, name }: Overdue): Promise<boolean> {
+  return await store.write(async (tx) => {
+    if (!(await deleteUnverifiedIn(tx, id))) return false
+    // No foreign key deletes these rows: links for a new password, and sign-ins that wait for a code.
+    await tx.deleteFrom('verifications').where('value', '=', id).execute()
+    const call = { action: 'deleteUnverifiedAccount', caller: { kind: 'session', accountId: id } } as const
+    await audit.change(tx, call, {}, { target: accountTarget(id, name), changes: changesOf({ name }, null) })
+    return true
+  })
+}
