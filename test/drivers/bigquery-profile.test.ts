@@ -42,6 +42,17 @@ const LAKE: Readonly<Record<string, DoubleDataset>> = {
       v_small: { type: 'VIEW', schema: { fields: [{ name: 'id', type: 'INTEGER' }] } },
       events_20240101: { schema: { fields: [{ name: 'id', type: 'INTEGER' }] }, numRows: '3' },
       events_20240102: { schema: { fields: [{ name: 'id', type: 'INTEGER' }] }, numRows: '5' },
+      late_20240101: {
+        schema: {
+          fields: [
+            { name: 'id', type: 'INTEGER' },
+            { name: 'added', type: 'STRING' },
+          ],
+        },
+        numRows: '7',
+        creationTime: '2000',
+      },
+      late_20240102: { schema: { fields: [{ name: 'id', type: 'INTEGER' }] }, numRows: '5', creationTime: '1000' },
     },
   },
 }
@@ -72,6 +83,19 @@ const KNOWN: readonly Known[] = [
     analysis: select(id),
     evaluation: ID,
   })),
+  {
+    says: /\.late_20240101` /,
+    analysis: select('late_20240101'),
+    evaluation: {
+      schema: {
+        fields: [
+          { name: 'c0', type: 'INTEGER' },
+          { name: 'c1', type: 'STRING' },
+        ],
+      },
+      rows: [['1', 'x']],
+    },
+  },
   { says: /v_small/, analysis: select('small') },
   { says: /files/, analysis: select('files') },
 ]
@@ -174,6 +198,15 @@ describe('a profile', () => {
     const { rowsSampled, complete, estimatedRows } = await profile('events_*', PAID)
     assert.deepEqual([rowsSampled, complete, estimatedRows], [3, false, 10])
     assert.match(ran()[0] ?? '', /FROM `[^`]*\.events_20240102` AS _vt LIMIT/)
+  })
+
+  test('of a family reads the shard that was created last, whose columns the catalog has, also if another has a later date', async () => {
+    const { columns } = await profile('late_*', PAID)
+    assert.deepEqual(
+      columns.map(({ name }) => name),
+      ['id', 'added'],
+    )
+    assert.match(ran()[0] ?? '', /FROM `[^`]*\.late_20240101` AS _vt LIMIT/)
   })
 
   test('reads nothing if no column has scalar values', async () => {

@@ -43,6 +43,8 @@ export interface BigQueryTableDetail {
    * shard.
    */
   readonly family: ShardFamily | null
+  /** The id of the newest shard of a family: the shard that was created last. Absent in older catalogs. */
+  readonly newestShard?: string
   /** The names of all top-level columns, exposed or not. */
   readonly columns: readonly string[]
   /**

@@ -88,6 +88,7 @@ async function tableOf(at: At, found: Found, signal: AbortSignal): Promise<Catal
   const detail: BigQueryTableDetail = {
     tableType: type,
     family: found.family,
+    ...(found.family !== null && { newestShard: found.newest.id }),
     columns: resource.fields.map(({ name }) => name),
     pseudoColumns: pseudoColumnsOf(resource),
     closure,

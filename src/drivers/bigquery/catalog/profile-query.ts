@@ -88,7 +88,7 @@ export interface SampledTable {
   readonly project: string
   readonly location: string
   readonly dataset: string
-  /** The id of the table. For a family, the id of its last shard by name. */
+  /** The id of the table. For a family, the id of its newest shard. */
   readonly id: string
   readonly detail: BigQueryTableDetail
   readonly rows: number | null

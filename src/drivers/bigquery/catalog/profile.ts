@@ -74,7 +74,7 @@ export async function profileTable(
 
 interface Where {
   readonly own: ExposedTable
-  /** The id of the table. For a family, the id of its last shard by name. */
+  /** The id of the table. For a family, the id of its newest shard, which has the columns of the catalog. */
   readonly id: string
 }
 
@@ -89,7 +89,7 @@ function placeOf(exposed: Exposed, { schema, table }: CatalogTable): Where {
   if (family === undefined) return { own, id: table }
   const ofFamily = new Families([family])
   const shards = exposed.ids(schema).filter((id) => ofFamily.of(id) !== null)
-  const id = shards.sort().at(-1)
+  const id = own.detail.newestShard ?? shards.sort().at(-1)
   if (id === undefined) throw schemaStale()
   return { own, id }
 }
