@@ -67,7 +67,8 @@ export function failureOf(error: unknown): ProviderFailure {
 }
 
 async function arrived(deps: CallbackDeps, request: Request, trip: HeldTrip, sent: Sent): Promise<Response> {
-  const provider = deps.providers.named(trip.provider)
+  const provider = deps.providers.all.find(({ id }) => id === trip.provider)
+  if (provider === undefined) throw providerRefusal('SWITCHED_OFF')
   if (sent.error === 'access_denied') throw providerRefusal('CANCELLED')
   const profile = await profileAt(deps, request, provider, { trip, sent })
   const known = { provider, profile }

@@ -43,6 +43,7 @@ const SENTENCES: Readonly<Record<ProviderFailure, string>> = {
   EXPIRED: 'The sign-in at the provider took too long, or was started in another browser.',
   CANCELLED: 'The sign-in at the provider was cancelled.',
   UNAVAILABLE: 'The provider does not answer.',
+  SWITCHED_OFF: 'The operator has switched off signing in with this provider.',
   FAILED: 'The answer of the provider is not valid.',
   EMAIL_UNVERIFIED: 'The provider has not verified the e-mail address.',
   ACCOUNT_UNVERIFIED: 'There is an account with this address, but the address was never verified here.',

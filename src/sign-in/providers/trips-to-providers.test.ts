@@ -19,6 +19,7 @@ import { storedTime } from '../../store/better-auth-times.ts'
 import { addMember } from '../../teams/invitations.ts'
 import { requireMembership } from '../../teams/require-membership.ts'
 import { createTeam } from '../../teams/teams.ts'
+import { openSignIn } from '../sign-in.ts'
 import { requireAnotherWay, waysOf } from '../ways-to-sign-in.ts'
 
 const ORIGIN = 'http://127.0.0.1:3000'
@@ -125,6 +126,20 @@ for (const dialect of DIALECTS) {
       const wrong = await signIn(browserOf(rooms), oidc, '1', { inviteToken })
       assert.equal(failureIn(wrong), 'INVITATION_NEEDED', 'an invitation of another address')
       assert.equal(await signIn(browserOf(rooms), oidc, '2', { inviteToken }), '/app/')
+    })
+
+    test('coming back from a provider that was switched off meanwhile leads to a page that says so', async () => {
+      await using rooms = await openRooms(source, { ...oidc.env, VITRINE_SIGNUP: 'open' })
+      oidc.people.set('1', ADA)
+      oidc.next = '1'
+      const browser = browserOf(rooms)
+      const back = await oidc.visit(await leave(browser, { callbackURL: '/app/settings/keys' }))
+      const trusted = { reason: () => null }
+      const signIn = openSignIn({ ...rooms, clock: trusted, config: { ...rooms.config, providers: [] } })
+      const restarted = testBrowser({ signIn }, ORIGIN)
+      for (const [name, value] of browser.jar) restarted.jar.set(name, value)
+      const page = await comeBack(restarted, back)
+      assert.equal(page, '/app/sign-in?failed=SWITCHED_OFF&provider=oidc&next=%2Fapp%2Fsettings%2Fkeys')
     })
 
     test('if the service listens beyond loopback, the first account needs the setup token', async () => {

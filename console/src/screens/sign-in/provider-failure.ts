@@ -8,6 +8,8 @@ const SENTENCES: Readonly<Record<ProviderFailure, (at: string) => string>> = {
   EXPIRED: (at) => `The sign-in at ${at} took too long, or began in another browser. Try again.`,
   CANCELLED: (at) => `The sign-in at ${at} was cancelled.`,
   UNAVAILABLE: (at) => `${at} does not answer. Try again later, or sign in in another way.`,
+  SWITCHED_OFF: (at) =>
+    `Signing in with ${at} is switched off here now. Use another way to sign in, or ask the operator of this service.`,
   FAILED: (at) => `The answer of ${at} was not valid. If it happens again, ask the operator: the reason is in the log.`,
   EMAIL_UNVERIFIED: (at) => `${at} has not verified your email address. Verify it there, then try again.`,
   ACCOUNT_UNVERIFIED: (at) =>
