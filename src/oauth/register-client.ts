@@ -51,10 +51,9 @@ export async function registerClient(deps: Deps, request: Request): Promise<Resp
   const read = Registration.safeParse(await bodyOf(request))
   if (!read.success) throw metadata(read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)[0])
   const { redirect_uris: uris, grant_types: grants, response_types: types } = read.data
-  if (grants?.includes('authorization_code') === false || grants?.includes('client_credentials') === true) {
-    throw metadata('grant_types: only authorization_code and refresh_token are possible, and the first is needed')
-  }
-  if (types?.includes('code') === false) throw metadata('response_types: only code is possible')
+  // Other grant types are ignored, and the answer lists the granted ones (RFC 7591 §3.2.1).
+  if (grants?.includes('authorization_code') === false) throw metadata('grant_types: authorization_code is needed')
+  if (types?.includes('code') === false) throw metadata('response_types: code is needed')
   const redirectUris = allowedUris(uris)
   const name = shortName(read.data.client_name) ?? 'An agent without a name'
   const { store, now } = deps

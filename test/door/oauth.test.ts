@@ -134,6 +134,11 @@ describe('OAuth', () => {
       ['the three redirect URIs of Cursor', { redirect_uris: ofCursor, application_type: 'web' }, ofCursor],
       ['an unknown scheme in addition to a known one', { redirect_uris: ['weird://x', REDIRECT] }, [REDIRECT]],
       ['a client that requests a secret', { token_endpoint_auth_method: 'client_secret_post' }, [REDIRECT]],
+      [
+        'other grant types in addition to a code, which the answer leaves out',
+        { grant_types: ['authorization_code', 'client_credentials', 'password'] },
+        [REDIRECT],
+      ],
       ['other fields', { jwks_uri: 'http://169.254.169.254/', skip_consent: true, scope: 'admin' }, [REDIRECT]],
     ]
     for (const [name, metadata, uris] of taken) {
@@ -176,7 +181,6 @@ describe('OAuth', () => {
 
     const wrong: [string, object][] = [
       ['client_credentials', { grant_types: ['client_credentials'] }],
-      ['client_credentials in addition to a code', { grant_types: ['authorization_code', 'client_credentials'] }],
       ['implicit', { grant_types: ['implicit'], response_types: ['token'] }],
       ['no redirect URI', { redirect_uris: [] }],
       ['redirect URIs that are not a list', { redirect_uris: REDIRECT }],
