@@ -115,7 +115,7 @@ describe('the playground', () => {
     await shot(page, 'playground-refusal')
     await run(page)
     await page.getByRole('alert').filter({ hasText: 'email' }).waitFor()
-    await page.getByRole('button', { name: 'Ask to expose it', exact: true }).click()
+    await page.getByRole('button', { name: 'Expose from this', exact: true }).click()
     await page.waitForURL(/\/exposure\?from=[\w-]+$/)
     browser.clean(/status of 403|status of 422/)
   })

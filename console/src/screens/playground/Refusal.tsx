@@ -77,7 +77,7 @@ export function Refusal({ refusal, at, ran, run }: RefusalProps) {
           <div className="notice-acts">
             {hasRole(team, 'ADMIN') ? (
               <Button small icon={Eye} busy={expose.busy} onClick={expose.run}>
-                Ask to expose it
+                Expose from this
               </Button>
             ) : (
               <AskForExposure key={refusal.sentence} at={at} refused={refused} />
