@@ -149,10 +149,11 @@ export class RefusedAddress extends Error {
 
 /**
  * Returns the `lookup` option of a socket, a function that returns allowed addresses only. Node does not call the
- * function when the host is an IP address. An operator who allows private hosts trusts the names too.
+ * function when the host is an IP address. On Linux, names of members never fill the places of the system's function.
  */
 export function checkedLookup(allowPrivateHosts: boolean, namedByStranger = false): LookupFunction {
-  const lookUp = allowPrivateHosts ? lookUpTrusted : namedByStranger ? lookUpForStranger : lookUpForMember
+  const isTrusted = allowPrivateHosts && process.platform !== 'linux'
+  const lookUp = namedByStranger ? lookUpForStranger : isTrusted ? lookUpTrusted : lookUpForMember
   const allowedOf = callbackify(async (host: string) => {
     const found = await lookUp(host)
     const allowed = found.filter((entry) => refusal(entry.address, allowPrivateHosts) === null)

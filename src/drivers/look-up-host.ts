@@ -3,6 +3,8 @@
 // that is silent would stop every other look-up.
 import type { LookupAddress } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
+import { readFile } from 'node:fs/promises'
+import { isIP } from 'node:net'
 
 /** A resolver of its own asks the name server. It ends after this time, and uses no thread. */
 const RESOLVER = { timeout: 2_000, tries: 2 }
@@ -10,10 +12,21 @@ const RESOLVER_MS = 4_000
 /** The time to wait for the system's function, which goes on after this time. */
 const SYSTEM_MS = 5_000
 
+/** What the system reads. Tests name their own. Without `servers`, the name servers of the system are asked. */
+interface Machine {
+  readonly servers?: readonly string[]
+  readonly hosts: string
+  readonly resolver: string
+}
+const THIS: Machine = { hosts: '/etc/hosts', resolver: '/etc/resolv.conf' }
+
 /** The last call of the system's function for a caller's name. Only one runs at a time, so the other place stays free. */
 let running: Promise<unknown> = Promise.resolve()
 
-/** Finds the addresses as other programs of this machine do. Only for hosts that the operator trusts. */
+/**
+ * Finds the addresses as other programs of this machine do. Only for hosts that the operator trusts, on systems whose
+ * name servers depend on the domain, as with a VPN: only the system's function knows these.
+ */
 export async function lookUpTrusted(host: string): Promise<LookupAddress[]> {
   return await lookup(host, { all: true, order: 'verbatim' })
 }
@@ -24,36 +37,57 @@ export async function lookUpTrusted(host: string): Promise<LookupAddress[]> {
  * a name without addresses.
  */
 export async function lookUpForStranger(host: string, servers?: readonly string[]): Promise<LookupAddress[]> {
-  const resolver = new Resolver(RESOLVER)
-  if (servers !== undefined) resolver.setServers(servers)
-  const late = setTimeout(() => resolver.cancel(), RESOLVER_MS)
-  try {
-    const [four, six] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
-    const found = [...entries(four, 4), ...entries(six, 6)]
-    if (found.length > 0) return found
-    const errors = [four, six].flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
-    throw errors.some(isLate) ? notNow(host) : errors[0]
-  } finally {
-    clearTimeout(late)
-  }
+  return await atNameServer(host, [host], servers)
 }
 
 /**
- * Like lookUpForStranger(). If the name server knows no addresses, the system's function decides, which knows /etc/hosts
- * and search domains. Waits until no other caller's name is with the system.
+ * Finds the addresses as the system does: first in /etc/hosts, then at the name server, with the search domains. If the
+ * name server knows no addresses, the system's function decides, which may know other sources. Waits until no other
+ * caller's name is with the system. Throws an error with the code EAI_AGAIN for a late answer.
  */
-export async function lookUpForMember(host: string, servers?: readonly string[]): Promise<LookupAddress[]> {
+export async function lookUpForMember(host: string, machine: Machine = THIS): Promise<LookupAddress[]> {
+  const known = addressesIn(await textOf(machine.hosts), host)
+  if (known.length > 0) return known
   try {
-    return await lookUpForStranger(host, servers)
+    return await atNameServer(host, searched(await textOf(machine.resolver), host), machine.servers)
   } catch (error) {
     if (codeOf(error) === 'EAI_AGAIN') throw error
     return await oneAtATime(host)
   }
 }
 
+/** Asks the name server for one name after the other. Returns the addresses of the first name that has some. */
+async function atNameServer(
+  host: string,
+  names: readonly string[],
+  servers: readonly string[] | undefined,
+): Promise<LookupAddress[]> {
+  const resolver = new Resolver(RESOLVER)
+  if (servers !== undefined) resolver.setServers(servers)
+  let isOver = false
+  const late = setTimeout(() => {
+    isOver = true
+    resolver.cancel()
+  }, RESOLVER_MS)
+  try {
+    let last: unknown
+    for (const name of names) {
+      const [four, six] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
+      const found = [...entries(four, 4), ...entries(six, 6)]
+      if (found.length > 0) return found
+      const errors = [four, six].flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
+      if (isOver || errors.some(isLate)) throw notNow(host)
+      last = errors[0]
+    }
+    throw last
+  } finally {
+    clearTimeout(late)
+  }
+}
+
 async function oneAtATime(host: string): Promise<LookupAddress[]> {
   let isLate = false
-  const found = running.then(() => (isLate ? [] : lookUpTrusted(host)))
+  const found = running.then(() => (isLate ? [] : lookup(host, { all: true, order: 'verbatim' })))
   running = found.catch(() => undefined)
   const waited = Promise.withResolvers<never>()
   const timer = setTimeout(() => {
@@ -65,6 +99,46 @@ async function oneAtATime(host: string): Promise<LookupAddress[]> {
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Returns the text of a file of the system, or no text: some systems have no such file. */
+async function textOf(file: string): Promise<string> {
+  return await readFile(file, 'utf8').catch(() => '')
+}
+
+/** Returns the addresses of a host in the text of /etc/hosts (hosts(5)). */
+function addressesIn(hosts: string, host: string): LookupAddress[] {
+  const wanted = bare(host)
+  return hosts.split('\n').flatMap((line) => {
+    const [address = '', ...names] = wordsOf(line)
+    const family = isIP(address)
+    return family !== 0 && names.some((name) => bare(name) === wanted) ? [{ address, family }] : []
+  })
+}
+
+/** Returns the names to ask for, in the order of resolv.conf(5): a name with few dots is first tried as a part. */
+function searched(resolver: string, host: string): readonly string[] {
+  let domains: readonly string[] = []
+  let dotsMin = 1
+  for (const [keyword, ...words] of resolver.split('\n').map(wordsOf)) {
+    if (keyword === 'search' || keyword === 'domain') domains = words
+    if (keyword !== 'options') continue
+    for (const word of words) dotsMin = Number(/^ndots:(\d{1,2})$/.exec(word)?.[1] ?? dotsMin)
+  }
+  if (host.endsWith('.')) return [host]
+  const parts = domains.filter((domain) => domain !== '.').map((domain) => `${host}.${domain}`)
+  return host.split('.').length > dotsMin ? [host, ...parts] : [...parts, host]
+}
+
+function wordsOf(line: string): string[] {
+  return line
+    .replace(/[#;].*/, '')
+    .split(/\s+/)
+    .filter((word) => word !== '')
+}
+
+function bare(name: string): string {
+  return name.toLowerCase().replace(/\.$/, '')
 }
 
 function entries(answer: PromiseSettledResult<string[]>, family: 4 | 6): LookupAddress[] {
