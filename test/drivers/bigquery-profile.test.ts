@@ -60,6 +60,19 @@ const LAKE: Readonly<Record<string, DoubleDataset>> = {
 const ID = { schema: { fields: [{ name: 'c0', type: 'INTEGER' }] }, rows: [['1'], ['2'], [null]] }
 const KNOWN: readonly Known[] = [
   {
+    says: /\.late_20240101` /,
+    analysis: select('late_20240101'),
+    evaluation: {
+      schema: {
+        fields: [
+          { name: 'c0', type: 'INTEGER' },
+          { name: 'c1', type: 'STRING' },
+        ],
+      },
+      rows: [['1', 'x']],
+    },
+  },
+  {
     says: /^SELECT _vt\.`id` AS c0, LEFT/,
     evaluation: {
       schema: {
@@ -83,19 +96,6 @@ const KNOWN: readonly Known[] = [
     analysis: select(id),
     evaluation: ID,
   })),
-  {
-    says: /\.late_20240101` /,
-    analysis: select('late_20240101'),
-    evaluation: {
-      schema: {
-        fields: [
-          { name: 'c0', type: 'INTEGER' },
-          { name: 'c1', type: 'STRING' },
-        ],
-      },
-      rows: [['1', 'x']],
-    },
-  },
   { says: /v_small/, analysis: select('small') },
   { says: /files/, analysis: select('files') },
 ]

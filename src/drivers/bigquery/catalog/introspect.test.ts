@@ -225,7 +225,7 @@ describe('a project', () => {
     assert.deepEqual([kind, estimatedRows], ['sharded table', 40])
     assert.partialDeepStrictEqual(detail, {
       family: { prefix: 'events_', digits: 8, apart: ['events_20240107'] },
-      newestShard: 'events_20240104',
+      newestShard: 'events_20241399',
       createdAt: 1003,
     })
     assert.partialDeepStrictEqual(at.catalog.capture, {
