@@ -13,6 +13,7 @@ import type { TestDoor } from './bigquery-door.ts'
 
 /** The response of tables.get for a table, without the fields that the double adds. */
 export interface WireTableResource {
+  readonly creationTime?: string
   /** The type of the table. The default is TABLE. */
   readonly type?: 'TABLE' | 'VIEW' | 'MATERIALIZED_VIEW' | 'EXTERNAL' | 'SNAPSHOT'
   readonly schema?: { readonly fields: readonly WireField[] }
@@ -254,6 +255,7 @@ export class BigQueryDouble implements AsyncDisposable {
       id: `${project}:${datasetId}.${name}`,
       tableReference: { projectId: project, datasetId, tableId: name },
       type: table.type ?? 'TABLE',
+      ...(table.creationTime !== undefined && { creationTime: table.creationTime }),
     }))
     const { items, next } = this.#page(all, url)
     return ok({
