@@ -112,6 +112,7 @@ export function catalog(tables: readonly CatalogTable[], capture: Partial<Postgr
     extensions: [],
     types: [],
     implicit: { extensions: [], schemas: [], typesUpTo: 0, judged: [], digest: '' },
+    comparesByIcu: false,
     ...capture,
   }
   return { capturedAt: '2024-01-01T00:00:00Z', tables, capture: whole }

@@ -1,7 +1,7 @@
 // Defines the facts that introspection captures for the guard and the value writer. They are stored as JSON with the
 // catalog, so they are plain data. If CAPTURE_VERSION has changed, the datasource must be introspected again.
 
-export const CAPTURE_VERSION = 4
+export const CAPTURE_VERSION = 5
 
 export interface PostgresCapture {
   readonly version: number
@@ -18,6 +18,8 @@ export interface PostgresCapture {
   /** The user-defined types. Row types that no column and no domain uses are left out. */
   readonly types: readonly CapturedType[]
   readonly implicit: ImplicitObjects
+  /** True if ICU is the default of the database, or the collation of a part of a range or composite type. */
+  readonly comparesByIcu: boolean
 }
 
 /**
@@ -109,4 +111,9 @@ export interface ColumnDetail {
   /** pg_type's schema and name. The name is int4, not integer, and _int4 for an array of int4. */
   readonly type: TypeName
   readonly typmod: number
+  /**
+   * Present if the column, or its domain, has a collation of ICU. By a nondeterministic one, texts of different bytes
+   * may be equal.
+   */
+  readonly icu?: 'deterministic' | 'nondeterministic'
 }

@@ -7,13 +7,18 @@
 const firstUserOid = 16384
 
 /**
- * Reads the version, the database, whether the login is a superuser, and the schemas on the login's own search_path.
+ * Reads the version, the database, whether the login is a superuser, the schemas on the login's own search_path, and
+ * whether the database or the types in it compare by ICU (datlocprovider exists since version 15).
  * That path comes from ALTER ROLE or ALTER DATABASE, or else from the server's default. A reset value that begins with
  * pg_catalog comes from the service's start-up options. The statement sets the login's path until its transaction ends,
  * so no other statement may follow in the same transaction.
  */
 export const server = `
-SELECT current_setting('server_version_num'), current_database(), rolsuper, array_to_json(current_schemas(false))
+SELECT current_setting('server_version_num'), current_database(), rolsuper, array_to_json(current_schemas(false)),
+  (SELECT coalesce(to_json(d) ->> 'datlocprovider', '') = 'i' FROM pg_database d WHERE datname = current_database())
+    OR EXISTS (SELECT FROM pg_range r JOIN pg_collation co ON co.oid = r.rngcollation WHERE co.collprovider = 'i')
+    OR EXISTS (SELECT FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid AND c.relkind = 'c'
+      JOIN pg_collation co ON co.oid = a.attcollation WHERE co.collprovider = 'i')
 FROM pg_roles, (
   SELECT set_config('search_path', coalesce((
     SELECT substr(entry, length('search_path=') + 1)
@@ -220,7 +225,9 @@ export function columns(serverVersion: number): string {
   return `
 SELECT a.attrelid, a.attnum, a.attname, a.atttypid, a.atttypmod, tn.nspname, t.typname,
   format_type(a.atttypid, a.atttypmod), ${neverNull(serverVersion)}, d.description,
-  has_table_privilege(c.oid, 'SELECT') OR has_column_privilege(c.oid, a.attnum, 'SELECT')
+  has_table_privilege(c.oid, 'SELECT') OR has_column_privilege(c.oid, a.attnum, 'SELECT'),
+  (SELECT max(CASE WHEN co.collisdeterministic THEN 'icu' ELSE 'icu nondeterministic' END) FROM pg_collation co
+  WHERE co.oid IN (a.attcollation, t.typcollation) AND co.collprovider = 'i')
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 JOIN pg_type t ON t.oid = a.atttypid JOIN pg_namespace tn ON tn.oid = t.typnamespace

@@ -193,6 +193,7 @@ function catalogColumn(
     typeOid,
     type: { schema: textAt(row, 5), name: textAt(row, 6) },
     typmod: numberAt(row, 4),
+    ...icu(row[11] ?? null),
   }
   return {
     name: textAt(row, 2),
@@ -205,6 +206,11 @@ function catalogColumn(
     detail,
     ...(about.labels === undefined ? {} : { labels: about.labels }),
   }
+}
+
+function icu(collation: string | null): Pick<ColumnDetail, 'icu'> {
+  if (collation === null) return {}
+  return { icu: collation === 'icu' ? 'deterministic' : 'nondeterministic' }
 }
 
 /**

@@ -23,6 +23,7 @@ export interface ServerFacts {
   readonly database: string
   readonly isSuperuser: boolean
   readonly searchPath: readonly string[]
+  readonly comparesByIcu: boolean
 }
 
 /** Reads the facts about the server and the login, with the login's own search_path. */
@@ -35,6 +36,7 @@ export async function readServer(ask: Ask, signal: AbortSignal): Promise<ServerF
     database: textAt(row, 1),
     isSuperuser: isTrueAt(row, 2),
     searchPath: Array.isArray(path) ? path.filter((name) => typeof name === 'string').filter(isOrdinarySchema) : [],
+    comparesByIcu: isTrueAt(row, 4),
   }
 }
 
@@ -105,6 +107,7 @@ async function readCapture(
       extensions: [...extensions.values()],
       types: types.types,
       implicit: { ...scope, digest },
+      comparesByIcu: server.comparesByIcu,
     },
   }
 }

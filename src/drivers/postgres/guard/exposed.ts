@@ -22,6 +22,7 @@ export interface ExposedColumn {
   /** The type's oid in RowDescription: for a domain, the oid of its base type. */
   readonly describedOid: number
   readonly type: TypeName
+  readonly icu: ColumnDetail['icu'] | undefined
 }
 
 export interface ExposedTable {
@@ -57,6 +58,10 @@ export interface Exposed {
    * no such name.
    */
   readonly longestPrefix: number
+  /** True if the database, or an exposed column, compares texts by ICU. */
+  readonly comparesByIcu: boolean
+  /** True if an exposed column has a collation by which texts of different bytes may be equal. */
+  readonly equatesByIcu: boolean
   /** A sentence that lists the exposed tables, for hints. */
   readonly listed: string
   /** The lists that heldTables() has returned, by tables and columns. */
@@ -72,6 +77,7 @@ function build(catalog: Catalog, capture: PostgresCapture): Exposed {
     capture.types.flatMap(({ oid, kind, ofOid }) => (kind === 'domain' ? [[oid, ofOid] as const] : [])),
   )
   const tables = catalog.tables.map((table) => tableOf(table, domains))
+  const collations = new Set(tables.flatMap(({ columns }) => columns.flatMap(({ icu }) => icu ?? [])))
   const bySchema = new Map<string, Map<string, ExposedTable>>()
   for (const table of tables) {
     const names = bySchema.get(table.schema) ?? new Map<string, ExposedTable>()
@@ -98,6 +104,8 @@ function build(catalog: Catalog, capture: PostgresCapture): Exposed {
         .filter((extension) => capture.trustedSchemas.includes(extension.schema))
         .flatMap((extension) => extension.operators),
     ),
+    comparesByIcu: capture.comparesByIcu || collations.size > 0,
+    equatesByIcu: collations.has('nondeterministic'),
     longestPrefix: Math.max(-1, ...columnsLikeAliases(tables)),
     listed: listedTables(tables, (table) => tableTyped(table, capture.searchPath)),
     held: new Map(),
@@ -109,8 +117,8 @@ function tableOf(table: Catalog['tables'][number], domains: ReadonlyMap<number, 
   if (!isTableDetail(detail)) throw new TypeError('not a table of PostgreSQL')
   const columns = table.columns.map(({ name, detail: column }) => {
     if (!isColumnDetail(column)) throw new TypeError('not a column of PostgreSQL')
-    const { number, typeOid, type } = column
-    return { name, number, typeOid, describedOid: belowDomains(typeOid, domains), type }
+    const { number, typeOid, type, icu } = column
+    return { name, number, typeOid, describedOid: belowDomains(typeOid, domains), type, icu }
   })
   const shown = new Set(columns.map((column) => column.name))
   const primaryKey = detail.primaryKey.every((name) => shown.has(name)) ? detail.primaryKey : []

@@ -5,6 +5,7 @@ import { invalidRequest } from '../../../errors.ts'
 import type { Exposed } from './exposed.ts'
 import { word, type Node } from './allowed/allowed-nodes.ts'
 import type { ParamForm } from './walk/scope.ts'
+import { hasLongRun, RUN } from './bounds/mark-runs.ts'
 import { Refusal } from './refusal.ts'
 import { checkSpatialText } from './allowed/srids.ts'
 import type { SqlType } from './walk/from-items.ts'
@@ -73,7 +74,7 @@ const BYTES_MAX = 1_048_576
 
 function bindOne(value: Param, exposed: () => Exposed): Bound | string {
   if (typeof value === 'string')
-    return spatial(value, exposed) ?? { form: { cast: null, type: null }, key: '', text: value }
+    return unusable(value, exposed) ?? { form: { cast: null, type: null }, key: '', text: value }
   if (value === null) return { form: { cast: null, type: null }, key: '', text: value }
   if (typeof value === 'boolean') return builtIn('bool', String(value))
   if (typeof value === 'number') return builtIn(numberType(value), String(value))
@@ -82,13 +83,23 @@ function bindOne(value: Param, exposed: () => Exposed): Bound | string {
   try {
     const { node, type } = typeNamed(exposed(), named)
     const text = value.value === null ? null : String(value.value)
-    const wrong = value.value === null ? null : (misfit(type, value.value) ?? spatial(String(value.value), exposed))
+    const wrong = value.value === null ? null : (misfit(type, value.value) ?? unusable(String(value.value), exposed))
     if (wrong !== null) return `is not a value of the type ${value.type}: ${wrong}`
     return { form: { cast: node, type }, key: value.type, text }
   } catch (error) {
     if (error instanceof Refusal) return error.message
     throw error
   }
+}
+
+function unusable(text: string, exposed: () => Exposed): string | null {
+  return spatial(text, exposed) ?? marks(text, exposed)
+}
+
+/** Returns why ICU may not compare a text. */
+function marks(text: string, exposed: () => Exposed): string | null {
+  const isLong = text.length > RUN && exposed().comparesByIcu && hasLongRun(text)
+  return isLong ? `has more than ${RUN} combining marks in a row, which ICU compares too slowly` : null
 }
 
 /** Returns why a text may not become a geometry. */

@@ -46,6 +46,7 @@ function catalog(): Catalog {
     extensions: [],
     types: [],
     implicit: { extensions: [], schemas: [], typesUpTo: 0, judged: [], digest: '' },
+    comparesByIcu: false,
   }
   const names = ['id', 'customer_id', 'name', 'total', 'note', 'at']
   const table = (name: string): Catalog['tables'][number] => {

@@ -80,6 +80,7 @@ export function adviceForBound(what: string): string {
   if (what === 'comparison') return 'Compare rows instead: use a join, EXISTS, or IN with a sub-query.'
   if (what === 'jsonpath') return PATH_HINT
   if (what === 'collation') return 'Shorten the text first, left(x, 1000), or write COLLATE "C".'
+  if (what === 'marks') return MARKS_HINT
   if (COLLECTS.test(what)) return COLLECTED_HINT
   if (what.startsWith('ts_rank')) return 'Search for fewer words, or rank only the first rows of a search.'
   return 'The cost grows with the length of the string and of the text searched for. Shorten one of them: left(x, 10000).'
@@ -91,6 +92,7 @@ const COLLECTED_HINT =
   'The rows that a query collects must fit into memory. Collect fewer or shorter values, or read the rows without collecting them. Write UNION ALL in a recursive query, and NOT EXISTS instead of NOT IN and EXCEPT.'
 const LIKE_HINT =
   'Write a shorter pattern, or shorten the string: left(x, 10000) LIKE pattern. Instead of LIKE ANY (SELECT …) write EXISTS (SELECT … WHERE x LIKE pattern).'
+const MARKS_HINT = 'The text has more than 32 combining marks in a row. Remove them, or shorten the text: left(x, 30).'
 const PATH_HINT =
   "In lax mode the path compares each element with each other element. Use strict mode, as in 'strict $.items[*] ? (@.price > $.limit)', or apply the path to a smaller part of the document."
 const COUNT_HINT =

@@ -113,7 +113,7 @@ function unless(bound: Bound, count: Node): Node {
  * Returns an expression whose value is `text`, and which fails if the size exceeds its limit. If `type` is given, the
  * failing branch is cast to it.
  */
-function unlessText(bound: Bound, text: Node, type?: TypeName): Node {
+export function unlessText(bound: Bound, text: Node, type?: TypeName): Node {
   const condition = isMore(bound)
   if (givesRows(condition)) return call('repeat', text, unless(bound, whole(1)))
   const part = call('substring', text, whole(1), failure(bound))
@@ -149,7 +149,7 @@ export function isOnce(count: Node | undefined): boolean {
 }
 
 /** Returns whether the value contains a set-returning call outside of sub-selects. */
-const givesRows = remembered((part) => {
+export const givesRows = remembered((part) => {
   if ('SubLink' in part) return false
   return calls(part, RETURNS_ROWS)
 })

@@ -17,6 +17,8 @@ export interface Field {
   readonly type: SqlType | null
   /** The expressions that PostgreSQL may put into each place that reads the column: see readsMade(). */
   readonly made?: readonly Node[]
+  /** How many runs of combining marks may meet in the column, if that matters: see mark-runs.ts. */
+  readonly runs?: number
 }
 
 /** A confined expression, and its type if the guard knows it. */

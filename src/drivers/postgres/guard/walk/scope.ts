@@ -24,6 +24,8 @@ export interface Level {
   readonly ungrouped: Map<string, Node>
   /** The tables whose key is in GROUP BY, each with its columns that are in GROUP BY. */
   readonly covered: Map<Base, ReadonlySet<string>>
+  /** The expressions of GROUP BY as strings, if the query may compare by ICU. */
+  readonly grouped: Set<string>
 }
 
 /**
@@ -80,6 +82,7 @@ export function newLevel(parent: Level | null, ctes: CteScope | null): Level {
     sets: 1,
     ungrouped: new Map(),
     covered: new Map(),
+    grouped: new Set(),
   }
 }
 

@@ -17,6 +17,7 @@ import {
   plainPaths,
   takesPath,
 } from '../bounds/json-path-bounds.ts'
+import { joins, runsOfCall, unsearched, withoutLongRuns, withRuns } from '../bounds/mark-runs.ts'
 import { constant } from '../syntax/literals.ts'
 import { checkComparison, compared, isLikeOperator, operatorName } from '../allowed/operator-lookup.ts'
 import { asText, parameter, typedArguments } from './params.ts'
@@ -33,13 +34,14 @@ import { jsonExpression } from './walk-json.ts'
 import { checkSpatialText } from '../allowed/srids.ts'
 import { checkSpatialCast, spatialArguments, spatialResult } from '../bounds/spatial.ts'
 import { boundedCollated, boundedOperands, boundedSearch, boundedWork, checkAny, SEEKS } from '../bounds/work-bounds.ts'
-import { select } from './walk-select.ts'
+import { select, textOf } from './walk-select.ts'
 
 /** Confines one expression in the scope of `level`. Throws Refusal. */
 export function expression(walk: Walk, level: Level, node: Node): Typed {
   const before = walk.printed
-  const typed = confined(walk, level, node)
-  countPrinted(walk, before, typed.node, locationOf(node))
+  const at = locationOf(node)
+  const typed = withoutLongRuns(walk, confined(walk, level, node), at)
+  countPrinted(walk, before, typed.node, at)
   notePlace(walk.places, typed.node, node)
   return typed
 }
@@ -141,10 +143,11 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
       return { node: { SubLink: { subLinkType, subselect: unhashed(walk, link, inner.node) } }, type: null }
     case 'EXPR_SUBLINK':
       if (first) walk.sublinkNames.set(link, first.name)
-      return { node: { SubLink: { subLinkType, subselect } }, type }
+      return { node: withRuns({ SubLink: { subLinkType, subselect } }, first?.runs), type }
     case 'ARRAY_SUBLINK': {
       const rows: Node = { SelectStmt: countedRows(walk, inner.node, inner.outputs, 'array') }
-      return { node: { SubLink: { subLinkType, subselect: rows } }, type: type && { kind: 'array', of: type } }
+      const node = withRuns({ SubLink: { subLinkType, subselect: rows } }, first?.runs)
+      return { node, type: type && { kind: 'array', of: type } }
     }
     case 'ANY_SUBLINK':
     case 'ALL_SUBLINK': {
@@ -294,7 +297,9 @@ function collate(walk: Walk, level: Level, node: Struct<'CollateClause'>): Typed
   if (!node.arg) throw refusedStatement('COLLATE', node.location)
   const collname = collationName(node, walk.exposed.major)
   const inner = expression(walk, level, node.arg)
-  const arg = boundedCollated(inner, words(collname).at(-1) ?? '', node.location)
+  // If anything compares by ICU, expression() bounds every value.
+  const { comparesByIcu } = walk.exposed
+  const arg = comparesByIcu ? inner.node : boundedCollated(inner, words(collname).at(-1) ?? '', node.location)
   return { node: { CollateClause: { arg, collname } }, type: inner.type }
 }
 
@@ -319,8 +324,8 @@ const WORDED: ReadonlyMap<string, readonly string[]> = new Map([
 function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): Typed {
   const { kind = '', lexpr, rexpr, location } = node
   if (!rexpr) throw refusedStatement('an operator without its right side', location)
-  const left = lexpr && expression(walk, level, lexpr)
   const symbol = words(node.name).at(-1) ?? ''
+  const left = lexpr && asWritten(walk, level, symbol, rexpr, expression(walk, level, lexpr))
   const right = side(walk, level, isPathOperator(symbol) ? plainPath(rexpr) : rexpr)
   const types = [...compared(left), ...right.types]
   if (left && isPathOperator(symbol)) {
@@ -353,6 +358,20 @@ function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): T
   for (const symbol of needed) checkComparison(walk, symbol, types, location)
   const type = kind === 'AEXPR_NULLIF' ? left.type : null
   return { node: { A_Expr: { kind, name: written.map(word), ...operands } }, type }
+}
+
+/** Operators that compare bytes. */
+const BY_BYTES = /^(?:=|<>|!?~~?\*?)$/
+
+/**
+ * Returns the left side of a condition without the search for long runs, if it is compared with a constant by its bytes.
+ * An index on the expression can then be used.
+ */
+function asWritten({ exposed }: Walk, { phase }: Level, symbol: string, rexpr: Node, left: Typed): Typed {
+  const isCondition = (phase === 'where' || phase === 'from') && BY_BYTES.test(symbol)
+  const other = rexpr.TypeCast?.arg ?? rexpr
+  if (!exposed.comparesByIcu || exposed.equatesByIcu || !isCondition || !(other.A_Const ?? other.ParamRef)) return left
+  return { ...left, node: unsearched(left.node) }
 }
 
 /** Bounds the operands of an operator that compares each element of one operand with each element of the other. */
@@ -435,7 +454,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   if (isAggregate) level.aggregates += 1
   const given = argumentsOf(walk, name, node).map((arg) =>
     // In pg_typeof(pg_typeof(x)), the inner call is not cast to text, because the answer must be regtype.
-    isTypeOf(name, arg) ? callOf(walk, level, arg.FuncCall) : argument(walk, level, arg),
+    isTypeOf(name, arg) ? callOf(walk, level, arg.FuncCall) : joined(walk, level, name, arg),
   )
   const args = typedArguments(name, given)
   const types = args.map((arg) => arg.type)
@@ -456,6 +475,14 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   if (isAggregate && isSorted) addSort(walk, level.sets)
   if (isAggregate && mayGrow(name, types[0] ?? null)) walk.growing.add(made)
   const confined: Node = { FuncCall: collects(name) ? countedCall(walk, level, name, made, node.location) : made }
+  if (walk.exposed.comparesByIcu) {
+    const runs = runsOfCall(
+      name,
+      args.map((arg) => arg.node),
+      made,
+    )
+    withRuns(confined, runs)
+  }
   const type =
     found.extension === 'postgis'
       ? spatialResult(found.schema, name, found.out)
@@ -499,6 +526,16 @@ function argument(walk: Walk, level: Level, node: Node): Typed {
   if (!named.arg || !named.name) throw refusedStatement('=>', named.location)
   const inner = expression(walk, level, named.arg)
   return { node: { NamedArgExpr: { arg: inner.node, name: named.name, argnumber: -1 } }, type: inner.type }
+}
+
+/**
+ * Confines an argument. The arguments of nested calls such as replace(replace(…)) are searched for long runs once, in the
+ * outer result. GROUP BY must find its expressions as they are printed there.
+ */
+function joined(walk: Walk, level: Level, name: string, node: Node): Typed {
+  const typed = argument(walk, level, node)
+  if (!walk.exposed.comparesByIcu || !joins(name) || level.grouped.has(textOf(node))) return typed
+  return { ...typed, node: unsearched(typed.node) }
 }
 
 function modifiers(walk: Walk, level: Level, node: Struct<'FuncCall'>): Partial<Struct<'FuncCall'>> {

@@ -10,6 +10,15 @@ import { checkComparison } from '../allowed/operator-lookup.ts'
 import { selectFrom } from '../node-builders.ts'
 import { outputName } from './output-names.ts'
 import { addItem, dropItem } from '../bounds/query-weight.ts'
+import {
+  mostRuns,
+  RUNS_MAX,
+  runsOf,
+  storedColumn,
+  unsearchable,
+  withoutLongRuns,
+  withRuns,
+} from '../bounds/mark-runs.ts'
 import { readsMade } from '../bounds/printed-size.ts'
 import { Refusal, refusedColumn, refusedFunction, refusedStatement, refusedTable } from '../refusal.ts'
 import {
@@ -126,7 +135,7 @@ export function namedItem(walk: Walk, { name, alias, fields }: Named): { alias: 
   const printed = distinctNames(names)
   const columns = fields.map((field, index): Column => {
     const called = printed[index] ?? field.name
-    const read = (): Node => readsMade(columnRef(aliasname, called), field.made)
+    const read = (): Node => readColumn(walk, columnRef(aliasname, called), field)
     return { ...field, name: names[index] ?? field.name, origin: null, read }
   })
   const item: Item = { name, schema: null, columns, whole: () => rowOf(aliasname, columns), base: null }
@@ -135,6 +144,12 @@ export function namedItem(walk: Walk, { name, alias, fields }: Named): { alias: 
     alias: { aliasname, ...(colnames.length > 0 && { colnames }) },
     item,
   }
+}
+
+/** Returns a reference to a column that is not a table's. A column of a function in FROM may have long runs. */
+function readColumn(walk: Walk, node: Node, { made, runs }: Field): Node {
+  const read = withRuns(readsMade(node, made), runs)
+  return runs === undefined ? read : withoutLongRuns(walk, { node: read, type: null }, undefined).node
 }
 
 /** Applies an alias list such as t(a, b), which renames columns from the left. Throws Refusal. */
@@ -149,11 +164,12 @@ function renamed(name: string | null, fields: readonly { name: string }[], alias
 
 /** Returns a FROM item as a row. */
 function rowOf(aliasname: string, columns: readonly Column[]): ReturnType<Item['whole']> {
+  const row = readsMade(
+    columnRef(aliasname),
+    columns.flatMap(({ made = [] }) => made),
+  )
   return {
-    node: readsMade(
-      columnRef(aliasname),
-      columns.flatMap(({ made = [] }) => made),
-    ),
+    node: withRuns(row, Math.max(1, ...columns.map(({ runs = 1 }) => runs))),
     type: { kind: 'row', columns: columns.map(({ name, type }) => ({ name, type })) },
   }
 }
@@ -190,7 +206,9 @@ function tableItem(walk: Walk, node: Struct<'RangeVar'>, inside: Inside = (plain
       origin: { base, column: column.name },
       read: () => {
         base.used.add(column.name)
-        return columnRef(aliasname, own)
+        return walk.exposed.comparesByIcu
+          ? storedColumn(columnRef(aliasname, own), column.type)
+          : columnRef(aliasname, own)
       },
     }
   })
@@ -369,8 +387,11 @@ function using(walk: Walk, sides: Sides, names: readonly string[], node: Struct<
     const kept = sides.jointype === 'JOIN_RIGHT' ? right : left
     const origin = sides.jointype === 'JOIN_FULL' ? null : kept.origin
     const made = [...(left.made ?? []), ...(right.made ?? [])]
-    const read = (): Node => readsMade(columnRef(alias, name), made)
-    return { name, type: kept.type ?? left.type ?? right.type, origin, made, read }
+    const { runs } = mostRuns(left, right)
+    // USING compares the columns as they are.
+    if (runs !== undefined && runs > RUNS_MAX && runs !== Infinity) throw unsearchable(name)
+    const read = (): Node => withRuns(readsMade(columnRef(alias, name), made), runs)
+    return { ...mostRuns(left, right), name, type: kept.type ?? left.type ?? right.type, origin, made, read }
   })
   const named =
     given === undefined
@@ -412,7 +433,7 @@ function aliased(walk: Walk, confined: Struct<'JoinExpr'>, columns: readonly Col
     // The alias list is positional, so every column must be present.
     column.read()
     const called = printed[index] ?? column.name
-    const read = (): Node => readsMade(columnRef(aliasname, called), column.made)
+    const read = (): Node => readColumn(walk, columnRef(aliasname, called), column)
     return { ...column, name: names[index] ?? column.name, read }
   })
   const item: Item = { name, schema: null, columns: own, whole: () => rowOf(aliasname, own), base: null }
@@ -446,7 +467,7 @@ function functionItem(walk: Walk, level: Level, node: Struct<'RangeFunction'>): 
   const [first] = parts
   const [column] = made.item.columns
   const isValue = parts.length === 1 && first?.isScalar === true && !ordinality
-  const item = isValue && column ? { ...made.item, whole: () => valueOf(made.alias, column.type) } : made.item
+  const item = isValue && column ? { ...made.item, whole: () => valueOf(walk, made.alias, column) } : made.item
   const shown = first?.definitions
   const confined = {
     ...(lateral && { lateral }),
@@ -460,8 +481,11 @@ function functionItem(walk: Walk, level: Level, node: Struct<'RangeFunction'>): 
   return { node: { RangeFunction: confined }, shown: Shown.of(item) }
 }
 
-function valueOf(alias: Struct<'Alias'>, type: Field['type']): { node: Node; type: Field['type'] } {
-  return { node: { ColumnRef: { fields: [word(alias.aliasname ?? '')] } }, type }
+function valueOf(walk: Walk, alias: Struct<'Alias'>, { type, runs }: Column): { node: Node; type: Field['type'] } {
+  return {
+    node: readColumn(walk, columnRef(alias.aliasname ?? ''), { name: '', type, ...(runs !== undefined && { runs }) }),
+    type,
+  }
 }
 
 function functionName(walk: Walk, item: Node | undefined): string {
@@ -502,8 +526,9 @@ function part(
 
 function columnsOf(walk: Walk, called: Called, only: string | undefined): Pick<Part, 'fields' | 'isScalar'> {
   const fields = fieldsOf(walk.exposed, called.type)
-  if (fields) return { fields, isScalar: false }
-  return { fields: [{ name: called.out[0] ?? only ?? called.name, type: called.type }], isScalar: true }
+  const runs = walk.exposed.comparesByIcu && { runs: runsOf(called.node) }
+  if (fields) return { fields: fields.map((field) => ({ ...field, ...runs })), isScalar: false }
+  return { fields: [{ name: called.out[0] ?? only ?? called.name, type: called.type, ...runs }], isScalar: true }
 }
 
 /** Confines unnest(a, b) with several arrays. The grammar accepts this form only under its unqualified name. */
@@ -511,7 +536,8 @@ function unnestMany(walk: Walk, level: Level, call: Struct<'FuncCall'>): Part {
   const fields: Field[] = []
   const args = (call.args ?? []).map((arg) => {
     const { node, type } = callOf(walk, level, { ...call, args: [arg] })
-    fields.push(...(fieldsOf(walk.exposed, type) ?? [{ name: 'unnest', type }]))
+    const runs = walk.exposed.comparesByIcu && { runs: runsOf(node) }
+    fields.push(...(fieldsOf(walk.exposed, type) ?? [{ name: 'unnest', type }]).map((field) => ({ ...field, ...runs })))
     return node.FuncCall?.args?.[0] ?? node
   })
   const node: Node = { FuncCall: { funcname: [word('unnest')], args, funcformat: 'COERCE_EXPLICIT_CALL' } }
@@ -534,7 +560,8 @@ function defined(
     const def = node.ColumnDef
     if (!def?.typeName || def.colname === undefined) throw refusedStatement('a column definition', at)
     const type = typeName(walk, def.typeName)
-    fields.push({ name: def.colname, type: type.type })
+    const runs = walk.exposed.comparesByIcu && { runs: runsOf(called.node) }
+    fields.push({ name: def.colname, type: type.type, ...runs })
     return { ColumnDef: { colname: def.colname, typeName: type.node, is_local: true } }
   })
   const items: Node[] = [called.node, isOutside ? {} : { List: { items: nodes } }]

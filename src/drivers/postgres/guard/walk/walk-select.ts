@@ -2,6 +2,7 @@
 // explicit name, and reads only from the FROM items that walk-from.ts made.
 import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { collects, countedRows } from '../bounds/collected-rows.ts'
+import { mostRuns, RUNS_MAX, runsOf, withoutLongRuns } from '../bounds/mark-runs.ts'
 import { constant } from '../syntax/literals.ts'
 import { outputName } from './output-names.ts'
 import { ambiguousOutput, Refusal, refusedLimit, refusedStatement } from '../refusal.ts'
@@ -114,7 +115,12 @@ function plain(walk: Walk, raw: SelectStmt, level: Level, withClause: With): Sel
   const isKept = grouped || raw.distinctClause || raw.limitCount || raw.limitOffset
   return {
     node,
-    outputs: outputs.map(({ name, type, node: value }) => ({ name, type, ...(!isKept && { made: [value] }) })),
+    outputs: outputs.map(({ name, type, node: value }) => ({
+      name,
+      type,
+      ...(!isKept && { made: [value] }),
+      ...(walk.exposed.comparesByIcu && { runs: runsOf(value) }),
+    })),
   }
 }
 
@@ -135,7 +141,8 @@ function values(walk: Walk, raw: SelectStmt, parent: Level | null, ctes: CteScop
   const rows = (raw.valuesLists ?? []).map((list) => elements(walk, level, list.List?.items))
   const outputs = (rows[0] ?? []).map((_, index) => {
     const typed = rows.find((row) => (row[index]?.type ?? null) !== null)
-    return { name: `column${index + 1}`, type: typed?.[index]?.type ?? null }
+    const runs = walk.exposed.comparesByIcu ? Math.max(...rows.map((row) => runsOf(row[index]?.node ?? {}))) : undefined
+    return { name: `column${index + 1}`, type: typed?.[index]?.type ?? null, ...(runs !== undefined && { runs }) }
   })
   const valuesLists = rows.map((row): Node => ({ List: { items: row.map((item) => item.node) } }))
   const sort = raw.sortClause && sortBy(walk, level, raw.sortClause, outputs)
@@ -173,6 +180,7 @@ function setOperation(
     name,
     type: type ?? right.outputs[index]?.type ?? null,
     made: [...(left.outputs[index]?.made ?? []), ...(right.outputs[index]?.made ?? [])],
+    ...mostRuns(left.outputs[index], right.outputs[index]),
   }))
   const level = newLevel(parent, ctes)
   const sort = raw.sortClause && sortBy(walk, level, raw.sortClause, outputs)
@@ -310,7 +318,8 @@ class Body implements Cte {
     this.#walk.weight = this.weight
     const { parent, scope, isRecursive } = this.#where
     const onLeft = (outputs: readonly Field[]): void => {
-      if (isRecursive) this.#columns = this.#named(outputs)
+      // A value of an earlier iteration has at most as many runs as any value.
+      if (isRecursive) this.#columns = this.#named(outputs).map((field) => ({ ...field, runs: RUNS_MAX }))
     }
     const { node: made, outputs } = select(this.#walk, query, parent, scope, onLeft)
     const node = this.#refersToItself ? this.#counted(made, outputs) : made
@@ -347,10 +356,11 @@ class Body implements Cte {
       throw new Refusal('table', this.name, why, `Name at most ${outputs.length} columns.`, this.#raw.location)
     }
     const isKept = this.materialized === 'CTEMaterializeAlways'
-    return outputs.map(({ name, type, made }, index) => ({
+    return outputs.map(({ name, type, made, runs }, index) => ({
       name: given[index] ?? name,
       type,
       ...(!isKept && made && { made }),
+      ...(runs !== undefined && { runs }),
     }))
   }
 
@@ -477,7 +487,8 @@ function confinedTarget(walk: Walk, level: Level, target: Target): Output {
     notePlace(walk.places, node, target.from)
     return { name: target.name, node, type }
   }
-  if (target.kind === 'field') return { name: target.name, ...indirection(walk, level, target.of) }
+  if (target.kind === 'field')
+    return { name: target.name, ...withoutLongRuns(walk, indirection(walk, level, target.of), undefined) }
   const { node, type } = expression(walk, level, target.node)
   return { name: target.given ?? nameFor(walk, target.node), node, type }
 }
@@ -531,12 +542,19 @@ function groupItem(walk: Walk, level: Level, node: Node, targets: Grouping): Nod
     return { RowExpr: { args, row_format: row.row_format } }
   }
   const place = positionMeant(walk, level, node, targets)
+  if (walk.exposed.comparesByIcu) noteGrouped(level, place === undefined ? node : targets.targets[place - 1])
   if (place !== undefined) {
     const constant: Node = { A_Const: { ival: { ival: place } } }
     notePlace(walk.places, constant, node)
     return constant
   }
   return expression(walk, level, node).node
+}
+
+/** Records an expression of GROUP BY, or the output to which GROUP BY refers, for joined() in walk-expression.ts. */
+function noteGrouped({ grouped }: Level, item: Node | Target | undefined): void {
+  const node = item && 'kind' in item ? (item.kind === 'expression' ? item.node : undefined) : item
+  if (node) grouped.add(textOf(node))
 }
 
 /**
@@ -651,7 +669,8 @@ function isAliased(value: unknown): boolean {
   return Object.values(value).some(isAliased)
 }
 
-function textOf(node: Node | undefined): string {
+/** Returns a parse tree as a string. */
+export function textOf(node: Node | undefined): string {
   return JSON.stringify(node, (key, value: unknown) => (key === 'location' ? undefined : value))
 }
 
