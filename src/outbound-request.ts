@@ -105,7 +105,11 @@ function answerOf(
   body: string | undefined,
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    request(url, options, resolve).once('error', reject).end(body)
+    const sent = request(url, options, resolve)
+    sent.once('error', reject)
+    // After a 101 answer, Node closes the connection without an error and without a response.
+    sent.once('close', () => reject(new Error('the connection was closed without an answer')))
+    sent.end(body)
   })
 }
 

@@ -265,7 +265,7 @@ export const SESSION_ROUTES = {
     body: shape.DatasourceOrder,
     answer: shape.Datasource,
     status: 201,
-    errors: [],
+    errors: ['CONFLICT'],
   },
   getDatasource: {
     method: 'GET',

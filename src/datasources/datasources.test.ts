@@ -23,6 +23,7 @@ import {
 } from './datasources.ts'
 import { describeDatasource } from '../descriptions/describe-datasource.ts'
 import { introspectDatasource } from '../introspection/introspect-job.ts'
+import { readRow } from './datasource-rows.ts'
 import { reach, type Reached } from './require-reach.ts'
 
 const FIELDS = [
@@ -106,6 +107,20 @@ describe('datasources', () => {
     const stored = await rooms.store.db.selectFrom('datasource_secrets').selectAll().execute()
     assert.ok(stored.length > 0)
     assert.ok(!JSON.stringify([item, stored]).includes(postgres.password))
+  })
+
+  test('a team has at most 500 datasources', async () => {
+    const team = await addTeam(rooms)
+    const maker = await addMember(rooms, team, 'OWNER')
+    const make = () => createDatasource(rooms, sessionCall(maker.accountId, 'createDatasource'), maker, spec())
+    const { id } = await make()
+    const row = await readRow(rooms.store, id as DatasourceId)
+    assert.ok(row !== undefined)
+    const copies = Array.from({ length: 499 }, () => ({ ...row, id: newId<DatasourceId>() }))
+    await rooms.store.write(async (tx) => {
+      for (const copy of copies) await tx.insertInto('datasources').values(copy).execute()
+    })
+    await assert.rejects(make(), { code: 'CONFLICT', message: /at most 500 datasources/ })
   })
 
   test('refuses settings that the driver does not accept, and names them', async () => {

@@ -5,9 +5,9 @@ import type { Audit } from '../audit/audit.ts'
 import type { Target } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import type { ConnectionSettings, Driver } from '../drivers/driver.ts'
-import { invalidRequest, notFound } from '../errors.ts'
+import { AppError, invalidRequest, notFound } from '../errors.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
-import { newId, type DatasourceId } from '../ids.ts'
+import { newId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import { forgetAll } from '../profiles/stored-profiles.ts'
 import type { Secrets } from '../secrets.ts'
@@ -43,6 +43,9 @@ export interface DatasourceDeps {
   readonly catalogs: Catalogs
   readonly leases: Leases
 }
+
+/** The maximum number of datasources in a team, because lists and the checks of webhooks read all of them. */
+const DATASOURCES_MAX = 500
 
 /** Returns the driver of a type. Throws INVALID_REQUEST if this service has none. */
 export function requireDriver(drivers: Drivers, type: DatasourceTable['type']): Driver {
@@ -103,7 +106,7 @@ export function getDatasource(deps: Pick<DatasourceDeps, 'catalogs'>, at: Reache
 
 /**
  * Creates a datasource with the status PENDING. Throws INVALID_REQUEST with `details` for settings that its driver does
- * not accept.
+ * not accept. Throws CONFLICT if the team has the maximum number of datasources.
  */
 export async function createDatasource(
   deps: DatasourceDeps,
@@ -142,6 +145,7 @@ export async function createDatasource(
     reintrospect_hours: reintrospectHours ?? REINTROSPECT_HOURS,
   }
   await deps.store.write(async (tx) => {
+    await requireRoom(tx, teamId)
     await tx.insertInto('datasources').values(row).execute()
     await sealAll(deps, tx, row, settings)
     if (row.access_mode === 'EXPLICIT') await listCreator(tx, row.id, membership)
@@ -149,6 +153,17 @@ export async function createDatasource(
     await deps.audit.change(tx, call, { teamId, datasourceId: row.id }, { target: targetOf(row), changes })
   })
   return await managedItemOf(deps, row)
+}
+
+/** Throws CONFLICT if the team has the maximum number of datasources. */
+async function requireRoom(tx: Transaction<Tables>, teamId: TeamId): Promise<void> {
+  const { count } = await tx
+    .selectFrom('datasources')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('team_id', '=', teamId)
+    .executeTakeFirstOrThrow()
+  if (Number(count) < DATASOURCES_MAX) return
+  throw new AppError('CONFLICT', `A team can have at most ${DATASOURCES_MAX} datasources. Delete a datasource first.`)
 }
 
 /**

@@ -127,6 +127,14 @@ test('requests that wait behind others share one limit, and give their places ba
   await until('a fourth one', () => opened.held.refused === 4)
 })
 
+test('a connection that sends many requests in one packet is closed after a few refusals', async () => {
+  await using opened = await open(MANY, {}, () => undefined)
+  const first = await opened.ask()
+  first.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(500))
+  await until('the connection is closed', () => opened.held.evicted === 1)
+  assert.equal(opened.held.refused, 32)
+})
+
 test('the addresses of an IPv6 network share one limit, another network has its own', async () => {
   await using opened = await open({ max: 100, maxPerAddress: 2 }, {})
   for (const from of ['2001:db8:0:1::1', '2001:db8:0:1::2', '2001:db8:0:1:ffff::3', '2001:db8:0:2::1']) {

@@ -92,10 +92,10 @@ export const PATIENCE = {
  */
 const PIPELINED_MAX = 32
 /**
- * With more waiting requests than this, the connection is destroyed at once. Node stops reading earlier, unless the
- * requests arrive in one chunk.
+ * With more waiting requests than this, the connection is destroyed at once. A client that sends 64 kB of small requests
+ * in one packet would otherwise let others wait for 0.2 s.
  */
-const REFUSED_MAX = 1_024
+const REFUSED_MAX = 2 * PIPELINED_MAX
 /**
  * The server emits this event when query-connection.ts has received a request or its beginning without node:http. The
  * arguments of the event are the socket and the `Exchange` of the socket.

@@ -20,9 +20,9 @@ export function oneAtATime(answer: Listener): Listener {
     answer(request, response)
   }
   return (request, response) => {
-    // connections.ts has already refused this request, because too many requests wait.
-    if (response.writableEnded) return
     const { socket } = request
+    // connections.ts has already refused this request, or closed its connection, because too many requests wait.
+    if (response.writableEnded || socket.destroyed) return
     const queue = waiting.get(socket)
     if (queue !== undefined) return void queue.push([request, response])
     waiting.set(socket, [])

@@ -22,6 +22,8 @@ const CONNECTIONS_MAX = 64
 const REQUEST_MS = 5_000
 /** How often Node checks for late requests. The default of 30 s would let them stay for that long. */
 const LATE_CHECK_MS = 1_000
+/** A request without a Host header is answered, so that the limits of connections.ts apply to it. */
+const OPTIONS = { connectionsCheckingInterval: LATE_CHECK_MS, requireHostHeader: false }
 
 export interface SideServer extends AsyncDisposable {
   /** host:port. If port 0 was requested, it contains the port that the operating system chose. */
@@ -32,7 +34,8 @@ export interface SideServer extends AsyncDisposable {
 export async function openSideServer(address: string, routes: SideRoutes, nextId: () => string): Promise<SideServer> {
   const { hostname, port } = new URL(`http://${address}`)
   const answer = (request: IncomingMessage, response: ServerResponse) => void reply(routes, nextId(), request, response)
-  const server = createServer({ connectionsCheckingInterval: LATE_CHECK_MS }, oneAtATime(answer))
+  const server = createServer(OPTIONS, oneAtATime(answer))
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   holdConnections(server, { max: CONNECTIONS_MAX, maxPerAddress: null }, nextId)
   server.requestTimeout = REQUEST_MS
   server.headersTimeout = REQUEST_MS

@@ -65,12 +65,19 @@ for (const [name, sent] of [
   })
 }
 
-test('a request with two Host headers is refused, and its connection closed', async () => {
-  const app = server()
-  const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
-  const socket = connect({ port: Number(port), host: '127.0.0.1' })
-  socket.write('GET /health/live HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n')
-  const heard = await text(socket)
-  assert.match(heard, /^HTTP\/1\.1 400 [^]*x-request-id: [^]*several Host headers[^]*"code":"INVALID_REQUEST"/i)
-  await app.close()
-})
+for (const [name, head, status, said] of [
+  ['with two Host headers', 'HTTP/1.1\r\nHost: a\r\nhost: b', 400, 'several Host headers'],
+  ['without a Host header', 'HTTP/1.1', 400, 'no Host header'],
+  ['with an unknown Expect header', 'HTTP/1.1\r\nHost: a\r\nExpect: x', 417, 'Expect header'],
+] as const) {
+  test(`a request ${name} is refused, and its connection closed`, async () => {
+    const app = server()
+    const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
+    const socket = connect({ port: Number(port), host: '127.0.0.1' })
+    socket.write(`GET /health/live ${head}\r\n\r\n`)
+    const heard = await text(socket)
+    assert.ok(heard.startsWith(`HTTP/1.1 ${status} `), heard)
+    assert.match(heard, new RegExp(`x-request-id: [^]*${said}[^]*"code":"INVALID_REQUEST"`, 'i'))
+    await app.close()
+  })
+}

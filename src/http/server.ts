@@ -86,7 +86,11 @@ export function createServer(door: Door): FastifyInstance {
     requestTimeout: REQUEST_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionTimeout: STALLED_MS,
-    http: { connectionsCheckingInterval: LATE_CHECK_MS },
+    http: {
+      connectionsCheckingInterval: LATE_CHECK_MS,
+      // Node would answer these requests before the limits of connections.ts apply. malformedHead() refuses them.
+      requireHostHeader: false,
+    },
     return503OnClosing: false,
     trustProxy: door.trustProxy === true ? isInFront : door.trustProxy,
     onProtoPoisoning: 'error',
@@ -190,9 +194,10 @@ function receive(
   app.server.removeAllListeners('request')
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     const requestId = requestIds.of(request)
-    if (hasManyHosts(request)) {
+    const refused = malformedHead(request)
+    if (refused !== null) {
       const headers = { 'content-type': JSON_TYPE, [REQUEST_ID]: requestId, connection: 'close' }
-      return void response.writeHead(400, headers).end(bodyOf(MANY_HOSTS))
+      return void response.writeHead(refused.status, headers).end(bodyOf(refused.why))
     }
     if (take !== null && isOpen() && take(request, response, requestId)) return
     // The header is set here, so that every writer of an answer keeps it: Fastify, and the event streams of the
@@ -201,13 +206,21 @@ function receive(
     for (const each of ordinary) each.call(app.server, request, response)
   }
   app.server.on('request', oneAtATime(listener))
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 }
 
-/** Returns true for a request with several Host headers, which must be refused (RFC 9112, 3.2). Node takes the first. */
-function hasManyHosts({ rawHeaders }: IncomingMessage): boolean {
+/**
+ * Returns the refusal of a request that HTTP/1.1 forbids: without a Host header, with several (RFC 9112, 3.2), or with an
+ * unknown expectation (RFC 9110, 10.1.1). Returns null for any other request.
+ */
+function malformedHead(request: IncomingMessage): { readonly status: number; readonly why: string } | null {
+  const { rawHeaders, headers, httpVersion } = request
   let hosts = 0
   for (let n = 0; n < rawHeaders.length; n += 2) if (rawHeaders[n]?.toLowerCase() === 'host') hosts++
-  return hosts > 1
+  if (hosts > 1) return { status: 400, why: 'The request has several Host headers. Send one.' }
+  if (hosts === 0 && httpVersion === '1.1') return { status: 400, why: 'The request has no Host header. Send one.' }
+  if (headers.expect === undefined || headers.expect.toLowerCase() === '100-continue') return null
+  return { status: 417, why: 'The service does not support this Expect header. Omit it.' }
 }
 
 /** Passes each new connection to query-connection.ts first. */
@@ -238,6 +251,5 @@ function bodyOf(error: string): string {
   return JSON.stringify({ error, code: 'INVALID_REQUEST', details: [error] })
 }
 
-const MANY_HOSTS = 'The request has several Host headers. Send one.'
 const BROKEN = 'This is not a valid HTTP request.'
 const LATE = 'The request did not arrive in time. Send the complete request within 30 seconds.'

@@ -1,8 +1,9 @@
 // Serves all webhooks: checks once a minute for new conditions, and every few seconds for due deliveries. Every process
 // of a store does this. The store ensures that each condition is reported once, and that one process claims a delivery.
 import type { Secrets } from '../secrets.ts'
+import { inSlices } from '../event-loop-slices.ts'
 import type { Store } from '../store/open.ts'
-import { conditionsFor, type ConditionDeps } from './find-conditions.ts'
+import { ConditionFinder, type ConditionDeps } from './find-conditions.ts'
 import { claimDue, enqueue, note, pruneDeliveries, release, type Claimed } from './delivery-queue.ts'
 import { send, type SendOptions } from './send-message.ts'
 import { openedOf } from './webhooks.ts'
@@ -34,9 +35,12 @@ export function openDeliverer(deps: Deps): Deliverer {
   const lookOnce = async (): Promise<void> => {
     const webhooks = await store.db.selectFrom('webhooks').selectAll().where('enabled', '=', 1).orderBy('id').execute()
     if (webhooks.length === 0) return
+    const turn = inSlices()
+    const finder = new ConditionFinder({ ...deps, now: sending.now }, turn)
     for (const webhook of webhooks) {
       if (ending.signal.aborted) return
-      const conditions = await conditionsFor({ ...deps, now: sending.now }, webhook)
+      await turn()
+      const conditions = await finder.conditionsFor(webhook)
       if (conditions !== null) await enqueue(store, webhook, conditions, sending.now())
     }
     await pruneDeliveries(store, sending.now())

@@ -1,5 +1,5 @@
 // Finds the conditions of a webhook's events that are currently true. Covers only data that the webhook's account may
-// see.
+// see. An embedded store answers without waiting, so long searches yield to the event loop.
 import { EXPIRING_MS } from '../auth/key-expiry-warnings.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
 import type { DatasourceId } from '../ids.ts'
@@ -17,20 +17,57 @@ export interface ConditionDeps {
   readonly now: () => number
 }
 
-/** Returns null if the account may not manage the team now. */
-export async function conditionsFor(deps: ConditionDeps, webhook: WebhookRow): Promise<readonly Condition[] | null> {
-  const membership = await managerOf(deps.store, webhook)
-  if (membership === null) return null
-  const events = new Set(eventsOf(webhook))
-  const ids = [...(await reachedIdsOf(deps.store.db, membership))]
-  const found: Condition[] = []
-  if (events.has('refusals')) found.push(...(await refusals(deps, webhook, ids)))
-  if (events.has('drift') || events.has('datasourceError')) {
-    const all = await datasources(deps, ids)
-    found.push(...all.filter(({ event }) => events.has(event)))
+/** Called and awaited between two steps. Yields to the event loop from time to time. */
+type Turn = () => Promise<void> | undefined
+
+/** What the webhooks of one account in one team have in common. */
+interface Seen {
+  readonly membership: Membership
+  readonly ids: readonly DatasourceId[]
+  /** The conditions of datasources and keys. Undefined until a webhook asks for them. */
+  datasources?: readonly Condition[]
+  keys?: readonly Condition[]
+}
+
+/** Finds the conditions of many webhooks. Reads the datasources and keys of an account in a team only once. */
+export class ConditionFinder {
+  readonly #deps: ConditionDeps
+  readonly #turn: Turn
+  readonly #seen = new Map<string, Seen | null>()
+
+  constructor(deps: ConditionDeps, turn: Turn) {
+    this.#deps = deps
+    this.#turn = turn
   }
-  if (events.has('keyExpiring')) found.push(...(await expiringKeys(deps, membership)))
-  return found
+
+  /** Returns null if the account may not manage the team now. */
+  async conditionsFor(webhook: WebhookRow): Promise<readonly Condition[] | null> {
+    const seen = await this.#see(webhook)
+    if (seen === null) return null
+    const events = new Set(eventsOf(webhook))
+    const found: Condition[] = []
+    if (events.has('refusals')) found.push(...(await refusals(this.#deps, webhook, seen.ids)))
+    if (events.has('drift') || events.has('datasourceError')) {
+      seen.datasources ??= await datasources(this.#deps, seen.ids, this.#turn)
+      found.push(...seen.datasources.filter(({ event }) => events.has(event)))
+    }
+    if (events.has('keyExpiring')) {
+      seen.keys ??= await expiringKeys(this.#deps, seen.membership)
+      found.push(...seen.keys)
+    }
+    return found
+  }
+
+  async #see(webhook: WebhookRow): Promise<Seen | null> {
+    const id = `${webhook.team_id} ${webhook.account_id}`
+    const known = this.#seen.get(id)
+    if (known !== undefined) return known
+    const { store } = this.#deps
+    const membership = await managerOf(store, webhook)
+    const seen = membership && { membership, ids: [...(await reachedIdsOf(store.db, membership))] }
+    this.#seen.set(id, seen)
+    return seen
+  }
 }
 
 async function managerOf(store: Store, webhook: WebhookRow): Promise<Membership | null> {
@@ -62,6 +99,7 @@ async function refusals(
 async function datasources(
   { store, catalogs }: ConditionDeps,
   ids: readonly DatasourceId[],
+  turn: Turn,
 ): Promise<readonly Condition[]> {
   if (ids.length === 0) return []
   const rows = await store.db
@@ -73,6 +111,7 @@ async function datasources(
     .execute()
   const found: Condition[] = []
   for (const row of rows) {
+    await turn()
     const named = { id: row.id, name: row.name }
     if (row.status === 'ERROR') found.push(errorCondition(named, row.last_error))
     const driftCount = (await catalogs.summary(row))?.driftCount ?? 0

@@ -1,18 +1,22 @@
 // Tests which events a webhook reports, and how failed deliveries are retried. Uses a real store and a real receiver.
 // The tests set the clock.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
 import { startReceiver, type Receiver } from '../../test/support/webhook-receiver.ts'
 import { makeCertificates } from '../../test/support/certificates.ts'
 import { startPostgres } from '../../test/support/postgres.ts'
 import { createDatasource } from '../datasources/datasources.ts'
+import type { DatasourceRow } from '../datasources/datasource-rows.ts'
 import { reach } from '../datasources/require-reach.ts'
 import { putExposure } from '../exposure/exposure.ts'
 import { newId, type ApiKeyId, type DatasourceId, type TeamId, type WebhookId } from '../ids.ts'
 import { introspectDatasource } from '../introspection/introspect-job.ts'
 import type { Membership } from '../teams/require-membership.ts'
 import { openDeliverer } from './delivery-worker.ts'
+import { ConditionFinder } from './find-conditions.ts'
 import { refusalsCondition, type Condition } from './event-messages.ts'
 import { claimDue, enqueue } from './delivery-queue.ts'
 import { send } from './send-message.ts'
@@ -76,6 +80,21 @@ describe('webhooks', () => {
     await worker.look()
     await worker.deliver()
   }
+
+  test('two webhooks of one account read its datasources once, with a turn for others before each', async () => {
+    for (let n = 0; n < 3; n++) await connect()
+    const [first, second] = [await make(owner), await make(owner)]
+    const rows = await rooms.store.db
+      .selectFrom('webhooks')
+      .selectAll()
+      .where('id', 'in', [first.id, second.id] as WebhookId[])
+      .execute()
+    const calls = { summaries: 0, turns: 0 }
+    const catalogs = { summary: (row: DatasourceRow) => (calls.summaries++, rooms.catalogs.summary(row)) }
+    const finder = new ConditionFinder({ ...deps, catalogs, now: () => now }, () => void calls.turns++)
+    for (const row of rows) assert.deepEqual(await finder.conditionsFor(row), [])
+    assert.deepEqual([rows.length, calls], [2, { summaries: 3, turns: 3 }])
+  })
 
   test('a datasource in ERROR is reported once, and again when it fails again', async () => {
     const id = await connect()
@@ -251,6 +270,22 @@ describe('webhooks', () => {
     assert.deepEqual([delivery?.state, delivery?.attempts, delivery?.status], ['FAILED', receiver.received.length, 503])
     assert.equal(new Set(receiver.received.map(({ body }) => body)).size, 1)
     assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 1)
+  })
+
+  test('a receiver that answers 101 fails its delivery, and does not stop the deliveries of others', async () => {
+    await using switching = createServer((socket) => {
+      socket.on('error', () => undefined).resume()
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n')
+    })
+    await once(switching.listen(0, '127.0.0.1'), 'listening')
+    const { port } = switching.address() as AddressInfo
+    const [odd, other] = [await make(owner, { url: `http://127.0.0.1:${port}/` }), await make(owner)]
+    for (const { id } of [odd, other]) await enqueue(rooms.store, await rowOf(id), [condition(1)], now)
+    await using worker = deliverer()
+    await worker.deliver()
+    assert.equal(receiver.received.length, 1)
+    const [delivery] = await deliveries(odd.id)
+    assert.deepEqual([delivery?.state, delivery?.attempts, delivery?.status], ['WAITING', 1, null])
   })
 
   test('another process takes over the delivery of a process that ended, but only after its claim has ended', async () => {
