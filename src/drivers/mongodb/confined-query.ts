@@ -47,6 +47,12 @@ export function isArray(value: Bson | undefined): value is readonly Bson[] {
 }
 
 /** Another collection that the pipeline reads. `explain` does not include its cost. */
+/**
+ * The length of an array in which $group, $bucketAuto or $facet gathers documents: as many as it has read. The factor
+ * stays in products and sums of lengths, and is above the length of every other array.
+ */
+export const GATHERED = 2 ** 40
+
 export interface Join {
   readonly stage: '$lookup' | '$unionWith' | '$graphLookup'
   readonly collection: string
@@ -100,7 +106,7 @@ export interface MongoQuery {
   readonly joins: readonly Join[]
   /**
    * For each $unwind stage, how many documents it creates from one document. The number is an estimate if the array is
-   * stored.
+   * stored. GATHERED stands for all documents that a stage has gathered in the array.
    */
   readonly unwinds: ReadonlyMap<BsonDocument, number>
   /** The collection of the query, then the joined collections. Each collection occurs once. */

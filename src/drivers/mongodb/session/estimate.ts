@@ -4,7 +4,7 @@
 import type * as mongodb from 'mongodb'
 import { AppError } from '../../../errors.ts'
 import type { BsonDocument, MongoQuery, ReadCollection } from '../confined-query.ts'
-import { joinReads, type Joined } from './join-reads.ts'
+import { joinReads, unwindsGathered, type Joined } from './join-reads.ts'
 
 /** The number of measurements in one bucket of a time-series collection. */
 const BUCKET = 1_000
@@ -65,8 +65,13 @@ export async function planCost(query: MongoQuery, planned: Planned): Promise<num
  * function may count them.
  */
 async function joinsByIndex(query: MongoQuery, { form, maxCost, sizes, arriving }: Planned): Promise<number> {
-  const first = form.findIndex((stage) => Object.keys(stage).some((name) => JOINING.has(name)))
-  if (query.joins.length === 0 || first === -1) return 0
+  const firstOf = (names: ReadonlySet<string>) =>
+    form.findIndex((stage) => Object.keys(stage).some((name) => names.has(name)))
+  const joining = firstOf(JOINING)
+  if (query.joins.length === 0 || joining === -1) return 0
+  // Arrays may hold more documents than arrive at the join, so count the documents before they are gathered.
+  const gathers = unwindsGathered(form.slice(joining), query.unwinds)
+  const first = gathers ? firstOf(GATHERING_OR_JOINING) : joining
   const rest = form.slice(first)
   const [one, two] = [await joinCost(query, rest, 1, sizes), await joinCost(query, rest, 2, sizes)]
   const each = two - one
@@ -77,6 +82,7 @@ async function joinsByIndex(query: MongoQuery, { form, maxCost, sizes, arriving 
 }
 
 const JOINING = new Set(['$lookup', '$graphLookup', '$unionWith', '$facet'])
+const GATHERING_OR_JOINING = new Set([...JOINING, '$group', '$bucketAuto'])
 
 /** Throws AppError QUERY_DENIED if the estimate is over the limit. */
 export function checkCost(estimate: number, limit: number, collection: string): void {
@@ -109,7 +115,7 @@ async function joinCost(
     if (read === undefined) return { documents: UNKNOWN, indexedPaths: [] }
     return { documents: await sizeOf(read, sizes), indexedPaths: read.indexedPaths }
   }
-  const { reads } = await joinReads(pipeline, rows, { joined, unwinds: query.unwinds, countsUnions })
+  const { reads } = await joinReads(pipeline, { rows, held: 0 }, { joined, unwinds: query.unwinds, countsUnions })
   return Math.min(reads, UNKNOWN)
 }
 

@@ -55,6 +55,27 @@ test('an array that $bucketAuto or a window gathers becomes many documents again
   assert.equal(found, 80 + 80 * 10 * 80)
 })
 
+test('an $unwind behind a $limit makes as many documents as the arrays have gathered', async () => {
+  const each = { $lookup: { from: 'b', let: { k: 1 }, pipeline: [], as: 'x' } }
+  const group = { $group: { _id: '$n', all: { $push: '$$ROOT' }, n: { $first: '$n' } } }
+  const [limit, unwind] = [{ $limit: 1 }, { $unwind: '$all' }]
+  const from = (...stages: readonly object[]) => bound(group, limit, ...stages, each)
+  const gathered = 80 + 80 * 80
+  assert.equal(await from(unwind), gathered)
+  assert.equal(await bound(group, { $sample: { size: 1 } }, unwind, each), gathered)
+  assert.equal(await from({ $project: { some: '$all' } }, { $unwind: '$some' }), gathered)
+  assert.equal(await from({ $group: { _id: null, outer: { $push: '$all' } } }, { $unwind: '$outer' }), gathered)
+  assert.equal(await from({ $set: { all: { $slice: ['$all', 5] } } }, unwind), 80 + 5 * 80)
+  assert.equal(await from({ $unwind: '$n' }), 80 + 80)
+  assert.equal(await bound(group, { $limit: 2 }, by('_id'), { $unwind: '$x' }, by('_id')), 80 + 2 + 2)
+  assert.equal(await bound({ $facet: { some: [{ $limit: 30 }] } }, { $unwind: '$some' }, each), 80 + 30 * 80)
+  const joined = { $lookup: { from: 'b', pipeline: [{ $group: { _id: null, all: { $push: '$n' } } }], as: 'x' } }
+  assert.equal(
+    await bound(joined, { $limit: 1 }, { $unwind: '$x' }, { $unwind: '$x.all' }, by('_id')),
+    80 + 80 + 80 ** 2,
+  )
+})
+
 test('joins by an index, and $unwind of their results, are cheap', async () => {
   assert.equal(await bound(by('_id'), { $unwind: '$x' }, by('_id'), { $unwind: '$x' }, by('_id')), 80 + 3 * 80)
   assert.equal(

@@ -1,7 +1,7 @@
 // Estimates the number of documents that joins read, because explain does not include them. A joined collection is read
 // once for each incoming document, or only once if the join does not depend on the document. The reads of a join inside
 // a join multiply. Limits, unwinds and unions change the number of documents.
-import { isArray, isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
+import { GATHERED, isArray, isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
 
 /** A joined collection. */
 export interface Joined {
@@ -17,9 +17,18 @@ export interface Reckoning {
   readonly countsUnions: boolean
 }
 
+/** What enters a stage. */
+interface Entering {
+  readonly rows: number
+  /** The number of documents that arrays of the entering documents may have gathered. */
+  readonly held: number
+}
+
 interface Passed {
   /** The number of documents that leave the stages. */
   readonly rows: number
+  /** The number of documents that arrays of the leaving documents may have gathered, if a stage changed it. */
+  readonly held?: number
   /** The number of documents that joins read. */
   readonly reads: number
 }
@@ -35,21 +44,27 @@ const ROUNDS = 10
  */
 export async function joinReads(
   pipeline: readonly BsonDocument[],
-  rows: number,
+  entering: Entering,
   at: Reckoning,
   perDocument = false,
-): Promise<Passed> {
-  let passed: Passed = { rows, reads: 0 }
+): Promise<Required<Passed>> {
+  let passed = { ...entering, reads: 0 }
   for (const stage of pipeline) {
-    const next = await stagePassed(stage, passed.rows, at, perDocument)
-    passed = { rows: next.rows, reads: passed.reads + next.reads }
+    const { rows, held = passed.held, reads } = await stagePassed(stage, passed, at, perDocument)
+    passed = { rows, held, reads: passed.reads + reads }
   }
   return passed
 }
 
-async function stagePassed(stage: BsonDocument, rows: number, at: Reckoning, perDocument: boolean): Promise<Passed> {
+async function stagePassed(
+  stage: BsonDocument,
+  entering: Entering,
+  at: Reckoning,
+  perDocument: boolean,
+): Promise<Passed> {
   const [[name, value] = ['', null]] = Object.entries(stage)
   const fields = isDocument(value) ? value : {}
+  const { rows } = entering
   switch (name) {
     case '$limit':
       return { rows: Math.min(rows, Number(value)), reads: 0 }
@@ -57,19 +72,20 @@ async function stagePassed(stage: BsonDocument, rows: number, at: Reckoning, per
       return { rows: Math.min(rows, Number(fields['size'])), reads: 0 }
     case '$count':
       return { rows: Math.min(rows, 1), reads: 0 }
+    case '$group':
+      return { rows, held: Math.max(rows, entering.held), reads: 0 }
     case '$bucketAuto':
-      // A later $unwind of arrays in the buckets makes as many documents again.
-      return { rows: gathers(fields['output']) ? rows : Math.min(rows, Number(fields['buckets'])), reads: 0 }
+      return { rows: Math.min(rows, Number(fields['buckets'])), held: Math.max(rows, entering.held), reads: 0 }
     case '$unwind':
-      return { rows: rows * (at.unwinds.get(stage) ?? 1), reads: 0 }
+      return { rows: unwound(entering, at.unwinds.get(stage) ?? 1), reads: 0 }
     case '$densify':
       return densified(fields, rows)
     case '$facet':
-      return await faceted(fields, rows, at, perDocument)
+      return await faceted(fields, entering, at, perDocument)
     case '$unionWith':
-      return await unioned(fields, rows, at, perDocument)
+      return await unioned(fields, entering, at, perDocument)
     case '$lookup':
-      return await lookedUp(fields, rows, at, perDocument)
+      return await lookedUp(fields, entering, at, perDocument)
     case '$graphLookup':
       return await graphRead(fields, rows, at)
     default:
@@ -77,16 +93,19 @@ async function stagePassed(stage: BsonDocument, rows: number, at: Reckoning, per
   }
 }
 
-/** Accumulators whose value is an array with values of many documents. */
-const GATHERING = new Set(
-  '$addToSet $bottomN $concatArrays $firstN $lastN $maxN $minN $push $setUnion $topN'.split(' '),
-)
+/** Returns the number of documents after an $unwind. All arrays together hold each gathered document at most once. */
+function unwound({ rows, held }: Entering, length: number): number {
+  let times = length
+  while (times >= GATHERED) times /= GATHERED
+  return times === length ? rows * times : Math.max(rows, held) * times
+}
 
-function gathers(outputs: Bson | undefined): boolean {
-  if (!isDocument(outputs)) return false
-  return Object.values(outputs).some(
-    (output) => isDocument(output) && Object.keys(output).some((n) => GATHERING.has(n)),
-  )
+/** Returns true if a stage, or a stage in it, unwinds an array in which another stage has gathered documents. */
+export function unwindsGathered(value: Bson, unwinds: Reckoning['unwinds']): boolean {
+  if (isArray(value)) return value.some((each) => unwindsGathered(each, unwinds))
+  if (!isDocument(value)) return false
+  if ((unwinds.get(value) ?? 0) >= GATHERED) return true
+  return Object.values(value).some((below) => unwindsGathered(below, unwinds))
 }
 
 const SECOND = 1_000
@@ -125,19 +144,34 @@ function numberIn(value: Bson): number {
   return 'milliseconds' in of ? Number(of.milliseconds) : 'value' in of ? Number(of.value) : Number.NaN
 }
 
-async function faceted(fields: BsonDocument, rows: number, at: Reckoning, perDocument: boolean): Promise<Passed> {
-  let reads = 0
-  for (const branch of Object.values(fields)) reads += (await joinReads(stagesOf(branch), rows, at, perDocument)).reads
-  return { rows: 1, reads }
+async function faceted(fields: BsonDocument, entering: Entering, at: Reckoning, perDocument: boolean): Promise<Passed> {
+  let [held, reads] = [entering.held, 0]
+  for (const branch of Object.values(fields)) {
+    const inner = await joinReads(stagesOf(branch), entering, at, perDocument)
+    held = Math.max(held, inner.rows, inner.held)
+    reads += inner.reads
+  }
+  return { rows: 1, held, reads }
 }
 
-async function unioned(fields: BsonDocument, rows: number, at: Reckoning, perDocument: boolean): Promise<Passed> {
+async function unioned(
+  fields: BsonDocument,
+  { rows, held }: Entering,
+  at: Reckoning,
+  perDocument: boolean,
+): Promise<Passed> {
   const { documents } = await at.joined(String(fields['coll']))
-  const inner = await joinReads(stagesOf(fields['pipeline']), documents, at, perDocument)
-  return { rows: rows + inner.rows, reads: inner.reads + (at.countsUnions || perDocument ? documents : 0) }
+  const inner = await joinReads(stagesOf(fields['pipeline']), { rows: documents, held }, at, perDocument)
+  const reads = inner.reads + (at.countsUnions || perDocument ? documents : 0)
+  return { rows: rows + inner.rows, held: held + inner.held, reads }
 }
 
-async function lookedUp(fields: BsonDocument, rows: number, at: Reckoning, within: boolean): Promise<Passed> {
+async function lookedUp(
+  fields: BsonDocument,
+  { rows, held }: Entering,
+  at: Reckoning,
+  within: boolean,
+): Promise<Passed> {
   const { from, foreignField } = fields
   // $documents reads from the outer document only.
   if (typeof from !== 'string') return { rows, reads: 0 }
@@ -146,9 +180,11 @@ async function lookedUp(fields: BsonDocument, rows: number, at: Reckoning, withi
   const isIndexed = byField && indexedPaths.includes(foreignField)
   const found = byField ? Math.min(documents, foreignField === '_id' ? 1 : FOUND) : documents
   const perDocument = within || byField || isDocument(fields['let'])
-  const inner = await joinReads(stagesOf(fields['pipeline']), found, at, perDocument)
+  const inner = await joinReads(stagesOf(fields['pipeline']), { rows: found, held }, at, perDocument)
   const each = (isIndexed ? Math.min(1, documents) : documents) + inner.reads
-  return { rows, reads: perDocument ? rows * each : each }
+  // Each document gets arrays of its own if the inner pipeline gathers documents.
+  const gathered = inner.held > held ? rows * inner.held : held
+  return { rows, held: gathered, reads: perDocument ? rows * each : each }
 }
 
 /** Estimates $graphLookup. Without an index, each round reads the whole collection. */

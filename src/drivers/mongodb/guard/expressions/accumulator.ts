@@ -7,7 +7,7 @@ import { constant, scaled } from '../bounds/amount.ts'
 import { collatedKeySteps, keySteps } from '../bounds/operator-steps.ts'
 import { anyOf, gatheredList, largest, list, object, SMALL, STORED, type Extent } from '../bounds/value-size.ts'
 import { numberOf } from '../body/parse-ejson.ts'
-import { isArray, isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
+import { GATHERED, isArray, isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
 import { Broken, refusedOperator, shown } from '../refusals/refusal.ts'
 import { needVersion, type Scope } from '../documents/scope.ts'
 import { sortSpecOf } from './sort-spec.ts'
@@ -89,9 +89,7 @@ export function accumulator(of: string, value: Bson, scope: Scope): Accumulated 
   const operator = operatorOf(value)
   if (operator === null) throw refusedShape(of, value)
   const found = operand('accumulator', ACCUMULATORS, operator, scope)
-  // The cost estimate does not lower the number of documents at $group. An $unwind of the arrays yields at most as many
-  // documents as $group has read, so `usual` is 1.
-  return { printed: { [operator[0]]: found.printed }, ...gathered(operator, found.extents, 1) }
+  return { printed: { [operator[0]]: found.printed }, ...gathered(operator, found.extents, GATHERED) }
 }
 
 const ONE_OF = new Set('$first $last $max $min $top $bottom $locf $shift'.split(' '))
@@ -107,8 +105,10 @@ function gathered(
   if (ONE_OF.has(name)) return { extent: each, gathers: null }
   if (MANY_OF.has(name)) {
     const n = numberOf(isDocument(value) ? value['n'] : undefined)
+    // The cost estimate does not lower the number of documents at $group, so few values of each group count as one.
+    const few = usual === GATHERED ? 1 : usual
     if (n !== undefined && n <= FEW)
-      return { extent: list(each, constant(n), Math.max(1, Math.min(n, usual))), gathers: null }
+      return { extent: list(each, constant(n), Math.max(1, Math.min(n, few))), gathers: null }
     return { extent: gatheredList(each, usual), gathers: 'array' }
   }
   // If all names are constant, the merged object has these fields only. Otherwise each document may add a field.

@@ -11,7 +11,7 @@ import type { Held } from '../bounds/held-memory.ts'
 import { bucket, bucketAuto, count, densify, fill, group, setWindowFields, sortByCount } from './group-stages.ts'
 import { graphLookup, lookup, unionWith } from './join-stages.ts'
 import { project, set, unset } from './projection-stages.ts'
-import { isArray, isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
+import { GATHERED, isArray, isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
 import { Broken, refusedLimit, refusedStage } from '../refusals/refusal.ts'
 import { within } from '../refusals/error-place.ts'
 import { needVersion, resolve, type Scope } from '../documents/scope.ts'
@@ -251,7 +251,7 @@ function facet(value: Bson, flow: Flow): void {
     }
     printed[name] = inner.out
     held.push(inner.held)
-    shapes.set(name, { ...WHOLE, extent: STORED })
+    shapes.set(name, { ...WHOLE, extent: { ...STORED, usual: GATHERED } })
   }
   flow.held.facet(held)
   flow.out.push({ $facet: printed })
