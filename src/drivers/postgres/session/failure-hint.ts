@@ -82,6 +82,7 @@ export function adviceForBound(what: string): string {
   if (what === 'collation') return 'Shorten the text first, left(x, 1000), or write COLLATE "C".'
   if (what === 'marks') return MARKS_HINT
   if (COLLECTS.test(what)) return COLLECTED_HINT
+  if (what === 'stored_value') return STORED_HINT
   if (what.startsWith('ts_rank')) return 'Search for fewer words, or rank only the first rows of a search.'
   return 'The cost grows with the length of the string and of the text searched for. Shorten one of them: left(x, 10000).'
 }
@@ -90,6 +91,8 @@ export function adviceForBound(what: string): string {
 const COLLECTS = /_agg$|^(?:array|except|in|intersect|json_array|json_arrayagg|union)$/
 const COLLECTED_HINT =
   'The rows that a query collects must fit into memory. Collect fewer or shorter values, or read the rows without collecting them. Write UNION ALL in a recursive query, and NOT EXISTS instead of NOT IN and EXCEPT.'
+const STORED_HINT =
+  'The query computes many values from one row, so the stored values that it reads must be shorter. Compute fewer columns at a time, or leave the long values out.'
 const LIKE_HINT =
   'Write a shorter pattern, or shorten the string: left(x, 10000) LIKE pattern. Instead of LIKE ANY (SELECT …) write EXISTS (SELECT … WHERE x LIKE pattern).'
 const MARKS_HINT = 'The text has more than 32 combining marks in a row. Remove them, or shorten the text: left(x, 30).'

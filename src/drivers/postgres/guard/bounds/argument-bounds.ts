@@ -19,12 +19,12 @@ const SEARCHED_MAX = 536_870_912
  * A constant of at most this many bytes needs no bound: a search for it takes less than a second in any value stored in
  * practice.
  */
-const FREE_BYTES = 64
+export const FREE_BYTES = 64
 /**
  * The longest LIKE pattern, in bytes, that any string may be searched for: a search for 256 bytes in a megabyte took a
  * second.
  */
-const FREE_PATTERN = 256
+export const FREE_PATTERN = 256
 /**
  * The limit for normalize(), in bytes. It sorts combining characters by insertion: 20,000 of them took 6 s, and
  * cancelling has no effect.
@@ -55,7 +55,7 @@ export function boundedArguments(name: string, written: Struct<'FuncCall'>, args
 
 const NORMALIZES: ReadonlySet<string> = new Set(['normalize', 'is_normalized'])
 /** Functions that search their first argument once for each letter of the second. Cancelling has no effect on them. */
-const SEARCHES: ReadonlySet<string> = new Set([
+export const SEARCHES: ReadonlySet<string> = new Set([
   ...['strpos', 'position', 'replace', 'split_part', 'string_to_array', 'string_to_table', 'translate'],
   ...['btrim', 'ltrim', 'rtrim'],
 ])
@@ -136,8 +136,51 @@ export function unlessAny(bound: Bound, node: Node, at: number | undefined): Nod
 }
 
 /** Returns a cast that fails, with the bound and the size in its error message. */
-export function failure({ what, size, most }: Bound): Node {
-  return cast(call('concat', constant(overBoundText(what, most)), size), 'int4')
+export function failure(bound: Bound): Node {
+  const { mark } = limitOf(bound)
+  return cast(call('concat', mark, bound.size), 'int4')
+}
+
+/** Returns the condition that the size exceeds the limit. */
+export function isMore(bound: Bound, size = bound.size): Node {
+  return operator('>', size, limitOf(bound).number)
+}
+
+/** The two constants of a bound that contain its limit. The limit may be lowered before they are printed. */
+export interface PrintedLimit {
+  readonly what: string
+  readonly most: number
+  readonly number: Node
+  readonly mark: Node
+  lower(most: number): void
+}
+
+const LIMITS = new WeakMap<Bound, PrintedLimit>()
+const MARKS = new WeakMap<Node, PrintedLimit>()
+
+/** Returns the limit of which a node is the mark. */
+export function limitMarkedBy(node: Node | undefined): PrintedLimit | undefined {
+  return node && MARKS.get(node)
+}
+
+function limitOf(bound: Bound): PrintedLimit {
+  const { what, most } = bound
+  const known = LIMITS.get(bound)
+  if (known) return known
+  const [ival, sval] = [{ ival: most }, { sval: overBoundText(what, most) }]
+  const limit: PrintedLimit = {
+    what,
+    most,
+    number: { A_Const: { ival } },
+    mark: { A_Const: { sval } },
+    lower: (lowered) => {
+      ival.ival = Math.max(1, Math.min(lowered, most))
+      sval.sval = overBoundText(what, ival.ival)
+    },
+  }
+  LIMITS.set(bound, limit)
+  MARKS.set(limit.mark, limit)
+  return limit
 }
 
 /**
@@ -223,14 +266,14 @@ export function boundedText(text: Node, patterns: Node, type?: TypeName): Node {
 }
 
 /** Returns the patterns if they are constants: ARRAY[…], or an array literal. */
-function patternsOf(patterns: Node): readonly string[] | undefined {
+export function patternsOf(patterns: Node): readonly string[] | undefined {
   const { A_ArrayExpr: array } = patterns.TypeCast?.arg ?? patterns
   const written = array ? (array.elements ?? []) : [patterns.TypeCast?.arg ?? patterns]
   const known = written.flatMap((each) => literalText(each) ?? [])
   return known.length === written.length ? known : undefined
 }
 
-function soughtBytes(pattern: string): number {
+export function soughtBytes(pattern: string): number {
   const at = pattern.indexOf('%')
   return at < 0 ? 0 : Buffer.byteLength(pattern.slice(at + 1))
 }
@@ -274,14 +317,11 @@ export function steadily(made: Node, of: readonly Node[], name: string, at: numb
 /** Returns whether the value differs when it is evaluated twice. */
 export const isUnsteady = remembered((part) => calls(part, UNSTEADY))
 
-function isMore({ size, most }: Bound): Node {
-  return operator('>', size, whole(most))
-}
-
 const octets = (text: Node): Node => call('octet_length', text)
 /** The size in bytes of a value of any type, as text. */
 export const bytesAsText = (node: Node): Node => bigOctets(cast(node, 'text'))
-const bigOctets = (text: Node): Node => cast(octets(text), 'int8')
+/** The size in bytes of a text or of bytes. */
+export const bigOctets = (text: Node): Node => cast(octets(text), 'int8')
 
 function textArray(arg: Node): Node {
   const typeName = { names: [word('pg_catalog'), word('text')], typemod: -1, arrayBounds: [{ Integer: { ival: -1 } }] }

@@ -6,14 +6,14 @@
 import { AGGREGATES } from '../allowed/allowed-functions.ts'
 import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import type { Field } from '../walk/from-items.ts'
-import { failure, isUnsteady, wholeNumber } from './argument-bounds.ts'
+import { failure, isMore, isUnsteady, wholeNumber, type Bound } from './argument-bounds.ts'
 import { FRAME } from '../syntax/print.ts'
 import { call, cast, constant, either, onlyIf, operator, selectFrom, TRUE, whole } from '../node-builders.ts'
 import { Refusal } from '../refusal.ts'
 import { columnRef, distinctNames, newAlias, type Level, type Walk } from '../walk/scope.ts'
 
 /** The maximum number of bytes that a query may collect. */
-const COLLECTED_MAX = 268_435_456
+export const COLLECTED_MAX = 268_435_456
 /** The bytes that each collected row takes besides its values. */
 const ROW_BYTES = 40
 /** The further bytes of a row in a hash table. */
@@ -259,8 +259,8 @@ function counts(what: string, bytes: readonly Node[], sets = 1, frame?: Frame): 
   const after = cast(call('set_config', constant(COUNTER), cast(sum, 'text'), TRUE), 'int8')
   // The failing branch calls set_config() too, so that the planner does not compute it in advance.
   const found = call('set_config', constant(COUNTER), setting(COUNTER), TRUE)
-  const result = operator('=', failure({ what, size: found, most: COLLECTED_MAX }), whole(0))
-  return either(operator('>', after, whole(COLLECTED_MAX)), result, TRUE)
+  const bound: Bound = { what, size: found, most: COLLECTED_MAX }
+  return either(isMore(bound, after), operator('=', failure(bound), whole(0)), TRUE)
 }
 
 function both(filter: Node | undefined, condition: Node): Node {

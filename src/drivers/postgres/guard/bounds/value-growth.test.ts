@@ -187,3 +187,125 @@ test('the printed text of nested JSON_ARRAYAGG grows with the depth, and does no
   const [four, eight] = [await printed(4), await printed(8)]
   assert.ok(eight < 2.5 * four, `${four} and ${eight} characters`)
 })
+
+const columns = (count: number, of: (at: number) => string, from = ''): string =>
+  `SELECT ${Array.from({ length: count }, (_, at) => of(at)).join(', ')} ${from}`
+const collected = 'FROM (SELECT jsonb_agg(g) j FROM generate_series(1, 100000) g) q'
+
+const LONG_TEXT = `concat(${Array.from({ length: 60 }, () => "repeat('x', 10000)").join(', ')})`
+
+/** Returns the limits of one kind that the printed text contains, smallest first. */
+async function limits(sql: string, what: string): Promise<number[]> {
+  const text = say(await guard.judge(sql, shop()))
+  const found = new Set(
+    Array.from(text.matchAll(/vitrine bound: (\d+) ([a-zA-Z_]+)/g), (match) => `${match[1]} ${match[2]}`),
+  )
+  return [...found]
+    .flatMap((each) => (each.endsWith(` ${what}`) ? [Number.parseInt(each, 10)] : []))
+    .toSorted((a, b) => a - b)
+}
+
+test('what all expressions of a row make from constants is bounded', async () => {
+  const chain = Array.from({ length: 380 }, () => "repeat('aaaa', 10000)").join(' || ')
+  for (const sql of [
+    `SELECT length(name || ${chain}) FROM customers`,
+    `SELECT length(${chain})`,
+    columns(400, (at) => `length(x || ${at})`, `FROM (SELECT ${LONG_TEXT} AS x OFFSET 0) q`),
+    columns(60, (at) => `sign(div(1e131000::numeric + 7, 3e60000 + ${at}))`),
+    columns(
+      60,
+      (at) => `sign(div(power(id + 9::numeric, 130000), power(id + 9::numeric, 60000) + ${at}))`,
+      'FROM orders',
+    ),
+    columns(60, (at) => `sign(sqrt(1e131000::numeric + ${at}))`),
+  ]) {
+    assert.equal(say(await guard.judge(sql, shop())), 'limit: size', sql.slice(0, 100))
+  }
+})
+
+const STORED_LIMITS: readonly (readonly [string, string, number | undefined])[] = [
+  ['some calls', 'SELECT upper(name), lower(name), length(name) FROM customers', undefined],
+  ['calls on numbers', columns(300, (at) => `round(total / ${at + 1} * 100, 2)`, 'FROM orders'), undefined],
+  // Each md5() reads a value that || makes from a decompressed copy.
+  ['copies', columns(1_000, (at) => `md5(name || ${at})`, 'FROM customers'), 67_108],
+  ['reads', columns(1_000, () => 'length(name)', 'FROM customers'), 134_217],
+  [
+    'reads of a computed column',
+    columns(1_000, () => 'length(x)', 'FROM (SELECT lower(name) AS x FROM customers) q'),
+    44_739,
+  ],
+  [
+    'reads of a computed column that is kept',
+    `WITH q AS MATERIALIZED (SELECT lower(name) AS x FROM customers) ${columns(1_000, () => 'length(x)', 'FROM q')}`,
+    133_949,
+  ],
+  [
+    'one branch of CASE',
+    `SELECT length(CASE ${Array.from({ length: 300 }, (_, at) => `WHEN id = ${at} THEN name || ${at}`).join(' ')} END) FROM customers`,
+    undefined,
+  ],
+  ['a column that is sent often', columns(100, () => 'name', 'FROM customers'), 677_867],
+  [
+    'fields of a document, which are parts of it',
+    columns(100, (at) => `upper(meta->>'k${at}')`, 'FROM orders'),
+    1_290_555,
+  ],
+  ['one field of a document', columns(100, () => "upper(meta->>'k')", 'FROM orders'), 268_435],
+  ['patterns', columns(100, (at) => `name LIKE '%word ${100 + at}'`, 'FROM customers'), 671_088],
+  [
+    'patterns from the start of the text',
+    columns(30, (at) => `name LIKE 'the word number ${at}%'`, 'FROM customers'),
+    undefined,
+  ],
+  [
+    'searches for constants',
+    columns(100, (at) => `strpos(name, 'word number ${100 + at}')`, 'FROM customers'),
+    357_913,
+  ],
+  ['slow functions', columns(20, () => "to_tsvector('simple', name)", 'FROM customers'), 1_073_741],
+]
+
+for (const [name, sql, expected] of STORED_LIMITS) {
+  test(`the length of stored values is limited by what the query makes of them: ${name}`, async () => {
+    assert.deepEqual(await limits(sql, 'stored_value'), expected === undefined ? [] : [expected])
+  })
+}
+
+test('the rows that a query collects are limited by the copies of them that it makes', async () => {
+  assert.deepEqual(await limits(`SELECT (j || '1')::text IS NULL ${collected}`, 'jsonb_agg'), [268_435_456])
+  assert.deepEqual(
+    await limits(
+      columns(300, (at) => `length((j || '${at}')::text)`, collected),
+      'jsonb_agg',
+    ),
+    [894_784],
+  )
+  // Different lists are together no larger than what the query collects.
+  const lists = columns(40, (at) => `upper(string_agg(name, ',') FILTER (WHERE id = ${at}))`, 'FROM customers')
+  assert.deepEqual(await limits(lists, 'string_agg'), [178_956_970])
+})
+
+test('calls with a bound share it', async () => {
+  const searches = (count: number): string => columns(count, (at) => `strpos(name, country || ${at})`, 'FROM customers')
+  assert.deepEqual(await limits(searches(4), 'strpos'), [536_870_912])
+  assert.deepEqual(await limits(searches(100), 'strpos'), [21_474_836])
+  assert.deepEqual(
+    await limits(
+      columns(16, () => 'normalize(name)', 'FROM customers'),
+      'normalize',
+    ),
+    [4_096],
+  )
+  assert.deepEqual(
+    await limits(
+      columns(64, () => 'normalize(name)', 'FROM customers'),
+      'normalize',
+    ),
+    [2_048],
+  )
+})
+
+test('a table without long columns gets no condition', async () => {
+  const sql = columns(200, (at) => `to_char(total * ${at}, 'FM999')`, 'FROM orders')
+  assert.doesNotMatch(say(await guard.judge(sql, shop())), /stored_value|WHERE/)
+})

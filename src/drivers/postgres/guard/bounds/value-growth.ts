@@ -4,16 +4,25 @@
 // walk visits every node. An unknown node counts as the sum of its parts.
 import {
   elementCount,
+  FREE_BYTES,
   FREE_COUNT,
+  FREE_PATTERN,
   isOnce,
+  limitMarkedBy,
   literalText,
+  patternsOf,
   REFUSED_COUNT,
   REPEATED_MAX,
+  SEARCHES,
+  soughtBytes,
   wholeNumber,
+  type PrintedLimit,
 } from './argument-bounds.ts'
-import { AGGREGATES, COUNT_MAX } from '../allowed/allowed-functions.ts'
+import { AGGREGATES, COUNTED_ARGUMENT, COUNT_MAX } from '../allowed/allowed-functions.ts'
 import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { Refusal } from '../refusal.ts'
+import { COLLECTED_MAX, collects } from './collected-rows.ts'
+import { isNothing, MadeValues, partOf, type Made, type Parts } from './made-values.ts'
 import { SEEKING, SEEKS } from './work-bounds.ts'
 
 /** The maximum number of bytes in one value that come from the query's constants. */
@@ -22,6 +31,12 @@ const OWN_MAX = 16_777_216
 const ROW_MAX = 67_108_864
 /** The maximum number of copies of stored data in one value. */
 const TIMES_MAX = 2_000
+/** The copies in one value that count at most as made: a larger number is mostly an assumption about stored lengths. */
+const COPIES_COUNTED = 256
+/** The digits of two numbers, multiplied, that a division takes one step for. */
+const DIGITS_OF_A_STEP = 40
+/** The same if both numbers come from stored values: they are rarely so long. */
+const DIGITS_OF_A_GUESSED_STEP = 240
 /** The assumed length of stored text where two lengths are multiplied, because the actual length is unknown. */
 const STORED_BYTES = 1_024
 const FIXED_BYTES = 64
@@ -58,6 +73,14 @@ interface Size {
   readonly kind?: 'fixed' | 'number' | 'json' | undefined
   /** True if the value is computed with numbers. It is then no text that a cast could read as a long number. */
   readonly isComputed?: boolean | undefined
+  /** The digits of a number, if stored values make it shorter than `own`. */
+  readonly digits?: number | undefined
+  /** True for a number of any length that is computed from stored values. */
+  readonly isGuess?: boolean | undefined
+  /** Of `times`: how many copies of parts of other values the value contains, by part (made-values.ts). */
+  readonly parts?: Parts | undefined
+  /** What is made again each time that a column of a sub-query is read, because the planner may merge the queries. */
+  readonly made?: Made | undefined
   /**
    * For each column: how many copies of the previous iteration's column the value contains. Set only inside a recursive
    * term.
@@ -77,15 +100,19 @@ export interface Grown {
   readonly hasLongRows: boolean
   /** `long` if an aggregate in `growing` has a long argument, otherwise `stored` if there is such an aggregate. */
   readonly states: 'long' | 'stored' | undefined
+  /** The maximum length of stored values in bytes, if the query makes many copies of them. */
+  readonly storedMax: number | undefined
 }
 
 /**
- * Throws Refusal if a value can grow beyond the bounds. The check takes time linear in the tree. `growing` are the
- * aggregates whose states may grow.
+ * Throws Refusal if a value can grow beyond the bounds, or all values of a row together. Lowers the bounds that the
+ * printed text contains if the query has many. The check takes time linear in the tree. `growing` are the aggregates
+ * whose states may grow.
  */
 export function checkGrowth(select: SelectStmt, growing: ReadonlySet<Struct<'FuncCall'>>): Grown {
   const growth = new Growth(growing)
-  growth.select(select)
+  growth.send(select)
+  growth.lowerLimits()
   return growth
 }
 
@@ -101,11 +128,38 @@ class Growth implements Grown {
   hasLongRows = false
   states: Grown['states'] = undefined
   readonly #growing: ReadonlySet<Struct<'FuncCall'>>
+  readonly #values = new MadeValues()
+  /** The limits of collected rows, and of calls, that the printed text contains. */
+  readonly #collecting = new Set<PrintedLimit>()
+  readonly #bounded = new Set<PrintedLimit>()
+  /** The computed columns that were read. */
+  readonly #read = new Set<Size>()
+  #aggregates = 0
   readonly #aliases = new Map<string, Columns>()
   readonly #queries = new Map<string, readonly Size[]>()
 
   constructor(growing: ReadonlySet<Struct<'FuncCall'>>) {
     this.#growing = growing
+  }
+
+  get storedMax(): number | undefined {
+    return this.#values.storedMax
+  }
+
+  lowerLimits(): void {
+    for (const limit of this.#collecting) limit.lower(this.#values.collectedMax)
+    for (const limit of this.#bounded) limit.lower(this.#values.shareOf(limit.most))
+  }
+
+  /** Counts a query whose outputs are sent: the text of each is made once more, and again in the message of the row. */
+  send(query: SelectStmt): void {
+    const outputs = this.select(query)
+    const sent = new Set<string>()
+    for (const [at, size] of outputs.entries()) {
+      const name = words(query.targetList?.[at]?.ResTarget?.val?.ColumnRef?.fields).join('.')
+      if (name === '' || sent.has(name)) this.#make(scaled(size, 2))
+      sent.add(name)
+    }
   }
 
   /** Returns the sizes of the query's outputs. */
@@ -130,12 +184,20 @@ class Growth implements Grown {
   }
 
   #outputs(query: SelectStmt): readonly Size[] {
-    if (query.larg && query.rarg) return most([this.select(query.larg), this.select(query.rarg)])
+    const { larg, rarg } = query
+    if (larg && rarg) return most(this.#values.either([() => this.select(larg), () => this.select(rarg)]))
     if (query.valuesLists) {
-      return most(query.valuesLists.map(({ List: list }) => (list?.items ?? []).map((item) => this.size(item))))
+      const rows = query.valuesLists.map(({ List: list }) => list?.items ?? [])
+      return most(this.#values.either(rows.map((row) => () => this.#each(row))))
     }
     for (const item of query.fromClause ?? []) this.#from(item)
-    return (query.targetList ?? []).map(({ ResTarget: target }) => (target?.val ? this.size(target.val) : NOTHING))
+    const isMerged = mayBeMerged(query)
+    return (query.targetList ?? []).map(({ ResTarget: target }) => {
+      const value = target?.val
+      if (!value) return NOTHING
+      const { result: size, made } = this.#values.during(() => this.size(value))
+      return isMerged && !isNothing(made) ? { ...size, made } : size
+    })
   }
 
   #query({ ctename = '', ctequery, ...rest }: Struct<'CommonTableExpr'>, mayRecurse: boolean): void {
@@ -143,7 +205,9 @@ class Growth implements Grown {
     this.#parts(rest)
     if (!body) return
     if (!mayRecurse || !body.larg || !body.rarg) {
-      this.#queries.set(ctename, this.select(body))
+      const sizes = this.select(body)
+      const isKept = rest.ctematerialized === 'CTEMaterializeAlways'
+      this.#queries.set(ctename, isKept ? sizes.map(notMade) : sizes)
       return
     }
     const first = this.select(body.larg)
@@ -223,12 +287,80 @@ class Growth implements Grown {
     this.hasLongRows ||= own > LONG_ROW || sizes.some(isLong)
   }
 
+  /** Returns the size of an aggregate that collects: the rows of all of them together have one limit. */
+  #collected(size: Size): Size {
+    this.#aggregates += 1
+    return { ...size, times: 1, parts: new Map([[partOf('collected', String(this.#aggregates)), 1]]) }
+  }
+
   /** Returns the size of an expression. */
   size(node: Node): Size {
     const size = this.#sized(node)
     if (size.own > OWN_MAX) throw tooLarge(`${Math.round(size.own)} bytes of literals`, OWN_MAX)
     if (size.times > TIMES_MAX) throw tooLarge(`${Math.round(size.times)} copies of stored values`, TIMES_MAX)
+    if (makes(node, size)) this.#make(size)
     return size
+  }
+
+  /** Counts a value that PostgreSQL makes. Throws Refusal. */
+  #make(size: Size): void {
+    this.#values.addCopies(ownBytes(size), Math.min(size.times, COPIES_COUNTED), size.isMany, size.parts)
+  }
+
+  /** Counts the stored columns among the arguments of a call, which decompresses them. Throws Refusal. */
+  #decompress(args: readonly Node[], sizes: readonly Size[], times = 1): void {
+    for (const [at, { ColumnRef: column }] of args.entries()) {
+      const size = sizes[at]
+      if (column && size && size.kind === undefined && !size.isMany) this.#values.add({ copies: size.times * times })
+    }
+  }
+
+  /** Counts a search for a constant of some bytes. Throws Refusal. */
+  #search(text: Size | undefined, bytes: number): void {
+    const { times = 0, isMany = false } = text ?? {}
+    const sought = Math.min(times, COPIES_COUNTED) * bytes
+    this.#values.add({
+      steps: (text ? ownBytes(text) : 0) * bytes,
+      sought,
+      soughtCollected: isMany ? sought : 0,
+    })
+  }
+
+  /** Counts LIKE, whose pattern is searched for from its first % on. `name` is the operator. Throws Refusal. */
+  #like(name: string, sides: readonly Size[], given: readonly Node[], isAny: boolean): void {
+    const [text, pattern] = given
+    const patterns = isAny && pattern ? (patternsOf(pattern)?.map(soughtBytes) ?? [FREE_PATTERN]) : []
+    const known = pattern && literalText(pattern)
+    const bytes = isAny
+      ? patterns.reduce((all, each) => all + each, 0)
+      : known === undefined
+        ? FREE_PATTERN
+        : soughtBytes(known)
+    this.#search(sides[0], Math.min(bytes, FREE_PATTERN))
+    // The text is decompressed for each pattern, and ILIKE makes it in lower case.
+    const count = Math.max(1, patterns.length)
+    if (text && sides[0]) this.#decompress([text], sides, count)
+    if (name.endsWith('*') && sides[0]) this.#make(scaled(sides[0], 2 * count))
+  }
+
+  /** Counts the steps of a division. Throws Refusal. */
+  #divide([a, b = a]: readonly Size[]): void {
+    if (!a || !b) return
+    const isGuess = a.isGuess === true && b.isGuess === true
+    const digits = digitsOf(a) * digitsOf(b)
+    this.#values.add({ steps: digits / (isGuess ? DIGITS_OF_A_GUESSED_STEP : DIGITS_OF_A_STEP) })
+  }
+
+  /** Notes a limit that the printed text contains, if the text is the mark of one. Throws Refusal. */
+  #note(text: Node | undefined): void {
+    const limit = limitMarkedBy(text)
+    // Marks are searched for by a regular expression, which can be cancelled.
+    if (!limit || COUNTED_ARGUMENT.has(limit.what) || limit.what === 'marks') return
+    if (limit.most === COLLECTED_MAX) this.#collecting.add(limit)
+    else if (limit.what !== 'LIKE' || limit.most !== FREE_PATTERN) {
+      this.#bounded.add(limit)
+      this.#values.add({ bounded: 1 })
+    }
   }
 
   #sized(node: Node): Size {
@@ -242,7 +374,9 @@ class Growth implements Grown {
     if (node.CoalesceExpr) return greatest(this.#each(node.CoalesceExpr.args))
     if (node.MinMaxExpr) return greatest(this.#each(node.MinMaxExpr.args))
     if (node.SubLink) return this.#subLink(node.SubLink)
-    if (node.JsonArrayAgg ?? node.JsonObjectAgg) return { ...collected(escaped([this.#parts(node)])), kind: 'json' }
+    if (node.JsonArrayAgg ?? node.JsonObjectAgg) {
+      return this.#collected({ ...collected(escaped([this.#parts(node)])), kind: 'json' })
+    }
     // The text of an array, a row or a JSON document escapes the strings in it.
     if (node.JsonObjectConstructor ?? node.JsonArrayConstructor) return jsonOf([this.#parts(node)])
     if (node.A_ArrayExpr ?? node.RowExpr) return scaled(this.#parts(node), 2)
@@ -263,22 +397,31 @@ class Growth implements Grown {
     const columns = alias === undefined ? undefined : this.#aliases.get(alias)
     // An alias without a column means the whole row.
     if (name === undefined) return columns ? scaled(total([...columns.values()]), 2) : STORED
-    return columns?.get(name) ?? STORED
+    const size = columns?.get(name) ?? STORED
+    if (!size.made) return size
+    // Each read but the first computes the value once more.
+    if (this.#read.has(size)) this.#values.add(size.made)
+    this.#read.add(size)
+    return notMade(size)
   }
 
   #cast({ arg, typeName }: Struct<'TypeCast'>): Size {
     const size = arg ? this.size(arg) : NOTHING
+    if (!arg) return castSize(arg, size, typeName)
+    this.#decompress([arg], [size])
+    const name = words(typeName?.names).at(-1) ?? ''
+    if (!arg.A_Const && size.kind !== 'json') {
+      this.#search(size, COSTS.get(name) ?? ((typeName?.arrayBounds ?? []).length > 0 ? LIST_COST : 0))
+      if (name === 'jsonb') this.#values.add({ copies: Math.min(size.times, COPIES_COUNTED) * JSONB_COPIES })
+    }
     return castSize(arg, size, typeName)
   }
 
   #case({ arg, args = [], defresult }: Struct<'CaseExpr'>): Size {
     if (arg) this.size(arg)
-    const results = args.map(({ CaseWhen: when }) => {
-      if (when?.expr) this.size(when.expr)
-      return when?.result ? this.size(when.result) : NOTHING
-    })
-    if (defresult) results.push(this.size(defresult))
-    return greatest(results)
+    for (const { CaseWhen: when } of args) if (when?.expr) this.size(when.expr)
+    const results = [...args.map(({ CaseWhen: when }) => when?.result), defresult]
+    return greatest(this.#values.either(results.flatMap((node) => (node ? [() => this.size(node)] : []))))
   }
 
   /**
@@ -290,12 +433,28 @@ class Growth implements Grown {
     const sides = given.map((side) => this.size(side))
     const [symbol = ''] = words(name).slice(-1)
     if (SEEKS.has(symbol)) checkSteps(`operator ${symbol}`, sides)
+    const isAny = kind === 'AEXPR_OP_ANY' || kind === 'AEXPR_OP_ALL'
+    if (LIKES.test(symbol)) this.#like(symbol, sides, given, isAny)
+    else if (isAny) this.#decompress(given.slice(1), sides.slice(1))
+    else if (!FREES.test(symbol)) this.#decompress(given, sides)
+    if (symbol === '/' || symbol === '%') this.#divide(sides)
+    if (TRIGRAMS.test(symbol)) for (const side of sides) this.#search(side, TRIGRAM_COST)
     if (kind === 'AEXPR_NULLIF') return sides[0] ?? NOTHING
     if (kind !== undefined && kind !== 'AEXPR_OP') return FIXED
     if (sides.length === 2 && COMPARES.test(symbol)) return FIXED
+    if (symbol === '->' || symbol === '->>') return this.#field(symbol, given, sides)
     if (!NUMERIC_OPERATORS.has(symbol)) return total(sides)
     const size = computed(given, sides, symbol === '^')
     return COMPUTES.has(symbol) ? { ...size, isComputed: true } : size
+  }
+
+  /** Returns the size of a field of a JSON document. All fields of a document together are not longer than it. */
+  #field(symbol: string, [document, key]: readonly Node[], [size = NOTHING]: readonly Size[]): Size {
+    const name = key && (literalText(key) ?? wholeNumber(key))
+    const column = words(document?.ColumnRef?.fields).join('.')
+    const isPart = name !== undefined && column !== ''
+    const parts = isPart ? new Map([[partOf(column, `${symbol}${name}`), size.times]]) : size.parts
+    return { ...size, parts, kind: undefined, isComputed: undefined }
   }
 
   #subLink({ subLinkType, testexpr, subselect }: Struct<'SubLink'>): Size {
@@ -303,8 +462,8 @@ class Growth implements Grown {
     const outputs = subselect?.SelectStmt ? this.select(subselect.SelectStmt) : []
     const [first = NOTHING] = outputs
     this.#noteRows(outputs)
-    if (subLinkType === 'ARRAY_SUBLINK') return collected(first)
-    return subLinkType === 'EXPR_SUBLINK' ? first : FIXED
+    if (subLinkType === 'ARRAY_SUBLINK') return this.#collected(collected(first))
+    return subLinkType === 'EXPR_SUBLINK' ? notMade(first) : FIXED
   }
 
   #call(call: Struct<'FuncCall'>): Size {
@@ -312,12 +471,20 @@ class Growth implements Grown {
     const [name = ''] = words(funcname).slice(-1)
     const sizes = this.#each(args)
     this.#parts(rest)
+    if (!SKIMS.has(name) && !NUMERIC_FUNCTIONS.has(name) && !COMPUTES.has(name)) this.#decompress(args, sizes)
+    const cost = COSTS.get(name)
+    if (cost !== undefined) for (const size of sizes) this.#search(size, cost)
+    if (SEARCHES.has(name)) this.#search(sizes[0], Math.min(lengthOf(args[1]) ?? 0, FREE_BYTES))
+    if (DIVIDES.has(name)) this.#divide(sizes)
+    if (name === 'concat') this.#note(args[0])
     if (this.#growing.has(call) && this.states !== 'long') this.states = sizes.some(isLong) ? 'long' : 'stored'
     if (COUNTS.has(name)) return FIXED
     if (name === 'factorial') return LONG_NUMBER
     if (name === 'round' || name === 'trunc') return rounded(args, sizes)
     if (NUMERIC_FUNCTIONS.has(name)) return computed(args, sizes, LONG_RESULTS.has(name))
-    return COMPUTES.has(name) ? { ...total(sizes), isComputed: true } : result(name, args, sizes)
+    if (COMPUTES.has(name)) return { ...total(sizes), isComputed: true }
+    const size = result(name, args, sizes)
+    return AGGREGATES.has(name) && collects(name) ? this.#collected(size) : size
   }
 
   #each(nodes: readonly Node[] | undefined): Size[] {
@@ -344,6 +511,74 @@ class Growth implements Grown {
 /** Returns the bytes of a value that come from constants. A number of a fixed type is short. */
 function ownBytes({ own, kind }: Size): number {
   return kind === 'fixed' ? 0 : own
+}
+
+/** Operators of LIKE and ILIKE. */
+const LIKES = /^!?~~\*?$/
+/** Operators that free what they decompress, or that read numbers. */
+const FREES = /^(?:=|<>|!=|<|>|<=|>=|\+|-|\*|\/|%|\^|@|&|\||\|\/|\|\|\/)$/
+/** Functions that read no more than the length or the head of a stored value. */
+const SKIMS: ReadonlySet<string> = new Set(['octet_length', 'bit_length', 'pg_column_size', 'count', 'num_nulls'])
+/** Functions of numbers whose work is the product of the digits of their arguments. */
+const DIVIDES: ReadonlySet<string> = new Set(['div', 'mod', 'sqrt', 'gcd', 'lcm'])
+/** Operators of pg_trgm. */
+const TRIGRAMS = /^(?:%|<%|%>|<<%|%>>|<->|<<->|<->>|<<<->|<->>>)$/
+/** The time that these operators take for a byte, in searches for one byte. */
+const TRIGRAM_COST = 50
+/** The same for a cast of a text to an array. */
+const LIST_COST = 8
+/** The same for slow functions, and for casts of a text to slow types. */
+const COSTS: ReadonlyMap<string, number> = new Map([
+  ...['similarity', 'word_similarity', 'strict_word_similarity', 'show_trgm'].map(
+    (name) => [name, TRIGRAM_COST] as const,
+  ),
+  ...['tsvector', 'tsquery', 'to_tsvector', 'to_tsquery', 'ts_headline'].map((name) => [name, 25] as const),
+  ...['plainto_tsquery', 'phraseto_tsquery', 'websearch_to_tsquery'].map((name) => [name, 25] as const),
+  ...['string_to_array', 'jsonb'].map((name) => [name, 15] as const),
+  ...['array_to_tsvector', 'translate', 'replace'].map((name) => [name, 5] as const),
+])
+/** The copies of a text that the parts of jsonb take while it is built from the text. */
+const JSONB_COPIES = 24
+/** Operators that make a number, or a short value. */
+const MAKES_NUMBER: ReadonlySet<string> = new Set(['+', '*', '/', '%', '^', '@', '|/', '||/', '&', '|'])
+
+/** Returns whether PostgreSQL makes a new value of this size for the expression. */
+function makes({ FuncCall: call, A_Expr: expr, TypeCast: cast, ...rest }: Node, size: Size): boolean {
+  if (size.kind === 'fixed' || (size.own === 0 && size.times === 0)) return false
+  if (call) {
+    const [name = ''] = words(call.funcname).slice(-1)
+    return !NUMERIC_FUNCTIONS.has(name) && !COMPUTES.has(name) && !(AGGREGATES.has(name) && collects(name))
+  }
+  if (expr) {
+    const [symbol = ''] = words(expr.name).slice(-1)
+    return !MAKES_NUMBER.has(symbol) && expr.kind !== 'AEXPR_NULLIF'
+  }
+  // A constant is read once, before the first row.
+  if (cast) {
+    const isNumber = size.kind === 'number' || words(cast.typeName?.names).at(-1) === 'numeric'
+    return cast.arg?.A_Const === undefined && cast.arg?.ParamRef === undefined && !isNumber
+  }
+  return MAKERS.some((tag) => tag in rest)
+}
+
+/** Other nodes that make a value. */
+const MAKERS = [
+  ...['A_ArrayExpr', 'RowExpr', 'JsonObjectConstructor', 'JsonArrayConstructor', 'JsonFuncExpr', 'JsonParseExpr'],
+  ...['JsonScalarExpr'],
+]
+
+/** Returns whether the planner may compute the outputs of a sub-query again where a column of it is read. */
+function mayBeMerged({ limitOffset, limitCount, groupClause, distinctClause, havingClause }: SelectStmt): boolean {
+  return !(limitOffset ?? limitCount ?? groupClause ?? distinctClause ?? havingClause)
+}
+
+function notMade(size: Size): Size {
+  return size.made ? { ...size, made: undefined } : size
+}
+
+/** Returns how many digits a number may have. */
+function digitsOf(size: Size): number {
+  return size.digits ?? ownBytes(size) + size.times * STORED_BYTES
 }
 
 function isLong(size: Size): boolean {
@@ -429,6 +664,7 @@ const FIXED_RESULTS: ReadonlySet<string> = new Set([
   ...['sha224', 'sha256', 'sha384', 'sha512', 'starts_with', 'is_normalized', 'cardinality', 'array_length', 'count'],
   ...['row_number', 'rank', 'dense_rank', 'ntile', 'percent_rank', 'cume_dist', 'regexp_count', 'regexp_like'],
   ...['date_trunc', 'date_part', 'extract', 'age', 'now', 'jsonb_array_length', 'json_array_length', 'hashtext'],
+  ...['set_config', 'current_setting'],
 ])
 
 /** Returns the size of a function's result. */
@@ -597,7 +833,9 @@ function castSize(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'
     if (isArray) return isLiteral ? size : documentOf(size)
     if (length > 0) return { ...NOTHING, own: Math.max(FIXED_BYTES, length + scale + 3), kind: 'number' }
     if (size.isComputed && size.kind === undefined) return { ...size, own: size.own + FLOAT_BYTES }
-    return arg ? computed([arg], [size], true) : LONG_NUMBER
+    const number = arg ? computed([arg], [size], true) : LONG_NUMBER
+    // A text that contains nothing of the query has at least as many letters as the number has digits.
+    return size.own === 0 && number.kind === 'number' ? { ...number, digits: digitsOf(size) } : number
   }
   if (DOCUMENTS.has(name)) return { ...(isLiteral ? size : documentOf(size)), kind: isArray ? undefined : 'json' }
   if (name === 'json') return { ...size, kind: isArray ? undefined : 'json' }
@@ -650,10 +888,13 @@ function computed(nodes: readonly Node[], sizes: readonly Size[], isLong: boolea
   const isNumber = sizes.every(({ kind }) => kind === 'fixed' || kind === 'number')
   const all = total(sizes)
   const isStored = nodes.every((node) => node.ColumnRef) && all.own === 0
-  if (isLong && !isStored) return LONG_NUMBER
+  const isGuess = all.times > 0 || sizes.some((size) => size.isGuess === true)
+  if (isLong && !isStored) return { ...LONG_NUMBER, isGuess }
   if (nodes.some((node) => node.ParamRef)) return isNumber ? LONG_NUMBER : total([all, LONG_NUMBER])
   if (!isNumber) return all
-  return { ...NOTHING, own: Math.min(all.own + all.times * STORED_BYTES + FIXED_BYTES, NUMBER_BYTES), kind: 'number' }
+  const own = Math.min(all.own + all.times * STORED_BYTES + FIXED_BYTES, NUMBER_BYTES)
+  const digits = sizes.reduce((sum, size) => sum + digitsOf(size), FIXED_BYTES)
+  return { ...NOTHING, own, kind: 'number', isGuess, ...(digits < own && { digits }) }
 }
 
 /** Returns the size of round(x, digits), which fills up with zeros. */
@@ -688,7 +929,8 @@ function stored(size: Size): Size {
 function scaled(size: Size, by: number): Size {
   if (by === 1) return size
   const before = size.before.size === 0 ? NONE : new Map([...size.before].map(([place, count]) => [place, count * by]))
-  return { ...size, own: size.own * by, times: size.times * by, before, kind: undefined }
+  const parts = size.parts && new Map([...size.parts].map(([part, count]) => [part, count * by]))
+  return { ...size, own: size.own * by, times: size.times * by, before, parts, kind: undefined }
 }
 
 function total(sizes: readonly Size[]): Size {
@@ -707,9 +949,18 @@ function greatest(sizes: readonly Size[]): Size {
 function combined(sizes: readonly Size[], by: (a: number, b: number) => number): Size {
   let [own, times] = [0, 0]
   let before: Map<number, number> | undefined
-  let isMany = false
+  let [isMany, isGuess, isShorter] = [false, false, false]
+  let digits = 0
+  let parts: Map<string, number> | undefined
   for (const size of sizes) {
     isMany ||= size.isMany
+    isGuess ||= size.isGuess === true
+    isShorter ||= size.digits !== undefined
+    digits = by(digits, digitsOf(size))
+    if (size.parts) {
+      parts ??= new Map()
+      for (const [part, count] of size.parts) parts.set(part, by(parts.get(part) ?? 0, count))
+    }
     own = by(own, size.own)
     times = by(times, size.times)
     for (const [place, count] of size.before) {
@@ -717,7 +968,15 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
       before.set(place, by(before.get(place) ?? 0, count))
     }
   }
-  return { own, times, isMany, before: before ?? NONE }
+  return {
+    own,
+    times,
+    isMany,
+    before: before ?? NONE,
+    ...(parts && { parts }),
+    ...(isGuess && { isGuess }),
+    ...(isShorter && { digits }),
+  }
 }
 
 /** Returns the greatest size of each column over several queries. */

@@ -106,6 +106,15 @@ export interface Params {
   readonly untyped: WeakMap<Level, Map<number, number>>
 }
 
+/** A table of FROM, whose sub-select is completed after the walk. */
+interface BaseItem {
+  readonly base: Base
+  /** Adds the columns that the query reads. */
+  readonly finish: () => void
+  /** Adds the limit on the length of their values, in bytes. */
+  readonly limit: (most: number) => void
+}
+
 /** The state of one walk. */
 export interface Walk {
   readonly exposed: Exposed
@@ -116,7 +125,7 @@ export interface Walk {
   ctes: number
   /** The caller's name of each generated alias. */
   readonly names: Map<string, string>
-  readonly bases: { readonly base: Base; readonly finish: () => void }[]
+  readonly bases: BaseItem[]
   weight: Weight
   /** For each sub-select used as an expression, the name of its first output, which names the output column. */
   readonly sublinkNames: Map<Struct<'SubLink'>, string>

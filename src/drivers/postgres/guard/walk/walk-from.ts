@@ -20,6 +20,7 @@ import {
   withRuns,
 } from '../bounds/mark-runs.ts'
 import { readsMade } from '../bounds/printed-size.ts'
+import { noLongerThan, type PrintedColumn } from '../bounds/stored-lengths.ts'
 import { Refusal, refusedColumn, refusedFunction, refusedStatement, refusedTable } from '../refusal.ts'
 import {
   addSort,
@@ -261,17 +262,7 @@ interface Wrapping {
 function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrapping): Node {
   const targetList: Node[] = []
   const colnames: Node[] = []
-  walk.bases.push({
-    base,
-    finish: () => {
-      for (const [index, column] of base.table.columns.entries()) {
-        const { name } = column
-        if (!base.used.has(name)) continue
-        targetList.push({ ResTarget: { val: plainly(columnRef(name), readAs(walk.exposed, column)) } })
-        colnames.push(word(printed[index] ?? name))
-      }
-    },
-  })
+  const read: PrintedColumn[] = []
   const { schema, name } = base.table
   const plain: Node = {
     RangeVar: {
@@ -282,7 +273,29 @@ function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrap
       alias: { aliasname: `${walk.prefix}t0` },
     },
   }
-  const query = { targetList, fromClause: [inside(plain)], limitOption: 'LIMIT_OPTION_DEFAULT', op: 'SETOP_NONE' }
+  const query: SelectStmt & { whereClause?: Node } = {
+    targetList,
+    fromClause: [inside(plain)],
+    limitOption: 'LIMIT_OPTION_DEFAULT',
+    op: 'SETOP_NONE',
+  }
+  walk.bases.push({
+    base,
+    finish: () => {
+      for (const [index, column] of base.table.columns.entries()) {
+        const { name } = column
+        if (!base.used.has(name)) continue
+        const node = plainly(columnRef(name), readAs(walk.exposed, column))
+        targetList.push({ ResTarget: { val: node } })
+        colnames.push(word(printed[index] ?? name))
+        read.push({ node, type: shownType(walk, column) })
+      }
+    },
+    limit: (most) => {
+      const condition = noLongerThan(walk.exposed, read, most)
+      if (condition) query.whereClause = condition
+    },
+  })
   return { RangeSubselect: { subquery: { SelectStmt: query }, alias: { aliasname, colnames } } }
 }
 

@@ -1,0 +1,69 @@
+// Prints a limit on the length of stored values, for a query that makes many copies of them (made-values.ts). The
+// sub-select of each table gets a condition that fails the query at the first row with a longer value. The condition has
+// the form … IS NOT NULL, of which the planner expects that nearly all rows meet it.
+import type { TypeName } from '../../captured-facts.ts'
+import type { Node } from '../allowed/allowed-nodes.ts'
+import type { Exposed } from '../exposed.ts'
+import { either, operator, whole } from '../node-builders.ts'
+import { bytesAsText, failure, isMore, bigOctets, type Bound } from './argument-bounds.ts'
+
+/** A column of a table, as its sub-select prints it. */
+export interface PrintedColumn {
+  readonly node: Node
+  readonly type: TypeName
+}
+
+/** Returns the condition that no value of a row is longer than `most` bytes. Undefined if no column may be so long. */
+export function noLongerThan(exposed: Exposed, columns: readonly PrintedColumn[], most: number): Node | undefined {
+  const sizes = columns.flatMap(({ node, type }) => lengthOf(exposed, node, type))
+  const [only, second] = sizes
+  if (!only) return undefined
+  const size: Node = second ? { MinMaxExpr: { op: 'IS_GREATEST', args: sizes } } : only
+  const bound: Bound = { what: 'stored_value', size, most }
+  const checked = either(isMore(bound), failure(bound), whole(0))
+  return { NullTest: { arg: checked, nulltesttype: 'IS_NOT_NULL' } }
+}
+
+/** A value of another type may take this many times the bytes of its text. */
+const TEXT_TIMES = 4
+
+function lengthOf(exposed: Exposed, node: Node, type: TypeName): Node[] {
+  const below = belowDomains(exposed, type)
+  if (below === undefined) return []
+  // The length of a text is known without reading the text.
+  if (TEXTS.has(below)) return [bigOctets(node)]
+  return [operator('*', bytesAsText(node), whole(TEXT_TIMES))]
+}
+
+const TEXTS: ReadonlySet<string> = new Set(['text', 'varchar', 'bpchar', 'bytea'])
+/** Types whose values are short. */
+const SHORT: ReadonlySet<string> = new Set([
+  ...[
+    'bool',
+    'char',
+    'int2',
+    'int4',
+    'int8',
+    'float4',
+    'float8',
+    'numeric',
+    'money',
+    'oid',
+    'xid',
+    'xid8',
+    'name',
+    'uuid',
+  ],
+  ...['date', 'time', 'timetz', 'timestamp', 'timestamptz', 'interval', 'inet', 'cidr', 'macaddr', 'macaddr8'],
+  ...['point', 'box', 'circle', 'line', 'lseg', 'pg_lsn', 'tid'],
+  ...['int4range', 'int8range', 'daterange', 'tsrange', 'tstzrange'],
+])
+
+/** Returns the name of a type without its domains. Returns undefined for a type whose values are short. */
+function belowDomains(exposed: Exposed, type: TypeName): string | undefined {
+  if (type.schema === 'pg_catalog') return SHORT.has(type.name) ? undefined : type.name
+  const captured = exposed.type(type.schema, type.name)
+  if (captured?.kind === 'enum') return undefined
+  if (captured?.kind === 'domain' && captured.of) return belowDomains(exposed, captured.of)
+  return type.name
+}

@@ -1,0 +1,176 @@
+// Sends queries with hundreds of calls in one row through the service to a real server. PostgreSQL frees the values of a
+// row only after the row, and checks for a cancel only between rows. Queries over long values are refused, or fail at the
+// first of them. The same queries over ordinary values are answered.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { after, before, describe, test } from 'node:test'
+import { Client } from 'pg'
+import { openShop, type Shop } from '../../support/shop.ts'
+
+const TIMEOUT_MS = 60_000
+const GROWN_MB = 512
+
+const SCHEMA = `
+CREATE EXTENSION IF NOT EXISTS pg_trgm;
+CREATE TABLE long (id int PRIMARY KEY, a text, n numeric, j jsonb, list text[]);
+INSERT INTO long SELECT g, repeat('a', 1000000), 5, (SELECT jsonb_agg(x) FROM generate_series(1, 100000) x),
+  ARRAY(SELECT x::text FROM generate_series(1, 100000) x) FROM generate_series(1, 2) g;
+CREATE TABLE short (id int PRIMARY KEY, a text, status text, amount numeric, n numeric, j jsonb, list text[], on_day date);
+INSERT INTO short SELECT g, 'customer ' || g, 's' || g % 3, g * 1.25, g, jsonb_build_object('k1', g, 'k2', g::text),
+  ARRAY['x', g::text], '2026-01-01'::date + g FROM generate_series(1, 500) g;
+ANALYZE;`
+
+const each = (count: number, of: (at: number) => string, by = ', '): string =>
+  Array.from({ length: count }, (_, at) => of(at)).join(by)
+const columns = (count: number, of: (at: number) => string, from: string): string => `SELECT ${each(count, of)} ${from}`
+
+const LIST = 'FROM (SELECT jsonb_agg(g) j FROM generate_series(1, 100000) g) q'
+const TEXT = "FROM (SELECT string_agg(md5(g::text), '') v FROM generate_series(1, 30000) g) q"
+const LONG = 'FROM long'
+const CHAIN = each(379, () => "repeat('aaaa', 10000)", ' || ')
+
+const REFUSED = [403, /the expressions of the query (?:make|take) \d+/] as const
+const STORED = [422, /^stored_value would exceed/] as const
+const COLLECTED = [422, /^(?:jsonb_agg|string_agg) would exceed/] as const
+
+/** Queries over long values, with the answer. */
+const ATTACKS: readonly (readonly [string, string, readonly [number, RegExp]])[] = [
+  ['a collected document in 300 columns', columns(300, (at) => `length((j || '${at}')::text)`, LIST), COLLECTED],
+  ['a collected document in conditions', `SELECT 1 ${LIST} WHERE ${each(300, (at) => `j || '${at}' = '1'`, ' OR ')}`, COLLECTED],
+  ['a collected text in 300 columns', columns(300, (at) => `length(lower(v || ${at}))`, TEXT), COLLECTED],
+  ['a collected text, sent often', columns(600, () => 'v', TEXT), COLLECTED],
+  ['a stored document', columns(300, (at) => `length((j || '${at}')::text)`, LONG), STORED],
+  ['a chain of constants', `SELECT length(a || ${CHAIN}) ${LONG} LIMIT 1`, REFUSED],
+  ['a chain that is a constant', `SELECT length(${CHAIN})`, REFUSED],
+  ['a chain of one column', `SELECT length(${each(100, () => 'a', ' || ')}) ${LONG}`, STORED],
+  ['md5 of a changed text', columns(1000, (at) => `md5(a || ${at})`, LONG), STORED],
+  ['a text in lower case', columns(1000, (at) => `length(lower(a || ${at}))`, LONG), STORED],
+  ['a text that is only read', columns(1000, () => 'length(a)', LONG), STORED],
+  ['a column that is sent often', columns(600, () => 'a', LONG), STORED],
+  ['a computed column of a sub-select', columns(1000, () => 'length(x)', `FROM (SELECT lower(a) AS x ${LONG}) q`), STORED],
+  ['a computed column of WITH', `WITH w AS (SELECT lower(a) AS x ${LONG}) ${columns(1000, () => 'length(x)', 'FROM w')}`, STORED],
+  ['a column of UNION', columns(1000, () => 'length(x)', `FROM (SELECT lower(a) AS x ${LONG} UNION ALL SELECT upper(a) ${LONG}) q`), STORED],
+  ['a column of VALUES', columns(300, (at) => `length(v.x || ${at})`, `${LONG}, LATERAL (VALUES (a), (a || 'x')) v(x)`), STORED],
+  ['sub-selects', columns(300, (at) => `(SELECT length(a || ${at}))`, LONG), STORED],
+  ['the conditions of CASE', `SELECT CASE ${each(1000, (at) => `WHEN lower(a) = '${at}' THEN 1`, ' ')} END ${LONG}`, STORED],
+  ['ORDER BY', `SELECT id ${LONG} ORDER BY ${each(120, (at) => `length(lower(a || ${at}))`)}`, STORED],
+  ['GROUP BY', `SELECT count(*) ${LONG} GROUP BY ${each(120, (at) => `length(lower(a || ${at}))`)}`, STORED],
+  ['HAVING', `SELECT 1 ${LONG} HAVING ${each(200, (at) => `max(a) || ${at} = 'x'`, ' OR ')}`, STORED],
+  ['a join', `SELECT 1 FROM long x JOIN long y ON ${each(150, (at) => `x.a || y.a = '${at}'`, ' OR ')}`, STORED],
+  ['the states of aggregates', columns(300, (at) => `length(max(a || ${at}))`, LONG), STORED],
+  ['filters of aggregates', columns(300, (at) => `count(*) FILTER (WHERE a || ${at} = 'x')`, LONG), STORED],
+  ['windows', columns(300, (at) => `length(max(a || ${at}) OVER ())`, LONG), STORED],
+  ['documents that are built', columns(50, (at) => `length(json_build_object('k${at}', a, 'l', a)::text)`, LONG), STORED],
+  ['arrays that are built', columns(300, () => 'cardinality(ARRAY[a, a])', LONG), STORED],
+  ['rows that are built', columns(200, (at) => `length(ROW(a, ${at})::text)`, LONG), STORED],
+  ['elements of an array', columns(1000, (at) => `'${at}' = ANY (list)`, LONG), STORED],
+  ['fields of a document', columns(1000, (at) => `j->>'k${at}'`, LONG), STORED],
+  ['keys of a document', columns(1000, (at) => `j ? 'k${at}'`, LONG), STORED],
+  ['elements that are removed', columns(1000, (at) => `length((j - ${at})::text)`, LONG), STORED],
+  ['casts to jsonb', columns(50, () => 'jsonb_typeof(list::text::jsonb)', LONG), STORED],
+  ['LIKE with constants', columns(100, (at) => `a LIKE '%${'a'.repeat(200)}b${at}%'`, LONG), STORED],
+  ['LIKE ANY', columns(1, () => `a LIKE ANY (ARRAY[${each(1500, (at) => `'x${at}%'`)}])`, LONG), STORED],
+  ['ILIKE', columns(100, (at) => `a ILIKE '%x${at}%'`, LONG), STORED],
+  ['strpos with short constants', columns(100, (at) => `strpos(a, 'b${'a'.repeat(60)}${at}')`, LONG), STORED],
+  ['strpos with made texts', columns(100, (at) => `strpos(a, 'b' || left(a, ${500 - at}))`, LONG), STORED],
+  ['words alike', columns(100, (at) => `show_trgm(a || ${at})`, LONG), STORED],
+  ['divisions', `SELECT ${each(60, (at) => `sign(div(1e131000::numeric + 7, 3e60000 + ${at}))`)}`, REFUSED],
+  ['divisions of a column of a sub-select', columns(60, (at) => `sign(div(x, 3e60000 + ${at}))`, 'FROM (SELECT 1e131000::numeric + 7 AS x) q'), REFUSED],
+  ['divisions of powers', columns(60, (at) => `sign(div(power(id + 9::numeric, 130000), power(id + 9::numeric, 60000) + ${at}))`, LONG), REFUSED],
+  ['roots', `SELECT ${each(60, (at) => `sign(sqrt(1e131000::numeric + ${at}))`)}`, REFUSED],
+]
+
+const SHORT = 'FROM short'
+
+/** Ordinary wide queries. */
+const ANSWERED: readonly (readonly [string, string])[] = [
+  ['400 columns of texts', columns(400, (at) => `coalesce(upper(replace(a, 'x${at}', 'y')), 'none') AS c${at}`, SHORT)],
+  ['400 columns of numbers, dates and texts', columns(400, (at) => `round(amount / ${at + 1} * 100, 2), to_char(on_day, 'YYYY-MM'), concat(a, ' - ', ${at})`, SHORT)],
+  ['200 fields of a document with casts', columns(200, (at) => `(j->>'k${at}')::numeric, (j->'m${at}'->>'a')::text`, SHORT)],
+  ['100 quotients of fields', columns(100, (at) => `round(coalesce((j->>'k${at}')::numeric, 0) * amount / nullif((j->>'m${at}')::numeric + 1, 0), 2)`, SHORT)],
+  ['50 ILIKE in OR', `SELECT id ${SHORT} WHERE ${each(50, (at) => `a ILIKE '%word number ${at}%'`, ' OR ')}`],
+  ['200 branches of CASE', `SELECT CASE ${each(200, (at) => `WHEN lower(a) = 'x${at}' THEN upper(a || ${at})`, ' ')} ELSE a END ${SHORT}`],
+  ['a long list in IN', `SELECT id ${SHORT} WHERE a IN (${each(3000, (at) => `'customer ${at}'`)})`],
+  ['a pivot of 300 sums', `SELECT id, ${each(300, (at) => `sum(CASE WHEN status = 's${at}' THEN amount ELSE 0 END) AS s${at}`)} ${SHORT} GROUP BY id`],
+  ['a pivot of 300 texts', `SELECT status, ${each(300, (at) => `max(CASE WHEN id = ${at} THEN a END) AS s${at}`)} ${SHORT} GROUP BY status`],
+  ['120 fields of collected documents', columns(120, (at) => `upper(trim(o->>'k${at}')), (o->>'n${at}')::numeric`, `FROM (SELECT id % 50 AS id, jsonb_object_agg(a, status) o ${SHORT} GROUP BY 1) q`)],
+  ['40 collected lists in a document', `SELECT jsonb_build_object(${each(40, (at) => `'k${at}', (SELECT jsonb_agg(a) ${SHORT} WHERE id = ${at})`)})`],
+  ['20 lists of each group', `SELECT status, ${each(20, (at) => `array_to_string(array_agg(DISTINCT upper(a) || ${at}), ', ')`)} ${SHORT} GROUP BY status`],
+  ['60 columns in one line', `SELECT ${each(60, () => "coalesce(a, '')", " || ',' || ")} ${SHORT}`],
+  ['90 arms of UNION', each(90, (at) => `SELECT '${at}' AS k, upper(a) AS v, round(sum(amount), 2)::text ${SHORT} WHERE id = ${at} GROUP BY a`, ' UNION ALL ')],
+  ['a report over WITH', `WITH m AS (SELECT id, lower(a) AS x, status, amount FROM short) ${columns(100, (at) => `count(*) FILTER (WHERE x LIKE '%r ${at}'), round(100.0 * sum(amount) FILTER (WHERE status = 's${at}') / nullif(sum(amount), 0), 2)`, 'FROM m')}`],
+  ['100 searches for a column', columns(100, () => 'strpos(a, status)', SHORT)],
+  ['50 prefixes of a column', columns(50, () => "count(*) FILTER (WHERE x.a LIKE y.status || '%')", 'FROM short x JOIN short y ON x.id = y.id')],
+  ['100 replaced patterns', columns(100, () => "regexp_replace(a, '[^0-9]+', '', 'g')", SHORT)],
+  ['rates and discounts', columns(50, (at) => `coalesce(amount / power(1 + n / 100, ${at}), 0) / nullif(n, 0), amount / power(10, ${at})`, SHORT)],
+  ['instalments', columns(10, () => 'amount * n * power(1 + n, id) / (power(1 + n, id) - 1)', `${SHORT} WHERE id < 20`)],
+  ['normalised texts', columns(20, () => 'normalize(a)', SHORT)],
+  ['a long column that is read once', `SELECT id, a, ${each(20, (at) => `n + ${at}`)} FROM long`],
+  ['some calls on a long column', 'SELECT length(a), md5(a), upper(left(a, 10)), strpos(a, \'b\'), octet_length(lower(a)) FROM long'],
+]
+
+describe('queries with hundreds of calls in one row', () => {
+  let shop: Shop
+  let watch: Client
+  let at: string
+  before(async () => {
+    shop = await openShop()
+    const database = await shop.postgres.createDatabase('wide', SCHEMA)
+    watch = new Client({ connectionString: shop.postgres.url(database) })
+    await watch.connect()
+    const tables = ['long', 'short'].map((table) => ({ schema: 'public', table, columns: null }))
+    const id = await shop.app.datasource(shop.owner, shop.teamId, { ...shop.spec, name: 'wide', database }, tables)
+    at = `/teams/${shop.teamId}/datasources/${id}`
+    await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { statementTimeoutMs: TIMEOUT_MS } })
+  })
+  after(async () => {
+    await watch.end()
+    await shop[Symbol.asyncDispose]()
+  })
+
+  const ask = (sql: string) => shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
+
+  /** Returns the largest peak memory of the backends that answer the service, in MB. */
+  async function grown(): Promise<number> {
+    const { rows } = await watch.query(
+      "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()",
+    )
+    return Math.max(0, ...rows.map(({ pid }) => peakMb(Number(pid))))
+  }
+
+  for (const [name, sql, [expected, pattern]] of ATTACKS) {
+    test(`is not run over long values: ${name}`, async () => {
+      const { status, json } = await ask(sql)
+      assert.equal(status, expected, String(json.error))
+      assert.match(String(json.error), pattern)
+      assert.ok((await grown()) < GROWN_MB, `${await grown()} MB`)
+    })
+  }
+
+  for (const [name, sql] of ANSWERED) {
+    test(`is answered: ${name}`, async () => {
+      const { status, json } = await ask(sql)
+      assert.equal(status, 200, String(json.error))
+    })
+  }
+
+  test('a query that computes much fails only at a row with a long value', async () => {
+    const sql = columns(1000, (place) => `md5(a || ${place})`, LONG)
+    const { json } = await ask(`${sql} WHERE id = 1`)
+    assert.equal(json.error, 'stored_value would exceed a size limit of this service: the size is 1000000, the limit is 67108.')
+    assert.match(String(json.hint), /fewer columns/)
+    assert.equal((await ask(`${sql} WHERE id = 3`)).status, 200)
+  })
+})
+
+/**
+ * Returns the peak memory in MB, or 0 for a backend that has ended. Only Linux reports the memory; elsewhere the test
+ * checks the answers only.
+ */
+function peakMb(pid: number): number {
+  try {
+    return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
+  } catch {
+    return 0
+  }
+}
