@@ -2,19 +2,11 @@
 // itself measures the longest event-loop delay. A thread of this process measures the longest wait for /health/live.
 // Linux only (signals). BENCH_ONLY is a pattern for the names. BENCH_ROUNDS (10) is the number of requests of each
 // kind. The first request is reported separately.
-import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
-import { Worker } from 'node:worker_threads'
 import type { Document } from 'mongodb'
 import { startMongod } from '../test/support/mongodb.ts'
-import { median } from './load.ts'
-import { connectTo, signIn, startVitrine } from './world.ts'
+import { openLoopBench } from './loop-bench.ts'
+import { connectTo, signIn } from './world.ts'
 
-const ONLY = new RegExp(process.env['BENCH_ONLY'] ?? '')
-const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 10)
 const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length: n }, (_, k) => make(k))
 const named = (n: number, make: (k: number) => unknown): object =>
   Object.fromEntries(many(n, (k) => [`f${k}`, make(k)]))
@@ -84,51 +76,7 @@ await db
     { kind: 'uuids', all: many(150_000, () => new UUID()) },
     { kind: 'decimals', all: many(220_000, (k) => Decimal128.fromString(`1234.${k}`)) },
   ])
-const folder = await mkdtemp(join(tmpdir(), 'vitrine-bench-loop-'))
-stack.defer(() => rm(folder, { recursive: true, force: true }))
-process.env['BENCH_LOOP_FILE'] = join(folder, 'delays')
-process.env['NODE_OPTIONS'] = `--import=${new URL('./loop-monitor.ts', import.meta.url).pathname}`
-const { base, pid } = await startVitrine(stack)
-delete process.env['NODE_OPTIONS']
-const prober = new Worker(new URL('./loop-prober.ts', import.meta.url), { workerData: base })
-stack.defer(async () => void (await prober.terminate()))
-
-async function measured(work: () => Promise<void>): Promise<{ delay: number; waited: number; took: number }> {
-  await readDelays()
-  const began = performance.now()
-  await work()
-  const took = performance.now() - began
-  await wait(20) // Wait for writes that follow the answer.
-  return { ...(await readDelays()), took }
-}
-
-let lines = 0
-async function readDelays(): Promise<{ delay: number; waited: number }> {
-  lines++
-  process.kill(pid, 'SIGUSR2')
-  for (;;) {
-    const text = await readFile(process.env['BENCH_LOOP_FILE'] ?? '', 'utf8').catch(() => '')
-    const all = text.trim().split('\n')
-    if (text !== '' && all.length >= lines) {
-      prober.postMessage('')
-      const [waited] = (await once(prober, 'message')) as [number]
-      return { delay: Number(all.at(-1)), waited }
-    }
-    await wait(2)
-  }
-}
-
-async function bench(name: string, work: () => Promise<void>): Promise<void> {
-  if (!ONLY.test(name)) return
-  const all: Awaited<ReturnType<typeof measured>>[] = []
-  for (let n = 0; n < ROUNDS; n++) all.push(await measured(work))
-  const [one, ...others] = all
-  const of = (pick: (each: { delay: number; waited: number; took: number }) => number): string =>
-    `${median(others.map(pick)).toFixed(1)} (first ${one === undefined ? '-' : pick(one).toFixed(1)}, least ${Math.min(...others.map(pick)).toFixed(1)}, most ${Math.max(...others.map(pick)).toFixed(1)})`
-  console.log(
-    `${name}: event loop ${of((x) => x.delay)} ms, /health/live ${of((x) => x.waited)} ms, the request ${of((x) => x.took)} ms`,
-  )
-}
+const { base, bench } = await openLoopBench(stack)
 
 const { host, port, password } = server
 const where = { host, port, database: 'bench', username: 'root', sslMode: 'disable', config: {} }

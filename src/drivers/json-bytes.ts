@@ -9,6 +9,15 @@ const BACKSLASH = 0x5c
  */
 const NATIVE_BYTES = 256
 const SLICE = 4096
+/**
+ * The number of bytes of a long value that are read in one slice. The writers of long values yield after each slice, so
+ * that other requests get a turn.
+ */
+export const AT_ONCE = 64 * 1024
+/** The maximum number of bytes that a slice writes: an escaped byte takes up to six bytes. */
+const WRITTEN_AT_ONCE = 6 * AT_ONCE
+/** The number of bytes of a long result that are copied in one slice. */
+const COPIED_AT_ONCE = 1024 * 1024
 const NOTHING: DataView = new DataView(new ArrayBuffer(0))
 /**
  * The longest result, in bytes, that json() returns as a string. Up to this length a string is cheaper, because it is
@@ -89,10 +98,47 @@ export class JsonBytes {
     this.#sourceView = NOTHING
   }
 
+  /**
+   * Makes room like room(), but yields while it copies a long result into a larger buffer. Nothing may be written
+   * meanwhile.
+   */
+  *makeRoom(more: number): Generator<undefined, void> {
+    const { bytes, length } = this
+    const need = length + more
+    if (need <= bytes.length) return
+    const grown = this.#larger(need)
+    for (let at = 0; at < length; at += COPIED_AT_ONCE) {
+      if (at > 0) yield
+      bytes.copy(grown, at, at, Math.min(length, at + COPIED_AT_ONCE))
+    }
+    this.#replace(grown)
+  }
+
+  /** Returns true if the next AT_ONCE bytes may not fit, so that room() would copy a long result at once. */
+  get needsRoom(): boolean {
+    return this.length > COPIED_AT_ONCE && this.bytes.length - this.length < WRITTEN_AT_ONCE
+  }
+
+  /**
+   * Yields between two slices. Makes room for the next slice first, so that no slice copies a long result at once.
+   */
+  *nextSlice(): Generator<undefined, void> {
+    yield* this.makeRoom(WRITTEN_AT_ONCE)
+    yield
+  }
+
   #grow(need: number): void {
+    const grown = this.#larger(need)
+    this.bytes.copy(grown, 0, 0, this.length)
+    this.#replace(grown)
+  }
+
+  #larger(need: number): Buffer {
+    return this.#pool?.large(need) ?? Buffer.allocUnsafeSlow(Math.max(need, this.bytes.length * 2))
+  }
+
+  #replace(grown: Buffer): void {
     const { bytes } = this
-    const grown = this.#pool?.large(need) ?? Buffer.allocUnsafeSlow(Math.max(need, bytes.length * 2))
-    bytes.copy(grown, 0, 0, this.length)
     this.#use(grown)
     this.#pool?.give(bytes)
   }
@@ -192,6 +238,33 @@ export function writeRaw(from: Buffer, start: number, end: number, out: JsonByte
   out.length += end - start
 }
 
+/** Writes the value that is from[start…end) as JSON. */
+export interface WriteValue {
+  (from: Buffer, start: number, end: number, out: JsonBytes): void
+  /** Writes the same, and yields between two slices. Absent if all values are short. */
+  readonly inSlices?: (from: Buffer, start: number, end: number, out: JsonBytes) => Generator<undefined, void>
+}
+
+/** Writes a value, and yields between two slices if the value is long. */
+export function* writeInSlices(
+  write: WriteValue,
+  from: Buffer,
+  start: number,
+  end: number,
+  out: JsonBytes,
+): Generator<undefined, void> {
+  if (end - start <= AT_ONCE || write.inSlices === undefined) write(from, start, end, out)
+  else yield* write.inSlices(from, start, end, out)
+}
+
+writeRaw.inSlices = function* (from: Buffer, start: number, end: number, out: JsonBytes): Generator<undefined, void> {
+  yield* out.makeRoom(end - start + WRITTEN_AT_ONCE)
+  for (let at = start; at < end; at += AT_ONCE) {
+    if (at > start) yield* out.nextSlice()
+    writeRaw(from, at, Math.min(end, at + AT_ONCE), out)
+  }
+}
+
 /** Writes a text as a JSON string. The text must have no characters that JSON escapes. */
 export function writePlain(from: Buffer, start: number, end: number, out: JsonBytes): void {
   out.room(end - start + 2)[out.length++] = QUOTE
@@ -209,8 +282,28 @@ export function writeText(from: Buffer, start: number, end: number, out: JsonByt
   out.byte(QUOTE)
 }
 
+writeText.inSlices = function* (from: Buffer, start: number, end: number, out: JsonBytes): Generator<undefined, void> {
+  out.byte(QUOTE)
+  yield* writeBodyInSlices(from, start, end, out)
+  out.byte(QUOTE)
+}
+
+/** Writes the same as writeBody(), and yields between two slices. */
+export function* writeBodyInSlices(
+  from: Buffer,
+  start: number,
+  end: number,
+  out: JsonBytes,
+): Generator<undefined, void> {
+  yield* out.makeRoom(end - start + WRITTEN_AT_ONCE)
+  for (let at = start; at < end; at += AT_ONCE) {
+    if (at > start) yield* out.nextSlice()
+    writeBody(from, at, Math.min(end, at + AT_ONCE), out)
+  }
+}
+
 /** Writes the content of a JSON string, without its quotes. */
-export function writeBody(from: Buffer, start: number, end: number, out: JsonBytes): void {
+function writeBody(from: Buffer, start: number, end: number, out: JsonBytes): void {
   const stop = plainUntil(out.source(from), start, end)
   writeRaw(from, start, stop, out)
   for (let slice = stop; slice < end; slice += SLICE) escaped(from, slice, Math.min(end, slice + SLICE), out)

@@ -4,9 +4,13 @@ import { once } from 'node:events'
 import { pipeline, Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Route } from '../contract/route-type.ts'
-import type { Prebuilt, Streamed } from '../operations/operation-types.ts'
-import { ownJson } from '../operations/prebuilt-json.ts'
+import type { LentJson, Prebuilt, Streamed } from '../operations/operation-types.ts'
+import { isLent, ownJson } from '../operations/prebuilt-json.ts'
 import { compressed, streamCompressor, type Encoding } from './compress.ts'
+import { slicesOf } from './shared-bytes.ts'
+
+/** Lent JSON up to this length is copied into one buffer. Copying more would delay other requests. */
+const OWN_BYTES_MAX = 256 * 1024
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
@@ -36,6 +40,7 @@ export function answerPrebuilt(
   encoding: Encoding | null = null,
 ): FastifyReply | Promise<FastifyReply> {
   const headers: Record<string, string> = { ...value.headers }
+  if (isLent(value.json) && value.json.byteLength > OWN_BYTES_MAX) return sendLent(reply, status, value.json, headers)
   const json = ownJson(value.json)
   if (value.etag === undefined) return sendCompressed(reply, status, json, headers, encoding)
   headers['etag'] = value.etag
@@ -103,6 +108,22 @@ function sendJson(
   headers: Readonly<Record<string, string>>,
 ): FastifyReply {
   return reply.code(status).headers(headersOf(headers)).send(json)
+}
+
+/** Sends lent JSON in slices, without a copy. */
+function sendLent(
+  reply: FastifyReply,
+  status: number,
+  json: LentJson,
+  headers: Readonly<Record<string, string>>,
+): FastifyReply {
+  // 'close' follows the last write, or the end of the socket. After that, nobody reads the memory.
+  reply.raw.once('close', () => json.release())
+  return reply
+    .code(status)
+    .headers(headersOf(headers))
+    .header('content-length', json.byteLength)
+    .send(slicesOf(json.parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part))))
 }
 
 function hasJob(value: unknown): boolean {

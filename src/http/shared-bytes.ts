@@ -8,17 +8,23 @@ const SLICE_BYTES = 32_768
 /** Sends the bytes. Nobody may change them afterwards. */
 export function sendShared(reply: FastifyReply, bytes: Buffer): FastifyReply {
   reply.header('content-length', bytes.length)
-  return reply.send(bytes.length <= SLICE_BYTES ? bytes : slicesOf(bytes))
+  return reply.send(bytes.length <= SLICE_BYTES ? bytes : slicesOf([bytes]))
 }
 
-function slicesOf(bytes: Buffer): Readable {
-  let at = 0
+/** Returns a stream of the parts, in slices of their memory. */
+export function slicesOf(parts: readonly Buffer[]): Readable {
+  const slices = sliced(parts)
   return new Readable({
     highWaterMark: SLICE_BYTES,
     read() {
-      this.push(at < bytes.length ? bytes.subarray(at, (at += SLICE_BYTES)) : null)
+      this.push(slices.next().value ?? null)
     },
   })
+}
+
+function* sliced(parts: readonly Buffer[]): Generator<Buffer, undefined> {
+  for (const part of parts)
+    for (let at = 0; at < part.length; at += SLICE_BYTES) yield part.subarray(at, at + SLICE_BYTES)
 }
 
 /** Loads on the first call, and returns the same to every later call. A failed load is not cached. */

@@ -15,6 +15,9 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 
 // 1 marks a byte that completes an escape after a backslash. `u` is not marked, because four hex digits must follow it.
 const ESCAPES = new Uint8Array(256)
 for (const letter of '"\\/bfnrt') ESCAPES[letter.charCodeAt(0)] = 1
+/** 1 marks a hexadecimal digit. */
+const HEX = new Uint8Array(256)
+for (const digit of '0123456789abcdefABCDEF') HEX[digit.charCodeAt(0)] = 1
 
 /** Returns the position of the next byte that is not white space. */
 export function skipSpace(json: Buffer, at: number): number {
@@ -34,26 +37,47 @@ export function endOfValue(json: Buffer, at: number): number {
   return runToEnd(overValue(json, at))
 }
 
-/** Checks the value like endOfValue(), and yields between two slices. */
-export function* overValue(json: Buffer, start: number): Generator<undefined, number> {
+/**
+ * Checks the value like endOfValue(), and yields between two slices. Calls `onLong` for each string of more than
+ * SLICE_BYTES.
+ */
+export function* overValue(json: Buffer, start: number, onLong?: () => void): Generator<undefined, number> {
   /** The closing byte of the innermost open array or object. 0 outside of all arrays and objects. */
   let close = 0
   /** The closing bytes of the arrays and objects around the innermost one. */
   const around: number[] = []
+  let isKey = false
   let pause = start + SLICE_BYTES
   let at = start
   for (;;) {
-    const opened = closeOf(json[at])
-    if (opened === 0) at = endOfPlain(json, at)
-    else {
-      at = skipSpace(json, at + 1)
-      if (json[at] !== opened) {
-        if (around.push(close) > DEPTH_MAX) throw new Unreadable('JSON that is nested too deeply')
-        close = opened
-        if (opened === CLOSE_OBJECT) at = behindKey(json, at)
+    if (json[at] === QUOTE) {
+      const quote = quoteWithin(json, at + 1, Math.min(json.length, at + SLICE_BYTES))
+      if (json[quote] === QUOTE) at = quote + 1
+      else {
+        onLong?.()
+        at = yield* overRestOfString(json, quote)
+      }
+      if (isKey) {
+        at = skipSpace(json, at)
+        if (json[at] !== COLON) throw broken(at)
+        at = skipSpace(json, at + 1)
+        isKey = false
         continue
       }
-      at++
+    } else if (isKey) throw broken(at)
+    else {
+      const opened = closeOf(json[at])
+      if (opened === 0) at = endOfPlain(json, at)
+      else {
+        at = skipSpace(json, at + 1)
+        if (json[at] !== opened) {
+          if (around.push(close) > DEPTH_MAX) throw new Unreadable('JSON that is nested too deeply')
+          close = opened
+          isKey = opened === CLOSE_OBJECT
+          continue
+        }
+        at++
+      }
     }
     while (close !== 0 && json[(at = skipSpace(json, at))] === close) {
       close = around.pop() ?? 0
@@ -62,9 +86,19 @@ export function* overValue(json: Buffer, start: number): Generator<undefined, nu
     if (close === 0) return at
     if (json[at] !== COMMA) throw broken(at)
     at = skipSpace(json, at + 1)
-    if (close === CLOSE_OBJECT) at = behindKey(json, at)
+    isKey = close === CLOSE_OBJECT
     if (at < pause) continue
     pause = at + SLICE_BYTES
+    yield
+  }
+}
+
+/** Checks the rest of a string from `start` on, and returns its end. Yields between two slices. */
+function* overRestOfString(json: Buffer, start: number): Generator<undefined, number> {
+  for (let at = start; ;) {
+    at = quoteWithin(json, at, Math.min(json.length, at + SLICE_BYTES))
+    if (json[at] === QUOTE) return at + 1
+    if (at >= json.length) throw broken(at)
     yield
   }
 }
@@ -100,17 +134,29 @@ function endOfPlain(json: Buffer, at: number): number {
 }
 
 function endOfString(json: Buffer, start: number): number {
-  for (let at = start + 1; ; at++) {
+  const quote = quoteWithin(json, start + 1, json.length)
+  if (json[quote] !== QUOTE) throw broken(quote)
+  return quote + 1
+}
+
+/**
+ * Checks the characters of a string from `start` on. Returns the position of the quote that ends the string, or the
+ * first position from `limit` on where a character starts.
+ */
+export function quoteWithin(json: Buffer, start: number, limit: number): number {
+  let at = start
+  for (; at < limit; at++) {
     const byte = json[at]
-    if (byte === QUOTE) return at + 1
+    if (byte === QUOTE) return at
     if (byte === undefined || byte < 0x20) throw broken(at)
     if (byte !== BACKSLASH) continue
     at++
     const letter = json[at] ?? 0
     if (ESCAPES[letter] === 1) continue
-    if (letter !== 0x75 || !/^[0-9a-fA-F]{4}$/.test(json.toString('latin1', at + 1, at + 5))) throw broken(at)
-    at += 4
+    if (letter !== 0x75) throw broken(at)
+    for (const end = at + 4; at < end; at++) if (HEX[json[at + 1] ?? 0] !== 1) throw broken(at)
   }
+  return at
 }
 
 function endOfWord(json: Buffer, at: number, word: string): number {
@@ -120,8 +166,8 @@ function endOfWord(json: Buffer, at: number, word: string): number {
 
 function endOfNumber(json: Buffer, start: number): number {
   let at = start
-  while (isOfNumber(json[at])) at++
-  if (!isNumber(json.toString('latin1', start, Math.min(at, start + 400)))) throw broken(start)
+  while (at - start < 400 && isOfNumber(json[at])) at++
+  if (!isNumber(json.toString('latin1', start, at))) throw broken(start)
   return at
 }
 
@@ -142,10 +188,14 @@ export interface Member {
   readonly end: number
 }
 
-/** Returns the checked members of the object that starts at `start`, and the object's end. Yields like overValue(). */
+/**
+ * Returns the checked members of the object that starts at `start`, and the object's end. Yields and calls `onLong`
+ * like overValue().
+ */
 export function* membersOf(
   json: Buffer,
   start: number,
+  onLong?: () => void,
 ): Generator<undefined, { readonly members: readonly Member[]; readonly end: number }> {
   const members: Member[] = []
   if (json[start] !== OPEN_OBJECT) throw broken(start)
@@ -154,7 +204,7 @@ export function* membersOf(
   for (;;) {
     const value = behindKey(json, at)
     const key = String(JSON.parse(json.toString('utf8', at, endOfString(json, at))))
-    const end = yield* overValue(json, value)
+    const end = yield* overValue(json, value, onLong)
     members.push({ key, start: value, end })
     at = skipSpace(json, end)
     if (json[at] === CLOSE_OBJECT) return { members, end: at + 1 }

@@ -276,6 +276,59 @@ describe('a page', () => {
     })
   }
 
+  const LONG = 'ab"\n\u0001é日😀'.repeat(40_000)
+  const PAIRS = '\\ud83d\\ude00'.repeat(60_000)
+  for (const [what, type, value, expected] of [
+    ['a text', '"STRING"', JSON.stringify(LONG), LONG],
+    ['a text of escaped pairs', '"STRING"', `"${PAIRS}"`, '😀'.repeat(60_000)],
+    [
+      'a text in a struct',
+      '"RECORD","fields":[{"name":"a","type":"STRING"}]',
+      `{"f":[{"v":"${PAIRS}"}]}`,
+      { a: '😀'.repeat(60_000) },
+    ],
+    ['texts in an array', '"STRING","mode":"REPEATED"', `[{"v":"x"},{"v":${JSON.stringify(LONG)}}]`, ['x', LONG]],
+    ['a number of too many digits', '"NUMERIC"', `"${'7'.repeat(1_000_000)}"`, '7'.repeat(1_000_000)],
+    ['a text in JSON', '"JSON"', JSON.stringify(JSON.stringify([LONG])), [LONG]],
+    ['a key in JSON', '"JSON"', JSON.stringify(JSON.stringify({ [LONG]: 1 })), { [LONG]: 1 }],
+    ['a text that should be JSON', '"JSON"', JSON.stringify(LONG), LONG],
+    // The pairs are at other places of the slices in each of these texts.
+    ...[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].map(
+      (n) =>
+        [
+          `escaped pairs in JSON, ${n}`,
+          '"JSON"',
+          `"\\"${'x'.repeat(n)}${PAIRS}\\""`,
+          'x'.repeat(n) + '😀'.repeat(60_000),
+        ] as const,
+    ),
+    ...[0, 1, 2, 3].map(
+      (n) =>
+        [
+          `characters of four bytes in JSON, ${n}`,
+          '"JSON"',
+          JSON.stringify(`"${'x'.repeat(n)}${'😀'.repeat(150_000)}"`),
+          'x'.repeat(n) + '😀'.repeat(150_000),
+        ] as const,
+    ),
+  ] as const) {
+    test(`yields within one long value: ${what}`, async () => {
+      const bytes = page(`[{"f":[{"v":${value}}]}]`).replace('"INTEGER"', type)
+      const slices = new TimeSlices(null)
+      const { text } = await rowsOf(bytes, { rowCap: 1, bytesMax: 10_000_000 }, slices)
+      assert.deepEqual(JSON.parse(text), [[expected]])
+      const least = Math.floor(Buffer.byteLength(bytes) / (128 * 1024 + 30))
+      assert.deepEqual([slices.count >= 2 * least, least >= 3], [true, true])
+    })
+  }
+
+  test('refuses a long text that is not a JSON string', async () => {
+    for (const end of ['\n"', '\\u12g4"', '\\x"', '']) {
+      const bytes = page(`[{"f":[{"v":"${'x'.repeat(300_000)}${end}}]}]`)
+      await assert.rejects(rowsOf(bytes), Unreadable)
+    }
+  })
+
   test('is abandoned between two slices when its signal aborts', async () => {
     const bytes = page(`[${Array.from({ length: 40_000 }, () => '{"f":[{"v":"1"}]}').join(',')}]`)
     const gone = new AbortController()

@@ -24,6 +24,8 @@ export interface Page {
   readonly totalRows: number | null
   /** The position of the array of rows. Null if there is none. */
   readonly rowsAt: number | null
+  /** True if a string has more than SLICE_BYTES. */
+  readonly hasLongText: boolean
   readonly bytes: Buffer
 }
 
@@ -61,7 +63,11 @@ const HEAD_BYTES_MAX = 8 * 1024 * 1024
  * errors of TimeSlices.run().
  */
 export async function readPage(bytes: Buffer, slices: TimeSlices): Promise<Page> {
-  const { members, end: pageEnd } = await slices.run(membersOf(bytes, skipSpace(bytes, 0)))
+  let hasLongText = false
+  const onLong = (): void => {
+    hasLongText = true
+  }
+  const { members, end: pageEnd } = await slices.run(membersOf(bytes, skipSpace(bytes, 0), onLong))
   if (skipSpace(bytes, pageEnd) !== bytes.length) throw new Unreadable('bytes after a page')
   const head: Record<string, unknown> = Object.create(null)
   let rowsAt: number | null = null
@@ -88,6 +94,7 @@ export async function readPage(bytes: Buffer, slices: TimeSlices): Promise<Page>
     pageToken: pageToken ?? null,
     totalRows: totalRows ?? null,
     rowsAt,
+    hasLongText,
     bytes,
   }
 }
@@ -109,6 +116,12 @@ export interface Caps {
   readonly bytesMax: number
 }
 
+/** The writers of the rows of a page without long texts, and of any page. */
+interface Writers {
+  readonly short: WriteRow
+  readonly long: WriteRow
+}
+
 /** The rows of one query. */
 export class Result {
   readonly #caps: Caps
@@ -116,7 +129,7 @@ export class Result {
   /** The caller's names by the generated names of columns. */
   readonly #names: ReadonlyMap<string, string>
   #columns: readonly ResultColumn[] = []
-  #writeRow: WriteRow | null = null
+  #writers: Writers | null = null
   #rows = 0
   #truncated = false
 
@@ -139,7 +152,8 @@ export class Result {
 
   *#add(page: Page): Generator<undefined, boolean> {
     const pace = new SlicePace()
-    const writeRow = (this.#writeRow ??= this.#begin(page))
+    const { short, long } = (this.#writers ??= this.#begin(page))
+    const writeRow = page.hasLongText ? long : short
     const out = this.#out
     const json = page.bytes
     for (let at = page.rowsAt === null ? null : firstOf(json, page.rowsAt); at !== null;) {
@@ -154,7 +168,7 @@ export class Result {
       }
       this.#rows++
       at = nextOf(json, end)
-      if (pace.isDue(end)) yield
+      if (pace.isDue(end)) yield* out.nextSlice()
     }
     if (page.totalRows !== null && page.totalRows > this.#caps.rowCap) this.#truncated = true
     if (page.pageToken !== null) return true
@@ -173,12 +187,13 @@ export class Result {
     return { columns: this.#columns, rows: this.#out.json(), rowCount: this.#rows, truncated: this.#truncated }
   }
 
-  #begin({ schema }: Page): WriteRow {
+  #begin({ schema }: Page): Writers {
     const fields = readSchema(schema)
     // Every query has a column. Without this check, a missing schema would look like an empty result.
     if (fields.length === 0) throw new Unreadable('a result without columns')
     this.#columns = fields.map(({ name, text }) => ({ name: shownName(name, this.#names), dataType: text }))
-    return rowWriter(fields.map(({ type }) => type))
+    const types = fields.map(({ type }) => type)
+    return { short: rowWriter(types, false), long: rowWriter(types, true) }
   }
 
   #cut(): false {

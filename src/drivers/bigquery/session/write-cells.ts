@@ -3,13 +3,13 @@
 import type { ColumnType } from '../captured-facts.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
 import { Unreadable } from './http-exchange.ts'
-import { endOfValue, firstOf, isArray, isNull, nextOf, skipSpace, valueOf } from './json-scan.ts'
-import { scalarWriter, writeJson } from './write-scalar-value.ts'
-import type { SlicePace } from './time-slices.ts'
+import { endOfValue, firstOf, isArray, isNull, nextOf, overValue, skipSpace, valueOf } from './json-scan.ts'
+import { scalarWriter, writeJson, writeLongText } from './write-scalar-value.ts'
+import { SLICE_BYTES, type SlicePace } from './time-slices.ts'
 
 /** Writes the value that starts at `at`, and returns the position after it. */
 type WriteShort = (json: Buffer, at: number, out: JsonBytes) => number
-/** Writes a value that may be long (an array or JSON) in the same way. Yields between two slices. */
+/** Writes a value that may be long (an array, JSON or a long text) in the same way. Yields between two slices. */
 type WriteCell = (json: Buffer, at: number, out: JsonBytes, pace: SlicePace) => number | Generator<undefined, number>
 
 const COMMA = 0x2c
@@ -20,22 +20,29 @@ const V = 0x76
 /** Writes the row that starts at `at`. Throws Unreadable for a row of another format. */
 export type WriteRow = WriteCell
 
-export function rowWriter(columns: readonly ColumnType[]): WriteRow {
-  return cellsWriter(columns, null)
+/** If `hasLongText` is true, any text may be long. */
+export function rowWriter(columns: readonly ColumnType[], hasLongText: boolean): WriteRow {
+  return cellsWriter(columns, null, hasLongText)
 }
 
 /** Returns the writer of a row or a struct. `keys` are the keys of a struct, and null for a row. */
-function cellsWriter(types: readonly ColumnType[], keys: readonly Buffer[] | null): WriteCell {
-  const short = types.map(shortWriter)
+function cellsWriter(types: readonly ColumnType[], keys: readonly Buffer[] | null, hasLongText: boolean): WriteCell {
+  const short = hasLongText ? [null] : types.map(shortWriter)
   if (short.every((write) => write !== null)) return (json, at, out) => writeShort(json, at, short, keys, out)
-  const cells = types.map(cellWriter)
+  const cells = types.map((type) => cellWriter(type, hasLongText))
   return (json, at, out, pace) => writeLong(json, at, { cells, keys, out, pace })
 }
 
-function cellWriter(type: ColumnType): WriteCell {
-  const single: WriteCell =
-    shortWriter({ ...type, repeated: false }) ?? (type.name === 'JSON' ? jsonWriter : structWriter(type))
+function cellWriter(type: ColumnType, hasLongText: boolean): WriteCell {
+  const single = singleWriter({ ...type, repeated: false }, hasLongText)
   return type.repeated ? arrayWriter(single) : single
+}
+
+function singleWriter(type: ColumnType, hasLongText: boolean): WriteCell {
+  const short = hasLongText ? null : shortWriter(type)
+  if (short !== null) return short
+  if (type.name === 'JSON') return jsonWriter
+  return type.name === 'STRUCT' ? structWriter(type, hasLongText) : textWriter(type.name)
 }
 
 /** Returns the writer of a type, or null if values of the type may be long. */
@@ -51,18 +58,35 @@ function shortWriter(type: ColumnType): WriteShort | null {
 const jsonWriter: WriteCell = (json, at, out) => {
   if (isNull(json, at)) return writeNullAt(json, at, out)
   if (json[at] === OPEN_ARRAY || json[at] === OPEN_OBJECT) throw new Unreadable('a JSON value with several parts')
-  return writeJson(json, at, endOfValue(json, at), out)
+  return writeJson(json, at, out)
 }
 
 function plainWriter(name: string): WriteShort {
   const write = scalarWriter(name)
   return (json, at, out) => {
+    requirePlain(name, json, at)
     const end = endOfValue(json, at)
     if (isNull(json, at)) writeNull(out)
-    else if (json[at] === OPEN_ARRAY || json[at] === OPEN_OBJECT) throw new Unreadable(`a ${name} with several parts`)
     else write(json, at, end, out)
     return end
   }
+}
+
+/** Writes a value like plainWriter(), and yields between two slices of a long text. */
+function textWriter(name: string): WriteCell {
+  const write = scalarWriter(name)
+  return function* (json, at, out) {
+    requirePlain(name, json, at)
+    const end = yield* overValue(json, at)
+    if (isNull(json, at)) writeNull(out)
+    else if (end - at <= SLICE_BYTES) write(json, at, end, out)
+    else yield* writeLongText(json, at, end, out)
+    return end
+  }
+}
+
+function requirePlain(name: string, json: Buffer, at: number): void {
+  if (json[at] === OPEN_ARRAY || json[at] === OPEN_OBJECT) throw new Unreadable(`a ${name} with several parts`)
 }
 
 /**
@@ -82,7 +106,7 @@ function arrayWriter(element: WriteCell): WriteCell {
         if (n > 0) out.byte(COMMA)
         const written = element(json, valueOf(json, each, V), out, pace)
         end = endAfter(json, each, typeof written === 'number' ? written : yield* written)
-        if (pace.isDue(end)) yield
+        if (pace.isDue(end)) yield* out.nextSlice()
         each = nextOf(json, end)
       }
       end = skipSpace(json, end) + 1
@@ -92,8 +116,8 @@ function arrayWriter(element: WriteCell): WriteCell {
   }
 }
 
-function structWriter(type: ColumnType): WriteCell {
-  const write = cellsWriter(type.fields, keysOf(type))
+function structWriter(type: ColumnType, hasLongText: boolean): WriteCell {
+  const write = cellsWriter(type.fields, keysOf(type), hasLongText)
   return (json, at, out, pace) => (isNull(json, at) ? writeNullAt(json, at, out) : write(json, at, out, pace))
 }
 
@@ -156,7 +180,7 @@ function* writeLong(json: Buffer, start: number, { cells, keys, out, pace }: Lon
     writeKey(n, keys, out)
     const written = write(json, valueOf(json, each, V), out, pace)
     end = endAfter(json, each, typeof written === 'number' ? written : yield* written)
-    if (pace.isDue(end)) yield
+    if (pace.isDue(end)) yield* out.nextSlice()
     each = nextOf(json, end)
   }
   if (each !== null) throw new Unreadable('a row with too many cells')

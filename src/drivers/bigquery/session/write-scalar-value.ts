@@ -1,8 +1,8 @@
 // Converts one BigQuery value that is neither an array nor a struct from the text of the REST API to exact JSON
 // (docs/contract.md#values, docs/drivers/bigquery.md#values). A text that does not match its type becomes a string.
-import type { JsonBytes } from '../../json-bytes.ts'
-import { writePlain, writeRaw, writeText } from '../../json-bytes.ts'
-import { isNumber, overValue, skipSpace } from './json-scan.ts'
+import { JsonBytes, writeInSlices, writePlain, writeRaw, writeText } from '../../json-bytes.ts'
+import { isNumber, overValue, quoteWithin, skipSpace } from './json-scan.ts'
+import { SLICE_BYTES } from './time-slices.ts'
 
 /** Writes the value whose JSON, usually a string, is json[start…end). */
 export type WriteScalar = (json: Buffer, start: number, end: number, out: JsonBytes) => void
@@ -121,21 +121,53 @@ function momentOf(text: string): string | null {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}.${String(micros).padStart(6, '0')}Z`
 }
 
+/** Writes the value of a string of more than SLICE_BYTES, of any type. Yields between two slices. */
+export const writeLongText = writeRaw.inSlices
+
 /**
  * Writes the JSON inside a string as raw text, so that no number is rounded. Returns the end of the string. Yields like
  * overValue().
  */
-export function* writeJson(json: Buffer, start: number, end: number, out: JsonBytes): Generator<undefined, number> {
-  const text: unknown = json[start] === QUOTE ? JSON.parse(json.toString('utf8', start, end)) : null
-  if (typeof text !== 'string') {
+export function* writeJson(json: Buffer, start: number, out: JsonBytes): Generator<undefined, number> {
+  const end = yield* overValue(json, start)
+  if (json[start] !== QUOTE) {
     writeAsText(json, start, end, out)
     return end
   }
-  const inner = Buffer.from(text)
+  const inner = yield* contentOf(json, start, end)
   const span = yield* spanOf(inner)
-  if (span === null) writeText(inner, 0, inner.length, out)
-  else writeRaw(inner, ...span, out)
+  if (span === null) yield* writeInSlices(writeText, inner, 0, inner.length, out)
+  else yield* writeInSlices(writeRaw, inner, ...span, out)
   return end
+}
+
+/** Returns the content of a string, in UTF-8 and without escapes. Yields between two slices. */
+function* contentOf(json: Buffer, start: number, end: number): Generator<undefined, Buffer> {
+  if (end - start <= SLICE_BYTES) return Buffer.from(String(JSON.parse(json.toString('utf8', start, end))))
+  const content = new JsonBytes(end - start + 3 * SLICE_BYTES)
+  const last = end - 1
+  for (let at = start + 1; at < last;) {
+    let stop = quoteWithin(json, at, Math.min(last, at + SLICE_BYTES))
+    // A slice must not end within a character of several bytes, or between two escapes of one character.
+    for (let n = 0; n < 3 && isContinuation(json[stop]); n++) stop--
+    let text = String(JSON.parse(`"${json.toString('utf8', at, stop)}"`))
+    if (stop < last && isHighSurrogate(text.charCodeAt(text.length - 1))) {
+      text = text.slice(0, -1)
+      stop -= '\\uD800'.length
+    }
+    content.length += content.room(3 * text.length).write(text, content.length)
+    at = stop
+    yield
+  }
+  return content.bytes.subarray(0, content.length)
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff
 }
 
 /**

@@ -2,9 +2,8 @@
 // the path. Other fields are skipped, although the projection should have removed them.
 import { ColumnSample } from '../../profile-from-sample.ts'
 import type { CatalogColumn, ColumnProfile, Scalar, ValueKind } from '../../driver.ts'
-import { JsonBytes } from '../../json-bytes.ts'
+import { AT_ONCE, JsonBytes } from '../../json-bytes.ts'
 import type { MongoColumnDetail } from '../captured-facts.ts'
-import { AT_ONCE } from '../session/write-large-value.ts'
 import { endOfName, lengthAt, sizeOf, writeValue } from '../session/write-value.ts'
 
 /** The number of characters that are read of a string. Longer strings are identified by their beginning. */

@@ -2,8 +2,8 @@
 // are written as documents arrive and truncated at the row limit and the size limit.
 import { AppError } from '../../../errors.ts'
 import type { ResultColumn, Rows } from '../../driver.ts'
-import { JsonBytes } from '../../json-bytes.ts'
-import { AT_ONCE, writeLarge } from './write-large-value.ts'
+import { AT_ONCE, JsonBytes } from '../../json-bytes.ts'
+import { writeLarge } from './write-large-value.ts'
 import { ALIASES, endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './write-value.ts'
 
 const COLUMNS_MAX = 1_000
@@ -101,7 +101,7 @@ export class Result {
       if (!this.#end(start, before)) return false
       at = begin + size
       if (at < pause) continue
-      yield
+      yield* this.#out.nextSlice()
       pause = at + AT_ONCE
     }
     return true
@@ -233,7 +233,7 @@ export class Result {
       else yield* this.#writeLarge(column, from, size)
       written += size
       if (written < AT_ONCE) continue
-      yield
+      yield* this.#out.nextSlice()
       written = 0
     }
   }

@@ -1,13 +1,8 @@
 // Writes large values in slices and yields to the event loop in between. The output equals the output of writeValue().
 import { setImmediate } from 'node:timers/promises'
-import { writeBody, type JsonBytes } from '../../json-bytes.ts'
+import { AT_ONCE, writeBodyInSlices, writeText, type JsonBytes } from '../../json-bytes.ts'
 import { endOfCode, endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './write-value.ts'
 
-/**
- * The number of bytes of BSON that are written in one slice. A slice takes at most about 5 ms, also for dates, decimals
- * and UUIDs.
- */
-export const AT_ONCE = 64 * 1024
 /**
  * The number of bytes of binary data in one slice: a multiple of 3, so that the base64 of the slices can be
  * concatenated.
@@ -46,7 +41,7 @@ export function* writeLarge(
     case 0x02:
     case 0x0d:
     case 0x0e:
-      return yield* writeLargeText(from, at + 4, at + size - 1, out)
+      return yield* writeText.inSlices(from, at + 4, at + size - 1, out)
     case 0x03:
     case 0x04:
       return yield* writeEach(type, from, at, out, depth + 1)
@@ -55,7 +50,7 @@ export function* writeLarge(
     case 0x0b:
       return yield* writeLargePattern(from, at, out)
     case 0x0f:
-      return yield* writeLargeText(from, at + 8, endOfCode(from, at, size), out)
+      return yield* writeText.inSlices(from, at + 8, endOfCode(from, at, size), out)
     default:
       return writeValue(type, from, at, size, out, depth)
   }
@@ -82,7 +77,8 @@ function* writeEach(
     const nameEnd = endOfName(from, at + 1)
     if (n > 0) out.byte(0x2c)
     if (isDocument) {
-      yield* writeLargeText(from, at + 1, nameEnd, out)
+      if (nameEnd - at <= AT_ONCE) writeText(from, at + 1, nameEnd, out)
+      else yield* writeText.inSlices(from, at + 1, nameEnd, out)
       out.byte(0x3a)
     }
     const size = sizeOf(kind, from, nameEnd + 1)
@@ -90,31 +86,18 @@ function* writeEach(
     else yield* writeLarge(kind, from, nameEnd + 1, size, out, depth)
     at = nameEnd + 1 + size
     if (at < pause) continue
-    yield
+    yield* out.nextSlice()
     pause = at + AT_ONCE
   }
   out.byte(isDocument ? 0x7d : 0x5d)
 }
 
-function* writeLargeText(from: Buffer, start: number, end: number, out: JsonBytes): Generator<undefined, void> {
-  out.byte(0x22)
-  yield* writeLargeBody(from, start, end, out)
-  out.byte(0x22)
-}
-
-function* writeLargeBody(from: Buffer, start: number, end: number, out: JsonBytes): Generator<undefined, void> {
-  for (let at = start; at < end; at += AT_ONCE) {
-    if (at > start) yield
-    writeBody(from, at, Math.min(end, at + AT_ONCE), out)
-  }
-}
-
 function* writeLargePattern(from: Buffer, at: number, out: JsonBytes): Generator<undefined, void> {
   const end = endOfName(from, at)
   writeAscii('"/', out)
-  yield* writeLargeBody(from, at, end, out)
+  yield* writeBodyInSlices(from, at, end, out)
   writeAscii('/', out)
-  yield* writeLargeBody(from, end + 1, endOfName(from, end + 1), out)
+  yield* writeBodyInSlices(from, end + 1, endOfName(from, end + 1), out)
   out.byte(0x22)
 }
 
@@ -124,7 +107,7 @@ function* writeLargeBinary(from: Buffer, at: number, out: JsonBytes): Generator<
   out.byte(0x22)
   for (let part = from[at + 4] === 2 ? at + 9 : at + 5; part < end; part += BASE64_AT_ONCE) {
     writeAscii(from.toString('base64', part, Math.min(end, part + BASE64_AT_ONCE)), out)
-    yield
+    yield* out.nextSlice()
   }
   out.byte(0x22)
 }

@@ -2,14 +2,13 @@
 // and other types only as null or not null. Each scalar is read in the form in which an answer shows it.
 import { z } from 'zod'
 import { KEY_CHARS_MAX } from '../../json-keys-from-sample.ts'
-import { JsonBytes, writeText } from '../../json-bytes.ts'
+import { JsonBytes, writeText, type WriteValue } from '../../json-bytes.ts'
 import type { CatalogTable, Scalar, ValueKind } from '../../driver.ts'
 import { exposedOf, readTable, type Exposed, type ExposedTable } from '../guard/exposed.ts'
 import type { Catalog } from '../../driver.ts'
 import type { Captured } from '../confined-query.ts'
 import { identifier, literal } from '../quote.ts'
 import { TypeBook } from '../session/result-types.ts'
-import type { WriteValue } from '../session/write-scalar-value.ts'
 import type { TypeName } from '../captured-facts.ts'
 
 /** One column of the statement that samples a table. */

@@ -2,9 +2,9 @@
 // types (enums, composites, their arrays, extension types) are looked up in pg_type once.
 import type { BuiltinType } from './json-form-by-type.ts'
 import { BUILTIN_TYPES } from './json-form-by-type.ts'
-import { writeText } from '../../json-bytes.ts'
+import { writeText, type WriteValue } from '../../json-bytes.ts'
 import { arrayWriter, compositeWriter } from './write-nested-value.ts'
-import { WRITERS, type WriteValue } from './write-scalar-value.ts'
+import { WRITERS } from './write-scalar-value.ts'
 
 export interface ColumnType {
   /** The database's name for the type. The name of an array is the name of its element, followed by []. */

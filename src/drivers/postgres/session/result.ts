@@ -2,14 +2,13 @@
 // queries, collects strings.
 import { setImmediate as turn } from 'node:timers/promises'
 import type { ResultColumn, Rows } from '../../driver.ts'
-import type { JsonBytes } from '../../json-bytes.ts'
+import { AT_ONCE, type JsonBytes, type WriteValue } from '../../json-bytes.ts'
 import type { Field } from './protocol-messages.ts'
 import type { RecordShape } from '../confined-query.ts'
 import type { ColumnType, TypeBook } from './result-types.ts'
 import { arrayWriter, compositeWriter } from './write-nested-value.ts'
-import { rowColumn, writeRow, type RowColumn } from './write-row.ts'
-import type { WriteValue } from './write-scalar-value.ts'
-import { TURN_MS, type Sink } from './wire.ts'
+import { rowColumn, writeLongRow, writeRow, type RowColumn } from './write-row.ts'
+import type { Sink } from './wire.ts'
 
 /** pg_type's oids of record and record[]. */
 const [RECORD, RECORDS] = [2249, 2287]
@@ -95,16 +94,42 @@ export class Result implements Sink {
   }
 
   row(from: Buffer, start: number, end: number): boolean {
+    const skipped = this.#skipped()
+    if (skipped !== null) return skipped
+    if (this.#held !== null) return this.#hold(Buffer.from(from.subarray(start, end)))
+    const before = this.#begin()
+    writeRow(from, start, end, this.#writers, this.#caps.bytesMax, this.#out)
+    return this.#end(before)
+  }
+
+  *longRow(body: Buffer): Generator<undefined, boolean> {
+    const skipped = this.#skipped()
+    if (skipped !== null) return skipped
+    return this.#held === null ? yield* this.#writeLong(body) : this.#hold(body)
+  }
+
+  beforeNext(): Generator<undefined, true> | null {
+    return this.#out.needsRoom ? this.#makeRoom() : null
+  }
+
+  *#makeRoom(): Generator<undefined, true> {
+    yield* this.#out.nextSlice()
+    return true
+  }
+
+  /** Counts a row. Returns null if the row is wanted. Otherwise returns the result of row(). */
+  #skipped(): boolean | null {
     this.#seen++
     if (this.#truncated) return this.#held !== null
-    if (this.#seen > this.#caps.rowCap) {
-      // This is the one row beyond the cap, which the query returns to show that there are more rows.
-      this.#truncated = true
-      return true
-    }
-    if (this.#held === null) return this.#write(from, start, end)
-    this.#heldBytes += end - start
-    if (this.#heldBytes <= this.#caps.bytesMax * 1.5) this.#held.push(Buffer.from(from.subarray(start, end)))
+    if (this.#seen <= this.#caps.rowCap) return null
+    // This is the one row beyond the cap, which the query returns to show that there are more rows.
+    this.#truncated = true
+    return true
+  }
+
+  #hold(body: Buffer): true {
+    this.#heldBytes += body.length
+    if (this.#heldBytes <= this.#caps.bytesMax * 1.5) this.#held?.push(body)
     else this.#truncated = true
     return true
   }
@@ -118,17 +143,22 @@ export class Result implements Sink {
     return this.#held !== null || this.#seen >= this.#caps.rowCap
   }
 
-  /** Writes the buffered rows, and gives other requests a turn between them. Every type must be known by now. */
+  /** Writes the buffered rows, and gives other requests a turn between slices. Every type must be known by now. */
   async writeHeld(): Promise<void> {
     const held = this.#held ?? []
     this.#held = null
     this.#resolve()
-    let began = performance.now()
-    for (const row of held) {
-      if (!this.#write(row, 0, row.length)) break
-      if (performance.now() - began < TURN_MS) continue
-      await turn()
-      began = performance.now()
+    for (const slice of this.#writeEach(held)) await turn(slice)
+  }
+
+  *#writeEach(rows: readonly Buffer[]): Generator<undefined, void> {
+    let bytes = 0
+    for (const row of rows) {
+      if (!(yield* this.#writeLong(row))) return
+      bytes += row.length
+      if (bytes < AT_ONCE) continue
+      yield* this.#out.nextSlice()
+      bytes = 0
     }
   }
 
@@ -164,15 +194,24 @@ export class Result implements Sink {
     return shape.isList ? arrayWriter(row, COMMA) : row
   }
 
-  /** Writes one row. Returns false, and removes the row, if it exceeds the byte cap. */
-  #write(from: Buffer, start: number, end: number): boolean {
+  *#writeLong(body: Buffer): Generator<undefined, boolean> {
+    const before = this.#begin()
+    yield* writeLongRow(body, 0, body.length, this.#writers, this.#caps.bytesMax, this.#out)
+    return this.#end(before)
+  }
+
+  /** Starts a row and returns its offset. */
+  #begin(): number {
+    const before = this.#out.length
+    if (this.#rowCount > 0) this.#out.byte(COMMA)
+    return before
+  }
+
+  /** Ends a row. Returns false, and removes the row, if it exceeds the byte cap. */
+  #end(before: number): boolean {
     const out = this.#out
-    const { bytesMax } = this.#caps
-    const before = out.length
-    if (this.#rowCount > 0) out.byte(COMMA)
-    writeRow(from, start, end, this.#writers, bytesMax, out)
     // The answer needs one more byte, the bracket that closes the list of rows.
-    if (out.length + 1 > bytesMax) {
+    if (out.length + 1 > this.#caps.bytesMax) {
       out.length = before
       this.#truncated = true
       return false

@@ -3,6 +3,8 @@
 // values or errors.
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { setImmediate as turn } from 'node:timers/promises'
+import { AT_ONCE } from '../../json-bytes.ts'
 import type { DatabaseError } from './protocol-messages.ts'
 import { readError, readFields, TERMINATE, type Field } from './protocol-messages.ts'
 
@@ -13,6 +15,16 @@ export interface Sink {
   describe(fields: readonly Field[]): void
   /** Receives a row's body from[start…end). If it returns false, the exchange ends and the session is abandoned. */
   row(from: Buffer, start: number, end: number): boolean
+  /**
+   * Receives the body of a row of more than AT_ONCE bytes, in a buffer that nobody else uses. Yields between two
+   * slices, and finally returns the same as row(). If it is absent, row() is called.
+   */
+  longRow?(body: Buffer): Generator<undefined, boolean>
+  /**
+   * Called after each chunk. Returns work that must run before the next chunk is read, or null. The work yields between
+   * two slices.
+   */
+  beforeNext?(): Generator<undefined, true> | null
   /** Called instead of row() for a row longer than rowBytesMax(), which is not buffered. Returns the same as row(). */
   tooLong(): boolean
   /**
@@ -70,7 +82,7 @@ const SLICE_MS = 2
  * How long rows of a request are read before other requests get a turn. Node passes on 32 chunks in one turn, which
  * took 300 ms for arrays of composites.
  */
-export const TURN_MS = 8
+const TURN_MS = 8
 /** After so many bytes of a request that was given up, other requests get a moment. */
 const LEFT_OVER_BYTES = 1024 * 1024
 // The maximum number of stored bytes of a message that is not a row. An error may quote a value of any size.
@@ -123,6 +135,8 @@ export class Wire {
   #usable = true
   #workedMs = 0
   #leftOver = 0
+  /** While the sink works in turns: the chunks that have arrived since. Null otherwise. */
+  #late: Buffer[] | null = null
   /** The number of ReadyForQuery messages that the server still has to send, also for an exchange that was given up. */
   #owed = 0
   readonly #quiet = Promise.withResolvers<undefined>()
@@ -216,15 +230,22 @@ export class Wire {
    */
   take(chunk: Buffer): void {
     if (!this.#reads) return
+    if (this.#late !== null) return void this.#late.push(Buffer.from(chunk))
     const began = performance.now()
     try {
       this.#read(chunk)
+      if (this.#late === null) this.#prepare()
+      if (this.#late !== null) return
       if (!this.#usable) this.#breathe(chunk.length)
       else this.#rest(performance.now() - began)
     } catch (error) {
-      this.fail(new LostConnection('an answer that is not PostgreSQL', { cause: error }))
-      this.#socket.destroy()
+      this.#garbled(error)
     }
+  }
+
+  #garbled(cause: unknown): void {
+    this.fail(new LostConnection('an answer that is not PostgreSQL', { cause }))
+    this.#socket.destroy()
   }
 
   get #reads(): boolean {
@@ -234,6 +255,7 @@ export class Wire {
   #read(chunk: Buffer): void {
     let at = 0
     while (at < chunk.length && this.#reads) {
+      if (this.#late !== null) return void this.#late.push(Buffer.from(chunk.subarray(at)))
       if (this.#skip > 0) {
         const skipped = Math.min(this.#skip, chunk.length - at)
         this.#skip -= skipped
@@ -260,7 +282,7 @@ export class Wire {
     if (isUnhurried) this.#pause(this.#workedMs / 2)
     else {
       this.#socket.pause()
-      setImmediate(() => this.#socket.resume())
+      setImmediate(() => this.#resume())
     }
     this.#workedMs = 0
   }
@@ -274,7 +296,11 @@ export class Wire {
 
   #pause(ms: number): void {
     this.#socket.pause()
-    setTimeout(() => this.#socket.resume(), ms)
+    setTimeout(() => this.#resume(), ms)
+  }
+
+  #resume(): void {
+    if (this.#late === null) this.#socket.resume()
   }
 
   #fillHead(chunk: Buffer, at: number): number {
@@ -317,9 +343,54 @@ export class Wire {
     if (this.#partialFilled === partial.length) {
       this.#partial = null
       this.#skip = this.#partialSkip
-      this.#message(this.#partialCode, partial, 0, partial.length)
+      if (this.#partialCode === CODE.row && partial.length > AT_ONCE) this.#longRow(partial)
+      else this.#message(this.#partialCode, partial, 0, partial.length)
     }
     return at + taken
+  }
+
+  #longRow(body: Buffer): void {
+    const exchange = this.#exchange
+    if (exchange?.described !== true) return
+    const work = exchange.sink.longRow?.(body)
+    if (work === undefined) return this.#message(CODE.row, body, 0, body.length)
+    exchange.answered = true
+    this.#start(exchange, work)
+  }
+
+  #prepare(): void {
+    const exchange = this.#exchange
+    const work = exchange?.sink.beforeNext?.() ?? null
+    if (exchange !== null && work !== null) this.#start(exchange, work)
+  }
+
+  /** Does the first slice of the work. If there are more, nothing is read until they are done. */
+  #start(exchange: Exchange, work: Generator<undefined, boolean>): void {
+    const step = work.next()
+    if (step.done !== true) {
+      this.#late = []
+      void this.#workInTurns(exchange, work)
+    } else if (!step.value) this.#cut()
+  }
+
+  /** Does the rest of the work, one slice in each turn of the event loop. Then reads on. */
+  async #workInTurns(exchange: Exchange, work: Generator<undefined, boolean>): Promise<void> {
+    this.#socket.pause()
+    try {
+      // If the exchange was given up, another answer may already use the sink's buffer.
+      for (await turn(); this.#exchange === exchange; await turn()) {
+        const step = work.next()
+        if (step.done !== true) continue
+        if (!step.value) this.#cut()
+        break
+      }
+    } catch (error) {
+      this.#garbled(error)
+    }
+    const late = this.#late ?? []
+    this.#late = null
+    for (const chunk of late) this.take(chunk)
+    this.#resume()
   }
 
   #message(code: number, from: Buffer, start: number, end: number): void {

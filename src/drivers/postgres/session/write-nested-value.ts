@@ -1,7 +1,7 @@
 // Encodes arrays and named composites from PostgreSQL's text format as JSON lists and objects. A composite whose text
 // does not fit the looked-up type is written as a string.
-import { writeText, type JsonBytes } from '../../json-bytes.ts'
-import { writeNull, type WriteValue } from './write-scalar-value.ts'
+import { AT_ONCE, writeInSlices, writeText, type JsonBytes, type WriteValue } from '../../json-bytes.ts'
+import { writeNull } from './write-scalar-value.ts'
 
 const [OPEN, CLOSE, QUOTE, BACKSLASH, BRACKET, EQUALS] = [0x7b, 0x7d, 0x22, 0x5c, 0x5b, 0x3d]
 const [ROW_OPEN, ROW_CLOSE, COMMA] = [0x28, 0x29, 0x2c]
@@ -9,26 +9,61 @@ const NULL = Buffer.from('NULL')
 
 /** Writes an array such as `{1,"a b",NULL,{…}}`. Drops its bounds (`[2:3]={…}`), which JSON cannot express. */
 export function arrayWriter(element: WriteValue, delimiter: number): WriteValue {
-  return (from, start, end, out) => {
-    let at = start
-    if (from[at] === BRACKET)
-      do at++
-      while (at < end && from[at - 1] !== EQUALS)
-    while (at < end) {
-      const byte = from[at]
-      if (byte === OPEN) out.byte(0x5b)
-      else if (byte === CLOSE) out.byte(0x5d)
-      else if (byte === delimiter) out.byte(COMMA)
-      else {
-        at =
-          byte === QUOTE
-            ? quotedElement(from, at, end, element, out)
-            : bareElement(from, at, end, element, delimiter, out)
-        continue
-      }
-      at++
+  const write: WriteValue = (from, start, end, out) => {
+    for (let at = afterBounds(from, start, end); at < end;) {
+      if (writesMark(from[at], delimiter, out)) at++
+      else at = writeElement(from, at, end, element, delimiter, out)
     }
   }
+  return Object.assign(write, {
+    *inSlices(from: Buffer, start: number, end: number, out: JsonBytes): Generator<undefined, void> {
+      let pause = start + AT_ONCE
+      for (let at = afterBounds(from, start, end); at < end;) {
+        if (writesMark(from[at], delimiter, out)) at++
+        else {
+          const limit = Math.min(end, at + AT_ONCE)
+          const isShort = limit === end || elementEnd(from, at, limit, delimiter) < limit
+          at = isShort
+            ? writeElement(from, at, end, element, delimiter, out)
+            : yield* writeLongElement(from, at, end, element, delimiter, out)
+        }
+        if (at < pause) continue
+        yield* out.nextSlice()
+        pause = at + AT_ONCE
+      }
+    },
+  })
+}
+
+function afterBounds(from: Buffer, start: number, end: number): number {
+  let at = start
+  if (from[at] === BRACKET)
+    do at++
+    while (at < end && from[at - 1] !== EQUALS)
+  return at
+}
+
+/** Writes a bracket or a comma. Returns false if the byte is neither. */
+function writesMark(byte: number | undefined, delimiter: number, out: JsonBytes): boolean {
+  if (byte === OPEN) out.byte(0x5b)
+  else if (byte === CLOSE) out.byte(0x5d)
+  else if (byte === delimiter) out.byte(COMMA)
+  else return false
+  return true
+}
+
+/** Writes the element that starts at `start`, and returns the position after it. */
+function writeElement(
+  from: Buffer,
+  start: number,
+  end: number,
+  element: WriteValue,
+  delimiter: number,
+  out: JsonBytes,
+): number {
+  return from[start] === QUOTE
+    ? quotedElement(from, start, end, element, out)
+    : bareElement(from, start, end, element, delimiter, out)
 }
 
 function bareElement(
@@ -69,6 +104,70 @@ function quotedElement(from: Buffer, start: number, end: number, element: WriteV
   return at + 1
 }
 
+/** Returns the end of the element that starts at `start`, or a position from `limit` on if it ends there. */
+function elementEnd(from: Buffer, start: number, limit: number, delimiter: number): number {
+  return from[start] === QUOTE ? quotedEnd(from, start + 1, limit) : bareEnd(from, start, limit, delimiter)
+}
+
+function bareEnd(from: Buffer, start: number, limit: number, delimiter: number): number {
+  let at = start
+  while (at < limit && from[at] !== delimiter && from[at] !== CLOSE) at++
+  return at
+}
+
+function quotedEnd(from: Buffer, start: number, limit: number): number {
+  let at = start
+  while (at < limit && from[at] !== QUOTE) at += from[at] === BACKSLASH ? 2 : 1
+  return at
+}
+
+/** Writes a long element like writeElement(), and yields between two slices. */
+function* writeLongElement(
+  from: Buffer,
+  start: number,
+  end: number,
+  element: WriteValue,
+  delimiter: number,
+  out: JsonBytes,
+): Generator<undefined, number> {
+  if (from[start] !== QUOTE) {
+    const stop = yield* readInSlices((at, limit) => bareEnd(from, at, limit, delimiter), start, end)
+    yield* writeInSlices(element, from, start, stop, out)
+    return stop
+  }
+  const stop = yield* readInSlices((at, limit) => quotedEnd(from, at, limit), start + 1, end)
+  const plain = Buffer.allocUnsafeSlow(stop - start - 1)
+  let length = 0
+  const unescape = (begin: number, limit: number): number => {
+    let at = begin
+    for (; at < limit; at++) {
+      if (from[at] === BACKSLASH) at++
+      plain[length++] = from[at] ?? 0
+    }
+    return at
+  }
+  yield* readInSlices(unescape, start + 1, stop)
+  yield* writeInSlices(element, plain, 0, length, out)
+  return stop + 1
+}
+
+/**
+ * Calls `read` for one slice after the other, and yields in between. Ends when `read` returns a position before the
+ * limit of its slice, or at `end`. Returns that position. A slice may end a little behind its limit.
+ */
+function* readInSlices(
+  read: (at: number, limit: number) => number,
+  start: number,
+  end: number,
+): Generator<undefined, number> {
+  for (let at = start; ;) {
+    const limit = Math.min(end, at + AT_ONCE)
+    at = read(at, limit)
+    if (at < limit || limit === end) return at
+    yield
+  }
+}
+
 export interface AttributeWriter {
   readonly name: string
   readonly write: WriteValue
@@ -79,52 +178,106 @@ export interface AttributeWriter {
  */
 export function compositeWriter(attributes: readonly AttributeWriter[]): WriteValue {
   const keys = attributes.map(({ name }, i) => Buffer.from(`${i === 0 ? '' : ','}${JSON.stringify(name)}:`))
-  return (from, start, end, out) => {
-    const fields = rowFields(from, start, end)
+  const writeKey = (n: number, out: JsonBytes): void => {
+    const key = keys[n] ?? NULL
+    out.room(key.length)
+    out.length += key.copy(out.bytes, out.length)
+  }
+  const write: WriteValue = (from, start, end, out) => {
+    const row = RowFields.of(from, start, end)
+    row?.read(start + 1, end)
+    const fields = row?.finish()
     if (fields?.length !== attributes.length) return writeText(from, start, end, out)
     out.byte(OPEN)
-    attributes.forEach(({ write }, i) => {
-      const key = keys[i]
-      const field = fields[i]
-      if (key === undefined) return
-      out.room(key.length)
-      out.length += key.copy(out.bytes, out.length)
-      if (field === undefined || field === null) writeNull(out)
-      else write(field, 0, field.length, out)
+    attributes.forEach(({ write: writeField }, n) => {
+      writeKey(n, out)
+      const field = fields[n] ?? null
+      if (field === null) writeNull(out)
+      else writeField(field, 0, field.length, out)
     })
     out.byte(CLOSE)
   }
+  return Object.assign(write, {
+    *inSlices(from: Buffer, start: number, end: number, out: JsonBytes): Generator<undefined, void> {
+      const row = RowFields.of(from, start, end)
+      if (row !== null) yield* readInSlices((at, limit) => row.read(at, limit), start + 1, end)
+      const fields = row?.finish()
+      if (fields?.length !== attributes.length) return yield* writeText.inSlices(from, start, end, out)
+      out.byte(OPEN)
+      let bytes = 0
+      for (const [n, { write: writeField }] of attributes.entries()) {
+        writeKey(n, out)
+        const field = fields[n] ?? null
+        if (field === null) writeNull(out)
+        else yield* writeInSlices(writeField, field, 0, field.length, out)
+        bytes += field?.length ?? 0
+        if (bytes < AT_ONCE) continue
+        yield* out.nextSlice()
+        bytes = 0
+      }
+      out.byte(CLOSE)
+    },
+  })
 }
 
-/**
- * Splits a row's text into fields. Returns null if it is not a row. Reads `()` as one NULL, although a row without
- * fields has the same text.
- */
-function rowFields(from: Buffer, start: number, end: number): (Buffer | null)[] | null {
-  if (from[start] !== ROW_OPEN || from[end - 1] !== ROW_CLOSE) return null
-  const fields: (Buffer | null)[] = []
-  const plain = Buffer.allocUnsafe(end - start)
-  let length = 0
-  let at = start + 1
-  while (at < end) {
-    const first = length
-    let quoted = false
-    let seen = false
-    for (; at < end; at++) {
+/** Splits the text of a row into fields. Reads `()` as one NULL, although a row without fields has the same text. */
+class RowFields {
+  readonly #from: Buffer
+  readonly #last: number
+  readonly #fields: (Buffer | null)[] = []
+  readonly #plain: Buffer
+  #length = 0
+  /** Where the current field starts in #plain. */
+  #first = 0
+  #isQuoted = false
+  #isSeen = false
+  #isClosed = false
+
+  /** Returns null if the text is not a row. */
+  static of(from: Buffer, start: number, end: number): RowFields | null {
+    return from[start] === ROW_OPEN && from[end - 1] === ROW_CLOSE ? new RowFields(from, start, end) : null
+  }
+
+  private constructor(from: Buffer, start: number, end: number) {
+    this.#from = from
+    this.#last = end - 1
+    this.#plain = Buffer.allocUnsafe(end - start)
+  }
+
+  /** Reads from `start` to `limit`, or a little further, and returns the position reached. */
+  read(start: number, limit: number): number {
+    const from = this.#from
+    const plain = this.#plain
+    let length = this.#length
+    let isQuoted = this.#isQuoted
+    let isSeen = this.#isSeen
+    let at = start
+    for (; at < limit; at++) {
       const byte = from[at] ?? 0
-      if (!quoted && (byte === COMMA || at === end - 1)) break
-      if (byte === QUOTE) {
+      if (!isQuoted && (byte === COMMA || at === this.#last)) {
+        this.#fields.push(isSeen ? plain.subarray(this.#first, length) : null)
+        this.#first = length
+        this.#isClosed = at === this.#last
+        isSeen = false
+      } else if (byte === QUOTE) {
         // Inside quotes, a doubled quote means one quote. A single quote opens or closes.
-        if (quoted && from[at + 1] === QUOTE) plain[length++] = from[++at] ?? 0
-        else quoted = !quoted
-        seen = true
+        if (isQuoted && from[at + 1] === QUOTE) plain[length++] = from[++at] ?? 0
+        else isQuoted = !isQuoted
+        isSeen = true
       } else {
         plain[length++] = byte === BACKSLASH ? (from[++at] ?? 0) : byte
-        seen = true
+        isSeen = true
       }
     }
-    fields.push(seen ? plain.subarray(first, length) : null)
-    at++
+    this.#length = length
+    this.#isQuoted = isQuoted
+    this.#isSeen = isSeen
+    return at
   }
-  return fields
+
+  /** Returns the fields after everything was read. */
+  finish(): readonly (Buffer | null)[] {
+    if (!this.#isClosed) this.#fields.push(this.#isSeen ? this.#plain.subarray(this.#first, this.#length) : null)
+    return this.#fields
+  }
 }

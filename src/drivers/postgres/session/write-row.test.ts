@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { Duplex } from 'node:stream'
 import { test } from 'node:test'
-import { JsonBytes } from '../../json-bytes.ts'
+import { AT_ONCE, JsonBytes } from '../../json-bytes.ts'
 import type { Rows } from '../../driver.ts'
 import { Result, type Caps } from './result.ts'
 import { TypeBook } from './result-types.ts'
@@ -51,10 +51,15 @@ function dataRow(values: readonly Value[]): Buffer {
 const READY = Buffer.concat([message('C', Buffer.from('SELECT\0')), message('Z', Buffer.from('I'))])
 
 /** Returns the answer to these messages, which arrive in chunks of the given sizes. */
-async function answer(messages: readonly Buffer[], sizes: () => number, caps = CAPS): Promise<Rows> {
+async function answer(
+  messages: readonly Buffer[],
+  sizes: () => number,
+  caps = CAPS,
+  out = new JsonBytes(16),
+): Promise<Rows> {
   const socket = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
   const wire = new Wire(socket)
-  const result = new Result(caps, new TypeBook(), new JsonBytes(16))
+  const result = new Result(caps, new TypeBook(), out)
   const outcome = wire.exchange(Buffer.alloc(0), 1, result)
   outcome.catch(() => undefined)
   const all = Buffer.concat([...messages, READY])
@@ -199,8 +204,7 @@ test('a long answer gives other requests a turn between its chunks', async () =>
     wire.take(rows)
     if (!socket.isPaused()) continue
     pauses++
-    await new Promise((resolve) => setImmediate(resolve))
-    assert.equal(socket.isPaused(), false)
+    while (socket.isPaused()) await new Promise((resolve) => setImmediate(resolve))
   }
   wire.take(READY)
   await outcome
@@ -226,4 +230,120 @@ test('rows that waited for the look-up of their type are written with turns for 
   isWritten = true
   assert.ok(turns > 1, `${turns} turns`)
   assert.equal(result.finish().rowCount, 200)
+})
+
+/** Counts turns of the event loop until the function that it returns is called. */
+function countTurns(): () => number {
+  let turns = 0
+  let isOver = false
+  const count = (): void => {
+    turns++
+    if (!isOver) setImmediate(count).unref()
+  }
+  setImmediate(count).unref()
+  return () => {
+    isOver = true
+    return turns
+  }
+}
+
+for (const seed of [1, 2, 3]) {
+  test(`rows with long values in random chunks are what JSON.stringify writes, seed ${seed}`, async () => {
+    const next = numbers(seed)
+    const rows = Array.from({ length: 12 }, (_, n): Value[] => {
+      const text = randomText(next) || 'x'
+      return [
+        n,
+        text.repeat(next() < 0.5 ? 1 : 1 + Math.floor((next() * 8 * AT_ONCE) / text.length)),
+        null,
+        next() < 0.5,
+      ]
+    })
+    const messages = [description([OIDS.int4, OIDS.text, OIDS.text, OIDS.bool]), ...rows.map(dataRow)]
+    const read = await answer(messages, () => 1 + Math.floor(next() * 65_536))
+    assert.equal(String(read.rows), JSON.stringify(rows))
+  })
+}
+
+test('a long value gives other requests a turn after each slice, and its socket is paused until its end', async () => {
+  const socket = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
+  const wire = new Wire(socket)
+  const text = '"\n😀'.repeat(500_000)
+  const outcome = wire.exchange(Buffer.alloc(0), 1, new Result(CAPS, new TypeBook(), new JsonBytes(16)))
+  wire.take(description([OIDS.text]))
+  const row = dataRow([text])
+  wire.take(row.subarray(0, 9))
+  const turns = countTurns()
+  wire.take(row.subarray(9))
+  assert.ok(socket.isPaused())
+  wire.take(READY)
+  await outcome
+  assert.ok(turns() >= row.length / AT_ONCE)
+  assert.equal(socket.isPaused(), false)
+})
+
+test('an exchange that is given up writes no further slice of a long value', async () => {
+  const socket = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
+  const wire = new Wire(socket)
+  const out = new JsonBytes(16)
+  const outcome = wire.exchange(Buffer.alloc(0), 1, new Result(CAPS, new TypeBook(), out))
+  wire.take(description([OIDS.text]))
+  const row = dataRow(['x'.repeat(20 * AT_ONCE)])
+  wire.take(row.subarray(0, 9))
+  wire.take(row.subarray(9))
+  wire.fail(new Error('given up'))
+  await assert.rejects(outcome, /given up/)
+  // The buffer now belongs to another answer.
+  out.length = 0
+  wire.take(READY)
+  await wire.untilQuiet()
+  assert.equal(out.length, 0)
+  assert.ok(wire.isQuiet)
+  assert.equal(socket.isPaused(), false)
+})
+
+test('a long row that does not fit its message closes the connection', async () => {
+  const body = Buffer.alloc(4 * AT_ONCE, 'x')
+  for (const [columns, length] of [
+    [2, 9],
+    [1, body.length],
+    [1, -2],
+  ] as const) {
+    body.writeInt16BE(columns)
+    body.writeInt32BE(length, 2)
+    const read = answer([description([OIDS.text]), message('D', body)], () => 65_536)
+    await assert.rejects(read, LostConnection, `${columns} columns, a value of ${length} bytes`)
+  }
+})
+
+test('an answer is cut before a long value that does not fit, and the value is not written to its end', async () => {
+  const rows = [['a'], ['"'.repeat(20 * AT_ONCE)], ['b']]
+  const out = new JsonBytes(16)
+  const caps = { rowCap: 10, bytesMax: 21 * AT_ONCE }
+  const messages = [description([OIDS.text]), ...rows.map(dataRow)]
+  const read = await answer(messages, () => 65_536, caps, out)
+  assert.equal(String(read.rows), '[["a"]]')
+  assert.ok(read.truncated)
+  assert.ok(out.bytes.length < 40 * AT_ONCE, `${out.bytes.length} bytes`)
+})
+
+test('a result that grows is copied in slices', async () => {
+  const socket = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
+  const wire = new Wire(socket)
+  const out = new JsonBytes(8 << 20)
+  const outcome = wire.exchange(Buffer.alloc(0), 1, new Result(CAPS, new TypeBook(), out))
+  wire.take(description([OIDS.text]))
+  const rows = Buffer.concat(Array.from({ length: 15 }, () => dataRow(['x'.repeat(4_000)])))
+  const first = out.bytes
+  while (8 * (1 << 20) - out.length > 6 * AT_ONCE + rows.length) wire.take(rows)
+  assert.equal(out.bytes, first)
+  const turns = countTurns()
+  wire.take(rows)
+  wire.take(rows)
+  // The second chunk waits.
+  assert.equal(out.bytes, first)
+  wire.take(READY)
+  await outcome
+  assert.notEqual(out.bytes, first)
+  assert.ok(turns() >= 7)
 })

@@ -1,7 +1,7 @@
 // Writes one DataRow as a JSON array. Most values are short and need only quotes. They are copied here, because a call
 // for each value would take as long as the copy. The writer of the type handles all other values.
-import { copyBytes, plainUntil, type JsonBytes } from '../../json-bytes.ts'
-import { NULL, WRITERS, type WriteValue } from './write-scalar-value.ts'
+import { AT_ONCE, copyBytes, plainUntil, writeInSlices, type JsonBytes, type WriteValue } from '../../json-bytes.ts'
+import { NULL, writeNull, WRITERS } from './write-scalar-value.ts'
 
 const [COMMA, OPEN, CLOSE, QUOTE] = [0x2c, 0x5b, 0x5d, 0x22]
 /** The longest value, in bytes, that is copied here. The writer of the type handles longer values. */
@@ -82,6 +82,42 @@ export function writeRow(
   if (columns.length > 0) to--
   into.setUint8(to++, CLOSE)
   out.length = to
+}
+
+/** Writes a long row like writeRow(), and yields between two slices. */
+export function* writeLongRow(
+  from: Buffer,
+  start: number,
+  end: number,
+  columns: readonly RowColumn[],
+  bytesMax: number,
+  out: JsonBytes,
+): Generator<undefined, void> {
+  if (from.readUInt16BE(start) !== columns.length) throw new RangeError('a row of another length')
+  let at = start + 2
+  let pause = at + AT_ONCE
+  out.byte(OPEN)
+  for (const [n, { write }] of columns.entries()) {
+    if (n > 0) out.byte(COMMA)
+    const length = from.readInt32BE(at)
+    at += 4
+    if (length === -1) {
+      writeNull(out)
+      continue
+    }
+    const stop = at + length
+    if (length < 0 || stop > end) throw new RangeError('a value that ends behind its row')
+    for (const slice of writeInSlices(write, from, at, stop, out)) {
+      if (out.length > bytesMax) return
+      yield slice
+    }
+    if (out.length > bytesMax) return
+    at = stop
+    if (at < pause) continue
+    yield* out.nextSlice()
+    pause = at + AT_ONCE
+  }
+  out.byte(CLOSE)
 }
 
 /** Returns whether the value's text can be copied as JSON. A number ends in a digit, unlike NaN and Infinity. */

@@ -1,11 +1,8 @@
 // Encodes PostgreSQL values as docs/contract.md#values says, from the bytes of the database's text directly to JSON.
 // Nothing is rounded, and nothing passes through a JavaScript number, Date or JSON.parse.
-import type { JsonBytes } from '../../json-bytes.ts'
-import { writePlain, writeRaw, writeText } from '../../json-bytes.ts'
+import type { JsonBytes, WriteValue } from '../../json-bytes.ts'
+import { AT_ONCE, writePlain, writeRaw, writeText } from '../../json-bytes.ts'
 import type { Form } from './json-form-by-type.ts'
-
-/** Writes the value whose text is from[start…end) as JSON. */
-export type WriteValue = (from: Buffer, start: number, end: number, out: JsonBytes) => void
 
 // The letters of `true` and `fals` as numbers, so that four letters are written at once.
 const TRUE = Buffer.from('true').readInt32BE()
@@ -90,10 +87,28 @@ function isShort(from: Buffer, start: number, end: number): boolean {
 
 /** Writes a bytea, whose text is `\x` and hex digits, because bytea_output is fixed to hex. */
 function writeBytea(from: Buffer, start: number, end: number, out: JsonBytes): void {
-  const into = out.room(Math.ceil((end - start) / 6) * 4 + 2)
+  out.byte(0x22)
+  writeBase64(from, start + 2, end, out)
+  out.byte(0x22)
+}
+
+/** The number of hex digits in one slice: a multiple of 6, so that the base64 of the slices can be concatenated. */
+const HEX_AT_ONCE = AT_ONCE - (AT_ONCE % 6)
+
+writeBytea.inSlices = function* (from: Buffer, start: number, end: number, out: JsonBytes): Generator<undefined, void> {
+  yield* out.makeRoom(end - start)
+  out.byte(0x22)
+  for (let at = start + 2; at < end; at += HEX_AT_ONCE) {
+    writeBase64(from, at, Math.min(end, at + HEX_AT_ONCE), out)
+    yield
+  }
+  out.byte(0x22)
+}
+
+function writeBase64(from: Buffer, start: number, end: number, out: JsonBytes): void {
+  const into = out.room(Math.ceil((end - start) / 6) * 4)
   let at = out.length
-  into[at++] = 0x22
-  for (let i = start + 2; i < end; i += 6) {
+  for (let i = start; i < end; i += 6) {
     const left = Math.min(6, end - i) / 2
     const bits =
       (byteOf(from, i) << 16) | ((left > 1 ? byteOf(from, i + 2) : 0) << 8) | (left > 2 ? byteOf(from, i + 4) : 0)
@@ -102,7 +117,6 @@ function writeBytea(from: Buffer, start: number, end: number, out: JsonBytes): v
     into[at++] = left > 1 ? (BASE64[(bits >> 6) & 63] ?? 0) : 0x3d
     into[at++] = left > 2 ? (BASE64[bits & 63] ?? 0) : 0x3d
   }
-  into[at++] = 0x22
   out.length = at
 }
 

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { get, type IncomingMessage } from 'node:http'
+import { test } from 'node:test'
+import fastify from 'fastify'
+import { encode } from '../query/encode-body.ts'
+import { answerPrebuilt } from './send-answer.ts'
+
+test('long rows are sent in slices of their own memory, which is released after the last one', async () => {
+  const rows = Buffer.from(`[["${'é😀'.repeat(200_000)}"]]`)
+  const columns = [{ name: 'ä', dataType: 'text' }]
+  let given = 0
+  const written: Buffer[] = []
+  const app = fastify()
+  app.get('/', async (_request, reply) => {
+    const json = encode({ columns, rows, rowCount: 1, truncated: false, release: () => given++ }, 2)
+    const write = reply.raw.write.bind(reply.raw)
+    reply.raw.write = (chunk: Buffer, ...more: never[]) => {
+      assert.equal(given, 0)
+      written.push(chunk)
+      return write(chunk, ...more)
+    }
+    return await answerPrebuilt(reply, 200, { json, headers: { 'ratelimit-limit': '7' } }, undefined)
+  })
+  try {
+    const url = await app.listen()
+    const parts: Buffer[] = []
+    const { promise, resolve } = Promise.withResolvers<undefined>()
+    const response = await new Promise<IncomingMessage>((opened) => get(url, opened))
+    response.on('data', (part: Buffer) => parts.push(part)).on('end', () => resolve(undefined))
+    await promise
+    const text = Buffer.concat(parts).toString()
+    assert.deepEqual(JSON.parse(text), {
+      columns,
+      rows: JSON.parse(String(rows)),
+      rowCount: 1,
+      truncated: false,
+      durationMs: 2,
+    })
+    assert.equal(response.headers['content-length'], String(Buffer.byteLength(text)))
+    assert.deepEqual([response.headers['ratelimit-limit'], response.headers['cache-control']], ['7', 'no-store'])
+    assert.ok(written.length > 30 && written.every((chunk) => chunk.length <= 32_768))
+    assert.ok(written.some((chunk) => chunk.buffer === rows.buffer))
+  } finally {
+    await app.close()
+  }
+  assert.equal(given, 1)
+})
