@@ -1,5 +1,5 @@
-// Limits how much slow work of one kind runs at the same time in this process, per key and in total. Work does not wait
-// for a slot: over the limit, it is refused immediately, and the refusal says when to retry.
+// Limits how much slow work of one kind runs at the same time in this process. A ConcurrencyLimit limits it per key and
+// in total, and refuses work over the limit immediately; the refusal says when to retry. A FifoLimit lets work wait.
 import { AppError } from './errors.ts'
 
 export interface ConcurrencyLimit {
@@ -33,5 +33,59 @@ export function openConcurrencyLimit({ each, all, retryAfterSeconds: retryAfter,
       add(key, 1)
       return { [Symbol.dispose]: () => add(key, -1) }
     },
+  }
+}
+
+export interface FifoLimit {
+  /**
+   * Waits for a slot, in order of arrival, and takes it until it is disposed. Returns null if no slot was free within
+   * `waitMs`. Without `waitMs`, it waits without limit.
+   */
+  take(): Promise<Disposable>
+  take(waitMs: number): Promise<Disposable | null>
+}
+
+export function openFifoLimit(max: number): FifoLimit {
+  return new Slots(max)
+}
+
+class Slots implements FifoLimit {
+  #free: number
+  /** The work that waits, oldest first. */
+  readonly #waiting = new Set<(slot: Disposable) => void>()
+
+  constructor(max: number) {
+    this.#free = max
+  }
+
+  take(): Promise<Disposable>
+  take(waitMs: number): Promise<Disposable | null>
+  async take(waitMs?: number): Promise<Disposable | null> {
+    if (this.#free > 0) return this.#slot()
+    const { promise, resolve } = Promise.withResolvers<Disposable | null>()
+    this.#waiting.add(resolve)
+    if (waitMs === undefined) return await promise
+    const timer = setTimeout(() => {
+      this.#waiting.delete(resolve)
+      resolve(null)
+    }, waitMs)
+    try {
+      return await promise
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #slot(): Disposable {
+    this.#free--
+    return { [Symbol.dispose]: () => this.#release() }
+  }
+
+  #release(): void {
+    this.#free++
+    const [next] = this.#waiting
+    if (next === undefined) return
+    this.#waiting.delete(next)
+    next(this.#slot())
   }
 }

@@ -25,6 +25,7 @@ import { exposureRequests } from './migrations/0021-exposure-requests.ts'
 import { usageSlots } from './migrations/0022-usage-slots.ts'
 import { waysToSignIn } from './migrations/0023-ways-to-sign-in.ts'
 import { webhooks } from './migrations/0024-webhooks.ts'
+import { webhookTurns } from './migrations/0025-webhook-turns.ts'
 
 // A type, not an interface: withTables() requires an index signature.
 type Recorded = { migrations: { name: string; at: string } }
@@ -53,6 +54,7 @@ export const MIGRATIONS: readonly Migration[] = [
   usageSlots,
   waysToSignIn,
   webhooks,
+  webhookTurns,
 ]
 
 /** The number of an advisory lock, chosen at random. With it, replicas that start together migrate one by one. */

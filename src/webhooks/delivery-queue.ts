@@ -1,7 +1,7 @@
 // The queue of deliveries in the store. A process claims a delivery, then sends it. A claim expires after one minute,
 // so another process can take over the delivery if the first process stops. Failed deliveries are retried with growing
 // pauses, for half a day.
-import type { Transaction } from 'kysely'
+import type { ExpressionBuilder, Transaction } from 'kysely'
 import { newId, type DeliveryId, type WebhookId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables, WebhookDeliveryTable } from '../store/tables.ts'
@@ -16,8 +16,6 @@ const CLAIM_MS = 60_000
 const PAUSES_MS = [10_000, 60_000, 300_000, 1_800_000, 7_200_000, 14_400_000, 21_600_000] as const
 /** Ended deliveries of this age are deleted. */
 const KEPT_MS = 7 * 86_400_000
-/** The maximum number of deliveries that one call of claimDue() claims. */
-const PORTION = 16
 
 export interface Claimed {
   readonly delivery: Pick<WebhookDeliveryTable, 'id' | 'body' | 'attempts'>
@@ -101,23 +99,54 @@ async function add(
   return kept.length
 }
 
-/** Claims the due deliveries of enabled webhooks. */
-export async function claimDue(store: Store, now: number): Promise<readonly Claimed[]> {
-  const at = new Date(now).toISOString()
-  const due = await store.db
-    .selectFrom('webhook_deliveries')
-    .innerJoin('webhooks', 'webhooks.id', 'webhook_deliveries.webhook_id')
-    .selectAll('webhooks')
-    .select(['webhook_deliveries.id as delivery_id', 'body', 'attempts'])
-    .where('state', '=', 'WAITING')
-    .where('next_at', '<=', at)
-    .where('enabled', '=', 1)
-    .where((eb) => eb.or([eb('claimed_until', 'is', null), eb('claimed_until', '<=', at)]))
-    .orderBy('next_at')
-    .limit(PORTION)
+/** Selects the deliveries that may be sent now. */
+function isDue(at: string) {
+  return (eb: ExpressionBuilder<Tables, 'webhooks' | 'webhook_deliveries'>) =>
+    eb.and([
+      eb('enabled', '=', 1),
+      eb('state', '=', 'WAITING'),
+      eb('next_at', '<=', at),
+      eb.or([eb('claimed_until', 'is', null), eb('claimed_until', '<=', at)]),
+    ])
+}
+
+/** Returns the webhooks that have due deliveries. */
+export async function webhooksWithDue(
+  { db }: Store,
+  now: number,
+): Promise<readonly Pick<WebhookRow, 'id' | 'account_id'>[]> {
+  const holds = isDue(new Date(now).toISOString())
+  return await db
+    .selectFrom('webhooks')
+    .select(['id', 'account_id'])
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('webhook_deliveries')
+          .select('webhook_deliveries.id')
+          .whereRef('webhook_id', '=', 'webhooks.id')
+          .where(holds),
+      ),
+    )
+    .orderBy('id')
     .execute()
-  const claimed: Claimed[] = []
-  for (const { delivery_id: id, body, attempts, ...webhook } of due) {
+}
+
+/** Claims the delivery of the webhook that has been due for longest. Returns null if none is due. */
+export async function claimNext(store: Store, webhookId: WebhookId, now: number): Promise<Claimed | null> {
+  const at = new Date(now).toISOString()
+  for (;;) {
+    const next = await store.db
+      .selectFrom('webhook_deliveries')
+      .innerJoin('webhooks', 'webhooks.id', 'webhook_deliveries.webhook_id')
+      .selectAll('webhooks')
+      .select(['webhook_deliveries.id as delivery_id', 'body', 'attempts'])
+      .where('webhook_id', '=', webhookId)
+      .where(isDue(at))
+      .orderBy('next_at')
+      .limit(1)
+      .executeTakeFirst()
+    if (next === undefined) return null
+    const { delivery_id: id, body, attempts, ...webhook } = next
     const { numUpdatedRows } = await store.append((tx) =>
       tx
         .updateTable('webhook_deliveries')
@@ -127,9 +156,8 @@ export async function claimDue(store: Store, now: number): Promise<readonly Clai
         .where((eb) => eb.or([eb('claimed_until', 'is', null), eb('claimed_until', '<=', at)]))
         .executeTakeFirstOrThrow(),
     )
-    if (numUpdatedRows === 1n) claimed.push({ delivery: { id, body, attempts }, webhook })
+    if (numUpdatedRows === 1n) return { delivery: { id, body, attempts }, webhook }
   }
-  return claimed
 }
 
 /** Records the outcome of an attempt. */

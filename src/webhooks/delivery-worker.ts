@@ -1,10 +1,13 @@
 // Serves all webhooks: checks once a minute for new conditions, and every few seconds for due deliveries. Every process
 // of a store does this. The store ensures that each condition is reported once, and that one process claims a delivery.
+// Webhooks and accounts take turns, so a slow receiver delays only the other webhooks of its account.
+import { openFifoLimit, type FifoLimit } from '../concurrency-limit.ts'
+import type { AccountId, WebhookId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
 import { inSlices } from '../event-loop-slices.ts'
 import type { Store } from '../store/open.ts'
 import { ConditionFinder, type ConditionDeps } from './find-conditions.ts'
-import { claimDue, enqueue, note, pruneDeliveries, release, type Claimed } from './delivery-queue.ts'
+import { claimNext, enqueue, note, pruneDeliveries, release, webhooksWithDue, type Claimed } from './delivery-queue.ts'
 import { send, type SendOptions } from './send-message.ts'
 import { openedOf } from './webhooks.ts'
 
@@ -26,12 +29,16 @@ interface Deps extends Omit<ConditionDeps, 'now'> {
 const LOOK_MS = 60_000
 /** The interval between two searches for due deliveries. */
 const DELIVER_MS = 5_000
-/** The maximum number of messages that this process sends at the same time. */
-const AT_ONCE = 4
+/**
+ * The maximum numbers of messages that this process sends at the same time. A webhook sends one message at a time. An
+ * account, which can have 100 teams, must not take all slots with receivers that never answer.
+ */
+const AT_ONCE = { all: 8, account: 2 }
 
 export function openDeliverer(deps: Deps): Deliverer {
   const { store, secrets, sending, log } = deps
   const ending = new AbortController()
+  const failed = (err: unknown) => log.error({ err }, 'webhooks: a round failed and will be repeated')
   const lookOnce = async (): Promise<void> => {
     const webhooks = await store.db.selectFrom('webhooks').selectAll().where('enabled', '=', 1).orderBy('id').execute()
     if (webhooks.length === 0) return
@@ -55,26 +62,48 @@ export function openDeliverer(deps: Deps): Deliverer {
       if (!ending.signal.aborted) throw err
     }
   }
-  const deliverOnce = async (): Promise<void> => {
+  const all = openFifoLimit(AT_ONCE.all)
+  /** The webhooks whose due deliveries are being sent, one after the other. */
+  const serving = new Map<WebhookId, Promise<void>>()
+  const serve = async (id: WebhookId, ofAccount: FifoLimit): Promise<void> => {
     while (!ending.signal.aborted) {
-      const claimed = [...(await claimDue(store, sending.now()))]
-      if (claimed.length === 0) return
-      const worker = async () => {
-        for (let next = claimed.shift(); next !== undefined; next = claimed.shift()) await attempt(next)
-      }
-      await Promise.all(Array.from({ length: AT_ONCE }, worker))
+      // Slots are given in order of arrival: the webhooks of an account take turns, and so do the accounts.
+      using _accountSlot = await ofAccount.take()
+      using _slot = await all.take()
+      const claimed = ending.signal.aborted ? null : await claimNext(store, id, sending.now())
+      if (claimed === null) return
+      await attempt(claimed)
     }
   }
+  const perAccount = new Map<AccountId, FifoLimit>()
+  /** Starts to serve the webhooks with due deliveries. Does not wait until the deliveries are sent. */
+  const start = async (): Promise<void> => {
+    const webhooks = await webhooksWithDue(store, sending.now())
+    if (serving.size === 0) perAccount.clear()
+    for (const { id, account_id } of webhooks) {
+      if (ending.signal.aborted) return
+      if (serving.has(id)) continue
+      const ofAccount = perAccount.get(account_id) ?? openFifoLimit(AT_ONCE.account)
+      perAccount.set(account_id, ofAccount)
+      const served = serve(id, ofAccount)
+        .catch(failed)
+        .finally(() => serving.delete(id))
+      serving.set(id, served)
+    }
+  }
+  const deliver = async (): Promise<void> => {
+    await start()
+    await Promise.all(serving.values())
+  }
   const look = oneAtATime(lookOnce)
-  const deliver = oneAtATime(deliverOnce)
   const every = (ms: number, work: () => Promise<void>) => {
     const timer = setInterval(() => {
-      work().catch((err: unknown) => log.error({ err }, 'webhooks: a round failed and will be repeated'))
+      work().catch(failed)
     }, ms)
     timer.unref()
     return timer
   }
-  const timers = [every(LOOK_MS, look), every(DELIVER_MS, deliver)]
+  const timers = [every(LOOK_MS, look), every(DELIVER_MS, oneAtATime(start))]
   return {
     look,
     deliver,

@@ -2,9 +2,10 @@
 // The tests set the clock.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
+import { until } from '../../test/support/until.ts'
 import { startReceiver, type Receiver } from '../../test/support/webhook-receiver.ts'
 import { makeCertificates } from '../../test/support/certificates.ts'
 import { startPostgres } from '../../test/support/postgres.ts'
@@ -18,7 +19,7 @@ import type { Membership } from '../teams/require-membership.ts'
 import { openDeliverer } from './delivery-worker.ts'
 import { ConditionFinder } from './find-conditions.ts'
 import { refusalsCondition, type Condition } from './event-messages.ts'
-import { claimDue, enqueue } from './delivery-queue.ts'
+import { claimNext, enqueue } from './delivery-queue.ts'
 import { send } from './send-message.ts'
 import { createWebhook, listDeliveries, listWebhooks, type ShownWebhook, type WebhookDeps } from './webhooks.ts'
 
@@ -288,11 +289,39 @@ describe('webhooks', () => {
     assert.deepEqual([delivery?.state, delivery?.attempts, delivery?.status], ['WAITING', 1, null])
   })
 
+  test('silent receivers of one account do not delay the message of another account', async () => {
+    await using silent = createServer((socket) => void socket.on('error', () => undefined).resume())
+    await once(silent.listen(0, '127.0.0.1'), 'listening')
+    const { port } = silent.address() as AddressInfo
+    const held = new Set<Socket>()
+    let most = 0
+    silent.on('connection', (socket) => {
+      most = Math.max(most, held.add(socket).size)
+      socket.once('close', () => held.delete(socket))
+    })
+    for (let n = 0; n < 10; n++) {
+      const { id } = await make(owner, { url: `http://127.0.0.1:${port}/` })
+      await enqueue(rooms.store, await rowOf(id), [condition(1), condition(2)], now)
+    }
+    const other = await addMember(rooms, await addTeam(rooms), 'OWNER')
+    const { id } = await make(other)
+    now += 1_000
+    await enqueue(rooms.store, await rowOf(id), [condition(1)], now)
+    {
+      await using worker = deliverer()
+      const delivered = worker.deliver()
+      await until('the message of the other account', () => receiver.received.length === 1 && held.size > 0)
+      assert.equal(most, 2)
+      delivered.catch(() => undefined)
+    }
+    silent.close()
+  })
+
   test('another process takes over the delivery of a process that ended, but only after its claim has ended', async () => {
     const { id } = await make(owner)
     await enqueue(rooms.store, await rowOf(id), [condition(1)], now)
     // The first process claims the delivery, and ends before it sends the message.
-    assert.equal((await claimDue(rooms.store, now)).length, 1)
+    assert.notEqual(await claimNext(rooms.store, id as WebhookId, now), null)
     await using other = deliverer()
     await other.deliver()
     assert.equal(receiver.received.length, 0)
