@@ -102,6 +102,11 @@ const MEASURED: Readonly<Record<string, readonly [Around, string?]>> = {
   ts_rank: [(x) => `ts_rank(v, (${x})::text::tsquery)::text`],
   to_tsquery: [(x) => `to_tsquery(${x})::text`],
   '@@': [(x) => `(v @@ ${x})::text`],
+  // PostgreSQL, not the guard, repeats the arguments of these.
+  BETWEEN: [(x) => `((${x}) BETWEEN a AND a)::text`],
+  'NOT BETWEEN SYMMETRIC': [(x) => `((${x}) NOT BETWEEN SYMMETRIC a AND a)::text`],
+  'BETWEEN SYMMETRIC, in a bound': [(x) => `(a BETWEEN SYMMETRIC (${x}) AND a)::text`],
+  'IN of columns': [(x) => `((${x}) IN (a, j::text, a, a, a, a))::text`],
   LIKE: [(x) => `(${x} LIKE a)::text`],
   'LIKE, in the pattern': [(x) => `(a LIKE ${x})::text`],
   'LIKE ANY': [(x) => `(${x} LIKE ANY (p))::text`],
@@ -159,7 +164,15 @@ describe('nested calls, which multiply what is printed,', () => {
       )
       return `WITH c0 AS (SELECT a AS v, a FROM t), ${parts.join(', ')} SELECT v FROM c${levels}`
     }
+    const lateral = (levels: number, rest = '') => {
+      const items = Array.from(
+        { length: levels },
+        (_, n) => `LATERAL (VALUES (btrim(v${n}.x, t.a))${rest}) v${n + 1}(x)`,
+      )
+      return `SELECT v${levels}.x FROM t, LATERAL (VALUES (t.a)) v0(x), ${items.join(', ')}`
+    }
     const refused = [
+      lateral(11),
       nested(11, 'btrim(v, a)'),
       nested(20, 'coalesce(v, v)'),
       nested(20, "CASE WHEN v = 'x' THEN v END"),
@@ -170,7 +183,12 @@ describe('nested calls, which multiply what is printed,', () => {
         ') q'.repeat(11),
     ]
     for (const sql of refused) assert.match(say(await guard.judge(sql, TEXTS)), /^limit: length$/, sql)
-    for (const sql of [nested(5, 'btrim(v, a)'), nested(11, 'btrim(v, a)', ' OFFSET 0'), chain(11, 'MATERIALIZED')]) {
+    for (const sql of [
+      nested(5, 'btrim(v, a)'),
+      nested(11, 'btrim(v, a)', ' OFFSET 0'),
+      lateral(11, ", ('x')"),
+      chain(11, 'MATERIALIZED'),
+    ]) {
       await guard.confined(sql, TEXTS)
     }
     await guard.confined('SELECT * FROM ('.repeat(30) + 'SELECT * FROM t' + ') q'.repeat(30), TEXTS)

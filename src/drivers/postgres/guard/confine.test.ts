@@ -600,8 +600,12 @@ describe('GROUP BY of a table’s key also covers the table’s other columns, a
   }
 
   test('a json column, for which no = exists, is taken from any row of the group', async () => {
-    const { text } = await guard.confined('SELECT id, doc FROM products GROUP BY id', shop())
-    assert.match(text, /\("pg_catalog"\."array_agg"\("t1"\."doc"\)\)\[1\] AS "doc".* GROUP BY "t1"\."id" LIMIT/)
+    const sql = 'SELECT id, doc FROM products GROUP BY id'
+    const { text } = await guard.confined(sql, shop({ serverVersion: 160_000 }))
+    assert.match(text, /"any_value"\("t1"\."doc"\) AS "doc".* GROUP BY "t1"\."id" LIMIT/)
+    // array_agg() keeps all rows of the group, so they are counted.
+    const { text: older } = await guard.confined(sql, shop({ serverVersion: 150_000 }))
+    assert.match(older, /"array_agg"\("t1"\."doc"\) FILTER \(WHERE .*collected.*\)\)\[1\] AS "doc"/)
   })
 
   test('a key with a hidden column covers no other columns', async () => {

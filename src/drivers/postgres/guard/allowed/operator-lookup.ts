@@ -13,6 +13,11 @@ import { extensionOf } from './type-names.ts'
 import { OPERATOR_ADVICE, OWN_OPERATORS } from './types-and-extensions.ts'
 
 const SYMBOL = /^[-+*/<>=~!@#%^&|`?]+$/
+/**
+ * Operators of extensions that are always refused. `row #= hstore` sets fields by the input functions of their types,
+ * which may read hidden tables: a text becomes a geometry, and PostGIS then reads spatial_ref_sys.
+ */
+const REFUSED: ReadonlySet<string> = new Set(['#='])
 const LIKE: ReadonlySet<string> = new Set(['~~', '!~~', '~~*', '!~~*'])
 
 /** Returns whether the operator is LIKE, ILIKE or a negation of them. */
@@ -37,7 +42,7 @@ export function operatorName(
 ): Node[] {
   const symbol = names.at(-1) ?? ''
   const isSymbol = SYMBOL.test(symbol) && !symbol.includes('--') && !symbol.includes('/*')
-  if (!isSymbol || names.length > 2) throw unknownOperator(walk, names, at)
+  if (!isSymbol || names.length > 2 || REFUSED.has(symbol)) throw unknownOperator(walk, names, at)
   const [schema] = names
   if (names.length === 2 && schema !== 'pg_catalog') {
     const { extensions } = walk.exposed.capture
@@ -62,7 +67,7 @@ function hasOwn(extension: CapturedExtension, symbol: string): boolean {
 /** Returns the same sentence for a hidden and an unknown operator. The hint names only allowed operators. */
 function unknownOperator(walk: Walk, names: readonly string[], at: number | undefined): Refusal {
   const symbol = names.at(-1) ?? ''
-  const owners = walk.exposed.capture.extensions.filter((each) => hasOwn(each, symbol))
+  const owners = walk.exposed.capture.extensions.filter((each) => hasOwn(each, symbol) && !REFUSED.has(symbol))
   const here = owners.map(({ schema }) => `OPERATOR(${typed(schema)}.${symbol})`)
   const near = didYouMean(here.length > 0 ? here : alike(symbol))
   const advice = here.length > 0 ? undefined : OPERATOR_ADVICE.get(symbol)

@@ -20,10 +20,20 @@ const places = shop(
         operators: ['<->', '&&'],
         shadowed: [],
       },
+      {
+        name: 'hstore',
+        version: '1.8',
+        schema: 'gis',
+        trusted: true,
+        functions: ['hstore'],
+        operators: ['#=', '?'],
+        shadowed: [],
+      },
     ],
     trustedSchemas: ['gis'],
     types: [
       type('public.order_status', 'enum'),
+      type('gis.hstore', 'base', { extension: 'hstore' }),
       type('gis.geometry', 'base', { extension: 'postgis' }),
       type('gis.geography', 'base', { extension: 'postgis' }),
       type('gis._geometry', 'array', { extension: 'postgis', of: 'gis.geometry' }),
@@ -55,6 +65,9 @@ describe('PostGIS answers', () => {
     'SELECT st_intersects(g, st_makeenvelope(0, 0, 1, 1, 4326)), st_area(coalesce(g, st_point(1, 1))) FROM places',
     'SELECT st_astext(st_geomfromgeojson(\'{"type":"Point","coordinates":[1,1]}\'))',
     "SELECT '00d41d8cd98f00b204e9800998ecf8427e', 'srid' FROM places",
+    "SELECT coalesce(g, 'POINT(1 1)'), CASE WHEN id > 1 THEN g END, coalesce(g, NULL) FROM places WHERE g IN ('POINT(1 1)', g)",
+    'SELECT g FROM places UNION SELECT NULL UNION SELECT st_makepoint(lon, lat) FROM places',
+    'SELECT * FROM (VALUES (st_point(1, 1)), (NULL)) v(p) JOIN places ON p && g',
   ]) {
     test(sql, async () => {
       const verdict = await guard.judge(sql, places)
@@ -91,6 +104,17 @@ describe('PostGIS refuses what reads spatial_ref_sys by an SRID of the caller, a
     "SELECT x.g FROM jsonb_to_record(jsonb_build_object('g', 'SRI' || 'D=990001;POINT(1 1)')) AS x(g gis.geometry)",
     "SELECT jsonb_populate_record(places, jsonb_build_object('g', 'SRI' || 'D=990001;POINT(1 1)')) FROM places",
     "SELECT 'POINT(1 1)'::gis.geography(Point, 990001)",
+    ...['coalesce(g, TEXT)', 'CASE WHEN id > 1 THEN g ELSE TEXT END', 'greatest(g, TEXT)', 'nullif(g, TEXT)'].map(
+      (mixed) => `SELECT to_json(${mixed.replace('TEXT', "wkt || ''")}) FROM places`,
+    ),
+    "SELECT to_json(ARRAY[g, wkt || '']) FROM places",
+    "SELECT to_json(x) FROM (SELECT g FROM places UNION ALL SELECT wkt || '' FROM places) q(x)",
+    "SELECT to_json(x) FROM places, LATERAL (VALUES (g), (wkt || '')) v(x)",
+    "SELECT gg OPERATOR(gis.&&) decode('01' || wkt, 'hex') FROM places",
+    "SELECT 1 FROM places WHERE g IN (g, wkt || '')",
+    "SELECT 1 FROM places WHERE g = ANY (SELECT wkt || '' FROM places)",
+    `SELECT to_json(places OPERATOR(gis.#=) ('g=>"SR' || 'ID=990001;POINT(1 1)"')::gis.hstore) FROM places`,
+    `SELECT to_json(places #= ('g=>"SR' || 'ID=990001;POINT(1 1)"')::gis.hstore) FROM places`,
     'SELECT st_makeenvelope(0, 0, 1, 1, id) FROM places',
     'SELECT st_point(1, 1, 990001)',
     'SELECT st_setsrid(srid => 990001, geom => g) FROM places',

@@ -152,6 +152,15 @@ export function spatialResult(schema: string, name: string, out: readonly string
   return RETURNS_OTHER.test(name) ? null : geometry
 }
 
+/**
+ * Checks values to which PostgreSQL gives one type: the operands of an operator, or the branches of CASE. It converts
+ * text and bytes to a geometry if another of the values is one. Throws Refusal.
+ */
+export function checkUnified(exposed: Exposed, values: readonly Typed[], at: number | undefined): void {
+  if (!values.some(({ type }) => isSpatial(exposed, type))) return
+  if (!values.every((value) => mayBecomeSpatial(exposed, value))) throw madeFromText('a value beside a geometry', at)
+}
+
 /** Checks a cast to a type of PostGIS. Throws Refusal. */
 export function checkSpatialCast(exposed: Exposed, to: SqlType, from: Typed, at: number | undefined): void {
   if (!isSpatial(exposed, to)) return

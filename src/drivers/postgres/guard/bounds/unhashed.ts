@@ -53,6 +53,7 @@ class Rows {
   multiply = false
   /** The numbers of rows of WITH queries. */
   readonly #known = new Map<string, number>()
+  readonly #counted = new Map<SelectStmt, number>()
 
   visit(value: unknown): void {
     if (!isNode(value)) return
@@ -99,6 +100,14 @@ class Rows {
 
   /** Returns the largest number of rows that the text of the query shows, or Infinity if the query reads a table. */
   #rows(query: SelectStmt): number {
+    const counted = this.#counted.get(query)
+    if (counted !== undefined) return counted
+    const rows = this.#count(query)
+    this.#counted.set(query, rows)
+    return rows
+  }
+
+  #count(query: SelectStmt): number {
     const { limitCount, limitOption } = query
     const limit = wholeNumber(limitCount) ?? Infinity
     const isLow = limit <= LIMIT_MAX && !limitCount?.A_Const?.isnull && limitOption !== 'LIMIT_OPTION_WITH_TIES'
@@ -139,8 +148,9 @@ class Level {
       this.items.push(node)
       const alias = aliasOf(node)
       this.#group.set(alias, alias)
-      // LATERAL
-      for (const other of references(node)) if (this.#group.has(other)) this.#unite(alias, other)
+      // Only functions and LATERAL sub-selects may refer to the items before.
+      for (const other of seesOthers(node) ? references(node) : [])
+        if (this.#group.has(other)) this.#unite(alias, other)
       return [alias]
     }
     const left = join.larg ? this.item(join.larg) : []
@@ -207,6 +217,10 @@ function isSamePair([a, b]: readonly [string, string], [c, d]: readonly [string,
 /** Returns whether the node is a column, or a cast of one. */
 function isColumn(node: Node): boolean {
   return node.TypeCast?.arg ? isColumn(node.TypeCast.arg) : node.ColumnRef !== undefined
+}
+
+function seesOthers({ RangeSubselect: query, RangeFunction: call, JsonTable: table }: Node): boolean {
+  return call !== undefined || table !== undefined || query?.lateral === true
 }
 
 /** Returns the aliases to which the columns in a node refer. */

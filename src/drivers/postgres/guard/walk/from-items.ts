@@ -29,6 +29,11 @@ export interface Typed {
   readonly isStored?: boolean
 }
 
+/** Returns an output of a query as a value. If its expression is not known, the node is empty. */
+export function outputValue({ made, type }: Field): Typed {
+  return { node: made?.[0] ?? {}, type }
+}
+
 /** A visible column. `read` returns the reference to print, and records that the column is read. */
 export interface Column extends Field {
   read(): Node

@@ -5,6 +5,7 @@ import { columnHint, NOTHING_SHOWN } from '../allowed/hints.ts'
 import { word, words, type Node, type Struct } from '../allowed/allowed-nodes.ts'
 import { typed } from '../../quote.ts'
 import { Refusal, refusedColumn } from '../refusal.ts'
+import { countedCall } from '../bounds/collected-rows.ts'
 import { spend, type Level, type Walk } from './scope.ts'
 import type { Column, Item, SqlType, Typed } from './from-items.ts'
 
@@ -16,15 +17,15 @@ export function resolve(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Typ
   const last = names.at(-1) ?? ''
   if (names.length === 1) {
     const column = unqualified(level, last, ref.location)
-    if (column) return reference(column.column, column.level)
+    if (column) return reference(walk, column.column, column.level)
     const item = findItem(walk, level, names, ref.location)
-    if (item) return noteWhole(item.item, item.level)
+    if (item) return noteWhole(walk, item.item, item.level)
     throw refusedColumn(last, columnHint(last, itemsHere(level)), ref.location)
   }
   const found = findItem(walk, level, names.slice(0, -1), ref.location)
   if (!found) throw noItem(walk, level, names, ref.location)
   const column = only(found.item, last, ref.location)
-  if (column) return reference(column, found.level)
+  if (column) return reference(walk, column, found.level)
   throw refusedColumn(names.join('.'), columnHint(last, [found.item]), ref.location)
 }
 
@@ -82,10 +83,10 @@ interface RowMeant {
 }
 
 /** Resolves `(t).column`, which is the same as t.column. Throws Refusal. */
-export function columnOfRow({ item, level }: RowMeant, name: string, ref: Struct<'ColumnRef'>): Typed {
+export function columnOfRow(walk: Walk, { item, level }: RowMeant, name: string, ref: Struct<'ColumnRef'>): Typed {
   const column = only(item, name, ref.location)
   if (!column) throw refusedColumn(name, columnHint(name, [item]), ref.location)
-  return reference(column, level)
+  return reference(walk, column, level)
 }
 
 /**
@@ -135,7 +136,7 @@ function inStar(columns: readonly Column[]): readonly Column[] {
  * Returns a reference to a column. If GROUP BY covers the table's key, the column is added to GROUP BY or taken from
  * any row of the group.
  */
-export function reference(column: Column, level: Level): Typed {
+export function reference(walk: Walk, column: Column, level: Level): Typed {
   const node = column.read()
   const { origin } = column
   if (!origin) return { node, type: column.type }
@@ -143,7 +144,7 @@ export function reference(column: Column, level: Level): Typed {
   if (level.phase !== 'output' || level.aggregates > 0) return stored
   const grouped = level.covered.get(origin.base)
   if (!grouped || grouped.has(origin.column)) return stored
-  if (hasNoEquality(column.type)) return { node: anyOfGroup(node), type: column.type }
+  if (hasNoEquality(column.type)) return { node: anyOfGroup(walk, level, node), type: column.type }
   level.ungrouped.set(words(node.ColumnRef?.fields).join('\0'), node)
   return stored
 }
@@ -152,11 +153,11 @@ export function reference(column: Column, level: Level): Typed {
  * Returns a whole row. If GROUP BY covers the table's key, the row is added to GROUP BY or taken from any row of the
  * group.
  */
-function noteWhole(item: Item, level: Level): Typed {
+function noteWhole(walk: Walk, item: Item, level: Level): Typed {
   const whole = item.whole()
   if (!item.base || level.phase !== 'output' || level.aggregates > 0 || !level.covered.has(item.base)) return whole
   if (!whole.node.ColumnRef || item.columns.some((column) => hasNoEquality(column.type)))
-    return { ...whole, node: anyOfGroup(whole.node) }
+    return { ...whole, node: anyOfGroup(walk, level, whole.node) }
   level.ungrouped.set(words(whole.node.ColumnRef?.fields).join('\0'), whole.node)
   return whole
 }
@@ -165,21 +166,32 @@ function hasNoEquality(type: SqlType | null): boolean {
   return type?.kind === 'named' && type.schema === 'pg_catalog' && WITHOUT_EQUALITY.has(type.name)
 }
 
+/** The first version of PostgreSQL with any_value(). */
+const ANY_VALUE_MAJOR = 16
+
 /**
  * Returns an expression for one value of a group in which all values are equal. Needed for types such as json, which
- * GROUP BY does not allow.
+ * GROUP BY does not allow. Before any_value(), array_agg() collects all values of the group, so its rows are counted.
  */
-function anyOfGroup(node: Node): Node {
-  const all: Node = {
-    FuncCall: { funcname: [word('pg_catalog'), word('array_agg')], args: [node], funcformat: 'COERCE_EXPLICIT_CALL' },
+function anyOfGroup(walk: Walk, level: Level, node: Node): Node {
+  const aggregate = (name: string): Struct<'FuncCall'> => ({
+    funcname: [word('pg_catalog'), word(name)],
+    args: [node],
+    funcformat: 'COERCE_EXPLICIT_CALL',
+  })
+  if (walk.exposed.major >= ANY_VALUE_MAJOR) {
+    const one = aggregate('any_value')
+    walk.growing.add(one)
+    return { FuncCall: one }
   }
+  const all = countedCall(walk, level, 'array_agg', aggregate('array_agg'), undefined)
   const first: Node = { A_Indices: { uidx: { A_Const: { ival: { ival: 1 } } } } }
-  return { A_Indirection: { arg: all, indirection: [first] } }
+  return { A_Indirection: { arg: { FuncCall: all }, indirection: [first] } }
 }
 
 function wholeOf(walk: Walk, level: Level, names: readonly string[], at: number | undefined): Typed {
   const found = names.length > 0 ? findItem(walk, level, names, at) : undefined
-  if (found) return noteWhole(found.item, found.level)
+  if (found) return noteWhole(walk, found.item, found.level)
   if (names.length > 0) throw noItem(walk, level, [...names, '*'], at)
   throw new Refusal('column', '*', '* is not allowed here', 'Name the columns, or use count(*).', at)
 }

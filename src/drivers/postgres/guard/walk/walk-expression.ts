@@ -24,7 +24,7 @@ import { asText, parameter, typedArguments } from './params.ts'
 import { refusedColumn, refusedFunction, refusedStatement } from '../refusal.ts'
 import { columnHere, columnOfRow, reference, resolve, rowMeant, starColumns } from './resolve-columns.ts'
 import { addSort, checkColumns, newAlias, spend, type Level, type Walk } from './scope.ts'
-import type { Field, SqlType, Typed } from './from-items.ts'
+import { outputValue, type Field, type SqlType, type Typed } from './from-items.ts'
 import { countPrinted, remembered } from '../bounds/printed-size.ts'
 import { locationOf, notePlace } from '../syntax/source-position.ts'
 import { withConfiguration, withDictionary } from '../allowed/text-search.ts'
@@ -32,7 +32,7 @@ import { castType, fieldsOf, isPathType, isSearched, mayBeText } from '../allowe
 import { TYPES, VALUE_FUNCTIONS } from '../allowed/types-and-extensions.ts'
 import { jsonExpression } from './walk-json.ts'
 import { checkSpatialText } from '../allowed/srids.ts'
-import { checkSpatialCast, spatialArguments, spatialResult } from '../bounds/spatial.ts'
+import { checkSpatialCast, checkUnified, spatialArguments, spatialResult } from '../bounds/spatial.ts'
 import { boundedCollated, boundedOperands, boundedSearch, boundedWork, checkAny, SEEKS } from '../bounds/work-bounds.ts'
 import { select, textOf } from './walk-select.ts'
 
@@ -108,7 +108,7 @@ export function elements(walk: Walk, level: Level, nodes: readonly Node[] | unde
   const items = (nodes ?? []).flatMap((node) => {
     const ref = node.ColumnRef
     if (!ref?.fields?.some((field) => field.A_Star)) return [expression(walk, level, node)]
-    return starColumns(walk, level, ref).map((found) => reference(found.column, found.level))
+    return starColumns(walk, level, ref).map((found) => reference(walk, found.column, found.level))
   })
   checkColumns(items.length)
   return items
@@ -154,6 +154,7 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
       if (!link.testexpr) throw refusedStatement('ANY', link.location)
       const test = expression(walk, level, link.testexpr)
       const types = inner.outputs.map((output) => output.type)
+      checkUnified(walk.exposed, [test, ...inner.outputs.map(outputValue)], link.location)
       const operName = operatorName(
         walk,
         words(link.operName ?? [word('=')]),
@@ -222,33 +223,35 @@ function booleanTest(walk: Walk, level: Level, { arg, booltesttype, location }: 
 
 function caseOf(walk: Walk, level: Level, { arg, args, defresult, location }: Struct<'CaseExpr'>): Typed {
   const subject = arg && expression(walk, level, arg)
-  const types: (SqlType | null)[] = []
+  const results: Typed[] = []
   const whens = (args ?? []).map((node): Node => {
     const when = node.CaseWhen
     if (!when?.expr || !when.result) throw refusedStatement('CASE', location)
     const test = expression(walk, level, when.expr)
     if (subject) checkComparison(walk, '=', [...compared(subject), ...compared(test)], location)
     const result = expression(walk, level, when.result)
-    types.push(result.type)
+    results.push(result)
     return { CaseWhen: { expr: test.node, result: result.node } }
   })
   const otherwise = defresult && expression(walk, level, defresult)
-  if (otherwise) types.push(otherwise.type)
+  if (otherwise) results.push(otherwise)
   const node = {
     CaseExpr: { ...(subject && { arg: subject.node }), args: whens, ...(otherwise && { defresult: otherwise.node }) },
   }
-  return { node, type: known(types) }
+  return { node, type: unified(walk, results, location) }
 }
 
-function known(types: readonly (SqlType | null)[]): SqlType | null {
-  return types.find((type) => type !== null) ?? null
+/** Returns the first known type of values to which PostgreSQL gives one type. Throws Refusal. */
+function unified(walk: Walk, values: readonly Typed[], at: number | undefined): SqlType | null {
+  checkUnified(walk.exposed, values, at)
+  return values.find(({ type }) => type !== null)?.type ?? null
 }
 
-function coalesce(walk: Walk, level: Level, { args }: Struct<'CoalesceExpr'>): Typed {
+function coalesce(walk: Walk, level: Level, { args, location }: Struct<'CoalesceExpr'>): Typed {
   const items = expressions(walk, level, args)
   return {
     node: { CoalesceExpr: { args: items.map((item) => item.node) } },
-    type: known(items.map((item) => item.type)),
+    type: unified(walk, items, location),
   }
 }
 
@@ -257,13 +260,13 @@ function minMax(walk: Walk, level: Level, { op, args, location }: Struct<'MinMax
   const items = expressions(walk, level, args)
   return {
     node: { MinMaxExpr: { op, args: items.map((item) => item.node) } },
-    type: known(items.map((item) => item.type)),
+    type: unified(walk, items, location),
   }
 }
 
-function array(walk: Walk, level: Level, { elements: nodes }: Struct<'A_ArrayExpr'>): Typed {
+function array(walk: Walk, level: Level, { elements: nodes, location }: Struct<'A_ArrayExpr'>): Typed {
   const items = expressions(walk, level, nodes)
-  const type = known(items.map((item) => item.type))
+  const type = unified(walk, items, location)
   const of = type?.kind === 'array' ? type.of : type
   return { node: { A_ArrayExpr: { elements: items.map((item) => item.node) } }, type: of && { kind: 'array', of } }
 }
@@ -328,6 +331,7 @@ function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): T
   const left = lexpr && asWritten(walk, level, symbol, rexpr, expression(walk, level, lexpr))
   const right = side(walk, level, isPathOperator(symbol) ? plainPath(rexpr) : rexpr)
   const types = [...compared(left), ...right.types]
+  checkUnified(walk.exposed, left ? [left, ...right.all] : right.all, location)
   if (left && isPathOperator(symbol)) {
     const query = symbol === '@@' && PLAIN.has(kind) && right.one ? boundedSearch(right.one, location) : right.node
     const document = boundedPathOperand({ symbol, isOne: PLAIN.has(kind), left, right: right.node, at: location })
@@ -396,6 +400,7 @@ function like(isOne: boolean, { node, type }: Typed, pattern: Node): { readonly 
 interface Side {
   readonly node: Node
   readonly types: readonly (SqlType | null)[]
+  readonly all: readonly Typed[]
   /** The side, if it is one expression. */
   readonly one?: Typed
 }
@@ -404,10 +409,10 @@ interface Side {
 function side(walk: Walk, level: Level, node: Node): Side {
   if (!node.List) {
     const one = expression(walk, level, node)
-    return { node: one.node, types: compared(one), one }
+    return { node: one.node, types: compared(one), all: [one], one }
   }
   const items = (node.List.items ?? []).map((item) => expression(walk, level, item))
-  return { node: { List: { items: items.map((item) => item.node) } }, types: items.flatMap(compared) }
+  return { node: { List: { items: items.map((item) => item.node) } }, types: items.flatMap(compared), all: items }
 }
 
 // Function calls, printed as "pg_catalog"."f" or with the schema of the function's extension.
@@ -601,7 +606,7 @@ export function indirection(walk: Walk, level: Level, { arg, indirection: steps 
   const field = list[0]?.String?.sval
   const row = field !== undefined && arg.ColumnRef ? rowMeant(walk, level, arg.ColumnRef) : undefined
   if (row && field !== undefined && arg.ColumnRef) {
-    return applied(walk, level, columnOfRow(row, field, arg.ColumnRef), list.slice(1))
+    return applied(walk, level, columnOfRow(walk, row, field, arg.ColumnRef), list.slice(1))
   }
   return applied(walk, level, expression(walk, level, arg), list)
 }

@@ -19,7 +19,8 @@ import {
   type Level,
   type Walk,
 } from './scope.ts'
-import type { Base, Column, Field, SqlType, Typed } from './from-items.ts'
+import { outputValue, type Base, type Column, type Field, type SqlType, type Typed } from './from-items.ts'
+import { checkUnified } from '../bounds/spatial.ts'
 import { notePlace } from '../syntax/source-position.ts'
 import {
   elements,
@@ -142,7 +143,19 @@ function values(walk: Walk, raw: SelectStmt, parent: Level | null, ctes: CteScop
   const outputs = (rows[0] ?? []).map((_, index) => {
     const typed = rows.find((row) => (row[index]?.type ?? null) !== null)
     const runs = walk.exposed.comparesByIcu ? Math.max(...rows.map((row) => runsOf(row[index]?.node ?? {}))) : undefined
-    return { name: `column${index + 1}`, type: typed?.[index]?.type ?? null, ...(runs !== undefined && { runs }) }
+    const [only] = rows.length === 1 ? rows : []
+    checkUnified(
+      walk.exposed,
+      rows.flatMap((row) => row[index] ?? []),
+      undefined,
+    )
+    return {
+      name: `column${index + 1}`,
+      type: typed?.[index]?.type ?? null,
+      // PostgreSQL puts the values of a single row into each place that reads them.
+      ...(only?.[index] && { made: [only[index].node] }),
+      ...(runs !== undefined && { runs }),
+    }
   })
   const valuesLists = rows.map((row): Node => ({ List: { items: row.map((item) => item.node) } }))
   const sort = raw.sortClause && sortBy(walk, level, raw.sortClause, outputs)
@@ -176,6 +189,10 @@ function setOperation(
   weight.joined = before
   const right = select(walk, rarg, parent, ctes)
   weight.joined = Math.max(first, weight.joined)
+  for (const [index, output] of left.outputs.entries()) {
+    const other = right.outputs[index]
+    if (other) checkUnified(walk.exposed, [outputValue(output), outputValue(other)], undefined)
+  }
   const outputs = left.outputs.map(({ name, type }, index) => ({
     name,
     type: type ?? right.outputs[index]?.type ?? null,
@@ -483,7 +500,7 @@ function isRow(walk: Walk, level: Level, row: Struct<'ColumnRef'>): boolean {
 /** Confines an output and gives it its final name. Throws Refusal. */
 function confinedTarget(walk: Walk, level: Level, target: Target): Output {
   if (target.kind === 'column') {
-    const { node, type } = reference(target.of.column, target.of.level)
+    const { node, type } = reference(walk, target.of.column, target.of.level)
     notePlace(walk.places, node, target.from)
     return { name: target.name, node, type }
   }
