@@ -1,6 +1,6 @@
 // Lint rules for what the compiler does not check. All violations are errors.
 import tseslint from 'typescript-eslint'
-import { rulesOfHooks } from './console/eslint-hooks.js'
+import { rulesOfHooks } from './console/lint-hooks.js'
 
 export default tseslint.config(
   { ignores: ['dist/', 'dist-package/', 'node_modules/', 'data/', 'test/engines/*/node_modules/'] },

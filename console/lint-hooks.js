@@ -60,3 +60,5 @@ export const rulesOfHooks = {
     },
   }),
 }
+
+export default { meta: { name: 'console' }, rules: { hooks: rulesOfHooks } }
