@@ -1,5 +1,6 @@
 // Reads the documentation drafts of a datasource's tables, and changes the draft of one table at a time. Descriptions
 // show only published texts, never a draft.
+import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, pathName } from '../audit/recorded-changes.ts'
@@ -7,6 +8,7 @@ import type { Call } from '../auth/caller.ts'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
+import { inSlices } from '../event-loop-slices.ts'
 import type { Catalogs, Versions } from '../exposure/catalog-cache.ts'
 import type { DatasourceId, TeamId } from '../ids.ts'
 import { forgetPersonal } from '../profiles/stored-profiles.ts'
@@ -77,14 +79,17 @@ export async function getDocumentation(
   }))
   const catalog = await deps.catalogs.full(at.row)
   const others = new Others(catalog)
-  const places = new Map(catalog?.tables.map((table, n) => [tableKey(table.schema, table.table), n]))
-  const order = (view: TableView) => places.get(tableKey(view.schema, view.table)) ?? places.size
-  const tables = drafts
-    .map(({ schema, table, draft }) => {
-      const found = findTable(catalog?.tables, schema, table)
-      return viewOf({ schema, table }, draft, found, new RestingPlace(found, others))
-    })
-    .sort((a, b) => order(a) - order(b))
+  const known = new Map(catalog?.tables.map((table, n) => [tableKey(table.schema, table.table), { table, n }]))
+  const turn = inSlices()
+  const tables: TableView[] = []
+  for (const { schema, table, draft } of drafts) {
+    await turn()
+    const found = known.get(tableKey(schema, table))?.table ?? null
+    tables.push(viewOf({ schema, table }, draft, found, new RestingPlace(found, others)))
+  }
+  const order = (view: TableView) => known.get(tableKey(view.schema, view.table))?.n ?? known.size
+  tables.sort((a, b) => order(a) - order(b))
+  await setImmediate()
   return { tables, version: now.documentation_version, publishedAt: now.published_at }
 }
 
@@ -169,7 +174,7 @@ export async function raiseVersion(
   return row.documentation_version
 }
 
-/** Returns every draft of a datasource. */
+/** Returns every draft of a datasource. Yields to the event loop. */
 export async function draftsOf(
   db: Pick<Transaction<Tables>, 'selectFrom'>,
   id: DatasourceId,
@@ -181,7 +186,13 @@ export async function draftsOf(
     .orderBy('schema')
     .orderBy('table')
     .execute()
-  return rows.map(({ schema, table, draft }) => ({ schema, table, draft: readDraft(draft) }))
+  const turn = inSlices()
+  const drafts: { readonly schema: string; readonly table: string; readonly draft: Draft }[] = []
+  for (const { schema, table, draft } of rows) {
+    await turn()
+    drafts.push({ schema, table, draft: readDraft(draft) })
+  }
+  return drafts
 }
 
 export async function draftOf(
@@ -225,11 +236,7 @@ export async function saveDraft(
     .execute()
 }
 
-export function findTable(
-  tables: readonly CatalogTable[] | undefined,
-  schema: string,
-  table: string,
-): CatalogTable | null {
+function findTable(tables: readonly CatalogTable[] | undefined, schema: string, table: string): CatalogTable | null {
   return tables?.find((each) => each.schema === schema && each.table === table) ?? null
 }
 

@@ -6,17 +6,11 @@ import { jsonOf } from '../contract/name-keyed-objects.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { targetOf } from '../exposure/audited-target.ts'
 import { invalidRequest, notFound } from '../errors.ts'
+import { inSlices } from '../event-loop-slices.ts'
 import type { AccountId, DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { publishedChanges, publishedCounts } from './audited-texts.ts'
-import {
-  conflict,
-  draftsOf,
-  findTable,
-  raiseVersion,
-  type DocumentationDeps,
-  type DocumentationPlace,
-} from './drafts.ts'
+import { conflict, draftsOf, raiseVersion, type DocumentationDeps, type DocumentationPlace } from './drafts.ts'
 import { isApproved, type Draft, type Said } from './stored-draft.ts'
 import { ColumnMentions } from './column-mentions.ts'
 import { readPublished, type PublishedTable } from './visible-texts.ts'
@@ -49,12 +43,19 @@ export async function publishDocumentation(
       .executeTakeFirstOrThrow(() => notFound())
     if (request.version !== undefined && request.version !== now.documentation_version) throw conflict()
     const naming = full === null ? null : new ColumnMentions(full)
-    const tables = (await draftsOf(tx, at.id)).flatMap((each) => {
-      const own = findTable(full?.tables, each.schema, each.table)
-      return approvedOf(each, (text) => (own === null ? [] : (naming?.in(text, own) ?? [])))
-    })
+    const known = new Map(full?.tables.map((table) => [tableKey(table.schema, table.table), table]))
+    const turn = inSlices()
+    const tables: PublishedTable[] = []
+    for (const each of await draftsOf(tx, at.id)) {
+      await turn()
+      const own = known.get(tableKey(each.schema, each.table))
+      tables.push(...approvedOf(each, (text) => (own === undefined ? [] : (naming?.in(text, own) ?? []))))
+    }
     const before = await publishedOf({ db: tx }, { id: at.id, published_version: now.published_version })
-    if (jsonOf([...before.values()]) === jsonOf(tables)) {
+    await turn()
+    const json = jsonOf(tables)
+    await turn()
+    if (jsonOf([...before.values()]) === json) {
       deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
       return { publishedAt: now.published_at, version: now.documentation_version, nothing: true }
     }
@@ -65,13 +66,14 @@ export async function publishDocumentation(
       .where('id', '=', at.id)
       .returning('published_version')
       .executeTakeFirstOrThrow()
+    await turn()
     await tx.deleteFrom('publications').where('datasource_id', '=', at.id).execute()
     await tx
       .insertInto('publications')
       .values({
         datasource_id: at.id,
         version: published,
-        tables: jsonOf(tables),
+        tables: json,
         author_id: call.caller.accountId,
         published_at: publishedAt,
       })
@@ -92,6 +94,7 @@ export async function publishDocumentation(
       .where('datasource_id', '=', at.id)
       .where('version', '<=', published - HISTORY_KEPT)
       .execute()
+    await turn()
     const versions = changesOf({ published: published - 1 }, { published })
     const changes = { ...versions, ...publishedChanges([...before.values()], tables) }
     const what = { target: await targetOf(tx, 'documentation', at.id), changes }

@@ -82,8 +82,8 @@ for (const dialect of DIALECTS) {
       return id
     }
     async function capture(id: DatasourceId, version: number, catalog: Catalog): Promise<void> {
+      const row = { datasource_id: id, version, captured_at: AT, catalog: await writeCatalog(catalog) }
       await store.write(async (tx) => {
-        const row = { datasource_id: id, version, captured_at: AT, catalog: writeCatalog(catalog) }
         await tx.insertInto('catalogs').values(row).execute()
         await tx.updateTable('datasources').set({ catalog_version: version }).where('id', '=', id).execute()
       })

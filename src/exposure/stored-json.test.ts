@@ -42,18 +42,30 @@ const catalog: Catalog = {
   ],
 }
 
-test('reads a catalog as it was written, and writes identical columns once', () => {
-  const text = writeCatalog(catalog)
+test('reads a catalog as it was written, and writes identical columns once', async () => {
+  const text = await writeCatalog(catalog)
   assert.deepEqual(readCatalog(text), catalog)
   assert.equal(text.split('"typeOid"').length - 1, 5)
+})
+
+test('gives other requests a turn while it writes a large catalog', async () => {
+  const tables = Array.from({ length: 15_000 }, () => catalog.tables).flat()
+  let turns = 0
+  const count = (): void => {
+    turns++
+    setImmediate(count).unref()
+  }
+  setImmediate(count).unref()
+  assert.deepEqual(readCatalog(await writeCatalog({ ...catalog, tables })).tables.length, tables.length)
+  assert.ok(turns > 1, `${turns} turns`)
 })
 
 test('still reads a catalog in the previous format', () => {
   assert.deepEqual(readCatalog(JSON.stringify(catalog)), catalog)
 })
 
-test('refuses a damaged catalog', () => {
-  const text = writeCatalog(catalog)
+test('refuses a damaged catalog', async () => {
+  const text = await writeCatalog(catalog)
   const kinds = /"kinds":\[0,1,1,2\]/
   assert.match(text, kinds)
   const damaged = [

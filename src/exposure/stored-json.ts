@@ -3,6 +3,7 @@
 // by name are written once, so a catalog takes about a tenth of its plain JSON and parses faster.
 import { z } from 'zod'
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
+import { inSlices } from '../event-loop-slices.ts'
 import type { ShownTable } from './cut-catalog.ts'
 
 /** A column without its name. */
@@ -63,7 +64,9 @@ const WholeCatalog = z.object({
 
 const StoredExposure = z.custom<readonly ShownTable[]>((it) => Array.isArray(it) && it.every(isShown))
 
-export function writeCatalog(catalog: Catalog): string {
+/** Writes a catalog. Yields to the event loop, because a catalog may have many tables. */
+export async function writeCatalog(catalog: Catalog): Promise<string> {
+  const turn = inSlices()
   const numbers = new Map<string, number>()
   const numberOf = ({ name: _, ...kind }: CatalogColumn): number => {
     const text = JSON.stringify(kind)
@@ -72,13 +75,15 @@ export function writeCatalog(catalog: Catalog): string {
     return number
   }
   const { tables, ...rest } = catalog
-  const stored = tables.map(({ columns, ...table }) => ({
-    ...table,
-    names: columns.map((column) => column.name),
-    kinds: columns.map(numberOf),
-  }))
+  const written: string[] = []
+  for (const { columns, ...table } of tables) {
+    await turn()
+    const stored = { ...table, names: columns.map((column) => column.name), kinds: columns.map(numberOf) }
+    written.push(JSON.stringify(stored))
+  }
   // The keys of `numbers` are already JSON.
-  return `${JSON.stringify({ ...rest, tables: stored }).slice(0, -1)},"columnKinds":[${[...numbers.keys()].join(',')}]}`
+  const kinds = [...numbers.keys()].join(',')
+  return `${JSON.stringify(rest).slice(0, -1)},"tables":[${written.join(',')}],"columnKinds":[${kinds}]}`
 }
 
 export function readCatalog(json: string): Catalog {

@@ -1,11 +1,13 @@
 // Introspects a database over a new connection and stores the result as the newest catalog. An introspection runs as a
 // job, because it may take long. A new column stays hidden until an exposure is saved, unless it is part of an exposed
 // column.
+import { setImmediate } from 'node:timers/promises'
 import { z } from 'zod'
 import { changesOf, listedOf, pathName, type Changes } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
+import { inSlices } from '../event-loop-slices.ts'
 import { targetOf } from '../exposure/audited-target.ts'
 import { retainUnsampled } from './retain-unsampled.ts'
 import { withdrawHidden } from '../documentation/withdraw-texts.ts'
@@ -141,7 +143,7 @@ async function keep(
     const shown = await deps.catalogs.shown(row)
     const isSame = before !== null && (await connectionOf(deps.store, row)) === row.connection_version
     const after = isSame ? retainUnsampled(before, found, shown) : found
-    const stored = { after, differences: compare(before, after) }
+    const stored = { after, differences: await compare(before, after) }
     if (await write(deps, call, { teamId: at.teamId, row, shown }, stored)) return stored
     if (tried === KEEP_TRIES) throw changedMeanwhile()
   }
@@ -172,8 +174,10 @@ async function write(
   }: { readonly teamId: TeamId; readonly row: DatasourceRow; readonly shown: readonly ShownTable[] },
   { after: catalog, differences: differences }: Stored,
 ): Promise<boolean> {
-  const text = writeCatalog(catalog)
+  const text = await writeCatalog(catalog)
+  await setImmediate()
   const exposed = cut(catalog, shown)
+  await setImmediate()
   const shrunk = barredTables(catalog, exposed, shown)
   const version = row.catalog_version + 1
   return await deps.store.write(async (tx) => {
@@ -247,18 +251,25 @@ interface Differences {
   readonly changed: readonly CatalogTable[]
 }
 
-/** Returns the tables that were added, removed or changed. */
-function compare(before: Catalog | null, after: Catalog): Differences {
+/** Returns the tables that were added, removed or changed. Yields to the event loop. */
+async function compare(before: Catalog | null, after: Catalog): Promise<Differences> {
+  const turn = inSlices()
   const keyed = (catalog: Catalog | null) =>
     new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), table]))
   const [was, is] = [keyed(before), keyed(after)]
-  const added = [...is].filter(([key]) => !was.has(key)).map(([, table]) => table)
-  const removed = [...was].filter(([key]) => !is.has(key)).map(([, table]) => table)
-  const changed = [...is].flatMap(([key, table]) => {
+  const differences = {
+    added: new Array<CatalogTable>(),
+    removed: new Array<CatalogTable>(),
+    changed: new Array<CatalogTable>(),
+  }
+  for (const [key, table] of is) {
+    await turn()
     const old = was.get(key)
-    return old !== undefined && shapeOf(old) !== shapeOf(table) ? [table] : []
-  })
-  return { added, removed, changed }
+    if (old === undefined) differences.added.push(table)
+    else if (shapeOf(old) !== shapeOf(table)) differences.changed.push(table)
+  }
+  for (const [key, table] of was) if (!is.has(key)) differences.removed.push(table)
+  return differences
 }
 
 function shapeOf(table: CatalogTable): string {

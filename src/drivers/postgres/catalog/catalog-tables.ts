@@ -1,6 +1,7 @@
 // Builds the tables of a Catalog from rows of pg_catalog: keys, references, sizes, and the columns that can be exposed.
 // This file does not query the database.
 import { LABEL_CHARS_MAX, LABELS_MAX, type CatalogColumn, type CatalogTable, type Scalar } from '../../driver.ts'
+import { inSlices } from '../../../event-loop-slices.ts'
 import { grouped, isTrueAt, numberAt, numbersAt, textAt, type Row } from './run-catalog-query.ts'
 import type { ColumnDetail, TableDetail } from '../captured-facts.ts'
 import type { ReadTypes } from './captured-types.ts'
@@ -34,46 +35,54 @@ interface ReadColumn {
   readonly row: Row
 }
 
-/** Builds the tables in the order of their rows. */
-export function catalogTables(rows: CatalogRows, types: ReadTypes, searchPath: readonly string[]): CatalogTable[] {
+/** Builds the tables in the order of their rows. Yields to the event loop, because a database may have many. */
+export async function catalogTables(
+  rows: CatalogRows,
+  types: ReadTypes,
+  searchPath: readonly string[],
+): Promise<CatalogTable[]> {
+  const turn = inSlices()
   const columns = grouped(
     rows.columns,
     (row) => numberAt(row, 0),
     (row): ReadColumn => ({ number: numberAt(row, 1), row }),
   )
+  await turn()
   const keys = new Map(rows.primaryKeys.map((row) => [numberAt(row, 0), row]))
   const references = readReferences(rows)
   const sizes = sizeOf(rows)
+  await turn()
   const labels = labelsOf(rows, types)
-  return rows.tables.flatMap((row): CatalogTable[] => {
+  const tables: CatalogTable[] = []
+  for (const row of rows.tables) {
+    await turn()
     const oid = numberAt(row, 0)
     const [kind, kindName] = kindNames.get(textAt(row, 3)) ?? []
-    if (kind === undefined || kindName === undefined) return []
+    if (kind === undefined || kindName === undefined) continue
     const own = columns.get(oid) ?? []
     const key = keyColumns(keys.get(oid), own)
     const size = sizes(oid)
     const detail: TableDetail = { kind, oid, ...size, primaryKey: key.isImmediate ? key.names : [] }
-    return [
-      {
-        schema: textAt(row, 1),
-        table: textAt(row, 2),
-        kind: kindName,
-        description: row[6] ?? null,
-        estimatedRows: kind === 'v' || size.tuples < 0 ? null : Math.round(size.tuples),
-        columns: own.map((column) =>
-          catalogColumn(column, {
-            types,
-            searchPath,
-            isKey: key.names.includes(textAt(column.row, 2)),
-            references: references.get(`${oid}.${column.number}`) ?? null,
-            labels: labels(oid, column),
-          }),
-        ),
-        warnings: [...tableWarnings(row), ...(rows.warnings.get(oid) ?? [])],
-        detail,
-      },
-    ]
-  })
+    tables.push({
+      schema: textAt(row, 1),
+      table: textAt(row, 2),
+      kind: kindName,
+      description: row[6] ?? null,
+      estimatedRows: kind === 'v' || size.tuples < 0 ? null : Math.round(size.tuples),
+      columns: own.map((column) =>
+        catalogColumn(column, {
+          types,
+          searchPath,
+          isKey: key.names.includes(textAt(column.row, 2)),
+          references: references.get(`${oid}.${column.number}`) ?? null,
+          labels: labels(oid, column),
+        }),
+      ),
+      warnings: [...tableWarnings(row), ...(rows.warnings.get(oid) ?? [])],
+      detail,
+    })
+  }
+  return tables
 }
 
 function tableWarnings(row: Row): string[] {

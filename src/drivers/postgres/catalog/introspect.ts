@@ -65,7 +65,8 @@ export async function introspect(ask: Ask, signal: AbortSignal): Promise<Catalog
   }
   const { capture, types } = await readCapture(ask, server, signal)
   const rows = await readRows(ask, server, signal)
-  return { capturedAt: new Date().toISOString(), tables: catalogTables(rows, types, server.searchPath), capture }
+  const tables = await catalogTables(rows, types, server.searchPath)
+  return { capturedAt: new Date().toISOString(), tables, capture }
 }
 
 /**
