@@ -4,6 +4,7 @@ import { AppError } from '../../../errors.ts'
 import { readOverBound, type OverBound } from '../exceeded-bound-marker.ts'
 import { adviceFor, adviceForBound, mayShowMessage } from './failure-hint.ts'
 import { DatabaseError } from './protocol-messages.ts'
+import { spatialFailure } from './spatial-failure.ts'
 import { LostConnection } from './wire.ts'
 
 /** The parts of a failed query that decide whether a caller may see the database's message. */
@@ -106,10 +107,11 @@ export function failure(error: unknown, query?: FailedQuery, position: number | 
   }
   const bound = error.inner ? undefined : readOverBound(error.code, error.message)
   if (bound !== undefined) return overBound(bound, error)
-  const message = sentence(error, group, query)
+  const spatial = error.inner || !query ? undefined : spatialFailure(error.code, error.message, query.text)
+  const message = spatial?.message ?? sentence(error, group, query)
   const column = COLUMN.exec(message)?.[1]
   const extra = {
-    hint: adviceFor(error.code, error.inner ? '' : error.message),
+    hint: spatial?.hint ?? adviceFor(error.code, error.inner ? '' : error.message),
     ...(column !== undefined && { column }),
     ...(position !== null && { position }),
   }
