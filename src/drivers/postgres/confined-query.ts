@@ -64,8 +64,8 @@ export interface Preparable {
   readonly exposure: object
 }
 
-/** The settings of the planner that are off, separated by a space. */
-export type SwitchedOff = '' | 'enable_hashjoin' | 'enable_hashagg' | 'enable_hashjoin enable_hashagg'
+/** The settings of the planner that are off, such as enable_hashjoin, separated by a space. */
+export type SwitchedOff = string
 
 export interface PostgresQuery extends Captured {
   /**

@@ -5,6 +5,7 @@ import { costBound } from './bounds/cost-bound.ts'
 import { callsNothing, isLookup } from './bounds/key-lookup.ts'
 import { isKnownSame } from './syntax/reparse-cache.ts'
 import { exposedOf, heldTables, type Exposed, type ExposedTable } from './exposed.ts'
+import { joinsByMany } from './bounds/join-equalities.ts'
 import { switchedOff } from './bounds/unhashed.ts'
 import { checkGrowth } from './bounds/value-growth.ts'
 import { limited } from './walk/row-cap.ts'
@@ -217,7 +218,9 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
     isLookup: isLookup(walk, confined),
     callsNothing: bound !== null && callsNothing(confined),
     searchPath: exposed.capture.trustedSchemas,
-    switchedOff: switchedOff(confined, grown, walk.isGrouped),
+    switchedOff: [switchedOff(confined, grown, walk.isGrouped), joinsByMany(confined) ? 'enable_mergejoin' : '']
+      .filter((settings) => settings !== '')
+      .join(' '),
     serverVersion: exposed.capture.serverVersion,
   }
   return { tree: confined, query }

@@ -3,6 +3,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { shop } from '../../../../../test/support/postgres-catalog.ts'
 import { openGuard, type Guard } from '../../../../../test/support/postgres-guard.ts'
+import { parseText } from '../syntax/parse-text.ts'
+import { readStatement } from '../syntax/read-tree.ts'
+import { switchedOff } from './unhashed.ts'
 
 let guard: Guard
 before(async () => {
@@ -252,4 +255,35 @@ test('a known shape with other numbers runs with its own settings', async () => 
     (await guard.confined(many.replace('NUMBER', String(number)), exposed)).switchedOff
   for (const number of [5, 6, 5, 7]) assert.equal(await settings(number), '')
   for (const number of [9_000_000, 8_000_000, 9_000_000]) assert.equal(await settings(number), JOINS)
+})
+
+/** Returns the value with its parts, and counts in `steps` how often the list of its parts is read. */
+function counted<T extends object>(value: T, steps: { count: number }): T {
+  return new Proxy(value, {
+    get: (target, key) => {
+      const part: unknown = Reflect.get(target, key)
+      return typeof part === 'object' && part !== null ? counted(part, steps) : part
+    },
+    ownKeys: (target) => {
+      steps.count += 1
+      return Reflect.ownKeys(target)
+    },
+  })
+}
+
+test('reads nested aggregates once for each level', async () => {
+  const stepsFor = async (levels: number): Promise<number> => {
+    const { text } = await guard.confined(`SELECT ${'json_agg('.repeat(levels)}1${')'.repeat(levels)}`, shop())
+    const parsed = parseText(text)
+    assert.ok(parsed.kind === 'tree')
+    const steps = { count: 0 }
+    switchedOff(
+      counted(readStatement(parsed.tree).select, steps),
+      { hasLongRows: false, states: undefined, storedMax: 0 },
+      false,
+    )
+    return steps.count
+  }
+  const [few, many] = [await stepsFor(12), await stepsFor(24)]
+  assert.ok(many < 2.5 * few, `${few} steps for 12 levels, ${many} for 24`)
 })

@@ -187,7 +187,7 @@ class Level {
 }
 
 /** Returns whether the value may be a node. A list or a part of a node has none of its tags. */
-function isNode(value: unknown): value is Node {
+export function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null
 }
 
@@ -197,7 +197,7 @@ function aliasOf(item: Node): string {
 }
 
 /** Returns the pairs of aliases that a condition compares by equality, for every row. One side must be a column. */
-function equalities(node: Node | undefined): readonly (readonly [string, string])[] {
+export function equalities(node: Node | undefined): readonly (readonly [string, string])[] {
   const { boolop, args = [] } = node?.BoolExpr ?? {}
   if (boolop === 'AND_EXPR') return args.flatMap(equalities)
   if (boolop === 'OR_EXPR') {
@@ -233,7 +233,7 @@ function references(value: unknown, found = new Set<string>()): ReadonlySet<stri
 }
 
 /** Returns whether the query aggregates: it contains an aggregate that is not in a sub-query. */
-function aggregates(value: unknown): boolean {
+export function aggregates(value: unknown): boolean {
   if (!isNode(value)) return false
   const { FuncCall: call, SubLink: link, JsonArrayAgg, JsonObjectAgg } = value
   if (link) return false
