@@ -37,6 +37,7 @@ import { openRunning } from './query/running-queries.ts'
 import { tryQuery } from './query/try-example-query.ts'
 import { openSecrets, requireKeyBefore, requireKeyOf, rootKeysOf } from './secrets.ts'
 import { openStore } from './store/open.ts'
+import { endAllInvitationsBy } from './teams/invitations.ts'
 import { membershipsOf, requireMembership, type Membership } from './teams/require-membership.ts'
 import { reachedBy } from './teams/team-counts.ts'
 import { settingsOf } from './teams/team-settings.ts'
@@ -190,6 +191,7 @@ export async function openRooms(options: RoomsOptions) {
     webhookTests: openConcurrencyLimit(WEBHOOK_TESTS),
     redis,
     ended,
+    endInvitationsOf: endAllInvitationsBy,
     membershipsOf: (call: Call) => membershipsOf({ store }, call),
     reachableIds: async (call: Call, reader: Membership) =>
       (await reachable({ store }, call, reader)).map(({ id }) => id),

@@ -1,11 +1,12 @@
 // The caller's own account: profile, name and deletion.
+import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/recorded-changes.ts'
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
-import type { AccountTable } from '../store/tables.ts'
+import type { AccountTable, Tables } from '../store/tables.ts'
 import { isoTime, storedTime } from '../store/better-auth-times.ts'
 import { unauthenticated } from './authenticate.ts'
 import type { Call } from './caller.ts'
@@ -24,6 +25,11 @@ interface Deps {
   readonly store: Store
   readonly audit: Pick<Audit, 'change' | 'refused'>
   readonly now?: () => number
+}
+
+interface DeleteDeps extends Deps {
+  /** Ends the invitations that the account made. */
+  endInvitationsOf(tx: Transaction<Tables>, accountId: AccountId): Promise<void>
 }
 
 /** Returns the caller's own account. */
@@ -54,10 +60,10 @@ export async function renameAccount(deps: Deps, call: Call, change: { readonly n
 
 /**
  * Deletes the account with its sessions, keys, memberships, grants and second factor, and with unused invitations and
- * mailed links to its address. Its audit rows stay. Throws REAUTHENTICATION_REQUIRED unless `confirm` is the address
+ * mailed links to its address. Also ends the invitations that it made, as when a member leaves. Its audit rows stay. Throws REAUTHENTICATION_REQUIRED unless `confirm` is the address
  * and the sign-in is recent. Throws CONFLICT if the account is the last OWNER of a team.
  */
-export async function deleteAccount(deps: Deps, call: Call, body: { readonly confirm?: string }): Promise<void> {
+export async function deleteAccount(deps: DeleteDeps, call: Call, body: { readonly confirm?: string }): Promise<void> {
   const { accountId } = call.caller
   try {
     const { email, name } = await account(deps, call)
@@ -90,6 +96,7 @@ export async function deleteAccount(deps: Deps, call: Call, body: { readonly con
       }
       const changes = changesOf({ name }, null)
       await deps.audit.change(tx, call, {}, { target: accountTarget(accountId, name), changes })
+      await deps.endInvitationsOf(tx, accountId)
       // These rows refer to the account by address or value, so no foreign key deletes them.
       await tx.deleteFrom('invitations').where('email', '=', email.toLowerCase()).where('used_at', 'is', null).execute()
       await tx.deleteFrom('verifications').where('value', '=', accountId).execute()

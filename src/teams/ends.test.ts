@@ -90,6 +90,29 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(signIn), 'UNAUTHENTICATED')
     })
 
+    test('an ADMIN who deletes the account cannot return by an invitation that the ADMIN made', async () => {
+      await using rooms = await openRooms(source)
+      const owner = await someone(rooms, 'owner@example.test')
+      const teamId = asId<TeamId>((await createTeam(rooms, owner, { name: 'T' })).id)
+      const admin = await someone(rooms, 'admin@example.test')
+      await join(rooms, owner, teamId, admin, 'admin@example.test')
+      await changeMember(rooms, owner, await requireMembership(rooms, owner, teamId), admin.caller.accountId, {
+        role: 'ADMIN',
+      })
+      const invite = async (by: Call, email: string) =>
+        addMember(rooms, by, await requireMembership(rooms, by, teamId), { email, role: 'ADMIN' })
+      const { inviteToken } = await invite(admin, 'later@example.test')
+      const verified = await someone(rooms, 'verified@example.test', { verified: true })
+      await invite(admin, 'verified@example.test')
+      const other = await invite(owner, 'other@example.test')
+      await deleteAccount(rooms, admin, { confirm: 'admin@example.test' })
+      const later = await someone(rooms, 'later@example.test')
+      assert.equal(await codeOf(acceptInvitation(rooms, later, inviteToken)), 'NOT_FOUND')
+      assert.equal(await codeOf(requireMembership(rooms, verified, teamId, { invited: true })), 'NOT_FOUND')
+      const third = await someone(rooms, 'other@example.test')
+      await acceptInvitation(rooms, third, other.inviteToken)
+    })
+
     test('when two OWNERs leave at the same time, one stays', async () => {
       await using rooms = await openRooms(source)
       const [ada, bo] = [await someone(rooms, 'ada@example.test'), await someone(rooms, 'bo@example.test')]

@@ -181,6 +181,17 @@ export async function endInvitationsBy(
   return ended
 }
 
+/** Ends the invitations that an account made in all teams, because the account is deleted. */
+export async function endAllInvitationsBy(tx: Transaction<Tables>, accountId: Membership['accountId']): Promise<void> {
+  const teams = await tx
+    .selectFrom('invitations')
+    .select('team_id')
+    .distinct()
+    .where('invited_by', '=', accountId)
+    .execute()
+  for (const { team_id } of teams) await endInvitationsBy(tx, team_id, accountId, null)
+}
+
 /** Removes the member that a used invitation made, if the member has not opened the team. Returns false otherwise. */
 async function endWaiting(
   tx: Transaction<Tables>,
