@@ -1,5 +1,5 @@
 // Limits how much slow work of one kind runs at the same time in this process. A ConcurrencyLimit limits it per key and
-// in total, and refuses work over the limit immediately; the refusal says when to retry. A FifoLimit lets work wait.
+// in total, and refuses work over the limit immediately; the refusal says when to retry. A FairLimit lets work wait.
 import { AppError } from './errors.ts'
 
 export interface ConcurrencyLimit {
@@ -36,39 +36,82 @@ export function openConcurrencyLimit({ each, all, retryAfterSeconds: retryAfter,
   }
 }
 
-export interface FifoLimit {
+export interface FairLimit {
   /**
-   * Waits for a slot, in order of arrival, and takes it until it is disposed. Returns null if no slot was free within
-   * `waitMs`. Without `waitMs`, it waits without limit.
+   * Waits for a slot, and takes it until it is disposed. Work of one key gets its slots in order of arrival, and the keys
+   * take turns. Returns null if no slot was free within `waitMs`. Without `waitMs`, it waits without limit.
    */
-  take(): Promise<Disposable>
-  take(waitMs: number): Promise<Disposable | null>
+  take(key: string): Promise<Disposable>
+  take(key: string, waitMs: number): Promise<Disposable | null>
 }
 
-export function openFifoLimit(max: number): FifoLimit {
-  return new Slots(max)
+/** `each` is the maximum per key, and `all` the maximum in total. */
+export function openFairLimit(limits: { readonly each: number; readonly all: number }): FairLimit {
+  return new FairSlots(limits)
 }
 
-class Slots implements FifoLimit {
-  #free: number
-  /** The work that waits, oldest first. */
-  readonly #waiting = new Set<(slot: Disposable) => void>()
+class FairSlots implements FairLimit {
+  readonly #each: number
+  readonly #all: FifoSlots
+  readonly #ofKeys = new Map<string, FifoSlots>()
 
-  constructor(max: number) {
-    this.#free = max
+  constructor({ each, all }: { readonly each: number; readonly all: number }) {
+    this.#each = each
+    this.#all = new FifoSlots(all)
   }
 
-  take(): Promise<Disposable>
-  take(waitMs: number): Promise<Disposable | null>
-  async take(waitMs?: number): Promise<Disposable | null> {
-    if (this.#free > 0) return this.#slot()
-    const { promise, resolve } = Promise.withResolvers<Disposable | null>()
+  take(key: string): Promise<Disposable>
+  take(key: string, waitMs: number): Promise<Disposable | null>
+  async take(key: string, waitMs?: number): Promise<Disposable | null> {
+    const until = waitMs === undefined ? null : performance.now() + waitMs
+    const ofKey = this.#ofKeys.get(key) ?? new FifoSlots(this.#each)
+    this.#ofKeys.set(key, ofKey)
+    const leave = () => {
+      ofKey.release()
+      if (ofKey.isUnused && this.#ofKeys.get(key) === ofKey) this.#ofKeys.delete(key)
+    }
+    if (!(await ofKey.take(until))) return null
+    if (!(await this.#all.take(until))) {
+      leave()
+      return null
+    }
+    return {
+      [Symbol.dispose]: () => {
+        this.#all.release()
+        leave()
+      },
+    }
+  }
+}
+
+/** Slots that are given in order of arrival. */
+class FifoSlots {
+  #taken = 0
+  readonly #max: number
+  /** The work that waits, oldest first. */
+  readonly #waiting = new Set<(isTaken: boolean) => void>()
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  get isUnused(): boolean {
+    return this.#taken === 0 && this.#waiting.size === 0
+  }
+
+  /** Returns false if no slot was free at the time `until`. */
+  async take(until: number | null): Promise<boolean> {
+    if (this.#taken < this.#max) {
+      this.#taken++
+      return true
+    }
+    const { promise, resolve } = Promise.withResolvers<boolean>()
     this.#waiting.add(resolve)
-    if (waitMs === undefined) return await promise
+    if (until === null) return await promise
     const timer = setTimeout(() => {
       this.#waiting.delete(resolve)
-      resolve(null)
-    }, waitMs)
+      resolve(false)
+    }, until - performance.now())
     try {
       return await promise
     } finally {
@@ -76,16 +119,11 @@ class Slots implements FifoLimit {
     }
   }
 
-  #slot(): Disposable {
-    this.#free--
-    return { [Symbol.dispose]: () => this.#release() }
-  }
-
-  #release(): void {
-    this.#free++
+  /** Gives the slot to the work that has waited for longest. */
+  release(): void {
     const [next] = this.#waiting
-    if (next === undefined) return
+    if (next === undefined) return void this.#taken--
     this.#waiting.delete(next)
-    next(this.#slot())
+    next(true)
   }
 }

@@ -10,6 +10,8 @@ interface Traits {
    * requests are counted by the caller's network address.
    */
   readonly costly?: true
+  /** The path hashes passwords. Few of its requests run at the same time (sign-in-limits.ts). */
+  readonly hashes?: true
   /** The path sends a mail to the e-mail address in its body. Its requests are also counted by this e-mail address. */
   readonly mails?: true
   /** The path requires the password of a signed-in person. Its requests are counted by session. */
@@ -38,6 +40,7 @@ interface AuthPath extends Traits {
 }
 
 const costly = true
+const hashes = true
 const mails = true
 const asksPassword = true
 const asksCode = true
@@ -48,27 +51,33 @@ const ofPerson = true
 
 const TRAITS: Readonly<Record<SignInRouteName, Traits>> = {
   'GET /auth/options': {},
-  'POST /auth/sign-up/email': { costly, mails, action: 'signUp' },
-  'POST /auth/sign-in/email': { costly, makesSession, action: 'signIn' },
+  'POST /auth/sign-up/email': { costly, hashes, mails, action: 'signUp' },
+  'POST /auth/sign-in/email': { costly, hashes, makesSession, action: 'signIn' },
   'POST /auth/sign-out': { action: 'signOut' },
   'GET /auth/get-session': {},
   'GET /auth/token': {},
-  'POST /auth/change-password': { costly, asksPassword, action: 'changePassword' },
+  'POST /auth/change-password': { costly, hashes, asksPassword, action: 'changePassword' },
   'POST /auth/request-password-reset': { costly, mails },
   'GET /auth/reset-password': {},
   'POST /auth/reset-password/preview': { costly },
-  'POST /auth/reset-password': { costly },
+  'POST /auth/reset-password': { costly, hashes },
   'POST /auth/send-verification-email': { costly, mails },
   'GET /auth/verify-email': {},
-  'POST /auth/verify-email': { costly },
+  'POST /auth/verify-email': { costly, hashes },
   'GET /auth/list-sessions': {},
   'POST /auth/revoke-session': { action: 'revokeSession' },
   'POST /auth/revoke-sessions': { action: 'revokeSessions' },
   'POST /auth/revoke-other-sessions': { action: 'revokeOtherSessions' },
-  'POST /auth/two-factor/enable': { costly, asksPassword, action: 'beginSecondFactor' },
-  'POST /auth/two-factor/disable': { costly, asksPassword, needsCode, makesSession, action: 'endSecondFactor' },
-  'POST /auth/two-factor/get-totp-uri': { costly, asksPassword, needsCode, action: 'showSecondFactor' },
-  'POST /auth/two-factor/generate-backup-codes': { costly, asksPassword, needsCode, action: 'renewBackupCodes' },
+  'POST /auth/two-factor/enable': { costly, hashes, asksPassword, action: 'beginSecondFactor' },
+  'POST /auth/two-factor/disable': { costly, hashes, asksPassword, needsCode, makesSession, action: 'endSecondFactor' },
+  'POST /auth/two-factor/get-totp-uri': { costly, hashes, asksPassword, needsCode, action: 'showSecondFactor' },
+  'POST /auth/two-factor/generate-backup-codes': {
+    costly,
+    hashes,
+    asksPassword,
+    needsCode,
+    action: 'renewBackupCodes',
+  },
   'POST /auth/two-factor/verify-totp': { costly, asksCode, makesSession, action: 'signIn' },
   'POST /auth/two-factor/verify-backup-code': { costly, asksCode, makesSession, action: 'signIn' },
   'GET /auth/sign-in-methods': { ofPerson },

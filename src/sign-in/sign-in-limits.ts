@@ -1,12 +1,23 @@
 // Rate limits under /auth. An attempt is counted before the library runs, also for unknown accounts: a limit must not
 // reveal whether an account exists.
 import { hash } from 'node:crypto'
+import { openFairLimit } from '../concurrency-limit.ts'
+import { AppError } from '../errors.ts'
 import { addressOf } from '../auth/client-name-and-address.ts'
 import { networkOf } from '../auth/client-network.ts'
 import type { Allowance, Attempts } from '../auth/attempt-counter.ts'
 import { cookiesOf } from './cookies.ts'
 import type { KnownDevices } from './known-browser-cookie.ts'
 import { PATHS, SIGN_IN, SIGN_UP } from './allowed-paths.ts'
+
+/**
+ * Limits the requests that hash passwords at the same time: per network address and in this process. A hash takes a
+ * thread of libuv's pool, which has four. The others stay free for files, the embedded store and connections to
+ * PostgreSQL.
+ */
+const HASHING = { each: 1, all: 2 }
+/** The time that such a request waits for its turn. */
+const HASHING_WAIT_MS = 5_000
 
 /** Hashing a password costs about 50 ms of CPU time. This limit bounds the cost per network address. */
 const BY_ADDRESS = { limit: 120, windowMs: 60_000 }
@@ -58,6 +69,23 @@ export function openThrottle(
     await tries.spend([...costsOf(attempt), ...guesses])
     const mails = await tries.allows(mailsOf(attempt, device))
     return { mails, settle: () => tries.clear(guesses.map(({ key }) => key)) }
+  }
+}
+
+/**
+ * Returns a function that waits until a request may hash a password, and takes a slot for it. The function returns null
+ * for a request that hashes none, and throws OVERLOADED if the request has waited for too long.
+ */
+export function openHashing(): (name: string, request: Request) => Promise<Disposable | null> {
+  const slots = openFairLimit(HASHING)
+  return async (name, request) => {
+    if (PATHS.get(name)?.hashes !== true) return null
+    const slot = await slots.take(networkOf(addressOf(request)), HASHING_WAIT_MS)
+    if (slot !== null) return slot
+    const retryAfter = HASHING_WAIT_MS / 1000
+    throw new AppError('OVERLOADED', `Too many passwords are being checked. Wait ${retryAfter} s.`, {
+      extra: { retryAfter },
+    })
   }
 }
 

@@ -15,6 +15,7 @@ import { CLIENT, startRogue } from '../../test/support/oidc.ts'
 import { auth, codeOf, openRooms, PASSWORD } from '../../test/support/people.ts'
 import { storeSource } from '../../test/support/stores.ts'
 import { totp } from '../../test/support/totp.ts'
+import { until } from '../../test/support/until.ts'
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 const document = JSON.parse(read('openapi.json'))
@@ -57,6 +58,48 @@ test('outside tests, a password is stored as a salted scrypt hash, and only the 
   assert.equal(scryptSync(PASSWORD, salt, 64, cost).toString('hex'), stored)
   assert.equal((await ask('sign-in/email', PASSWORD)).json.user.email, email)
   assert.equal(await codeOf(ask('sign-in/email', `${PASSWORD}?`)), 'UNAUTHENTICATED')
+})
+
+test('two passwords are hashed at a time, one per address, and addresses take turns', async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const begun: string[] = []
+  let most = 0
+  let running = 0
+  const held = async (password: string) => {
+    begun.push(password)
+    most = Math.max(most, ++running)
+    await released
+    running--
+  }
+  const passwords = {
+    hash: async (password: string) => (await held(password), ''),
+    verify: async ({ password }: { password: string }) => (await held(password), false),
+  }
+  await using source = await storeSource('sqlite')
+  await using rooms = await openRooms(source, {}, { passwords })
+  const origin = 'http://127.0.0.1:3000'
+  const ask = (from: string, password: string) =>
+    codeOf(
+      auth(
+        rooms,
+        'POST sign-in/email',
+        { email: `${password.replaceAll(' ', '.')}@example.test`, password },
+        { headers: { origin, 'x-vitrine-client': from } },
+      ),
+    )
+  const first = Array.from({ length: 6 }, (_, n) => ask('192.0.2.1', `first ${n}`))
+  await until('the first hash', () => begun.length > 0)
+  const second = ask('192.0.2.2', 'second')
+  await until('the hash of the other address', () => begun.includes('second'))
+  assert.equal(begun.length, 2)
+  // The third address waits for five seconds in vain.
+  assert.equal(await ask('192.0.2.3', 'third'), 'OVERLOADED')
+  assert.equal(begun.length, 2)
+  release()
+  const codes = await Promise.all([...first, second])
+  assert.deepEqual(new Set(codes), new Set(['UNAUTHENTICATED', 'OVERLOADED']))
+  assert.equal(most, 2)
+  assert.equal(await ask('192.0.2.3', 'third again'), 'UNAUTHENTICATED')
 })
 
 test('each answer matches the document', async () => {

@@ -40,7 +40,7 @@ import { resetPage } from './reset-password-page.ts'
 import { afterCode, noChallenge } from './second-factor-lock.ts'
 import { serializedWhileEmpty, deleteUnverified, neededSetupToken, moveLinks, requireSignUp } from './sign-up.ts'
 import { passkeyChallenges } from './passkeys.ts'
-import { openThrottle } from './sign-in-limits.ts'
+import { openHashing, openThrottle } from './sign-in-limits.ts'
 import { openTrail } from './audit-account-events.ts'
 import { unsent } from './mail-limit-answer.ts'
 import { factorOf } from './consume-second-factor-code.ts'
@@ -84,6 +84,7 @@ export function openSignIn(deps: Deps): SignIn {
   const devices = knownDevices(deps.secrets, isSecure, passwordOf)
   const { tries, notices } = deps
   const throttle = openThrottle(tries, devices, sessionCookie)
+  const hashing = openHashing()
   const codes = openCodeTries({ store: deps.store, tries, devices, sessionCookie, now })
   const links = accountLinks(deps)
   const providers = openProviders({ ...deps, secure: isSecure, now })
@@ -110,6 +111,8 @@ export function openSignIn(deps: Deps): SignIn {
   ): Promise<Response> => {
     const { name, email } = input
     const { mails, settle } = await throttle({ name, request, email, mailIsOn: deps.mail.isOn })
+    // Taken before the library begins a transaction, which would make other changes of the embedded store wait too.
+    using _slot = await hashing(name, request)
     if (name === SIGN_UP) await requireSignUp(deps, SignUp.parse(input.body), now())
     const ours = await ownDeps()
     if (!mails) return await unsent(ours.library, input, now())

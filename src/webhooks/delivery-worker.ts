@@ -1,15 +1,15 @@
 // Serves all webhooks: checks once a minute for new conditions, and every few seconds for due deliveries. Every process
 // of a store does this. The store ensures that each condition is reported once, and that one process claims a delivery.
 // Webhooks and accounts take turns, so a slow receiver delays only the other webhooks of its account.
-import { openFifoLimit, type FifoLimit } from '../concurrency-limit.ts'
-import type { AccountId, WebhookId } from '../ids.ts'
+import { openFairLimit } from '../concurrency-limit.ts'
+import type { WebhookId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
 import { inSlices } from '../event-loop-slices.ts'
 import type { Store } from '../store/open.ts'
 import { ConditionFinder, type ConditionDeps } from './find-conditions.ts'
 import { claimNext, enqueue, note, pruneDeliveries, release, webhooksWithDue, type Claimed } from './delivery-queue.ts'
 import { send, type SendOptions } from './send-message.ts'
-import { openedOf } from './webhooks.ts'
+import { openedOf, type WebhookRow } from './webhooks.ts'
 
 export interface Deliverer extends AsyncDisposable {
   /** Queues messages for new conditions. */
@@ -33,7 +33,7 @@ const DELIVER_MS = 5_000
  * The maximum numbers of messages that this process sends at the same time. A webhook sends one message at a time. An
  * account, which can have 100 teams, must not take all slots with receivers that never answer.
  */
-const AT_ONCE = { all: 8, account: 2 }
+const AT_ONCE = { each: 2, all: 8 }
 
 export function openDeliverer(deps: Deps): Deliverer {
   const { store, secrets, sending, log } = deps
@@ -62,30 +62,24 @@ export function openDeliverer(deps: Deps): Deliverer {
       if (!ending.signal.aborted) throw err
     }
   }
-  const all = openFifoLimit(AT_ONCE.all)
+  const slots = openFairLimit(AT_ONCE)
   /** The webhooks whose due deliveries are being sent, one after the other. */
   const serving = new Map<WebhookId, Promise<void>>()
-  const serve = async (id: WebhookId, ofAccount: FifoLimit): Promise<void> => {
+  const serve = async ({ id, account_id }: Pick<WebhookRow, 'id' | 'account_id'>): Promise<void> => {
     while (!ending.signal.aborted) {
-      // Slots are given in order of arrival: the webhooks of an account take turns, and so do the accounts.
-      using _accountSlot = await ofAccount.take()
-      using _slot = await all.take()
+      using _slot = await slots.take(account_id)
       const claimed = ending.signal.aborted ? null : await claimNext(store, id, sending.now())
       if (claimed === null) return
       await attempt(claimed)
     }
   }
-  const perAccount = new Map<AccountId, FifoLimit>()
   /** Starts to serve the webhooks with due deliveries. Does not wait until the deliveries are sent. */
   const start = async (): Promise<void> => {
-    const webhooks = await webhooksWithDue(store, sending.now())
-    if (serving.size === 0) perAccount.clear()
-    for (const { id, account_id } of webhooks) {
+    for (const webhook of await webhooksWithDue(store, sending.now())) {
+      const { id } = webhook
       if (ending.signal.aborted) return
       if (serving.has(id)) continue
-      const ofAccount = perAccount.get(account_id) ?? openFifoLimit(AT_ONCE.account)
-      perAccount.set(account_id, ofAccount)
-      const served = serve(id, ofAccount)
+      const served = serve(webhook)
         .catch(failed)
         .finally(() => serving.delete(id))
       serving.set(id, served)

@@ -28,7 +28,10 @@ export const PASSWORD = 'correct horse battery'
 export async function openRooms(
   source: Pick<StoreSource, 'config'>,
   env: Record<string, string> = {},
-  { hasRealPasswords = false, ...more }: Pick<RoomsOptions, 'transport'> & { readonly hasRealPasswords?: boolean } = {},
+  {
+    hasRealPasswords = false,
+    ...more
+  }: Pick<RoomsOptions, 'transport' | 'passwords'> & { readonly hasRealPasswords?: boolean } = {},
 ): Promise<Rooms> {
   const at = await source.config()
   const config: Config = { ...readConfig(env), ...at, secretKey: new Uint8Array(32).fill(9) }
