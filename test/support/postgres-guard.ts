@@ -1,20 +1,18 @@
 // Calls the PostgreSQL guard for tests. Takes SQL, and returns the printed text or the refusal.
 import { unseal } from '../../src/drivers/confined.ts'
-import type { Catalog, Limits, Verdict } from '../../src/drivers/driver.ts'
+import type { Catalog, Limits, Param, Verdict } from '../../src/drivers/driver.ts'
 import { confine } from '../../src/drivers/postgres/guard/confine.ts'
 import { openParser, type ParserOptions } from '../../src/drivers/postgres/guard/parser-pool.ts'
 import type { PostgresQuery } from '../../src/drivers/postgres/confined-query.ts'
 
 export const CAPS: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 20, timeoutMs: 1_000, maxCost: 1e9 }
 
+type Asked = Partial<Limits> & { readonly limit?: number; readonly params?: readonly Param[] }
+
 export interface Guard extends AsyncDisposable {
-  judge(sql: string, exposed: Catalog, limits?: Partial<Limits> & { readonly limit?: number }): Promise<Verdict>
+  judge(sql: string, exposed: Catalog, limits?: Asked): Promise<Verdict>
   /** Returns the printed query. Throws if the guard refuses. */
-  confined(
-    sql: string,
-    exposed: Catalog,
-    limits?: Partial<Limits> & { readonly limit?: number },
-  ): Promise<PostgresQuery>
+  confined(sql: string, exposed: Catalog, limits?: Asked): Promise<PostgresQuery>
   /** Defects that the guard found in itself. */
   readonly reported: string[]
 }
@@ -24,8 +22,10 @@ export async function openGuard(options: ParserOptions = {}): Promise<Guard> {
   // The deadline is longer than the deadline of the service, because a text may take longer on a busy machine.
   const parser = await openParser({ report: (problem) => reported.push(problem), deadlineMs: 60_000, ...options })
   const { signal } = new AbortController()
-  const judge: Guard['judge'] = async (text, exposed, limits = {}) =>
-    confine(parser, { text, limit: limits.limit ?? null }, exposed, { ...CAPS, ...limits }, signal)
+  const judge: Guard['judge'] = async (text, exposed, { limit = null, params, ...limits } = {}) => {
+    const body = { text, limit, ...(params && { params: { values: params, json: JSON.stringify(params) } }) }
+    return confine(parser, body, exposed, { ...CAPS, ...limits }, signal)
+  }
   return {
     reported,
     judge,

@@ -218,6 +218,16 @@ const CASES: readonly (readonly [string, string, string])[] = [
     `SELECT 1 FROM customers c JOIN (SELECT t FROM string_to_table('${'a'.repeat(900)}', NULL) t, generate_series(1, 100)) q ON q.t = c.name`,
     JOINS,
   ],
+  [
+    'arrays of the columns of each row, multiplied',
+    `SELECT 1 FROM customers c JOIN orders o ON o.customer_id = c.id, ${['x', 'y', 'z'].map((name) => `unnest(ARRAY[${Array(30).fill('c.name').join()}]) ${name}`).join()}`,
+    JOINS,
+  ],
+  [
+    'an array of the columns of each row',
+    'SELECT x FROM customers c JOIN orders o ON o.customer_id = c.id, unnest(ARRAY[c.name, c.country]) x',
+    '',
+  ],
   ['groups of long values', `SELECT id, max(${LONG}) FROM customers GROUP BY id`, GROUPS],
   ['groups of an array of long values', `SELECT id, max(ARRAY[${LONG}]) FROM customers GROUP BY id`, GROUPS],
   ['groups of long numbers', 'SELECT id, sum(1e100000 + id) FROM customers GROUP BY id', GROUPS],
@@ -246,6 +256,20 @@ test('a chain of EXCEPT takes work in proportion to its length', async () => {
   const { user, system } = process.threadCpuUsage(before)
   // Without a memory of counted queries, 60 arms blocked the main thread for 3.3 s.
   assert.ok(user + system < 1_000_000, `${user + system} µs`)
+})
+
+test('a parameter with a type may be cast again', async () => {
+  const settings = async (sql: string, type: string, value: string): Promise<string> =>
+    (
+      await guard.confined(`SELECT c.name FROM customers c JOIN ${sql} x ON x = c.name`, shop(), {
+        params: [{ type, value }],
+      })
+    ).switchedOff
+  assert.equal(await settings("unnest(string_to_array($1::text, ',')::text[])", 'text', 'a,b'), '')
+  assert.equal(await settings('unnest($1::text[])', 'text[]', '{a,b}'), '')
+  // The text of a number may be long.
+  assert.equal(await settings('string_to_table($1::text, NULL)', 'numeric', '1e100000'), JOINS)
+  assert.equal(await settings('string_to_table($1::text, NULL)', 'numeric[]', '{1e100000}'), JOINS)
 })
 
 test('a known shape with other numbers runs with its own settings', async () => {

@@ -90,7 +90,10 @@ class Rows {
     const counts = level.items.map((item) => this.#itemRows(item))
     const many = level.items.filter((_, n) => counts[n] === Infinity)
     if (!level.connects(many.map(aliasOf))) this.multiply = true
-    this.#note(counts.filter(Number.isFinite).reduce((all, rows) => all * rows, 1))
+    const known = level.items.map((item, n) =>
+      counts[n] === Infinity ? elementsIn(item.RangeFunction) : (counts[n] ?? 1),
+    )
+    this.#note(known.reduce((all, rows) => all * rows, 1))
   }
 
   /** Notes the rows of a part of the query. Infinity means the rows of a table. */
@@ -267,9 +270,21 @@ function piecesOf(node: Node): number {
   if (node.ParamRef) return ASSUMED_ROWS
   if (value) return value.ival || value.boolval || value.isnull ? 1 : (literalText(node)?.length ?? Infinity)
   if (array) return sumOf(array.elements)
-  // A cast of a cast may write a short number as a long text.
-  if (cast?.arg) return cast.arg.TypeCast ? Infinity : piecesOf(cast.arg)
+  if (cast?.arg) return keepsPieces(cast, cast.arg.TypeCast) ? piecesOf(cast.arg) : Infinity
   return call && SPLITS.has(words(call.funcname).at(-1) ?? '') ? sumOf(call.args) : Infinity
+}
+
+/**
+ * Returns whether a cast of a cast has as many pieces as its argument: a text, or an array that stays one. Another cast
+ * may write a short number as a long text.
+ */
+function keepsPieces({ typeName: to }: Struct<'TypeCast'>, inner: Struct<'TypeCast'> | undefined): boolean {
+  const from = inner?.typeName
+  return !from || (isArray(from) ? isArray(to) : /^(?:text|varchar)$/.test(words(from.names).at(-1) ?? ''))
+}
+
+function isArray(type: Struct<'TypeName'> | undefined): boolean {
+  return type?.arrayBounds !== undefined || words(type?.names).at(-1)?.startsWith('_') === true
 }
 
 function sumOf(nodes: readonly Node[] = []): number {
@@ -294,6 +309,13 @@ function calendarDays(from: Node | undefined, to: Node | undefined): number {
   const [first, last] = [from, to].map((end) => Date.parse((end && stepText(end)) ?? ''))
   const days = Math.abs((last ?? NaN) - (first ?? NaN)) / DAY_MS + 1
   return Number.isNaN(days) ? ASSUMED_ROWS : days
+}
+
+/** Returns the most elements of an array that is written in a function of FROM, such as unnest(ARRAY[t.a, t.b]). */
+function elementsIn(value: unknown): number {
+  if (!isNode(value)) return 1
+  const own = value.A_ArrayExpr?.elements?.length ?? 1
+  return Object.values(value).reduce((most: number, part: unknown) => Math.max(most, elementsIn(part)), own)
 }
 
 function stepText(step: Node): string | undefined {
