@@ -32,6 +32,14 @@ const all = (n: number, ...then: Document[]): Document =>
  */
 const LENGTHS = [1_000, 2_000, 5_000, 50_000, 500_000]
 
+/** Returns a query that puts 20,000 of the MULTIPLIED documents into one bucket. */
+const buckets = (output: object): Document =>
+  people(...MULTIPLIED, { $limit: 20_000 }, { $bucketAuto: { groupBy: '$r', buckets: 1, output } }, { $match: { _id: -5 } })
+/** Returns n outputs. */
+const outputs = (n: number, make: (k: number) => object): object => Object.fromEntries(many(Math.min(n, 900), (k) => [`s${k}`, make(k)]))
+/** Returns decimals with the same hash, because they are equal as doubles. */
+const colliding = (x: unknown): object => ({ $add: [{ $numberDecimal: '1' }, { $multiply: [{ $numberDecimal: '1E-25' }, x] }] })
+
 /** Returns an expression for an array of one value. */
 const alone = (x: unknown): object => ({ $concatArrays: [[x]] })
 
@@ -302,6 +310,10 @@ const stages: readonly Heavy[] = [
   { name: 'a field of each element', body: (n) => people({ $set: { t: map(range(5_000), { k: '$$this' }) } }, { $set: { 't.x': { $size: loop(n, { $add: [1, '$$this'] }) } } }, { $match: { t: -1 } }) },
   { name: 'by the boundaries of a bucket', body: (n) => people({ $bucket: { groupBy: { $add: [-5, { $size: loop(n, { $concat: ['$name', '$name'] }) }, { $multiply: [-1, { $size: loop(n, 1) }] }] }, boundaries: many(500, (k) => k), default: 'x' } }) },
   { name: 'a wide bucket', body: (n) => people({ $bucketAuto: { groupBy: { $size: loop(n, { $concat: ['$name', 'x'] }) }, buckets: 5 } }) },
+  { name: 'a sum over buckets', body: (n) => buckets({ x: { $sum: { $size: loop(n, { $add: ['$r', '$$this'] }) } } }), sizes: [10, 3_000] },
+  { name: 'many sums over buckets', body: (n) => buckets(outputs(n, (k) => ({ $sum: { $add: ['$r', k] } }))) },
+  { name: 'many lists in buckets', body: (n) => buckets(outputs(n, () => ({ $push: { $concat: ['$name', 'x'.repeat(300)] } }))) },
+  { name: 'a set of equal hashes in buckets', body: () => buckets({ x: { $addToSet: colliding('$r') } }), sizes: [1] },
   { name: 'a redaction of each object', body: (n) => people({ $set: { t: map(range(5_000), { k: '$$this' }) } }, { $redact: { $cond: [{ $eq: [{ $size: loop(n, { $add: [1, '$$this'] }) }, -1] }, '$$PRUNE', '$$DESCEND'] } }, { $match: { t: -1 } }) },
   { name: 'in a lookup', body: (n) => people({ $lookup: { from: 'orders', let: { n: '$name' }, pipeline: [{ $set: { x: { $size: loop(n, { $concat: ['$$n', '$state'] }) } } }, { $match: { x: -1 } }], as: 'o' } }) },
   { name: 'for a lookup', body: (n) => people({ $lookup: { from: 'orders', let: { n: { $size: loop(n, { $concat: ['$name', 'x'] }) } }, pipeline: [{ $match: { $expr: { $eq: ['$$n', -1] } } }], as: 'o' } }) },

@@ -19,6 +19,8 @@ const reduce = (step: unknown, input: unknown = '$a', initialValue: unknown = []
 const range = (n: number): object => ({ $range: [0, n] })
 const map = (input: unknown, body: unknown, as = 'this'): object => ({ $map: { input, as, in: body } })
 const repeated = <T>(n: number, stage: T): T[] => Array.from({ length: n }, () => stage)
+const outputs = (n: number, make: (k: number) => object): object =>
+  Object.fromEntries(Array.from({ length: n }, (_, k) => [`x${k}`, make(k)]))
 const chained = (n: number, first: unknown, wrap: (inner: unknown) => unknown): unknown =>
   n === 0 ? first : chained(n - 1, wrap(first), wrap)
 
@@ -226,6 +228,25 @@ const STAGES: Readonly<Record<string, readonly object[]>> = {
     },
     { $set: { x: chained(3, 1, (inner) => map({ $objectToArray: '$o' }, inner, 'e')) } },
   ],
+  'in a sum over buckets': [
+    { $bucketAuto: { groupBy: '$n', buckets: 2, output: { x: { $sum: { $size: map(range(100), '$s') } } } } },
+  ],
+  'a stored array for each element in a bucket': [
+    { $bucketAuto: { groupBy: '$n', buckets: 2, output: { x: { $push: map('$a', '$s') } } } },
+  ],
+  'many sums over buckets': [
+    { $bucketAuto: { groupBy: '$n', buckets: 2, output: outputs(300, (k) => ({ $sum: { $add: ['$n', k] } })) } },
+  ],
+  'a text of a lookup in buckets': [
+    {
+      $lookup: {
+        from: 'people',
+        let: { s: '$s' },
+        pipeline: [{ $bucketAuto: { groupBy: '$n', buckets: 2, output: { x: { $push: { $concat: ['$$s', 'x'] } } } } }],
+        as: 'x',
+      },
+    },
+  ],
   'behind a sort of the stage': [
     { $setWindowFields: { sortBy: { n: 1 }, output: { x: { $sum: { $size: map(range(10_000), ['$s', '$n']) } } } } },
   ],
@@ -358,6 +379,16 @@ const STAYS: Readonly<Record<string, unknown>> = {
 test('refuses values that grow beyond the bounds, and names the bound, the size and what to write instead', () => {
   for (const [name, x] of Object.entries(GROWS)) assertLimit(name, judged(x))
   for (const [name, pipeline] of Object.entries(STAGES)) assertLimit(name, piped(...pipeline))
+})
+
+test('answers buckets with ordinary outputs, and makes sets and merges computed objects only after the buckets', () => {
+  const buckets = (output: object): string => printedOf({ $bucketAuto: { groupBy: '$n', buckets: 5, output } })
+  buckets({ n: { $sum: 1 }, total: { $sum: { $multiply: ['$n', 2] } }, mean: { $avg: '$n' }, all: { $push: '$$ROOT' } })
+  const named = { $set: { o: { $arrayToObject: [[['$s', 1]]] } } }
+  const merged = piped(named, { $bucketAuto: { groupBy: '$n', buckets: 5, output: { x: { $mergeObjects: '$o' } } } })
+  assert.ok(merged.kind === 'denied' && merged.blocked.name === '$mergeObjects')
+  buckets({ low: { $min: '$n' }, high: { $max: '$n' }, first: { $first: '$s' }, all: { $mergeObjects: '$a' } })
+  assert.match(buckets({ x: { $addToSet: '$s' } }), /"x":{"\$push":"\$s"}.*{"\$set":{"x":{"\$setUnion":\["\$x"\]}}}/)
 })
 
 test('measures stored values by which computed values grow, before each stage that makes or reads the computed values', () => {

@@ -22,6 +22,13 @@ const COUNT = { $count: 'n' }
 const facet = (n: number, ...branch: Stages): object => ({
   $facet: Object.fromEntries(Array.from({ length: n }, (_, k) => [`b${k}`, branch])),
 })
+const bucketed = (n: number, output: object): object => ({
+  $bucketAuto: {
+    groupBy: '$n',
+    buckets: 3,
+    output: Object.fromEntries(Array.from({ length: n }, (_, k) => [`x${k}`, output])),
+  },
+})
 const lookup = (...pipeline: Stages): object => ({ $lookup: { from: 'people', pipeline, as: 'o' } })
 
 test('the stages that hold documents at the same time share a limit', () => {
@@ -46,6 +53,11 @@ test('the stages that hold documents at the same time share a limit', () => {
     'a facet in a union': [
       [{ $unionWith: { coll: 'people', pipeline: [facet(7, SUMS)] } }, SUMS, SORT],
       [{ $unionWith: { coll: 'people', pipeline: [facet(9, SUMS)] } }, SUMS, SORT],
+    ],
+    'lists in buckets': [[bucketed(9, { $push: 1 })], [bucketed(10, { $push: 1 })]],
+    'the largest values in buckets': [
+      [bucketed(9, { $maxN: { n: 3, input: 1 } })],
+      [bucketed(3, { $maxN: { n: 1_000, input: 1 } })],
     ],
     'buckets in a facet': [
       [facet(9, { $bucketAuto: { groupBy: '$n', buckets: 3 } })],

@@ -1,5 +1,6 @@
 // Adds up the memory of the stages of a query that hold documents at the same time. mongod allows each such stage 100
 // MB, and has no limit for a whole query. A unit is 100 MB of the server's memory.
+import { numberOf } from '../body/parse-ejson.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
 import { refusedLimit } from '../refusals/refusal.ts'
 
@@ -54,12 +55,12 @@ export class Held {
     throw refusedLimit(
       'memory',
       `the query collects documents in stages that together may hold ${this.units} × 100 MB at the same time; the limit is ${UNITS_MAX} × 100 MB`,
-      'Use fewer branches with $group, $sort and the like in a $facet, fewer of them inside $lookup, or split the query. A $group without accumulators counts three times, one with $maxN or $minN four times, one with $addToSet twice.',
+      'Use fewer branches with $group, $sort and the like in a $facet, fewer of them inside $lookup, or split the query. A $group without accumulators counts three times, one with $maxN or $minN four times, one with $addToSet twice. In a $bucketAuto, each output that gathers values counts once.',
     )
   }
 }
 
-/** Returns the units of a $group, $bucket or $bucketAuto with this key and these outputs. */
+/** Returns the units of a $group or $bucket with this key and these outputs. */
 export function unitsOfGroup(key: Bson, outputs: BsonDocument): number {
   const names = Object.values(outputs).map((output) => (isDocument(output) ? (Object.keys(output)[0] ?? '') : ''))
   if (isPlain(key) && names.every((name) => COUNTING.has(name))) return 0
@@ -67,6 +68,26 @@ export function unitsOfGroup(key: Bson, outputs: BsonDocument): number {
   if (names.some((name) => name === '$maxN' || name === '$minN')) return ORDERED
   return names.some((name) => name === '$addToSet' || name === '$setUnion') ? SETS : 1
 }
+
+/** Returns the units of a $bucketAuto: one for its sort, and one for each output that gathers values. */
+export function unitsOfBuckets(outputs: BsonDocument): number {
+  return 1 + Object.values(outputs).reduce<number>((all, output) => all + unitsOfOutput(output), 0)
+}
+
+function unitsOfOutput(output: Bson): number {
+  const [name = '', operand = null] = isDocument(output) ? (Object.entries(output)[0] ?? []) : []
+  if (!GATHERING.has(name)) return 0
+  const n = numberOf(isDocument(operand) ? operand['n'] : undefined)
+  return (name === '$maxN' || name === '$minN') && (n === undefined || n > FEW) ? ORDERED : 1
+}
+
+/** Accumulators that keep values of many documents. */
+const GATHERING = new Set(
+  '$addToSet $bottomN $concatArrays $firstN $lastN $maxN $mergeObjects $minN $push $setUnion $topN'.split(' '),
+)
+
+/** So few values take less memory than a unit, however small they are. */
+const FEW = 100
 
 /** Accumulators whose value is one number. */
 const COUNTING = new Set('$avg $count $stdDevPop $stdDevSamp $sum'.split(' '))

@@ -38,6 +38,8 @@ export interface Shape {
   readonly extent?: Extent
   /** Set if the query writes the value as an object, so that the value is no array. */
   readonly isWritten?: true
+  /** Set if the value is stored in the collection, and not computed by the query. */
+  readonly isStored?: true
 }
 
 /** The limit on known fields of a document, at all depths. */
@@ -77,7 +79,7 @@ export function find(shape: Shape, components: readonly string[]): Found {
     crossed.push(...at.cut)
     const place = n > 0 && isPlace(component)
     numeric ||= place
-    const next = at.kids === null ? WHOLE : at.kids.get(component)
+    const next = at.kids === null ? partOfWhole(at) : at.kids.get(component)
     isNamed &&= at.kids?.has(component) === true
     if (next !== undefined) at = next
     else if (place) continue
@@ -85,6 +87,12 @@ export function find(shape: Shape, components: readonly string[]): Found {
     else return { kind: 'hidden', shape: WHOLE, numeric, isNamed, crossed }
   }
   return { kind: at.kids === null ? 'whole' : 'parent', shape: at, numeric, isNamed, crossed }
+}
+
+const STORED_WHOLE: Shape = { ...WHOLE, isStored: true }
+
+function partOfWhole({ isStored }: Shape): Shape {
+  return isStored === true ? STORED_WHOLE : WHOLE
 }
 
 /**
@@ -127,7 +135,10 @@ export class Draft {
     this.#work.spend(1)
     if (name === undefined) return value
     // The fields of the outer value are unknown, so its known bounds no longer hold once the inner value is set.
-    if (shape.kids === null) return { ...shape, extent: STORED }
+    if (shape.kids === null) {
+      const { isStored: _, ...known } = shape
+      return { ...known, extent: STORED }
+    }
     const [own, kids] = this.#copied(shape)
     // An unknown field may be an array.
     const known = kids.get(name) ?? (shape.open ? WHOLE : EMPTY)

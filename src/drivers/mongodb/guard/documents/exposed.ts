@@ -171,7 +171,7 @@ function partShape(
   all: Pick<Shape, 'cut'> & Pick<ExposedCollection, 'extents'>,
 ): Shape {
   const extent = all.extents.get(path) ?? STORED
-  if (tree === null) return { ...WHOLE, extent }
+  if (tree === null) return { ...WHOLE, extent, isStored: true }
   const kids = new Map<string, Shape>()
   for (const [name, below] of tree) kids.set(name, partShape(`${path}.${name}`, below, all))
   return { kids, open: false, cut: all.cut, extent }

@@ -82,6 +82,8 @@ export interface Accumulated {
   readonly extent: Extent
   /** Set if the length of the value depends on the number of documents, so that the value may need a length check. */
   readonly gathers: 'array' | 'object' | null
+  /** True if the values of the documents are stored, and not computed by the query. */
+  readonly isStored: boolean
 }
 
 /** Confines an accumulator. Throws Broken if the accumulator is malformed, Refusal if it is not allowed. */
@@ -89,7 +91,8 @@ export function accumulator(of: string, value: Bson, scope: Scope): Accumulated 
   const operator = operatorOf(value)
   if (operator === null) throw refusedShape(of, value)
   const found = operand('accumulator', ACCUMULATORS, operator, scope)
-  return { printed: { [operator[0]]: found.printed }, ...gathered(operator, found.extents, GATHERED) }
+  const { isStored } = found
+  return { printed: { [operator[0]]: found.printed }, isStored, ...gathered(operator, found.extents, GATHERED) }
 }
 
 const ONE_OF = new Set('$first $last $max $min $top $bottom $locf $shift'.split(' '))
@@ -134,7 +137,8 @@ export function windowOperator(value: Bson, scope: Scope, sortKeys: number): Acc
   }
   const found = operand('window', WINDOW, operator, scope)
   const printed = { [name]: found.printed, ...(window === undefined ? {} : { window: frame(window) }) }
-  return { printed, ...gathered(operator, found.extents, documentsIn(window)) }
+  const { isStored } = found
+  return { printed, isStored, ...gathered(operator, found.extents, documentsIn(window)) }
 }
 
 /**
@@ -165,6 +169,7 @@ function hint(list: ReadonlyMap<string, Operator>): string {
 interface Operand {
   readonly printed: Bson
   readonly extents: readonly Extent[]
+  readonly isStored: boolean
 }
 
 function operand(
@@ -183,7 +188,7 @@ function operand(
   const times = reads(n) * (vocabulary === 'window' && isOrdered ? WINDOW_READS : 1)
   if (form === 'nothing') {
     fieldsOf(name, value, [], [])
-    return { printed: {}, extents: [] }
+    return { printed: {}, extents: [], isStored: false }
   }
   if (form === 'expression') return one(value, scope, { times, compares: reads !== kept })
   if (form === 'sorted') return sorted(name, value, scope, times)
@@ -194,7 +199,7 @@ function operand(
     printed[field] = made.printed
     extents.push(...made.extents)
   }
-  return { printed, extents }
+  return { printed, extents, isStored: false }
 }
 
 /** Confines an expression, and counts `times` reads of the whole value. `compares` is true if these are comparisons. */
@@ -203,11 +208,11 @@ function one(
   scope: Scope,
   { times, compares }: { readonly times: number; readonly compares: boolean },
 ): Operand {
-  const { printed, extent } = computed(value, scope)
+  const { printed, extent, shape } = computed(value, scope)
   const { meter } = scope
   meter.step(scaled(keySteps(extent), times))
   if (compares) meter.compareKept(scaled(collatedKeySteps(extent, meter.collation), times))
-  return { printed, extents: [extent] }
+  return { printed, extents: [extent], isStored: shape.isStored === true }
 }
 
 function sorted(name: string, value: Bson, scope: Scope, times: number): Operand {
@@ -220,7 +225,7 @@ function sorted(name: string, value: Bson, scope: Scope, times: number): Operand
     output: made.printed,
     ...(many ? { n: computed(n, scope).printed } : {}),
   }
-  return { printed, extents: made.extents }
+  return { printed, extents: made.extents, isStored: false }
 }
 
 function frame(window: Bson): Bson {

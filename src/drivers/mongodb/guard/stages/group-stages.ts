@@ -7,11 +7,13 @@ import { computed, type Computed } from '../expressions/computed-value.ts'
 import { collatedKeySteps, isSmall, keySteps } from '../bounds/operator-steps.ts'
 import type { Flow } from './pipeline-state.ts'
 import type { Gathered } from '../bounds/runtime-checks.ts'
+import { set } from './projection-stages.ts'
 import { checkName, outputPath } from '../body/field-names.ts'
-import { unitsOfGroup } from '../bounds/held-memory.ts'
+import { unitsOfBuckets, unitsOfGroup } from '../bounds/held-memory.ts'
+import { checkUnchecked } from '../bounds/unchecked-steps.ts'
 import { isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
 import { within } from '../refusals/error-place.ts'
-import { Broken, refusedLimit, shown, type Refusal } from '../refusals/refusal.ts'
+import { Broken, refusedLimit, refusedOperator, shown, type Refusal } from '../refusals/refusal.ts'
 import { resolve, type Scope } from '../documents/scope.ts'
 import { checkWeight, closed, shapeWith, valueAt, WHOLE, type Shape } from '../documents/document-shape.ts'
 import { largest, object, SMALL, type Extent } from '../bounds/value-size.ts'
@@ -30,14 +32,17 @@ function made(flow: Flow, id: Shape, outputs: Outputs, written: readonly string[
 interface Outputs {
   readonly printed: BsonDocument
   readonly shapes: ReadonlyMap<string, Shape>
+  /** True if an output merges objects whose field names the query computes. */
+  readonly merges: boolean
 }
 
-const COUNT: Outputs = { printed: {}, shapes: new Map([['count', shapeWith(SMALL)]]) }
+const COUNT: Outputs = { merges: false, printed: {}, shapes: new Map([['count', shapeWith(SMALL)]]) }
 
 /** Confines accumulators. `written` is the object of the body that contains the outputs. */
 function outputs(of: string, value: BsonDocument, flow: Flow, written = value): Outputs {
   const printed: Record<string, Bson> = {}
   const shapes = new Map<string, Shape>()
+  let merges = false
   for (const [name, below] of Object.entries(value)) {
     const found = within(written, name, () => {
       checkName(of, name)
@@ -45,8 +50,9 @@ function outputs(of: string, value: BsonDocument, flow: Flow, written = value): 
     })
     printed[name] = found.printed
     shapes.set(name, shapeWith(found.extent))
+    if (found.gathers === 'object' && !found.isStored) merges = true
   }
-  return { printed, shapes }
+  return { printed, shapes, merges }
 }
 
 /** Confines a key by which documents are grouped. */
@@ -87,7 +93,9 @@ export function bucket(value: Bson, flow: Flow): void {
     boundaries: ends.map((end) => end.printed),
     ...(read['default'] === undefined ? {} : { default: computed(read['default'], scope).printed }),
   }
-  const output = bucketOutput('$bucket', read['output'], flow)
+  const written = outputsOf('$bucket', read['output'])
+  flow.held.stage(unitsOfGroup('$', written ?? { count: { $sum: 1 } }))
+  const output = written === null ? null : outputs('$bucket', written, flow)
   flow.out.push({ $bucket: { ...printed, ...(output === null ? {} : { output: output.printed }) } })
   made(flow, WHOLE, output ?? COUNT, output === null ? [] : undefined)
 }
@@ -104,12 +112,44 @@ export function bucketAuto(value: Bson, flow: Flow): void {
     buckets: wholeOf('$bucketAuto', read['buckets'], 1),
     ...(granularity === undefined ? {} : { granularity: textOf('$bucketAuto', granularity) }),
   }
-  const output = bucketOutput('$bucketAuto', read['output'], flow)
+  const written = outputsOf('$bucketAuto', read['output'])
+  flow.held.stage(unitsOfBuckets(written ?? {}))
+  const [output, sets] = written === null ? [null, []] : uncheckedOutputs(written, flow)
   flow.out.push({ $bucketAuto: { ...printed, ...(output === null ? {} : { output: output.printed }) } })
   // The bound of the key does not hold for the ends of a bucket, because granularity rounds them.
   const end = { ...key.extent, number: null }
   const ends = object(new Map(['min', 'max'].map((name) => [name, end])))
   made(flow, shapeWith(ends), output ?? COUNT, output === null ? [] : undefined)
+  if (sets.length === 0) return
+  const united = Object.fromEntries(sets.map((name): [string, Bson] => [name, { $setUnion: [`$${name}`] }]))
+  flow.andThen(() => set('$set', united, flow))
+}
+
+/**
+ * Confines the outputs of $bucketAuto, and returns the names of those that are lists where the query makes sets. mongod
+ * computes the outputs after its sort, and does not check for a cancel there. To add an element to a set, mongod
+ * compares all elements with the same hash. So the elements are first gathered in a list.
+ */
+function uncheckedOutputs(written: BsonDocument, flow: Flow): readonly [Outputs, sets: readonly string[]] {
+  const sets: string[] = []
+  const listed = Object.entries(written).map(([name, below]): [string, Bson] => {
+    if (!isDocument(below) || below['$addToSet'] === undefined) return [name, below]
+    const { $addToSet: element, ...rest } = below
+    sets.push(name)
+    return [name, { $push: element, ...rest }]
+  })
+  let found = COUNT
+  const steps = flow.scope.meter.stepsOf(() => {
+    found = outputs('$bucketAuto', Object.fromEntries(listed), flow, written)
+  })
+  checkUnchecked('output of $bucketAuto', steps, 'Compute the values in a $set before $bucketAuto.')
+  if (found.merges)
+    throw refusedOperator(
+      '$mergeObjects',
+      'in $bucketAuto, no timeout ends the merge of objects with computed field names',
+      'Gather the objects with $push, and merge them with $mergeObjects in a $set after $bucketAuto.',
+    )
+  return [found, sets]
 }
 
 /** Returns the refusal of a $bucketAuto whose keys may be texts that a collation compares. No cancel ends their sort. */
@@ -121,11 +161,10 @@ function collatedSort(): Refusal {
   )
 }
 
-function bucketOutput(of: string, value: Bson | undefined, flow: Flow): Outputs | null {
-  flow.held.stage(unitsOfGroup('$', isDocument(value) ? value : { count: { $sum: 1 } }))
+function outputsOf(of: string, value: Bson | undefined): BsonDocument | null {
   if (value === undefined) return null
   if (!isDocument(value)) throw new Broken(`${of} takes an object for output`)
-  return outputs(of, value, flow)
+  return value
 }
 
 export function sortByCount(value: Bson, flow: Flow): void {
