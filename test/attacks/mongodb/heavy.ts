@@ -43,6 +43,9 @@ const colliding = (x: unknown): object => ({ $add: [{ $numberDecimal: '1' }, { $
 /** Returns an expression for an array of one value. */
 const alone = (x: unknown): object => ({ $concatArrays: [[x]] })
 
+/** Decimals that mongod computes for each document. */
+const ofName = colliding({ $add: ['$$this', { $multiply: [0, { $strLenCP: '$name' }] }] })
+
 const OPERATORS: Readonly<Record<string, (n: number) => unknown>> = {
   $add: (n) => loop(n, { $add: ['$$this', { $strLenBytes: '$name' }] }),
   $pow: (n) => loop(n, { $pow: [{ $convert: { input: '1.000001', to: 'decimal' } }, '$$this'] }),
@@ -53,6 +56,7 @@ const OPERATORS: Readonly<Record<string, (n: number) => unknown>> = {
   $setUnion: (n) => loop(n, { $setUnion: [range(1000), ['$$this']] }),
   '$setUnion of one': (n) => ({ $setUnion: [loop(n, { $concat: ['$name', { $toString: '$$this' }] }), ['x']] }),
   $setIntersection: (n) => loop(n, { $setIntersection: [range(1000), range(2000)] }),
+  '$setEquals of many sets': (n) => alone({ $setEquals: [range(10_000), ...many(Math.min(n, 3_000), () => ['$name'])] }),
   $in: (n) => loop(n, { $in: ['$name', range(10_000)] }),
   $indexOfArray: (n) => loop(n, { $indexOfArray: [range(10_000), '$name'] }),
   $sortArray: (n) => loop(n, { $sortArray: { input: { $reverseArray: range(5_000) }, sortBy: 1 } }),
@@ -313,6 +317,12 @@ const stages: readonly Heavy[] = [
   { name: 'a sum over buckets', body: (n) => buckets({ x: { $sum: { $size: loop(n, { $add: ['$r', '$$this'] }) } } }), sizes: [10, 3_000] },
   { name: 'many sums over buckets', body: (n) => buckets(outputs(n, (k) => ({ $sum: { $add: ['$r', k] } }))) },
   { name: 'many lists in buckets', body: (n) => buckets(outputs(n, () => ({ $push: { $concat: ['$name', 'x'.repeat(300)] } }))) },
+  { name: '$setEquals of equal hashes', body: (n) => people({ $limit: 1 }, { $set: { x: { $setEquals: [map(range(n), ofName), map(range(n), ofName)] } } }, { $match: { x: -1 } }), sizes: [10_000] },
+  { name: '$setIsSubset of equal hashes', body: (n) => people({ $limit: 1 }, { $set: { x: { $setIsSubset: [map(range(n), ofName), map(range(n), ofName)] } } }, { $match: { x: -1 } }), sizes: [10_000] },
+  { name: '$setUnion of equal hashes', body: (n) => people({ $limit: 1 }, { $set: { x: { $setUnion: [map(range(n), ofName), map(range(n), ofName)] } } }, { $match: { x: -1 } }), sizes: [10_000] },
+  { name: 'equal sets of constants', body: (n) => people({ $match: { $expr: { $setEquals: [map(range(n), colliding('$$this')), map(range(n), colliding('$$this'))] } } }, { $project: { name: 1 } }), sizes: [10_000] },
+  { name: 'a $graphLookup that starts with equal hashes', body: (n) => people({ $limit: 1 }, { $graphLookup: { from: 'people', startWith: map(range(n), ofName), connectFromField: 'boss', connectToField: '_id', as: 'g' } }, { $match: { g: -1 } }), sizes: [2_000, 10_000] },
+  { name: 'a set of equal hashes in a $group', body: (n) => people({ $limit: 1 }, { $group: { _id: null, all: { $setUnion: loop(n, ofName) } } }, { $match: { all: -1 } }) },
   { name: 'a set of equal hashes in buckets', body: () => buckets({ x: { $addToSet: colliding('$r') } }), sizes: [1] },
   { name: 'a redaction of each object', body: (n) => people({ $set: { t: map(range(5_000), { k: '$$this' }) } }, { $redact: { $cond: [{ $eq: [{ $size: loop(n, { $add: [1, '$$this'] }) }, -1] }, '$$PRUNE', '$$DESCEND'] } }, { $match: { t: -1 } }) },
   { name: 'in a lookup', body: (n) => people({ $lookup: { from: 'orders', let: { n: '$name' }, pipeline: [{ $set: { x: { $size: loop(n, { $concat: ['$$n', '$state'] }) } } }, { $match: { x: -1 } }], as: 'o' } }) },

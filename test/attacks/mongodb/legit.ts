@@ -30,6 +30,8 @@ export const LEGIT: readonly Body[] = [
   orders({ $group: { _id: '$state', avg: { $avg: { $toDouble: '$total' } }, first: { $min: '$at' }, n: { $count: {} } } }, by),
   orders({ $bucket: { groupBy: '$_id', boundaries: [0, 20, 50], default: 'more', output: { n: { $sum: 1 } } } }),
   orders({ $bucketAuto: { groupBy: '$_id', buckets: 4 } }),
+  orders({ $bucketAuto: { groupBy: '$_id', buckets: 4, output: { n: { $sum: 1 }, states: { $addToSet: '$state' }, all: { $push: '$_id' } } } }, { $set: { states: { $sortArray: { input: '$states', sortBy: 1 } } } }),
+  people({ $set: { t: { $cond: [{ $isArray: '$tags' }, '$tags', []] } } }, { $project: { x: { $setEquals: ['$t', ['t1', 'a', 'a']] }, y: { $setEquals: ['$t', '$t', { $reverseArray: '$t' }] }, z: { $setIsSubset: [['a'], '$t'] } } }),
   orders({ $sortByCount: '$state' }, by),
   orders({ $facet: { a: [{ $count: 'n' }], b: [{ $group: { _id: '$state' } }, by] } }, { $unwind: '$a' }, { $project: { n: '$a.n', b: 1 } }),
   orders({ $setWindowFields: { partitionBy: '$state', sortBy: { _id: 1 }, output: { run: { $sum: '$_id', window: { documents: ['unbounded', 'current'] } }, r: { $rank: {} } } } }),

@@ -228,6 +228,18 @@ const STAGES: Readonly<Record<string, readonly object[]>> = {
     },
     { $set: { x: chained(3, 1, (inner) => map({ $objectToArray: '$o' }, inner, 'e')) } },
   ],
+  'many values of equal hashes to start with': [
+    {
+      $graphLookup: {
+        from: 'people',
+        startWith: map(range(5_000), { $toDecimal: '$s' }),
+        connectFromField: 'a',
+        connectToField: 'n',
+        as: 'x',
+      },
+    },
+  ],
+  'sets of equal hashes': [{ $group: { _id: 1, all: { $setUnion: map(range(5_000), { $toDecimal: '$s' }) } } }],
   'in a sum over buckets': [
     { $bucketAuto: { groupBy: '$n', buckets: 2, output: { x: { $sum: { $size: map(range(100), '$s') } } } } },
   ],
@@ -379,6 +391,13 @@ const STAYS: Readonly<Record<string, unknown>> = {
 test('refuses values that grow beyond the bounds, and names the bound, the size and what to write instead', () => {
   for (const [name, x] of Object.entries(GROWS)) assertLimit(name, judged(x))
   for (const [name, pipeline] of Object.entries(STAGES)) assertLimit(name, piped(...pipeline))
+})
+
+test('prints comparisons of sets without operators that hash their elements', () => {
+  for (const x of [{ $setEquals: ['$a', '$b', ['x']] }, { $setIsSubset: ['$a', { $setEquals: ['$a', '$b'] }] }])
+    assert.doesNotMatch(printedOf({ $project: { x } }), /setEquals|setIsSubset/)
+  const start = { from: 'people', startWith: '$big', connectFromField: 'a', connectToField: 'n', as: 'x' }
+  assert.ok(measuredBy({ $graphLookup: start }).some(({ steps }) => products(steps).includes('|big |big')))
 })
 
 test('answers buckets with ordinary outputs, and makes sets and merges computed objects only after the buckets', () => {

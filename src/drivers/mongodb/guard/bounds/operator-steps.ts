@@ -114,6 +114,14 @@ function dividing({ args }: Given): Amount {
   return constant(args.every(({ number }) => number !== null) ? 2 : 1_500)
 }
 
+const united: Steps = (given) => plus(elements(given, 10), reading(given, 4))
+
+/** Returns the steps of $setEquals. The guard prints two $setDifference of the first set and each other set. */
+function differences(given: Given, steps: Steps): Amount {
+  const [first = SMALL, ...others] = given.args
+  return plus(...others.map((other) => scaled(steps({ ...given, args: [first, other] }), 2)))
+}
+
 const NO_STEPS: Steps = () => NONE
 
 const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
@@ -125,9 +133,8 @@ const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
   ['$mod', dividing],
   ...each('$cmp $eq $gt $gte $lt $lte $ne', comparing),
   ...each('$in $indexOfArray $max $min', (given) => plus(2, elements(given, 1 / 2), reading(given))),
-  ...each('$setDifference $setEquals $setIntersection $setIsSubset $setUnion', (given) =>
-    plus(elements(given, 10), reading(given, 4)),
-  ),
+  ...each('$setDifference $setIntersection $setIsSubset $setUnion', united),
+  ['$setEquals', (given) => differences(given, united)],
   ...each('$maxN $minN $median $percentile', sorting),
   ['$sortArray', sortingBy],
   ...each('$concatArrays $firstN $lastN $reverseArray $slice', (given) => elements(given, 1 / 4)),
@@ -181,6 +188,15 @@ const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
 export function keySteps(extent: Extent): Amount {
   const { items, isSingle } = extent
   return isSingle ? readingOne(extent) : plus(scaled(items, 1 / 2), readingOne(extent))
+}
+
+/**
+ * Returns the steps to put the elements of an array into a set by their hashes. mongod compares each element with all
+ * others of the same hash. Decimals that are equal as doubles have the same hash. A number with a known bound is no
+ * decimal.
+ */
+export function hashedSteps({ items, each, isSingle }: Extent): Amount {
+  return isSingle || (each !== null && each.number !== null) ? NONE : scaled(product(items, items), 1 / 2)
 }
 
 /** Returns the further steps to read a whole value by a collation. */
@@ -250,10 +266,11 @@ export const COMPARING: ReadonlyMap<string, CollatedSteps> = new Map<string, Col
   ['$in', searchingIn(1)],
   ['$indexOfArray', searchingIn(0)],
   ...words('$max $min').map((name): [string, CollatedSteps] => [name, choosing]),
-  ...words('$setDifference $setEquals $setIntersection $setIsSubset $setUnion').map((name): [string, CollatedSteps] => [
+  ...words('$setDifference $setIntersection $setIsSubset $setUnion').map((name): [string, CollatedSteps] => [
     name,
     inSets,
   ]),
+  ['$setEquals', (given, collation) => differences(given, (pair) => inSets(pair, collation))],
   ...words('$maxN $minN $sortArray').map((name): [string, CollatedSteps] => [name, ordering]),
 ])
 

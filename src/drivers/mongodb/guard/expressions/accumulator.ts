@@ -3,8 +3,8 @@
 import { fieldsOf, operatorOf, textOf } from '../body/read-arguments.ts'
 import { reasonAgainst, type Fields } from '../allowed/expression-list.ts'
 import { computed } from './computed-value.ts'
-import { constant, scaled } from '../bounds/amount.ts'
-import { collatedKeySteps, keySteps } from '../bounds/operator-steps.ts'
+import { constant, plus, scaled } from '../bounds/amount.ts'
+import { collatedKeySteps, hashedSteps, keySteps } from '../bounds/operator-steps.ts'
 import { anyOf, gatheredList, largest, list, object, SMALL, STORED, type Extent } from '../bounds/value-size.ts'
 import { numberOf } from '../body/parse-ejson.ts'
 import { GATHERED, isArray, isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
@@ -190,7 +190,11 @@ function operand(
     fieldsOf(name, value, [], [])
     return { printed: {}, extents: [], isStored: false }
   }
-  if (form === 'expression') return one(value, scope, { times, compares: reads !== kept })
+  if (form === 'expression') {
+    const made = one(value, scope, { times, compares: reads !== kept })
+    if (name === '$setUnion') scope.meter.step(plus(...made.extents.map(hashedSteps)))
+    return made
+  }
   if (form === 'sorted') return sorted(name, value, scope, times)
   const printed: Record<string, Bson> = {}
   const extents: Extent[] = []

@@ -31,12 +31,35 @@ export function expression(value: Bson | undefined, scope: Scope): Bson {
     if (names.length > 1) throw new Broken(`${operator} must be the only key of its object`)
     needVersion('expression', operator, scope.exposed)
     if (operator === '$range') return range(value[operator], scope)
-    return { [operator]: operand(operator, form, value[operator], scope) }
+    const printed = operand(operator, form, value[operator], scope)
+    if (operator === '$setEquals') return equalSets(printed)
+    return operator === '$setIsSubset' ? subset(printed) : { [operator]: printed }
   })
 }
 
 function unknownOperator(name: string): Error {
   return refusedOperator(name, reasonAgainst(name), suggested(name, EXPRESSIONS.keys(), EXPRESSION_HINT))
+}
+
+/**
+ * Returns $setIsSubset, written as $setDifference. mongod's own $setIsSubset and $setEquals hash their elements, and
+ * compare each element with all others of the same hash. Decimals that are equal as doubles have the same hash.
+ * $setDifference sorts its elements instead.
+ */
+function subset(args: Bson): BsonDocument {
+  return isArray(args) && args.length === 2 ? { $eq: [{ $size: { $setDifference: args } }, 0] } : { $setIsSubset: args }
+}
+
+/** Returns $setEquals, written as $setDifference of the first set and each other set, in both directions. */
+function equalSets(args: Bson): BsonDocument {
+  if (!isArray(args) || args.length < 2) return { $setEquals: args }
+  const vars = Object.fromEntries(args.map((arg, n) => [`vt_set${n}`, arg]))
+  const [first = '', ...others] = Object.keys(vars).map((name) => `$$${name}`)
+  const missing = others.flatMap((other) => [
+    { $size: { $setDifference: [first, other] } },
+    { $size: { $setDifference: [other, first] } },
+  ])
+  return { $let: { vars, in: { $eq: [{ $add: missing }, 0] } } }
 }
 
 function range(value: Bson | undefined, scope: Scope): Bson {

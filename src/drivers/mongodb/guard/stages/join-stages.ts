@@ -2,6 +2,7 @@
 // before any later stage reads them.
 import { fieldsOf, textOf, wholeOf } from '../body/read-arguments.ts'
 import { plus, product, scaled } from '../bounds/amount.ts'
+import { hashedSteps } from '../bounds/operator-steps.ts'
 import { longestText, readByCollation, textsOf } from '../bounds/collation.ts'
 import { Barrier } from '../documents/barrier.ts'
 import { barrierOf, shapeOf, type ExposedCollection } from '../documents/exposed.ts'
@@ -202,7 +203,7 @@ export function graphLookup(value: Bson, flow: Flow): void {
   flow.whole.join({ stage: '$graphLookup', collection: from.name, foreignField: connectToField, perDocument: true })
   const start = computed(read['startWith'], flow.scope)
   countSought(start.extent, valueAt(raw.shape, connectToField.split('.')), flow)
-  flow.scope.meter.step(scaled(start.extent.items, 3))
+  flow.scope.meter.step(plus(scaled(start.extent.items, 3), hashedSteps(start.extent)))
   flow.out.push({
     $graphLookup: {
       from: from.name,
