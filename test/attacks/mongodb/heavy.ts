@@ -35,6 +35,8 @@ const LENGTHS = [1_000, 2_000, 5_000, 50_000, 500_000]
 /** Returns a query that puts 20,000 of the MULTIPLIED documents into one bucket. */
 const buckets = (output: object): Document =>
   people(...MULTIPLIED, { $limit: 20_000 }, { $bucketAuto: { groupBy: '$r', buckets: 1, output } }, { $match: { _id: -5 } })
+/** Returns a query with n conditions on a path that has an index and no arrays. */
+const excluding = (n: number, make: (k: number) => object): Document => people({ $match: { $and: many(n, (k) => ({ _id: make(k) })) } })
 /** Returns n outputs. */
 const outputs = (n: number, make: (k: number) => object): object => Object.fromEntries(many(Math.min(n, 900), (k) => [`s${k}`, make(k)]))
 /** Returns decimals with the same hash, because they are equal as doubles. */
@@ -320,6 +322,10 @@ const stages: readonly Heavy[] = [
   { name: '$setEquals of equal hashes', body: (n) => people({ $limit: 1 }, { $set: { x: { $setEquals: [map(range(n), ofName), map(range(n), ofName)] } } }, { $match: { x: -1 } }), sizes: [10_000] },
   { name: '$setIsSubset of equal hashes', body: (n) => people({ $limit: 1 }, { $set: { x: { $setIsSubset: [map(range(n), ofName), map(range(n), ofName)] } } }, { $match: { x: -1 } }), sizes: [10_000] },
   { name: '$setUnion of equal hashes', body: (n) => people({ $limit: 1 }, { $set: { x: { $setUnion: [map(range(n), ofName), map(range(n), ofName)] } } }, { $match: { x: -1 } }), sizes: [10_000] },
+  { name: 'many excluded values', body: (n) => excluding(n, (k) => ({ $ne: k })) },
+  { name: 'many excluded values, by $not', body: (n) => excluding(n, (k) => ({ $not: { $eq: k } })) },
+  { name: 'many excluded lists', body: (n) => excluding(n, (k) => ({ $nin: many(10, (j) => 10 * k + j) })) },
+  { name: 'many excluded values in a lookup', body: (n) => people({ $lookup: { from: 'people', as: 'o', pipeline: excluding(n, (k) => ({ $ne: k }))['pipeline'] } }, { $match: { o: -1 } }) },
   { name: 'equal sets of constants', body: (n) => people({ $match: { $expr: { $setEquals: [map(range(n), colliding('$$this')), map(range(n), colliding('$$this'))] } } }, { $project: { name: 1 } }), sizes: [10_000] },
   { name: 'a $graphLookup that starts with equal hashes', body: (n) => people({ $limit: 1 }, { $graphLookup: { from: 'people', startWith: map(range(n), ofName), connectFromField: 'boss', connectToField: '_id', as: 'g' } }, { $match: { g: -1 } }), sizes: [2_000, 10_000] },
   { name: 'a set of equal hashes in a $group', body: (n) => people({ $limit: 1 }, { $group: { _id: null, all: { $setUnion: loop(n, ofName) } } }, { $match: { all: -1 } }) },

@@ -21,6 +21,8 @@ const map = (input: unknown, body: unknown, as = 'this'): object => ({ $map: { i
 const repeated = <T>(n: number, stage: T): T[] => Array.from({ length: n }, () => stage)
 const outputs = (n: number, make: (k: number) => object): object =>
   Object.fromEntries(Array.from({ length: n }, (_, k) => [`x${k}`, make(k)]))
+const conditions = (n: number, make: (k: number) => object): object[] =>
+  Array.from({ length: n }, (_, k) => ({ n: make(k) }))
 const chained = (n: number, first: unknown, wrap: (inner: unknown) => unknown): unknown =>
   n === 0 ? first : chained(n - 1, wrap(first), wrap)
 
@@ -228,6 +230,14 @@ const STAGES: Readonly<Record<string, readonly object[]>> = {
     },
     { $set: { x: chained(3, 1, (inner) => map({ $objectToArray: '$o' }, inner, 'e')) } },
   ],
+  'many values that a filter excludes': [{ $match: { $and: conditions(600, (k) => ({ $ne: k })) } }],
+  'many values that filters exclude by $not': [
+    { $match: { $or: [{ $and: conditions(300, (k) => ({ $not: { $eq: k } })) }, { n: 1 }] } },
+    { $match: { $and: conditions(300, (k) => ({ $not: { $in: [k] } })) } },
+  ],
+  'many short lists of values that a filter excludes': [
+    { $match: { $and: conditions(200, (k) => ({ $nin: [k, -1, -2, -3, -4, -5, -6, -7] })) } },
+  ],
   'many values of equal hashes to start with': [
     {
       $graphLookup: {
@@ -391,6 +401,13 @@ const STAYS: Readonly<Record<string, unknown>> = {
 test('refuses values that grow beyond the bounds, and names the bound, the size and what to write instead', () => {
   for (const [name, x] of Object.entries(GROWS)) assertLimit(name, judged(x))
   for (const [name, pipeline] of Object.entries(STAGES)) assertLimit(name, piped(...pipeline))
+})
+
+test('answers filters that exclude values in a few conditions, or in long lists', () => {
+  const numbers = Array.from({ length: 2_000 }, (_, k) => k)
+  printedOf({ $match: { $and: conditions(9, () => ({ $nin: numbers })) } })
+  printedOf({ $match: { $and: conditions(500, (k) => ({ $ne: k })) } })
+  printedOf({ $match: { $nor: conditions(2_000, (k) => ({ $eq: k })) } })
 })
 
 test('prints comparisons of sets without operators that hash their elements', () => {

@@ -32,6 +32,13 @@ const KEPT_MAX = 512 * 1024 * 1024
 /** The number of bytes that mongod writes in a step. */
 const BYTES_WRITTEN = 100
 
+/**
+ * The limit on comparisons of excluded values in the filters of a query: 550 conditions with one value each. For each
+ * condition, the planner compares all values of this path so far with the values of the condition. A comparison takes
+ * up to 400 ns for each index, and no timeout ends the planner.
+ */
+const EXCLUDED_MAX = 150_000
+
 /** The work of all stages for one document, as far as the query alone determines it. */
 export class Load {
   readonly work: Work
@@ -39,6 +46,9 @@ export class Load {
   readonly collation: Collation | null
   #steps = 0
   #kept = 0
+  /** The values that $ne, $nin and $not exclude. */
+  #excluded = 0
+  #excludedPairs = 0
 
   constructor(work: Work, collation: Collation | null) {
     this.work = work
@@ -53,6 +63,18 @@ export class Load {
       'steps',
       `the query takes about ${rounded(this.#steps)} or more steps for one document; the limit is ${STEPS_MAX}`,
       'Loop over fewer elements: shorten the input of $map, $filter and $reduce with $slice or $filter, nest fewer loops, or use $unwind and $group.',
+    )
+  }
+
+  /** Counts a condition of a filter that excludes values. Throws Refusal if there are too many. */
+  exclude(values: number): void {
+    this.#excluded += values
+    this.#excludedPairs += this.#excluded
+    if (this.#excludedPairs <= EXCLUDED_MAX) return
+    throw refusedLimit(
+      'exclusions',
+      `for the $ne, $nin and $not of the query, the database makes about ${this.#excludedPairs} or more comparisons before it can begin; the limit is ${EXCLUDED_MAX}`,
+      'Write one $nin with a list of values instead of many conditions on a path.',
     )
   }
 
@@ -109,6 +131,11 @@ export class Meter {
   /** Null if texts are compared byte by byte. */
   get collation(): Collation | null {
     return this.#load.collation
+  }
+
+  /** Counts a condition of a filter that excludes values. Throws Refusal if there are too many. */
+  exclude(values: number): void {
+    this.#load.exclude(values)
   }
 
   /**

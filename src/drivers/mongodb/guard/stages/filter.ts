@@ -327,6 +327,7 @@ interface Test {
 
 function test({ path, name, operand, options: own }: Test, found: Located, walk: Walk): Bson {
   markPath(found, walk)
+  countExcluded(name, operand, walk)
   countTests(found, walk, {
     times: timesOf(name, operand),
     patterns: patternsOf(operand, name, own),
@@ -390,6 +391,16 @@ function ringSteps(shape: Bson): number {
       'Simplify the shape, or test its parts in several conditions.',
     )
   return SIDES_STEPS * corners ** 2 + shape.reduce<number>((all, each) => all + ringSteps(each), 0)
+}
+
+/** Counts the values that a condition excludes. The planner makes an interval between each two of them. */
+function countExcluded(name: string, operand: Bson, { scope }: Walk): void {
+  if (name === '$ne') scope.meter.exclude(1)
+  if (name === '$nin' && isArray(operand)) scope.meter.exclude(operand.length)
+  if (name !== '$not' || !isDocument(operand)) return
+  if (operand['$eq'] !== undefined) scope.meter.exclude(1)
+  const { $in: list } = operand
+  if (isArray(list)) scope.meter.exclude(list.length)
 }
 
 /** Returns the steps of an operator for each value. mongod searches the whole array for each value of $all. */
