@@ -29,6 +29,10 @@ const TEXT = "FROM (SELECT string_agg(md5(g::text), '') v FROM generate_series(1
 const LONG = 'FROM long'
 const CHAIN = each(379, () => "repeat('aaaa', 10000)", ' || ')
 
+/** A value of 12.5 MB that the query makes. */
+const MADE = "FROM (SELECT repeat(repeat(repeat(repeat('x', 10000), 26), 16), 3) AS x OFFSET 0) q"
+const nested = (levels: number): string => (levels === 0 ? 'q.x' : `btrim(${nested(levels - 1)}, s.status)`)
+
 const REFUSED = [403, /the expressions of the query (?:make|take) \d+/] as const
 const STORED = [422, /^stored_value would exceed/] as const
 const COLLECTED = [422, /^(?:jsonb_agg|string_agg) would exceed/] as const
@@ -77,6 +81,21 @@ const ATTACKS: readonly (readonly [string, string, readonly [number, RegExp]])[]
   ['divisions', `SELECT ${each(60, (at) => `sign(div(1e131000::numeric + 7, 3e60000 + ${at}))`)}`, REFUSED],
   ['divisions of a column of a sub-select', columns(60, (at) => `sign(div(x, 3e60000 + ${at}))`, 'FROM (SELECT 1e131000::numeric + 7 AS x) q'), REFUSED],
   ['divisions of powers', columns(60, (at) => `sign(div(power(id + 9::numeric, 130000), power(id + 9::numeric, 60000) + ${at}))`, LONG), REFUSED],
+  ['products', columns(100, () => 'x * x = 1', 'FROM (SELECT div(1e65000::numeric, 7) + id AS x FROM long WHERE id = 1 OFFSET 0) q'), REFUSED],
+  ['powers', columns(60, (at) => `sign(power(id + 9::numeric, ${130_000 + at}))`, LONG), REFUSED],
+  ['slices of a list', columns(300, (at) => `cardinality(x[1:${1_999_000 + at}])`, 'FROM (SELECT array_agg(g) AS x FROM generate_series(1, 2000000) g) q'), [422, /^array_agg would exceed/]],
+  ['subscripts of a document', columns(500, () => "j['a'] IS NULL", "FROM (SELECT jsonb_build_object('a', jsonb_agg(g)) AS j FROM generate_series(1, 100000) g OFFSET 0) q"), COLLECTED],
+  ['whole rows of constants', columns(300, () => 'q IS NULL', MADE.replace('16), 3', '4), 2')), REFUSED],
+  ['whole rows', columns(600, () => 'q IS NULL', `FROM (SELECT a || 'x' AS x ${LONG} OFFSET 0) q`), STORED],
+  ['sub-selects of one value', columns(200, () => 'length((SELECT q.x OFFSET 0))', MADE), REFUSED],
+  ['nested bounds', `SELECT length(${nested(6)}) FROM short s, ${MADE.slice(5)} WHERE s.id = 1`, REFUSED],
+  ['aggregates over windows', columns(100, (at) => `length(max(q.x) OVER (ORDER BY 1 ROWS ${at} PRECEDING))`, MADE), REFUSED],
+  ['a column of UNION in conditions', `SELECT 1 FROM (SELECT lower(a) AS x ${LONG} UNION ALL SELECT upper(a) ${LONG}) q WHERE ${each(300, (at) => `x = '${at}'`, ' OR ')}`, STORED],
+  ['a grouped column in conditions', `SELECT 1 FROM (SELECT lower(a) AS x ${LONG} GROUP BY 1) q WHERE ${each(300, (at) => `x = '${at}'`, ' OR ')}`, STORED],
+  ['a column of USING', `SELECT 1 FROM (SELECT lower(a) AS x ${LONG}) q LEFT JOIN (SELECT a AS x ${LONG}) r USING (x) WHERE ${each(300, (at) => `x = '${at}'`, ' OR ')}`, STORED],
+  ['VALUES of one row', `SELECT 1 ${LONG}, LATERAL (VALUES (lower(a))) v(x) WHERE ${each(300, (at) => `x = '${at}'`, ' OR ')}`, STORED],
+  ['BETWEEN', `SELECT 1 ${LONG} WHERE ${each(200, (at) => `lower(a) BETWEEN a AND list[${at}]`, ' OR ')}`, STORED],
+  ['a column behind coalesce()', columns(1000, () => "length(coalesce(a, ''))", LONG), STORED],
   ['roots', `SELECT ${each(60, (at) => `sign(sqrt(1e131000::numeric + ${at}))`)}`, REFUSED],
 ]
 
@@ -88,6 +107,13 @@ const ANSWERED: readonly (readonly [string, string])[] = [
   ['400 columns of numbers, dates and texts', columns(400, (at) => `round(amount / ${at + 1} * 100, 2), to_char(on_day, 'YYYY-MM'), concat(a, ' - ', ${at})`, SHORT)],
   ['200 fields of a document with casts', columns(200, (at) => `(j->>'k${at}')::numeric, (j->'m${at}'->>'a')::text`, SHORT)],
   ['100 quotients of fields', columns(100, (at) => `round(coalesce((j->>'k${at}')::numeric, 0) * amount / nullif((j->>'m${at}')::numeric + 1, 0), 2)`, SHORT)],
+  ['100 fields of a row', columns(100, (at) => `(to_jsonb(short) ->> 'k${at}')::numeric`, SHORT)],
+  ['300 parts of a text', columns(300, (at) => `(string_to_array(a, ' '))[${at + 1}]`, SHORT)],
+  ['150 patterns with groups', columns(150, () => "regexp_replace(a, '^(..)(..)(..)', '\\1-\\2-\\3')", SHORT)],
+  ['a key of 60 columns', `SELECT md5(cast(${each(60, () => "coalesce(cast(a as text), '_null_')", " || '-' || ")} as text)) ${SHORT}`],
+  ['100 positions', columns(100, () => 'position(status in a)', SHORT)],
+  ['products', columns(200, (at) => `amount * n * (1 - amount / ${at + 1}) * power(amount, 2)`, SHORT)],
+  ['grouping sets', `SELECT count(*) ${SHORT} GROUP BY GROUPING SETS (${each(100, () => '(id, a, status, amount, n)')})`],
   ['50 ILIKE in OR', `SELECT id ${SHORT} WHERE ${each(50, (at) => `a ILIKE '%word number ${at}%'`, ' OR ')}`],
   ['200 branches of CASE', `SELECT CASE ${each(200, (at) => `WHEN lower(a) = 'x${at}' THEN upper(a || ${at})`, ' ')} ELSE a END ${SHORT}`],
   ['a long list in IN', `SELECT id ${SHORT} WHERE a IN (${each(3000, (at) => `'customer ${at}'`)})`],

@@ -71,6 +71,11 @@ export class MadeValues {
     if (steps > STEPS_MAX) throw tooMuch(`take ${Math.round(steps)} steps that cannot be cancelled`, STEPS_MAX)
   }
 
+  /** Adds what an expression makes that PostgreSQL evaluates so many times more. Throws Refusal. */
+  addAgain(made: Made, times: number): void {
+    if (times > 0) this.add(eachOf(made, made, (count) => count * times))
+  }
+
   /** Adds copies of values, of which `parts` are copies of parts of values. Throws Refusal. */
   addCopies(own: number, times: number, isCollected: boolean, parts: Parts = new Map()): void {
     let copies = times
@@ -93,7 +98,7 @@ export class MadeValues {
   during<T>(run: () => T): { result: T; made: Made } {
     const before = this.#made
     const result = run()
-    return { result, made: each(this.#made, before, (now, then) => now - then) }
+    return { result, made: eachOf(this.#made, before, (now, then) => now - then) }
   }
 
   /**
@@ -106,7 +111,7 @@ export class MadeValues {
     const results = alternatives.map((run) => {
       this.#made = { ...before, own: this.#made.own, steps: this.#made.steps }
       const result = run()
-      greatest = each(greatest, this.#made, Math.max)
+      greatest = eachOf(greatest, this.#made, Math.max)
       return result
     })
     this.#made = greatest
@@ -135,10 +140,11 @@ export class MadeValues {
 }
 
 function sum(a: Made, b: Made): Made {
-  return each(a, b, (x, y) => x + y)
+  return eachOf(a, b, (x, y) => x + y)
 }
 
-function each(a: Made, b: Made, by: (x: number, y: number) => number): Made {
+/** Combines each count of two sums. */
+export function eachOf(a: Made, b: Made, by: (x: number, y: number) => number): Made {
   return {
     own: by(a.own, b.own),
     copies: by(a.copies, b.copies),

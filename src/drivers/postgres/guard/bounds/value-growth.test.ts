@@ -223,6 +223,10 @@ test('what all expressions of a row make from constants is bounded', async () =>
   }
 })
 
+const each = (count: number, of: (at: number) => string): string =>
+  Array.from({ length: count }, (_, at) => of(at)).join(' OR ')
+const same = (column: string): string => each(300, (at) => `${column} = '${at}'`)
+
 const STORED_LIMITS: readonly (readonly [string, string, number | undefined])[] = [
   ['some calls', 'SELECT upper(name), lower(name), length(name) FROM customers', undefined],
   ['calls on numbers', columns(300, (at) => `round(total / ${at + 1} * 100, 2)`, 'FROM orders'), undefined],
@@ -263,6 +267,58 @@ const STORED_LIMITS: readonly (readonly [string, string, number | undefined])[] 
     357_913,
   ],
   ['slow functions', columns(20, () => "to_tsvector('simple', name)", 'FROM customers'), 1_073_741],
+  ['a column that is passed on', columns(1_000, () => "length(coalesce(name, 'x'))", 'FROM customers'), 134_217],
+  [
+    'a column of UNION in a condition',
+    `SELECT 1 FROM (SELECT lower(name) AS x FROM customers UNION ALL SELECT upper(name) FROM customers) q WHERE ${same('x')}`,
+    223_696,
+  ],
+  [
+    'a column of VALUES in a condition',
+    `SELECT 1 FROM customers, LATERAL (VALUES (lower(name))) v(x) WHERE ${same('x')}`,
+    223_696,
+  ],
+  [
+    'a column of USING in a condition',
+    `SELECT 1 FROM (SELECT lower(name) AS x FROM customers) q LEFT JOIN (SELECT name AS x FROM customers) r USING (x) WHERE ${same('x')}`,
+    223_696,
+  ],
+  [
+    'a grouped column in a condition',
+    `SELECT 1 FROM (SELECT lower(name) AS x FROM customers GROUP BY 1) q WHERE ${same('x')}`,
+    223_696,
+  ],
+  [
+    'an aggregate in a condition, which is computed once',
+    `SELECT 1 FROM (SELECT country, max(name) AS x FROM customers GROUP BY 1) q WHERE ${same('x')}`,
+    undefined,
+  ],
+  ['whole rows', columns(1_000, () => 'q IS NULL', 'FROM (SELECT name FROM customers OFFSET 0) q'), 134_217],
+  [
+    'slices',
+    columns(300, (at) => `cardinality(q.x[1:${at}])`, 'FROM (SELECT ARRAY[name] AS x FROM customers OFFSET 0) q'),
+    222_953,
+  ],
+  [
+    'sub-selects',
+    columns(90, () => 'length((SELECT q.x OFFSET 0))', 'FROM (SELECT name AS x FROM customers OFFSET 0) q'),
+    1_491_308,
+  ],
+  [
+    'BETWEEN, which computes its left side twice',
+    `SELECT 1 FROM customers WHERE ${each(200, () => 'lower(name) BETWEEN name AND country')}`,
+    111_848,
+  ],
+  [
+    'IN of columns, which computes its left side for each',
+    `SELECT 1 FROM customers WHERE ${each(100, () => 'lower(name) IN (name, country)')}`,
+    167_772,
+  ],
+  [
+    'rows of grouping sets, which are no values',
+    `SELECT count(*) FROM customers GROUP BY GROUPING SETS (${Array.from({ length: 40 }, () => '(name, country)').join(', ')})`,
+    undefined,
+  ],
 ]
 
 for (const [name, sql, expected] of STORED_LIMITS) {
@@ -303,6 +359,20 @@ test('calls with a bound share it', async () => {
     ),
     [2_048],
   )
+})
+
+test('multiplications of long numbers are refused like divisions', async () => {
+  const dense = 'FROM (SELECT div(1e65000::numeric, 7) AS x FROM customers OFFSET 0) q'
+  const sql = columns(20, () => 'x * x = 1', dense)
+  assert.equal(say(await guard.judge(sql, shop())), 'limit: size')
+  const powers = columns(20, (at) => `power(id + 9::numeric, ${130_000 + at}) = 1`, 'FROM customers')
+  assert.equal(say(await guard.judge(powers, shop())), 'limit: size')
+  const ordinary = columns(
+    100,
+    (at) => `total * total * power(total, 2) * power(1 + total / 100, ${at % 4})`,
+    'FROM orders',
+  )
+  assert.notEqual(say(await guard.judge(ordinary, shop())), 'limit: size')
 })
 
 test('a table without long columns gets no condition', async () => {

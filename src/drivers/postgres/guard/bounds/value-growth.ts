@@ -3,6 +3,7 @@
 // bottom up through expressions, sub-selects and WITH. The guard refuses a query whose constants multiply too much. The
 // walk visits every node. An unknown node counts as the sum of its parts.
 import {
+  calls,
   elementCount,
   FREE_BYTES,
   FREE_COUNT,
@@ -22,7 +23,8 @@ import { AGGREGATES, COUNTED_ARGUMENT, COUNT_MAX } from '../allowed/allowed-func
 import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { Refusal } from '../refusal.ts'
 import { COLLECTED_MAX, collects } from './collected-rows.ts'
-import { isNothing, MadeValues, partOf, type Made, type Parts } from './made-values.ts'
+import { eachOf, isNothing, MadeValues, partOf, type Made, type Parts } from './made-values.ts'
+import { copiedSides, remembered } from './printed-size.ts'
 import { SEEKING, SEEKS } from './work-bounds.ts'
 
 /** The maximum number of bytes in one value that come from the query's constants. */
@@ -37,6 +39,8 @@ const COPIES_COUNTED = 256
 const DIGITS_OF_A_STEP = 40
 /** The same if both numbers come from stored values: they are rarely so long. */
 const DIGITS_OF_A_GUESSED_STEP = 240
+/** The same for a power with an exponent from stored values. */
+const DIGITS_OF_A_GUESSED_POWER = 2_400
 /** The assumed length of stored text where two lengths are multiplied, because the actual length is unknown. */
 const STORED_BYTES = 1_024
 const FIXED_BYTES = 64
@@ -44,6 +48,8 @@ const FIXED_BYTES = 64
 const NUMBER_BYTES = 147_457
 const WHOLE_DIGITS = 131_072
 const FRACTION_DIGITS = 16_383
+/** The digits of two numbers, multiplied, whose product is as long as a number can be. */
+const SQUARED_MAX = (NUMBER_BYTES / 2) ** 2
 /** The shortest text of a number that becomes so long, in a list: `1e131071,`. */
 const SHORT_NUMBER = 9
 /**
@@ -175,8 +181,10 @@ class Growth implements Grown {
       withClause: _with,
       larg: _l,
       rarg: _r,
+      groupClause = [],
       ...rest
     } = query
+    this.#groups(groupClause)
     this.#parts(rest)
     const { own } = total(outputs)
     if (own > ROW_MAX) throw tooLarge(`${Math.round(own)} bytes of literals in one row`, ROW_MAX)
@@ -188,16 +196,24 @@ class Growth implements Grown {
     if (larg && rarg) return most(this.#values.either([() => this.select(larg), () => this.select(rarg)]))
     if (query.valuesLists) {
       const rows = query.valuesLists.map(({ List: list }) => list?.items ?? [])
-      return most(this.#values.either(rows.map((row) => () => this.#each(row))))
+      // PostgreSQL merges a single row like a sub-query.
+      const isMerged = rows.length === 1 && mayBeMerged(query)
+      return most(this.#values.either(rows.map((row) => () => row.map((value) => this.#output(value, isMerged)))))
     }
     for (const item of query.fromClause ?? []) this.#from(item)
     const isMerged = mayBeMerged(query)
+    // A condition outside is moved into groups too, but not an aggregate.
+    const isGrouped = query.groupClause !== undefined || query.havingClause !== undefined
     return (query.targetList ?? []).map(({ ResTarget: target }) => {
       const value = target?.val
-      if (!value) return NOTHING
-      const { result: size, made } = this.#values.during(() => this.size(value))
-      return isMerged && !isNothing(made) ? { ...size, made } : size
+      return value ? this.#output(value, isMerged && !(isGrouped && hasAggregate(value))) : NOTHING
     })
+  }
+
+  /** Returns the size of an output. `isMerged` says that the planner may compute it again where it is read. */
+  #output(value: Node, isMerged: boolean): Size {
+    const { result: size, made } = this.#values.during(() => this.size(value))
+    return isMerged && !isNothing(made) ? { ...size, made } : size
   }
 
   #query({ ctename = '', ctequery, ...rest }: Struct<'CommonTableExpr'>, mayRecurse: boolean): void {
@@ -213,12 +229,12 @@ class Growth implements Grown {
     const first = this.select(body.larg)
     this.#queries.set(
       ctename,
-      first.map((size, place) => ({ ...size, before: new Map([[place, 1]]) })),
+      first.map((size, place) => ({ ...notMade(size), before: new Map([[place, 1]]) })),
     )
     const next = this.select(body.rarg)
     checkRecursion(next.map(({ before }) => before))
     // The number of iterations is unknown, so the data that an iteration adds counts as stored data.
-    this.#queries.set(ctename, most([first, next]).map(afterTurns))
+    this.#queries.set(ctename, most([first, next]).map(notMade).map(afterTurns))
   }
 
   /** Returns the columns of a FROM item, in order. */
@@ -307,11 +323,12 @@ class Growth implements Grown {
     this.#values.addCopies(ownBytes(size), Math.min(size.times, COPIES_COUNTED), size.isMany, size.parts)
   }
 
-  /** Counts the stored columns among the arguments of a call, which decompresses them. Throws Refusal. */
+  /** Counts the arguments of a call that may be stored values, which the call decompresses. Throws Refusal. */
   #decompress(args: readonly Node[], sizes: readonly Size[], times = 1): void {
-    for (const [at, { ColumnRef: column }] of args.entries()) {
+    for (const [at, arg] of args.entries()) {
       const size = sizes[at]
-      if (column && size && size.kind === undefined && !size.isMany) this.#values.add({ copies: size.times * times })
+      if (passes(arg) && size && size.kind === undefined && !size.isMany)
+        this.#values.add({ copies: size.times * times })
     }
   }
 
@@ -347,8 +364,28 @@ class Growth implements Grown {
   #divide([a, b = a]: readonly Size[]): void {
     if (!a || !b) return
     const isGuess = a.isGuess === true && b.isGuess === true
-    const digits = digitsOf(a) * digitsOf(b)
-    this.#values.add({ steps: digits / (isGuess ? DIGITS_OF_A_GUESSED_STEP : DIGITS_OF_A_STEP) })
+    this.#step(digitsOf(a) * digitsOf(b), isGuess ? DIGITS_OF_A_GUESSED_STEP : DIGITS_OF_A_STEP)
+  }
+
+  /** Counts the steps of a multiplication, whose result has the digits of both sides. Throws Refusal. */
+  #multiply([a, b]: readonly Size[]): void {
+    if (!a || !b) return
+    const isGuess = a.isGuess === true && b.isGuess === true
+    const digits = Math.min(digitsOf(a) * digitsOf(b), SQUARED_MAX)
+    this.#step(digits, isGuess ? DIGITS_OF_A_GUESSED_STEP : DIGITS_OF_A_STEP)
+  }
+
+  /** Counts the steps of a power: the last multiplication takes most of them. Throws Refusal. */
+  #power([, exponent]: readonly Node[], [base, by]: readonly Size[]): void {
+    if (!base || !by) return
+    const times = exponent && numberIn(exponent)
+    const half = (digitsOf(base) * Math.abs(times ?? NUMBER_BYTES)) / 2
+    const isGuess = times === undefined && (by.isGuess === true || by.times > 0)
+    this.#step(Math.min(half * half, SQUARED_MAX), isGuess ? DIGITS_OF_A_GUESSED_POWER : DIGITS_OF_A_STEP)
+  }
+
+  #step(digits: number, ofAStep: number): void {
+    this.#values.add({ steps: digits / ofAStep })
   }
 
   /** Notes a limit that the printed text contains, if the text is the mark of one. Throws Refusal. */
@@ -389,6 +426,7 @@ class Growth implements Grown {
       this.#parts(node)
       return FIXED
     }
+    if (node.GroupingFunc) return FIXED
     return this.#parts(node)
   }
 
@@ -396,8 +434,18 @@ class Growth implements Grown {
     const [alias, name] = words(fields)
     const columns = alias === undefined ? undefined : this.#aliases.get(alias)
     // An alias without a column means the whole row.
-    if (name === undefined) return columns ? scaled(total([...columns.values()]), 2) : STORED
-    const size = columns?.get(name) ?? STORED
+    if (name === undefined) {
+      if (!columns) return STORED
+      const row = total([...columns.values()].map((size) => this.#readColumn(size)))
+      // Each read makes the row again.
+      this.#make(row)
+      // Its text is escaped, and is not escaped again in a JSON document.
+      return { ...scaled(row, 2), kind: 'json' }
+    }
+    return this.#readColumn(columns?.get(name) ?? STORED)
+  }
+
+  #readColumn(size: Size): Size {
     if (!size.made) return size
     // Each read but the first computes the value once more.
     if (this.#read.has(size)) this.#values.add(size.made)
@@ -428,9 +476,15 @@ class Growth implements Grown {
    * Returns the size of an operator's result. Only a result that is known to be a boolean is fixed. Any other operator
    * may return a value that contains both sides: `||`, and `&&`, `<->`, `+`, `*`, `-` of the types that have them.
    */
-  #operator({ name, lexpr, rexpr, kind }: Struct<'A_Expr'>): Size {
+  #operator(expr: Struct<'A_Expr'>): Size {
+    const { name, lexpr, rexpr, kind } = expr
     const given = [lexpr, rexpr].flatMap((side) => (side ? [side] : []))
-    const sides = given.map((side) => this.size(side))
+    const copies = copiedSides(expr)
+    const sides = given.map((side) => {
+      const { result, made } = this.#values.during(() => this.size(side))
+      this.#values.addAgain(made, side === lexpr ? copies.left : copies.right)
+      return result
+    })
     const [symbol = ''] = words(name).slice(-1)
     if (SEEKS.has(symbol)) checkSteps(`operator ${symbol}`, sides)
     const isAny = kind === 'AEXPR_OP_ANY' || kind === 'AEXPR_OP_ALL'
@@ -438,13 +492,15 @@ class Growth implements Grown {
     else if (isAny) this.#decompress(given.slice(1), sides.slice(1))
     else if (!FREES.test(symbol)) this.#decompress(given, sides)
     if (symbol === '/' || symbol === '%') this.#divide(sides)
+    if (symbol === '*') this.#multiply(sides)
+    if (symbol === '^') this.#power(given, sides)
     if (TRIGRAMS.test(symbol)) for (const side of sides) this.#search(side, TRIGRAM_COST)
     if (kind === 'AEXPR_NULLIF') return sides[0] ?? NOTHING
     if (kind !== undefined && kind !== 'AEXPR_OP') return FIXED
     if (sides.length === 2 && COMPARES.test(symbol)) return FIXED
     if (symbol === '->' || symbol === '->>') return this.#field(symbol, given, sides)
     if (!NUMERIC_OPERATORS.has(symbol)) return total(sides)
-    const size = computed(given, sides, symbol === '^')
+    const size = symbol === '^' ? power(given, sides) : computed(given, sides, false)
     return COMPUTES.has(symbol) ? { ...size, isComputed: true } : size
   }
 
@@ -476,11 +532,13 @@ class Growth implements Grown {
     if (cost !== undefined) for (const size of sizes) this.#search(size, cost)
     if (SEARCHES.has(name)) this.#search(sizes[0], Math.min(lengthOf(args[1]) ?? 0, FREE_BYTES))
     if (DIVIDES.has(name)) this.#divide(sizes)
+    if (POWERS.has(name)) this.#power(args, sizes)
     if (name === 'concat') this.#note(args[0])
     if (this.#growing.has(call) && this.states !== 'long') this.states = sizes.some(isLong) ? 'long' : 'stored'
     if (COUNTS.has(name)) return FIXED
     if (name === 'factorial') return LONG_NUMBER
     if (name === 'round' || name === 'trunc') return rounded(args, sizes)
+    if (POWERS.has(name)) return power(args, sizes)
     if (NUMERIC_FUNCTIONS.has(name)) return computed(args, sizes, LONG_RESULTS.has(name))
     if (COMPUTES.has(name)) return { ...total(sizes), isComputed: true }
     const size = result(name, args, sizes)
@@ -506,6 +564,15 @@ class Growth implements Grown {
     if (isSelect(part)) return total(this.select(part.SelectStmt))
     return isExpression(part) ? this.size(part) : this.#parts(part)
   }
+
+  /** Visits what a query groups by. A row in it is a list of values, and no value. */
+  #groups(nodes: readonly Node[]): void {
+    for (const node of nodes) {
+      const inner = node.RowExpr?.args ?? node.GroupingSet?.content
+      if (inner) this.#groups(inner)
+      else this.#part(node)
+    }
+  }
 }
 
 /** Returns the bytes of a value that come from constants. A number of a fixed type is short. */
@@ -521,6 +588,7 @@ const FREES = /^(?:=|<>|!=|<|>|<=|>=|\+|-|\*|\/|%|\^|@|&|\||\|\/|\|\|\/)$/
 const SKIMS: ReadonlySet<string> = new Set(['octet_length', 'bit_length', 'pg_column_size', 'count', 'num_nulls'])
 /** Functions of numbers whose work is the product of the digits of their arguments. */
 const DIVIDES: ReadonlySet<string> = new Set(['div', 'mod', 'sqrt', 'gcd', 'lcm'])
+const POWERS: ReadonlySet<string> = new Set(['pow', 'power'])
 /** Operators of pg_trgm. */
 const TRIGRAMS = /^(?:%|<%|%>|<<%|%>>|<->|<<->|<->>|<<<->|<->>>)$/
 /** The time that these operators take for a byte, in searches for one byte. */
@@ -558,19 +626,33 @@ function makes({ FuncCall: call, A_Expr: expr, TypeCast: cast, ...rest }: Node, 
     const isNumber = size.kind === 'number' || words(cast.typeName?.names).at(-1) === 'numeric'
     return cast.arg?.A_Const === undefined && cast.arg?.ParamRef === undefined && !isNumber
   }
-  return MAKERS.some((tag) => tag in rest)
+  const [tag] = Object.keys(rest)
+  const isArray = rest.SubLink?.subLinkType === 'ARRAY_SUBLINK'
+  return tag !== undefined && !MAKES_NOTHING.has(tag) && !isArray && size.kind !== 'number'
 }
 
-/** Other nodes that make a value. */
-const MAKERS = [
-  ...['A_ArrayExpr', 'RowExpr', 'JsonObjectConstructor', 'JsonArrayConstructor', 'JsonFuncExpr', 'JsonParseExpr'],
-  ...['JsonScalarExpr'],
-]
+/** Nodes that pass values on, or whose values are counted elsewhere. All others make a value. */
+const MAKES_NOTHING: ReadonlySet<string> = new Set([
+  ...['A_Const', 'ColumnRef', 'ParamRef', 'CaseExpr', 'CoalesceExpr', 'MinMaxExpr', 'CollateClause', 'NamedArgExpr'],
+  ...['JsonArrayAgg', 'JsonObjectAgg'],
+])
+
+/** Returns whether the value of an expression may be a stored value, as it is stored. */
+function passes({ A_Expr: expr, ...rest }: Node): boolean {
+  return expr ? expr.kind === 'AEXPR_NULLIF' : PASSES.some((tag) => tag in rest)
+}
+
+const PASSES = ['ColumnRef', 'CaseExpr', 'CoalesceExpr', 'MinMaxExpr', 'CollateClause', 'NamedArgExpr']
 
 /** Returns whether the planner may compute the outputs of a sub-query again where a column of it is read. */
-function mayBeMerged({ limitOffset, limitCount, groupClause, distinctClause, havingClause }: SelectStmt): boolean {
-  return !(limitOffset ?? limitCount ?? groupClause ?? distinctClause ?? havingClause)
+function mayBeMerged({ limitOffset, limitCount }: SelectStmt): boolean {
+  return !(limitOffset ?? limitCount)
 }
+
+const hasAggregate = remembered((part) => {
+  if ('SubLink' in part) return false
+  return calls(part, AGGREGATES)
+})
 
 function notMade(size: Size): Size {
   return size.made ? { ...size, made: undefined } : size
@@ -593,16 +675,19 @@ function isSelect(value: Readonly<Record<string, unknown>>): value is { readonly
   return isObject(value['SelectStmt'])
 }
 
-/** Nodes for which #sized() has a special rule. */
-const SIZED: ReadonlySet<string> = new Set([
-  ...['A_Const', 'ColumnRef', 'ParamRef', 'FuncCall', 'A_Expr', 'TypeCast', 'CaseExpr', 'CoalesceExpr', 'MinMaxExpr'],
-  ...['SubLink', 'JsonArrayAgg', 'JsonObjectAgg', 'BoolExpr', 'NullTest', 'BooleanTest', 'RowExpr', 'A_ArrayExpr'],
-  ...['JsonObjectConstructor', 'JsonArrayConstructor', 'JsonFuncExpr', 'JsonParseExpr', 'JsonScalarExpr'],
+/** Nodes that are no expressions. All others are. */
+const NO_EXPRESSIONS: ReadonlySet<string> = new Set([
+  ...['A_Indices', 'A_Star', 'Alias', 'BitString', 'Boolean', 'CTECycleClause', 'CTESearchClause', 'CaseWhen'],
+  ...['ColumnDef', 'CommonTableExpr', 'Float', 'GroupingSet', 'Integer', 'JoinExpr', 'JsonAggConstructor'],
+  ...['JsonArgument', 'JsonBehavior', 'JsonFormat', 'JsonKeyValue', 'JsonOutput', 'JsonReturning', 'JsonTable'],
+  ...['JsonTableColumn', 'JsonTablePathSpec', 'JsonValueExpr', 'List', 'RangeFunction', 'RangeSubselect'],
+  ...['RangeTableSample', 'RangeVar', 'ResTarget', 'SelectStmt', 'SortBy', 'String', 'TypeName', 'WindowDef'],
+  ...['WithClause'],
 ])
 
 function isExpression(value: Readonly<Record<string, unknown>>): value is Node {
-  const [name] = Object.keys(value)
-  return name !== undefined && SIZED.has(name)
+  const [name = ''] = Object.keys(value)
+  return /^[A-Z]/.test(name) && !NO_EXPRESSIONS.has(name)
 }
 
 /** Binary operators that return a boolean, for all types. */
@@ -897,6 +982,25 @@ function computed(nodes: readonly Node[], sizes: readonly Size[], isLong: boolea
   return { ...NOTHING, own, kind: 'number', isGuess, ...(digits < own && { digits }) }
 }
 
+/** Returns the size of a power. With a known exponent, it has that many times the digits of the base. */
+function power(nodes: readonly Node[], sizes: readonly Size[]): Size {
+  const size = computed(nodes, sizes, true)
+  const [base] = sizes
+  const times = nodes[1] && numberIn(nodes[1])
+  if (times === undefined || !base || size.kind !== 'number') return size
+  const digits = digitsOf(base) * Math.ceil(Math.abs(times)) + POWER_DIGITS
+  return digits < digitsOf(size) ? { ...size, digits } : size
+}
+
+/** The digits of a power after the point: at most NUMERIC_MAX_RESULT_SCALE of PostgreSQL. */
+const POWER_DIGITS = 2_000
+
+/** Returns the value of a constant number. */
+function numberIn(node: Node): number | undefined {
+  const text = node.A_Const?.fval?.fval
+  return text === undefined ? wholeNumber(node) : Number(text)
+}
+
 /** Returns the size of round(x, digits), which fills up with zeros. */
 function rounded(args: readonly Node[], sizes: readonly Size[]): Size {
   const [number, digits] = args
@@ -952,7 +1056,9 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
   let [isMany, isGuess, isShorter] = [false, false, false]
   let digits = 0
   let parts: Map<string, number> | undefined
+  let made: Made | undefined
   for (const size of sizes) {
+    if (size.made) made = made ? eachOf(made, size.made, by) : size.made
     isMany ||= size.isMany
     isGuess ||= size.isGuess === true
     isShorter ||= size.digits !== undefined
@@ -974,6 +1080,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     isMany,
     before: before ?? NONE,
     ...(parts && { parts }),
+    ...(made && { made }),
     ...(isGuess && { isGuess }),
     ...(isShorter && { digits }),
   }
