@@ -37,6 +37,9 @@ const buckets = (output: object): Document =>
   people(...MULTIPLIED, { $limit: 20_000 }, { $bucketAuto: { groupBy: '$r', buckets: 1, output } }, { $match: { _id: -5 } })
 /** Returns a query with n conditions on a path that has an index and no arrays. */
 const excluding = (n: number, make: (k: number) => object): Document => people({ $match: { $and: many(n, (k) => ({ _id: make(k) })) } })
+/** Returns a query with these windows over 20,000 of the MULTIPLIED documents. */
+const windows = (output: object, sortBy = {}): Document =>
+  people(...MULTIPLIED, { $limit: 20_000 }, { $setWindowFields: { ...sortBy, output } }, { $match: { r: -5 } })
 /** Returns n outputs. */
 const outputs = (n: number, make: (k: number) => object): object => Object.fromEntries(many(Math.min(n, 900), (k) => [`s${k}`, make(k)]))
 /** Returns decimals with the same hash, because they are equal as doubles. */
@@ -285,7 +288,7 @@ const across: readonly Heavy[] = Object.entries<readonly [land: string, ...pipel
   'groups with a lookahead': ['lines', ...computed({ $concatArrays: many(30, (k) => ({ $regexFindAll: { input: { $substrBytes: ['$name', k, 11_000] }, regex: '^(?=([\\s\\S]*))', options: 'm' } })) })],
   'dates in texts': ['dates', ...computed({ $size: map(range(40), { $size: map('$tags', { $toDate: '$$this' }, 'd') }) })],
   'fields removed from each element': ['many cards', { $set: { z: range(3_000) } }, { $unwind: '$z' }, ...many(10, (k) => ({ $unset: `cards.y${k}` })), { $match: { $expr: { $eq: [{ $add: ['$z', 1] }, -5] } } }],
-  'fields of each element set by a window': ['many cards', { $setWindowFields: { output: Object.fromEntries(many(150, (k) => [`cards.w${k}`, { $sum: 1 }])) } }],
+  'fields of each element set by a window': ['many cards', { $setWindowFields: { sortBy: { land: 1 }, output: Object.fromEntries(many(150, (k) => [`cards.w${k}`, { $sum: 1, window: { documents: ['unbounded', 'current'] } }])) } }],
   'fields of each element set by $fill': ['many cards', { $fill: { output: Object.fromEntries(many(150, (k) => [`cards.w${k}`, { value: 1 }])) } }],
   'an array by $getField for each copy': ['nulls', { $set: { z: range(3_000) } }, { $unwind: '$z' }, { $match: { $expr: { $eq: [{ $size: { $getField: 'tags' } }, '$z'] } } }],
   'an empty $elemMatch, many times': ['nulls', { $match: { $or: many(2_000, () => ({ tags: { $elemMatch: {} } })) } }],
@@ -326,6 +329,9 @@ const stages: readonly Heavy[] = [
   { name: 'many excluded values, by $not', body: (n) => excluding(n, (k) => ({ $not: { $eq: k } })) },
   { name: 'many excluded lists', body: (n) => excluding(n, (k) => ({ $nin: many(10, (j) => 10 * k + j) })) },
   { name: 'many excluded values in a lookup', body: (n) => people({ $lookup: { from: 'people', as: 'o', pipeline: excluding(n, (k) => ({ $ne: k }))['pipeline'] } }, { $match: { o: -1 } }) },
+  { name: 'two whole windows', body: (n) => windows({ a: { $sum: '$r' }, b: { $sum: { $size: loop(n, { $add: ['$r', '$$this'] }) } } }), sizes: [8, 3_000] },
+  { name: 'many whole windows', body: (n) => windows(outputs(n, (k) => ({ $max: { $add: ['$r', k] } }))) },
+  { name: 'many windows that read ahead', body: (n) => windows(outputs(n, (k) => ({ $sum: { $add: ['$r', k] }, window: { documents: [-1, 10_000] } })), { sortBy: { r: 1 } }) },
   { name: 'equal sets of constants', body: (n) => people({ $match: { $expr: { $setEquals: [map(range(n), colliding('$$this')), map(range(n), colliding('$$this'))] } } }, { $project: { name: 1 } }), sizes: [10_000] },
   { name: 'a $graphLookup that starts with equal hashes', body: (n) => people({ $limit: 1 }, { $graphLookup: { from: 'people', startWith: map(range(n), ofName), connectFromField: 'boss', connectToField: '_id', as: 'g' } }, { $match: { g: -1 } }), sizes: [2_000, 10_000] },
   { name: 'a set of equal hashes in a $group', body: (n) => people({ $limit: 1 }, { $group: { _id: null, all: { $setUnion: loop(n, ofName) } } }, { $match: { all: -1 } }) },

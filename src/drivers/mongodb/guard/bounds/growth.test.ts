@@ -230,6 +230,24 @@ const STAGES: Readonly<Record<string, readonly object[]>> = {
     },
     { $set: { x: chained(3, 1, (inner) => map({ $objectToArray: '$o' }, inner, 'e')) } },
   ],
+  'loops in the second of two windows': [
+    { $setWindowFields: { output: { x: { $sum: 1 }, y: { $sum: { $size: map(range(100), '$s') } } } } },
+  ],
+  'loops in two windows that read ahead': [
+    {
+      $setWindowFields: {
+        sortBy: { n: 1 },
+        output: outputs(2, (k) => ({
+          $sum: { $size: map(range(100), ['$s', k]) },
+          window: { documents: ['current', 5_000] },
+        })),
+      },
+    },
+  ],
+  'many whole windows': [{ $setWindowFields: { output: outputs(90, (k) => ({ $sum: { $add: ['$n', k] } })) } }],
+  'a computed set beside another window': [
+    { $setWindowFields: { output: { x: { $sum: 1 }, y: { $addToSet: { $toDecimal: '$s' } } } } },
+  ],
   'many values that a filter excludes': [{ $match: { $and: conditions(600, (k) => ({ $ne: k })) } }],
   'many values that filters exclude by $not': [
     { $match: { $or: [{ $and: conditions(300, (k) => ({ $not: { $eq: k } })) }, { n: 1 }] } },
@@ -408,6 +426,21 @@ test('answers filters that exclude values in a few conditions, or in long lists'
   printedOf({ $match: { $and: conditions(9, () => ({ $nin: numbers })) } })
   printedOf({ $match: { $and: conditions(500, (k) => ({ $ne: k })) } })
   printedOf({ $match: { $nor: conditions(2_000, (k) => ({ $eq: k })) } })
+})
+
+test('answers windows with ordinary outputs', () => {
+  const windows = (output: object): string =>
+    printedOf({ $setWindowFields: { partitionBy: '$b', sortBy: { n: 1 }, output } })
+  windows({
+    x: { $sum: '$n' },
+    y: { $addToSet: '$s' },
+    z: { $max: '$a' },
+    r: { $rank: {} },
+    p: { $shift: { output: '$s', by: 1 } },
+  })
+  windows({ x: { $addToSet: { $toDecimal: '$s' } }, r: { $rank: {} }, n: { $documentNumber: {} } })
+  windows({ x: { $sum: { $size: map(range(1_000), '$s') } }, r: { $rank: {} } })
+  windows(outputs(30, (k) => ({ $sum: { $add: ['$n', k] }, window: { documents: ['unbounded', 'current'] } })))
 })
 
 test('prints comparisons of sets without operators that hash their elements', () => {

@@ -228,12 +228,12 @@ export class Meter {
     return this.loop({ items: constant(times), bytes: NONE }, this.element(), body)
   }
 
-  /** Counts `body`, and returns its steps. */
-  stepsOf(body: () => void): Amount {
+  /** Counts `body`, and returns its result and its steps. */
+  stepsOf<T>(body: () => T): readonly [made: T, steps: Amount] {
     const before = this.#open()
     try {
-      body()
-      return this.#counted.steps
+      const made = body()
+      return [made, this.#counted.steps]
     } finally {
       this.#close(before, this.#counted)
     }

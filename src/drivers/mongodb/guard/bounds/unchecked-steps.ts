@@ -1,6 +1,6 @@
 // Bounds the steps that mongod takes between a sort and the next check for a cancel. Some stages sort all documents, and
 // then compute values for all of them in one loop. No timeout ends this loop.
-import { HUGE, sizesOf, type Amount } from './amount.ts'
+import { constant, HUGE, plus, sizesOf, type Amount } from './amount.ts'
 import { worstOf } from './measured-work.ts'
 import { refusedLimit } from '../refusals/refusal.ts'
 import { DOCUMENT, measureOf } from './value-size.ts'
@@ -17,13 +17,30 @@ function uncheckedSteps(amount: Amount): number {
   return isLinear && isInside ? Math.max(amount.constant, worstOf(amount, DOCUMENT_KEPT)) : HUGE
 }
 
+/** The steps of an output without a bound. */
+export const UNBOUNDED: Amount = constant(HUGE)
+
+/**
+ * Checks the outputs of `of` that read all documents of a partition before the first result. mongod checks for a cancel
+ * while the first of them reads the documents. The others read the same documents again from memory, in any order.
+ */
+export function checkReadAgain(of: string, outputs: readonly Amount[]): void {
+  const [, ...others] = outputs.toSorted((one, other) => uncheckedSteps(one) - uncheckedSteps(other))
+  if (others.length === 0) return
+  checkUnchecked(
+    `the outputs of ${of} that read the whole partition`,
+    plus(...others),
+    `Compute the values in a $set before ${of}, or put one of these outputs into a ${of} of its own.`,
+  )
+}
+
 /** Checks the steps that `of` takes for each document without a check for a cancel. */
 export function checkUnchecked(of: string, amount: Amount, hint: string): void {
   const steps = uncheckedSteps(amount)
   if (steps <= UNCHECKED_STEPS) return
   throw refusedLimit(
     'steps',
-    `${of} takes ${steps < HUGE ? `about ${Math.ceil(steps)}` : `more than ${UNCHECKED_STEPS}`} steps for one document, and no timeout ends this work; the limit is ${UNCHECKED_STEPS}`,
+    `${of} take ${steps < HUGE ? `about ${Math.ceil(steps)}` : `more than ${UNCHECKED_STEPS}`} steps for one document, and no timeout ends this work; the limit is ${UNCHECKED_STEPS}`,
     hint,
   )
 }

@@ -125,8 +125,34 @@ function gathered(
 /** Arrays with at most this many elements need no length check. */
 const FEW = 100
 
+export interface Windowed extends Accumulated {
+  /** True if mongod may read all documents of the partition to compute the value for the first document. */
+  readonly readsAhead: boolean
+  /** True if mongod may compare each value with all values before, because they have the same hash. */
+  readonly compares: boolean
+}
+
+/** Operators that read one document after the other. */
+const ONE_BY_ONE = new Set('$denseRank $documentNumber $expMovingAvg $locf $rank $shift'.split(' '))
+/** A window that reads so few documents ahead counts as if it read none. */
+const FEW_AHEAD = 100
+
+/** Returns whether the window of each document begins or ends at a number of documents near that document. */
+function isNear(window: Bson | undefined): boolean {
+  const { documents }: BsonDocument = isDocument(window) ? window : {}
+  const last = isArray(documents) ? documents[1] : undefined
+  return last === 'current' || (numberOf(last) ?? Infinity) <= FEW_AHEAD
+}
+
+/** Returns whether all documents of a partition have the same window. */
+function isFull(name: string, window: Bson | undefined): boolean {
+  if (window === undefined) return !ONE_BY_ONE.has(name)
+  const { documents }: BsonDocument = isDocument(window) ? window : {}
+  return isArray(documents) && documents.every((end) => end === 'unbounded')
+}
+
 /** Confines an operator of $setWindowFields and its window. */
-export function windowOperator(value: Bson, scope: Scope, sortKeys: number): Accumulated {
+export function windowOperator(value: Bson, scope: Scope, sortKeys: number): Windowed {
   if (!isDocument(value)) throw new Broken('$setWindowFields takes an object for each output')
   const { window, ...rest } = value
   const operator = operatorOf(rest)
@@ -135,10 +161,17 @@ export function windowOperator(value: Bson, scope: Scope, sortKeys: number): Acc
   if ((name === '$rank' || name === '$denseRank') && sortKeys !== 1) {
     throw new Broken(`${name} needs a sortBy with exactly one field`)
   }
-  const found = operand('window', WINDOW, operator, scope)
+  const found = operand('window', WINDOW, operator, scope, isFull(name, window))
   const printed = { [name]: found.printed, ...(window === undefined ? {} : { window: frame(window) }) }
-  const { isStored } = found
-  return { printed, isStored, ...gathered(operator, found.extents, documentsIn(window)) }
+  const { isStored, extents } = found
+  const isBounded = isStored || extents.every(({ number }) => number !== null)
+  return {
+    printed,
+    isStored,
+    ...gathered(operator, extents, documentsIn(window)),
+    readsAhead: !ONE_BY_ONE.has(name) && !isNear(window),
+    compares: (name === '$addToSet' || name === '$setUnion') && !isBounded,
+  }
 }
 
 /**
@@ -177,6 +210,7 @@ function operand(
   operators: ReadonlyMap<string, Operator>,
   [name, value]: readonly [string, Bson],
   scope: Scope,
+  isFull = false,
 ): Operand {
   const found = operators.get(name)
   if (found === undefined)
@@ -185,7 +219,7 @@ function operand(
   const { form, reads } = found
   const n = numberOf(isDocument(value) ? value['n'] : undefined)
   const isOrdered = form === 'sorted' || reads === compared || reads === amongN
-  const times = reads(n) * (vocabulary === 'window' && isOrdered ? WINDOW_READS : 1)
+  const times = reads(n) * (vocabulary === 'window' && isOrdered && !isFull ? WINDOW_READS : 1)
   if (form === 'nothing') {
     fieldsOf(name, value, [], [])
     return { printed: {}, extents: [], isStored: false }

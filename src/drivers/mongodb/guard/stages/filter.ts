@@ -77,7 +77,7 @@ export function filter(value: Bson | undefined, scope: Scope, early: EarlySteps 
   for (const [name, below] of Object.entries(all)) {
     if (name === '$comment') continue
     const walk: Walk = { scope, hoistable: true, computed: NONE, trusted: 0 }
-    const steps = scope.meter.stepsOf(() => {
+    const [, steps] = scope.meter.stepsOf(() => {
       printed[name] = within(all, name, () => conditionOf(name, below, '', walk))
     })
     const most = worstOf(steps, DOCUMENT_MAX) + walk.trusted

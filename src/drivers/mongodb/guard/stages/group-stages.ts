@@ -10,7 +10,7 @@ import type { Gathered } from '../bounds/runtime-checks.ts'
 import { set } from './projection-stages.ts'
 import { checkName, outputPath } from '../body/field-names.ts'
 import { unitsOfBuckets, unitsOfGroup } from '../bounds/held-memory.ts'
-import { checkUnchecked } from '../bounds/unchecked-steps.ts'
+import { checkReadAgain, checkUnchecked, UNBOUNDED } from '../bounds/unchecked-steps.ts'
 import { isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
 import { within } from '../refusals/error-place.ts'
 import { Broken, refusedLimit, refusedOperator, shown, type Refusal } from '../refusals/refusal.ts'
@@ -138,11 +138,10 @@ function uncheckedOutputs(written: BsonDocument, flow: Flow): readonly [Outputs,
     sets.push(name)
     return [name, { $push: element, ...rest }]
   })
-  let found = COUNT
-  const steps = flow.scope.meter.stepsOf(() => {
-    found = outputs('$bucketAuto', Object.fromEntries(listed), flow, written)
-  })
-  checkUnchecked('output of $bucketAuto', steps, 'Compute the values in a $set before $bucketAuto.')
+  const [found, steps] = flow.scope.meter.stepsOf(() =>
+    outputs('$bucketAuto', Object.fromEntries(listed), flow, written),
+  )
+  checkUnchecked('the outputs of $bucketAuto', steps, 'Compute the values in a $set before $bucketAuto.')
   if (found.merges)
     throw refusedOperator(
       '$mergeObjects',
@@ -192,9 +191,11 @@ export function setWindowFields(value: Bson, flow: Flow): void {
   const fields: Record<string, Bson> = {}
   const shapes = new Map<string, Shape>()
   const gathered: Gathered[] = []
+  const ahead: Amount[] = []
   for (const [name, below] of Object.entries(output)) {
     outputPath('$setWindowFields', name)
-    const found = within(output, name, () => windowOperator(below, scope, sortKeys))
+    const [found, steps] = scope.meter.stepsOf(() => within(output, name, () => windowOperator(below, scope, sortKeys)))
+    if (found.readsAhead) ahead.push(found.compares ? UNBOUNDED : steps)
     fields[name] = found.printed
     shapes.set(name, shapeWith(found.extent))
     if (found.gathers !== null) gathered.push({ path: name, as: found.gathers })
@@ -206,6 +207,7 @@ export function setWindowFields(value: Bson, flow: Flow): void {
       output: fields,
     },
   })
+  checkReadAgain('$setWindowFields', ahead)
   flow.set('$setWindowFields', shapes)
   flow.hold(gathered, Math.floor(WINDOW_ELEMENTS / Math.max(1, gathered.length)))
   if (gathered.length > 0) flow.lookAgain()
