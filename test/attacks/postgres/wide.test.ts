@@ -96,6 +96,7 @@ const ATTACKS: readonly (readonly [string, string, readonly [number, RegExp]])[]
   ['VALUES of one row', `SELECT 1 ${LONG}, LATERAL (VALUES (lower(a))) v(x) WHERE ${each(300, (at) => `x = '${at}'`, ' OR ')}`, STORED],
   ['BETWEEN', `SELECT 1 ${LONG} WHERE ${each(200, (at) => `lower(a) BETWEEN a AND list[${at}]`, ' OR ')}`, STORED],
   ['a column behind coalesce()', columns(1000, () => "length(coalesce(a, ''))", LONG), STORED],
+  ['conditions of AND', `SELECT 1 ${LONG} WHERE ${each(1500, (at) => `lower(a) <> '${at}'`, ' AND ')}`, STORED],
   ['roots', `SELECT ${each(60, (at) => `sign(sqrt(1e131000::numeric + ${at}))`)}`, REFUSED],
 ]
 
@@ -114,6 +115,8 @@ const ANSWERED: readonly (readonly [string, string])[] = [
   ['100 positions', columns(100, () => 'position(status in a)', SHORT)],
   ['products', columns(200, (at) => `amount * n * (1 - amount / ${at + 1}) * power(amount, 2)`, SHORT)],
   ['grouping sets', `SELECT count(*) ${SHORT} GROUP BY GROUPING SETS (${each(100, () => '(id, a, status, amount, n)')})`],
+  ['50 NOT ILIKE in AND', `SELECT count(*) ${SHORT} WHERE id = 5 AND ${each(50, (at) => `a NOT ILIKE '%word number ${at}%'`, ' AND ')}`],
+  ['50 NOT ILIKE beside EXISTS', `SELECT count(*) FROM short x JOIN short y ON lower(x.a) = lower(y.a) WHERE EXISTS (SELECT FROM short z WHERE z.id = x.id) AND ${each(50, (at) => `x.a NOT ILIKE '%word number ${at}%'`, ' AND ')}`],
   ['50 ILIKE in OR', `SELECT id ${SHORT} WHERE ${each(50, (at) => `a ILIKE '%word number ${at}%'`, ' OR ')}`],
   ['200 branches of CASE', `SELECT CASE ${each(200, (at) => `WHEN lower(a) = 'x${at}' THEN upper(a || ${at})`, ' ')} ELSE a END ${SHORT}`],
   ['a long list in IN', `SELECT id ${SHORT} WHERE a IN (${each(3000, (at) => `'customer ${at}'`)})`],
