@@ -35,6 +35,7 @@ const BY_SIZE: Readonly<Record<string, (n: number) => Document>> = {
   'a key': (n) => people(...UNWOUND, { $group: { _id: many(20, () => ({ $concat: [ignored(n), '$land'] })) } }),
   'a sort': (n) => people(...UNWOUND, { $set: { t: { $concat: [ignored(n), '$land'] } } }, { $sort: { t: 1, z: 1 } }),
   'a partition': (n) => people(...UNWOUND, { $setWindowFields: { partitionBy: { $concat: [ignored(n), '$land'] }, sortBy: { z: 1 }, output: { w: { $sum: 1 } } } }),
+  'many ranks': (n) => people(...UNWOUND, { $set: { t: { $concat: [ignored(6_000), '$land'] } } }, { $setWindowFields: { sortBy: { t: 1 }, output: Object.fromEntries(many(Math.min(n, 900), (k) => [`w${k}`, { $rank: {} }])) } }, { $match: { w0: -5 } }),
   ...Object.fromEntries(
     ['$min', '$addToSet'].map((name) => [`many ${name}`, (n: number) => people(...UNWOUND, accumulators({ [name]: { $concat: [ignored(n), '$land'] } }))]),
   ),

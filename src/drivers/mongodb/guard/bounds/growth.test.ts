@@ -840,6 +840,9 @@ test('counts comparisons of texts by a collation', () => {
     )
   // A filter whose text the collation may ignore reads that text for each element, so it is measured.
   assert.match(collated([{ $match: { big: { $gt: '\u200b'.repeat(30_000) } } }]), /^.{0,200}vt_look/)
+  // Each rank compares the sort key again.
+  const ranks = outputs(90, () => ({ $rank: {} }))
+  assert.match(collated([{ $setWindowFields: { sortBy: { s: 1 }, output: ranks } }]), /"\$multiply":\[5\d\.\d*,/)
   assert.equal(
     collated([{ $set: { x: map(range(9_000), { $add: ['$$this', 1] }) } }]),
     simple([{ $set: { x: map(range(9_000), { $add: ['$$this', 1] }) } }]),

@@ -207,11 +207,28 @@ export function setWindowFields(value: Bson, flow: Flow): void {
       output: fields,
     },
   })
+  countRanks(output, read['sortBy'], scope)
   checkReadAgain('$setWindowFields', ahead)
   flow.set('$setWindowFields', shapes)
   flow.hold(gathered, Math.floor(WINDOW_ELEMENTS / Math.max(1, gathered.length)))
   if (gathered.length > 0) flow.lookAgain()
   flow.checkSorted('$setWindowFields')
+}
+
+/** So many comparisons of keys take little time without a collation, because mongod sorts at most 100 MB. */
+const RANKS_FREE = 10
+
+/** Counts $rank and $denseRank. Each of them compares the sort key of each document with that of the document before. */
+function countRanks(output: BsonDocument, sortBy: Bson | undefined, { meter, shape }: Scope): void {
+  const isRank = (below: Bson): boolean =>
+    isDocument(below) && (Object.hasOwn(below, '$rank') || Object.hasOwn(below, '$denseRank'))
+  const ranks = Object.values(output).filter(isRank).length
+  if (ranks === 0) return
+  for (const path of Object.keys(isDocument(sortBy) ? sortBy : {})) {
+    const key = valueAt(shape, path.split('.'))
+    meter.step(scaled(keySteps(key), ranks - RANKS_FREE))
+    meter.step(scaled(collatedKeySteps(key, meter.collation), ranks))
+  }
 }
 
 function sortBySpec(of: string, value: Bson | undefined, flow: Flow): { sortBy?: BsonDocument } {
