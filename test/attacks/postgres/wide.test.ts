@@ -12,8 +12,8 @@ const GROWN_MB = 512
 
 const SCHEMA = `
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
-CREATE TABLE long (id int PRIMARY KEY, a text, n numeric, j jsonb, list text[]);
-INSERT INTO long SELECT g, repeat('a', 1000000), 5, (SELECT jsonb_agg(x) FROM generate_series(1, 100000) x),
+CREATE TABLE long (id int PRIMARY KEY, m numeric, k numeric, a text, n numeric, j jsonb, list text[]);
+INSERT INTO long SELECT g, repeat('7', 131000)::numeric, repeat('3', 60000)::numeric, repeat('a', 1000000), 5, (SELECT jsonb_agg(x) FROM generate_series(1, 100000) x),
   ARRAY(SELECT x::text FROM generate_series(1, 100000) x) FROM generate_series(1, 2) g;
 CREATE TABLE short (id int PRIMARY KEY, a text, status text, amount numeric, n numeric, j jsonb, list text[], on_day date);
 INSERT INTO short SELECT g, 'customer ' || g, 's' || g % 3, g * 1.25, g, jsonb_build_object('k1', g, 'k2', g::text),
@@ -97,6 +97,7 @@ const ATTACKS: readonly (readonly [string, string, readonly [number, RegExp]])[]
   ['BETWEEN', `SELECT 1 ${LONG} WHERE ${each(200, (at) => `lower(a) BETWEEN a AND list[${at}]`, ' OR ')}`, STORED],
   ['a column behind coalesce()', columns(1000, () => "length(coalesce(a, ''))", LONG), STORED],
   ['conditions of AND', `SELECT 1 ${LONG} WHERE ${each(1500, (at) => `lower(a) <> '${at}'`, ' AND ')}`, STORED],
+  ['divisions of stored numbers', columns(60, (at) => `sign(div(m, k + ${at}))`, LONG), STORED],
   ['roots', `SELECT ${each(60, (at) => `sign(sqrt(1e131000::numeric + ${at}))`)}`, REFUSED],
 ]
 

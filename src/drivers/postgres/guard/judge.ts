@@ -202,8 +202,7 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
   countPrinted(walk, 0, confined, undefined)
   for (const { finish } of walk.bases) finish()
   const grown = checkGrowth(confined, walk.growing)
-  const { storedMax } = grown
-  if (storedMax !== undefined) for (const { limit } of walk.bases) limit(storedMax)
+  for (const { limit } of walk.bases) limit(grown)
   const bound = costBound(walk)
   const query: PostgresQuery = {
     text: printSelect(confined),

@@ -18,6 +18,10 @@ export interface Made {
   readonly soughtCollected: number
   /** Steps of searches in values that come from constants, and of divisions of such numbers. */
   readonly steps: number
+  /** Products and quotients of stored numbers. */
+  readonly squares: number
+  /** For each product of a stored number and a constant: the digits of the constant. */
+  readonly digits: number
   /** Calls whose work only the database can bound. */
   readonly bounded: number
 }
@@ -36,13 +40,27 @@ const SOUGHT_COLLECTED_MAX = 2_147_483_648
 const STEPS_MAX = 1_073_741_824
 /** Stored values of at least this length need no limit: a query then makes few copies of them. */
 const LONG_ENOUGH = 4_194_304
+/** The digits of two numbers, multiplied, that a division takes one step for. */
+export const DIGITS_OF_A_STEP = 40
+/** Stored numbers with at least this many digits need no limit: a query then computes few products of them. */
+const MANY_DIGITS = 40_000
 /** So many calls may each do all the work that their bound allows. */
 const FREE_CALLS = 4
 /** A bound up to this size is of a call whose work is the square of the size. */
 const SQUARED_BOUND = 5_000
 const FREE_SQUARED_CALLS = 16
 
-const NOTHING: Made = { own: 0, copies: 0, collected: 0, sought: 0, soughtCollected: 0, steps: 0, bounded: 0 }
+const NOTHING: Made = {
+  own: 0,
+  copies: 0,
+  collected: 0,
+  sought: 0,
+  soughtCollected: 0,
+  steps: 0,
+  squares: 0,
+  digits: 0,
+  bounded: 0,
+}
 
 export function isNothing(made: Made): boolean {
   return Object.values(made).every((count) => count === 0)
@@ -125,6 +143,14 @@ export class MadeValues {
     return most < LONG_ENOUGH ? most : undefined
   }
 
+  /** The maximum number of digits of a stored number. Undefined if the query computes few products of stored numbers. */
+  get digitsMax(): number | undefined {
+    const { squares, digits } = this.#made
+    const product = STEPS_MAX * DIGITS_OF_A_STEP
+    const most = Math.floor(Math.min(Math.sqrt(product / squares), product / digits))
+    return most < MANY_DIGITS ? most : undefined
+  }
+
   /** The maximum number of bytes that the query may collect. */
   get collectedMax(): number {
     const { collected, soughtCollected } = this.#made
@@ -152,6 +178,8 @@ export function eachOf(a: Made, b: Made, by: (x: number, y: number) => number): 
     sought: by(a.sought, b.sought),
     soughtCollected: by(a.soughtCollected, b.soughtCollected),
     steps: by(a.steps, b.steps),
+    squares: by(a.squares, b.squares),
+    digits: by(a.digits, b.digits),
     bounded: by(a.bounded, b.bounded),
   }
 }

@@ -4,8 +4,9 @@
 import type { TypeName } from '../../captured-facts.ts'
 import type { Node } from '../allowed/allowed-nodes.ts'
 import type { Exposed } from '../exposed.ts'
-import { either, operator, whole } from '../node-builders.ts'
+import { call, either, onlyIf, operator, whole } from '../node-builders.ts'
 import { bytesAsText, failure, isMore, bigOctets, type Bound } from './argument-bounds.ts'
+import type { Lengths } from '../walk/scope.ts'
 
 /** A column of a table, as its sub-select prints it. */
 export interface PrintedColumn {
@@ -13,9 +14,30 @@ export interface PrintedColumn {
   readonly type: TypeName
 }
 
-/** Returns the condition that no value of a row is longer than `most` bytes. Undefined if no column may be so long. */
-export function noLongerThan(exposed: Exposed, columns: readonly PrintedColumn[], most: number): Node | undefined {
-  const sizes = columns.flatMap(({ node, type }) => lengthOf(exposed, node, type))
+/** Returns the condition that no value of a row is longer. Undefined if no column may be so long. */
+export function noLongerThan(
+  exposed: Exposed,
+  columns: readonly PrintedColumn[],
+  { storedMax, digitsMax }: Lengths,
+): Node | undefined {
+  const conditions = [
+    storedMax === undefined
+      ? undefined
+      : noneMore(
+          columns.flatMap((each) => lengthOf(exposed, each)),
+          storedMax,
+        ),
+    digitsMax === undefined
+      ? undefined
+      : noneMore(
+          columns.flatMap((each) => digitsOf(exposed, each)),
+          digitsMax,
+        ),
+  ].filter((each) => each !== undefined)
+  return conditions.length === 2 ? { BoolExpr: { boolop: 'AND_EXPR', args: conditions } } : conditions[0]
+}
+
+function noneMore(sizes: readonly Node[], most: number): Node | undefined {
   const [only, second] = sizes
   if (!only) return undefined
   const size: Node = second ? { MinMaxExpr: { op: 'IS_GREATEST', args: sizes } } : only
@@ -27,9 +49,26 @@ export function noLongerThan(exposed: Exposed, columns: readonly PrintedColumn[]
 /** A value of another type may take this many times the bytes of its text. */
 const TEXT_TIMES = 4
 
-function lengthOf(exposed: Exposed, node: Node, type: TypeName): Node[] {
+/** A number with fewer bytes, and between these ends, is short. Compression makes others shorter. */
+const SHORT_NUMBER = 48
+const ENDS = ['1e300', '-1e300'] as const
+
+/** Returns the digits of a number, or NULL for a short one: most need not be written as text. */
+function digitsOf(exposed: Exposed, { node, type }: PrintedColumn): Node[] {
+  if (belowDomains(exposed, type) !== 'numeric') return []
+  const [highest, lowest] = ENDS.map((fval): Node => ({ A_Const: { fval: { fval } } }))
+  if (!highest || !lowest) return []
+  const args = [
+    operator('>', call('pg_column_size', node), whole(SHORT_NUMBER)),
+    operator('>', node, highest),
+    operator('<', node, lowest),
+  ]
+  return [onlyIf({ BoolExpr: { boolop: 'OR_EXPR', args } }, bytesAsText(node))]
+}
+
+function lengthOf(exposed: Exposed, { node, type }: PrintedColumn): Node[] {
   const below = belowDomains(exposed, type)
-  if (below === undefined) return []
+  if (below === undefined || below === 'numeric') return []
   // The length of a text is known without reading the text.
   if (TEXTS.has(below)) return [bigOctets(node)]
   return [operator('*', bytesAsText(node), whole(TEXT_TIMES))]
@@ -38,28 +77,14 @@ function lengthOf(exposed: Exposed, node: Node, type: TypeName): Node[] {
 const TEXTS: ReadonlySet<string> = new Set(['text', 'varchar', 'bpchar', 'bytea'])
 /** Types whose values are short. */
 const SHORT: ReadonlySet<string> = new Set([
-  ...[
-    'bool',
-    'char',
-    'int2',
-    'int4',
-    'int8',
-    'float4',
-    'float8',
-    'numeric',
-    'money',
-    'oid',
-    'xid',
-    'xid8',
-    'name',
-    'uuid',
-  ],
+  ...['bool', 'char', 'int2', 'int4', 'int8', 'float4', 'float8', 'money', 'oid', 'xid', 'xid8', 'name', 'uuid'],
   ...['date', 'time', 'timetz', 'timestamp', 'timestamptz', 'interval', 'inet', 'cidr', 'macaddr', 'macaddr8'],
   ...['point', 'box', 'circle', 'line', 'lseg', 'pg_lsn', 'tid'],
   ...['int4range', 'int8range', 'daterange', 'tsrange', 'tstzrange'],
 ])
 
-/** Returns the name of a type without its domains. Returns undefined for a type whose values are short. */
+/** Returns the name of a type without its domains. Returns undefined for a type whose values are
+ * short. */
 function belowDomains(exposed: Exposed, type: TypeName): string | undefined {
   if (type.schema === 'pg_catalog') return SHORT.has(type.name) ? undefined : type.name
   const captured = exposed.type(type.schema, type.name)

@@ -24,7 +24,7 @@ import { word, words, type Node, type SelectStmt, type Struct } from '../allowed
 import { TRUE } from '../node-builders.ts'
 import { Refusal } from '../refusal.ts'
 import { COLLECTED_MAX, collects } from './collected-rows.ts'
-import { eachOf, isNothing, MadeValues, partOf, type Made, type Parts } from './made-values.ts'
+import { DIGITS_OF_A_STEP, eachOf, isNothing, MadeValues, partOf, type Made, type Parts } from './made-values.ts'
 import { copiedSides, remembered } from './printed-size.ts'
 import { SEEKING, SEEKS } from './work-bounds.ts'
 
@@ -36,8 +36,6 @@ const ROW_MAX = 67_108_864
 const TIMES_MAX = 2_000
 /** The copies in one value that count at most as made: a larger number is mostly an assumption about stored lengths. */
 const COPIES_COUNTED = 256
-/** The digits of two numbers, multiplied, that a division takes one step for. */
-const DIGITS_OF_A_STEP = 40
 /** The same if both numbers come from stored values: they are rarely so long. */
 const DIGITS_OF_A_GUESSED_STEP = 240
 /** The same for a power with an exponent from stored values. */
@@ -109,6 +107,8 @@ export interface Grown {
   readonly states: 'long' | 'stored' | undefined
   /** The maximum length of stored values in bytes, if the query makes many copies of them. */
   readonly storedMax: number | undefined
+  /** The maximum number of digits of stored numbers, if the query computes many products of them. */
+  readonly digitsMax: number | undefined
 }
 
 /**
@@ -148,6 +148,10 @@ class Growth implements Grown {
 
   constructor(growing: ReadonlySet<Struct<'FuncCall'>>) {
     this.#growing = growing
+  }
+
+  get digitsMax(): number | undefined {
+    return this.#values.digitsMax
   }
 
   get storedMax(): number | undefined {
@@ -403,13 +407,21 @@ class Growth implements Grown {
   #divide([a, b = a]: readonly Size[]): void {
     if (!a || !b) return
     const isGuess = a.isGuess === true && b.isGuess === true
+    this.#products(a, b)
     this.#step(digitsOf(a) * digitsOf(b), isGuess ? DIGITS_OF_A_GUESSED_STEP : DIGITS_OF_A_STEP)
+  }
+
+  /** Notes a product or a quotient of stored numbers, whose digits only the database knows. Throws Refusal. */
+  #products(a: Size, b: Size): void {
+    const [m, n] = [numbersIn(a), numbersIn(b)]
+    this.#values.add({ squares: m * n, digits: m * ownBytes(b) + n * ownBytes(a) })
   }
 
   /** Counts the steps of a multiplication, whose result has the digits of both sides. Throws Refusal. */
   #multiply([a, b]: readonly Size[]): void {
     if (!a || !b) return
     const isGuess = a.isGuess === true && b.isGuess === true
+    this.#products(a, b)
     const digits = Math.min(digitsOf(a) * digitsOf(b), SQUARED_MAX)
     this.#step(digits, isGuess ? DIGITS_OF_A_GUESSED_STEP : DIGITS_OF_A_STEP)
   }
@@ -715,6 +727,11 @@ function notMade(size: Size): Size {
 /** Returns how many digits a number may have. */
 function digitsOf(size: Size): number {
   return size.digits ?? ownBytes(size) + size.times * STORED_BYTES
+}
+
+/** Returns how many stored numbers a number may be as long as. Numbers in stored texts do not count. */
+function numbersIn(size: Size): number {
+  return size.digits === undefined && size.kind !== 'fixed' ? size.times : 0
 }
 
 function isLong(size: Size): boolean {

@@ -106,13 +106,19 @@ export interface Params {
   readonly untyped: WeakMap<Level, Map<number, number>>
 }
 
+/** The maximum number of bytes of a stored value, and of digits of a stored number. Undefined if there is no limit. */
+export interface Lengths {
+  readonly storedMax: number | undefined
+  readonly digitsMax: number | undefined
+}
+
 /** A table of FROM, whose sub-select is completed after the walk. */
 interface BaseItem {
   readonly base: Base
   /** Adds the columns that the query reads. */
   readonly finish: () => void
-  /** Adds the limit on the length of their values, in bytes. */
-  readonly limit: (most: number) => void
+  /** Adds the limit on the length of their values. */
+  readonly limit: (lengths: Lengths) => void
 }
 
 /** The state of one walk. */

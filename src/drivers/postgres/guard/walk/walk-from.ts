@@ -291,8 +291,8 @@ function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrap
         read.push({ node, type: shownType(walk, column) })
       }
     },
-    limit: (most) => {
-      const condition = noLongerThan(walk.exposed, read, most)
+    limit: (lengths) => {
+      const condition = noLongerThan(walk.exposed, read, lengths)
       if (condition) query.whereClause = condition
     },
   })
