@@ -200,8 +200,8 @@ describe('nested calls, which multiply what is printed,', () => {
   })
 })
 
-test('a join by 1,600 names does not delay other queries', async () => {
-  const columns = Array.from({ length: 1_600 }, (_, n) => `column_${n} int4`)
+test('a join by 1,000 names does not delay other queries', async () => {
+  const columns = Array.from({ length: 1_000 }, (_, n) => `column_${n} int4`)
   const wide = shop({}, [table('wide', columns), table('wide2', columns)])
   for (const join of [
     'NATURAL JOIN wide2',
