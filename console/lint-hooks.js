@@ -50,7 +50,7 @@ function hasReturn(statements) {
   })
 }
 
-export const rulesOfHooks = {
+const rulesOfHooks = {
   meta: { type: 'problem', schema: [], messages: { wrong: 'The hook {{name}} {{problem}}.' } },
   create: (context) => ({
     CallExpression(node) {
