@@ -24,12 +24,12 @@ function kept(
   return left
 }
 
-test('keeps a text that contains no word of a literal', () => {
+test('the audit keeps an error text that contains no word of a literal', () => {
   const sentence = 'column nope of customers does not exist or is not exposed'
   assert.equal(kept('QUERY_DENIED', sentence), sentence)
 })
 
-test('drops a text with a word, or a part of a number, that occurs only in a literal or a comment', () => {
+test('the audit drops an error text with a word, or a part of a number, that the query has only in a literal or comment', () => {
   for (const error of [
     'no York here',
     'NEW is not allowed',
@@ -41,24 +41,24 @@ test('drops a text with a word, or a part of a number, that occurs only in a lit
     assert.equal(kept('QUERY_DENIED', error), error === 'Yorkshire' ? error : undefined, error)
 })
 
-test('drops a text that contains a parameter value', () => {
+test('the audit drops an error text that contains a parameter value', () => {
   assert.equal(
     kept('QUERY_DENIED', 'York is not allowed', { query: 'SELECT nope FROM customers', params: '["York"]' }),
     undefined,
   )
 })
 
-test('drops every text of QUERY_FAILED, INVALID_QUERY and INVALID_REQUEST', () => {
+test('the audit drops every error text of QUERY_FAILED, INVALID_QUERY and INVALID_REQUEST', () => {
   for (const code of ['QUERY_FAILED', 'INVALID_QUERY', 'INVALID_REQUEST'] as const)
     assert.equal(kept(code, 'nope'), undefined)
 })
 
-test('keeps texts that never quote a query, even for an unparsed query', () => {
+test('the audit keeps error texts that never quote a query, even if the query was not parsed', () => {
   const sentence = 'The database took longer than the 4711 ms that New York allows.'
   assert.equal(kept('QUERY_TIMEOUT', sentence, { isRead: false }), sentence)
 })
 
-test('keeps only texts about limits if the literals of the query, or their values, are unknown', () => {
+test('if the literals of a query or their values are unknown, the audit keeps only error texts about limits', () => {
   const unread = { query: `${SQL} \\`, isRead: false }
   const limit = { kind: 'limit', name: 'joins' } as const
   assert.equal(kept('QUERY_DENIED', 'column nope does not exist', unread), undefined)

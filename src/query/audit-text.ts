@@ -1,16 +1,16 @@
-// Pure: decides what the audit stores of a query. If the team redacts literals, the driver removes them from the query
-// text. If the driver cannot remove them, the audit stores no query text.
+// Decides what the audit stores about a query. Literals in a query may be personal data, so a team can have them
+// redacted. The driver then removes the literals from the query text. If it cannot, the audit stores no query text.
 import type { AuditEntry } from '../audit/make-rows.ts'
 import type { Blocked, Driver, QueryBody } from '../drivers/driver.ts'
 import type { Reason } from '../audit/row-detail.ts'
 import type { Code } from '../errors.ts'
 
-/** The facts about a query when it ends. */
+/** What is known about a query when it ends. */
 export interface QueryTrail {
   readonly query: string | null
   readonly params?: QueryBody['params'] | undefined
   readonly printed: string | null
-  /** The tables the query reads, once known. */
+  /** The tables that the query reads. Undefined if the query ended before they were known. */
   readonly tables?: ReturnType<Driver['reads']> | undefined
   /** True if the query was parsed, so that the positions of its literals are known. */
   readonly isRead: boolean
@@ -19,7 +19,10 @@ export interface QueryTrail {
   readonly refusal?: { readonly code: Code; readonly reason: Reason } | null | undefined
 }
 
-/** Kinds of blocked items whose names come from the guard's own vocabulary and never from the query. */
+/**
+ * For these kinds, `blocked.name` is one of the guard's own words, such as `plan cost`. It is never a word of the
+ * query.
+ */
 const OWN_WORDS: ReadonlySet<string> = new Set(['cost', 'limit', 'statement'])
 
 type AuditedText = Pick<AuditEntry, 'query' | 'printed' | 'redacted' | 'blocked' | 'params' | 'tables' | keyof Reason>
@@ -39,18 +42,18 @@ export function auditText(driver: Pick<Driver, 'redacted'>, trail: QueryTrail, r
   }
 }
 
-/** Hides a name that does not occur outside literals, because the name may itself be a literal. */
+/** A refused name may have been a literal. Removes the name unless the redacted query still contains it. */
 function nameless(blocked: Blocked, redacted: string | null): Blocked {
   const isName = OWN_WORDS.has(blocked.kind) || redacted?.toLowerCase().includes(blocked.name.toLowerCase()) === true
   return isName ? blocked : { kind: blocked.kind, name: '?' }
 }
 
-/** Returns the text followed by its parameter values, which all count as literals. */
+/** Returns the query text followed by the parameter values, which all count as literals. */
 function withParams(query: string | null, params: QueryTrail['params']): string | null {
   return query === null || params === undefined ? query : `${query}\n${params.json}`
 }
 
-/** Error texts of these codes never quote a query. */
+/** The error texts of these codes never quote a query. */
 const OWN_SENTENCES: ReadonlySet<Code> = new Set<Code>([
   'NOT_CONNECTED',
   'DATASOURCE_DISABLED',
@@ -62,12 +65,12 @@ const OWN_SENTENCES: ReadonlySet<Code> = new Set<Code>([
   'QUERY_TIMEOUT',
 ])
 /**
- * Error texts of these codes quote only names, and quotesOf() can check names. Texts of codes that are in neither list
- * may quote values, even values from the database.
+ * The error texts of these codes quote names, but no values. quotesOf() finds names that were literals. If a code is in
+ * neither list, its error texts may quote values, even values from the database, and the audit does not store them.
  */
 const NAMING: ReadonlySet<Code> = new Set<Code>(['QUERY_DENIED', 'SCHEMA_STALE'])
 
-/** Returns the reason without any text that may contain a literal of the query. */
+/** Returns the reason without the error text or hint if that text may contain a literal of the query. */
 function withoutQuotes(
   { code, reason }: NonNullable<QueryTrail['refusal']>,
   blocked: Blocked | undefined,
@@ -88,8 +91,8 @@ function withoutQuotes(
 }
 
 /**
- * Returns true if a literal may have escape sequences or several parts. An error text may then quote a value that the
- * query text does not contain.
+ * Returns true if a literal may contain an escape sequence, or may consist of several parts. An error text may then
+ * quote a value that the query text does not contain in the same spelling.
  */
 function isWrittenOtherwise(source: string): boolean {
   return source.includes('\\') || isContinued(source)
@@ -108,16 +111,22 @@ function isContinued(source: string): boolean {
   return false
 }
 
-/** Common words of our error texts. They reveal nothing about a query. */
+/** Common words of our error texts. If a query contains them, they reveal nothing. */
 const GRAMMAR: ReadonlySet<string> = new Set(
   `a an and are as at be but by can column columns does exist exposed for from function has have in is it may more no not of
   on one only or over table tables than that the there this to use which with`.split(/\s+/),
 )
 const WORD = /[\p{L}\p{N}_]+/gu
-/** Shorter words without digits occur inside many other words, so they count only as whole words. */
+/**
+ * A word may also occur inside a longer word. Words shorter than this and without digits do so by chance, so they count
+ * only if they occur as a whole word.
+ */
 const PART_FROM = 4
 
-/** Returns a function that tells whether a sentence contains a word that the query has only in literals or comments. */
+/**
+ * Returns a function that returns true for a sentence with a word that occurs in the query only inside a literal or
+ * comment.
+ */
 function quotesOf(query: string, redacted: string): (sentence: string) => boolean {
   const [source, rest] = [query, redacted].map((text) => {
     const lower = text.toLowerCase()

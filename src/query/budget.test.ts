@@ -40,7 +40,7 @@ for (const dialect of DIALECTS) {
       await source[Symbol.asyncDispose]()
     })
 
-    test('allows exactly five of twelve concurrent queries on a budget of five', async () => {
+    test('a budget of five allows exactly five of twelve concurrent queries', async () => {
       const budget = openBudget({ store })
       const teamId = newId<TeamId>()
       const all = await Promise.all(Array.from({ length: 12 }, () => spend(budget, teamId, 5)))
@@ -50,7 +50,7 @@ for (const dialect of DIALECTS) {
       assert.ok(waits.every((seconds) => Number.isInteger(seconds) && seconds >= 1 && seconds <= 3_600))
     })
 
-    test('applies a changed limit from the next query on, and counts each team separately', async () => {
+    test('a changed budget applies to the next query, and each team has its own budget', async () => {
       const budget = openBudget({ store })
       const teamId = newId<TeamId>()
       assert.equal((await spend(budget, teamId, 1)).left, 0)

@@ -5,7 +5,7 @@ import type { TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { TeamSettings } from '../teams/team-settings.ts'
 
-/** The remaining budget after a query was counted, as headers of the answer or refusal. */
+/** The remaining budget after a query was counted. The answer or refusal gets these headers. */
 interface Spent {
   readonly headers: Readonly<Record<'RateLimit-Limit' | 'RateLimit-Remaining' | 'RateLimit-Reset', string>>
 }
@@ -28,12 +28,17 @@ interface Left {
   readonly resetsAt: string | null
 }
 
-/** The library's limit. spentOf() compares the team's limit instead, so a changed limit applies to the next query. */
+/**
+ * The limit that the library checks. spentOf() checks the team's limit instead, so that a changed limit applies to the
+ * next query.
+ */
 const UNLIMITED = Number.MAX_SAFE_INTEGER
 
 interface BudgetDeps {
   readonly store: Pick<Store, 'count'>
-  /** Counts for several processes. If null, PostgreSQL counts, or, with the embedded store, this process in memory. */
+  /**
+   * Counts for several processes. If null, PostgreSQL counts. With the embedded store, this process counts in memory.
+   */
   readonly redis?: Counter | null
 }
 
@@ -86,7 +91,7 @@ export interface Counter {
   get(key: string): Promise<Counted | null>
 }
 
-/** From this number of windows on, a new window removes the ended windows. */
+/** If there are this many windows, windows that have ended are removed before a new window is added. */
 const WINDOWS_KEPT = 1_000
 
 /** Counts in memory. A window begins with its first query. consume() runs for every query, so it returns no promise. */
@@ -115,7 +120,9 @@ export function inMemory(): Counter {
   }
 }
 
-/** Counts in the store's `counters` table. The limiter gets the store's connections, wrapped as a pool of pg. */
+/**
+ * Counts in the store's `counters` table. The library requires a pool of `pg`, so this function wraps the store in one.
+ */
 function inStore(count: NonNullable<Store['count']>): Counter {
   const storeClient = {
     async query({ text, values }: { readonly text: string; readonly values?: readonly unknown[] }) {

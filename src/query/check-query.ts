@@ -1,5 +1,5 @@
-// Checks whether a query would run. A check takes the steps of a query except the budget, and ends with a cost estimate
-// instead of rows. It never shows more than the caller can reach.
+// Checks whether a query would be allowed, without running it. The check takes the same steps as runQuery(), but spends
+// no budget. The result is an estimated cost instead of rows. It never shows more than the caller can reach.
 import { outcomeOf } from '../audit/audit.ts'
 import { reasonOf } from '../audit/refusal-reason.ts'
 import type { Call } from '../auth/caller.ts'
@@ -19,23 +19,24 @@ import { exposedOf, inTime, isRead, type QueryDeps } from './run-query.ts'
 
 export interface CheckResult {
   readonly verdict: 'ALLOWED' | 'DENIED' | 'INVALID'
-  /** The reason. A refusal of the guard has the same text as for the query. */
+  /** The reason. If the guard (Driver.confine()) refuses the query, runQuery() would give the same reason. */
   readonly error?: string
   readonly blocked?: Blocked
   readonly hint?: string
   readonly position?: number
   /** The text that would be sent to the database. */
   readonly printed?: string
-  /** The estimated cost, in the unit of the datasource type's cost limit. */
+  /** The estimated cost. The unit depends on the datasource type: see COST_UNIT. */
   readonly estimate?: number
 }
 
 export type CheckDeps = Omit<QueryDeps, 'budget'> & { readonly drafts: Drafts }
 
 /**
- * Checks one query body. The body may also have `draft`, and `as` with a role or the id of a key of the caller. Throws
- * the errors of runQuery(), but returns INVALID_QUERY and QUERY_DENIED as verdicts. A draft is checked while the user
- * types. The audit only counts drafts, and a session may send ten per second (429).
+ * Checks the query in `body`. The body may also contain `as`: then the query is checked for that role, or for that key
+ * of the caller. `draft` is true while the user is still typing. A session may check ten drafts per second (429), and
+ * the audit counts drafts without storing their text. Throws the errors of runQuery(), except INVALID_QUERY and
+ * QUERY_DENIED: these are returned.
  */
 export async function checkQuery(deps: CheckDeps, call: Call, at: Reached, body: unknown): Promise<CheckResult> {
   const place = { teamId: at.teamId, datasourceId: at.id }
@@ -63,10 +64,10 @@ export async function checkQuery(deps: CheckDeps, call: Call, at: Reached, body:
   }
 }
 
-/** The facts about the query so far, for the audit. */
+/** What is known about the query so far. The audit stores it. */
 type Trail = { -readonly [K in 'query' | 'params' | 'printed' | 'tables' | 'isRead']: QueryTrail[K] }
 
-/** Returns the refusal that a query would get. */
+/** Returns the error that runQuery() would throw for this query, or null if it would throw none. */
 function refusalOf({ verdict, error, hint, position, estimate }: CheckResult): QueryTrail['refusal'] {
   if (verdict === 'ALLOWED') return null
   return { code: verdict === 'INVALID' ? 'INVALID_QUERY' : 'QUERY_DENIED', reason: { error, hint, position, estimate } }
@@ -105,7 +106,7 @@ async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown, tra
   }
 }
 
-/** The unit of the cost, in the words of a query's refusal. */
+/** The unit of the cost. The refusals of runQuery() use the same words. */
 const COST_UNIT = {
   POSTGRES: 'plan cost',
   MONGODB: 'scanned documents',
@@ -145,8 +146,8 @@ async function weigh(
 }
 
 /**
- * Returns the verdict for an error of the database, such as a function that does not exist. Returns null if the error
- * is a failure and not a refusal.
+ * The database may refuse to estimate a query, for example because a function does not exist. Returns the verdict for
+ * such an error. Returns null for any other error, such as a lost connection.
  */
 function refusedAs(error: unknown): CheckResult | null {
   if (!(error instanceof AppError)) return null

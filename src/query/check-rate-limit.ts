@@ -1,5 +1,5 @@
-// Limits how often one session may check a query while the user types. Each process counts for itself. The limit is
-// needed because a check asks the database for an estimate, but spends no budget.
+// While a user types a query, each draft is checked. A check asks the database for an estimate, but spends no budget.
+// This file therefore limits how many drafts a session may check. Each process counts separately.
 import { BoundedMap } from '../bounded-map.ts'
 import type { Caller } from '../auth/caller.ts'
 import { AppError } from '../errors.ts'
@@ -12,7 +12,7 @@ export interface Drafts {
 /** The maximum number of checks of a session in WINDOW_MS. */
 const PER_WINDOW = 10
 const WINDOW_MS = 1_000
-/** The maximum number of windows. The windows of sessions that were inactive for longest are removed. */
+/** The maximum number of sessions that are counted. The sessions that were inactive for longest are removed first. */
 const SESSIONS_MAX = 10_000
 
 export function openDrafts(now: () => number = Date.now): Drafts {

@@ -1,8 +1,11 @@
-// Pure: writes an answer as one JSON text. The driver has already written the rows as JSON, and they are embedded
-// unchanged.
+// Writes the answer to a query as one JSON text. The driver has already written the rows as JSON, so this file inserts
+// them unchanged.
 import type { Rows } from '../drivers/driver.ts'
 
-/** Caches the text before the rows by the `columns` object, which answers of one prepared statement share. */
+/**
+ * All answers of one prepared statement have the same `columns` object. The JSON before the rows is cached by that
+ * object.
+ */
 const heads = new WeakMap<Rows['columns'], string>()
 
 export function encode(rows: Rows, durationMs: number): string | LentJson {
@@ -12,7 +15,7 @@ export function encode(rows: Rows, durationMs: number): string | LentJson {
   return new LentJson(head, rows.rows, `,${about}}`, rows.release)
 }
 
-/** A long answer, in parts, so that its rows are not copied. The memory of the rows may be borrowed: see Rows. */
+/** A long answer, in three parts, so that its rows are not copied. The rows may be in borrowed memory: see Rows. */
 export class LentJson {
   #parts: readonly [string, Buffer, string] | null
   readonly #release: Rows['release']

@@ -1,6 +1,6 @@
-// The query budget in Redis, for several processes. If Redis is unavailable, each process counts for itself, so that
-// queries are still answered and still limited. The log reports when Redis stops answering, and when it answers again.
-// The URL of Redis may contain a password, so the URL never appears in the log.
+// Counts the query budgets in Redis, so that several processes share them. If Redis is unavailable, each process counts
+// separately, so that queries are still answered and still limited. The log reports when Redis stops answering, and
+// when it answers again. The URL of Redis may contain a password, so the URL never appears in the log.
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { inMemory, type Counter } from './budget.ts'
 
@@ -21,7 +21,7 @@ export interface RedisCounter extends Counter, AsyncDisposable {
   readonly isUp: boolean
 }
 
-/** Opens the counter without waiting for Redis, which may start later. Only this function loads the client of Redis. */
+/** Opens the counter without waiting for Redis, which may start later. The Redis client is loaded only here. */
 export async function openRedisCounter(url: string, log: RedisLog, commandMs = COMMAND_MS): Promise<RedisCounter> {
   const { Redis } = await import('ioredis')
   const client = new Redis(url, {
@@ -58,8 +58,7 @@ export async function openRedisCounter(url: string, log: RedisLog, commandMs = C
       } catch (error) {
         if (error instanceof RateLimiterRes) throw error
         gone()
-        // Connect again: a frozen server keeps its connections open, and a new connection succeeds only if the server
-        // responds.
+        // A frozen server keeps its connections open. A new connection succeeds only if the server responds.
         if (client.status === 'ready') client.disconnect(true)
       }
     }

@@ -1,4 +1,4 @@
-// Tests the path of a query: the order of refusals, the budget, and the audit rows.
+// Tests the steps of a query: the order of refusals, the budget, and the audit rows.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
@@ -28,7 +28,7 @@ import { runQuery } from './run-query.ts'
 
 const SLOW = 'SELECT count(*) FROM n a, n b, n c, n d'
 
-describe('the path of a query', () => {
+describe('a query', () => {
   let postgres: TestPostgres
   let database: string
   let rooms: Rooms
@@ -78,7 +78,7 @@ describe('the path of a query', () => {
         .where('id', '=', teamId)
         .execute(),
     )
-  /** Runs a query as the operations do: reach first, then the room. */
+  /** Runs a query like the operations do: first reach the datasource, then run the query. */
   const run = async (body: unknown, who = call(), on = id) =>
     runQuery(rooms, who, await reach(rooms, who, teamId, on), body)
   const checkAs = async (who: Call, body: unknown) => checkQuery(rooms, who, await reach(rooms, who, teamId, id), body)
@@ -103,7 +103,7 @@ describe('the path of a query', () => {
     await until(`${count} queries are active`, async () => (await active()) === count)
   }
 
-  test('answers columns, rows, row count, truncation and duration', async () => {
+  test('an answer has columns, rows, the row count, whether it was truncated, and the duration', async () => {
     const { json, headers } = await run({ sql: 'SELECT id, name FROM customers ORDER BY id', limit: 1 })
     const { durationMs, ...answer } = JSON.parse(String(json))
     assert.deepEqual(Object.keys(JSON.parse(String(json))), ['columns', 'rows', 'rowCount', 'truncated', 'durationMs'])
@@ -141,7 +141,7 @@ describe('the path of a query', () => {
     }
   })
 
-  test('answers and audits OVERLOADED if the time runs out before the database is queried', async () => {
+  test('a query whose time runs out before it reaches the database is answered and audited as OVERLOADED', async () => {
     await set({ queryBudget: { limit: 100, windowSeconds: 60 }, statementTimeoutMs: 100 })
     const long = (n: number) => `SELECT ${Array.from({ length: 4_000 }, (_, i) => `i + ${n}${i}`).join()} FROM n`
     const texts = Array.from({ length: 40 }, (_, n) => long(n))
@@ -153,7 +153,7 @@ describe('the path of a query', () => {
     assert.ok(items.length > 0 && items.every(({ outcome }) => outcome === 'FAILED'))
   })
 
-  test('refuses in order: 404, 409, 400, 429, then the guard; a query that the guard refuses spends budget', async () => {
+  test('a query is refused in this order: 404, 409, 400, 429, guard; a query that the guard refuses spends budget', async () => {
     const left = (error: AppError | null) => error?.headers['RateLimit-Remaining']
     assert.equal((await refusal(run({}, call(), newId<DatasourceId>())))?.code, 'NOT_FOUND')
     const raw = await connected()
@@ -183,7 +183,7 @@ describe('the path of a query', () => {
     assert.equal((await refusal(run({ sql: 1 })))?.code, 'DATASOURCE_DISABLED')
   })
 
-  test('cancels the query in the database if the caller hangs up', async () => {
+  test('the query is cancelled in the database if the caller hangs up', async () => {
     const caller = new AbortController()
     const answer = refusal(run({ sql: SLOW }, call(caller.signal)))
     await activeBecomes(1)
@@ -196,7 +196,7 @@ describe('the path of a query', () => {
     assert.equal(JSON.parse(String((await run({ sql: 'SELECT 1' })).json)).rowCount, 1)
   })
 
-  test('answers QUERY_TIMEOUT to a query over its time limit, and cancels it in the database', async () => {
+  test('a query over its time limit is answered QUERY_TIMEOUT, and is cancelled in the database', async () => {
     await set({ statementTimeoutMs: 200, postgresMaxPlanCost: 1e15 })
     // On a busy machine the time may run out before the query runs.
     await until('the query runs into its limit', async () => {
@@ -207,7 +207,7 @@ describe('the path of a query', () => {
     await activeBecomes(0)
   })
 
-  test('denies a query over the cost limit, with estimate and limit', async () => {
+  test('a query over the cost limit is denied, and the refusal says the estimate and the limit', async () => {
     await set({ postgresMaxPlanCost: 1_000 })
     const error = await refusal(run({ sql: SLOW }))
     assert.equal(error?.code, 'QUERY_DENIED')
@@ -215,7 +215,7 @@ describe('the path of a query', () => {
     assert.ok(Number(error?.extra['estimate']) > 1_000 && error?.extra['limit'] === 1_000)
   })
 
-  test('answers DATASOURCE_UNAVAILABLE if the database is gone, and sets the datasource to ERROR', async () => {
+  test('if the database is gone, a query is answered DATASOURCE_UNAVAILABLE, and the datasource gets the status ERROR', async () => {
     await changeDatasource(rooms, call(), await at(), { port: 1, password: postgres.password })
     assert.equal((await refusal(run({ sql: 'SELECT 1' })))?.code, 'DATASOURCE_UNAVAILABLE')
     const { row } = await at()
@@ -224,7 +224,7 @@ describe('the path of a query', () => {
     assert.equal((await refusal(run({ sql: 'SELECT 1' })))?.code, 'DATASOURCE_UNAVAILABLE')
   })
 
-  test('keeps no literal in the audit if the team redacts literals', async () => {
+  test('if the team redacts literals, the audit keeps no literal of a query', async () => {
     await set({ auditRedactLiterals: true })
     const check = (sql: string) => checkAs(sessionCall(owner.accountId, 'checkQuery'), { sql })
     await run({ sql: "SELECT id, 'private' AS x FROM customers WHERE id = 4711 -- private" })
@@ -252,7 +252,7 @@ describe('the path of a query', () => {
     assert.deepEqual([(await lastRow())?.query, (await lastRow())?.redacted], ["SELECT 'shown' AS x", undefined])
   })
 
-  test('refuses queries while the audit is behind', async () => {
+  test('queries are refused while the audit is behind', async () => {
     const query = 'x'.repeat(1 << 20)
     for (let n = 0; n < 65; n++) rooms.audit.record(call(), { teamId, outcome: 'ANSWERED', query })
     assert.equal((await refusal(run({ sql: 'SELECT 1' })))?.code, 'OVERLOADED')
@@ -263,7 +263,7 @@ describe('the path of a query', () => {
   describe('check', () => {
     const check = (body: unknown, who = sessionCall(owner.accountId, 'checkQuery')) => checkAs(who, body)
 
-    test('says which queries would be allowed, denied or invalid, and spends no budget', async () => {
+    test('a check says whether a query would be allowed, denied or invalid, and spends no budget', async () => {
       const allowed = await check({ sql: 'SELECT id FROM customers' })
       assert.equal(allowed.verdict, 'ALLOWED')
       assert.ok(allowed.printed?.includes('customers') && typeof allowed.estimate === 'number')
@@ -279,7 +279,7 @@ describe('the path of a query', () => {
       assert.equal((await lastRow())?.action, 'checkQuery')
     })
 
-    test("checks as another role, never above the caller's own", async () => {
+    test("a query can be checked for another role, but never for a role above the caller's own", async () => {
       const sql = 'SELECT 1'
       const admin = await addMember(rooms, teamId, 'ADMIN')
       const asAdmin = sessionCall(admin.accountId, 'checkQuery')
@@ -293,7 +293,7 @@ describe('the path of a query', () => {
       await assert.rejects(check({ sql, as: { keyId: newId() } }), { code: 'NOT_FOUND' })
     })
 
-    test("checks as one of the caller's own keys, with its scopes and restrictions", async () => {
+    test("a query can be checked for one of the caller's own keys, with the scopes and restrictions of that key", async () => {
       const mine = await livingSession(rooms, owner.accountId, 'createKey')
       const ask = (keyId: string) => check({ sql: 'SELECT 1', as: { keyId } })
       const other = await connected()

@@ -1,5 +1,5 @@
-// The path of every caller's query, for REST and the connector. Read walk() from top to bottom. A comment at the end of
-// a line contains the statuses with which the line may refuse.
+// Runs the queries of all callers, for REST and the connector. Read walk() from top to bottom: it contains the steps in
+// order. The number at the end of a line is the HTTP status of an error that the line may throw.
 import { outcomeOf, type Audit } from '../audit/audit.ts'
 import { reasonOf } from '../audit/refusal-reason.ts'
 import type { Call } from '../auth/caller.ts'
@@ -43,11 +43,11 @@ export interface QueryDeps {
 export interface QueryAnswer {
   readonly json: string | LentJson
   readonly headers: Readonly<Record<string, string>>
-  /** Present if rows were cut: the number of rows in the answer, and the limit that applied. */
+  /** Present if the answer lacks rows: the number of rows in the answer, and the limit that was reached. */
   readonly cut?: { readonly rowCount: number; readonly by: 'rows' | 'bytes' }
 }
 
-/** The facts about a query so far, for the audit and for the headers of a refusal. */
+/** What is known about a query so far. The audit stores it. `headers` are the headers of a refusal. */
 interface Trail extends QueryMarks {
   query: string | null
   params: QueryBody['params'] | undefined
@@ -60,8 +60,8 @@ interface Trail extends QueryMarks {
 }
 
 /**
- * Runs one read-only query within the exposure. Throws the errors that the comments in walk() name. From the budget
- * check on, refusals have the headers of the budget. Every call is audited, with any outcome.
+ * Runs one query, which may only read exposed tables and columns. Throws the errors whose statuses are written in
+ * walk(). Errors after the budget check have the budget's headers. Every call is audited, whatever its outcome.
  */
 export async function runQuery(deps: QueryDeps, call: Call, at: Reached, body: unknown): Promise<QueryAnswer> {
   const trail: Trail = {
@@ -89,7 +89,8 @@ export async function runQuery(deps: QueryDeps, call: Call, at: Reached, body: u
 }
 
 async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, trail: Trail): Promise<QueryAnswer> {
-  // This function awaits only steps that return a promise. For most queries, only the step in the database does.
+  // For speed, this function awaits only steps that return a promise. For most queries, only the step in the database
+  // does.
   const exposed = knownExposed(deps, at) ?? (await exposedOf(deps, at)) // 409
   const queryBody = at.driver.read(body) // 400 INVALID_REQUEST
   const settings = knownSettings(deps.store, at.teamId) ?? (await settingsOf(deps, at.teamId))
@@ -104,7 +105,7 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   const deadline = deadlineOf(call.signal, limits.timeoutMs)
   let running: Disposable | undefined
   let rows: Rows
-  // Use `finally`, because a `using` declaration would take as long as the guard.
+  // Not a `using` declaration: it would take as long as the guard.
   try {
     running = deps.running.add(call, at, deadline) // 503; later 401, 404 or 409 if the caller loses access
     const judged = at.driver.confine(queryBody, exposed, limits, deadline.stop)
@@ -149,12 +150,17 @@ export async function exposedOf(deps: Pick<QueryDeps, 'catalogs'>, at: Reached):
   return exposed
 }
 
-/** Returns what exposedOf() returns, if it is loaded and the datasource is enabled. */
+/**
+ * Returns the result of exposedOf() without waiting. Returns undefined if the catalog is not in memory or the
+ * datasource is disabled.
+ */
 function knownExposed(deps: Pick<QueryDeps, 'catalogs'>, { row }: Reached): Catalog | undefined {
   return row.status === 'DISABLED' ? undefined : deps.catalogs.knownExposed(row)
 }
 
-/** Returns true if the guard parsed the whole text. A text over a limit may not have been parsed. */
+/**
+ * Returns true if the guard parsed the whole query. A query that exceeds a limit may be refused before it is parsed.
+ */
 export function isRead(verdict: Verdict): boolean {
   return verdict.kind === 'confined' || (verdict.kind === 'denied' && verdict.blocked.kind !== 'limit')
 }
@@ -179,8 +185,8 @@ function confinedOf(verdict: Exclude<Verdict, Denied>): Confined {
 }
 
 /**
- * Runs a step before the database runs the query. Rethrows AppErrors. If another error follows because the deadline
- * passed, throws OVERLOADED: the query never ran.
+ * Runs `work`, one of the steps before the query is sent to the database. If `work` fails because the deadline passed,
+ * throws OVERLOADED, because the query never ran. AppErrors are rethrown unchanged.
  */
 export async function inTime<T>(deadline: Deadline, work: () => Promise<T>): Promise<T> {
   try {
@@ -241,16 +247,16 @@ function refused(deps: QueryDeps, call: Call, at: Reached, trail: Trail, error: 
 }
 
 /**
- * Returns true if another exposure could avoid the refusal. Names that do not exist count too: a caller must not
- * learn from the answer whether a hidden name exists.
+ * Returns true if the refused table or column may only be hidden, so that exposing it would help. Names that do not
+ * exist count too: a caller must not learn from the answer whether a hidden name exists.
  */
 function isExposable({ code }: AppError, blocked: ReturnType<typeof reasonOf>['blocked']): boolean {
   return code === 'QUERY_DENIED' && (blocked?.kind === 'table' || blocked?.kind === 'column')
 }
 
 /**
- * Returns the page of the console where a manager can expose the refused object. The link contains only ids. Returns
- * null if the service does not know its own address.
+ * Returns the URL of the console's page where a manager can expose the refused table or column. The URL contains only
+ * ids, no names. Returns null if the service does not know its own address.
  */
 function exposeUrl({ config, origin }: QueryDeps, { teamId, id }: Reached, auditId: AuditId): string | null {
   const own = config.publicUrl ?? (config.loopback ? origin() : null)

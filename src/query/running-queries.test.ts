@@ -1,4 +1,3 @@
-// Tests when a running query is cancelled, and when the query continues.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, describe, test } from 'node:test'
@@ -35,7 +34,7 @@ describe('a running query', () => {
     narrowed: (at, version) => wasNarrowed(rooms.store, at.row, version),
   }
 
-  test('continues while the store is busy', async () => {
+  test('a running query continues while the store is busy', async () => {
     let looks = 0
     const looked = Promise.withResolvers<void>()
     const busy = async () => {
@@ -49,7 +48,7 @@ describe('a running query', () => {
     assert.deepEqual([deadline.ended, deadline.signal.aborted], [null, false])
   })
 
-  test('is cancelled when the connection settings of its datasource change', async () => {
+  test('a running query is cancelled when the connection settings of its datasource change', async () => {
     const row = { ...at.row, connection_version: at.row.connection_version + 1 }
     await using running = openRunning({ ...deps, reach: async () => ({ ...at, row }) })
     using deadline = deadlineOf(call.signal, 60_000)
@@ -58,7 +57,7 @@ describe('a running query', () => {
     assert.match(String(deadline.ended?.message), /has just changed/)
   })
 
-  test('is cancelled when its team requires a second factor that the caller lacks', async () => {
+  test('a running query is cancelled when its team begins to require a second factor that the caller lacks', async () => {
     await using running = openRunning(deps)
     using deadline = deadlineOf(call.signal, 60_000)
     using _running = running.add(call, at, deadline)

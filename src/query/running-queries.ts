@@ -1,6 +1,7 @@
-// Tracks the queries that run in this process. While a query runs, checks again that its caller has access, and that the
-// exposure has not been narrowed. Otherwise the query is cancelled in the database. If the caller lost access, the
-// caller gets the refusal that a new request would get. At shutdown, the remaining queries are cancelled too.
+// Tracks the queries that run in this process. While a query runs, its caller may lose access, or somebody may hide a
+// table of the datasource. So each running query is checked at intervals. If a new request would now be refused, or if
+// the exposure shows less than before, the query is cancelled in the database and its caller gets the error. At
+// shutdown, all running queries are cancelled.
 import type { Call, Caller } from '../auth/caller.ts'
 import type { Deadline } from '../deadline.ts'
 import { changedJustNow, narrowedJustNow, overloaded } from '../datasources/changed-or-overloaded.ts'
@@ -11,7 +12,10 @@ import { AppError, type Code } from '../errors.ts'
 /** The interval between checks. A shorter query is never checked. */
 const CHECK_MS = 400
 
-/** The refusals that cancel a running query. A store that fails or is busy (OVERLOADED) cancels nothing. */
+/**
+ * If a check fails with one of these codes, the running query is cancelled. If the store fails or is busy (OVERLOADED),
+ * the query continues.
+ */
 const ENDING: ReadonlySet<Code> = new Set<Code>([
   'UNAUTHENTICATED',
   'NOT_FOUND',
@@ -30,7 +34,10 @@ export interface RunningDeps {
   again(caller: Caller): Promise<Caller>
   /** Returns the datasource's current state. Throws the refusal that a new request would get. */
   reach(call: Call, at: Reached): Promise<Reached>
-  /** Returns true if an exposure saved after `version`, up to `at.row`, shows less than the exposure before it. */
+  /**
+   * Compares the exposures that were saved after `version`, up to the exposure of `at.row`. Returns true if one of them
+   * shows less than the exposure before it.
+   */
   narrowed(at: Reached, version: number): Promise<boolean>
 }
 
@@ -48,7 +55,7 @@ class Query {
   readonly at: Reached
   readonly deadline: Deadline
   readonly since = performance.now()
-  /** No exposure was narrowed from the beginning of the query to this version. */
+  /** The last exposure version that was checked. Since the query began, no exposure up to this version was narrowed. */
   exposureVersion: number
   readonly #all: Set<Query>
 

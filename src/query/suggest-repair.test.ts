@@ -94,7 +94,7 @@ describe('a refused document', async () => {
     })
   }
 
-  test('gets no suggestion if it is long, or if the caller is gone', async () => {
+  test('a refused query gets no suggestion if it is long, or if the caller is gone', async () => {
     const long = people({ $match: { name: 'x'.repeat(5_000) } }, { $orderBy: { name: 1 } })
     assert.equal(await suggested(driver, exposed, long), undefined)
     assert.equal(await suggested(driver, exposed, people({ $orderBy: { name: 1 } }), AbortSignal.abort()), undefined)

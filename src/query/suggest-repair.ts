@@ -1,13 +1,13 @@
-// Adds a suggested query to a refusal: the caller's query with small changes that the guard accepts. The driver
-// proposes changes with exposed and allowed names. Only a query that the guard confined is suggested. The search runs
-// after a refusal, so answered queries do not pay for it.
+// When the guard has refused a query, this file searches for a similar query that the guard allows. The refusal then
+// contains that query as a suggestion. The driver proposes small changes of the refused query, using only exposed and
+// allowed names. Queries that are answered do not pay for the search.
 import type { Catalog, Denied, Driver, Limits, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 import { inSlices } from '../event-loop-slices.ts'
 
-/** A longer query is not repaired. */
+/** A query with more characters is not repaired. */
 const CHARS_MAX = 4_096
-/** The maximum number of bodies that the guard judges for one refusal. */
+/** The maximum number of changed queries that the guard checks after one refusal. */
 const TRIES_MAX = 10
 /** The maximum number of changes in one suggestion. */
 const CHANGES_MAX = 3
@@ -31,7 +31,7 @@ export interface Refused {
 export async function suggestionFor(refused: Refused, signal: AbortSignal): Promise<unknown> {
   const { driver, body, text, exposed } = refused
   if (typeof body !== 'object' || body === null || text.length > CHARS_MAX) return undefined
-  /** Bodies to repair, the fewest changes first. */
+  /** The bodies that the guard refused. Bodies with fewer changes come first. */
   const open: { readonly body: object; readonly denied: Denied; readonly changes: number }[] = [
     { body, denied: refused.denied, changes: 0 },
   ]
@@ -57,7 +57,10 @@ export async function suggestionFor(refused: Refused, signal: AbortSignal): Prom
   return undefined
 }
 
-/** Returns null if the body is invalid (for example, a parameter is unused), or if the call was aborted. */
+/**
+ * Returns the verdict of the guard. Returns null if the body is invalid (for example, a parameter is unused), or if the
+ * call was aborted.
+ */
 async function judged(
   { driver, exposed, limits }: Refused,
   body: object,

@@ -1,5 +1,5 @@
-// Tries an example query through the guard and on the database, with few rows and a short timeout. It spends no budget,
-// because no caller gets the answer.
+// Tries an example query: the guard must allow it, and the database must answer it. The trial reads few rows and has a
+// short timeout. It spends no budget, because no caller gets the answer.
 import type { Config } from '../config.ts'
 import { deadlineOf } from '../deadline.ts'
 import type { Leases } from '../datasources/connection-pool.ts'
@@ -25,13 +25,16 @@ export interface TryDeps {
 const ROWS = 10
 /** The maximum timeout of an example query. */
 const TRY_MS = 5_000
-/** The share of the cost limit for a trial. No caller asked for the trial, and some databases charge by cost. */
+/**
+ * A trial may cost this share of the team's cost limit. No caller asked for the trial, and some databases charge by
+ * cost.
+ */
 const COST_SHARE = 0.1
 
 /**
- * Returns true if the query is confined under the current exposure and answered within 5 s, the team's limits and a
- * tenth of the cost limit. Throws the reason of `signal`, and errors that do not depend on the query, such as
- * DATASOURCE_UNAVAILABLE.
+ * Returns true if the guard allows the query under the current exposure, and the database answers within 5 s, the
+ * team's limits and a tenth of the cost limit. Throws the reason of `signal`. Also throws errors that the query did not
+ * cause, such as DATASOURCE_UNAVAILABLE.
  */
 export async function tryQuery(deps: TryDeps, id: DatasourceId, query: string, signal: AbortSignal): Promise<boolean> {
   const row = await readRow(deps.store, id)
@@ -60,7 +63,7 @@ export async function tryQuery(deps: TryDeps, id: DatasourceId, query: string, s
   }
 }
 
-/** Refusals that the query itself caused. tryQuery() throws all others. */
+/** Errors that the query itself caused. For these, tryQuery() returns false. It throws all other errors. */
 const FAULTS_OF_QUERY: ReadonlySet<string> = new Set([
   'INVALID_REQUEST',
   'INVALID_QUERY',

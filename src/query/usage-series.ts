@@ -1,11 +1,12 @@
-// Pure: sums usage lines into periods, for the whole team and by key, datasource or client.
+// Sums a team's usage by hour or day. There is one sum for the whole team, and on request one for each key, datasource
+// or client.
 import { addTimes, percentile, type Times } from '../audit/duration-histogram.ts'
 import type { UsageSlot } from '../audit/usage-by-hour.ts'
 
 export type By = 'key' | 'datasource' | 'client'
 export type Step = 'hour' | 'day'
 
-/** Sums of lines, and percentiles of the durations of answered queries. */
+/** The percentiles `p50Ms` and `p95Ms` are durations of answered queries. All other fields are sums. */
 interface Totals {
   readonly queries: number
   readonly denied: number
@@ -33,7 +34,7 @@ export interface UsageSeries extends Totals {
 /** The maximum number of series. */
 const SERIES_MAX = 20
 
-/** Sums lines. Call add() for each line, then read the sums once. */
+/** Call add() for each line, then read the sums once. A line has the counts of one hour. */
 export class UsageSums {
   readonly #step: Step
   readonly #by: By | undefined

@@ -28,13 +28,13 @@ export interface Usage {
   /** `keyId` is the id of an API key or a grant. Null for sessions. */
   readonly keys: readonly (Counted & { readonly accountId: string; readonly keyId: string | null })[]
   readonly datasources: readonly (Counted & { readonly datasourceId: string })[]
-  /** Only if `by` or `step` was given: the hours or days that have a query, oldest first. */
+  /** The hours or days with at least one query, oldest first. Present only if `by` or `step` was given. */
   readonly points?: readonly UsagePoint[]
-  /** Only if `by` was given: the 20 groups with the most queries, the largest first. */
+  /** The 20 groups with the most queries, the largest first. Present only if `by` was given. */
   readonly series?: readonly UsageSeries[]
 }
 
-/** The period if the caller sets none. */
+/** The number of days if the caller does not give one. */
 const DAYS = 30
 const DAY_MS = 86_400_000
 
@@ -72,7 +72,7 @@ export async function usageOf(
   }
 }
 
-/** Throws INVALID_REQUEST if `by` or `step` is given and `days` is more than usage by hour can cover. */
+/** The usage by hour covers SLOT_DAYS days. Throws INVALID_REQUEST if `by` or `step` is given with more days. */
 function requireDetail({ days = DAYS, by, step }: { days?: number; by?: By; step?: Step }): void {
   if ((by ?? step) === undefined || days <= SLOT_DAYS) return
   throw invalidRequest([`days: at most ${SLOT_DAYS} with by or step`])
