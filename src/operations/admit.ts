@@ -24,14 +24,14 @@ export function admit(caller: Caller, { scope }: Pick<Route, 'scope'>): void {
   }
 }
 
-/** A caller is looked up again if the body took longer than this to arrive. A body may take half a minute. */
+/** A request body may take half a minute to arrive. If it took longer than this, the caller is looked up again. */
 const KNOWN_MS = 1_000
 
 /**
- * Returns the caller's current state, if admitted. Looks the caller up again after a slow body. For operations without
- * a scope, always looks the caller up again, because these operations make lasting changes. `knownAt` is the time of
- * the authentication, by performance.now(). Throws SCOPE_REQUIRED, and UNAUTHENTICATED if the key, grant or session has
- * ended.
+ * Checks that the caller may call the operation, and returns the caller's current state. The caller is looked up again
+ * if the body was slow, or if the operation declares no scope: such operations make lasting changes. `knownAt` is the
+ * time of the authentication, by performance.now(). Throws SCOPE_REQUIRED. Throws UNAUTHENTICATED if the key, grant or
+ * session has ended.
  */
 export async function admitNow(
   authenticator: Pick<Authenticator, 'again'>,

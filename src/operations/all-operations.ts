@@ -1,5 +1,5 @@
-// Creates one function per operation of the contract, named by its operation id. REST and the connector authenticate
-// the caller, check the scope, call these functions with the input, and send the returned value.
+// Creates one function for each operation of the contract, under its operation id. REST and the connector authenticate
+// the caller and call these functions.
 import { ROUTES } from '../contract/key-routes.ts'
 import { SESSION_ROUTES } from '../contract/signed-in-routes.ts'
 import { accessOperations } from './access-lists.ts'

@@ -1,6 +1,6 @@
-// Finds the team or datasource that a path names, before the query string and the body are validated. teams/ and
-// datasources/ decide who has access. This file fixes the order of their checks, and refuses parameters that cannot be
-// ids.
+// Finds the team or datasource that the path names, before the query string and the body are validated. The folders
+// teams/ and datasources/ decide who has access. This file calls them in a fixed order, and refuses path parameters
+// that cannot be ids.
 import type { Call, Caller } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
 import type { Reached } from '../datasources/require-reach.ts'
@@ -20,8 +20,8 @@ export interface Places {
   /** Throws SECOND_FACTOR_REQUIRED, then NOT_FOUND (the same text for every cause), then ROLE_REQUIRED. */
   datasource(call: Call, teamId: TeamId, id: DatasourceId, need: { role?: 'ADMIN' | 'OWNER' }): Promise<Reached>
   /**
-   * Like datasource() for an operation that needs no role, but without waiting. Returns null if the caches lack
-   * something, or if datasource() would refuse.
+   * Returns the result of datasource() without waiting, for operations that need no role. Returns null if the caches
+   * lack something, or if datasource() would throw.
    */
   knownDatasource(caller: Caller, teamId: TeamId, id: DatasourceId): Reached | null
 }
@@ -59,9 +59,8 @@ export async function place(
 }
 
 /**
- * Returns the result of place() without waiting, if the caches hold all that is needed. If this returns null, the
- * caller must call place(), which finds the place or refuses. Works only for operations on a datasource that need no
- * role.
+ * Returns the result of place() without waiting. Returns null if the caches lack something: then call place(), which
+ * finds the datasource or throws. Works only for operations on a datasource that need no role.
  */
 export function knownPlace(
   places: Places,

@@ -1,4 +1,4 @@
-// The operation that returns what this installation allows, for the console.
+// Tells the console what this installation allows.
 import { oidcNameOf, VERSION, type Config } from '../config.ts'
 import type { Mail } from '../mail/send-mail.ts'
 import type { Definitions } from './operation-types.ts'

@@ -1,5 +1,5 @@
-// The types of an operation: its input and its answer, derived from the contract's route tables. The compiler reports a
-// missing operation, and an answer whose shape differs from the declared shape.
+// The types of each operation's input and answer, derived from the route tables of the contract. The compiler therefore
+// reports a missing operation, and an answer that does not have the declared shape.
 import type { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
@@ -21,7 +21,6 @@ import type {
 import type { Membership } from '../teams/require-membership.ts'
 
 type Routes = typeof ROUTES & typeof SESSION_ROUTES
-/** The operation ids of the contract. */
 export type OperationId = keyof Routes
 
 /** The input as it arrived: strings from the path, the parsed query string and the parsed body, all unchecked. */
@@ -56,14 +55,19 @@ type Params<Path> = { readonly [N in ParamName<Path>]: N extends keyof ParamType
 
 type Output<S> = S extends z.ZodType ? z.output<S> : Record<string, never>
 type Body<R extends Route> = R extends { rawBody: true } ? unknown : R extends { body: infer S } ? Output<S> : undefined
-/** The team or datasource in the path. It is found, and access is checked, before the operation runs. */
+/**
+ * The team or datasource that the path names. It is looked up, and the caller's access to it is checked, before the
+ * operation runs.
+ */
 type Placed<R extends Route> = R extends { place: 'datasource' }
   ? { readonly membership: Membership; readonly reached: Reached }
   : R extends { place: 'team' }
     ? { readonly membership: Membership }
     : unknown
 
-/** The input of one admitted, placed and validated call: `createKey` gets an `At<'createKey'>`. */
+/**
+ * The input of one call, after all checks of access and validity. For example, `createKey` gets an `At<'createKey'>`.
+ */
 type At<N extends OperationId> = AtRoute<Routes[N]>
 type AtRoute<R extends Route> = Placed<R> & {
   readonly call: Call
@@ -72,7 +76,7 @@ type AtRoute<R extends Route> = Placed<R> & {
   readonly body: Body<R>
 }
 
-/** Makes a type readonly in depth, because the use cases return readonly values. */
+/** Makes all properties readonly, at every depth, because the operations return readonly values. */
 type Frozen<T> = T extends readonly (infer U)[]
   ? readonly Frozen<U>[]
   : T extends ReadonlyMap<infer K, infer V>
@@ -97,9 +101,12 @@ export interface Prebuilt {
   readonly json: string | Buffer | LentJson
   readonly etag?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** For a description: the offset of each table in `json`, in bytes. The connector reads single tables. */
+  /**
+   * Only in the description of a datasource: the byte offset of each table in `json`. The connector uses the offsets to
+   * read single tables.
+   */
   readonly starts?: readonly number[]
-  /** For a query whose rows were cut: the number of rows in the answer, and the limit that applied. */
+  /** Only in an answer to a query that lacks rows: the number of rows in the answer, and the limit that was reached. */
   readonly cut?: { readonly rowCount: number; readonly by: 'rows' | 'bytes' }
 }
 
@@ -122,12 +129,11 @@ export type Answer<N extends OperationId> = AnswerOf<Routes[N]>
 type Run<N extends OperationId> = (at: At<N>) => Promise<Answer<N>>
 
 /**
- * The implementation of an operation: one call of a use case. `require` runs after the checks of access and role, and
- * before the query string and the body are validated. It checks that the other objects in the path exist (404) and that
- * the state of the datasource is suitable (409).
+ * The implementation of an operation. `require` runs after the checks of access and role, and before the query string
+ * and the body are validated. It throws 404 if another object in the path does not exist, and 409 if the datasource is
+ * not in a suitable state.
  */
 type Definition<N extends OperationId> =
   Run<N> | { require(at: Omit<At<N>, 'query' | 'body'>): Promise<void>; readonly run: Run<N> }
 
-/** One definition per operation id. */
 export type Definitions = { readonly [N in OperationId]: Definition<N> }

@@ -1,4 +1,5 @@
-// The steps of every call, in the order in which they refuse: admit, place, preconditions, validate, run, record.
+// Runs the steps of every call, in this order: check the scope, find the team or datasource, check preconditions,
+// validate the input, run the operation, record the call. The first step that fails decides the error.
 import type { Audit } from '../audit/audit.ts'
 import type { AuditPlace } from '../audit/make-rows.ts'
 import type { Authenticator } from '../auth/authenticate.ts'
@@ -17,14 +18,16 @@ export type Operations = {
   readonly [N in OperationId]: (arrival: Arrival, input: Input) => Promise<Answer<N>>
 }
 
-/** The dependencies of every operation. */
 export interface SharedDeps {
   readonly authenticator: Pick<Authenticator, 'again'>
   readonly places: Places
   readonly audit: Pick<Audit, 'record' | 'refused'>
 }
 
-/** Any operation. Declared as a method, so that a specific definition is assignable to it (bivariance). */
+/**
+ * The parameter of any operation. It is declared as a method, so that a more specific function is assignable to it
+ * (bivariance).
+ */
 type AnyRun = { run(at: AnyAt): Promise<unknown> }['run']
 export type AnyDefinition = AnyRun | { require(at: AnyAt): Promise<void>; run(at: AnyAt): Promise<unknown> }
 
@@ -37,7 +40,7 @@ interface AnyAt extends Placed {
 
 type Routes = Readonly<Record<string, Route>>
 
-/** Binds definitions to their declarations. Throws if an operation has no declaration. */
+/** Combines each definition with the route of the same operation id. Throws if the route is missing. */
 export function bind(shared: SharedDeps, routes: Routes, definitions: Definitions): Operations
 export function bind(
   shared: SharedDeps,
@@ -80,14 +83,17 @@ function operation(shared: SharedDeps, id: string, route: Route, definition: Any
   return isQuick(route) ? quick(shared, id, route, run, ordinary) : ordinary
 }
 
-/** Returns true for queries. src/query reads their body and records the call, so no step follows the run. */
+/**
+ * Returns true for the routes that run or check a query. src/query validates their body and records the call, so
+ * nothing is left to do after the run.
+ */
 function isQuick(route: Route): boolean {
   return route.rawBody === true && route.method === 'POST' && route.scope !== undefined && route.query === undefined
 }
 
 /**
- * Returns an operation that takes the same steps without a promise if caller and datasource are in the caches. If a
- * check fails or a cache lacks an entry, the ordinary steps run and decide.
+ * Queries are frequent, and promises take time. If the caches know the caller and the datasource, this operation takes
+ * the same steps without a promise. If a check fails or a cache lacks an entry, `ordinary` runs and decides.
  */
 function quick(shared: SharedDeps, id: string, route: Route, run: AnyRun, ordinary: Operation): Operation {
   return (arrival, input) => {
@@ -117,9 +123,9 @@ async function runValidated(
 }
 
 /**
- * Runs a use case that validates its raw body itself, after its own 404 and 409. An unknown query parameter must be
- * refused at the same point. So if there is such a parameter, the use case gets no body and refuses the missing body.
- * This function then replaces that refusal by the refusal of the parameter.
+ * Some operations validate their body themselves, after their own errors 404 and 409. An unknown query parameter must
+ * be reported after those errors too. So if there is such a parameter, the operation runs without a body and refuses
+ * the missing body. That error is then replaced by the error about the parameter.
  */
 async function runWithRawBody(run: AnyRun, at: AnyAt, route: Route, query: unknown, body: unknown): Promise<unknown> {
   const surplus = surplusOf(route, query)
@@ -142,8 +148,8 @@ function surplusOf(route: Route, query: unknown): AppError | null {
 }
 
 /**
- * Returns true for reads that this file must record. A use case records its changes itself, in the same transaction.
- * The code that writes a prebuilt answer records that answer.
+ * Returns true for reads that this file must record. An operation that changes data records the change itself, in the
+ * same transaction. The code that makes a prebuilt answer records that answer.
  */
 function isRecordedRead(route: Route): boolean {
   return route.method === 'GET' && route.place === 'datasource' && route.prebuilt !== true

@@ -58,7 +58,7 @@ export function* parse(text: string, reading: Reading = {}): Generator<undefined
         else reading.onNumber?.(holder.fields, holder.key, value, source)
       }
     }
-    // A complete value also completes its array or object, if it is the last value there.
+    // If the value is the last one of its array or object, that array or object is complete too.
     for (;;) {
       const holder = open.at(-1)
       if (holder === undefined) {
@@ -90,8 +90,8 @@ function put(holder: Open, value: unknown, namesAsKeys: boolean): void {
 }
 
 /**
- * Returns true for the keys that Fastify refuses. Copying an object with such a key could change other objects'
- * prototype.
+ * Returns true for the keys that Fastify refuses too. Code that copies an object with such a key could change the
+ * prototype of other objects.
  */
 function isPoison(key: string, value: unknown): boolean {
   if (key === '__proto__') return true
@@ -99,10 +99,7 @@ function isPoison(key: string, value: unknown): boolean {
 }
 
 const [SPACE, BACKSLASH] = [32, 92] as const
-/**
- * Characters that JSON.parse may accept in a number or word. JSON.parse decides whether the characters form a number or
- * word.
- */
+/** Characters of numbers, and of the words true, false and null. JSON.parse then decides whether they are valid. */
 const WORD = /[-+.\w]+/y
 const SPACES = /[\t\n\r ]+/y
 

@@ -1,4 +1,5 @@
-// Joins the JSON of a prebuilt answer, for callers that cannot send the JSON in parts.
+// The JSON of a prebuilt answer may be in several parts. These functions join the parts, for callers that cannot send
+// them one by one.
 import type { LentJson, Prebuilt } from './operation-types.ts'
 
 export function isLent(json: Prebuilt['json']): json is LentJson {

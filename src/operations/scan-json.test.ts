@@ -16,7 +16,7 @@ function object(fields: number): string {
 }
 
 describe('the bytes of a JSON body', () => {
-  test('refuses invalid UTF-8 instead of replacing it', () => {
+  test('a body with invalid UTF-8 is refused, not repaired', () => {
     for (const bytes of [[0xff], [0xc3], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80]]) {
       assert.throws(() => textOf(Buffer.from([0x22, ...bytes, 0x22])), { code: 'INVALID_REQUEST' }, String(bytes))
     }
@@ -32,7 +32,7 @@ describe('the bytes of a JSON body', () => {
     ['in a key', String.raw`{"\ud800":1}`],
     ['after an escaped backslash and an escape', String.raw`["\\\ud800"]`],
   ] as const) {
-    test(`refuses a lone surrogate: ${title}`, () => assert.match(String(detail(text)), /lone surrogate/))
+    test(`a lone surrogate is refused: ${title}`, () => assert.match(String(detail(text)), /lone surrogate/))
   }
 
   for (const [title, text] of [
@@ -46,7 +46,7 @@ describe('the bytes of a JSON body', () => {
     ['a string that ends in backslashes', String.raw`{"a":"\\","b":"\\\\"}`],
     ['a text that is not an object', '"x"'],
   ] as const) {
-    test(`accepts ${title}`, () => assert.equal(detail(text), null))
+    test(`the body is accepted: ${title}`, () => assert.equal(detail(text), null))
   }
 
   for (const [title, text] of [
@@ -57,21 +57,21 @@ describe('the bytes of a JSON body', () => {
     ['with an object between the two', '{"a":{"b":1},"a":2}'],
     ['__proto__', '{"__proto__":1,"__proto__":2}'],
   ] as const) {
-    test(`refuses a duplicate key: ${title}`, () => assert.match(String(detail(text)), /occurs twice/))
+    test(`a duplicate key is refused: ${title}`, () => assert.match(String(detail(text)), /occurs twice/))
   }
 
-  test('names the duplicate key and its position', () => {
+  test('the error names the duplicate key and its position', () => {
     assert.deepEqual(detail('{"limit":1,"limit":2}'), ['body: "limit" occurs twice in one object, at character 11'])
   })
 
-  test('refuses a body nested deeper than 1,000 levels', () => {
+  test('a body nested deeper than 1,000 levels is refused', () => {
     const nested = (depth: number) => '[{"a":'.repeat(depth / 2) + '1' + '}]'.repeat(depth / 2)
     assert.equal(detail(nested(DEPTH_MAX)), null)
     assert.match(String(detail(nested(DEPTH_MAX + 2))), /nested deeper than 1000 levels/)
     assert.equal(detail(`[${'[],'.repeat(5_000)}"${'['.repeat(5_000)}"]`), null)
   })
 
-  test('refuses a body with more values than its route accepts', () => {
+  test('a body with more values than its route accepts is refused', () => {
     for (const text of [
       '[1,2,3]',
       '{"a":1,"b":2,"c":3}',
@@ -89,7 +89,7 @@ describe('the bytes of a JSON body', () => {
     }
   })
 
-  test('scans invalid JSON without failing', () => {
+  test('a scan of invalid JSON does not throw', () => {
     const texts = [
       '',
       '"',
@@ -107,7 +107,7 @@ describe('the bytes of a JSON body', () => {
     for (const text of texts) assert.equal(refusalOf(text, MANY), null, text)
   })
 
-  test('scans a long body in steps, without stack overflow', async () => {
+  test('a long body is scanned in steps, without stack overflow', async () => {
     const n = 1 << 21
     for (const text of [
       '[]'.repeat(n),
@@ -126,19 +126,19 @@ describe('the bytes of a JSON body', () => {
     assert.match(String((await refusalOf(`[${'1,'.repeat(n)}1]`, 9))?.message), /more than 9 values/)
   })
 
-  test('refuses an object with too many fields to validate in one step', async () => {
+  test('an object with too many fields to validate in one step is refused', async () => {
     assert.equal(await refusalOf(`[${object(10_000)},${object(10_000)}]`, MANY), null)
     assert.match(String(await refusalOf(object(10_001), MANY)), /an object with more than 10000 fields/)
   })
 
-  test('refuses a string that is too long to parse in one step', async () => {
+  test('a string that is too long to parse in one step is refused', async () => {
     for (const long of ['x'.repeat((1 << 20) + 1), '\\n'.repeat(1 << 19) + 'x']) {
       assert.match(String(await refusalOf(`["a","${long}"]`, MANY)), /string of more than 1048576 characters/)
       assert.equal(await refusalOf(`["a","${long.slice(2)}"]`, MANY), null)
     }
   })
 
-  test('accepts an exposure of 2,000 tables with 40,000 columns', async () => {
+  test('an exposure of 2,000 tables with 40,000 columns is accepted', async () => {
     const columns = Array.from({ length: 20 }, (_, c) => `column_${c}`)
     const tables = Array.from({ length: 2_000 }, (_, n) => ({ schema: 'public', table: `table_${n}`, columns }))
     assert.equal(await refusalOf(JSON.stringify({ tables, version: 1 }), VALUES.exposure), null)

@@ -7,7 +7,7 @@ import { invalidRequest, type AppError } from '../errors.ts'
 
 /** The maximum nesting of arrays and objects. Functions that serialize or compare values recurse. */
 export const DEPTH_MAX = 1_000
-/** The maximum number of fields of one object. They are validated in one step. */
+/** The maximum number of fields of one object. All fields of an object are validated in one step. */
 const FIELDS_MAX = 10_000
 /** The maximum number of characters of one string. A string is parsed in one step. */
 const STRING_MAX = 1 << 20
@@ -23,8 +23,8 @@ export function textOf(body: Buffer): string {
 }
 
 /**
- * Returns the refusal of a text that must not be parsed, or null. The result for invalid JSON does not matter, because
- * the parser refuses invalid JSON. Returns a promise only for a long text, which is scanned in steps.
+ * Returns the error for a text that must not be parsed, otherwise null. For invalid JSON the result does not matter,
+ * because the parser refuses invalid JSON. Returns a promise only for a long text, which is scanned in steps.
  */
 export function refusalOf(text: string, valuesMax: number): AppError | null | Promise<AppError | null> {
   const scanning = scan(text, valuesMax)
@@ -58,7 +58,7 @@ const [SPACE, QUOTE, COMMA, COLON, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, BACKSLASH
 export function* scan(text: string, valuesMax: number): Generator<undefined, string | null> {
   /** The keys of each open object. Undefined before the first key, and for an array. */
   const openNames: (Set<string> | undefined)[] = []
-  /** The root counts one. Each non-empty array or object counts its commas plus one. */
+  /** Counts the values. The root counts one. Each non-empty array or object counts its commas plus one. */
   let values = 1
   /** The last string: the positions of its quotes, and whether it has escapes. */
   let string = { from: 0, to: 0, isEscaped: false }

@@ -1,5 +1,5 @@
-// Validates input with the schema of its route. Invalid input is INVALID_REQUEST with one line per problem. Validation
-// never guesses or ignores a value. It converts only query parameters, because they arrive as strings.
+// Validates the query string and the body with the schemas of the route. Throws INVALID_REQUEST with one line per
+// problem. No value is guessed or ignored. Only query parameters are converted, because they arrive as strings.
 import type { ZodError, ZodType } from 'zod'
 import { z } from 'zod'
 import { BRIEF } from '../contract/long-lists.ts'
@@ -67,7 +67,7 @@ function shortened(line: string): string {
   return line.length > DETAIL_LENGTH_MAX ? `${line.slice(0, DETAIL_LENGTH_MAX).toWellFormed()}…` : line
 }
 
-/** Returns the name of a field, such as `tables[0].columns`, or `body` for the whole body. */
+/** Returns the path of a field, such as `tables[0].columns`, or `body` for the whole body. */
 function at(path: Issue['path']): string {
   if (path.length === 0) return 'body'
   return path.reduce<string>((text, key) => {

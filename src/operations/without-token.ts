@@ -1,4 +1,5 @@
-// Operations that need no token (contract/routes-without-token.ts). The secret in the path authorizes the caller.
+// Operations that a caller may use without an access token (contract/routes-without-token.ts). A secret in the path,
+// such as the token of an invitation, authorizes the caller.
 import { notFound } from '../errors.ts'
 import type { OPEN_ROUTES } from '../contract/routes-without-token.ts'
 import { previewInvitation } from '../teams/invitation-preview.ts'
