@@ -1,6 +1,6 @@
-// Caches stored catalogs and exposures. A catalog is read once per version, and cut to the exposure once per pair of
-// versions. While nothing changes, callers get the same object, so a driver can cache its own index by that object. The
-// caches evict the least recently used entry.
+// Caches the catalogs and exposures of the store. Each version of a catalog is read once, and is cut to each version of
+// the exposure once. While nothing changes, callers get the same object. So a driver can use that object as the key of
+// its own cache. Each cache evicts the least recently used entries.
 import type { Catalog } from '../drivers/driver.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -9,7 +9,10 @@ import { cut, type ShownTable } from './cut-catalog.ts'
 import { driftOf } from './drift.ts'
 import { readCatalog, readExposure } from './stored-json.ts'
 
-/** Identifies a catalog and an exposure. A datasource row has these fields. Version 0 means that there is none yet. */
+/**
+ * The current versions of a datasource's catalog and exposure. Version 0 means that there is none yet. A datasource row
+ * has these fields.
+ */
 export interface Versions {
   readonly id: DatasourceId
   readonly catalog_version: number
@@ -17,22 +20,22 @@ export interface Versions {
 }
 
 export interface Catalogs {
-  /** Returns everything introspected, or null before the first introspection. */
+  /** Returns the whole catalog, or null before the first introspection. */
   full(at: Versions): Promise<Catalog | null>
   /** Returns the exposed part of the catalog, or null before the first introspection. */
   exposed(at: Versions): Promise<Catalog | null>
   /** Returns the result of exposed() without waiting, or undefined if the result is not in memory. */
   knownExposed(at: Versions): Catalog | undefined
-  /** Returns the exposure as saved. The list is empty before the first save. */
+  /** Returns the saved exposure. The list is empty before the first save. */
   shown(at: Versions): Promise<readonly ShownTable[]>
   /**
-   * Returns the catalog at the time the exposure was saved. Null without an exposure, or if the database was not
-   * introspected then.
+   * Returns the catalog for which the exposure was saved. Null if there was no catalog then, or if no exposure was
+   * saved.
    */
   baseline(at: Versions): Promise<Catalog | null>
   /** Returns the number of exposed tables that still exist. */
   exposedTableCount(at: Versions): Promise<number>
-  /** Returns the facts about the catalog that a list of datasources shows. Null before the first introspection. */
+  /** Returns what the list of datasources shows about the catalog. Null before the first introspection. */
   summary(at: Versions): Promise<Summary | null>
 }
 
@@ -48,13 +51,15 @@ interface Summary {
 
 const ENTRIES_MAX = 200
 /**
- * The maximum size of each of three caches, in characters of JSON. A catalog counts with each column written in full.
- * The objects take several times as much memory.
+ * The maximum size of each of three caches, in characters of plain JSON. The objects take several times as much memory.
  */
 const CHARS_MAX = 48 * 1024 * 1024
 /** The maximum number of cached counts, and of cached summaries. */
 const COUNTS_MAX = 20_000
-/** The assumed ratio of full JSON to stored JSON. A stored catalog writes identical columns only once. */
+/**
+ * A stored catalog writes columns with the same properties once. Its plain JSON is assumed to be this many times as
+ * long.
+ */
 const BUILT = 10
 
 export function openCatalogs(deps: { readonly store: Pick<Store, 'db'> }): Catalogs {
@@ -66,7 +71,7 @@ class StoredCatalogs implements Catalogs {
   readonly #full = new BoundedMap<string, Promise<Catalog>>(ENTRIES_MAX, CHARS_MAX)
   readonly #shown = new BoundedMap<string, Promise<readonly ShownTable[]>>(ENTRIES_MAX, CHARS_MAX)
   readonly #exposed = new BoundedMap<string, Promise<Catalog>>(ENTRIES_MAX, CHARS_MAX)
-  /** The loaded values of #exposed. */
+  /** The same catalogs as in #exposed, but only those that have been loaded. */
   readonly #cuts = new WeakMap<Promise<Catalog>, Catalog>()
   readonly #counts = new BoundedMap<string, Promise<number>>(COUNTS_MAX)
   readonly #summaries = new BoundedMap<string, Promise<Summary>>(COUNTS_MAX)
@@ -103,8 +108,8 @@ class StoredCatalogs implements Catalogs {
     const loaded = loadOnce(this.#exposed, keyOf(at), async () => {
       const [full, shown] = await Promise.all([this.full(at), this.shown(at)])
       const value = cut(full ?? NOTHING_KNOWN, shown)
-      // A cut shares its columns with the full catalog and keeps them in memory after the full catalog is evicted. Each
-      // table and column is assumed to have 300 characters.
+      // The cut catalog uses column objects of the full catalog. They stay in memory after the full catalog is evicted,
+      // so they count too: 300 characters for each table and column.
       const columns = value.tables.reduce((sum, table) => sum + table.columns.length, 0)
       return { value, weight: (value.tables.length + columns) * 300 }
     })
@@ -173,7 +178,7 @@ function keyOf(at: Versions): string {
   return `${at.id}/${at.catalog_version}/${at.exposure_version}`
 }
 
-/** Loads once, even for concurrent callers. A failed load is not cached. */
+/** Loads a value only once, even for concurrent callers. A failed load is not cached. */
 function loadOnce<V>(
   map: BoundedMap<string, Promise<V>>,
   key: string,

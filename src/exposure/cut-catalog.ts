@@ -1,19 +1,19 @@
-// Pure: cuts an introspected catalog down to the saved exposure. The cut leaves out names that introspection no longer
-// finds and columns that may no longer be exposed. If the database has changed since the exposure was saved, only new
-// parts of exposed columns are shown in addition.
+// Cuts a catalog down to the saved exposure. Names that introspection no longer finds are left out, and so are columns
+// that may no longer be exposed. If the database has changed since the exposure was saved, only one kind of new columns
+// is shown: those nested in an exposed column.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 
 export { tableKey } from '../drivers/table-key.ts'
 
-/** A table of a saved exposure. Its columns are always names, never null. */
+/** A table of a saved exposure, with the names of its exposed columns. */
 export interface ShownTable {
   readonly schema: string
   readonly table: string
   readonly columns: readonly string[]
 }
 
-/** Returns the exposed part of a catalog, in database order. References point to exposed columns only. */
+/** Returns the exposed tables and columns, in database order. A reference to a hidden column is removed. */
 export function cut(catalog: Catalog, exposure: readonly ShownTable[]): Catalog {
   const chosen = new Map(exposure.map((shown) => [tableKey(shown.schema, shown.table), new Set(shown.columns)]))
   const visible = new Map<string, Set<string>>()
@@ -37,8 +37,8 @@ export function cut(catalog: Catalog, exposure: readonly ShownTable[]): Catalog 
 }
 
 /**
- * Returns the chosen columns and their parts, without columns that may not be exposed. In a catalog, a parent comes
- * before its parts.
+ * Returns the chosen columns and the columns nested in them. Columns that may not be exposed are left out. In a
+ * catalog, a parent column always comes before its nested columns.
  */
 function shownNames(table: CatalogTable, chosen: ReadonlySet<string>): Set<string> {
   const shown = new Set<string>()

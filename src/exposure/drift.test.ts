@@ -1,4 +1,3 @@
-// Tests drift, which reports changed names and types. A rare path that one sample missed causes no drift.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, CatalogColumn, CatalogTable, Seen } from '../drivers/driver.ts'
@@ -35,7 +34,7 @@ const namesOf = (of: Catalog) => of.tables.flatMap((each) => each.columns.map((i
 const NONE = { added: [], removed: [], retyped: [] }
 const SAMPLED = { rows: 1_000, all: false }
 
-test('reports no drift for an equal catalog in any order, and one line for a new or removed table', async () => {
+test('an equal catalog in another order has no drift, and a new or removed table is one line of drift', async () => {
   const [a, b] = [table('a', [column('x'), column('y')]), table('b', [column('x')])]
   assert.deepEqual(await driftOf(catalog(a, b), catalog(b, table('a', [column('y'), column('x')]))), NONE)
   assert.deepEqual(await driftOf(catalog(a), catalog(b)), {
@@ -45,12 +44,12 @@ test('reports no drift for an equal catalog in any order, and one line for a new
   })
 })
 
-test('distinguishes columns whose full names read alike in two tables', async () => {
+test('column `b.c` of table `a` is not confused with column `c` of table `a.b`', async () => {
   const before = catalog(table('a', [column('b.c')]), table('a.b', [column('c')]))
   assert.deepEqual(await driftOf(before, before), NONE)
 })
 
-test('reports a change of type if all values changed type, but not for an additional type or a chance difference', async () => {
+test('a column has drifted if all its values have another type, but not if a type was added or few values were read', async () => {
   const drift = async (was: Partial<CatalogColumn>, is: Partial<CatalogColumn>, looked = SAMPLED) =>
     (await driftOf(catalog(table('a', [column('x', was)], looked)), catalog(table('a', [column('x', is)], looked))))
       .retyped
@@ -63,7 +62,7 @@ test('reports a change of type if all values changed type, but not for an additi
   assert.equal((await drift(seenIn(3, 9), seenIn(2, 9, ['int']), { rows: 9, all: true })).length, 1)
 })
 
-test('keeps a rare path that the sample missed, in its position, and reports no drift', async () => {
+test('a rare path that the new sample missed stays in its position and causes no drift', async () => {
   const before = catalog(
     table('a', [column('_id'), column('rare', seenIn(2, 1_000)), column('common', seenIn(900, 1_000))], SAMPLED),
   )
@@ -74,7 +73,7 @@ test('keeps a rare path that the sample missed, in its position, and reports no 
   assert.deepEqual([after.tables[0]?.columns[1]?.seen?.missed, after.tables[0]?.columns[1]?.nullable], [1_000, true])
 })
 
-test('removes a rare path after many samples without it, and a common path after the first', async () => {
+test('a rare path is removed after many samples without it, and a common path after the first', async () => {
   let known = catalog(
     table('a', [column('_id'), column('rare', seenIn(2, 1_000)), column('often', seenIn(50, 1_000))], SAMPLED),
   )
@@ -88,7 +87,7 @@ test('removes a rare path after many samples without it, and a common path after
   assert.deepEqual(rounds.at(-1), ['_id'])
 })
 
-test('keeps an exposed rare path that fifty samples missed, and removes an exposed common path', async () => {
+test('an exposed rare path stays even after fifty samples without it, but an exposed common path is removed', async () => {
   let known = catalog(
     table('a', [column('_id'), column('rare', seenIn(2, 1_000)), column('often', seenIn(50, 1_000))], SAMPLED),
   )
@@ -98,7 +97,7 @@ test('keeps an exposed rare path that fifty samples missed, and removes an expos
   assert.deepEqual(namesOf(known), ['_id', 'rare'])
 })
 
-test('removes a missing path if all rows were read, unless there were no rows', async () => {
+test('a missing path is removed if all rows were read, unless there were no rows', async () => {
   const before = catalog(table('a', [column('_id'), column('x', seenIn(1, 1_000))], SAMPLED))
   const whole = catalog(table('a', [column('_id')], { rows: 40, all: true }))
   assert.deepEqual(namesOf(retainUnsampled(before, whole, [{ schema: 'shop', table: 'a', columns: ['x'] }])), ['_id'])
@@ -106,12 +105,12 @@ test('removes a missing path if all rows were read, unless there were no rows', 
   assert.deepEqual(namesOf(retainUnsampled(before, emptied, [])), ['_id', 'x'])
 })
 
-test('keeps no missing column if the database declares its columns, and keeps no removed table', async () => {
+test('if the database declares its columns, a missing column is removed; a removed table is always removed', async () => {
   const before = catalog(table('a', [column('x', seenIn(1, 1_000))]), table('b', [column('x')]))
   assert.deepEqual(namesOf(retainUnsampled(before, catalog(table('a', [column('y')])), [])), ['y'])
 })
 
-test('limits how many missed paths it keeps, but keeps every exposed path', async () => {
+test('the number of missed paths that are kept is limited, but every exposed path is kept', async () => {
   const rare = Array.from({ length: 900 }, (_, n) => column(`k${n}`, seenIn(2, 1_000)))
   const before = catalog(table('a', rare, SAMPLED))
   const sampled = catalog(table('a', [column('_id')], SAMPLED))

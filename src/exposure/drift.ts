@@ -1,6 +1,6 @@
-// Computes drift: the difference between the current catalog and the catalog from the time the exposure was saved. New
-// columns are hidden, except parts of an exposed column. The exposure still names its removed and retyped columns.
-// Saving the exposure again clears the drift.
+// Drift is what has changed in the database since the exposure was saved. New columns are hidden, unless they are
+// nested in an exposed column. Columns that were removed or have another type stay in the exposure. Saving the exposure
+// again clears the drift.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { inSlices } from '../event-loop-slices.ts'
 import { tableKey } from './cut-catalog.ts'
@@ -21,8 +21,8 @@ export interface Drift {
 }
 
 /**
- * Returns the drift in database order. The columns of a new or removed table are not listed. Yields to the event loop,
- * because catalogs may have tens of thousands of columns.
+ * Returns the drift, in database order. For a new or removed table, the columns are not listed. Yields to the event
+ * loop, because a catalog may have tens of thousands of columns.
  */
 export async function driftOf(then: Catalog, now: Catalog): Promise<Drift> {
   const turn = inSlices()
@@ -60,14 +60,14 @@ function compare(then: CatalogTable, now: CatalogTable, drift: Lists): void {
 }
 
 /**
- * A change in the types of a column's values is reported only if at least this many rows in each sample have the
- * column. In fewer rows, types may differ by chance. Does not apply if all rows were read.
+ * Without a declared type, a column has the types of its sampled values. Another sample may have other types by chance.
+ * So a change of type counts only if both samples have the column in at least this many rows, or if all rows were read.
  */
 const MET_MIN = 20
 
 /**
- * Returns true if no current value of a column has any of its earlier types, and enough values were read to be sure.
- * Null values do not count. Applies to columns without a declared type.
+ * Returns true if the types of a column's values have changed completely: no current value has an earlier type. Null
+ * values do not count. Returns false if too few values were read to be sure.
  */
 function holdsOthers(was: CatalogColumn, is: CatalogColumn, then: CatalogTable, now: CatalogTable): boolean {
   const [before, after] = [typesOf(was), typesOf(is)]

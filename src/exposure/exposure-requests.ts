@@ -1,6 +1,6 @@
-// Requests to expose refused tables and columns. A member sends the audit id of the refused call, and a reason. A
-// manager of the team closes the request, usually after the operation exposureFromRefusal. A request itself changes no
-// exposure.
+// When a query was refused because a table or column is hidden, a member can ask for it to be exposed. The request
+// contains the audit id of the refused call, and a reason. A manager of the team closes the request, usually after
+// saving another exposure. The request itself changes no exposure.
 import type { Selectable } from 'kysely'
 import type { z } from 'zod'
 import type { Audit } from '../audit/audit.ts'
@@ -41,17 +41,19 @@ export interface ExposureRequest {
 
 export type Resolution = 'EXPOSED' | 'DECLINED'
 
-/** The kinds of blocked items that an exposure can show. */
+/** The kinds of refused things that an exposure can show. */
 const EXPOSABLE: ReadonlySet<string> = new Set(['table', 'column'])
-/** The maximum number of open requests of one account in a team. More would hide the requests of others. */
+/**
+ * The maximum number of open requests of one account in a team, so that one member cannot bury the requests of others.
+ */
 const OPEN_MAX = 20
 /** The maximum number of requests in the list. */
 const LISTED_MAX = 500
 
 /**
- * Creates a request to expose the table or column for which a call of the caller was refused. Throws NOT_FOUND if the
- * audit item is not a call of this caller to this datasource. Throws CONFLICT if the call was not refused for a table
- * or column, if an open request for the call exists, or if the caller has too many open requests.
+ * Creates a request to expose the table or column for which a call was refused. Throws NOT_FOUND if the audit item is
+ * not a call of this caller to this datasource. Throws CONFLICT if the call was not refused for a table or column, if
+ * there already is an open request for the call, or if the caller has too many open requests.
  */
 export async function requestExposure(
   deps: RequestDeps,
@@ -92,7 +94,9 @@ export async function requestExposure(
   })
 }
 
-/** Returns up to LISTED_MAX requests for the datasources that the caller reaches, newest first. */
+/**
+ * Returns up to LISTED_MAX requests, newest first. Requests for datasources that the caller cannot reach are left out.
+ */
 export async function listRequests(
   deps: RequestDeps,
   call: Call,
@@ -143,7 +147,7 @@ export async function closeRequest(
   })
 }
 
-/** Throws NOT_FOUND for a request that closeRequest() would not find. */
+/** Throws NOT_FOUND if closeRequest() would not find the request. */
 export async function requireRequest(
   deps: RequestDeps,
   call: Call,

@@ -94,7 +94,7 @@ for (const dialect of DIALECTS) {
     }
     const deps = () => ({ store, audit, catalogs, withdrawHidden: () => Promise.resolve() })
 
-    test('saves null as the current columns: a column that appears later stays hidden until the exposure is saved again', async () => {
+    test('null is saved as the current columns: a column that appears later stays hidden until the next save', async () => {
       const id = await introspected(catalogOf(names('a', 'x', 'y')))
       assert.deepEqual(await getExposure(deps(), await place(id)), {
         tables: [],
@@ -117,7 +117,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(again.tables, [names('a', 'x', 'new')])
     })
 
-    test('returns the same exposed catalog while nothing changes, and another one after a change', async () => {
+    test('callers get the same catalog object while nothing changes, and another object after a change', async () => {
       const id = await introspected(catalogOf(names('a', 'x')))
       await putExposure(deps(), call, await place(id), { tables: [names('a', 'x')] })
       const first = await catalogs.exposed((await place(id)).row)
@@ -128,7 +128,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await catalogs.exposedTableCount((await place(id)).row), 0)
     })
 
-    test('answers CONFLICT for an outdated version; without a version the last writer wins', async () => {
+    test('a save with an outdated version is answered CONFLICT; without a version the last writer wins', async () => {
       const id = await introspected(catalogOf(names('a', 'x', 'y')))
       const at = await place(id)
       const put = (column: string, version?: number) =>
@@ -143,7 +143,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(race.map((it) => it.status).sort(), ['fulfilled', 'rejected'])
     })
 
-    test('changes nothing and names every reason if the exposure cannot be saved', async () => {
+    test('if an exposure cannot be saved, nothing changes and the error names every reason', async () => {
       const id = await introspected(catalogOf(names('a', 'x')))
       const wrong = putExposure(deps(), call, await place(id), { tables: [names('a', 'x', 'q'), names('b', 'x')] })
       await assert.rejects(wrong, (error: { code?: string; extra?: { details?: string[] } }) => {
@@ -154,7 +154,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await place(id)).row.exposure_version, 0)
     })
 
-    test('lists every version with its author, newest first', async () => {
+    test('the history has every version with its author, newest first', async () => {
       const id = await introspected(catalogOf(names('a', 'x', 'y')))
       for (const column of ['x', 'y', 'x'])
         await putExposure(deps(), call, await place(id), { tables: [names('a', column)] })
@@ -174,7 +174,7 @@ for (const dialect of DIALECTS) {
       await assert.rejects(listExposureVersions(deps(), await place(id), { cursor: 'x' }), { code: 'INVALID_REQUEST' })
     })
 
-    test('limits the size of a page of the history, and deletes the oldest of more than a thousand versions', async () => {
+    test('a page of the history has a limited size, and only the newest thousand versions are kept', async () => {
       const id = await introspected(catalogOf(names('a', 'x')))
       const large = JSON.stringify([names('a', 'x'.repeat(5 << 20))])
       const row = { datasource_id: id, author_id: call.caller.accountId, created_at: AT }
@@ -202,7 +202,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(items, [])
     })
 
-    test('saves against the current catalog during a concurrent introspection', async () => {
+    test('a save during a concurrent introspection uses the current catalog', async () => {
       const id = await introspected(catalogOf(names('a', 'x')))
       const [at, next] = [await place(id), catalogOf(names('a', 'x', 'y'))]
       const tables = [{ ...names('a'), columns: null }]
@@ -217,7 +217,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('saves 2,000 tables with 40,000 columns, and yields to other requests in between', async () => {
+    test('a save of 2,000 tables with 40,000 columns yields to other requests in between', async () => {
       const many = Array.from({ length: 2_000 }, (_, n) =>
         names(`t${n}`, ...Array.from({ length: 20 }, (_unused, c) => `c${c}`)),
       )

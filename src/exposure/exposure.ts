@@ -1,5 +1,6 @@
-// Reads an exposure, saves it as a new version and lists its history. A saved exposure shows only the columns that it
-// names, with their parts.
+// An exposure lists the tables and columns of a datasource that queries may read. This file reads the exposure, saves a
+// new version and lists the old versions. Only the columns in the list are shown, together with the columns nested in
+// them: `address` also shows `address.city`.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { Call } from '../auth/caller.ts'
@@ -19,19 +20,21 @@ import { freeze, goneFrom, type RequestedTable, type Gone } from './freeze-names
 import { warningsOf } from './warnings.ts'
 import { readExposure } from './stored-json.ts'
 
-/** The state after saving an exposure that may show less than the previous exposure. */
+/** The state after a save. The new exposure may show less than the previous one. */
 export interface HiddenNow {
   readonly full: Catalog
   readonly exposed: Catalog
-  /** The exposure as saved, including names that no longer exist in the database. */
+  /** The saved exposure. It may contain names that no longer exist in the database. */
   readonly named: readonly ShownTable[]
   /** The keys (tableKey) of the tables that lost at least one exposed column. */
   readonly shrunk: ReadonlySet<string>
 }
 
-/** Additional dependencies for saving. */
 export interface SavingDeps extends ExposureDeps {
-  /** Deletes, in the same transaction, data that other folders store about columns that are no longer exposed. */
+  /**
+   * Other folders store data about columns. This function deletes such data in the same transaction, for columns that
+   * are no longer exposed.
+   */
   readonly withdrawHidden: (tx: Transaction<Tables>, id: DatasourceId, now: HiddenNow) => Promise<void>
 }
 
@@ -41,7 +44,6 @@ export interface ExposureDeps {
   readonly catalogs: Catalogs
 }
 
-/** The datasource of the exposure. A `Reached` has these fields. */
 export interface ExposurePlace {
   readonly id: DatasourceId
   readonly teamId: TeamId
@@ -78,7 +80,8 @@ export interface ExposureVersion {
 }
 
 /**
- * A version, with counts instead of tables. `added` and `removed` count columns, compared with the previous version.
+ * A version with counts instead of tables. `added` and `removed` are the numbers of columns that the previous version
+ * did not have, or had in addition.
  */
 export interface BriefVersion {
   readonly version: number
@@ -98,7 +101,7 @@ interface Requested {
   readonly note?: string
 }
 
-/** Returns the current exposure: its frozen names, and which of them introspection no longer finds. */
+/** Returns the current exposure. `gone` lists the names in it that the last introspection did not find. */
 export async function getExposure(deps: ExposureDeps, at: ExposurePlace): Promise<Exposure> {
   const [tables, catalog, saved] = await Promise.all([
     deps.catalogs.shown(at.row),
@@ -109,8 +112,9 @@ export async function getExposure(deps: ExposureDeps, at: ExposurePlace): Promis
 }
 
 /**
- * Saves a new version, which applies from the next request on. Throws INVALID_REQUEST with the problems that freeze()
- * finds as `details`. Throws CONFLICT if `version` is not the current version, or if every attempt to save lost a race.
+ * Saves a new version, which applies from the next request on. Throws INVALID_REQUEST if freeze() finds problems, with
+ * the problems in `details`. Throws CONFLICT if `version` is not the current version, or if concurrent saves won every
+ * time.
  */
 export async function putExposure(
   deps: SavingDeps,
@@ -121,13 +125,13 @@ export async function putExposure(
   for (let tried = 1; ; tried++) {
     const saved = await save(deps, call, at, request)
     if (saved !== null) return saved
-    // Without a version, the last writer wins, so a lost race is retried. With a version, the retry compares the
-    // version again.
+    // Another save came first. If the request gives no version, the last writer wins, so try again. If it gives a
+    // version, the next attempt finds the conflict.
     if (tried === TRIES) throw await conflict(deps.store, at.id)
   }
 }
 
-/** Saves once. Returns null if meanwhile another exposure was saved or the database was introspected. */
+/** Tries to save once. Returns null if another exposure was saved or the database was introspected in the meantime. */
 async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Requested): Promise<Exposure | null> {
   const current = await versionsNow(deps.store, at.id)
   if (request.version !== undefined && request.version !== current.exposure_version)
@@ -171,7 +175,8 @@ async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Re
       .set({ exposure_version: version })
       .where('id', '=', at.id)
       .where('exposure_version', '=', current.exposure_version)
-      // Drift is computed against this catalog version, so its row must still exist and must be retained.
+      // This exposure will later be compared with this catalog version (drift). So that version must still be stored
+      // and must be retained.
       .where('catalog_version', '=', current.catalog_version)
       .executeTakeFirstOrThrow()
     if (numUpdatedRows !== 1n) return false
@@ -221,8 +226,8 @@ function columnCount(tables: readonly ShownTable[]): number {
 }
 
 /**
- * Returns true if an exposure saved after `version`, up to the current one of `at`, removed a column. Versions without
- * counts are older than every running query.
+ * Looks at the exposures that were saved after `version`, up to the current one. Returns true if one of them removed a
+ * column. Versions without counts can be ignored, because they are older than every running query.
  */
 export async function wasNarrowed(store: Pick<Store, 'db'>, at: Versions, version: number): Promise<boolean> {
   const narrowed = await store.db
@@ -255,8 +260,8 @@ function namesByTable(tables: readonly ShownTable[]): NamesByTable {
 }
 
 /**
- * Returns the exposure as the audit records it, without the columns that are also in `other`. There may be tens of
- * thousands of unchanged columns.
+ * Returns what the audit records about an exposure. Columns that are also in `other` are left out, because there may be
+ * tens of thousands of unchanged columns.
  */
 function fieldsOf(version: number, tables: readonly ShownTable[], other: NamesByTable) {
   const columns = tables.flatMap(({ schema, table, columns }) => {
@@ -268,8 +273,8 @@ function fieldsOf(version: number, tables: readonly ShownTable[], other: NamesBy
 }
 
 /**
- * Returns true if the current exposure was saved against the current catalog. With another catalog, the same names may
- * show more or less.
+ * Returns true if the catalog has not changed since the exposure was saved. After a change, the same names may show
+ * more or less.
  */
 async function isSavedAt(store: Store, at: Versions): Promise<boolean> {
   const row = await store.db
@@ -290,8 +295,8 @@ function shrunkTables(before: readonly ShownTable[], after: NamesByTable): Reado
 }
 
 /**
- * Returns the tables and columns added, removed or retyped since the exposure was saved. Empty if there is nothing to
- * compare.
+ * Returns the tables and columns that were added, removed or retyped since the exposure was saved. All lists are empty
+ * if there is nothing to compare.
  */
 export async function getDrift(
   deps: ExposureDeps,
@@ -363,7 +368,10 @@ export async function getExposureVersion(
   return versionOf(row)
 }
 
-/** Builds the query for one page, plus one more row. Throws INVALID_REQUEST for an invalid cursor. */
+/**
+ * Returns the query for one page of versions. It selects one row more, which shows whether another page follows. Throws
+ * INVALID_REQUEST for an invalid cursor.
+ */
 function newestVersions(store: Pick<Store, 'db'>, at: Pick<ExposurePlace, 'id'>, { cursor, limit = PAGE_LIMIT }: Page) {
   if (cursor !== undefined && !/^\d{1,15}$/.test(cursor)) throw invalidRequest(['cursor: is not a valid cursor'])
   return savedVersions(store, at)
@@ -404,7 +412,10 @@ function cursorAfter(versions: readonly number[], hasMore: boolean): string | nu
 /** The number of items on a page if the caller sets no limit. */
 const PAGE_LIMIT = 20
 
-/** Returns how many versions fit a page, at least one. A version may name every column of a large database. */
+/**
+ * Returns how many versions fit on a page, at least one. A version may contain every column of a large database, so a
+ * page is limited by its size too.
+ */
 function fittingCount(bytes: readonly number[]): number {
   let sum = 0
   const tooMuch = bytes.findIndex((each, n) => (sum += each) > PAGE_BYTES_MAX && n > 0)
@@ -418,7 +429,7 @@ const VERSIONS_KEPT = 1_000
 /** The maximum number of attempts to save. */
 const TRIES = 5
 
-/** Reads the versions from the store. Saving must not compare with cached versions, which may be outdated. */
+/** Reads the current versions from the store. A save needs them, because cached versions may be outdated. */
 export async function versionsNow(store: Pick<Store, 'db'>, id: DatasourceId): Promise<Versions> {
   return await store.db
     .selectFrom('datasources')
@@ -427,7 +438,7 @@ export async function versionsNow(store: Pick<Store, 'db'>, id: DatasourceId): P
     .executeTakeFirstOrThrow(() => notFound())
 }
 
-/** Returns the refusal, with the current version, its author and its time. */
+/** Returns the CONFLICT error, which contains the current version, its author and its time. */
 async function conflict(store: Pick<Store, 'db'>, id: DatasourceId): Promise<AppError> {
   const { exposure_version: version } = await versionsNow(store, id)
   const { author, savedAt } = await savedAs(store, { id, exposure_version: version })

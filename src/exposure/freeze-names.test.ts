@@ -1,4 +1,3 @@
-// Tests that a requested exposure is frozen to names, or refused with every reason.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
@@ -47,7 +46,7 @@ const known: Catalog = {
   ],
 }
 
-test('null is frozen to the columns that are known and may be exposed', () => {
+test('null is replaced by the columns that are known and may be exposed', () => {
   const { tables, problems } = freeze([request('b'), request('a')], known, [])
   assert.deepEqual(problems, [])
   assert.deepEqual(tables, [saved('a', ['x', 'y']), saved('b', ['x'])])
@@ -66,14 +65,14 @@ for (const { name, asked, problem } of [
   { name: 'a column named twice', asked: [request('a', ['x', 'x'])], problem: /names a column twice/ },
   { name: 'a table without columns', asked: [request('a', [])], problem: /names no column/ },
 ]) {
-  test(`refuses ${name} and names the problem`, () => {
+  test(`a request with ${name} is refused, and the error names the problem`, () => {
     const { problems } = freeze(asked, known, [])
     assert.equal(problems.length, 1)
     assert.match(problems[0] ?? '', problem)
   })
 }
 
-test('names a hundred problems, counts the others, and shortens long names', () => {
+test('an error lists a hundred problems, counts the others, and shortens long names', () => {
   const { problems } = freeze([request('a', ['q'.repeat(2 << 20), 'r']), request('nosuch')], known, [])
   assert.equal(problems.length, 3)
   assert.ok(problems.join().length < 1_000)
@@ -90,12 +89,12 @@ test('names a hundred problems, counts the others, and shortens long names', () 
   assert.deepEqual([many.problems.length, many.problems.at(-1)], [101, 'and 4900 more'])
 })
 
-test('knows no names before the first introspection', () => {
+test('before the first introspection, no table can be exposed', () => {
   assert.equal(freeze([request('a')], null, []).problems.length, 1)
   assert.deepEqual(freeze([], null, []), { tables: [], problems: [] })
 })
 
-test('keeps saved names that introspection no longer finds, and lists them as gone', () => {
+test('saved names that introspection no longer finds are kept and listed as gone', () => {
   const before = [saved('a', ['old', 'x']), saved('dropped', ['p', 'q'])]
   const { tables, problems } = freeze([request('dropped'), request('a', ['x', 'old'])], known, before)
   assert.deepEqual(problems, [])
@@ -109,7 +108,7 @@ test('keeps saved names that introspection no longer finds, and lists them as go
 
 const plain = (names: readonly string[]) => names.join('.')
 
-test('warns about unexposable columns and about comments that name hidden objects, and passes on warnings of the database', () => {
+test('warnings cover unexposable columns, comments that name hidden tables, and warnings of the database', () => {
   const catalog: Catalog = {
     ...known,
     tables: [
@@ -130,7 +129,7 @@ test('warns about unexposable columns and about comments that name hidden object
   ])
 })
 
-test('freezes and cuts 2,000 tables with 40,000 columns, and computes their warnings', () => {
+test('an exposure of 2,000 tables with 40,000 columns can be frozen, cut and checked for warnings', () => {
   const tables = Array.from({ length: 2_000 }, (_, n) =>
     table(
       `table_${n}`,

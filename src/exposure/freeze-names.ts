@@ -1,6 +1,6 @@
-// Pure: turns a requested exposure into names, or into every reason why it cannot be saved. A request may give null for
-// the columns of a table. Null is replaced by the known columns that may be exposed, so a column that is added later
-// stays hidden.
+// A request for an exposure may give null for the columns of a table. This means all columns that are known now and may
+// be exposed. Null is replaced ("frozen") by the names of these columns, so that a column that is added later stays
+// hidden. Also finds every reason why a request cannot be saved.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey, type ShownTable } from './cut-catalog.ts'
 
@@ -13,7 +13,8 @@ export interface RequestedTable {
 export interface Frozen {
   readonly tables: readonly ShownTable[]
   /**
-   * Why the exposure cannot be saved: up to PROBLEMS_MAX reasons and the number of others. Empty if it can be saved.
+   * The reasons why the exposure cannot be saved: up to PROBLEMS_MAX, and the number of further reasons. Empty if the
+   * exposure can be saved.
    */
   readonly problems: readonly string[]
 }
@@ -29,8 +30,8 @@ const PROBLEMS_MAX = 100
 const NAME_CHARS_MAX = 100
 
 /**
- * Freezes a requested exposure. `catalog` is null before the first introspection. Then no name is known. The result has
- * the tables in database order, followed by removed tables.
+ * Returns the exposure with a list of column names for each table, in database order. Tables that introspection no
+ * longer finds come last. `catalog` is null before the first introspection: then no table is known.
  */
 export function freeze(
   requested: readonly RequestedTable[],
@@ -76,7 +77,10 @@ export function goneFrom(saved: readonly ShownTable[], catalog: Catalog | null):
   })
 }
 
-/** Handles a table that introspection does not find: returns the saved columns, or the requested columns among them. */
+/**
+ * Handles a table that introspection does not find. Such a table may keep the columns that were saved before, or some
+ * of them. Other columns are problems.
+ */
 function savedColumns(
   at: string,
   request: RequestedTable,
@@ -101,7 +105,7 @@ function frozenColumns(
   problems: string[],
 ): readonly string[] {
   if (request.columns === null) {
-    // A part is not named, because its parent column shows it.
+    // A nested column, such as `address.city`, is shown by its parent column.
     const free = table.columns
       .filter((column) => column.unexposable === null && column.partOf === undefined)
       .map((column) => column.name)
@@ -114,13 +118,14 @@ function frozenColumns(
   const columns: string[] = []
   for (const column of table.columns) {
     if (!requested.delete(column.name)) continue
-    // A saved column that may no longer be exposed stays in the exposure. cut-catalog.ts hides it.
+    // The saved exposure may have a column that may no longer be exposed. The name is kept, but cut-catalog.ts hides
+    // the column.
     if (column.unexposable !== null && !saved.has(column.name)) {
       problems.push(`${at}: the column ${named(column.name)} may not be exposed: ${column.unexposable}`)
     }
     columns.push(column.name)
   }
-  // Introspection does not find the remaining names. Names that were saved before are retained.
+  // Introspection does not find the remaining names. Only names that were saved before are kept.
   for (const name of requested) {
     if (saved.has(name)) columns.push(name)
     else problems.push(`${at}: there is no column ${named(name)}`)
@@ -128,7 +133,6 @@ function frozenColumns(
   return columns
 }
 
-/** Returns a name as an error text shows it. Shortens long names. */
 function named(name: string): string {
   return name.length > NAME_CHARS_MAX ? `${name.slice(0, NAME_CHARS_MAX)}…` : name
 }

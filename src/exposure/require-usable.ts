@@ -1,4 +1,3 @@
-// Refusals that several folders share. They are here so that their wording is always the same.
 import { AppError } from '../errors.ts'
 
 export function notIntrospected(): AppError {

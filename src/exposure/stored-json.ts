@@ -1,12 +1,13 @@
-// The JSON format of catalogs and exposures in the store. Text that is not JSON throws a SyntaxError, and JSON of
-// another shape a ZodError. Both show a defect or a damaged store, never a caller's mistake. Columns that differ only
-// by name are written once, so a catalog takes about a tenth of its plain JSON and parses faster.
+// Reads and writes the JSON of catalogs and exposures in the store. Many columns differ only by name. Their common
+// properties are written once, so a catalog takes about a tenth of its plain JSON and is parsed faster. Invalid JSON
+// throws a SyntaxError, and a wrong shape throws a ZodError. Both mean a defect or a damaged store, never a caller's
+// mistake.
 import { z } from 'zod'
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { inSlices } from '../event-loop-slices.ts'
 import type { ShownTable } from './cut-catalog.ts'
 
-/** A column without its name. */
+/** All properties of a column except its name. Columns with the same properties share one ColumnKind. */
 const ColumnKind = z.object({
   type: z.string(),
   nullable: z.boolean(),
@@ -29,7 +30,7 @@ const StoredIndex = z.object({
 const Indexes = z.array(StoredIndex)
 const Looked = z.object({ rows: z.number(), all: z.boolean() })
 
-/** Column `names[i]` has the kind `columnKinds[kinds[i]]`. */
+/** The column with the name `names[i]` has the properties `columnKinds[kinds[i]]`. */
 interface StoredTable extends Omit<CatalogTable, 'columns' | 'columnsRestricted'> {
   readonly names: readonly string[]
   readonly kinds: readonly number[]
@@ -43,7 +44,7 @@ const StoredCatalog = z.object({
   tables: z.custom<readonly StoredTable[]>((it) => Array.isArray(it) && it.every(isTable)),
 })
 
-/** The previous format, with each column written in full. */
+/** The previous format: each column has all its properties. */
 const WholeCatalog = z.object({
   ...head,
   tables: z.array(
@@ -95,7 +96,7 @@ export function readCatalog(json: string): Catalog {
 
 type Kind = z.infer<typeof ColumnKind>
 
-/** Builds the columns on first access, because often only the columns of some tables are needed. */
+/** Builds the columns when they are first read, because callers often need the columns of only a few tables. */
 function builtTable({ names, kinds, ...table }: StoredTable, columnKinds: readonly Kind[]): CatalogTable {
   const isWhole = names.length === kinds.length && kinds.every((number) => columnKinds[number] !== undefined)
   if (!isWhole) throw damaged('a kind for each column')
@@ -112,7 +113,7 @@ function columnsOf(names: readonly string[], kinds: readonly number[], columnKin
   return names.map((name, index) => {
     const kind = columnKinds[kinds[index] ?? -1]
     if (kind === undefined) throw damaged('the kind of a column')
-    // The name comes last, because spreading into an empty object is fastest.
+    // Spreading into an empty object is fastest, so the name comes last.
     return { ...kind, name }
   })
 }

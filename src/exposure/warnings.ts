@@ -1,6 +1,6 @@
-// Pure: collects warnings for the author of an exposure. They cover the database's own warnings (such as a view over
-// another user's objects) and columns that may not be exposed. They also cover shown comments that name a hidden table
-// or column.
+// Collects warnings for the person who saves an exposure. Some come from the database, for example about a view that
+// reads another user's tables. Others are about columns that may not be exposed, and about visible comments that
+// contain the name of a hidden table or column.
 import type { Catalog, CatalogTable, Driver } from '../drivers/driver.ts'
 import { tableKey } from './cut-catalog.ts'
 
@@ -8,7 +8,10 @@ const WARNINGS_MAX = 200
 /** Shorter names may be ordinary words in comments. */
 const NAME_CHARS_MIN = 3
 
-/** Returns up to WARNINGS_MAX sentences in database order, each starting with its table, and counts the others. */
+/**
+ * Returns up to WARNINGS_MAX sentences, and the number of further warnings. Each sentence starts with its table. The
+ * tables are in database order.
+ */
 export function warningsOf(full: Catalog, exposed: Catalog, typed: Driver['typed']): readonly string[] {
   const hiddenTables = namesOfHiddenTables(full, exposed)
   const all = new Map(full.tables.map((table) => [tableKey(table.schema, table.table), table]))
@@ -57,8 +60,8 @@ function isTelling(name: string): boolean {
 }
 
 /**
- * Returns the first hidden name that the comment contains. Compares whole words, so it misses names with spaces or
- * punctuation.
+ * Returns the first hidden name that occurs in the comment. Only whole words are compared, so a name with spaces or
+ * punctuation is not found.
  */
 function firstNamed(comment: string | null, ...hidden: readonly ReadonlySet<string>[]): string | undefined {
   const words = comment?.toLowerCase().match(/[\p{L}\p{N}_$]+/gu)
