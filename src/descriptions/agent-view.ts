@@ -1,5 +1,5 @@
-// Returns the description in the form that agents get: the compact text of the tool describe_datasource, with its size
-// in tokens. A caller may ask for the view of a lower role, or of one of the caller's own keys.
+// Shows what an agent sees: the compact text of the tool describe_datasource, and its size in tokens. The caller may
+// choose a lower role, or one of the caller's own keys.
 import type { Call } from '../auth/caller.ts'
 import { describedPage, tokensOf, type DescribedPage } from '../compact-text/write-page.ts'
 import type { Detail } from '../compact-text/table-text.ts'
@@ -28,8 +28,8 @@ interface AgentView {
 }
 
 /**
- * Returns a page. Throws ROLE_REQUIRED for a role above the caller's own, NOT_FOUND for another account's key, and
- * INVALID_REQUEST for a cursor of another description.
+ * Throws ROLE_REQUIRED for a role above the caller's own, and NOT_FOUND for another account's key. Throws
+ * INVALID_REQUEST for a cursor that belongs to another description.
  */
 export async function viewAsAgent(deps: Deps, call: Call, at: Reached, { as, ...ask }: Ask): Promise<AgentView> {
   const barred = as === undefined ? null : await barredAs(deps, call, at, readAs(as), 'data:schema')
@@ -41,7 +41,7 @@ async function pageOf(deps: Deps, at: Reached, ask: Omit<Ask, 'as'>): Promise<Ag
   return { ...page, tokens: tokensOf(page) }
 }
 
-/** Parses `as`. Tries roles first, because no key id equals the name of a role. */
+/** Reads `as`, which is a role or a key id. No key id equals the name of a role. */
 function readAs(as: string): As {
   const role = As.safeParse({ role: as })
   return role.success ? role.data : { keyId: as }

@@ -39,7 +39,7 @@ async function* of(...rows: readonly AuditItem[]): AsyncIterable<readonly AuditI
   for (const row of rows) yield [row]
 }
 
-test('counts refusals of seven days by the hour, each row once over several scans', async () => {
+test('refusals of seven days are counted by the hour, and each row only once over several scans', async () => {
   const collected = new CollectedEvidence(catalog, 1)
   const recent = refused(NOW - 1_000)
   await collected.refusals(NOW).take(of(recent, refused(NOW - 8 * HOUR_MS)))
@@ -84,7 +84,7 @@ test('a scan that fails before its first row leaves everything to the next scan'
   assert.equal(collected.refusals(NOW).filter.from, from)
 })
 
-test('returns the last read of a table, of a named column, and of all columns', async () => {
+test('the evidence says when a table, a named column, and all columns were last read', async () => {
   const collected = new CollectedEvidence(catalog, 1)
   const [first, second, third] = [NOW - 3 * HOUR_MS, NOW - 2 * HOUR_MS, NOW - HOUR_MS]
   await collected
@@ -103,7 +103,7 @@ test('returns the last read of a table, of a named column, and of all columns', 
   assert.equal(seen?.column('note').lastReadAt, iso(first))
 })
 
-test('refusals of unknown names, functions and costs count for no column', async () => {
+test('a refusal for an unknown name, a function or the cost counts for no column', async () => {
   const collected = new CollectedEvidence(catalog, 1)
   const cost: AuditItem = { ...refused(NOW - 1), blocked: { kind: 'cost', name: '1' } }
   const routine: AuditItem = { ...refused(NOW - 3), blocked: { kind: 'function', name: 'email' } }

@@ -1,5 +1,5 @@
-// Pure: collects evidence from the audit of one datasource, by table and column of one catalog. Evidence means how
-// often names were refused, and when they were last read.
+// Counts, for each table and column of one catalog, how often it was refused and when it was last read. This is the
+// "evidence" that is shown to the person who chooses the exposure. The audit rows come from query-evidence.ts.
 import type { AuditItem } from '../audit/reading/page.ts'
 import type { AuditFilter } from '../audit/reading/row-filter.ts'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
@@ -17,9 +17,9 @@ import {
 import { inSlices } from '../event-loop-slices.ts'
 
 export interface Evidence {
-  /** The counts cover refusals from this time on. Null until a scan has succeeded at least in part. */
+  /** Refusals are counted from this time on. Null until a scan has read at least some rows. */
   readonly refusalsSince: string | null
-  /** The evidence covers answered queries from this time on. Null until a scan has succeeded at least in part. */
+  /** Answered queries are known from this time on. Null until a scan has read at least some rows. */
   readonly readsSince: string | null
   /** False while the audit is still being read. */
   readonly complete: boolean
@@ -37,54 +37,53 @@ export interface TableEvidence {
   column(name: string): { readonly refusals: number; readonly lastReadAt: string | undefined }
 }
 
-/**
- * A scan of the audit rows with one outcome, newest first. It has the filter for the audit and a function that collects
- * the rows.
- */
+/** One scan of the audit, newest rows first. `filter` selects the rows: either the refused or the answered queries. */
 interface Scan {
   readonly filter: AuditFilter
-  /** Stops after ROWS_MAX rows. If the iteration throws, the rows read so far stay counted. */
+  /**
+   * Takes the rows of the scan, and stops after ROWS_MAX rows. If the iteration throws, the rows so far stay counted.
+   */
   take(rows: AsyncIterable<readonly AuditItem[]>): Promise<void>
 }
 
 const HOUR_MS = 3_600_000
 /** Refusals are counted over this many hours. */
 const REFUSAL_HOURS = 7 * 24
-/** Reads are searched over this many days. */
+/** Answered queries are searched over this many days. */
 const READ_DAYS = 30
-/** A scan ends with the batch in which it has taken this many rows. */
+/** A scan stops after the batch with which it has read this many rows. */
 const ROWS_MAX = 20_000
-/** Another process may store a row up to this long after the row's time. */
+/** Another process may store a row up to this long after the time that is written in the row. */
 const LATE_MS = 10_000
 /**
- * The maximum number of query texts that one scan remembers. A row whose text was seen in a newer row is skipped,
- * because an older row cannot change when a column was last read.
+ * Rows are read newest first. An older row with the same query text cannot change when a column was last read, so it is
+ * skipped. A scan remembers at most this many texts.
  */
 const TEXTS_MAX = 5_000
 
-/** The progress of reading the rows with one outcome. */
+/** How far the audit was read, separately for refused and for answered queries. */
 interface Progress {
   /** The next scan starts LATE_MS before this time. Null before the first scan. */
   upTo: number | null
   /** All rows from this time on were read. Null before the first scan. */
   since: number | null
-  /** The ids of the rows of the last LATE_MS. The next scan reads this period again. */
+  /** The ids of the rows of the last LATE_MS. The next scan reads this period again and skips these rows. */
   recent: ReadonlySet<string>
 }
 
 interface Facts {
-  /** Refusals by hour since 1970. */
+  /** The numbers of refusals. The key is the hour, counted since 1970. */
   readonly refusals: Map<number, number>
   readonly columnRefusals: Map<string, Map<number, number>>
   readonly columnReads: Map<string, string>
   readAt: string | undefined
-  /** The last time when one query read every exposed column. */
+  /** When a query last read all exposed columns. */
   allReadAt: string | undefined
 }
 
 export class CollectedEvidence {
   readonly catalogVersion: number
-  /** The earliest next scan, in milliseconds since 1970. */
+  /** No scan starts before this time, in milliseconds since 1970. */
   dueAt = Number.NEGATIVE_INFINITY
   readonly #names: TableNames
   readonly #byKey: ReadonlyMap<string, CatalogTable>
@@ -101,7 +100,9 @@ export class CollectedEvidence {
     this.#byKey = new Map(catalog.tables.map((table) => [tableKey(table.schema, table.table), table]))
   }
 
-  /** Returns a scan of the refused queries of the last seven days that were not read yet. */
+  /**
+   * Returns a scan of the refused queries of the last seven days. Queries that an earlier scan has read are left out.
+   */
   refusals(now: number): Scan {
     const from = (Math.floor(now / HOUR_MS) - REFUSAL_HOURS) * HOUR_MS
     const progress = this.#refused
@@ -111,7 +112,9 @@ export class CollectedEvidence {
     }
   }
 
-  /** Returns a scan of the answered queries of the last thirty days that were not read yet. */
+  /**
+   * Returns a scan of the answered queries of the last thirty days. Queries that an earlier scan has read are left out.
+   */
   reads(now: number): Scan {
     const from = now - READ_DAYS * 24 * HOUR_MS
     const progress = this.#read
@@ -140,7 +143,8 @@ export class CollectedEvidence {
   }
 
   /**
-   * Takes rows. If a scan is cut short, the evidence starts at the oldest row taken, because older rows were skipped.
+   * Reads the rows of a scan. If the scan stops early, the older rows are never read, so the evidence starts at the
+   * oldest row that was read.
    */
   async #take(
     progress: Progress,

@@ -1,5 +1,5 @@
-// The column statistics of a description. Profiles are cached per table, so that after a change only the profiles of
-// changed tables are read again.
+// Adds statistics to the columns of a description. The stored profiles are cached per table, so that after a change
+// only the profiles of the changed tables are read again.
 import type { Kysely } from 'kysely'
 import type { Catalog, CatalogColumn, CatalogTable, Driver, Scalar } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
@@ -11,11 +11,11 @@ import { profilesOf, stampsOf, type KeptColumn, type KeptProfile } from '../prof
 import type { Tables } from '../store/tables.ts'
 import { inSlices } from '../event-loop-slices.ts'
 
-/** The statistics of the exposed part. */
+/** The statistics of the exposed columns. */
 export interface Known {
   /** The time of the newest profile in the statistics. Null if there is none. */
   readonly capturedAt: string | null
-  /** Returns a function that maps a column of the table to its `stats` (docs/contract.md), or to null. */
+  /** Returns a function that returns the `stats` of a column of the table (docs/contract.md), or null. */
   statsOf(table: CatalogTable): (column: CatalogColumn) => Stats | null
 }
 
@@ -29,7 +29,7 @@ interface Stats {
   readonly signals: readonly string[]
 }
 
-/** The profile of one column. statsOf() adds the parts that depend on other exposed columns. */
+/** The profile of one column. statsOf() adds what depends on other exposed columns. */
 interface SeenColumn extends Pick<KeptColumn, 'name' | 'type' | 'unique' | 'range' | 'personal' | 'look'> {
   readonly stats: Stats
 }
@@ -43,17 +43,19 @@ export interface SeenTable {
   readonly weight: number
 }
 
-/** The profiles by tableKey. */
 export type SeenTables = ReadonlyMap<string, SeenTable>
 
-/** The profiles that were read last, per datasource. A table's profiles are reused while its stamp is unchanged. */
+/**
+ * The profiles that were read last, for each datasource. A stamp (stampsOf()) changes with the profile of its table. A
+ * table's profile is reused while its stamp is unchanged.
+ */
 export type Seen = BoundedMap<DatasourceId, SeenTables>
 
 const DATASOURCES_MAX = 500
 const WEIGHT_MAX = 32 * 1024 * 1024
 /** The weight of a column in bytes, without its texts and statistics. */
 const COLUMN_WEIGHT = 120
-/** The number of tables whose profiles one statement reads. */
+/** One statement reads the profiles of this many tables. */
 const TABLES = 50
 
 export function openColumnStats(): Seen {
@@ -83,7 +85,8 @@ export async function columnStatsOf(
       const keys = likely.get(key)
       let next = 0
       return (column) => {
-        // The profile usually has the order of the table, except for columns that were hidden or profiled later.
+        // A profile usually has its columns in the order of the table. Columns that were hidden or profiled later may
+        // be in another position.
         const found =
           columns[next]?.name === column.name ? columns[next] : columns.find((it) => it.name === column.name)
         next++
@@ -94,7 +97,7 @@ export async function columnStatsOf(
   }
 }
 
-/** Returns all stored profiles. Tables whose cached stamp is current are not read again. */
+/** Returns all stored profiles. Cached profiles are not read again while their stamp is unchanged. */
 export async function readSeen(
   { db, seen }: { readonly db: Kysely<Tables>; readonly seen: Seen },
   id: DatasourceId,
@@ -153,7 +156,7 @@ function signalOf(key: LikelyKey | undefined, typed: Driver['typed']): string | 
 
 function statsOf(seen: SeenColumn, column: CatalogColumn, key: string | undefined): Stats {
   const { stats } = seen
-  // Values of keys are not listed, because frequent keys do not help to write a query.
+  // The values of a key are not listed, because they do not help to write a query.
   const isKey = column.primaryKey || column.references !== null || key !== undefined
   if (!isKey && column.signals === undefined && column.labels === undefined) return stats
   const shared = isKey ? undefined : stats.values
@@ -162,13 +165,16 @@ function statsOf(seen: SeenColumn, column: CatalogColumn, key: string | undefine
   return { ...stats, values, signals }
 }
 
-/** Returns the statistics that introspection alone found, for a column without a profile of its current type. */
+/** For a column without a profile of its current type: returns the statistics that introspection found. */
 function ownOf({ signals = [], labels = [] }: CatalogColumn): Stats | null {
   if (signals.length === 0 && labels.length === 0) return null
   return { values: withLabels(undefined, labels), signals }
 }
 
-/** Returns the values, followed by the labels that no profile has found. These labels have no share. */
+/**
+ * Returns the values of the profile, followed by the labels (such as the values of an enum) that the profile lacks.
+ * These labels have no share.
+ */
 function withLabels(values: Stats['values'], labels: readonly Scalar[] = []): Stats['values'] {
   if (labels.length === 0) return values
   const known = new Set(values?.map(({ value }) => value))

@@ -1,5 +1,5 @@
-// Returns the description of a datasource: the exposed part of the stored catalog, or the whole catalog if a manager
-// asks for it. Never queries the database.
+// Returns the description of a datasource: the exposed tables and columns, or the whole catalog if a manager asks for
+// it. Never queries the database.
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import { roleAtLeast } from '../teams/roles.ts'
@@ -22,8 +22,8 @@ interface Deps {
 export const PRIVATE = { 'cache-control': 'private, no-cache', vary: 'Authorization' } as const
 
 /**
- * Returns the description. With `full`, the description shows the whole catalog. `full` throws ROLE_REQUIRED below
- * ADMIN, and NOT_CONNECTED before the first introspection.
+ * If `full` is set, returns the whole catalog, and throws ROLE_REQUIRED for callers below ADMIN, and NOT_CONNECTED
+ * before the first introspection.
  */
 export async function describeDatasource(
   deps: Deps,

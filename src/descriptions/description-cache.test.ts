@@ -49,7 +49,7 @@ for (const dialect of DIALECTS) {
     const fresh = (): Descriptions => openDescriptions({ ...rooms, catalogs: openCatalogs(rooms) })
     const text = async (part: Part) => (await rooms.descriptions.of(await at.at(), part)).json.toString()
 
-    test('renders both parts again after a change, the exposed part without the columns that the change hides', async () => {
+    test('after a change both descriptions are rendered again, and columns that the change hides are gone from one', async () => {
       await at.expose(SHOWN)
       await at.profile()
       const call = at.call()
@@ -76,20 +76,20 @@ for (const dialect of DIALECTS) {
       assert.ok(!(await text('e')).includes('canary'), 'the exposed part shows nothing of a hidden column')
     })
 
-    test('keeps the cached description if a change does not affect it', async () => {
+    test('a cached description stays if a change does not affect it', async () => {
       const before = await rooms.descriptions.of(await at.at(), 'e')
       await rooms.store.write((tx) => tx.updateTable('datasources').set({ min_role: 'OWNER' }).execute())
       assert.equal(await rooms.descriptions.of(await at.at(), 'e'), before)
     })
 
-    test('renders once for concurrent readers', async () => {
+    test('concurrent readers share one rendering', async () => {
       const descriptions = fresh()
       const now = await at.at()
       const all = await Promise.all(Array.from({ length: 5 }, () => descriptions.of(now, 'e')))
       assert.equal(new Set(all).size, 1)
     })
 
-    test('gives a reader with an older row the matching description, and the next reader the newest', async () => {
+    test('a reader with an older row gets the matching description, and the next reader the newest', async () => {
       await at.expose(SHOWN)
       const old = await at.at()
       await at.expose(HIDDEN)
@@ -97,7 +97,7 @@ for (const dialect of DIALECTS) {
       assert.ok(!(await text('e')).includes('canary_town'))
     })
 
-    test('shows no values of a column that was hidden and is exposed again, until the next profile', async () => {
+    test('a column that was hidden and is exposed again shows no values until the next profile', async () => {
       await at.expose(SHOWN)
       await at.profile()
       assert.notEqual(await at.stats('people', 'canary_town'), null)

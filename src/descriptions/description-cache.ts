@@ -1,5 +1,6 @@
-// Caches rendered descriptions in memory. An entry is valid only for the versions of its input. So a change needs no
-// notification: the next reader finds other versions and renders again.
+// Caches descriptions in memory, as JSON. A cached description is valid only for the versions of the catalog, the
+// exposure, the profiles and the documentation that it was rendered from. So a change need not clear the cache: the
+// next reader finds other versions and renders again.
 import { createHash } from 'node:crypto'
 import type { DatasourceRow } from '../datasources/datasource-rows.ts'
 import { BoundedMap } from '../bounded-map.ts'
@@ -25,8 +26,8 @@ export interface Descriptions {
   /** Returns the description for the versions of this row. Concurrent readers share one rendering. */
   of(at: Described, part: Part): Promise<Rendered>
   /**
-   * Returns the whole catalog, for the person who chooses what to expose (GET …/catalog). `full` is the catalog of
-   * `at`.
+   * Returns the whole catalog, for the person who chooses what to expose (GET …/catalog). `full` is the datasource's
+   * catalog.
    */
   catalog(at: Described, full: Catalog, evidence: Evidence): Promise<Rendered>
 }
@@ -50,9 +51,9 @@ interface Entry extends Rendered {
 
 class CachedDescriptions implements Descriptions {
   readonly #deps: Deps
-  /** Caches of profiles and publications. After a change, only changed profiles and publications are read again. */
+  /** After a change, only the changed profiles and publications are read again. */
   readonly #read = { stats: openColumnStats(), published: openPublishedTexts() }
-  /** The description that was rendered last, per datasource and part. */
+  /** The description that was rendered last, for each part and datasource. */
   readonly #rendered = new BoundedMap<string, Entry>(ENTRIES_MAX, BYTES_MAX)
   readonly #names: NameReadings = new BoundedMap(NAMES_MAX)
   /** Renderings in progress, by part, datasource and versions. */
@@ -75,8 +76,7 @@ class CachedDescriptions implements Descriptions {
   }
 
   /**
-   * Returns the cached rendering, or renders. `place` is the part and the datasource's id. The ETag starts with the
-   * part.
+   * Returns the cached JSON, or renders it. `place` is the part and the datasource's id. The ETag starts with the part.
    */
   async #cached(place: string, versions: string, render: () => Promise<JoinedTables>): Promise<Rendered> {
     const cached = this.#rendered.get(place)
@@ -97,7 +97,10 @@ class CachedDescriptions implements Descriptions {
   }
 }
 
-/** Returns a text of the name and all versions that a description depends on. */
+/**
+ * Returns a text that changes whenever the description may change: the datasource's name and all versions that the
+ * description depends on.
+ */
 export function versionsOf(
   row: Pick<DatasourceRow, 'catalog_version' | 'exposure_version' | 'profile_version' | 'published_version' | 'name'>,
 ): string {
@@ -105,7 +108,7 @@ export function versionsOf(
   return JSON.stringify([catalog_version, exposure_version, profile_version, published_version, name])
 }
 
-/** Returns a digest, so that equal bytes have equal ETags in every process and after every restart. */
+/** Returns a digest, so that the same JSON has the same ETag in every process and after every restart. */
 function etagOf(part: string, json: Buffer): string {
   return `"${part}-${createHash('sha256').update(json).digest('base64url').slice(0, 27)}"`
 }

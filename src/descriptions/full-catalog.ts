@@ -15,7 +15,7 @@ interface Deps {
   readonly evidence: QueryEvidence
 }
 
-/** Returns the catalog. Throws NOT_CONNECTED before the first introspection. */
+/** Throws NOT_CONNECTED before the first introspection. */
 export async function getCatalog(deps: Deps, call: Call, at: Reached): Promise<Description> {
   const full = await deps.catalogs.full(at.row)
   if (full === null) throw notIntrospected()

@@ -1,15 +1,14 @@
-// Joins the texts of thousands of tables into JSON in UTF-8. Works in slices, so that the event loop is not blocked for
-// long.
+// Joins the JSON of thousands of tables into one buffer, in slices, so that the event loop is not blocked for long.
 import type { CatalogTable } from '../drivers/driver.ts'
 import { inSlices } from '../event-loop-slices.ts'
 
-/** JSON in UTF-8, and the offset of each table in it, in bytes. */
+/** JSON in UTF-8. `starts` has the byte offset of each table. */
 export interface JoinedTables {
   readonly json: Buffer
   readonly starts: readonly number[]
 }
 
-/** Joins `head`, the tables (with commas between them) and `tail`. `textsOf` returns the parts of one table's JSON. */
+/** Joins `head`, the tables with commas between them, and `tail`. `textsOf` returns the JSON of one table, in parts. */
 export async function joinedTables(
   head: string,
   tables: readonly CatalogTable[],
@@ -53,7 +52,7 @@ class Bytes {
     this.#length += this.#all.write(text, this.#length)
   }
 
-  /** Returns a copy of the exact length, because the result is cached and spare space would waste memory. */
+  /** Returns a copy without the unused bytes at the end, because the result is cached. */
   done(): Buffer {
     return Buffer.copyBytesFrom(this.#all, 0, this.#length)
   }

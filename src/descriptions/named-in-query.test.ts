@@ -36,7 +36,7 @@ const catalog: Catalog = {
 const names = namesOf(catalog)
 const keys = (tables: readonly CatalogTable[]) => tables.map((each) => `${each.schema}.${each.table}`).sort()
 
-describe('finds the tables that a query names', () => {
+describe('a query names tables', () => {
   const rows: readonly (readonly [string, readonly string[]])[] = [
     ['SELECT * FROM CUSTOMERS', ['public.Customers']],
     ['SELECT 1 FROM orders o', ['archive.orders', 'public.orders']],
@@ -45,10 +45,12 @@ describe('finds the tables that a query names', () => {
     ['{"collection":"Customers","filter":{}}', ['public.Customers']],
     ['SELECT 1 FROM reorders', []],
   ]
-  for (const [text, tables] of rows) test(text, () => assert.deepEqual(keys(tablesNamed(namesIn(text), names)), tables))
+  for (const [text, tables] of rows)
+    test(`${text} names ${tables.join(' and ') || 'no table'}`, () =>
+      assert.deepEqual(keys(tablesNamed(namesIn(text), names)), tables))
 })
 
-describe('finds the tables that a refusal may name', () => {
+describe('a refusal may mean tables', () => {
   const rows: readonly (readonly [string, readonly string[]])[] = [
     ['orders', ['archive.orders', 'public.orders']],
     ['archive.orders', ['archive.orders']],
@@ -57,10 +59,12 @@ describe('finds the tables that a refusal may name', () => {
     ['project.logs.events_20260101', ['logs.events_*']],
     ['nothing', []],
   ]
-  for (const [name, tables] of rows) test(name, () => assert.deepEqual(keys(tablesBlocked(name, names)), tables))
+  for (const [name, tables] of rows)
+    test(`${name} may mean ${tables.join(' and ') || 'no table'}`, () =>
+      assert.deepEqual(keys(tablesBlocked(name, names)), tables))
 })
 
-describe('finds the column that a refusal may name', () => {
+describe('a refusal may mean a column', () => {
   const columns = columnsByName(table('public', 't', ['Email', 'address', 'address.city']))
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['email', 'Email'],
@@ -69,15 +73,16 @@ describe('finds the column that a refusal may name', () => {
     ['address.zip', 'address'],
     ['phone', undefined],
   ]
-  for (const [name, column] of rows) test(name, () => assert.equal(columnBlocked(name, columns), column))
+  for (const [name, column] of rows)
+    test(`${name} may mean ${column ?? 'no column'}`, () => assert.equal(columnBlocked(name, columns), column))
 })
 
-test('finds words, quoted names, and the parents and last parts of dotted paths in a query', () => {
+test('the names in a query include words, quoted names, and each path with its parents and its last part', () => {
   const found = namesIn('{"filter":{"address.city":"X"},"pipeline":[{"$group":{"_id":"$kind"}}]}')
   for (const name of ['address.city', 'address', 'city', 'kind', '_id']) assert.ok(found.has(name), name)
 })
 
-describe('finds whether a query reads every column', () => {
+describe('a query may read every column', () => {
   const rows: readonly (readonly [string, boolean])[] = [
     ['SELECT * FROM t', true],
     ['select distinct * from t', true],
@@ -89,9 +94,10 @@ describe('finds whether a query reads every column', () => {
     ['{"collection":"t","filter":{"a":1}}', true],
     ['{"collection":"t","pipeline":[{"$group":{"_id":null}}]}', false],
   ]
-  for (const [text, all] of rows) test(text, () => assert.equal(readsAll(text), all))
+  for (const [text, all] of rows)
+    test(`${text} reads ${all ? 'every column' : 'only some columns'}`, () => assert.equal(readsAll(text), all))
 })
 
-test('a text of a megabyte is read only in part', () => {
+test('only the beginning of a text of a megabyte is read', () => {
   assert.equal(namesIn(`SELECT ${'"x'.repeat(500_000)} FROM orders`).has('orders'), false)
 })

@@ -1,18 +1,18 @@
-// Pure: finds the known tables and columns that the text of a query or a refusal names. Compares only the spelling, so
-// it works for every kind of database. The result only helps people to see how a table or column is used. No check
-// depends on the result.
+// Finds the tables and columns of a catalog that are named in a query or in a refusal. Only the spelling is compared,
+// so this works for every kind of database, but may be wrong. The result is only shown to people: no check depends on
+// it.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 
-/** The maximum number of characters of a text that are read. */
+/** Only this many characters of a query are read. */
 const TEXT_MAX = 20_000
-/** The maximum number of tables, in different schemas, that are found for one name. */
+/** Tables of several schemas may have the same name. At most this many are found for one name. */
 const TABLES_MAX = 4
 
-/** The names of a catalog's tables, folded to lower case. */
+/** The names of a catalog's tables, in lower case. */
 export interface TableNames {
   /** The tables by name, without their schema. */
   readonly byName: ReadonlyMap<string, readonly CatalogTable[]>
-  /** Shard families (BigQuery `events_*`), by the prefix of their names. */
+  /** Shard families (such as BigQuery's `events_*`), with the prefix of their tables' names. */
   readonly families: readonly { readonly prefix: string; readonly table: CatalogTable }[]
 }
 
@@ -29,12 +29,15 @@ export function namesOf(catalog: Catalog): TableNames {
   return { byName, families }
 }
 
-/** Returns the columns of a table by their names in lower case. */
+/** Returns the names of the columns of a table. Each key is the name in lower case. */
 export function columnsByName(table: CatalogTable): ReadonlyMap<string, string> {
   return new Map(table.columns.map(({ name }) => [name.toLowerCase(), name]))
 }
 
-/** Returns the names in the first TEXT_MAX characters, in lower case: words, quoted names, parts of dotted paths. */
+/**
+ * Returns everything in a query that may be a name, in lower case: each word, each quoted name, and the parts of quoted
+ * paths. For `"address.city"` these are `address.city`, `address` and `city`. Reads only the first TEXT_MAX characters.
+ */
 export function namesIn(text: string): ReadonlySet<string> {
   const lower = text.slice(0, TEXT_MAX).toLowerCase()
   const names = new Set(lower.match(/[\p{L}\p{N}_$]+/gu))
@@ -47,8 +50,8 @@ export function namesIn(text: string): ReadonlySet<string> {
 }
 
 /**
- * Returns the tables that have one of these names, at most TABLES_MAX for each name, and the shard families to which
- * one of these names belongs. The order has no meaning.
+ * Returns the tables with one of these names, at most TABLES_MAX for each name. A shard family is also returned if one
+ * of the names begins with its prefix. The order has no meaning.
  */
 export function tablesNamed(names: ReadonlySet<string>, tables: TableNames): readonly CatalogTable[] {
   const found: CatalogTable[] = []
@@ -59,7 +62,10 @@ export function tablesNamed(names: ReadonlySet<string>, tables: TableNames): rea
   return [...new Set(found)]
 }
 
-/** Returns the tables that a refusal's `blocked.name` may mean: `orders`, `public.orders`, `project.dataset.orders`. */
+/**
+ * Returns the tables that may be meant by `name`, the `blocked.name` of a refusal. It may be `orders`, `public.orders`
+ * or `project.dataset.orders`.
+ */
 export function tablesBlocked(name: string, tables: TableNames): readonly CatalogTable[] {
   const lower = name.toLowerCase()
   for (let rest = lower, before = ''; ;) {
@@ -81,8 +87,8 @@ export function tablesBlocked(name: string, tables: TableNames): readonly Catalo
 }
 
 /**
- * Returns the column of a table that a refusal's `blocked.name` means: `email`, `c.email`, or a path below a known
- * path.
+ * Returns the column that is meant by `name`, the `blocked.name` of a refusal: `email` or `c.email`. For an unknown
+ * path such as `address.zip`, returns the column that contains it, such as `address`.
  */
 export function columnBlocked(name: string, columns: ReadonlyMap<string, string>): string | undefined {
   const lower = name.toLowerCase()
@@ -94,7 +100,7 @@ export function columnBlocked(name: string, columns: ReadonlyMap<string, string>
 }
 
 /**
- * Returns true if the query asks for every column: by `SELECT *`, by `t.*`, or as a MongoDB query in which no stage
+ * Returns true if the query asks for every column: by `SELECT *` or `t.*`, or because no stage of a MongoDB query
  * selects or groups fields.
  */
 export function readsAll(text: string): boolean {

@@ -1,4 +1,4 @@
-// Finds the published documentation for a description. Covers only exposed tables and columns.
+// Finds the published documentation for a description, but only about exposed tables and columns.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { publishedOf, publishedRevision } from '../documentation/publish.ts'
@@ -23,10 +23,9 @@ interface DocumentedTable {
   descriptionOf(column: string): string | null
 }
 
-/** Returns the texts about a table of a description. */
 export type Documented = (table: Pick<CatalogTable, 'schema' | 'table'>) => DocumentedTable
 
-/** The publication that was read last, per datasource. Valid while its stamp is unchanged. */
+/** The publication that was read last, for each datasource. It is reused while its stamp is unchanged. */
 export type Published = BoundedMap<DatasourceId, Publication>
 
 interface Publication {
@@ -37,17 +36,14 @@ interface Publication {
 }
 
 const DATASOURCES_MAX = 500
-/**
- * The maximum size of the cache, in characters of texts and names. The memory that the texts take is several times
- * larger.
- */
+/** The maximum size of the cache, in characters of texts and names. The texts take several times as much memory. */
 const CHARS_MAX = 4 * 1024 * 1024
 
 export function openPublishedTexts(): Published {
   return new BoundedMap(DATASOURCES_MAX, CHARS_MAX)
 }
 
-/** Returns the texts about the exposed part. `full` is the whole catalog, before the cut to the exposure. */
+/** Returns the texts about exposed tables and columns. `full` is the whole catalog. */
 export async function publishedTextsOf(
   deps: { readonly store: Pick<Store, 'db'>; readonly published: Published },
   at: Pick<Reached, 'id' | 'row'>,

@@ -1,6 +1,6 @@
-// Collects evidence from the audit: how often each table and column was refused recently, and when it was last read. A
-// person who chooses the exposure sees the evidence beside each name. The first call for a version of the catalog reads
-// a limited part of the audit in the background. Further calls read the newer rows.
+// A person who chooses the exposure wants to know which tables and columns are needed. So this file reads from the
+// audit how often each of them was refused recently, and when it was last read. The first call for a catalog version
+// reads a limited part of the audit in the background. Later calls read only newer rows.
 import { once } from 'node:events'
 import type { Audit } from '../audit/audit.ts'
 import { BoundedMap } from '../bounded-map.ts'
@@ -10,7 +10,10 @@ import type { DatasourceId, TeamId } from '../ids.ts'
 import { CollectedEvidence, type Evidence } from './collected-evidence.ts'
 
 export interface QueryEvidence extends AsyncDisposable {
-  /** Returns the evidence. Waits only a moment for the scan, which continues in the background for the next call. */
+  /**
+   * Returns what is known so far. Waits only a moment for the scan of the audit, which continues in the background for
+   * the next call.
+   */
   of(at: EvidencePlace, catalog: Catalog): Promise<Evidence>
 }
 
@@ -31,8 +34,8 @@ const SCAN_MS = 10_000
 /** The maximum time that a call waits for a scan. */
 const WAIT_MS = 60
 /**
- * The minimum pause between two scans of a datasource. After a long scan, the pause is PAUSES times the scan's
- * duration.
+ * The minimum pause between two scans for one datasource. After a long scan, the pause is PAUSES times as long as the
+ * scan.
  */
 const PAUSE_MS = 1_000
 const PAUSES = 5
@@ -79,7 +82,10 @@ class AuditedEvidence implements QueryEvidence {
     return scan
   }
 
-  /** Runs a scan. Never rejects, because the evidence is optional and the next call tries again. */
+  /**
+   * Never rejects: if the audit cannot be read, the catalog is shown without this evidence, and the next call tries
+   * again.
+   */
   async #collect(at: EvidencePlace, collected: CollectedEvidence): Promise<void> {
     using deadline = deadlineOf(this.#end.signal, SCAN_MS)
     const now = this.#now()

@@ -1,5 +1,6 @@
-// Renders the whole catalog as JSON in UTF-8, for the person who chooses the exposure. Adds the current exposure, a
-// guess at personal data, and recent refusals and reads. Never queries the database.
+// Renders the whole catalog as JSON in UTF-8, for the person who chooses the exposure. For each column, the JSON also
+// says whether it is exposed, whether it may be personal, and whether it was refused or read recently. Never queries
+// the database.
 import { readMarks, markedDrafts } from '../profiles/personal-marks.ts'
 import { guessByName, guessPersonal, readColumnName, type PersonalGuess } from '../profiles/personal-guess.ts'
 import type { NameReading } from '../profiles/personal-names.ts'
@@ -22,10 +23,10 @@ export interface RenderCatalogDeps {
   readonly names: NameReadings
 }
 
-/** Caches what column names and types suggest, because the same names occur in many tables and in every rendering. */
+/** Caches whether the name and type of a column suggest personal data. The same names occur in many tables. */
 export type NameReadings = BoundedMap<string, NameReading>
 
-/** The facts about one table that are not in its catalog. */
+/** What is known about one table besides its catalog entry. */
 interface About {
   readonly exposed: CatalogTable | undefined
   readonly marks: Marks
@@ -61,7 +62,7 @@ export async function renderCatalog(
 const NONE_SEEN: ReadonlyMap<string, SeenTable> = new Map()
 const NO_MARKS: Marks = new Map()
 
-/** Returns the personal marks by tableKey. */
+/** Returns which columns people have marked as personal or not personal, by tableKey. */
 async function marksOf(
   deps: Pick<RenderCatalogDeps, 'store'>,
   { id, row }: Pick<Reached, 'id' | 'row'>,
@@ -90,7 +91,7 @@ function tableTexts(names: NameReadings, table: CatalogTable, about: About): rea
     ...(evidence?.lastReadAt !== undefined && { lastReadAt: evidence.lastReadAt }),
   }
   let texts = ''
-  // Exposed columns always have the order of the table, and profiled columns usually have it.
+  // Exposed columns are in the order of the table. Profiled columns usually are.
   let [nextExposed, nextSeen] = [0, 0]
   for (const column of table.columns) {
     const isExposed = exposed?.columns[nextExposed]?.name === column.name

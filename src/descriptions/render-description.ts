@@ -1,5 +1,5 @@
-// Renders a description as JSON in UTF-8: the exposed part, or the whole catalog. Never queries the database, and never
-// blocks the event loop for long.
+// Renders a description as JSON in UTF-8: either only the exposed tables and columns, or the whole catalog. Never
+// queries the database, and never blocks the event loop for long.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
@@ -9,7 +9,7 @@ import { columnStatsOf, type Known, type Seen } from './column-stats.ts'
 import type { Reached } from '../datasources/require-reach.ts'
 import { joinedTables, type JoinedTables } from './join-tables.ts'
 
-/** 'e' is the exposed part, and 'f' is the whole catalog. */
+/** 'e' stands for the exposed tables and columns, and 'f' for the whole (full) catalog. */
 export type Part = 'e' | 'f'
 
 /** The datasource to describe, for example a `Reached`. */
@@ -22,7 +22,7 @@ export interface RenderDeps {
   readonly published: Published
 }
 
-/** Renders a part. Statistics and documentation cover only exposed columns, even in the whole catalog. */
+/** Renders the description. Statistics and documentation cover only exposed columns, even in the whole catalog. */
 export async function renderDescription(deps: RenderDeps, at: Described, part: Part): Promise<JoinedTables> {
   const [exposed, full] = await Promise.all([deps.catalogs.exposed(at.row), deps.catalogs.full(at.row)])
   const known = await columnStatsOf({ db: deps.store.db, seen: deps.stats }, at.id, exposed, (names) =>
@@ -49,7 +49,9 @@ function byKey(catalog: Catalog | null): ReadonlyMap<string, CatalogTable> {
   return new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), table]))
 }
 
-/** Returns the JSON of a table. `exposed` is the exposed part of the table, if any. */
+/**
+ * Returns the JSON of a table. `exposed` has only the exposed columns of the table. It is undefined for a hidden table.
+ */
 function tableText(
   table: CatalogTable,
   exposed: CatalogTable | undefined,
