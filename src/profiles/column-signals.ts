@@ -1,5 +1,5 @@
-// Writes signals: short observations about a column. Some signals are stored with the profile and contain no name and
-// no value. The others are derived when a description is rendered.
+// Writes signals: short observations about a column, such as “mostly null”. Some signals are stored with the profile,
+// so they contain no name and no value. The others are added when a description is rendered.
 import type { CatalogColumn, ColumnProfile } from '../drivers/driver.ts'
 import type { KeptColumn } from './stored-profiles.ts'
 
@@ -12,11 +12,11 @@ interface About {
 }
 
 /**
- * If at least this share of the values is null, the signal is “mostly null”. If at least this share of the texts has
- * one look, the signal names the look without “mostly”.
+ * If at least this share of the values is null, the column is “mostly null”. A look is a recognized form of text, such
+ * as an e-mail address. If at least this share of the texts has the look, the signal does not say “mostly”.
  */
 const MOSTLY = 0.9
-/** The minimum number of rows for a signal about a regularity. */
+/** A signal such as “constant” needs at least this many rows. */
 const ROWS_MIN = 2
 /** The minimum number of sampled values for the signal “unique in the sample”. */
 const UNIQUE_MIN = 100
@@ -92,7 +92,7 @@ export function shownSignals(kept: KeptColumn, capturedAt: string): readonly str
   return signals
 }
 
-/** Returns the latest time, in milliseconds, or null for other types. */
+/** Returns the latest time of the range, in milliseconds since 1970, or null if the column contains no times. */
 function newestOf({ range }: KeptColumn): number | null {
   if (range === null || typeof range.max !== 'string' || !/^\d{4}-\d{2}-\d{2}/.test(range.max)) return null
   const text = /^\d{4}-\d{2}-\d{2}$/.test(range.max) || range.max.endsWith('Z') ? range.max : `${range.max}Z`

@@ -1,18 +1,18 @@
-// Finds columns that look like foreign keys although the database does not declare them. Compares names, types, and
-// ranges of values. Uses only exposed tables, so it never reveals a hidden name.
+// Finds columns that look like foreign keys although the database does not declare them. For example,
+// `orders.customer_id` may reference `customers.id`. Compares names, types and ranges of values. Only exposed tables
+// are compared, so no hidden name is revealed.
 import type { Catalog, CatalogColumn, CatalogTable, Scalar } from '../drivers/driver.ts'
 import { compare } from '../drivers/profile-from-sample.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { KeptColumn } from './stored-profiles.ts'
 
-/** The column of another table that a column seems to reference. */
+/** The column that another column seems to reference. */
 export interface LikelyKey {
   readonly schema: string
   readonly table: string
   readonly column: string
 }
 
-/** The needed part of a profile. A `KeptProfile` has these fields. */
 export interface SeenTable {
   readonly rowsSampled: number
   readonly columns: readonly Pick<KeptColumn, 'name' | 'unique' | 'range'>[]
@@ -23,7 +23,10 @@ interface Key extends LikelyKey {
   readonly range: KeptColumn['range']
 }
 
-/** Returns the likely keys by tableKey, and then by column. `exposed` must be cut to the current exposure. */
+/**
+ * Returns the likely keys of each table (by tableKey) and column. `exposed` must contain only exposed tables and
+ * columns.
+ */
 export function likelyKeys(
   exposed: Catalog,
   profiles: ReadonlyMap<string, SeenTable>,
@@ -46,7 +49,7 @@ export function likelyKeys(
   return found
 }
 
-/** Returns single-column primary keys, by each name that a referencing column would have. */
+/** Returns the primary keys with one column. Each key of the map is a name that a referencing column may have. */
 function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, SeenTable>): ReadonlyMap<string, readonly Key[]> {
   const keys = new Map<string, Key[]>()
   for (const table of exposed.tables) {
@@ -54,7 +57,7 @@ function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, SeenTable>):
     if (column === undefined || others.length > 0) continue
     const profile = profiles.get(tableKey(table.schema, table.table))
     const kept = profile?.columns.find((each) => each.name === column.name)
-    // A key that is not unique is the only exposed column of a composite key. Skip it.
+    // If the values are not unique, the primary key has several columns, and only this one is exposed.
     if (kept !== undefined && !kept.unique && (profile?.rowsSampled ?? 0) > 1) continue
     const range = kept?.range ?? null
     const key = { schema: table.schema, table: table.table, column: column.name, type: column.type, range }
@@ -68,8 +71,8 @@ function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, SeenTable>):
 }
 
 /**
- * Returns the names of referencing columns: customer_id and customers_id for customers.id. A key with a more specific
- * name than `id` is also found by this name.
+ * Returns the names that a referencing column may have: for customers.id, these are customer_id and customers_id. If
+ * the key has a more specific name than `id`, a referencing column may also have that name.
  */
 function namesFor(table: string, column: string): ReadonlySet<string> {
   const [plain, key] = [folded(table), folded(column).replace(/^id$|^key$/, 'id')]
@@ -100,7 +103,7 @@ function likelyKey(table: CatalogTable, column: CatalogColumn, seen: SeenTable, 
   return only === undefined || others.length > 0 ? null : only
 }
 
-/** Returns true if the range is within the key's range, or if a range is unknown. */
+/** Returns true if all values of `range` are within the range of the key. Also returns true if a range is unknown. */
 function isWithin(range: KeptColumn['range'], key: KeptColumn['range']): boolean {
   if (range === null || key === null) return true
   return isUpTo(key.min, range.min) && isUpTo(range.max, key.max)

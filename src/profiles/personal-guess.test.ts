@@ -22,7 +22,7 @@ for (const [table, name, type, why] of COLUMNS) {
   })
 }
 
-test('the labels of an enumerated type identify nobody', () => {
+test('a column of an enumerated type is not personal, whatever its name', () => {
   assert.deepEqual(
     guessByName('users', readColumnName({ name: 'phone', type: 'phone_kind', labels: ['home'] })),
     NOT_PERSONAL,
@@ -31,7 +31,7 @@ test('the labels of an enumerated type identify nobody', () => {
 
 const BY_NAME = guessByName('customers', readColumnName({ name: 'email', type: 'text' }))
 
-test('a mark of a person wins over the profile, and a personal look over the name', () => {
+test('the mark of a person wins over the profile, and values that look personal win over the name', () => {
   const kept = { personal: true, look: 'phone' }
   assert.deepEqual(guessPersonal(BY_NAME, { mark: false, kept }).guess, false)
   assert.match(guessPersonal(NOT_PERSONAL, { mark: true, kept: undefined }).why ?? '', /A person marked/)

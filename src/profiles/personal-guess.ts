@@ -1,5 +1,6 @@
-// Guesses whether a column contains personal data, for the person who chooses the exposure. The guess depends on a
-// person's mark, a stored profile, or name and type. It reads no rows and no values.
+// Guesses whether a column contains personal data, for the person who chooses the exposure. If a person has already
+// marked the column, the mark decides. Otherwise the column counts as personal if its stored profile, or its name and
+// type, suggest so. No rows or values are read.
 import type { CatalogColumn, ValueKind } from '../drivers/driver.ts'
 import { isAboutPeople, PEOPLE_NAMES, readName, type NameReading } from './personal-names.ts'
 import { PERSONAL_LOOKS } from './privacy.ts'
@@ -12,7 +13,6 @@ export interface PersonalGuess {
   readonly why: string | null
 }
 
-/** The facts about a column's values. */
 export interface KnownOfColumn {
   /** The decision of a person. Null if no person decided. */
   readonly mark: boolean | null
@@ -22,7 +22,7 @@ export interface KnownOfColumn {
 
 export const NOT_PERSONAL: PersonalGuess = { guess: false, why: null }
 
-/** Returns the guess. `byName` is the guess from the column's name. */
+/** `byName` is the guess from the column's name. */
 export function guessPersonal(byName: PersonalGuess, { mark, kept }: KnownOfColumn): PersonalGuess {
   if (mark !== null) return mark ? MARKED : CLEARED
   if (kept?.personal !== true) return byName
@@ -34,7 +34,7 @@ export function guessPersonal(byName: PersonalGuess, { mark, kept }: KnownOfColu
 const MARKED: PersonalGuess = { guess: true, why: 'A person marked the column as personal.' }
 const CLEARED: PersonalGuess = { guess: false, why: 'A person marked the column as not personal.' }
 
-/** Reads the name of a column. The result is the same in every table. */
+/** The result depends only on the name and the type, so it can be cached for all tables. */
 export function readColumnName(column: Pick<CatalogColumn, 'name' | 'type' | 'labels'>): NameReading {
   return readName(column.name, kindOf(column))
 }
@@ -44,7 +44,7 @@ export function guessByName(table: string, { what, isName }: NameReading): Perso
   return found === null ? NOT_PERSONAL : { guess: true, why: `The name suggests ${found}.` }
 }
 
-/** Patterns of types, tried in this order, so that an `interval` counts as a time instead of an `int`. */
+/** The patterns are tried in this order, so that an `interval` is a time and not an `int`. */
 const KINDS: readonly (readonly [RegExp, ValueKind])[] = [
   [/^bool/, 'boolean'],
   [/^(?:date|time|interval)/, 'time'],
@@ -52,7 +52,7 @@ const KINDS: readonly (readonly [RegExp, ValueKind])[] = [
   [/^(?:text|string|char|character|varchar|citext|name)/, 'text'],
 ]
 
-/** Returns the kind of values of a type, from its name in any kind of database. */
+/** Returns the kind of values of a column. Knows the names of types in all kinds of databases. */
 function kindOf({ type, labels }: Pick<CatalogColumn, 'type' | 'labels'>): ValueKind {
   if (labels !== undefined) return 'label'
   const lower = type.toLowerCase()

@@ -1,4 +1,5 @@
-// Reads which columns a person marked as personal or not, from the documentation drafts.
+// A person can mark a column as personal or as not personal. The marks are stored in the drafts of the documentation.
+// This file reads them.
 import type { Kysely, Transaction } from 'kysely'
 import { z } from 'zod'
 import { byName } from '../contract/name-keyed-objects.ts'
@@ -11,7 +12,7 @@ const Draft = z.object({
   columns: byName(z.object({ personal: z.boolean().nullable().optional() })).optional(),
 })
 
-/** Returns the marks of one table. If read in a transaction, they stay valid until it ends. */
+/** Returns the marks of one table. They cannot change before the transaction ends. */
 export async function marksOf(
   tx: Transaction<Tables>,
   datasourceId: DatasourceId,
@@ -36,12 +37,11 @@ export async function markedDrafts(
     .selectFrom('documentation')
     .select(['schema', 'table', 'draft'])
     .where('datasource_id', '=', datasourceId)
-    // Most drafts have no marks. These drafts need not be read.
+    // Most drafts have no marks and need not be read.
     .where((eb) => eb.or([eb('draft', 'like', '%"personal":true%'), eb('draft', 'like', '%"personal":false%')]))
     .execute()
 }
 
-/** Returns the marks in a draft. */
 export function readMarks(draft: string): Marks {
   const { columns } = Draft.parse(JSON.parse(draft))
   return new Map([...(columns ?? [])].map(([name, { personal }]) => [name, personal ?? null]))

@@ -1,17 +1,19 @@
-// Decides by the name of a column whether the column contains personal data. Supports several languages and any way to
-// join words. In doubt, a column counts as personal. A person can override the decision.
+// Decides whether the name of a column suggests personal data. Knows several languages, and any way to join words
+// (`firstName`, `first_name`). In doubt, the column counts as personal. A person can override the decision.
 import type { ValueKind } from '../drivers/driver.ts'
 
 interface Category {
-  /** The contents of the column, in words for people: "e-mail addresses". */
+  /** The contents of the column, in words that are shown to people: "e-mail addresses". */
   readonly what: string
   /** The value types that can contain such data. A time, such as email_sent_at, is not an e-mail address. */
   readonly kinds: readonly ValueKind[]
-  /** Words that match only whole words of the column's name. */
+  /** These must be whole words of the column's name. */
   readonly words: ReadonlySet<string>
-  /** Substrings of the name without separators. */
+  /** These may occur anywhere in the column's name, after separators are removed. */
   readonly stems: readonly string[]
-  /** True if the rule applies even if the last word describes the thing (`_id`), or the first word asks (`has_`). */
+  /**
+   * Usually the rule does not apply to `phone_type` or `has_phone` (see ABOUT and ASKS). If `always` is true, it does.
+   */
   readonly always?: true
 }
 
@@ -131,7 +133,7 @@ const CATEGORIES: readonly Category[] = [
   ),
 ]
 
-/** These words mean a person's name if the column or its table is about people. */
+/** These words mean the name of a person if the column or its table is about people: `customer_name`. */
 const NAME = new Set('name names nom nombre nome naam namn nimi имя'.split(' '))
 const PEOPLE = new Set(
   [
@@ -144,7 +146,7 @@ const PEOPLE = new Set(
     .join(' ')
     .split(' '),
 )
-/** A last word that describes the thing and is not the thing itself: phone_type, email_verified. */
+/** A column whose last word is one of these only describes the thing: phone_type, email_verified. */
 const ABOUT = new Set(
   [
     'id ids key fk ref type kind status state count total flag verified confirmed enabled active at on category class',
@@ -153,7 +155,7 @@ const ABOUT = new Set(
     .join(' ')
     .split(' '),
 )
-/** The first word of a yes/no question: has_email. */
+/** A column whose first word is one of these answers a question with yes or no: has_email. */
 const ASKS = new Set('has have is are can may needs wants allow allows hat ist'.split(' '))
 
 /** The result for a column's name. */
@@ -164,7 +166,7 @@ export interface NameReading {
   readonly isName: boolean
 }
 
-/** Returns true if the name suggests personal data, and the values can be such data. */
+/** Returns true if the name suggests personal data and values of this kind can be such data. */
 export function isPersonalName(at: {
   readonly table: string
   readonly column: string
@@ -176,7 +178,7 @@ export function isPersonalName(at: {
 
 /** Reads the name of a column, which may be a dotted path. */
 export function readName(column: string, kind: ValueKind): NameReading {
-  // Enum labels and booleans identify nobody.
+  // The labels of an enum and booleans identify nobody.
   if (kind === 'boolean' || kind === 'label') return NOTHING
   const words = wordsOf(column)
   const joined = words.join('')
@@ -205,7 +207,10 @@ function isPeople(word: string): boolean {
   return PEOPLE.has(word) || (word.endsWith('s') && PEOPLE.has(word.slice(0, -1)))
 }
 
-/** Returns lower-case words without accents and digits. Splits where the case changes and at every non-letter. */
+/**
+ * Splits a name into words, in lower case, without accents and digits. A new word begins where the case changes, and
+ * after every character that is not a letter.
+ */
 function wordsOf(name: string): string[] {
   return name
     .normalize('NFKD')
@@ -221,6 +226,6 @@ function wordsOf(name: string): string[] {
 }
 
 function of(what: string, kinds: readonly ValueKind[], words: string, stems: readonly string[]): Category {
-  // Stems are normalized like names. Words must already be written in lower case without accents.
+  // The stems are normalized like column names. The words must already be in lower case and without accents.
   return { what, kinds, words: new Set(words.split(' ')), stems: stems.map((stem) => wordsOf(stem).join('')) }
 }

@@ -1,21 +1,21 @@
-// Decides which data about a column's values may be stored (KeptColumn in stored-profiles.ts). Only this file decides
-// this. Values, ranges and JSON keys are stored only for columns that are not personal, and a value or key only if
-// several rows share it.
+// Decides which data about the values of a column may be stored (KeptColumn in stored-profiles.ts). No other file
+// decides this. Values, ranges and JSON keys are stored only for columns that are not personal. A value or key is
+// stored only if several rows share it.
 import type { CatalogColumn, CatalogTable, ColumnProfile, TableProfile } from '../drivers/driver.ts'
 import { lookOf } from '../drivers/recognize-text.ts'
 import { isPersonalName } from './personal-names.ts'
 import { signalsOf } from './column-signals.ts'
 import type { KeptColumn, KeptKey, KeptProfile } from './stored-profiles.ts'
 
-/** The minimum number of rows that share a stored value. A rarer value may identify a row. */
+/** A value is stored only if at least this many rows share it. A rarer value may identify a row. */
 const ROWS_MIN = 5
-/** The maximum number of distinct values of a categorical column. */
+/** A column with more distinct values is not categorical, and none of its values is stored. */
 const DISTINCT_MAX = 50
 /** The maximum length of a stored value or JSON key. */
 const CHARS_MAX = 64
 /** If at least this share of the sampled values looks personal, the whole column counts as personal. */
 const PERSONAL_SHARE = 0.2
-/** If this share of the sampled texts has one look, the column has this look. */
+/** If at least this share of the sampled texts has one look, the column has this look. */
 const LOOK_SHARE = 0.5
 
 /** Texts with these looks are personal data. A look is a recognized form of a text, such as an e-mail address. */
@@ -28,10 +28,12 @@ export const PERSONAL_LOOKS: ReadonlySet<string> = new Set([
   'ipAddress',
 ])
 
-/** Decisions of people by column: true for personal, false for not personal. Undecided columns are null or absent. */
+/**
+ * What people decided about a column: true for personal, false for not personal. Undecided columns are null or absent.
+ */
 export type Marks = ReadonlyMap<string, boolean | null>
 
-/** Returns the part of a profile that may be stored. `table` must be cut to the current exposure. */
+/** Returns the data of a profile that may be stored. `table` must contain only exposed columns. */
 export function allowedProfile(
   profile: TableProfile,
   table: CatalogTable,
@@ -79,8 +81,8 @@ function allowedColumn(
 }
 
 /**
- * Decides whether a column is personal, by the name or by the look of the sampled values. A column of the kind `text`
- * or `other` is also personal if the profile lists values but the sample has none.
+ * Decides whether a column is personal, by its name or the look of its sampled values. A column with the kind `text` or
+ * `other` is also personal if the profile lists values but none was sampled: then their look is unknown.
  */
 function isPersonal(seen: ColumnProfile, table: string): boolean {
   if (isPersonalName({ table, column: seen.name, kind: seen.kind })) return true
@@ -92,8 +94,9 @@ function isPersonal(seen: ColumnProfile, table: string): boolean {
 }
 
 /**
- * Returns the values that may be stored, or null if the column is not categorical or no value is left. Excludes rare
- * and long values. Also excludes values that look personal, unless a person marked the column as not personal.
+ * Returns the values that may be stored: no rare values, no long values, and no values that look personal. If a person
+ * marked the column as not personal, values may look personal. Returns null if the column has too many distinct values,
+ * or if no value is left.
  */
 function shareable({ values, distinctCount }: ColumnProfile, isCleared: boolean): KeptColumn['values'] {
   if (values === null || distinctCount === null || distinctCount > DISTINCT_MAX) return null
@@ -109,9 +112,9 @@ function shareable({ values, distinctCount }: ColumnProfile, isCleared: boolean)
 }
 
 /**
- * Returns the JSON keys that may be stored, or null if no key is left. Keys may be data, such as e-mail addresses.
- * Excludes keys that few objects share, and long keys. Also excludes keys with a recognized look, unless a person
- * marked the column as not personal. If there are many keys and most are rare, excludes all keys.
+ * Returns the JSON keys that may be stored. A key may be data, such as an e-mail address. So rare and long keys are
+ * left out, and keys with a recognized look too, unless a person marked the column as not personal. Returns null if no
+ * key is left, or if there are many keys and most of them are rare.
  */
 function sharedKeys(keys: (ColumnProfile['keys'] & object) | null, isCleared: boolean): readonly KeptKey[] | null {
   if (keys === null) return null
@@ -123,9 +126,9 @@ function sharedKeys(keys: (ColumnProfile['keys'] & object) | null, isCleared: bo
 }
 
 /**
- * Detects columns with a neutral name that may contain telephone or identity numbers: nearly all values are distinct,
- * the ends of the range are whole, and the greatest value has nine or more digits. The ends of such a range may
- * identify a person. Primary and foreign keys are exempt.
+ * A column with a neutral name may contain telephone or identity numbers. Then the ends of its range may identify a
+ * person. Returns true if nearly all values are distinct, the ends of the range are whole numbers, and the greatest has
+ * nine or more digits. Primary and foreign keys are exempt.
  */
 function areNumbersOfPeople({ kind, range, sample }: ColumnProfile, column: CatalogColumn): boolean {
   if (
@@ -141,7 +144,7 @@ function areNumbersOfPeople({ kind, range, sample }: ColumnProfile, column: Cata
   )
 }
 
-/** Numbers count as nearly all distinct if at least this share of the sampled values is distinct. */
+/** “Nearly all” means at least this share of the sampled values. */
 const MOSTLY = 0.9
 const LONG = /^\d{9}/
 

@@ -10,12 +10,12 @@ import { allowedProfile } from './privacy.ts'
 import { shownSignals } from './column-signals.ts'
 import type { KeptColumn } from './stored-profiles.ts'
 
-describe('personal by name', () => {
+describe('a column is personal by its name', () => {
   const says = (columns: string, kind: ValueKind, table = 'things') =>
     columns.split(' ').map((column) => [column, isPersonalName({ table, column, kind })])
   const all = (columns: string, personal: boolean) => columns.split(' ').map((column) => [column, personal])
 
-  test('recognizes several languages and any way to join words', () => {
+  test('names of personal data are recognized in several languages and with any way to join words', () => {
     const texts =
       'email e_mail EMailAddress primaryEmail work.email user_email2 courriel correo phone phoneNumber Telefon telefonnummer ' +
       'teléfono mobile_no first_name lastName FIRSTNAME Nachname prénom apellidos username author street Straße address1 ' +
@@ -25,7 +25,7 @@ describe('personal by name', () => {
     assert.deepEqual(says(texts, 'text'), all(texts, true))
   })
 
-  test('includes numbers and dates if they can be such data', () => {
+  test('numbers and dates are personal by their name if they can be such data', () => {
     assert.deepEqual(
       says('phone card_number ssn salary birth_year latitude pin', 'number'),
       all('phone card_number ssn salary birth_year latitude pin', true),
@@ -41,14 +41,14 @@ describe('personal by name', () => {
     )
   })
 
-  test('excludes columns that only describe such data, booleans and labels', () => {
+  test('columns that only describe personal data, booleans and labels are not personal', () => {
     const about = 'email_verified phone_type address_country has_email card_brand token_type'
     assert.deepEqual(says(about, 'text'), all(about, false))
     assert.deepEqual(says('email phone ssn', 'boolean'), all('email phone ssn', false))
     assert.deepEqual(says('email phone ssn', 'label'), all('email phone ssn', false))
   })
 
-  test('distinguishes names of things from names of people', () => {
+  test('names of people are personal, but names of things are not', () => {
     const things = 'name product_name title status country currency sku category description city state channel segment'
     assert.deepEqual(says(things, 'text'), all(things, false))
     assert.deepEqual(says('name', 'text', 'customers'), all('name', true))
@@ -110,7 +110,7 @@ function kept(
 const times = <T>(n: number, value: T): T[] => Array.from({ length: n }, () => value)
 
 describe('the privacy rules', () => {
-  test('keep values of at most 64 characters that five rows share, if the column has at most fifty distinct values', () => {
+  test('values are stored if five rows share them, they have at most 64 characters, and at most fifty are distinct', () => {
     const one = kept('state', [...times(5, 'open'), ...times(4, 'rare'), ...times(9, 'x'.repeat(65))])
     assert.deepEqual(
       one.values?.map(({ value }) => value),
@@ -139,7 +139,7 @@ describe('the privacy rules', () => {
     )
   })
 
-  test('hide the range of long, mostly distinct numbers, except of primary keys and of columns marked as not personal', () => {
+  test('the range of long, mostly distinct numbers is hidden, except for primary keys and columns marked not personal', () => {
     const numbers = Array.from({ length: 100 }, (_, n) => 4_930_000_000 + n)
     const of = (values: readonly number[], more = {}) => kept('extra', values, { kind: 'number', ...more }).range
     assert.equal(of(numbers), null)
@@ -150,7 +150,7 @@ describe('the privacy rules', () => {
     assert.deepEqual(of([3, 5]), { min: 3, max: 5 })
   })
 
-  test('hide a column if a fifth of its values look personal, and hide single personal values in other columns', () => {
+  test('all values are hidden if a fifth of them look personal; otherwise only the personal values are hidden', () => {
     for (const text of [
       'ada@example.com',
       '+49 30 901820',
@@ -166,19 +166,19 @@ describe('the privacy rules', () => {
     }
   })
 
-  test('hide the range of card numbers stored as numbers', () => {
+  test('the range of card numbers is hidden even if they are stored as numbers', () => {
     const cards = [4111111111111111, 5500000000000004, 378282246310005]
     const one = kept('reference', cards, { kind: 'number' })
     assert.deepEqual([one.personal, one.range, one.values], [true, null, null])
   })
 
-  test("follow a person's decision", () => {
+  test("a person's mark decides whether a column is personal", () => {
     assert.equal(kept('email', times(9, 'ada@example.com'), { mark: false }).values?.length, 1)
     const hidden = kept('total', times(9, 4), { kind: 'number', mark: true })
     assert.deepEqual([hidden.values, hidden.range, hidden.personal], [null, null, true])
   })
 
-  test('treat a text column as personal if the profile lists values but none was sampled', () => {
+  test('a text column is personal if the profile lists values but none was sampled', () => {
     const profile = { rowsSampled: 0, complete: false, estimatedRows: null }
     const seen = new ColumnSample('text').profile('state', { rows: null, complete: false })
     const columns = [{ ...seen, nullFrac: 0, distinctCount: 2, values: [{ value: 'a', share: 1, rows: 90 }] }]
@@ -186,7 +186,7 @@ describe('the privacy rules', () => {
     assert.deepEqual([one?.personal, one?.values], [true, null])
   })
 
-  test('keep no column that is not in the table', () => {
+  test('a column that is not in the table is not stored', () => {
     const seen = new ColumnSample('text').profile('hidden', { rows: null, complete: true })
     const profile = { rowsSampled: 0, complete: true, estimatedRows: 0, columns: [seen] }
     assert.deepEqual(allowedProfile(profile, table('things', [column('shown')]), new Map(), '').columns, [])
@@ -194,7 +194,7 @@ describe('the privacy rules', () => {
 })
 
 describe('signals', () => {
-  test('report only what the profile found', () => {
+  test('signals report only what the profile found', () => {
     assert.deepEqual(kept('a', ['x', 'y', 'x']).signals, ['always populated although nullable'])
     assert.deepEqual(kept('a', ['x', 'y', 'x'], { more: { nullable: false } }).signals, [])
     assert.deepEqual(kept('a', ['x', 'y', null]).signals, ['unique'])
@@ -205,13 +205,13 @@ describe('signals', () => {
     assert.deepEqual(kept('a', ['12', '13', '12', null]).signals, ['numbers written as text'])
   })
 
-  test('report an enumeration only if the values shown are complete', () => {
+  test('a column is called enumerated only if all its values are shown', () => {
     const at = '2026-01-10T00:00:00.000Z'
     assert.deepEqual(shownSignals(kept('a', [...times(5, 'x'), ...times(5, 'y')]), at), ['enumerated'])
     assert.deepEqual(shownSignals(kept('a', [...times(5, 'x'), ...times(5, 'y'), 'z']), at), [])
   })
 
-  test('report the age of the newest time', () => {
+  test('a signal reports the age of the newest time', () => {
     const at = '2026-01-10T12:00:00.000Z'
     const age = (value: string): readonly string[] =>
       shownSignals(kept('at', [value, '2020-01-01'], { kind: 'time' }), at)
@@ -220,7 +220,7 @@ describe('signals', () => {
     assert.deepEqual(age('2031-01-01T00:00:00'), ['contains dates in the future'])
   })
 
-  test('find likely keys by name, type and range, and never keys of hidden tables', () => {
+  test('likely keys are found by name, type and range, and keys of hidden tables are never found', () => {
     const number = { type: 'int' }
     const customers = table('customers', [column('id', { ...number, primaryKey: true })])
     const orders = table('orders', [

@@ -1,5 +1,5 @@
-// Reads, writes and deletes stored profiles. The transaction that hides a column or marks it as personal also deletes
-// the data that may no longer be stored. Callers must write only data that privacy.ts allows.
+// Reads, writes and deletes stored profiles. Some data must be deleted when its column is hidden or marked as personal.
+// It is deleted in the same transaction. Callers must write only data that privacy.ts allows.
 import type { Kysely, Transaction } from 'kysely'
 import type { CatalogTable, Scalar } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
@@ -9,7 +9,7 @@ import type { Tables } from '../store/tables.ts'
 /** The stored profile of one column. */
 export interface KeptColumn {
   readonly name: string
-  /** The type when profiled. If the type changed, the profile no longer applies. */
+  /** The type when the column was profiled. If the type has changed, the profile is not used. */
   readonly type: string
   /** From 0 to 1. Null if no row was read. */
   readonly nullFrac: number | null
@@ -21,7 +21,7 @@ export interface KeptColumn {
   readonly range: { readonly min: Scalar; readonly max: Scalar } | null
   /** For JSON: the top-level keys, most common first. Absent if no key may be stored. */
   readonly keys?: readonly KeptKey[]
-  /** True if the name, the values or a person's mark make the column personal. */
+  /** True if the column is personal by its name or its values, or because a person marked it. */
   readonly personal: boolean
   /** True if no value was seen twice. */
   readonly unique: boolean
@@ -31,7 +31,7 @@ export interface KeptColumn {
   readonly signals: readonly string[]
 }
 
-/** A key that several objects share. */
+/** A key that occurs in several JSON objects. */
 export interface KeptKey {
   readonly key: string
   /** The share of objects with this key, from 0 to 1. */
@@ -55,8 +55,8 @@ export interface KeptProfile {
 type Stored = Omit<KeptProfile, 'schema' | 'table' | 'capturedAt'>
 
 /**
- * Returns all stored profiles of a datasource by tableKey, or only the profiles of tables with the given names. The
- * caller restricts the result to the current exposure.
+ * Returns the stored profiles by tableKey. If `names` is given, returns only the profiles of tables with these names.
+ * The caller must leave out what the current exposure hides.
  */
 export async function profilesOf(
   db: Kysely<Tables>,
@@ -77,7 +77,7 @@ export async function profilesOf(
   )
 }
 
-/** The version of a table's profile. It changes with another run, and with a deletion of a part of the profile. */
+/** `stamp` changes when the table is profiled again, and when a part of its profile is deleted. */
 export interface Stamp {
   readonly table: string
   readonly stamp: string
@@ -99,8 +99,8 @@ export async function stampsOf(db: Kysely<Tables>, datasourceId: DatasourceId): 
 }
 
 /**
- * Parses a profile. Checks every member by hand, because the profiles of a thousand tables are megabytes, and zod takes
- * several times as long. Throws TypeError for an invalid profile, which means a defect or a damaged store.
+ * Parses a profile. The profiles of a thousand tables are megabytes, and zod would take several times as long as these
+ * checks. Throws TypeError for an invalid profile, which means a defect or a damaged store.
  */
 function readProfile(json: string): Stored {
   const read: unknown = JSON.parse(json)
@@ -160,7 +160,7 @@ function isRange(it: unknown): boolean {
   return isObject(it) && isScalar(it['min']) && isScalar(it['max'])
 }
 
-/** Returns the current result of a job: the number of columns of each table, by tableKey. */
+/** Returns which tables a job has profiled so far: the number of columns by tableKey. */
 export async function writtenBy(
   db: Kysely<Tables>,
   datasourceId: DatasourceId,
@@ -191,8 +191,8 @@ export async function saveProfile(
 }
 
 /**
- * Deletes the profiles of tables and columns that are no longer exposed. `shrunk` contains the tables (as tableKey)
- * that may show fewer columns than before. Null means all tables. Reads only these tables, one at a time.
+ * Deletes the profiles of tables and columns that are no longer exposed. `shrunk` has the keys (tableKey) of the tables
+ * that may show fewer columns than before. Null means all tables. Only these tables are read, one at a time.
  */
 export async function forgetHidden(
   tx: Transaction<Tables>,
@@ -224,9 +224,8 @@ export async function forgetHidden(
 }
 
 /**
- * Deletes the values, the range and the keys of columns marked personal, in the transaction that saves the mark. Must
- * be called for every mark, even without a profile, because this function also makes a running profile job notice the
- * mark.
+ * Deletes the values, the range and the keys of columns that a person marks as personal, in the transaction that saves
+ * the mark. Must be called for every mark, even if there is no profile: a running profile job then notices the mark.
  */
 export async function forgetPersonal(
   tx: Transaction<Tables>,
@@ -245,13 +244,13 @@ export async function forgetPersonal(
   )
 }
 
-/** Deletes all profiles of a datasource whose connection changed. */
+/** Deletes all profiles of a datasource. Called when its connection has changed. */
 export async function forgetAll(tx: Transaction<Tables>, datasourceId: DatasourceId): Promise<void> {
   await tx.deleteFrom('profiles').where('datasource_id', '=', datasourceId).execute()
   await raiseVersion(tx, datasourceId)
 }
 
-/** Invalidates descriptions that were rendered from the previous profiles. */
+/** After this, descriptions that were rendered from the previous profiles are rendered again. */
 export async function raiseVersion(tx: Transaction<Tables>, datasourceId: DatasourceId): Promise<void> {
   await tx
     .updateTable('datasources')
