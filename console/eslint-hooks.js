@@ -50,7 +50,7 @@ function hasReturn(statements) {
   })
 }
 
-const rulesOfHooks = {
+export const rulesOfHooks = {
   meta: { type: 'problem', schema: [], messages: { wrong: 'The hook {{name}} {{problem}}.' } },
   create: (context) => ({
     CallExpression(node) {
@@ -60,5 +60,3 @@ const rulesOfHooks = {
     },
   }),
 }
-
-export default { meta: { name: 'console' }, rules: { hooks: rulesOfHooks } }
