@@ -14,7 +14,7 @@ export interface InvitationPreview {
   readonly team: string
   readonly role: Role
   readonly email: string
-  /** Null if the account is gone. */
+  /** Null if the account was deleted by a version that kept its invitations. */
   readonly invitedBy: string | null
   readonly expiresAt: string
 }
