@@ -1,6 +1,6 @@
-// Introspects a database over a new connection and stores the result as the newest catalog. An introspection runs as a
-// job, because it may take long. A new column stays hidden until an exposure is saved, unless it is part of an exposed
-// column.
+// Introspects a database over a new connection and stores the result as the newest catalog. An introspection may take
+// long, so it runs as a job. A new column stays hidden until an exposure with it is saved. Only a column that is nested
+// in an exposed column is shown immediately.
 import { setImmediate } from 'node:timers/promises'
 import { z } from 'zod'
 import { changesOf, listedOf, pathName, type Changes } from '../audit/recorded-changes.ts'
@@ -27,10 +27,9 @@ import { requireEnabled } from '../exposure/require-usable.ts'
 import { readRow, type DatasourceRow } from '../datasources/datasource-rows.ts'
 
 const INTROSPECT_MS = 30 * 60_000
-/** After this time, the caller gets a job as the answer. */
+/** A caller who has waited this long gets the id of the job instead of the result. */
 const PATIENCE_MS = 10_000
 
-/** The dependencies of an introspection. */
 export type IntrospectDeps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases'>
 
 const Introspected = z.object({
@@ -43,8 +42,8 @@ const Introspected = z.object({
 export type Introspected = z.infer<typeof Introspected>
 
 /**
- * Reads the schema and stores it as a catalog. Answers with a job if this takes over 10 s, or if another process
- * already runs it. Only one introspection runs per datasource, and concurrent callers share it. Throws
+ * Introspects the database. Only one introspection of a datasource runs at a time, and concurrent callers share it.
+ * Returns the id of the job if the introspection takes over 10 s, or if another process runs it. Throws
  * DATASOURCE_DISABLED, and the errors of connecting and introspecting.
  */
 export async function introspectDatasource(
@@ -58,18 +57,18 @@ export async function introspectDatasource(
     try {
       return await introspect(deps, call, at, progress, signal)
     } catch (error) {
-      // The job records its failure here, because the caller may already have received the job as the answer.
+      // The caller may already have received the id of the job. So the job itself records its failure in the audit.
       deps.audit.refused(call, { teamId: at.teamId, datasourceId: at.id }, error)
       throw error
     }
   }
   const job = await deps.jobs.start(at.id, INTROSPECT, work, call.caller.accountId)
-  // A caller who joins a running job is audited too.
+  // A caller who joins a running job is recorded too.
   if (job.isShared) {
     const target = { kind: 'job', id: job.id, name: INTROSPECT } as const
     deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED', target })
   }
-  // This process cannot learn why a job of another process ended. The caller polls the job.
+  // This process cannot wait for a job of another process. The caller polls the job instead.
   if (job.isElsewhere) return { jobId: job.id }
   const { promise: late, resolve } = Promise.withResolvers<null>()
   const timer = setTimeout(() => resolve(null), patienceMs)
@@ -81,13 +80,12 @@ export async function introspectDatasource(
   }
 }
 
-/** The kind of job. At most one runs per datasource, even if several callers start it. */
 export const INTROSPECT = 'introspect'
 
 /**
- * Reads the schema and stores it as the newest catalog. `call` is null for a scheduled run. Throws CONFLICT if the
- * introspection was cancelled or the connection changed meanwhile, QUERY_TIMEOUT, and the errors of connecting and
- * introspecting.
+ * Introspects and stores the newest catalog. `call` is null for a scheduled introspection. Throws CONFLICT if the
+ * introspection was cancelled or the connection changed in the meantime, QUERY_TIMEOUT, and the errors of connecting
+ * and introspecting.
  */
 export async function introspect(
   deps: IntrospectDeps,
@@ -119,15 +117,15 @@ export async function introspect(
   return { schemaCapturedAt: after.capturedAt, tableCount: after.tables.length, ...counts }
 }
 
-/** The newest catalog and its differences from the previous catalog. */
+/** The newest catalog, and what has changed since the previous one. */
 interface Stored {
   readonly after: Catalog
   readonly differences: Differences
 }
 
 /**
- * Stores the catalog. Keeps at most two older catalogs: the previous one, which other processes may still read, and the
- * catalog of the exposure, which drift needs.
+ * Stores the catalog and deletes old ones. Keeps the previous catalog, because other processes may still read it. Also
+ * keeps the catalog for which the exposure was saved, because drift is computed from it.
  */
 async function keep(
   deps: IntrospectDeps,
@@ -139,7 +137,7 @@ async function keep(
     const row = await readRow(deps.store, at.id)
     if (row?.connection_version !== at.row.connection_version) throw changedMeanwhile()
     const before = await deps.catalogs.full(row)
-    // If the database or the login has changed, no column is retained.
+    // If the database or the login is another one, the previous catalog says nothing about the new one.
     const shown = await deps.catalogs.shown(row)
     const isSame = before !== null && (await connectionOf(deps.store, row)) === row.connection_version
     const after = isSame ? retainUnsampled(before, found, shown) : found
@@ -149,10 +147,10 @@ async function keep(
   }
 }
 
-/** The maximum number of attempts to store a catalog. An attempt fails if the datasource changes meanwhile. */
+/** The maximum number of attempts to store a catalog. An attempt fails if the datasource changes in the meantime. */
 const KEEP_TRIES = 5
 
-/** Returns the version of the connection with which the newest catalog was captured, or null if unknown. */
+/** Returns the version of the connection over which the newest catalog was read. Null if it is unknown. */
 async function connectionOf(store: Store, row: DatasourceRow): Promise<number | null> {
   const catalog = await store.db
     .selectFrom('catalogs')
@@ -163,7 +161,7 @@ async function connectionOf(store: Store, row: DatasourceRow): Promise<number | 
   return catalog?.connection_version ?? null
 }
 
-/** Writes the catalog. Returns false if the catalog, the connection or the exposure changed meanwhile. */
+/** Writes the catalog. Returns false if the catalog, the connection or the exposure changed in the meantime. */
 async function write(
   deps: IntrospectDeps,
   call: Call | null,
@@ -225,7 +223,10 @@ async function write(
   })
 }
 
-/** Returns the keys (tableKey) of the tables with a column that the exposure names but that may not be exposed. */
+/**
+ * Finds the tables in which the saved exposure contains a column that may no longer be exposed. Returns their keys
+ * (tableKey).
+ */
 function barredTables(catalog: Catalog, exposed: Catalog, shown: readonly ShownTable[]): ReadonlySet<string> {
   const keyed = ({ tables }: Catalog) =>
     new Map(tables.map((each) => [tableKey(each.schema, each.table), each.columns]))
@@ -238,7 +239,6 @@ function barredTables(catalog: Catalog, exposed: Catalog, shown: readonly ShownT
   return new Set(barred.map((each) => tableKey(each.schema, each.table)))
 }
 
-/** Returns the differences as the audit records them. */
 function tableChanges({ added, removed, changed }: Differences): Changes {
   const names = (tables: readonly CatalogTable[]) => tables.map(({ schema, table }) => pathName(schema, table))
   const isSame = added.length + removed.length + changed.length === 0
@@ -251,7 +251,7 @@ interface Differences {
   readonly changed: readonly CatalogTable[]
 }
 
-/** Returns the tables that were added, removed or changed. Yields to the event loop. */
+/** Yields to the event loop. */
 async function compare(before: Catalog | null, after: Catalog): Promise<Differences> {
   const turn = inSlices()
   const keyed = (catalog: Catalog | null) =>

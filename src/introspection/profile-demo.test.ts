@@ -1,4 +1,4 @@
-// Compares the statistics in the demo shop's description with plain SQL over the same rows.
+// Compares the statistics in the demo shop's description with plain SQL queries on the same rows.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
@@ -51,7 +51,7 @@ describe('the profile of the demo shop', () => {
       columns.map((column) => ({ table, ...column, at: `${table}.${column.name}` })),
     )
 
-  test('null shares are off by less than 0.01, and distinct counts by less than 5 %', async () => {
+  test('null shares in the description are off by less than 0.01, and distinct counts by less than 5 %', async () => {
     let compared = 0
     for (const { at, table, name, stats } of cells()) {
       assert.ok(stats, at)
@@ -66,11 +66,11 @@ describe('the profile of the demo shop', () => {
     assert.ok(compared > 40, String(compared))
   })
 
-  test('lists values with their shares, but no value with fewer than five rows', async () => {
+  test('the description contains values with their shares, but no value of fewer than five rows', async () => {
     let compared = 0
     for (const { at, table, name, stats } of cells()) {
       for (const { value, share } of stats?.values ?? []) {
-        // A label that no row has gets no share.
+        // An enum label that no row has is listed without a share.
         if (share === undefined) continue
         const counted = `SELECT count(*) FILTER (WHERE "${name}"::text = '${String(value).replaceAll("'", "''")}'), count(*) FROM "${table}"`
         const [having = 0, rows = 0] = (await plain(counted)).map(Number)
@@ -84,7 +84,7 @@ describe('the profile of the demo shop', () => {
     assert.ok(compared > 30, String(compared))
   })
 
-  test("ranges end at the data's minimum and maximum", async () => {
+  test('ranges in the description end at the minimum and maximum of the data', async () => {
     let compared = 0
     for (const { at, table, name, type, stats } of cells()) {
       if (stats?.range === undefined) continue
@@ -100,7 +100,7 @@ describe('the profile of the demo shop', () => {
     assert.ok(compared > 15, String(compared))
   })
 
-  test('stores nothing about hidden columns, and no values or ranges of personal columns', () => {
+  test('nothing is stored about hidden columns, and no values or ranges of personal columns', () => {
     for (const hidden of ['password_hash', 'purchase_price', 'iban', 'salary', 'card_last4', 'postal_code']) {
       assert.ok(!stored.includes(`"${hidden}"`), hidden)
     }
@@ -111,7 +111,7 @@ describe('the profile of the demo shop', () => {
   })
 })
 
-/** Parses a time of an answer or of PostgreSQL. Returns milliseconds. */
+/** Parses a time from the description or from PostgreSQL. Returns milliseconds. */
 function momentOf(text: string): number {
   const iso = text.replace(' ', 'T').replace(/\+00$/, 'Z')
   return Date.parse(/T/.test(iso) && !iso.endsWith('Z') ? `${iso}Z` : iso)

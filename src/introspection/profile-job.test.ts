@@ -1,4 +1,3 @@
-// Tests the job behind POST …/profile: which data it stores and deletes, and how it handles failures.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openRooms, type Rooms } from '../../test/support/connected.ts'
@@ -57,7 +56,7 @@ describe('profiles', () => {
   const whole = (table: string) => ({ schema: 'public', table, columns: null })
   const SHOWN = [whole('customers'), whole('orders')]
 
-  test('the description shows shares, counts, values, ranges and signals of the data', async () => {
+  test('after a profile, the description shows shares, counts, values, ranges and signals of the data', async () => {
     const at = await shop()
     assert.equal((await at.describe()).profileCapturedAt, null)
     assert.deepEqual(await at.profile(), { tables: 2, columns: 15, skipped: [] })
@@ -82,7 +81,7 @@ describe('profiles', () => {
     assert.ok(Date.parse((await at.describe()).profileCapturedAt ?? '') > Date.now() - 60_000)
   })
 
-  test('stores no values and no range of personal columns, and no value shared by fewer than five rows', async () => {
+  test('a profile stores no values and no range of personal columns, and no value that fewer than five rows have', async () => {
     const at = await shop()
     await at.profile()
     for (const name of ['full_name', 'email', 'phone', 'born_on', 'note']) {
@@ -97,7 +96,7 @@ describe('profiles', () => {
     assert.doesNotMatch(await at.stored(), /example\.com|Ada|4930|1980|only four|call me/)
   })
 
-  test('lists the labels of enums and CHECKs before the first profile; after a profile, the labels that no row has come last', async () => {
+  test('enum and CHECK labels are listed before the first profile; after a profile, labels that no row has come last', async () => {
     const at = await shop(
       `CREATE TYPE mood AS ENUM ('sad', 'it''s ok', 'happy'); CREATE DOMAIN feeling AS mood NOT NULL;
        CREATE TABLE moods (id int PRIMARY KEY, now feeling, was mood, level int CHECK (level IN (1, 2, 3)),
@@ -121,7 +120,7 @@ describe('profiles', () => {
     ])
   })
 
-  test('lists the top-level keys that rows of a JSON column share, but no personal keys', async () => {
+  test('for a JSON column, the profile lists the top-level keys that many rows have, but no personal keys', async () => {
     const at = await shop(
       `CREATE TABLE docs (id int PRIMARY KEY, body jsonb, old json, patient_address jsonb, by_mail jsonb, map jsonb, scalars jsonb, odd json);
        INSERT INTO docs SELECT n,
@@ -173,7 +172,7 @@ describe('profiles', () => {
     assert.ok(!(await at.stored()).includes('lines'))
   })
 
-  test('marking a column as personal deletes its values immediately; the next profile after the mark is removed shows them', async () => {
+  test('marking a column as personal deletes its values immediately; when the mark is removed, the next profile shows them', async () => {
     const at = await shop()
     await at.profile()
     const before = (await at.at()).row.profile_version
@@ -195,7 +194,7 @@ describe('profiles', () => {
     assert.equal((await at.stats('customers', 'full_name'))?.values?.length, 3)
   })
 
-  test('deletes the profile of columns that an exposure hides', async () => {
+  test('the profile of a column is deleted when an exposure hides the column', async () => {
     const at = await shop()
     await at.profile()
     await at.expose([{ schema: 'public', table: 'customers', columns: ['id', 'vip'] }])
@@ -214,7 +213,7 @@ describe('profiles', () => {
     assert.equal(await at.stats('orders', 'state'), null)
   })
 
-  test('skips and reports a missing or too expensive table, and finishes the other tables', async () => {
+  test('a missing or too expensive table is skipped and reported, and the other tables are profiled', async () => {
     const at = await shop(
       'CREATE TABLE gone (id int); CREATE VIEW dear AS SELECT count(*) FROM generate_series(1, 100000) a, orders b, orders c;',
       [...SHOWN, whole('gone'), whole('dear')],
@@ -226,7 +225,7 @@ describe('profiles', () => {
     assert.ok(result.skipped.every(({ why }) => why.endsWith('.')))
   })
 
-  test('no value leaks from a database error', async () => {
+  test('a database error reveals no value in the result of a profile', async () => {
     const raised = `CREATE FUNCTION tell(email text) RETURNS int LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION 'it is %', email USING DETAIL = email, HINT = email, COLUMN = email; END $$;
       CREATE VIEW tells AS SELECT tell(email) FROM customers; CREATE VIEW casts AS SELECT email::int AS n FROM customers;`
@@ -248,7 +247,7 @@ describe('profiles', () => {
     assert.match(await at.stored(), /placed_at/)
   })
 
-  test('respects an exposure that is saved while the profile runs', async () => {
+  test('an exposure that is saved while a profile runs decides what the profile stores', async () => {
     const at = await shop('CREATE VIEW a_slow AS SELECT * FROM slow;', [whole('a_slow'), ...SHOWN])
     const job = await at.start()
     await active(at.database, 'a_slow', 1)
@@ -263,7 +262,7 @@ describe('profiles', () => {
     assert.doesNotMatch(await at.stored(), /customer|paid|slept/)
   })
 
-  test('runs one profile at a time; an equal request joins it; cancelling ends the statement in the database and keeps finished tables', async () => {
+  test('only one profile runs at a time, an equal request joins it, and cancelling ends the statement but keeps finished tables', async () => {
     const at = await shop('', [...SHOWN, whole('slow')])
     const job = await at.start()
     assert.equal(await at.start(), job)
@@ -275,7 +274,7 @@ describe('profiles', () => {
     assert.ok((await at.stats('orders', 'state')) !== null)
   })
 
-  test('refuses a table that is not exposed, and a disabled datasource', async () => {
+  test('a profile of a hidden table or a disabled datasource is refused', async () => {
     const at = await shop('', [whole('orders')])
     await assert.rejects(at.start({ tables: [{ schema: 'public', table: 'customers' }] }), isCode('INVALID_REQUEST'))
     await rooms.store.write((tx) =>
@@ -284,7 +283,7 @@ describe('profiles', () => {
     await assert.rejects(at.start(), isCode('DATASOURCE_DISABLED'))
   })
 
-  test('fails with our own text if the database goes away, and keeps finished tables', async () => {
+  test('if the database goes away, the profile fails with our own error text and keeps finished tables', async () => {
     await using own = await startPostgres({ settings: {} })
     const database = await own.createDatabase('profiled', SQL)
     const at = await Profiled.connect(rooms, orderOf(database, own), [...SHOWN, whole('slow')])
@@ -298,7 +297,7 @@ describe('profiles', () => {
     assert.equal((await at.at()).row.status, 'ERROR')
   })
 
-  test('resumes after the process was killed', async () => {
+  test('a profile resumes after the process was killed', async () => {
     await using source = await storeSource('sqlite')
     const config = await source.config()
     const database = await postgres.createDatabase(`profiled${++made}`, SQL)
@@ -307,7 +306,7 @@ describe('profiles', () => {
     withProfiles(first)
     const at = await Profiled.connect(first, orderOf(database), SHOWN)
     await at.profile()
-    // The state after a kill: a running job with one finished table.
+    // The store after the process was killed: a running job that has finished one table.
     const job = { id: left, datasource_id: at.id, kind: 'profile', state: 'RUNNING', done: 1, total: 2 } as const
     const when = { created_at: new Date().toISOString(), updated_at: new Date().toISOString() }
     await first.store.write(async (tx) => {
@@ -330,7 +329,7 @@ describe('profiles', () => {
     assert.equal(kept.find(({ table }) => table === 'customers')?.captured_at, '2020-01-01T00:00:00.000Z')
   })
 
-  /** Waits until `count` of our statements that contain `name` are running. */
+  /** Waits until `count` profiling statements on the table `name` are running. */
   async function active(database: string, name: string, count: number): Promise<void> {
     const sql = `SELECT count(*) FROM pg_stat_activity WHERE datname = '${database}' AND state = 'active'
       AND query ~ '(${name}).*LIMIT' AND pid <> pg_backend_pid()`

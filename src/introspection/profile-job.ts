@@ -1,5 +1,6 @@
-// Profiles the values of exposed columns, table by table over a connection outside the pool, in a job that survives
-// restarts. The rules in profiles/privacy.ts decide which data is stored, under the exposure at the time of writing.
+// Profiles the values of exposed columns, table by table, over a connection outside the pool. The profile runs as a
+// job, which resumes after a restart. The rules in profiles/privacy.ts decide what is stored. The exposure counts that
+// is current when the profile of a table is stored.
 import { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
@@ -26,7 +27,7 @@ export type ProfileDeps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 
   readonly config: Pick<Config, 'ceilings'>
 }
 
-/** The request. `sample` has an effect only if reads are billed by bytes. */
+/** `sample` has an effect only on databases that bill queries by the bytes they read. */
 interface Order {
   readonly tables?: readonly { readonly schema: string; readonly table: string }[]
   readonly sample?: boolean
@@ -40,24 +41,23 @@ interface Profiled {
 }
 
 const KIND = 'profile'
-/** The deadline for the whole job. The profiles of finished tables are stored. */
+/** The timeout of the whole job. Tables that were finished before are kept. */
 const PROFILE_MS = 30 * 60_000
-/** The deadline for the profile of one table. */
+/** The timeout of one table. */
 const TABLE_MS = 60_000
-/** The deadline of one statement. A lower statement timeout of the team applies instead. */
+/** The timeout of one statement. A shorter statement timeout of the team applies instead. */
 const STATEMENT_MS = 10_000
-/** The maximum number of rows that are sampled per table. */
+/** The maximum number of rows that are sampled from a table. */
 const ROWS = 10_000
 /**
- * The maximum number of attempts to store a profile. An attempt fails if the exposure or the connection changes
- * meanwhile.
+ * The maximum number of attempts to store a profile. An attempt fails if the exposure or the connection changes in the
+ * meantime.
  */
 const KEEP_TRIES = 5
 
 /**
- * Starts the job. An equal request joins the running job. Throws DATASOURCE_DISABLED for a disabled datasource,
- * NOT_CONNECTED before the first introspection, INVALID_REQUEST for a table that is not exposed, and CONFLICT while
- * another profile runs.
+ * Starts the job. An equal request joins the running job. Throws DATASOURCE_DISABLED, NOT_CONNECTED before the first
+ * introspection, INVALID_REQUEST for a table that is not exposed, and CONFLICT while another profile runs.
  */
 export async function profileDatasource(
   deps: ProfileDeps,
@@ -83,7 +83,7 @@ const Input = z.object({
   sample: z.boolean(),
 })
 
-/** Registers the job kind, so that profiles resume after a restart. Must be called once, before the first profile. */
+/** Registers the kind of job, so that profiles resume after a restart. Call this once, before the first profile. */
 export function resumeProfiles(deps: ProfileDeps): void {
   deps.jobs.resumable(KIND, (id, input) => async (progress, ended, run) => {
     const order = Input.parse(input)
@@ -99,7 +99,7 @@ export function resumeProfiles(deps: ProfileDeps): void {
   })
 }
 
-/** One run over the tables, with at most one connection at a time. */
+/** One profile job. It has at most one connection at a time. */
 class Profiler implements AsyncDisposable {
   readonly #deps: ProfileDeps
   readonly #at: LeaseTarget
@@ -159,7 +159,7 @@ class Profiler implements AsyncDisposable {
     return { tables, columns, skipped }
   }
 
-  /** Makes descriptions show the stored profiles, even those that were stored before a failure. */
+  /** Lets descriptions show the stored profiles. After a failure, these are the tables that were finished before. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#disconnect()
     if (this.#kept === 0) return
@@ -171,7 +171,7 @@ class Profiler implements AsyncDisposable {
     })
   }
 
-  /** Profiles a table. Returns the number of stored columns, or the reason why no column was stored. */
+  /** Profiles one table. Returns how many columns were stored, or why none were. */
   async #table(schema: string, name: string): Promise<{ readonly columns: number } | { readonly why: string }> {
     const now = await this.#exposedNow(schema, name)
     if (now === null) return { why: NOT_EXPOSED }
@@ -185,7 +185,7 @@ class Profiler implements AsyncDisposable {
       } catch (error) {
         this.#signal.throwIfAborted()
         if (!(error instanceof AppError)) throw error
-        // Retry once with a new connection. If the database is unreachable, the second attempt fails too.
+        // The connection may have been lost, so try once more with a new one.
         if (error.code === 'DATASOURCE_UNAVAILABLE' && tried === 1) continue
         if (!SKIPPED.has(error.code)) throw error
         return { why: error.message }
@@ -218,8 +218,8 @@ class Profiler implements AsyncDisposable {
   }
 
   /**
-   * Returns null if the table is no longer exposed. Throws CONFLICT if the datasource's connection changed, and
-   * DATASOURCE_DISABLED.
+   * Reads the current state of the datasource. Returns null if the table is no longer exposed. Throws CONFLICT if the
+   * datasource's connection changed, and DATASOURCE_DISABLED.
    */
   async #exposedNow(
     schema: string,
@@ -234,9 +234,9 @@ class Profiler implements AsyncDisposable {
   }
 
   /**
-   * Stores the part of the profile that the privacy rules allow. The transaction reads the personal marks, and checks
-   * that the exposure and the connection have not changed. Returns the number of columns, or null if the table is no
-   * longer exposed.
+   * Stores what the privacy rules allow. The same transaction reads which columns are marked as personal, and checks
+   * that the exposure and the connection have not changed. Returns the number of stored columns, or null if the table
+   * is no longer exposed.
    */
   async #keep(schema: string, name: string, profile: TableProfile, capturedAt: string): Promise<number | null> {
     const { store } = this.#deps
@@ -269,5 +269,5 @@ interface Todo {
 }
 
 const NOT_EXPOSED = 'It is no longer exposed.'
-/** Errors that concern only one table. */
+/** Errors that concern one table only. The job skips the table. */
 const SKIPPED = new Set(['SCHEMA_STALE', 'QUERY_TIMEOUT', 'QUERY_FAILED', 'QUERY_DENIED'])

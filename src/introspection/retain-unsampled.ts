@@ -1,22 +1,17 @@
-// Pure: retains columns that a sample of rows missed. A sample does not always contain a rare column. So a missing
-// column of the last introspection stays as long as its absence may be chance. Otherwise every sample would change the
-// exposed catalog and cause drift.
+// Some databases do not declare their columns: introspection finds columns in a sample of rows. A sample may miss a
+// rare column by chance. If the column were removed each time, the exposure would drift with every sample. So a column
+// that was found before is retained as long as its absence may be chance.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 
-/** If the probability of a miss is lower than this, the miss does not count as chance, and the column is removed. */
+/** A column is removed when the probability that the samples missed it by chance is lower than this. */
 const CHANCE_MIN = 0.001
-/**
- * A sample never removes an exposed column that a smaller share of the rows had, because it cannot prove the removal.
- */
+/** An exposed column that fewer than this share of rows had is never removed because of samples. */
 const RARE = 0.01
-/**
- * Missing columns are retained only until a table has this many columns. Exposed columns are retained even beyond this
- * number.
- */
+/** When a table has this many columns, no further missing columns are retained, except exposed ones. */
 const COLUMNS_MAX = 500
 
-/** Returns `after` with the retained columns. `before` must come from the same connection. */
+/** Returns `after` with the retained columns. Both catalogs must come from the same connection. */
 export function retainUnsampled(before: Catalog, after: Catalog, exposed: readonly ShownTable[]): Catalog {
   const known = new Map(before.tables.map((table) => [tableKey(table.schema, table.table), table]))
   const shown = new Map(exposed.map((table) => [tableKey(table.schema, table.table), new Set(table.columns)]))
@@ -30,7 +25,7 @@ export function retainUnsampled(before: Catalog, after: Catalog, exposed: readon
 
 function withRetained(was: CatalogTable, table: CatalogTable, exposed: ReadonlySet<string>): CatalogTable {
   const { looked } = table
-  // If all rows were read, a missing column was removed. An empty table is no proof, because it may be filled again.
+  // If all rows were read, a missing column was removed. An empty table proves nothing, because it may be filled again.
   if (looked === undefined || (looked.all && looked.rows > 0)) return table
   const met = new Set(table.columns.map((column) => column.name))
   const retained = new Map<string, CatalogColumn>()
@@ -45,7 +40,7 @@ function withRetained(was: CatalogTable, table: CatalogTable, exposed: ReadonlyS
   return retained.size === 0 ? table : { ...table, columns: inserted(was.columns, table.columns, retained) }
 }
 
-/** Returns the column after `rows` more sampled rows without it. Returns null if it counts as removed. */
+/** Counts `rows` more sampled rows without the column. Returns null if the column counts as removed. */
 function agedColumn(column: CatalogColumn, rows: number, isExposed: boolean): CatalogColumn | null {
   const { seen } = column
   if (rows === 0) return column
@@ -56,7 +51,7 @@ function agedColumn(column: CatalogColumn, rows: number, isExposed: boolean): Ca
   return isChance ? { ...column, nullable: true, seen: { ...seen, missed } } : null
 }
 
-/** Puts each retained column back behind its former predecessor. */
+/** Inserts each retained column after the column that it followed before. */
 function inserted(
   was: readonly CatalogColumn[],
   is: readonly CatalogColumn[],

@@ -1,5 +1,3 @@
-// Tests scheduled introspection on both stores: on time, in only one of several processes, across restarts, and with
-// backoff if a database is down.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
@@ -37,7 +35,7 @@ for (const dialect of DIALECTS) {
       await postgres[Symbol.asyncDispose]()
     })
 
-    /** Opens a store, and a clock that only the test advances. */
+    /** Opens a store, with a clock that only the test advances. */
     async function opened(at?: StoreConfig) {
       const config = at ?? (await source.config())
       const rooms = await openRooms({ at: config })
@@ -46,13 +44,12 @@ for (const dialect of DIALECTS) {
       return { config, rooms, clock, scheduled, [Symbol.asyncDispose]: () => rooms[Symbol.asyncDispose]() }
     }
 
-    /** Sets the time of all catalogs of a datasource to `ms` ago. */
+    /** Makes all catalogs of a datasource `ms` old. */
     async function age(rooms: Rooms, id: DatasourceId, ms: number): Promise<void> {
       const set = { captured_at: new Date(Date.now() - ms).toISOString() }
       await rooms.store.write((tx) => tx.updateTable('catalogs').set(set).where('datasource_id', '=', id).execute())
     }
 
-    /** Creates a datasource on its own database, in a new team. */
     async function connected(rooms: Rooms, config: object = {}) {
       const teamId = await addTeam(rooms)
       const owner = await addMember(rooms, teamId, 'OWNER')
@@ -87,7 +84,7 @@ for (const dialect of DIALECTS) {
       }
     }
 
-    test('runs after the configured hours, at most a tenth later, counted from the last introspection', async () => {
+    test('an introspection runs the configured hours after the last one, or up to a tenth later', async () => {
       await using world = await opened()
       const shop = await connected(world.rooms, { reintrospectHours: 10 })
       await using scheduled = world.scheduled()
@@ -113,7 +110,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await versionAfter(10_000 * HOUR), 4)
     })
 
-    test('finds a new column, and keeps the catalog that the exposure was made from, besides the two newest', async () => {
+    test('an introspection finds a new column, and keeps the catalog of the exposure and the two newest catalogs', async () => {
       await using world = await opened()
       const { rooms } = world
       const shop = await connected(rooms)
@@ -139,7 +136,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await rooms.catalogs.exposed(await shop.row()))?.tables[0]?.columns.length, 1)
     })
 
-    test('sets an unreachable database to ERROR with the reason, retries with backoff, and clears the error on success', async () => {
+    test('an unreachable database gets the status ERROR with a reason, is retried with backoff, and loses the status on success', async () => {
       await using world = await opened()
       const { rooms, clock } = world
       const shop = await connected(rooms)
@@ -169,7 +166,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([row.status, row.last_error, row.catalog_version], ['CONNECTED', null, 2])
     })
 
-    test('a restart neither triggers nor skips a run', async () => {
+    test('a restart of the service neither triggers nor skips a scheduled introspection', async () => {
       const config = await source.config()
       let shop: Awaited<ReturnType<typeof connected>>
       {
@@ -188,7 +185,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await again.row()).catalog_version, 2)
     })
 
-    test('respects the claim of another process until it expires', async () => {
+    test('an introspection that another process has claimed is not run until the claim expires', async () => {
       await using world = await opened()
       const { rooms, clock } = world
       const shop = await connected(rooms)
@@ -216,7 +213,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await shop.row()).catalog_version, 2)
     })
 
-    test('a scheduled run is shared by callers, and cancelled by delete, disable and shutdown', async () => {
+    test('callers share a scheduled introspection, and it is cancelled by delete, disable and shutdown', async () => {
       await using world = await opened()
       const { rooms, clock } = world
       const shop = await connected(rooms)
@@ -224,7 +221,7 @@ for (const dialect of DIALECTS) {
       await using _locker = await lockedCatalog(shop.database)
       await age(rooms, shop.id, 27 * HOUR)
       const claims = async () => rooms.store.db.selectFrom('reintrospections').selectAll().execute()
-      /** Waits until a run has started. Returns a promise of its end. */
+      /** Waits until an introspection has started. Returns a promise that resolves when it ends. */
       const begun = async (scheduled: ReturnType<typeof world.scheduled>) => {
         const ended = scheduled.run()
         while ((await running(rooms, shop.id)) === 0) await new Promise(setImmediate)
@@ -236,7 +233,7 @@ for (const dialect of DIALECTS) {
         (await rooms.audit.page(shop.teamId, { datasourceIds: [shop.id], limit: 1 })).items[0]?.id
       const before = await newest()
       const shared = assert.rejects(introspectDatasource(rooms, shop.call, await shop.at()), { code: 'CONFLICT' })
-      // A caller who joins a run is audited before the run ends.
+      // A caller who joins an introspection is recorded in the audit before the introspection ends.
       while ((await newest()) === before) await rooms.audit.flush().then(() => new Promise(setImmediate))
       await ending[Symbol.asyncDispose]()
       await first.ended
@@ -259,7 +256,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await claims(), [])
     })
 
-    test('shutdown does not wait for an introspection that a caller started', async () => {
+    test('a shutdown does not wait for an introspection that a caller started', async () => {
       await using world = await opened()
       const { rooms } = world
       const shop = await connected(rooms)
@@ -279,7 +276,6 @@ for (const dialect of DIALECTS) {
       assert.ok('tableCount' in (await asked))
     })
 
-    /** Returns the number of running introspections. */
     async function running(rooms: Rooms, id: DatasourceId): Promise<number> {
       const { store } = rooms
       const jobs = store.db
@@ -290,7 +286,7 @@ for (const dialect of DIALECTS) {
       return (await jobs.where('kind', '=', 'introspect').execute()).length
     }
 
-    /** Blocks readers of a database's catalog. */
+    /** Takes a lock that makes introspections of the database wait. */
     async function lockedCatalog(database: string) {
       const client = new Client({ connectionString: postgres.url(database) })
       await client.connect()
@@ -301,7 +297,7 @@ for (const dialect of DIALECTS) {
   })
 }
 
-test('only one of two processes on one PostgreSQL store runs each due introspection', async () => {
+test('if two processes share a PostgreSQL store, only one of them runs each due introspection', async () => {
   await using postgres = await startPostgres()
   await using source = await storeSource('postgres')
   const at = await source.config()

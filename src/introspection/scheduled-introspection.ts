@@ -1,6 +1,6 @@
-// Introspects datasources again on schedule, `config.reintrospectHours` after the last introspection, so that drift is
-// detected without a caller. The schedule is in the store. So a restart does not change it, and only one of several
-// processes runs an introspection. Datasources that are DISABLED or were never introspected are skipped.
+// Introspects each datasource again `config.reintrospectHours` after its last introspection, so that drift is noticed
+// without a caller. The store contains the schedule. So a restart does not change it, and only one of several processes
+// runs an introspection. Datasources that are disabled or were never introspected are skipped.
 import { createHash } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import { AppError } from '../errors.ts'
@@ -10,7 +10,7 @@ import type { DatasourceDeps } from '../datasources/datasources.ts'
 import { INTROSPECT, introspect } from './introspect-job.ts'
 
 export interface Reintrospection extends AsyncDisposable {
-  /** Starts all due introspections and resolves when they have ended. A timer also does this once a minute. */
+  /** Runs all due introspections and waits until they have ended. A timer also starts them once a minute. */
   run(): Promise<void>
 }
 
@@ -25,17 +25,20 @@ type Deps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases' | 'jo
 
 /** The interval between two searches for due introspections. */
 const EVERY_MS = 60_000
-/** The maximum number of runs at the same time in this process. Each run opens one connection to the database. */
+/** The maximum number of introspections at the same time in this process. Each opens one connection. */
 const AT_ONCE = 3
 /**
- * The time for which a claim is valid. Each check renews the claims of this process, so claims of a dead process expire
- * soon.
+ * A process claims an introspection before it runs it, so that no other process does. The claim is valid for this time.
+ * The process renews it at each check, so the claims of a dead process expire soon.
  */
 const CLAIM_MS = 5 * EVERY_MS
 const HOUR_MS = 3_600_000
-/** Delays each run by up to this share of `reintrospectHours`, so that datasources introspected together spread out. */
+/**
+ * Datasources that were introspected at the same time should not all be due at the same time. So each is delayed by up
+ * to this share of `reintrospectHours`.
+ */
 const JITTER = 0.1
-/** The delay after the first failure. Each further failure doubles it, up to `reintrospectHours`. */
+/** The delay after the first failure. Each further failure doubles the delay, up to `reintrospectHours`. */
 const RETRY_MS = 15 * 60_000
 
 export function openReintrospection(deps: Deps): Reintrospection {
@@ -76,7 +79,7 @@ class Scheduled implements Reintrospection {
     await Promise.all(this.#active.values())
   }
 
-  /** Runs one check at a time. Logs an error. The next check retries. */
+  /** Checks for due introspections, one check at a time. After an error, the next check tries again. */
   #look(): Promise<void> {
     this.#looking = this.#looking
       .then(() => (this.#closing.signal.aborted ? undefined : this.#fill()))
@@ -92,13 +95,13 @@ class Scheduled implements Reintrospection {
       const work = this.#work(due)
         .catch((err: unknown) => this.#deps.log?.error({ err }, 'a scheduled introspection could not be recorded'))
         .finally(() => this.#active.delete(due.row.id))
-        // Look again, because a slot is free for the next datasource.
+        // Less than AT_ONCE are running now, so check again.
         .then(() => this.#look())
       this.#active.set(due.row.id, work)
     }
   }
 
-  /** Returns the due datasources without a claim, longest overdue first. */
+  /** Returns the due datasources that no process has claimed. The longest overdue comes first. */
   async #due(): Promise<readonly Due[]> {
     const now = this.#now()
     const rows = await this.#deps.store.db
@@ -123,8 +126,7 @@ class Scheduled implements Reintrospection {
   }
 
   /**
-   * Claims a run. Returns false if another process has the claim, or had the claim since this process found the run
-   * due.
+   * Claims an introspection. Returns false if another process claimed it first, even if that claim has already ended.
    */
   async #claim({ row, failures }: Due): Promise<boolean> {
     const now = this.#now()
@@ -167,12 +169,11 @@ class Scheduled implements Reintrospection {
       const driver = this.#deps.drivers.get(row.type)
       if (driver === undefined) throw new AppError('INTERNAL', `There is no driver for ${row.type}.`)
       const at = { id: row.id, teamId: row.team_id, row, driver }
-      // Run the introspection as a job, so that concurrent callers share it, and cancelling the datasource's jobs
-      // cancels it.
+      // It runs as a job, so concurrent callers share it. Whatever cancels the datasource's jobs cancels it too.
       const job = await this.#deps.jobs.start(row.id, INTROSPECT, (progress, ended) =>
         introspect(this.#deps, null, at, progress, AbortSignal.any([ended, this.#closing.signal])),
       )
-      // A job that a caller started continues after shutdown begins. src/jobs ends the job.
+      // If a caller started the job, a shutdown does not wait for it here. src/jobs ends the job.
       const found = await unlessAborted(job.ended(), this.#closing.signal)
       await this.#forgive(due)
       this.#deps.log?.info({ ...datasource, found }, 'scheduled introspection finished')
@@ -185,8 +186,8 @@ class Scheduled implements Reintrospection {
   }
 
   /**
-   * After a success, clears the status ERROR if a failed scheduled run set it. An ERROR with another cause stays. The
-   * row in `reintrospections` was already deleted when the catalog was stored.
+   * Called after a success. If a failed scheduled introspection had set the status ERROR, clears the status. An ERROR
+   * with another cause stays. The row in `reintrospections` was already deleted when the catalog was stored.
    */
   async #forgive({ row, error }: Due): Promise<void> {
     if (error === null) return
@@ -218,7 +219,7 @@ class Scheduled implements Reintrospection {
   }
 }
 
-/** Returns the result of the work. Rejects immediately when the signal aborts, and removes its listener. */
+/** Waits for the work, but rejects as soon as the signal aborts. */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const end = () => reject(new AppError('CONFLICT', 'The service is shutting down.'))
@@ -242,7 +243,7 @@ function dueAt(row: {
   return row.retry_at === null ? due : Math.max(due, Date.parse(row.retry_at))
 }
 
-/** Returns a number from 0 to 1, constant per datasource. */
+/** Returns a number from 0 to 1 that is always the same for a datasource. */
 function fractionOf(id: DatasourceId): number {
   return createHash('sha256').update(id).digest().readUInt32BE() / 2 ** 32
 }

@@ -1,5 +1,5 @@
-// Pure: finds the tables and columns that may be meant by a name in a query or in a refusal. For example, `orders` may
-// mean the table `shop.orders`. Compares only names, for every kind of database, so the result may contain too many.
+// Finds the tables and columns that may be meant by a name in a query or in a refusal. For example, `orders` may mean
+// the table `shop.orders`. Only names are compared, so some of the tables and columns found may not be meant.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 
 /** Returns the tables whose name occurs in the text, in catalog order. */
@@ -51,8 +51,8 @@ export function columnsMeant(
 }
 
 /**
- * Returns true if the column may have parts that the catalog does not list. If it returns false, an unknown path below
- * the column is misspelled.
+ * Returns true if the column may contain fields that the catalog does not list. If it returns false, an unknown path
+ * such as `address.ctiy` is misspelled.
  */
 function mayHoldMore(column: CatalogColumn, all: readonly CatalogColumn[]): boolean {
   if (all.some((each) => each.partOf === column.name)) return false
@@ -60,8 +60,9 @@ function mayHoldMore(column: CatalogColumn, all: readonly CatalogColumn[]): bool
 }
 
 /**
- * Returns the parts of one column whose full name, such as `address.city`, occurs in `text`. If there are none, returns
- * the parts whose last name, such as `city`, occurs in it. If there are none of these either, returns the first part.
+ * `parts` are the columns nested in one column. Returns those whose full name, such as `address.city`, occurs in
+ * `text`. If there are none, returns those whose last name, such as `city`, occurs in `text`. If there are none of
+ * these either, returns the first of `parts`.
  */
 export function partsMeant(parts: readonly CatalogColumn[], text: string): readonly CatalogColumn[] {
   const words = (escaped: string) =>
@@ -76,7 +77,10 @@ export function partsMeant(parts: readonly CatalogColumn[], text: string): reado
   return own.length > 0 ? own : parts.slice(0, 1)
 }
 
-/** Returns the name to search for. For a table family (BigQuery `events_*`), this is the common prefix. */
+/**
+ * Returns the name without a final `*`. The BigQuery tables `events_1` and `events_2` are one table `events_*` in the
+ * catalog, and a query may contain either form.
+ */
 function stem(table: string): string {
   return table.replace(/\*$/, '')
 }

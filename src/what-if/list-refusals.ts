@@ -1,6 +1,6 @@
-// Groups the refused queries of a team by the blocked object. Each group has the numbers of refusals, keys and
-// accounts, and the table or column that the queries most likely meant. This file compares only names. The operation
-// exposureFromRefusal finds the exact change.
+// Lists which hidden tables and columns the refused queries of a team wanted to read. Refusals of the same table or
+// column form a group. Only names are compared here. The operation exposureFromRefusal finds the exact change of the
+// exposure.
 import { setImmediate } from 'node:timers/promises'
 import type { Audit } from '../audit/audit.ts'
 import { Blocked } from '../audit/refusal-reason.ts'
@@ -24,7 +24,10 @@ export interface RefusalDeps {
   readonly now?: () => number
 }
 
-/** The table or column that a refused query most likely meant. Named only if exactly one candidate was found. */
+/**
+ * The table or column that a refused query most likely meant. The fields are missing if there is no candidate, or more
+ * than one.
+ */
 interface Meant {
   readonly schema?: string
   readonly table?: string
@@ -45,18 +48,18 @@ export interface RefusalGroup extends Meant {
   readonly exampleAuditId: string
 }
 
-/** The period if the caller sets none. */
+/** The default period. */
 const DAYS = 7
 const DAY_MS = 86_400_000
 /**
- * The limits of one call. Older refusals and smaller groups are left out. Refusals with further texts are counted as
- * not `fixable`.
+ * The limits of one call. Older refusals and smaller groups are left out. If there are more than TEXTS_MAX different
+ * queries, the others are counted as not `fixable`.
  */
 const ROWS_MAX = 100_000
 const TEXTS_MAX = 1_000
 const GROUPS_MAX = 200
 
-/** Returns the groups, largest first. Throws the reason of the call's signal. */
+/** Returns the groups, largest first. Throws the abort reason of `call.signal`. */
 export async function listRefusals(
   deps: RefusalDeps,
   call: Call,
@@ -111,7 +114,7 @@ function newGroup(
 
 const NOT_FIXABLE: Meant = { fixable: false }
 
-/** Finds the meaning of refusals. Each pair of a text and a blocked object is searched only once. */
+/** Finds what a refused query meant. Equal queries with equal refusals are searched only once. */
 function meaningsOf({ store, catalogs }: RefusalDeps) {
   const known = new Map<string, Meant>()
   const sources = new Map<DatasourceId, Promise<Source | null>>()
@@ -121,7 +124,7 @@ function meaningsOf({ store, catalogs }: RefusalDeps) {
     return full === null || exposed === null ? null : { full, shown: columnsByTable(exposed) }
   }
   return async (id: DatasourceId, blocked: Denied['blocked'], text: string | null): Promise<Meant> => {
-    // exposureFromRefusal cannot find a change without the text. Only tables and columns can be exposed.
+    // Without the text of the query, exposureFromRefusal cannot find a change. It can add only tables and columns.
     if (text === null || (blocked.kind !== 'table' && blocked.kind !== 'column')) return NOT_FIXABLE
     const key = JSON.stringify([id, blocked.kind, blocked.name, text])
     const found = known.get(key)
@@ -139,7 +142,7 @@ function meaningsOf({ store, catalogs }: RefusalDeps) {
 
 interface Source {
   readonly full: Catalog
-  /** The exposed columns of each exposed table. */
+  /** The names of the exposed columns, by table. */
   readonly shown: ReadonlyMap<string, ReadonlySet<string>>
 }
 

@@ -1,5 +1,3 @@
-// Tests preview jobs on both stores: their queue, cancelling, requests that share a job, the limit per datasource, a
-// restart, and a deleted datasource.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
@@ -39,8 +37,8 @@ for (const dialect of DIALECTS) {
     }
 
     /**
-     * Creates a datasource that exposes x, with `count` audited queries for x and `count` for y. About half of the
-     * queries for each column are identical.
+     * Creates a datasource that exposes only column x. Records `count` queries for x and `count` for y in the audit.
+     * About half of the queries for each column are equal.
      */
     async function asked(rooms: Rooms, count: number) {
       const teamId = await addTeam(rooms)
@@ -80,7 +78,7 @@ for (const dialect of DIALECTS) {
       }
     }
 
-    test('waits for earlier previews, and can be cancelled while it waits and while it runs', async () => {
+    test('a preview waits for earlier previews, and can be cancelled while it waits and while it runs', async () => {
       await using world = await opened()
       const { rooms, deps } = world
       const shop = await asked(rooms, 300)
@@ -105,12 +103,12 @@ for (const dialect of DIALECTS) {
       const cancelled = await ended(rooms, shop.id, next.jobId)
       assert.deepEqual([cancelled.state, cancelled.result], ['CANCELLED', undefined])
       assert.ok(cancelled.done < 600)
-      // The queue is free again.
+      // A cancelled preview leaves the queue.
       const last = await shop.begin(deps, 'y')
       assert.equal((await ended(rooms, shop.id, last.jobId)).state, 'DONE')
     })
 
-    test('accepts only a few different previews of one datasource at the same time', async () => {
+    test('at most three different previews of one datasource are accepted at the same time', async () => {
       await using world = await opened()
       const { rooms, deps } = world
       const shop = await asked(rooms, 1)
@@ -126,7 +124,7 @@ for (const dialect of DIALECTS) {
       for (const { jobId } of all) assert.equal((await ended(rooms, shop.id, jobId)).state, 'DONE')
     })
 
-    test('resumes after a restart, and counts every query', async () => {
+    test('a preview resumes after a restart and counts every query', async () => {
       const config = await source.config()
       let started: { readonly jobId: JobId }
       let id: DatasourceId
@@ -150,7 +148,7 @@ for (const dialect of DIALECTS) {
       assert.equal(row?.input, null, 'the input is deleted')
     })
 
-    test('ends if its datasource is deleted', async () => {
+    test('a preview ends when its datasource is deleted', async () => {
       await using world = await opened()
       const { rooms, deps } = world
       const shop = await asked(rooms, 2)

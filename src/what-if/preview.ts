@@ -1,6 +1,6 @@
-// Previews a proposed exposure: judges the audited queries of the last days under the current and the proposed
-// exposure. The preview changes no exposure and queries no datasource. It runs as a job, and only one runs at a time in
-// this process.
+// Shows what another exposure would change. The preview judges the audited queries of the last days twice: once with
+// the current exposure, and once with the proposed one. It changes no exposure and queries no datasource. It runs as a
+// job, one at a time in this process.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Audit } from '../audit/audit.ts'
@@ -31,15 +31,14 @@ export interface PreviewDeps {
   readonly replays: SerialQueue
 }
 
-/** The number of queries, and the newest audit ids. */
 interface Replayed {
   readonly count: number
   readonly auditIds: readonly string[]
 }
 
 /**
- * The `result` of a preview job: the queries that only the current exposure allows, the queries that only the proposed
- * exposure allows, and the queries whose outcome is unknown.
+ * The `result` of a preview job. Only the current exposure allows the queries in `nowRefused`, and only the proposed
+ * exposure allows those in `nowAllowed`.
  */
 export interface Preview {
   readonly nowRefused: Replayed
@@ -48,20 +47,20 @@ export interface Preview {
 }
 
 const KIND = 'preview'
-/** The limit of the running time, without the time in the queue. */
+/** The timeout of one preview. The time in the queue does not count. */
 const PREVIEW_MS = 10 * 60_000
-/** The maximum number of audit ids for each of the three outcomes. */
+/** The maximum length of each list of audit ids. */
 const IDS_MAX = 100
 /** The maximum number of different previews of one datasource that wait or run. */
 const AT_ONCE_MAX = 3
-/** The maximum number of distinct queries whose outcome is cached. While it is cached, equal queries are not judged. */
+/** Equal queries are judged once. The outcomes of at most this many different queries are remembered. */
 const OUTCOMES_MAX = 50_000
 const DAY_MS = 86_400_000
 
 /**
- * Starts the preview. An equal request joins the job that waits or runs. Throws NOT_CONNECTED before the first
- * introspection, INVALID_REQUEST if a request to save this exposure would be refused, and CONFLICT if too many
- * different previews of the datasource wait or run.
+ * Starts a preview. If an equal preview waits or runs, returns the id of its job. Throws NOT_CONNECTED before the first
+ * introspection, INVALID_REQUEST if the proposed exposure cannot be saved, and CONFLICT if too many different previews
+ * of the datasource wait or run.
  */
 export async function previewExposure(
   deps: PreviewDeps,
@@ -85,7 +84,7 @@ const Input = z.object({
   days: z.number(),
 })
 
-/** Registers the job kind, so that previews resume after a restart. Must be called once, before the first preview. */
+/** Registers the kind of job, so that previews resume after a restart. Call this once, before the first preview. */
 export function resumePreviews(deps: PreviewDeps): void {
   deps.jobs.resumable(KIND, (id, input) => async (progress, ended) => {
     const { tables, days } = Input.parse(input)
@@ -123,7 +122,8 @@ async function replay(
     throw new AppError('CONFLICT', 'This datasource was deleted in the meantime.')
   const [full, exposed] = await Promise.all([deps.catalogs.full(row), deps.catalogs.exposed(row)])
   if (full === null || exposed === null) throw notIntrospected()
-  // Copy the catalog object. Drivers cache queries by this object, and a replay must not evict entries of live queries.
+  // Drivers cache checked queries and use the catalog object as the key. With a copy of the object, the preview cannot
+  // evict the entries of real queries.
   const sides: Sides = { driver, now: { ...exposed }, then: cut(full, order.tables) }
   const since = new Date(Date.now() - order.days * DAY_MS).toISOString()
   const scope = { id: row.id, teamId: row.team_id, since }
@@ -153,9 +153,9 @@ type Outcome = 'same' | keyof Preview
 
 interface Sides {
   readonly driver: Driver
-  /** The tables and columns of the current exposure. */
+  /** The catalog, cut to the current exposure. */
   readonly now: Catalog
-  /** The tables and columns of the proposed exposure. */
+  /** The catalog, cut to the proposed exposure. */
   readonly then: Catalog
 }
 
@@ -165,7 +165,7 @@ async function outcomeOf(
   outcomes: BoundedMap<string, Outcome>,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  // A text that was not a valid query when it was sent is not valid now.
+  // A query that could not be parsed then cannot be parsed now.
   if (code === 'INVALID_QUERY') return 'same'
   if (text === null) return 'cannotTell'
   const key = createHash('sha256')

@@ -1,4 +1,4 @@
-// Proposes the smallest exposure that would let a refused query pass, without saving it.
+// Proposes the smallest exposure with which a refused query would pass. Saves nothing.
 import type { Audit } from '../audit/audit.ts'
 import { Blocked } from '../audit/refusal-reason.ts'
 import type { Call } from '../auth/caller.ts'
@@ -30,19 +30,22 @@ interface Deps {
   readonly catalogs: Catalogs
 }
 
-/** A body to save the exposure with PUT, and the columns that the body adds to the current exposure. */
+/**
+ * `tables` and `version` are the body of the PUT request that saves the exposure. `added` are the columns that the
+ * current exposure does not have.
+ */
 export interface Widened {
   readonly tables: readonly ShownTable[]
   readonly version: number
   readonly added: readonly ShownTable[]
 }
 
-/** The time that a search may take. */
+/** The timeout of one search. */
 const SEARCH_MS = 10_000
 
 /**
- * Finds the exposure. Throws NOT_FOUND for an audit id that this datasource does not have, NOT_CONNECTED before the
- * first introspection, and CONFLICT with the reason if it finds no change that would let the query pass.
+ * Throws NOT_FOUND if this datasource has no audit row with this id, NOT_CONNECTED before the first introspection, and
+ * CONFLICT with the reason if no change of the exposure lets the query pass.
  */
 export async function exposureFromRefusal(
   deps: Deps,
@@ -73,7 +76,7 @@ export async function exposureFromRefusal(
   return { tables, version: current.exposure_version, added: listed(ground, additions) }
 }
 
-/** Searches, and then confirms the result against the whole catalog. */
+/** Searches in the tables that the query names, and then judges the result with the whole catalog. */
 async function searched(ground: Ground, caller: AbortSignal): Promise<Widening> {
   const tooLong = AbortSignal.timeout(SEARCH_MS)
   const signal = AbortSignal.any([caller, tooLong])
@@ -89,7 +92,10 @@ async function searched(ground: Ground, caller: AbortSignal): Promise<Widening> 
   }
 }
 
-/** Adds the column that the database did not find, for a guard that leaves the check of columns to the database. */
+/**
+ * Some guards leave unknown column names to the database. If the database reported that it did not find a column, adds
+ * the hidden column that has this name.
+ */
 async function withColumn(
   ground: Ground,
   found: { readonly additions: readonly Addition[] },
@@ -112,7 +118,10 @@ async function withColumn(
   return hidden.length === 1 ? { additions: hidden } : { why: `several of its tables have the column ${blocked.name}.` }
 }
 
-/** Returns false if the query passes without the table. Then the text only happens to contain the table's name. */
+/**
+ * Returns false if the query passes without the table. Then the query does not read the table, but happens to contain
+ * its name.
+ */
 async function isRead(
   { driver, body, full, saved }: Ground,
   table: CatalogTable,
@@ -122,7 +131,6 @@ async function isRead(
   return (await judge(driver, body, cut(full, without), signal)).kind !== 'confined'
 }
 
-/** Returns the additions in catalog order. */
 function listed({ full }: Ground, additions: readonly Addition[]): readonly ShownTable[] {
   return full.tables.flatMap((table) => {
     const key = tableKey(table.schema, table.table)

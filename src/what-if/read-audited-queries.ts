@@ -1,4 +1,4 @@
-// Reads a datasource's queries from the audit for a replay, page by page, so that they need not fit in memory.
+// Reads a datasource's queries from the audit, page by page, so that they need not all fit in memory.
 import { readDetail } from '../audit/row-detail.ts'
 import { newest, rowOfTeam } from '../audit/reading/newest-rows.ts'
 import type { AuditFilter } from '../audit/reading/row-filter.ts'
@@ -8,36 +8,34 @@ import type { AuditTable } from '../store/tables.ts'
 
 export interface AuditedQuery {
   readonly id: AuditId
-  /** The caller's text, unchanged. Null if it was redacted or omitted. */
+  /** The text that the caller sent. Null if it was redacted or omitted. */
   readonly text: string | null
-  /** The parameters of the text. Undefined if there are none. */
   readonly params: unknown
   readonly code: string | null
-  /** JSON of the object that the guard or the database blocked. */
+  /** JSON of the table, column or other object that the query was refused for. */
   readonly blocked: string | null
 }
 
 /** The only action that is replayed. */
 const QUERY = 'runQuery'
-/** Codes of requests that were refused before their query was read. */
+/** Error codes of requests that failed before their query was read. */
 const NO_QUERY: readonly (string | null)[] = ['INVALID_REQUEST', 'NOT_CONNECTED', 'DATASOURCE_DISABLED']
 
-/** The datasource, and the start of the period. */
 interface AuditScope {
   readonly id: DatasourceId
   readonly teamId: TeamId
-  /** ISO 8601, UTC. */
+  /** ISO 8601, in UTC. */
   readonly since: string
 }
 
-/** Counts the queries. Throws the reason of `signal`. */
+/** Returns the number of queries. Throws the abort reason of `signal`. */
 export async function countAudited(store: Pick<Store, 'db'>, scope: AuditScope, signal: AbortSignal): Promise<number> {
   let sum = 0
   for await (const queries of auditedQueries(store, scope, signal)) sum += queries.length
   return sum
 }
 
-/** Yields one page at a time, newest first. Throws the reason of `signal`. */
+/** Yields one page at a time, newest first. Throws the abort reason of `signal`. */
 export async function* auditedQueries(
   store: Pick<Store, 'db'>,
   { id, teamId, since }: AuditScope,
@@ -49,7 +47,7 @@ export async function* auditedQueries(
   }
 }
 
-/** Returns one audit row with any action. Returns null if this datasource has no such row. */
+/** Returns an audit row of this datasource with any action, or null if there is none. */
 export async function auditedQuery(
   store: Pick<Store, 'db'>,
   { id: datasourceId, teamId }: Pick<AuditScope, 'id' | 'teamId'>,

@@ -1,13 +1,13 @@
-// Judges one audited query again, only with the guard. Queries no database, spends no budget, and does not change the
-// caches of live queries.
+// Asks only the guard whether an audited query would pass now. The query is not sent to its database, counts against no
+// budget, and changes no cache.
 import { setImmediate } from 'node:timers/promises'
 import type { Catalog, Driver, Limits, QueryBody, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 
-/** Arbitrary limits. They affect only the query that would be sent. The verdict depends on names and syntax. */
+/** The verdict does not depend on these limits. They only affect the query that would be sent. */
 const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 1, timeoutMs: 10_000, maxCost: 1 }
 
-/** Rebuilds the body from an audited text and its parameters. Returns null if the text cannot be read. */
+/** Rebuilds the request body from the audited text and parameters. Returns null if the text cannot be parsed. */
 export function bodyOf(driver: Pick<Driver, 'reread'>, text: string, params: unknown): QueryBody | null {
   try {
     return driver.reread(text, params)
@@ -17,7 +17,7 @@ export function bodyOf(driver: Pick<Driver, 'reread'>, text: string, params: unk
   }
 }
 
-/** Yields to the event loop and then judges. Throws the errors of Driver.confine, or the signal's reason. */
+/** Yields to the event loop first. Throws the errors of Driver.confine, and the abort reason of `signal`. */
 export async function judge(
   driver: Pick<Driver, 'confine'>,
   body: QueryBody,

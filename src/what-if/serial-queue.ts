@@ -1,11 +1,8 @@
-// Runs one task at a time, in order of arrival. Otherwise replays of several datasources would alternate, and requests
-// would wait for all of them.
+// Runs one task at a time, in order of arrival. If several datasources replayed their queries at the same time, other
+// requests would have to wait for all of them.
 
 export interface SerialQueue {
-  /**
-   * Waits until all earlier tasks have ended, and runs `work`. Throws the reason of `signal` if it aborts before `work`
-   * starts.
-   */
+  /** Runs `work` when all earlier tasks have ended. Throws the reason of `signal` if it aborts before `work` starts. */
   take<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>
 }
 

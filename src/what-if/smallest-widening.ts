@@ -1,33 +1,35 @@
-// Searches for the smallest additional exposure that lets one query pass. The search follows the guard's refusals,
-// tries each column that a refused name may mean, and drops every addition that is not needed. The search parses no
-// query language.
+// Searches for the smallest additional exposure that lets one query pass. The guard names the table or column for which
+// it refuses the query. The search adds a column that this name may mean, asks the guard again, and repeats this until
+// the query passes. Then it drops every added column that is not needed. The search parses no query language.
 import type { Catalog, CatalogColumn, CatalogTable, Denied, Driver, QueryBody, Verdict } from '../drivers/driver.ts'
 import { cut, tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 import { columnsMeant, mentioned, partsMeant, tablesMeant } from './column-mentions.ts'
 import { judge } from './replay-query.ts'
 
-/** One additional column to expose. */
 export interface Addition {
   readonly table: CatalogTable
   readonly column: CatalogColumn
 }
 
-/** The columns to add (none if the query already passes), or the reason why no addition lets the query pass. */
+/**
+ * The columns to add, or the reason why no additional exposure lets the query pass. No columns if the query already
+ * passes.
+ */
 export type Widening = { readonly additions: readonly Addition[] } | { readonly why: string }
 
 export interface Ground {
   readonly driver: Driver
   readonly body: QueryBody
-  /** Everything introspected. */
+  /** The whole catalog. */
   readonly full: Catalog
   readonly saved: readonly ShownTable[]
 }
 
-/** If the guard has judged more exposures than this, no further additions are collected. */
+/** If the guard has judged the query more often than this, the search adds no further columns. */
 const TRIES_MAX = 400
 const TOO_MUCH = 'the search took too many tries.'
 
-/** Searches. Throws the errors of Driver.confine, and the reason of `signal`. */
+/** Returns the smallest widening. Throws the errors of Driver.confine, and the abort reason of `signal`. */
 export async function widen(ground: Ground, signal: AbortSignal): Promise<Widening> {
   const search = new Search(ground, signal)
   const found = await search.grow()
@@ -39,7 +41,7 @@ export async function widen(ground: Ground, signal: AbortSignal): Promise<Wideni
 class Search {
   readonly #driver: Driver
   readonly #body: QueryBody
-  /** The tables that the query names. Only these can matter, and a smaller catalog makes each attempt cheaper. */
+  /** The tables that the query names. Other tables do not matter, and a smaller catalog makes each attempt cheaper. */
   readonly #near: Catalog
   readonly #saved: readonly ShownTable[]
   readonly #signal: AbortSignal
@@ -53,7 +55,7 @@ class Search {
     this.#signal = signal
   }
 
-  /** Finds additions that let the query pass, possibly more than the query needs. */
+  /** Adds columns until the query passes. The result may have columns that the query does not need. */
   async grow(): Promise<Widening> {
     let additions: readonly Addition[] = []
     for (;;) {
@@ -67,7 +69,7 @@ class Search {
     }
   }
 
-  /** Drops the additions that the query does not need. */
+  /** Drops the columns that the query does not need. */
   async shrink(additions: readonly Addition[]): Promise<readonly Addition[]> {
     let remaining = additions
     for (let size = Math.ceil(remaining.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
@@ -80,7 +82,10 @@ class Search {
     return remaining
   }
 
-  /** Replaces a column by the needed parts, unless the query returns the whole column. */
+  /**
+   * A column such as `address` may have nested columns, such as `address.city`. If the query needs only some of them,
+   * exposes these instead of the whole column.
+   */
   async narrow(additions: readonly Addition[]): Promise<readonly Addition[]> {
     for (const addition of additions) {
       const { table, column } = addition
@@ -90,13 +95,14 @@ class Search {
       const by = (columns: readonly CatalogColumn[]) => [...others, ...columns.map((each) => ({ table, column: each }))]
       const fewer = by(partsMeant(parts, this.#body.text))
       const outline = await this.#outline(fewer)
-      // If further parts change the result, the query returns the whole column. Otherwise the named parts are enough.
+      // If the other nested columns change the result too, then the query returns the whole column. Otherwise, the ones
+      // that it names are enough.
       if (outline !== null && outline === (await this.#outline(by(parts)))) return await this.narrow(fewer)
     }
     return additions
   }
 
-  /** Exposes the whole new table if the query returns all its columns, for example by `*`. */
+  /** If the query returns all columns of a new table, for example by `*`, exposes all of them. */
   async completeTables(additions: readonly Addition[]): Promise<readonly Addition[]> {
     let all = additions
     const shown = new Set(cut(this.#near, this.#saved).tables.map(keyOf))
@@ -110,7 +116,10 @@ class Search {
     return all
   }
 
-  /** Adds one candidate, or all candidates together. Returns null if neither changes the refusal. */
+  /**
+   * Adds one candidate, or all candidates together. Returns null if the guard still refuses the query for the same
+   * reason.
+   */
   async #step(additions: readonly Addition[], denied: Denied): Promise<readonly Addition[] | null> {
     const candidates = this.#candidates(additions, denied)
     for (const candidate of candidates) {
@@ -118,8 +127,8 @@ class Search {
       if (!isSame(denied, await this.#judged(more))) return more
     }
     if (candidates.length < 2) return null
-    // Several hidden columns may have the same name, and their refusals have the same text. So try all of them
-    // together.
+    // Several hidden columns may have the same name, and their refusals have the same text. So adding one of them seems
+    // to change nothing. Try all of them together.
     const more = [...additions, ...candidates]
     return isSame(denied, await this.#judged(more)) ? null : more
   }
@@ -142,19 +151,20 @@ class Search {
     })
   }
 
-  /** Returns the first column to try: a column that the query names, or else the table's first column. */
+  /** Returns the column of a hidden table that is tried first: a column that the query names, or the first one. */
   #first(table: CatalogTable): CatalogColumn | undefined {
     const columns = exposable(table)
     const text = this.#body.text.toLowerCase()
     return columns.find((column) => text.includes(column.name.toLowerCase())) ?? columns[0]
   }
 
-  /** Tries all columns that may be exposed, after no single column has helped. */
+  /** When no single column has helped, tries all columns together. */
   async #all(additions: readonly Addition[], denied: Denied): Promise<Widening> {
     const { blocked } = denied
-    // A star stands for many columns, so it is not the name of a missing column.
+    // `orders.*` is not the name of a missing column.
     const isLost = blocked.kind === 'column' && !blocked.name.endsWith('*') && !isMeant(this.#near, blocked.name)
-    // Exposing a whole column lets any path below it pass, even a mistyped path. So refuse unknown paths here.
+    // If all of `address` is exposed, the misspelled path `address.ctiy` passes too. So an unknown path is refused
+    // before that is tried.
     if (isLost && blocked.name.includes('.')) return { why: notInCatalog(blocked.name) }
     const shown = this.#shown(additions)
     const rest = this.#near.tables.flatMap((table) =>
@@ -167,7 +177,7 @@ class Search {
     return { why: isLost ? notInCatalog(blocked.name) : (this.#forbidden(denied) ?? `${denied.why}.`) }
   }
 
-  /** Returns the reason why the refused column may not be exposed, or null if no reason is known. */
+  /** Returns the reason why the refused column may not be exposed. Null if the column may be exposed or is unknown. */
   #forbidden({ blocked }: Denied): string | null {
     if (blocked.kind !== 'column') return null
     for (const table of this.#near.tables) {
@@ -182,7 +192,7 @@ class Search {
     return null
   }
 
-  /** Returns true if the query would return additional columns. Tries only the last two of them. */
+  /** Returns true if the query would return more if `others` were exposed. Tries only the last two of them. */
   async #answersMore(
     additions: readonly Addition[],
     table: CatalogTable,
@@ -202,7 +212,7 @@ class Search {
     return this.#driver.outline?.(verdict.query) ?? this.#driver.printed(verdict.query)
   }
 
-  /** Returns the exposed columns of each exposed table. */
+  /** Returns the names of the exposed columns, by table. */
   #shown(additions: readonly Addition[]): ReadonlyMap<string, ReadonlySet<string>> {
     const { tables } = cut(this.#near, withAdditions(this.#saved, additions))
     return new Map(tables.map((table) => [keyOf(table), new Set(table.columns.map((column) => column.name))]))
@@ -218,7 +228,7 @@ class Search {
   }
 }
 
-/** Returns a saved exposure plus the additions. */
+/** Returns the saved exposure with the added columns. */
 export function withAdditions(saved: readonly ShownTable[], additions: readonly Addition[]): readonly ShownTable[] {
   const tables = new Map(saved.map((shown) => [tableKey(shown.schema, shown.table), shown]))
   for (const { table, column } of additions) {
@@ -230,12 +240,12 @@ export function withAdditions(saved: readonly ShownTable[], additions: readonly 
   return [...tables.values()]
 }
 
-/** Returns the columns that may be exposed, without the parts of other columns. */
+/** Returns the columns that may be exposed, without nested columns. */
 function exposable(table: CatalogTable): readonly CatalogColumn[] {
   return table.columns.filter((column) => column.unexposable === null && column.partOf === undefined)
 }
 
-/** Returns true if a table has a column of this name, or a column of which the name may be a part. */
+/** Returns true if `name` may mean a column of the tables, or something nested in one. */
 export function isMeant({ tables }: Pick<Catalog, 'tables'>, name: string): boolean {
   return tables.some(({ columns }) => columnsMeant(columns, name, columns).length > 0)
 }
@@ -244,7 +254,7 @@ export function notInCatalog(name: string): string {
   return `none of the tables it names has ${name} in the catalog. Check the spelling, or introspect again if the column is new.`
 }
 
-/** Returns true for the same refusal at the same position. */
+/** Returns true if the query is still refused for the same thing at the same position. */
 function isSame(denied: Denied, verdict: Verdict): boolean {
   if (verdict.kind !== 'denied') return false
   const { blocked, position } = verdict
