@@ -1,4 +1,5 @@
-// A datasource's access list, which applies if accessMode is EXPLICIT. Only ACTIVE members of the team can be listed.
+// If a datasource has the access mode EXPLICIT, only OWNERs and the accounts on its access list can reach it. The list
+// may contain only ACTIVE members of the team.
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf } from '../audit/recorded-changes.ts'
@@ -33,7 +34,10 @@ export async function getAccess(deps: Pick<AccessDeps, 'store'>, id: DatasourceI
   return { accountIds: rows.map((row) => row.account_id) }
 }
 
-/** Replaces the whole list. Throws INVALID_REQUEST naming up to 100 accounts that are not ACTIVE members. */
+/**
+ * Replaces the whole list. Throws INVALID_REQUEST if accounts are not ACTIVE members. The error names up to 100 of
+ * them.
+ */
 export async function putAccess(
   deps: AccessDeps,
   call: Call,
@@ -64,7 +68,7 @@ export async function putAccess(
   return await getAccess(deps, at.id)
 }
 
-/** Returns the list as the audit records it: by id, and by current e-mail address. */
+/** Returns what the audit records about the list. The e-mail addresses are the current ones. */
 async function listIn(tx: Transaction<Tables>, id: DatasourceId) {
   const rows = await tx
     .selectFrom('access_entries')
@@ -77,8 +81,8 @@ async function listIn(tx: Transaction<Tables>, id: DatasourceId) {
 }
 
 /**
- * Adds the creator of an EXPLICIT datasource to its access list, so that the creator keeps access. An OWNER is not
- * added, because an OWNER always has access.
+ * Adds the creator of an EXPLICIT datasource to its access list. Otherwise the creator could not reach it. OWNERs are
+ * not added, because they can always reach it.
  */
 export async function listCreator(
   tx: Transaction<Tables>,
@@ -94,9 +98,9 @@ export async function listCreator(
 }
 
 /**
- * Called before a change sets EXPLICIT. If the datasource is ROLE_BASED, adds the caller to its access list, like
- * listCreator(). Reads mode and membership in this transaction, so that no account can add itself to a list from which
- * it was removed. Throws NOT_FOUND if the caller is no longer a member.
+ * Called before a change sets EXPLICIT. If the datasource was ROLE_BASED until now, adds the caller to the access list,
+ * unless the caller is an OWNER. Mode and membership are read in this transaction, so an account that was removed from
+ * the list cannot add itself again. Throws NOT_FOUND if the caller is no longer a member.
  */
 export async function listChanger(
   tx: Transaction<Tables>,

@@ -1,17 +1,16 @@
-// Pure: returns the changes of a datasource as the audit records them. The audit records the value of every public
-// field. For a secret, it records only whether the secret is set.
+// Returns what the audit records when a datasource changes: the values of public fields. For a secret, it is only
+// recorded whether the secret is set.
 import { changesOf, flattened, NOT_SET, SET, type Changes, type Fields } from '../audit/recorded-changes.ts'
 import { configOf, type DatasourceRow } from './datasource-rows.ts'
 
-/** Values by secret field. A value may be the secret itself, or any value that changes when the secret changes. */
+/** For each secret field, the secret itself, or another value that changes when the secret changes. */
 type Secrets = Readonly<Record<string, unknown>>
 
-/** Returns the changes. `before` is null for a creation, and `after` is null for a deletion. */
+/** `before` is null for a new datasource, and `after` is null for a deleted one. */
 export function datasourceChanges(before: DatasourceRow | null, after: DatasourceRow | null): Changes {
   return changesOf(before && fieldsOf(before), after && fieldsOf(after))
 }
 
-/** Returns the names of the secrets that changed. */
 export function secretChanges(before: Secrets, after: Secrets): Changes {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()
   return Object.fromEntries(

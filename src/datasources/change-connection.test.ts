@@ -1,4 +1,3 @@
-// Tests the rule that a stored secret is never sent to another server, and which changes of a connection take effect.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ConnectionSettings } from '../drivers/driver.ts'
@@ -23,7 +22,7 @@ const stored: ConnectionSettings = {
   secrets: { password: 'old', tlsCa: 'pem' },
 }
 
-/** Reads the change like a driver that accepts every setting. */
+/** Reads the change as a driver does that accepts every setting. */
 function read(change: ConnectionInput, from = stored): ConnectionSettings {
   const { secrets, config, ...shown } = changedSettings(from, change)
   const uri = secrets['uri']
@@ -66,23 +65,23 @@ for (const { name, change, want } of [
   { name: 'another setting', change: { config: { location: 'EU' } }, want: [] },
   { name: 'no field of the connection', change: {}, want: [] },
 ]) {
-  test(`${name}: ${want.length === 0 ? 'secrets are kept' : `${want.join(', ')} must be sent again`}`, () => {
+  test(`a change with ${name}: ${want.length === 0 ? 'secrets are kept' : `${want.join(', ')} must be sent again`}`, () => {
     assert.deepEqual(missing(change), want)
   })
 }
 
-test('another URI requires the other secrets again', () => {
+test('if the URI changes, the other secrets must be sent again', () => {
   const uri = { ...stored, connectionMode: 'URI', secrets: { uri: 'postgres://a:old@db.example/shop', tlsKey: 'pem' } }
   assert.deepEqual(missing({ uri: 'postgres://a:b@evil.example/shop' }, uri), ['tlsKey'])
   assert.deepEqual(missing({ uri: 'postgres://a:old@db.example/shop' }, uri), [])
 })
 
-test('a change of the mode keeps no secret', () => {
+test('a change of the connection mode keeps no secret', () => {
   const next = changedSettings(stored, { connectionMode: 'URI', uri: 'postgres://a:b@evil.example/shop' })
   assert.deepEqual(next.secrets, { uri: 'postgres://a:b@evil.example/shop' })
 })
 
-test('a repeated value does not count as a change of the connection', () => {
+test('sending the current value again does not count as a change of the connection', () => {
   assert.equal(touchesConnection({}), false)
   assert.equal(differs(stored, read({ host: 'db.example', port: 5432 })), false)
   assert.equal(differs(stored, read({ password: 'old' })), false)
@@ -102,7 +101,7 @@ for (const { name, change, want } of [
   { name: 'a new URI with the old host', change: { uri: 'postgres://a:b@x.example/d', host: 'db.example' }, want: [] },
   { name: 'another mode', change: { connectionMode: 'DIRECT', host: 'other.example' }, want: [] },
 ]) {
-  test(`a URI datasource: ${name} ${want.length === 0 ? 'is accepted' : 'is refused, not ignored'}`, () => {
+  test(`for a URI datasource, ${name} ${want.length === 0 ? 'is accepted' : 'is refused, not ignored'}`, () => {
     const uri = { ...stored, connectionMode: 'URI', secrets: { uri: 'postgres://a:old@db.example/shop' } }
     const next = {
       ...uri,

@@ -1,11 +1,12 @@
-// Pure: changes a datasource's connection. If the server, the database or the user changes, or TLS becomes weaker, the
-// caller must send every stored secret again. Otherwise a manager could direct a stored password to another server.
+// Changes a datasource's connection. A manager who may change the host could send a stored password to a server of
+// their own. So if the server, the database or the user changes, or TLS becomes weaker, every stored secret must be
+// sent again.
 import { z } from 'zod'
 import type { ConnectionSettings, SettingsInput } from '../drivers/driver.ts'
 import { invalidRequest } from '../errors.ts'
 import { SSL_MODES } from './datasource-item.ts'
 
-/** Write-only fields (docs/session.md#connections). */
+/** Fields that can be written, but are never returned (docs/session.md#connections). */
 const SECRET_FIELDS = [
   'password',
   'uri',
@@ -29,15 +30,15 @@ const CONNECTION_FIELDS = [
   ...SECRET_FIELDS,
 ] as const
 
-/** The fields of the connection in a create or change request. The driver validates them. */
+/** The connection fields of a request. The driver validates them. */
 export type ConnectionInput = { readonly [F in (typeof CONNECTION_FIELDS)[number]]?: unknown }
 
-/** The hours between automatic introspections. 0 turns automatic introspection off (docs/exposure.md). */
+/** The hours between automatic introspections. 0 means never (docs/exposure.md). */
 const Hours = z.int().min(0).max(720)
 
 /**
- * Removes `config.reintrospectHours`, which is not a connection setting, from the driver's input. A config with only
- * this field leaves the driver's config unchanged. Throws INVALID_REQUEST if the value is out of range.
+ * Separates `config.reintrospectHours` from the driver's settings. If a config has only this field, the driver's config
+ * does not change. Throws INVALID_REQUEST if the value is out of range.
  */
 export function splitConfig<T extends ConnectionInput>(
   input: T,
@@ -53,19 +54,19 @@ export function splitConfig<T extends ConnectionInput>(
   return { connection: { ...input, config: undefined, ...own }, reintrospectHours: hours.data }
 }
 
-/** Returns the driver's input for a new datasource. */
+/** Returns the input for the driver of a new datasource. */
 export function newSettings(input: ConnectionInput): SettingsInput {
   return { ...shownFields(input), secrets: secretsOf(input) }
 }
 
-/** Returns true if the change sends a field of the connection. */
+/** Returns true if the request contains a connection field. */
 export function touchesConnection(change: ConnectionInput): boolean {
   return CONNECTION_FIELDS.some((field) => change[field] !== undefined)
 }
 
 /**
- * Returns the driver's input for a changed datasource: the new values merged over the stored values. If the mode
- * changes, no stored value is used. In URI mode the address comes from the URI alone.
+ * Returns the input for the driver of a changed datasource. Fields that the request omits keep their stored values,
+ * unless the connection mode changes. In URI mode, the address comes only from the URI.
  */
 export function changedSettings(stored: ConnectionSettings, change: ConnectionInput): SettingsInput {
   if (change.connectionMode !== undefined && change.connectionMode !== stored.connectionMode) return newSettings(change)
@@ -82,8 +83,8 @@ export function changedSettings(stored: ConnectionSettings, change: ConnectionIn
 }
 
 /**
- * Throws INVALID_REQUEST naming each changed field that the stored URI overrides, because accepting the field would
- * have no effect. A repeated current value is accepted.
+ * In URI mode, the values in the stored URI apply. A request that sends another `host` without a new URI would have no
+ * effect, so throws INVALID_REQUEST with each such field. A field with its current value is accepted.
  */
 export function requireEffect(next: ConnectionSettings, change: ConnectionInput): void {
   const uri = next.secrets['uri']
@@ -103,17 +104,20 @@ const HOLDS_PASSWORD = /^[^/]*\/\/[^/?#@]*:[^/?#]*@/
 const READ_FROM_URI =
   'the uri of this datasource sets this field; send a new uri, or connectionMode DIRECT with host, port, database, username and password'
 
-/** The values in a URI, as the datasource would show them. */
+/** The values in a URI. */
 export type Parsed = Pick<ConnectionSettings, 'host' | 'port' | 'database' | 'username' | 'sslMode' | 'config'>
 
 export interface Contradiction {
   readonly field: string
-  /** Null for a password, which is never repeated. */
+  /** Null for a password, which is never returned. */
   readonly inUri: string | number | null
   readonly given: string | number | null
 }
 
-/** Returns the values read from the URI, and the other fields that contradict the URI. `next` was made from `input`. */
+/**
+ * Compares the URI with the other fields of the same request. `next` was made from `input`. Returns the values in the
+ * URI, and the fields that contradict them.
+ */
 export function comparedWithUri(
   next: ConnectionSettings,
   input: ConnectionInput,
@@ -132,7 +136,7 @@ export function comparedWithUri(
   return { parsed: { host, port, database, username, sslMode, config }, contradictions }
 }
 
-/** Throws INVALID_REQUEST naming every stored secret that this change requires again. */
+/** Throws INVALID_REQUEST if stored secrets must be sent again. The error names each of them. */
 export function requireSecrets(stored: ConnectionSettings, next: ConnectionSettings, change: ConnectionInput): void {
   const why = dangerOf(stored, next)
   if (why === null) return
@@ -143,13 +147,14 @@ export function requireSecrets(stored: ConnectionSettings, next: ConnectionSetti
   }
 }
 
-/** Returns true if the change affects how the driver connects. */
+/** Returns true if the change matters for the driver. */
 export function differs(stored: ConnectionSettings, next: ConnectionSettings): boolean {
   return canonical(stored) !== canonical(next)
 }
 
 /**
- * Returns the reason why stored secrets would be sent elsewhere or with weaker protection, or null if they stay safe.
+ * Returns the reason why stored secrets would be sent to another place or with weaker protection. Null if there is
+ * none.
  */
 function dangerOf(stored: ConnectionSettings, next: ConnectionSettings): string | null {
   if (stored.connectionMode !== next.connectionMode) return 'the connection mode changes'
@@ -166,7 +171,7 @@ function dangerOf(stored: ConnectionSettings, next: ConnectionSettings): string 
   return strength(next.sslMode) < strength(stored.sslMode) ? 'sslMode weakens' : null
 }
 
-/** Returns the strength of a mode. An unknown mode counts as the weakest. */
+/** An unknown mode is weaker than all others. */
 function strength(mode: string | null): number {
   return SSL_MODES.findIndex((known) => known === mode)
 }
@@ -184,7 +189,7 @@ function secretsOf(input: ConnectionInput): Readonly<Record<string, string>> {
 
 const Secrets = z.record(z.string(), z.string())
 
-/** Returns a text that is equal for equal values. The order of fields does not matter. */
+/** Returns the same text for equal values, whatever the order of their fields. */
 function canonical(value: unknown): string {
   return (
     JSON.stringify(value, (_key, inner: unknown) =>

@@ -1,24 +1,21 @@
-// Refusals that several folders share. They are here so that their wording is always the same.
+// Errors that several folders throw. They are here so that their texts are the same everywhere.
 import { AppError } from '../errors.ts'
 
 export function changedMeanwhile(): AppError {
   return new AppError('CONFLICT', 'This datasource was changed or deleted in the meantime. Read it again.')
 }
 
-/**
- * Returns the error for a call that reached the datasource just before its connection changed. A retry uses the new
- * connection.
- */
+/** The connection changed just after this call had read the datasource. A retry uses the new connection. */
 export function changedJustNow(): AppError {
   return overloaded('The connection of this datasource has just changed.')
 }
 
-/** Returns the error for a query whose exposure was narrowed while it ran. A retry is judged by the new exposure. */
+/** The exposure was narrowed while a query ran. The guard checks a retry against the new exposure. */
 export function narrowedJustNow(): AppError {
   return overloaded('The exposure of this datasource has just changed, and the query was cancelled.')
 }
 
-/** Returns the error for a call that is refused because of load. The refused call had no effect. */
+/** The call is refused because of load. It had no effect. */
 export function overloaded(why: string, retryAfter = RETRY_AFTER_SECONDS): AppError {
   return new AppError('OVERLOADED', `${why} Try again in a moment.`, { extra: { retryAfter } })
 }

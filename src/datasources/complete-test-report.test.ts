@@ -17,7 +17,7 @@ function reportOf(type: DatasourceType, ...steps: readonly (readonly [string, st
   return toldReport(type, report, AT)
 }
 
-test('commands of each kind of database are distinguished from advice', () => {
+test('a remedy with commands has another kind than a remedy with advice, for each kind of database', () => {
   for (const [type, remedy, kind] of [
     ['POSTGRES', 'CREATE ROLE "r" LOGIN;\nGRANT …', 'SQL'],
     ['POSTGRES', 'REVOKE CREATE ON SCHEMA "public" FROM PUBLIC;', 'SQL'],
@@ -31,7 +31,7 @@ test('commands of each kind of database are distinguished from advice', () => {
   }
 })
 
-test('steps with the same remedy share the id of the first of these steps', () => {
+test('steps with the same remedy have the same remedyId: the id of the first of them', () => {
   const { steps, remedies } = reportOf(
     'POSTGRES',
     ['tls', null],
@@ -51,7 +51,7 @@ test('steps with the same remedy share the id of the first of these steps', () =
   assert.deepEqual(remedies, { 'row-security': 'A', roles: 'B' })
 })
 
-test('a step names the field to look at: serviceAccountKey for BIGQUERY, username or no field for other types', () => {
+test('a step about the login has the field serviceAccountKey for BIGQUERY, and username or no field for other databases', () => {
   assert.equal(reportOf('BIGQUERY', ['writes', 'x']).steps[0]?.field, 'serviceAccountKey')
   assert.equal(reportOf('MONGODB', ['writes', 'x']).steps[0]?.field, 'username')
   assert.equal(reportOf('MONGODB', ['server version', 'x']).steps[0]?.field, null)

@@ -1,15 +1,15 @@
-// Pure: completes a driver's test report for programs and people. Adds a stable id, the related form field and the kind
-// of remedy to each step, and collects the different remedies in one list.
+// Completes the report of a connection test that the driver returns. Each step gets an id, the form field that it is
+// about and the kind of its remedy. Remedies that several steps share are listed once.
 import type { TestField, TestReport, TestStep } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 
 type RemedyKind = 'SQL' | 'MONGO' | 'GCLOUD' | 'TEXT'
 
 interface ToldStep extends TestStep {
-  /** The name with hyphens instead of spaces. It never changes. */
+  /** The name of the step with hyphens instead of spaces. It never changes. */
   readonly id: string
   readonly field: TestField | null
-  /** The key of the remedy in `remedies`. Steps with the same remedy have the same key. */
+  /** The key of the remedy in `remedies`. It is the same for steps with the same remedy. */
   readonly remedyId: string | null
   readonly remedyKind: RemedyKind | null
 }
@@ -17,11 +17,11 @@ interface ToldStep extends TestStep {
 export interface ToldReport extends Omit<TestReport, 'steps'> {
   readonly steps: readonly ToldStep[]
   readonly remedies: Readonly<Record<string, string>>
-  /** ISO 8601, UTC. */
+  /** ISO 8601, in UTC. */
   readonly testedAt: string
 }
 
-/** The field that a step is about, by the step's id. Steps about the server as a whole have no field. */
+/** The form field to correct, by id of the step. Steps about the whole server have no field. */
 const FIELDS: Readonly<Record<string, TestField>> = {
   tls: 'sslMode',
   superuser: 'username',
@@ -37,7 +37,7 @@ const FIELDS: Readonly<Record<string, TestField>> = {
   collections: 'username',
 }
 
-/** Like FIELDS, for BigQuery, whose login is a service account. */
+/** The login to BigQuery is a service account. */
 const BIGQUERY_FIELDS: Readonly<Record<string, TestField>> = {
   connection: 'connectionMode',
   datasets: 'database',
@@ -48,7 +48,7 @@ const BIGQUERY_FIELDS: Readonly<Record<string, TestField>> = {
 }
 
 export function toldReport(type: DatasourceType, report: TestReport, testedAt: string): ToldReport {
-  /** Ids by text of the remedy: the id of the first step that has the remedy. */
+  /** The id of the first step with a remedy, by text of the remedy. */
   const ids = new Map<string, string>()
   const fields = type === 'BIGQUERY' ? BIGQUERY_FIELDS : FIELDS
   const steps = report.steps.map((step): ToldStep => {
@@ -63,7 +63,7 @@ export function toldReport(type: DatasourceType, report: TestReport, testedAt: s
   return { ...report, steps, remedies, testedAt }
 }
 
-/** Commands match the pattern of their kind of database, and sentences do not. */
+/** Tells commands, such as `GRANT SELECT …`, from sentences. */
 const COMMANDS: Readonly<Record<DatasourceType, readonly [RegExp, RemedyKind]>> = {
   POSTGRES: [/^(?:ALTER|CREATE|DROP|GRANT|REVOKE) [A-Z]/, 'SQL'],
   MONGODB: [/^(?:use |db\.)/, 'MONGO'],

@@ -1,5 +1,4 @@
-// Tests the connection pool of a datasource. It reuses connections, respects its limit, never uses outdated
-// connections, and finally closes all of them. The tests count the sessions on the server.
+// These tests count the sessions on the server.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -23,7 +22,7 @@ describe('leases', () => {
   let rooms: Rooms
   let owner: Membership
   before(async () => {
-    // This file has its own server, because one test stops processes of the server.
+    // One test stops processes of the server, so this file has its own server.
     postgres = await startPostgres({ settings: {} })
     rooms = await openRooms()
     owner = await addMember(rooms, await addTeam(rooms), 'OWNER')
@@ -35,7 +34,7 @@ describe('leases', () => {
 
   const call = () => sessionCall(owner.accountId, 'runQuery')
   const at = (id: DatasourceId): Promise<Reached> => reach(rooms, call(), owner.teamId, id)
-  /** Creates a datasource on its own database, so that its sessions can be counted. */
+  /** Creates a datasource with its own database, so that its sessions can be counted. */
   async function target(): Promise<Reached> {
     const database = await postgres.createDatabase(`leases_${Math.random().toString(36).slice(2)}`)
     const address = { host: postgres.host, port: postgres.port, database, username: postgres.superuser }
@@ -65,11 +64,11 @@ describe('leases', () => {
     )
     return Number(rows[0]?.[0])
   }
-  /** Waits for a number of sessions, because the server needs a moment to notice that a session ended. */
+  /** The server needs a moment to notice that a session has ended. */
   async function becomes(of: Reached, count: number): Promise<void> {
     await until(`there are ${count} sessions`, async () => (await sessions(of)) === count)
   }
-  /** Returns a query without the guard’s judgement. */
+  /** Seals a query that the guard has not checked. */
   async function sealed(leases: Leases, of: Reached, text: string) {
     await using connection = await leases.connect(of, NEVER)
     const { capture } = await connection.introspect(NEVER)
@@ -78,7 +77,7 @@ describe('leases', () => {
   }
   const give = (lease: Lease) => lease[Symbol.asyncDispose]()
 
-  test('reuses a returned connection', async () => {
+  test('the pool reuses a connection that was returned', async () => {
     await using leases = pool({})
     const of = await target()
     const first = await leases.take(of, NEVER)
@@ -90,7 +89,7 @@ describe('leases', () => {
     assert.equal(await sessions(of), 1)
   })
 
-  test('never exceeds its limit: later callers wait, or get OVERLOADED if too many wait already', async () => {
+  test('the pool never exceeds its limit: later callers wait, or get OVERLOADED if too many wait already', async () => {
     await using leases = pool({ connectionsMax: 2, waitersMax: 1, waitMs: 600_000 })
     const of = await target()
     const [a, b] = await Promise.all([leases.take(of, NEVER), leases.take(of, NEVER)])
@@ -107,12 +106,12 @@ describe('leases', () => {
     await give(held)
   })
 
-  test('refuses immediately if the queue is expected to take longer than a caller may wait', async () => {
+  test('a caller is refused immediately if no connection is expected to become free in time', async () => {
     const at = await target()
     await using leases = pool({ connectionsMax: 1, waitMs: 50 })
     {
       await using _held = await leases.take(at, NEVER)
-      // This caller waits for the whole time. Afterwards, the pool knows how long connections are used.
+      // This caller waits for the whole time. Then the pool knows how long a connection is used.
       await assert.rejects(leases.take(at, NEVER), /are in use\. Try/)
     }
     await using _held = await leases.take(at, NEVER)
@@ -120,7 +119,7 @@ describe('leases', () => {
       code: 'OVERLOADED',
       message: /none is expected to become free in time/,
     })
-    // A caller with less time is refused because of its own deadline.
+    // A caller with a shorter deadline is refused even if the pool would let callers wait longer.
     await using patient = pool({ connectionsMax: 1, waitMs: 60_000 })
     {
       await using _used = await patient.take(at, NEVER)
@@ -143,7 +142,7 @@ describe('leases', () => {
     await Promise.all([give(a), give(b)])
   })
 
-  test('a waiting caller that hangs up takes no connection', async () => {
+  test('a caller that hangs up while it waits takes no connection', async () => {
     await using leases = pool({ connectionsMax: 1 })
     const of = await target()
     const held = await leases.take(of, NEVER)
@@ -157,7 +156,7 @@ describe('leases', () => {
     await give(await next)
   })
 
-  test('replaces a session that the server ended, even for a waiting caller', async () => {
+  test('the pool replaces a session that the server ended, even for a caller that already waits', async () => {
     await using leases = pool({ connectionsMax: 1 })
     const of = await target()
     const held = await leases.take(of, NEVER)
@@ -173,14 +172,14 @@ describe('leases', () => {
     await give(fresh)
   })
 
-  test('a query that was given up keeps its place until the database ends it', async (t) => {
+  test('an abandoned query keeps its place in the pool until the database ends it', async (t) => {
     if (!existsSync('/proc')) return t.skip('this test needs /proc')
     await using leases = pool({ connectionsMax: 2, waitMs: 600_000 })
     const of = await target()
     const query = await sealed(leases, of, 'SELECT count(*) FROM generate_series(1, 1e12)')
     const stopped: number[] = []
     const active = `SELECT pid FROM pg_stat_activity WHERE datname = '${of.row.database}' AND state = 'active'`
-    /** Gives up a query whose process no longer reacts to a cancel request. */
+    /** Abandons a query whose server process is stopped, so it does not react to the cancel request. */
     const giveUp = async () => {
       const lease = await leases.take(of, NEVER)
       const caller = new AbortController()
@@ -222,7 +221,7 @@ describe('leases', () => {
     await give(await leases.take(of, NEVER))
   })
 
-  test('a query whose answer is cut frees its place when the database has ended it', async () => {
+  test('a query whose answer is cut off frees its place when the database has ended it', async () => {
     await using leases = pool({ connectionsMax: 1 })
     const of = await target()
     const query = await sealed(leases, of, "SELECT repeat('x', 100000), generate_series(1, 1000000000)")
@@ -235,7 +234,7 @@ describe('leases', () => {
     await becomes(of, 0)
   })
 
-  test('closes an idle connection after a while', async () => {
+  test('the pool closes a connection that was idle for a while', async () => {
     await using leases = pool({ idleMs: 20 })
     const of = await target()
     await give(await leases.take(of, NEVER))
@@ -243,7 +242,7 @@ describe('leases', () => {
     await give(await leases.take(of, NEVER))
   })
 
-  test('changed settings close idle connections immediately and leased connections when they are returned', async () => {
+  test('changed settings close idle connections immediately, and leased connections when they are returned', async () => {
     const of = await target()
     const [idle, busy] = await Promise.all([rooms.leases.take(of, NEVER), rooms.leases.take(of, NEVER)])
     await give(idle)
@@ -252,11 +251,11 @@ describe('leases', () => {
     await give(busy)
     await becomes(of, 0)
     await assert.doesNotReject(async () => give(await rooms.leases.take(await at(of.id), NEVER)))
-    // A caller who reached the datasource before the change cannot reopen the old connection.
+    // A caller that read the datasource before the change cannot open the old connection again.
     await assert.rejects(rooms.leases.take(of, NEVER), { code: 'OVERLOADED' })
   })
 
-  test('disable and shutdown close all connections', async () => {
+  test('disabling a datasource and shutting down close all connections', async () => {
     const of = await target()
     await give(await rooms.leases.take(of, NEVER))
     await disableDatasource(rooms, call(), of)
@@ -268,7 +267,7 @@ describe('leases', () => {
     await assert.rejects(leases.take(of, NEVER), { code: 'OVERLOADED' })
   })
 
-  test('a connection that cannot be opened does not keep its slot in the pool', async () => {
+  test('a connection that cannot be opened does not take a place in the pool', async () => {
     await using leases = pool({ connectionsMax: 1 })
     const of = await target()
     const dead = { ...of, row: { ...of.row, port: 1 } }

@@ -1,7 +1,7 @@
-// Each datasource has one pool of database connections. If its connection settings change, a new pool replaces it. A
-// lease gives one caller a connection for one use. Write `await using lease = await leases.take(…)`, so that the end of
-// the block returns the connection. A connection whose query was given up keeps its place in the pool until the database
-// has been seen to end the query.
+// Each datasource has one pool of database connections. When its connection settings change, a new pool replaces the
+// old one. A caller leases a connection for one use: `await using lease = await leases.take(…)` returns it at the end
+// of the block. If a caller gives up a query that the database is still running, the connection is abandoned. It keeps
+// its place in the pool until the database has ended the query.
 import type { ConnectionSettings, ConnectOptions, Connection, Driver } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 import { AppError } from '../errors.ts'
@@ -13,13 +13,12 @@ import { Durations, type Family } from '../metric-types.ts'
 import { changedJustNow, overloaded } from './changed-or-overloaded.ts'
 import { settingsFor, type DatasourceRow } from './datasource-rows.ts'
 
-/** One connection for one use. Disposing of the lease, or calling release(), returns the connection. */
+/** A connection for one use. release(), or the end of the block, returns it. */
 export interface Lease extends AsyncDisposable {
   readonly connection: Connection
   release(): void
 }
 
-/** The datasource to connect to, for example a `Reached`. */
 export interface LeaseTarget {
   readonly id: DatasourceId
   readonly row: DatasourceRow
@@ -28,36 +27,38 @@ export interface LeaseTarget {
 
 export interface Leases extends AsyncDisposable {
   /**
-   * Leases a connection. Throws OVERLOADED if no connection becomes free within `waitMs` and `timeoutMs`, or if none is
-   * expected to. Throws OVERLOADED also if too many callers wait, the connection settings have just changed, or the
-   * service shuts down. Throws DATASOURCE_UNAVAILABLE if no connection can be opened. If `signal` is aborted with another
-   * reason than a timeout, throws that reason.
+   * Throws OVERLOADED if no connection becomes free within `waitMs` and `timeoutMs`, or is not expected to. Also throws
+   * OVERLOADED if too many callers wait, if the connection settings have just changed, and during a shutdown. Throws
+   * DATASOURCE_UNAVAILABLE if no connection can be opened. If `signal` aborts, throws its reason, but a timeout gives
+   * OVERLOADED.
    */
   take(target: LeaseTarget, signal: AbortSignal, timeoutMs?: number): Promise<Lease>
-  /** Returns an idle connection, or null. Throws OVERLOADED if the connection settings have just changed. */
+  /** Returns null if no connection is idle. Throws OVERLOADED if the connection settings have just changed. */
   takeIdle(target: LeaseTarget): Lease | null
-  /** Opens a connection outside the pool, for long work or for work that needs a new connection. */
+  /** Opens a connection outside the pool, for work that takes long or needs a new connection. */
   connect(target: LeaseTarget, signal: AbortSignal): Promise<Connection>
-  /** Like connect(), for settings that are not saved. */
+  /** Opens a connection with settings that are not saved. */
   try(
     target: { readonly driver: Driver; readonly settings: ConnectionSettings },
     signal: AbortSignal,
   ): Promise<Connection>
-  /** Closes a datasource's pool: idle connections now, leased connections when they are returned. */
+  /** Closes a datasource's pool: idle connections now, and leased connections when they are returned. */
   end(id: DatasourceId): Promise<void>
-  /** Returns the metrics of all pools. */
   families(): readonly Family[]
 }
 
 export interface LeaseOptions {
-  /** The maximum number of pooled connections per datasource in this process. */
+  /** The maximum number of pooled connections of a datasource in this process. */
   readonly connectionsMax: number
-  /** The maximum number of callers that wait for a connection to one datasource. */
+  /** The maximum number of callers that wait for a connection of one datasource. */
   readonly waitersMax: number
   readonly waitMs: number
   readonly connectMs: number
   readonly idleMs: number
-  /** An older connection is closed when it is returned, so that the database server frees the memory it holds for it. */
+  /**
+   * A connection that is older than this is closed when it is returned. Database servers keep some memory for each
+   * connection, which only closing frees.
+   */
   readonly ageMs: number
 }
 
@@ -70,15 +71,15 @@ const DEFAULTS: LeaseOptions = {
   ageMs: 3_600_000,
 }
 
-/** In the moving average of how long connections are used, the last use counts 1 / USES_AVERAGED. */
+/** The last use of a connection counts 1 / USES_AVERAGED in the moving average of the durations. */
 const USES_AVERAGED = 8
 
 /**
- * How long the database may take to end a query that was given up. After this time, a warning is logged, and callers no
- * longer wait for the place of the query.
+ * After this time, a warning is logged for an abandoned query, and its place no longer counts as one that will soon be
+ * free.
  */
 const ENDING_MS = 2_000
-/** `Retry-After` while queries that were given up hold connections. */
+/** The `Retry-After` of a refusal while abandoned queries hold connections. */
 const ABANDONED_RETRY_SECONDS = 10
 
 interface Deps {
@@ -200,7 +201,7 @@ class PooledLeases implements Leases {
     const version = target.row.connection_version
     const pool = this.#pools.get(target.id)
     if (pool?.version === version) return pool
-    // A call that checked access just before a change must not reopen the old connection.
+    // This caller read the datasource before the change, so it must not open the old connection again.
     if (pool !== undefined && pool.version > version) throw changedJustNow()
     if (pool !== undefined) void this.end(target.id)
     const made = new Pool(target, this.#options, this.#deps.log, (signal) => this.connect(target, signal))
@@ -209,7 +210,7 @@ class PooledLeases implements Leases {
   }
 }
 
-/** The outcomes of opening connections to one kind of database. */
+/** Counts the connections that were opened to one kind of database, and those that failed. */
 interface Opened {
   readonly took: Durations
   failed: number
@@ -263,16 +264,16 @@ class Pool {
   readonly #connect: (signal: AbortSignal) => Promise<Connection>
   readonly #idle: Pooled[] = []
   readonly #waiting = new Set<Waiter>()
-  /** The number of connections that are in use, idle, abandoned or being opened. */
+  /** The number of connections: used, idle, abandoned, or being opened. */
   #count = 0
-  /** The number of connections whose query was given up, but has not been seen to end. */
+  /** The number of abandoned connections. */
   #abandoned = 0
   /** The number of connections that have been abandoned for longer than ENDING_MS. */
   #overdue = 0
   readonly #stop = new AbortController()
   #sweep: NodeJS.Timeout | undefined
   #ended = false
-  /** How long connections are used, as a moving average. */
+  /** The moving average of how long a connection is used. */
   #useMs = 0
 
   constructor(
@@ -293,7 +294,6 @@ class Pool {
     return this.#idle.length
   }
 
-  /** The number of connections that are in use or being opened. */
   get used(): number {
     return this.#count - this.#idle.length - this.#abandoned
   }
@@ -315,8 +315,8 @@ class Pool {
   }
 
   takeIdle(): Lease | null {
-    // Take the most recently used connection: its server caches are warm, and the others become idle long enough to be
-    // closed.
+    // Take the connection that was used last, because the database has cached most for it. Then the others become idle
+    // long enough to be closed.
     for (let pooled = this.#idle.pop(); pooled !== undefined; pooled = this.#idle.pop()) {
       if (pooled.connection.usable) return this.#lease(pooled)
       this.#drop(pooled)
@@ -351,7 +351,7 @@ class Pool {
       throw overloaded('Too many queries are waiting for this datasource.')
     const places = this.#options.connectionsMax - this.#overdue
     if (places <= 0) throw this.#allInUse()
-    // Refuse a caller now who would be refused after waiting, so that the caller does not delay others.
+    // If the caller is likely to wait in vain, refuse it now, so that it does not delay others.
     const expectedMs = ((this.#waiting.size + 1) * this.#useMs) / places
     if (expectedMs > Math.min(this.#options.waitMs, timeoutMs))
       throw overloaded('All connections to this datasource are in use, and none is expected to become free in time.')
@@ -376,7 +376,7 @@ class Pool {
       },
     }
     const late = () => waiter.fail(this.#allInUse())
-    // A timeout here is overload, not a slow query, because the query has not run yet.
+    // The query has not run yet, so a timeout here means overload and not a slow query.
     const aborted = () => (isTimeout(signal) ? late() : waiter.fail(signal.reason))
     const timer = setTimeout(late, this.#options.waitMs)
     signal.addEventListener('abort', aborted)
@@ -411,7 +411,7 @@ class Pool {
     return overloaded(why, ABANDONED_RETRY_SECONDS)
   }
 
-  /** Closes a connection without waiting, because the caller's answer does not depend on the close. */
+  /** Closes a connection without waiting for the close. */
   #drop(pooled: Pooled): void {
     const ended = pooled.connection.ended(this.#stop.signal)
     if (ended !== null) return void this.#abandon(pooled.connection, ended)
@@ -420,8 +420,8 @@ class Pool {
   }
 
   /**
-   * Closes a connection when the database has been seen to end its work. Until then, the connection keeps its place.
-   * Otherwise, each further query would open a further connection, until the database has none left.
+   * The connection keeps its place until the database has ended the query. If it gave up its place, each further query
+   * could open one more connection, until the database has none left.
    */
   async #abandon(connection: Connection, ended: Promise<void>): Promise<void> {
     const about = { kind: this.kind, datasourceId: this.#id }
@@ -468,7 +468,7 @@ class Pool {
   }
 }
 
-/** Closes a connection. Treats a connection that fails to close as closed. */
+/** If closing fails, the connection counts as closed. */
 async function close(connection: Connection): Promise<void> {
   try {
     await connection[Symbol.asyncDispose]()

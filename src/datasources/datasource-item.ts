@@ -1,4 +1,4 @@
-// Builds a datasource's API representation: the fields of docs/contract.md#operations, and more fields for managers. No
+// The JSON of a datasource, as REST returns it. Managers get more fields than docs/contract.md#operations lists. No
 // field is secret. A field that does not apply is null.
 import type { Catalogs } from '../exposure/catalog-cache.ts'
 import type { Role } from '../contract/schemas.ts'
@@ -25,24 +25,27 @@ export interface DatasourceItem {
   /** Null for EXPLICIT, where the access list decides. */
   readonly minRole: Role | null
   readonly lastTestedAt: string | null
-  /** This is always our own text, never a text of the database. */
+  /** Always our own text, never an error text of the database. */
   readonly lastError: string | null
 }
 
-/** The representation for managers. Its additional fields reveal how much of the database is hidden. */
+/** What managers get. The additional fields show how much of the database is hidden. */
 export interface ManagedItem extends DatasourceItem {
-  /** The grade of the last test of this connection. Null if the connection was not tested. */
+  /** The grade in the last test of the current connection. Null if there was no test. */
   readonly lastGrade: DatasourceRow['last_grade']
   /** Null before the first introspection. */
   readonly schemaCapturedAt: string | null
   readonly tableCount: number | null
-  /** The number of changes in the database since the exposure was saved. Null if there is nothing to compare. */
+  /**
+   * How many tables and columns have changed in the database since the exposure was saved. Null if there is nothing to
+   * compare.
+   */
   readonly driftCount: number | null
   readonly exposureVersion: number
 }
 
 const CONNECTION_MODES = ['DIRECT', 'URI', 'SSH_TUNNEL', 'SERVICE_ACCOUNT', 'APPLICATION_DEFAULT'] as const
-/** The modes, from the weakest to the strongest. */
+/** From the weakest to the strongest. */
 export const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const
 type ConnectionMode = (typeof CONNECTION_MODES)[number]
 type SslMode = (typeof SSL_MODES)[number]

@@ -1,4 +1,4 @@
-// Reads a datasource's row and its connection settings. Secrets are decrypted only to connect or to change the
+// Reads a datasource and its connection settings from the store. Secrets are decrypted only to connect or to change the
 // connection. They never appear in an answer, a log line or an error.
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
@@ -13,17 +13,17 @@ export type DatasourceRow = Selectable<DatasourceTable>
 
 const Config = z.record(z.string(), z.unknown())
 
-/** Returns the current row, cached until the next write, or undefined if there is none. */
+/** The row is cached until the next write to the store. */
 export function recallRow(store: Store, id: DatasourceId): Promise<DatasourceRow | undefined> {
   return store.recall(`datasource ${id}`, () => readRow(store, id))
 }
 
-/** Returns the cached row of recallRow() without waiting, or undefined if the row is not cached. */
+/** Returns the row only if recallRow() has cached it. */
 export function knownRow(store: Pick<Store, 'known'>, id: DatasourceId): DatasourceRow | undefined {
   return store.known<DatasourceRow>(`datasource ${id}`)
 }
 
-/** Returns the current row, read from the store. */
+/** Reads the row from the store, not from the cache. */
 export function readRow(store: Pick<Store, 'db'>, id: DatasourceId): Promise<DatasourceRow | undefined> {
   return store.db.selectFrom('datasources').selectAll().where('id', '=', id).executeTakeFirst()
 }
@@ -33,15 +33,15 @@ export function configOf(row: Pick<DatasourceRow, 'config'>): Readonly<Record<st
 }
 
 /**
- * Returns the settings a driver connects with. Throws OVERLOADED if the connection changed since the row was read: new
- * secrets must not be sent to an old address.
+ * Returns the settings with decrypted secrets. Throws OVERLOADED if the connection has changed since `row` was read,
+ * because new secrets must not be sent to an old address.
  */
 export async function settingsFor(
   deps: { readonly store: Store; readonly secrets: Secrets },
   row: DatasourceRow,
 ): Promise<ConnectionSettings> {
-  // Read the secrets first: secrets and version change in one transaction, so an unchanged version proves that the
-  // secrets belong to this row.
+  // Secrets and version change in one transaction. So if the version is still the same after the secrets were read,
+  // they belong to this row.
   const secrets = await openSecretsOf(deps, row)
   const now = await deps.store.db
     .selectFrom('datasources')
@@ -61,7 +61,7 @@ export async function settingsFor(
   }
 }
 
-/** Returns the decrypted secrets of the datasource, by field. */
+/** Returns the decrypted secret for each secret field. */
 async function openSecretsOf(
   deps: { readonly store: Store; readonly secrets: Secrets },
   row: DatasourceRow,

@@ -1,4 +1,3 @@
-// Tests datasources and access to them, on a real store with the real driver and a real PostgreSQL.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
@@ -97,7 +96,7 @@ describe('datasources', () => {
   const at = (id: DatasourceId, who = call('getDatasource')): Promise<Reached> => reach(rooms, who, teamId, id)
   const columns = (...names: string[]) => ({ schema: 'public', table: 'customers', columns: names })
 
-  test('a new datasource is PENDING, and shows a manager exactly the declared fields and no secret', async () => {
+  test('a new datasource is PENDING, and a manager sees exactly the declared fields and no secret', async () => {
     const item = await createDatasource(rooms, call('createDatasource'), owner, spec())
     assert.deepEqual(Object.keys(item).sort(), FIELDS)
     assert.deepEqual(
@@ -123,7 +122,7 @@ describe('datasources', () => {
     await assert.rejects(make(), { code: 'CONFLICT', message: /at most 500 datasources/ })
   })
 
-  test('refuses settings that the driver does not accept, and names them', async () => {
+  test('settings that the driver does not accept are refused, and the error names them', async () => {
     for (const [more, field] of [
       [{ host: '' }, 'host'],
       [{ port: 70_000 }, 'port'],
@@ -170,7 +169,7 @@ describe('datasources', () => {
       })
     }
 
-    test('a stranger, an INVITED member, a restricted or ended key, another team and an unknown id get the same refusal, byte for byte', async () => {
+    test('a stranger, an INVITED member, a restricted or ended key, another team and an unknown id get exactly the same refusal', async () => {
       const id = await create()
       const other = await addTeam(rooms)
       const [stranger, invited] = [
@@ -203,7 +202,7 @@ describe('datasources', () => {
       )
     })
 
-    test('answers ROLE_REQUIRED to a caller with reach but a low role, and audits it', async () => {
+    test('a caller whose role is too low gets ROLE_REQUIRED, which is audited', async () => {
       const id = await create()
       const member = await addMember(rooms, teamId, 'MEMBER')
       const asked = reach(rooms, sessionCall(member.accountId, 'changeDatasource'), teamId, id, { role: 'ADMIN' })
@@ -238,7 +237,7 @@ describe('datasources', () => {
     assert.deepEqual([back.row.status, back.row.last_error], ['CONNECTED', null])
   })
 
-  test('reports a wrong password as a failed step, without repeating the password', async () => {
+  test('a wrong password is reported as a failed step, which does not contain the password', async () => {
     const id = await create({ password: 'not the password' })
     const report = await testDatasource(rooms, call('testDatasource'), await at(id))
     assert.equal(report.ok, false)
@@ -246,7 +245,7 @@ describe('datasources', () => {
     assert.ok(!JSON.stringify(report).includes('not the password'))
   })
 
-  test('runs two concurrent tests of one datasource and refuses the third with RATE_LIMITED', async () => {
+  test('two tests of one datasource may run at the same time, and a third is refused with RATE_LIMITED', async () => {
     const id = await create()
     const reached = await at(id)
     const test = () => testDatasource(rooms, call('testDatasource'), reached)
@@ -254,7 +253,7 @@ describe('datasources', () => {
       each.status === 'fulfilled' ? 'reported' : (each.reason as AppError).code,
     )
     assert.deepEqual(codes, ['reported', 'reported', 'RATE_LIMITED'])
-    // A failed test also releases its slot.
+    // A failed test makes room for the next one too.
     const lost = { ...reached, id: newId<DatasourceId>() }
     const nowhere = { ...lost, row: { ...reached.row, id: lost.id, host: '127.0.0.1', port: 1 } }
     for (let i = 0; i < 3; i++) await testDatasource(rooms, call('testDatasource'), nowhere).catch(() => undefined)
@@ -263,7 +262,7 @@ describe('datasources', () => {
     assert.ok('extra' in error && Number.isInteger(error.extra['retryAfter']))
   })
 
-  test('DISABLED stays until enable, despite tests and changes', async () => {
+  test('a datasource stays DISABLED despite tests and changes, until it is enabled', async () => {
     const id = await create()
     assert.equal((await disableDatasource(rooms, call('disableDatasource'), await at(id))).status, 'DISABLED')
     await testDatasource(rooms, call('testDatasource'), await at(id))
@@ -273,7 +272,7 @@ describe('datasources', () => {
     assert.equal((await enableDatasource(rooms, call('enableDatasource'), await at(id))).status, 'PENDING')
   })
 
-  test('introspection counts new, removed and changed tables; concurrent introspections share one run', async () => {
+  test('introspection counts new, removed and changed tables, and concurrent introspections share one job', async () => {
     const own = await postgres.createDatabase('drift', 'CREATE TABLE a (x int); CREATE TABLE b (x int)')
     const id = await create({ database: own })
     const look = async () => introspectDatasource(rooms, call('introspectDatasource'), await at(id))
@@ -287,7 +286,7 @@ describe('datasources', () => {
     assert.deepEqual([next.tableCount, next.added, next.removed, next.changed], [2, 1, 1, 1])
   })
 
-  test('a long introspection becomes a job, which can be cancelled and leaves nothing behind', async () => {
+  test('a long introspection becomes a job, and stores nothing if the job is cancelled', async () => {
     const own = await postgres.createDatabase('locked', 'CREATE TABLE a (x int)')
     const id = await create({ database: own })
     const locker = new Client({ connectionString: postgres.url(own) })
@@ -322,7 +321,7 @@ describe('datasources', () => {
     }
   })
 
-  test('never sends new secrets to an old address', async () => {
+  test('new secrets are never sent to an old address', async () => {
     const id = await create()
     const old = await at(id)
     await changeDatasource(rooms, call('x'), old, { host: 'localhost', password: postgres.password })
@@ -330,7 +329,7 @@ describe('datasources', () => {
     await assert.rejects(changeDatasource(rooms, call('x'), old, { name: 'late' }), { code: 'OVERLOADED' })
   })
 
-  test('the description shows the exposed part, full=1 shows managers everything, and each has its own ETag', async () => {
+  test('a description shows the exposed tables, full=1 shows managers all tables, and each has its own ETag', async () => {
     const id = await create()
     const member = await addMember(rooms, teamId, 'MEMBER')
     const asMember = sessionCall(member.accountId, 'describeDatasource')
@@ -370,7 +369,7 @@ describe('datasources', () => {
     assert.notEqual((await describeIt(false)).etag, shown.etag)
   })
 
-  test('the access list accepts ACTIVE members only', async () => {
+  test('only ACTIVE members can be put on the access list', async () => {
     const id = await create({ accessMode: 'EXPLICIT' })
     const [member, invited] = [
       await addMember(rooms, teamId, 'MEMBER'),
@@ -399,20 +398,21 @@ describe('datasources', () => {
     await changeDatasource(rooms, who, await at(id, who), explicit)
     assert.deepEqual(await getAccess(rooms, id), { accountIds: [admin.accountId] })
     await assert.rejects(at(id, sessionCall(other.accountId, 'x')), { code: 'NOT_FOUND' })
-    // Setting EXPLICIT again adds nobody to the list, not even a caller who was removed in the meantime.
+    // EXPLICIT is set again. This adds nobody to the list, not even the caller, who was removed in the meantime.
     const held = await at(id, who)
     await putAccess(rooms, who, held, { accountIds: [other.accountId] })
     await assert.rejects(at(id, who), { code: 'NOT_FOUND' })
     await changeDatasource(rooms, who, held, explicit)
     await changeDatasource(rooms, call('changeDatasource'), await at(id), { ...explicit, name: 'renamed' })
     assert.deepEqual(await getAccess(rooms, id), { accountIds: [other.accountId] })
-    // An OWNER is not added, because an OWNER always has access. The previous list applies again.
+    // An OWNER changes the mode. OWNERs are not added, because they can always reach the datasource. The old list
+    // applies again.
     await changeDatasource(rooms, call('changeDatasource'), await at(id), { accessMode: 'ROLE_BASED' })
     await changeDatasource(rooms, call('changeDatasource'), await at(id), explicit)
     assert.deepEqual(await getAccess(rooms, id), { accountIds: [other.accountId] })
   })
 
-  test('deletes a datasource with all its rows except the audit, which OWNERs can still read', async () => {
+  test('deleting a datasource deletes all its rows except the audit, which OWNERs can still read', async () => {
     const id = await create()
     await introspectDatasource(rooms, call('introspectDatasource'), await at(id))
     await putExposure(rooms, call('putExposure'), await at(id), { tables: [columns('id')] })

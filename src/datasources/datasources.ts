@@ -1,5 +1,5 @@
-// Creates, changes, disables, deletes and lists datasources. Secrets are never returned. A change of the connection
-// sets the status PENDING, unless the datasource is disabled, and closes open connections.
+// Creates, changes, disables, deletes and lists datasources. Secrets are never returned. After a change of the
+// connection, the datasource is PENDING (or stays DISABLED), and its open connections are closed.
 import type { Insertable, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import type { Target } from '../audit/recorded-changes.ts'
@@ -44,10 +44,10 @@ export interface DatasourceDeps {
   readonly leases: Leases
 }
 
-/** The maximum number of datasources in a team, because lists and the checks of webhooks read all of them. */
+/** Lists and webhook checks read all datasources of a team, so their number is limited. */
 const DATASOURCES_MAX = 500
 
-/** Returns the driver of a type. Throws INVALID_REQUEST if this service has none. */
+/** Throws INVALID_REQUEST if this service has no driver for the type. */
 export function requireDriver(drivers: Drivers, type: DatasourceTable['type']): Driver {
   const driver = drivers.get(type)
   if (driver === undefined) throw invalidRequest([`type: ${type} is not supported by this version`])
@@ -64,8 +64,8 @@ export type NewDatasource = ConnectionInput &
 export type DatasourceChange = ConnectionInput & AccessInput & { readonly name?: string }
 
 /**
- * Returns the team's datasources that the caller can reach, oldest first. Signed-in managers get more fields. API keys
- * do not, because docs/contract.md fixes the fields for programs.
+ * Lists the datasources that the caller can reach, oldest first. Managers who are signed in get more fields. Programs
+ * with an API key do not, because docs/contract.md fixes their fields.
  */
 export async function listDatasources(
   deps: Pick<DatasourceDeps, 'store' | 'catalogs' | 'audit'>,
@@ -78,7 +78,7 @@ export async function listDatasources(
   return await Promise.all(rows.map((row) => (isManager ? managedItemOf(deps, row) : itemOf(deps, row))))
 }
 
-/** Returns the rows of the datasources that listDatasources() lists. */
+/** Returns the rows of the datasources that the caller can reach, oldest first. */
 export async function reachable(
   deps: Pick<DatasourceDeps, 'store'>,
   call: Call,
@@ -99,14 +99,14 @@ export async function reachable(
   return rows.filter((_, n) => reached[n] === true)
 }
 
-/** Returns one datasource, as the list shows it to a manager. */
+/** Returns what a manager sees in the list. */
 export function getDatasource(deps: Pick<DatasourceDeps, 'catalogs'>, at: Reached): Promise<ManagedItem> {
   return managedItemOf(deps, at.row)
 }
 
 /**
- * Creates a datasource with the status PENDING. Throws INVALID_REQUEST with `details` for settings that its driver does
- * not accept. Throws CONFLICT if the team has the maximum number of datasources.
+ * Creates a datasource with the status PENDING. Throws INVALID_REQUEST if the driver does not accept the settings, and
+ * CONFLICT if the team has too many datasources.
  */
 export async function createDatasource(
   deps: DatasourceDeps,
@@ -127,7 +127,7 @@ export async function createDatasource(
     status: 'PENDING',
     ...columnsOf(settings),
     access_mode: input.accessMode ?? 'ROLE_BASED',
-    // Only managers create datasources, so ADMIN is safe. The creator can choose a lower role explicitly.
+    // The safe default. The creator may choose a lower role.
     min_role: input.minRole ?? 'ADMIN',
     created_at: now,
     updated_at: now,
@@ -155,7 +155,7 @@ export async function createDatasource(
   return await managedItemOf(deps, row)
 }
 
-/** Throws CONFLICT if the team has the maximum number of datasources. */
+/** Throws CONFLICT if the team has too many datasources. */
 async function requireRoom(tx: Transaction<Tables>, teamId: TeamId): Promise<void> {
   const { count } = await tx
     .selectFrom('datasources')
@@ -167,10 +167,10 @@ async function requireRoom(tx: Transaction<Tables>, teamId: TeamId): Promise<voi
 }
 
 /**
- * Changes the given fields. If the connection changes, the status becomes PENDING (DISABLED stays) and the pool is
- * closed. Throws INVALID_REQUEST if a stored secret would be sent elsewhere, a field would have no effect or the driver
- * refuses the settings. Throws OVERLOADED or CONFLICT if the connection was changed meanwhile. An ADMIN who makes the
- * datasource EXPLICIT is added to its access list.
+ * Changes the fields that the request contains. After a change of the connection, the datasource is PENDING (or stays
+ * DISABLED), and its connections are closed. An ADMIN who makes the datasource EXPLICIT is put on its access list.
+ * Throws INVALID_REQUEST if a stored secret must be sent again, if a field would have no effect, or if the driver
+ * refuses the settings. Throws OVERLOADED or CONFLICT if the connection was changed in the meantime.
  */
 export async function changeDatasource(
   deps: DatasourceDeps,
@@ -199,7 +199,7 @@ export async function changeDatasource(
       .updateTable('datasources')
       .set(set)
       .where('id', '=', at.id)
-      // The connection that the checks above used must still be the current one.
+      // The checks above used this version of the connection.
       .where('connection_version', '=', at.row.connection_version)
       .executeTakeFirstOrThrow()
     if (result.numUpdatedRows !== 1n) throw changedMeanwhile()
@@ -217,10 +217,10 @@ export async function changeDatasource(
   return await managedItemOf(deps, await rowNow(deps, at.id))
 }
 
-/** The interval between automatic introspections of a new datasource, if the caller sets none. */
+/** The default for a new datasource. */
 const REINTROSPECT_HOURS = 24
 
-/** Deletes a datasource with its secrets, catalogs, exposures, access list and jobs. The audit rows stay. */
+/** Deletes a datasource and everything that belongs to it. The audit rows stay. */
 export async function deleteDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<void> {
   await deps.store.write(async (tx) => {
     const row = await rowIn(tx, at.id)
@@ -240,21 +240,18 @@ export async function deleteDatasource(deps: DatasourceDeps, call: Call, at: Rea
   await endAll(deps, at.id)
 }
 
-/** Refuses queries until the datasource is enabled. Closes its connections and cancels its jobs. */
+/** Queries are refused until the datasource is enabled again. Closes its connections and cancels its jobs. */
 export async function disableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<ManagedItem> {
   const item = await setStatus(deps, call, at, 'DISABLED')
   await endAll(deps, at.id)
   return item
 }
 
-/**
- * Accepts queries again. The status is PENDING until the datasource is tested. A status other than DISABLED stays.
- */
+/** After a DISABLED datasource is enabled, it is PENDING until it is tested. Any other status stays. */
 export async function enableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<ManagedItem> {
   return await setStatus(deps, call, at, at.row.status === 'DISABLED' ? 'PENDING' : at.row.status)
 }
 
-/** Closes the datasource's connections and cancels its jobs. */
 async function endAll(deps: Pick<DatasourceDeps, 'leases' | 'jobs'>, id: DatasourceId): Promise<void> {
   await Promise.all([deps.leases.end(id), deps.jobs.endAll(id)])
 }
@@ -279,7 +276,7 @@ function targetOf({ id, name }: Pick<DatasourceRow, 'id' | 'name'>): Target {
   return { kind: 'datasource', id, name }
 }
 
-/** Returns the row as this transaction sees it. Throws NOT_FOUND if it was deleted in the meantime. */
+/** Throws NOT_FOUND if the datasource was deleted in the meantime. */
 async function rowIn(tx: Transaction<Tables>, id: DatasourceId): Promise<DatasourceRow> {
   const row = await readRow({ db: tx }, id)
   if (row === undefined) throw notFound()
@@ -304,7 +301,7 @@ function columnsOf(settings: ConnectionSettings) {
   }
 }
 
-/** Returns the state after a change: PENDING, because the old test result no longer applies. DISABLED stays. */
+/** The last test does not apply to the new connection, so the datasource is PENDING. DISABLED stays. */
 function pending(row: DatasourceRow) {
   const status = row.status === 'DISABLED' ? 'DISABLED' : 'PENDING'
   return { status, last_tested_at: null, last_error: null, last_grade: null } as const

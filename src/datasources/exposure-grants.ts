@@ -1,12 +1,12 @@
-// Writes the commands that make the database itself refuse hidden tables and columns. A person reads and runs them.
-// They are generated from the stored catalog, without querying the database.
+// Generates GRANT commands (or their equivalent), so that the database itself refuses hidden tables and columns. A
+// person reads and runs them. Only the stored catalog is read, not the database.
 import type { Agreement } from '../drivers/driver.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
 import { notIntrospected } from '../exposure/require-usable.ts'
 import type { Reached } from './require-reach.ts'
 import { configOf } from './datasource-rows.ts'
 
-/** Returns the commands. Throws NOT_CONNECTED before the first introspection. */
+/** Throws NOT_CONNECTED before the first introspection. */
 export async function getExposureGrants(
   deps: { readonly catalogs: Catalogs },
   { row, driver }: Pick<Reached, 'row' | 'driver'>,

@@ -1,5 +1,5 @@
-// Checks whether a role up to the caller's own, or one of the caller's own keys, could reach a datasource. The answer
-// never covers more than the caller may see.
+// Managers can check whether another role or one of their API keys could reach a datasource. The role may not be higher
+// than their own, so the answer reveals nothing that they cannot see.
 import { z } from 'zod'
 import { holds, mayEnter, type Call } from '../auth/caller.ts'
 import { callerOf } from '../auth/find-caller-by-key.ts'
@@ -22,12 +22,12 @@ interface Deps {
 }
 
 /**
- * Returns the reason why the role, or the key with this scope, could not reach the datasource. Returns null if it
- * could. Throws ROLE_REQUIRED for a role above the caller's own, and NOT_FOUND for a key of another account.
+ * Returns the reason why the role, or the key, could not reach the datasource, or null if it could. Throws
+ * ROLE_REQUIRED for a role above the caller's own, and NOT_FOUND for a key of another account.
  */
 export async function barredAs(deps: Deps, call: Call, at: Reached, as: As, scope: Scope): Promise<string | null> {
   if ('role' in as) {
-    // Never answer for a role above the caller's own: the answer would reveal what the higher role can see.
+    // The answer would reveal what the higher role can see.
     if (!roleAtLeast(at.membership.role, as.role)) throw roleRequired(as.role)
     const member = { ...at.membership, role: as.role }
     return (await reaches(deps.store, member, at.row)) ? null : `The role ${as.role} cannot reach this datasource.`

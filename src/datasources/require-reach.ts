@@ -1,5 +1,5 @@
-// Finds the datasource of a call and checks access (“reach”). A stranger, an INVITED member and a restricted key get
-// the same NOT_FOUND as an unknown id.
+// Finds the datasource of a call and checks whether the caller can reach it. If not, the answer is the same NOT_FOUND
+// as for an unknown id, so it does not reveal that the datasource exists.
 import type { Audit } from '../audit/audit.ts'
 import type { Call, Caller } from '../auth/caller.ts'
 import type { Driver } from '../drivers/driver.ts'
@@ -14,7 +14,7 @@ import { knownRow, recallRow, type DatasourceRow } from './datasource-rows.ts'
 
 export type Drivers = ReadonlyMap<DatasourceType, Driver>
 
-/** The current state of a datasource that the caller can reach. */
+/** A datasource that the caller can reach, as it is now. */
 export interface Reached {
   readonly id: DatasourceId
   readonly teamId: TeamId
@@ -30,8 +30,8 @@ interface Deps {
 }
 
 /**
- * Returns the datasource. Throws NOT_FOUND without access, and SECOND_FACTOR_REQUIRED like requireMembership(). For a
- * low role, throws and audits ROLE_REQUIRED.
+ * Throws NOT_FOUND if the caller cannot reach the datasource, SECOND_FACTOR_REQUIRED like requireMembership(), and
+ * ROLE_REQUIRED if the caller's role is too low. A ROLE_REQUIRED is recorded in the audit.
  */
 export async function reach(
   deps: Deps,
@@ -55,8 +55,8 @@ export async function reach(
 }
 
 /**
- * Like reach() without a needed role, but does not wait. Returns null if a cache lacks a row, or if reach() may refuse.
- * After null, reach() must decide.
+ * Decides from cached rows, without waiting. Returns null if a row is not cached, or if reach() may refuse. Then call
+ * reach().
  */
 export function knownReach(
   deps: Pick<Deps, 'drivers'> & { readonly store: Pick<Store, 'known'> },
@@ -67,13 +67,13 @@ export function knownReach(
   const membership = knownMembership(deps.store, caller, teamId)
   const row = knownRow(deps.store, id)
   if (membership === null || row?.team_id !== teamId || !isWithin(caller, id)) return null
-  // Access lists are not read here. For a datasource with an access list, only an OWNER gets a result.
+  // The access list is not read here. So if there is one, only an OWNER gets a result.
   if (!canReach(membership, { accessMode: row.access_mode, minRole: row.min_role }, false)) return null
   const driver = deps.drivers.get(row.type)
   return driver === undefined ? null : { id, teamId, membership, row, driver }
 }
 
-/** Returns true if a member reaches a datasource of the team. Ignores the restrictions of a key. */
+/** Looks only at the membership, not at the restrictions of an API key. */
 export async function reaches(store: Store, membership: Membership, row: DatasourceRow): Promise<boolean> {
   if (membership.status !== 'ACTIVE') return false
   const listed = row.access_mode === 'EXPLICIT' && (await accessList(store, row.id)).has(membership.accountId)
@@ -85,7 +85,7 @@ export function isWithin(caller: Caller, id: DatasourceId): boolean {
   return caller.kind === 'session' || caller.datasourceIds === null || caller.datasourceIds.has(id)
 }
 
-/** Returns the accounts on a datasource's access list, cached. */
+/** Returns the accounts on the access list. The list is cached. */
 function accessList(store: Store, id: DatasourceId): Promise<ReadonlySet<AccountId>> {
   return store.recall(`access ${id}`, async () => {
     const rows = await store.db

@@ -1,5 +1,4 @@
-// Tests a connection, grades its login, and records the resulting status. Answers and stored states contain only our
-// own texts, never texts of the database.
+// Tests a connection and stores the result. Reports and errors contain only our own texts, never those of the database.
 import type { Transaction } from 'kysely'
 import type { z } from 'zod'
 import { changesOf } from '../audit/recorded-changes.ts'
@@ -21,14 +20,14 @@ import { toldReport, type ToldReport } from './complete-test-report.ts'
 import type { Membership } from '../teams/require-membership.ts'
 import { openConcurrencyLimit, type ConcurrencyLimit } from '../concurrency-limit.ts'
 
-/** The deadline of a whole test. */
+/** The timeout of a whole test. */
 const TEST_MS = 20_000
-/** A repeated failure is stored at most once in this time, not for each query. */
+/** If queries fail again and again with the same error, it is stored only once in this time. */
 const SAME_FAILURE_MS = 10_000
 
 /**
- * Limits concurrent tests in total and per datasource, or per team if the connection is not saved. Each test opens its
- * own connection.
+ * Each test opens its own connection, so concurrent tests are limited: all together, and for each datasource. If the
+ * connection is not saved, the limit is for each team.
  */
 const TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Other tests are still running.' }
 
@@ -37,8 +36,8 @@ export function openTests(): ConcurrencyLimit {
 }
 
 /**
- * Connects, grades the login, and stores the report. An unreachable database also gives a report, whose first step
- * fails. Throws RATE_LIMITED if too many tests are running.
+ * If the database cannot be reached, the report has a failed first step. Throws RATE_LIMITED if too many tests are
+ * running.
  */
 export async function testDatasource(
   deps: DatasourceDeps & { readonly tests: ConcurrencyLimit },
@@ -59,9 +58,7 @@ export async function testDatasource(
   return told
 }
 
-/**
- * Stores the report. If the connection changed meanwhile, drops the report, because it is about the former connection.
- */
+/** If the connection has changed in the meantime, the report is about the old one and is not stored. */
 async function keep(tx: Transaction<Tables>, at: Reached, report: ToldReport): Promise<void> {
   const failure = report.steps.find((step) => step.status === 'FAIL')
   const { numUpdatedRows } = await tx
@@ -89,7 +86,7 @@ async function keep(tx: Transaction<Tables>, at: Reached, report: ToldReport): P
     .execute()
 }
 
-/** Returns the last report of the current connection. Throws NOT_FOUND if there is none. */
+/** Returns the last report about the current connection. Throws NOT_FOUND if there is none. */
 export async function lastTest(
   deps: Pick<DatasourceDeps, 'store'>,
   at: Pick<Reached, 'id'>,
@@ -104,14 +101,14 @@ export async function lastTest(
 }
 
 interface TrialReport extends ToldReport {
-  /** The fields read from the URI. Null in other modes. */
+  /** The values in the URI. Null in other modes. */
   readonly parsed: Parsed | null
   readonly contradictions: readonly Contradiction[]
 }
 
 /**
- * Tests a connection without saving it. In URI mode, also returns the values that were read from the URI, and the
- * fields that contradict the URI. Throws INVALID_REQUEST like createDatasource(), and RATE_LIMITED.
+ * Tests a connection that is not saved. In URI mode, the report also has the values in the URI, and the fields that
+ * contradict them. Throws INVALID_REQUEST like createDatasource(), and RATE_LIMITED.
  */
 export async function tryConnection(
   deps: Pick<DatasourceDeps, 'audit' | 'drivers' | 'leases'> & { readonly tests: ConcurrencyLimit },
@@ -129,7 +126,10 @@ export async function tryConnection(
   return { ...told, ...comparedWithUri(settings, connection) }
 }
 
-/** Turns a failed connection into a report. Rethrows defects, and the error of a caller who hung up. */
+/**
+ * If connecting fails, returns a report about the failure. Errors that are bugs are thrown again, and so is the error
+ * of a caller who hung up.
+ */
 async function tried(
   call: Call,
   connect: (signal: AbortSignal) => Promise<Connection>,
@@ -148,7 +148,7 @@ async function tried(
   }
 }
 
-/** Returns the fields that a test may change, as the audit records them. */
+/** Returns the audited fields that a test may change. */
 async function statusIn(tx: Transaction<Tables>, id: DatasourceId) {
   const row = await tx
     .selectFrom('datasources')
@@ -158,7 +158,7 @@ async function statusIn(tx: Transaction<Tables>, id: DatasourceId) {
   return row ?? null
 }
 
-/** Sets the datasource to ERROR after a failed connection. Ignores all other errors. */
+/** If `error` says that the database is unavailable, sets the status ERROR. Ignores other errors. */
 export async function noteFailure(deps: Pick<DatasourceDeps, 'store'>, at: LeaseTarget, error: unknown): Promise<void> {
   if (!(error instanceof AppError) || error.code !== 'DATASOURCE_UNAVAILABLE' || isKnownFailure(at.row, error)) return
   const now = new Date().toISOString()

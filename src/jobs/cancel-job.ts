@@ -1,4 +1,4 @@
-// Cancels a job of a datasource, and records it.
+// Cancels a job and records this in the audit.
 import type { Audit } from '../audit/audit.ts'
 import { changesOf } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
@@ -6,7 +6,7 @@ import { notFound } from '../errors.ts'
 import type { DatasourceId, JobId, TeamId } from '../ids.ts'
 import type { Jobs } from './jobs.ts'
 
-/** Cancels a job of this datasource. A finished job stays unchanged. Throws NOT_FOUND if there is no such job. */
+/** A finished job does not change. Throws NOT_FOUND if the datasource has no such job. */
 export async function cancelJob(
   deps: { readonly audit: Audit; readonly jobs: Jobs },
   call: Call,

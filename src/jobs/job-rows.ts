@@ -1,4 +1,6 @@
-// Reads and writes the jobs table, which all processes share: admission, progress, and abandoned jobs. Runs no job.
+// Reads and writes the jobs table, which all processes share. A process that runs a job updates its row from time to
+// time (a heartbeat). A job without a heartbeat is abandoned: its process has ended. Some kinds of jobs are resumable,
+// so another process can run them again.
 import type { Transaction } from 'kysely'
 import type { AccountId, DatasourceId, JobId } from '../ids.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
@@ -8,7 +10,7 @@ import { hasEnded, INTERRUPTED, type JobFilter, type JobState } from './job-type
 
 export type JobStore = Pick<Store, 'db' | 'dialect' | 'append'>
 
-/** A new job and its input: JSON, or null for a kind that is not resumable. */
+/** `input` is JSON. It is null if the kind is not resumable. */
 export interface NewJob {
   readonly id: JobId
   readonly datasourceId: DatasourceId
@@ -18,18 +20,17 @@ export interface NewJob {
   readonly startedBy: AccountId | null
 }
 
-/** An abandoned job to resume. */
+/** An abandoned job that is resumable. */
 export interface LostJob extends Omit<NewJob, 'input' | 'startedBy'> {
   readonly input: string
   /** The time of the last heartbeat. */
   readonly heard: string
 }
 
-/** The state of this process's own jobs. It may be newer than the stored state. */
+/** The jobs of this process. The store may not have their newest state yet. */
 export interface OwnJobs {
-  /** Returns true if this process runs the job. */
   has(id: JobId): boolean
-  /** Returns true if the work has ended but this may not be stored yet. */
+  /** Returns true if the work has ended, even if its end is not stored yet. */
   isOver(id: JobId): boolean
 }
 
@@ -39,21 +40,21 @@ interface Reached {
   readonly step: string | null
 }
 
-/** If a job's process has not sent a heartbeat for this long, the job is abandoned. */
+/** A job without a heartbeat for this long is abandoned. */
 const SILENCE_MS = 60_000
 const KEPT_DAYS = 30
 const LISTED_MAX = 100
 
 export class JobRows {
   readonly #store: JobStore
-  /** Only one process uses a SQLite store, so all jobs that are stored as running when it starts are abandoned. */
+  /** Only one process uses a SQLite store. So every job that was running before this process started is abandoned. */
   readonly #startedAt = iso(Date.now())
 
   constructor(store: JobStore) {
     this.#store = store
   }
 
-  /** Marks abandoned jobs as FAILED, except resumable jobs. Deletes jobs that have not changed for KEPT_DAYS. */
+  /** Abandoned jobs become FAILED, unless they are resumable. Jobs that have not changed for KEPT_DAYS are deleted. */
   async bury(): Promise<void> {
     await this.#store.append(async (tx) => {
       await tx
@@ -69,9 +70,9 @@ export class JobRows {
   }
 
   /**
-   * Inserts the job and returns its id. If a job of the same kind, datasource and input runs, returns the id of that
-   * job. Returns null if `atMost` jobs of the kind already run for the datasource. The transaction makes this safe
-   * across processes.
+   * Inserts the job and returns its id. If an equal job runs (same kind, datasource and input), returns the id of that
+   * job. Returns null if `atMost` jobs of the kind already run for the datasource. The transaction makes this safe for
+   * several processes.
    */
   async claim(job: NewJob, atMost: number, own: OwnJobs): Promise<JobId | null> {
     return await this.#store.append(async (tx) => {
@@ -91,14 +92,13 @@ export class JobRows {
   }
 
   /**
-   * Returns the running jobs of the same kind and datasource. First marks abandoned jobs that are not resumable as
-   * FAILED.
+   * Returns the running jobs of this kind and datasource. Abandoned jobs that are not resumable become FAILED first.
    */
   async #running(tx: Transaction<Tables>, { datasourceId, kind, input }: NewJob, own: OwnJobs) {
     const rows = await tx
       .selectFrom('jobs')
       .select(['id', 'updated_at'])
-      // The database compares the input, because the input may be large.
+      // The input may be large, so the database compares it.
       .select((eb) => [
         eb('input', 'is not', null).as('goes_on'),
         (input === null ? eb('input', 'is', null) : eb('input', '=', input)).as('is_same'),
@@ -119,7 +119,7 @@ export class JobRows {
       .map((row) => ({ id: row.id, isSame: isTrue(row.is_same) }))
   }
 
-  /** Returns null if the datasource has no such job. `reached` is progress that is newer than the stored progress. */
+  /** `reached` is newer progress than the stored one. Returns null if the datasource has no such job. */
   async find(datasourceId: DatasourceId, id: JobId, reached: Reached | null): Promise<JobState | null> {
     const row = await this.#states(datasourceId).select('jobs.result').where('jobs.id', '=', id).executeTakeFirst()
     if (row === undefined) return null
@@ -129,8 +129,8 @@ export class JobRows {
   }
 
   /**
-   * Returns the newest jobs, without their results, which may be large. `reachedBy` returns progress that is newer than
-   * the stored progress.
+   * Returns the newest jobs, without their results, which may be large. `reachedBy` returns newer progress than the
+   * stored one.
    */
   async list(
     datasourceId: DatasourceId,
@@ -147,7 +147,7 @@ export class JobRows {
     return rows.map((row) => stateOf(row, reachedBy(row.id)))
   }
 
-  /** Selects states without inputs, because inputs may be large and callers poll. */
+  /** Inputs may be large and callers poll, so inputs are not selected. */
   #states(datasourceId: DatasourceId) {
     return this.#store.db
       .selectFrom('jobs')
@@ -158,7 +158,9 @@ export class JobRows {
       .where('jobs.datasource_id', '=', datasourceId)
   }
 
-  /** Stores the end of a job. The first end is final: a cancelled job stays CANCELLED even if its work fails later. */
+  /**
+   * Stores how a job ended. Only the first call counts: a cancelled job stays CANCELLED even if its work fails later.
+   */
   async end(
     id: JobId,
     end: { readonly state: JobTable['state']; readonly result?: string; readonly error?: string },
@@ -182,7 +184,7 @@ export class JobRows {
     )
   }
 
-  /** Writes progress and a heartbeat. Returns false if the job has ended meanwhile. */
+  /** Stores progress and a heartbeat. Returns false if the job has ended in the meantime. */
   async alive(id: JobId, { done, total, step }: Reached): Promise<boolean> {
     const set = { done, total, step, updated_at: iso(Date.now()) }
     const { numUpdatedRows } = await this.#store.append((tx) =>
@@ -191,7 +193,7 @@ export class JobRows {
     return numUpdatedRows !== 0n
   }
 
-  /** Marks the job as abandoned, so that the next search finds it. */
+  /** Makes the job abandoned, so that another process finds it. */
   async leave(id: JobId, { done, total }: Pick<Reached, 'done' | 'total'>): Promise<void> {
     const set = { done, total, updated_at: iso(Date.now() - SILENCE_MS) }
     await this.#store.append((tx) =>
@@ -199,7 +201,7 @@ export class JobRows {
     )
   }
 
-  /** Returns abandoned jobs of resumable kinds. */
+  /** Returns the abandoned jobs of these resumable kinds. */
   async lost(kinds: readonly string[]): Promise<readonly LostJob[]> {
     if (kinds.length === 0) return []
     const rows = await this.#store.db
@@ -215,7 +217,7 @@ export class JobRows {
     )
   }
 
-  /** Takes over an abandoned job. Only one of several processes succeeds. */
+  /** Takes over an abandoned job. If several processes try, only one succeeds. */
   async take({ id, heard }: LostJob): Promise<boolean> {
     const { numUpdatedRows } = await this.#store.append((tx) =>
       tx
@@ -228,7 +230,7 @@ export class JobRows {
     return numUpdatedRows === 1n
   }
 
-  /** Returns the time of the oldest valid heartbeat. A job with an older heartbeat is abandoned. */
+  /** A job whose last heartbeat is not after this time is abandoned. */
   #lastHeard(): string {
     return this.#store.dialect === 'sqlite' ? this.#startedAt : iso(Date.now() - SILENCE_MS)
   }

@@ -1,4 +1,3 @@
-// Tests jobs: only one of a kind runs at a time, the end of a job is stored, and no job seems to run forever.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { datasourceRow, teamRow } from '../../test/support/rows.ts'
@@ -8,7 +7,6 @@ import { newId, type AccountId, type DatasourceId, type JobId, type TeamId } fro
 import { openStore, type Store } from '../store/open.ts'
 import { openJobs, type Work } from './jobs.ts'
 
-/** Inserts a datasource for jobs. */
 async function datasource(store: Store): Promise<DatasourceId> {
   const teamId = newId<TeamId>()
   const row = datasourceRow(teamId)
@@ -19,11 +17,11 @@ async function datasource(store: Store): Promise<DatasourceId> {
   return row.id
 }
 
-/** Work that runs until its signal aborts. */
+/** Work that ends only when its signal aborts. */
 const endless: Work = (_progress, signal) =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 
-test('a job returns its result to waiting and to later callers', async () => {
+test('a job returns its result to callers that wait and to callers that ask later', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using jobs = await openJobs({ store })
@@ -40,7 +38,7 @@ test('a job returns its result to waiting and to later callers', async () => {
   )
 })
 
-test('a running job shows its step and who started it, an ended job only who started it', async () => {
+test('a running job shows its step and who started it, and an ended job shows only who started it', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using jobs = await openJobs({ store })
@@ -68,7 +66,7 @@ test('a running job shows its step and who started it, an ended job only who sta
   assert.equal((await jobs.find(id, own.id))?.startedBy, null)
 })
 
-test('a failed job reports the message of an AppError, but not of any other error', async () => {
+test('a failed job reports the message of an AppError, but no message of other errors', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using jobs = await openJobs({ store })
@@ -86,7 +84,7 @@ test('a failed job reports the message of an AppError, but not of any other erro
   }
 })
 
-test('concurrent requests share a job; another kind or datasource gets its own', async () => {
+test('concurrent requests share a job, but another kind or another datasource gets its own job', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using jobs = await openJobs({ store })
@@ -101,7 +99,7 @@ test('concurrent requests share a job; another kind or datasource gets its own',
   assert.equal(new Set([one.id, other.id, third.id]).size, 3)
 })
 
-test('a cancelled job ends and stays CANCELLED; a job of another datasource is not found', async () => {
+test('a cancelled job ends and stays CANCELLED, and cancelling a job of another datasource finds no job', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using jobs = await openJobs({ store })
@@ -114,11 +112,11 @@ test('a cancelled job ends and stays CANCELLED; a job of another datasource is n
   assert.equal(await jobs.cancel(id, job.id), true)
   await assert.rejects(job.ended())
   assert.equal((await jobs.find(id, job.id))?.state, 'CANCELLED')
-  // The next job can start.
+  // A cancelled job does not block the next one.
   assert.notEqual((await jobs.start(id, 'look', endless)).id, job.id)
 })
 
-test('ends all jobs of a datasource, even those without a row in the store, and no jobs of other datasources', async () => {
+test('endAll() ends all jobs of a datasource, even those without a row in the store, but no jobs of other datasources', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using jobs = await openJobs({ store })
@@ -131,7 +129,7 @@ test('ends all jobs of a datasource, even those without a row in the store, and 
   assert.equal((await jobs.find(other, theirs.id))?.state, 'RUNNING')
 })
 
-test('a job that is not resumable is FAILED after the service stops or dies', async () => {
+test('a job that is not resumable becomes FAILED when the service stops or dies', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   const id = await datasource(store)
@@ -167,7 +165,7 @@ test('a job that is not resumable is FAILED after the service stops or dies', as
 })
 
 for (const dialect of DIALECTS) {
-  test(`on ${dialect} the next process resumes a resumable job with its input`, async () => {
+  test(`on ${dialect}, the next process resumes a resumable job with its input`, async () => {
     await using source = await storeSource(dialect)
     const config = await source.config()
     await using store = await openStore(config)
@@ -183,7 +181,7 @@ for (const dialect of DIALECTS) {
     await assert.rejects(begun.ended())
     assert.equal((await first.find(id, begun.id))?.state, 'RUNNING')
 
-    // Only one of two processes gets the job.
+    // Of two processes, only one resumes the job.
     await using one = await openJobs({ store })
     await using other = await openJobs({ store })
     const seen: unknown[] = []
@@ -202,7 +200,7 @@ for (const dialect of DIALECTS) {
   })
 }
 
-test('does not resume a job that was cancelled, by this process or by another one', async () => {
+test('a job that was cancelled by this or another process is not resumed', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   const id = await datasource(store)
@@ -222,7 +220,7 @@ test('does not resume a job that was cancelled, by this process or by another on
   )
 })
 
-test('a request after the work ended gets a new job, even while the end is still being written', async () => {
+test('a request after the work has ended gets a new job, even if the end is not stored yet', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   const { promise: gate, resolve: open } = Promise.withResolvers<void>()
@@ -243,7 +241,7 @@ test('a request after the work ended gets a new job, even while the end is still
   assert.equal(await second.ended(), 'again')
 })
 
-test('only one of two processes on a PostgreSQL store runs a kind for a datasource at a time', async () => {
+test('on a PostgreSQL store, only one of two processes runs a kind of job for a datasource at a time', async () => {
   await using source = await storeSource('postgres')
   const config = await source.config()
   await using here = await openStore(config)

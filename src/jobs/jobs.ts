@@ -1,6 +1,6 @@
-// Background jobs for long work, such as introspection, profiles and previews. A job runs in the process that started
-// or resumed it. Its progress is in the store. After a restart, a job of a resumable kind runs again, and any other job
-// has failed.
+// Background jobs for work that takes long, such as introspections, profiles and previews. The process that starts a
+// job runs it and stores its progress. If that process ends, the job fails, or another process runs it again if its
+// kind is resumable.
 import { setTimeout } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
 import { newId, type AccountId, type DatasourceId, type JobId } from '../ids.ts'
@@ -20,27 +20,30 @@ export type { Work } from './job-types.ts'
 
 export interface Jobs extends AsyncDisposable {
   /**
-   * Starts a job, for an account or for the service itself. If any process runs a job of this kind for the datasource,
-   * returns that job.
+   * Starts a job, for the account `by` or for the service itself. If a job of this kind already runs for the datasource
+   * in any process, returns that job.
    */
   start(datasourceId: DatasourceId, kind: string, work: Work, by?: AccountId): Promise<Job>
   /**
-   * Makes jobs of a kind resumable. After a restart, the first process that finds such a job runs it again from the
-   * start. Must be called once per kind, before the first job.
+   * Makes a kind of job resumable: if its process ends, another process runs it again from the start. Call this once
+   * for each kind, before its first job.
    */
   resumable(kind: string, resume: Resume): void
   /**
-   * Starts a job of a resumable kind. If a job with the same input (plain data) runs, returns that job. Returns null if
-   * `atMost` jobs of the kind already run for the datasource, in any process.
+   * Starts a job of a resumable kind. If a job with the same input already runs, returns that job. The input must be
+   * plain data. Returns null if `atMost` jobs of this kind already run for the datasource in any process.
    */
   begin(datasourceId: DatasourceId, kind: string, input: unknown, atMost: number, by?: AccountId): Promise<Job | null>
   /** Returns null if the datasource has no such job. */
   find(datasourceId: DatasourceId, id: JobId): Promise<JobState | null>
-  /** Returns the newest 100 matching jobs of a datasource, without their results. */
+  /** Returns the newest 100 jobs that match, without their results. */
   list(datasourceId: DatasourceId, filter: JobFilter): Promise<readonly JobState[]>
-  /** Cancels a job of any process. Returns false if the datasource has no such job. Has no effect on an ended job. */
+  /**
+   * Cancels a job, even if another process runs it. An ended job does not change. Returns false if the datasource has
+   * no such job.
+   */
   cancel(datasourceId: DatasourceId, id: JobId): Promise<boolean>
-  /** Cancels all jobs of a datasource, and waits for the end of the jobs that this process runs. */
+  /** Cancels all jobs of a datasource, and waits until those of this process have ended. */
   endAll(datasourceId: DatasourceId): Promise<void>
 }
 
@@ -58,23 +61,23 @@ interface Running {
   done: number
   total: number
   step: string | null
-  /** True if the job's row is in the store. */
+  /** True if the store has a row for the job. */
   isWritten: boolean
-  /** True if the work has ended but its end may not be stored yet. A new request then gets a new job. */
+  /** True if the work has ended, even if its end is not stored yet. From now on, a new request gets a new job. */
   isOver: boolean
 }
 
-/** The interval at which this process marks its jobs as alive. */
+/** How often this process stores that its jobs are still running. */
 const HEARTBEAT_MS = 2_000
-/** The number of heartbeats between two searches for abandoned jobs. */
+/** Every tenth heartbeat also looks for abandoned jobs. */
 const BEATS_PER_SEARCH = 10
-/** The interval for polling a job of another process. */
+/** How often a job of another process is polled. */
 const POLL_MS = 500
-/** The maximum length of a stored step. Names of tables may be long. */
+/** The maximum length of a stored step. It may contain the name of a table, which may be long. */
 const STEP_CHARS_MAX = 300
 const FAILED = 'The job failed because of a bug in the service.'
 
-/** Opens the jobs, and marks abandoned jobs as FAILED, except resumable jobs. */
+/** Abandoned jobs become FAILED, unless they are resumable. */
 export async function openJobs(deps: Deps): Promise<Jobs> {
   const rows = new JobRows(deps.store)
   const jobs = new ProcessJobs(deps, rows)
@@ -88,7 +91,7 @@ class ProcessJobs implements Jobs {
   readonly #running = new Map<JobId, Running>()
   readonly #resumes = new Map<string, Resume>()
   readonly #heartbeat: NodeJS.Timeout
-  /** The chain of heartbeats and searches, for which closing waits. */
+  /** Heartbeats and searches for abandoned jobs, one after the other. Closing waits for them. */
   #work: Promise<void> = Promise.resolve()
   #beats = 0
   readonly #closing = new AbortController()
@@ -103,7 +106,7 @@ class ProcessJobs implements Jobs {
   async start(datasourceId: DatasourceId, kind: string, work: Work, by?: AccountId): Promise<Job> {
     const requested = { id: newId<JobId>(), datasourceId, kind, input: null, startedBy: by ?? null }
     const job = await this.#start(requested, work, 1)
-    // A kind that is not resumable allows one job at a time, so claim() never returns null here.
+    // Without an input there is only one job at a time, and callers share it. So claim() returns an id here.
     if (job === null) throw new AppError('INTERNAL', `Jobs of the kind ${kind} are resumable: use begin().`)
     return job
   }
@@ -128,7 +131,7 @@ class ProcessJobs implements Jobs {
 
   async #start(requested: NewJob, work: Work, atMost: number): Promise<Job | null> {
     const { promise: written, resolve, reject } = Promise.withResolvers<void>()
-    // Add the job before its row is written, so that a caller that finds the row also finds the running job.
+    // Once the row is written, other callers may find it. They must also find the running job.
     const job = this.#add(requested, written, work)
     try {
       const id = await this.#rows.claim(requested, atMost, {
@@ -164,7 +167,7 @@ class ProcessJobs implements Jobs {
     }
   }
 
-  /** Runs the work once the row is written. */
+  /** The work starts when the row is written. */
   #add({ id, datasourceId, input }: Omit<NewJob, 'startedBy'>, written: Promise<void>, work: Work): Running {
     const ended = written.then(() => this.#run(job, work))
     const job: Running = {
@@ -180,7 +183,7 @@ class ProcessJobs implements Jobs {
       isOver: false,
     }
     this.#running.set(id, job)
-    // The end is stored with the job, so nobody needs to handle this rejection.
+    // The error is already stored with the job, so nobody has to handle this rejection.
     ended.catch(() => undefined).finally(() => this.#running.delete(id))
     return job
   }
@@ -203,7 +206,7 @@ class ProcessJobs implements Jobs {
   }
 
   async endAll(datasourceId: DatasourceId): Promise<void> {
-    // This includes jobs of other processes, which notice the cancellation at their next heartbeat.
+    // Other processes notice at their next heartbeat that their jobs were cancelled.
     await this.#rows.cancelAll(datasourceId)
     const own = [...this.#running.values()].filter((job) => job.datasourceId === datasourceId)
     for (const job of own) job.control.abort()
@@ -223,13 +226,12 @@ class ProcessJobs implements Jobs {
     await Promise.allSettled(all.map((job) => job.ended))
   }
 
-  /** Leaves the job to another process. This process must not end it any more. */
+  /** Another process may run the job again, so this process must no longer store how it ended. */
   async #leave(job: Running): Promise<void> {
     await this.#rows.leave(job.id, job)
     this.#running.delete(job.id)
   }
 
-  /** Resumes abandoned jobs of resumable kinds. */
   async #search(kinds: readonly string[]): Promise<void> {
     for (const lost of await this.#rows.lost(kinds)) {
       const resume = this.#resumes.get(lost.kind)
@@ -251,7 +253,7 @@ class ProcessJobs implements Jobs {
       await this.#rows.end(job.id, { state: 'DONE', result: JSON.stringify(result ?? null) }, job)
       return result
     } catch (error) {
-      // Do not store an end if this process has left the job to another process, which will end the job.
+      // If another process may run the job again, do not store an end here.
       if (this.#running.get(job.id) !== job) throw error
       if (!(error instanceof AppError) && !job.control.signal.aborted) this.#logFailure(error)
       const message = error instanceof AppError ? error.message : FAILED
@@ -260,7 +262,7 @@ class ProcessJobs implements Jobs {
     }
   }
 
-  /** Writes progress, and notices a cancellation by another process. From time to time, resumes abandoned jobs. */
+  /** Stores progress, and aborts jobs that another process has cancelled. */
   async #beat(): Promise<void> {
     if (++this.#beats % BEATS_PER_SEARCH === 0) await this.#search([...this.#resumes.keys()])
     for (const job of this.#running.values()) {

@@ -1,5 +1,5 @@
-// Starts a job on a caller's request, records it in the audit and returns its id. The job survives a restart. The
-// folder that registered the kind of job does the work.
+// Starts a resumable job for a caller, and records this in the audit. The folder that registered the kind of job does
+// the work.
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import { AppError } from '../errors.ts'
@@ -8,17 +8,15 @@ import type { Jobs } from './jobs.ts'
 
 interface Order {
   readonly kind: string
-  /** Plain data. An equal request joins the running job. */
+  /** Plain data. A request with equal input joins the running job. */
   readonly input: unknown
-  /** The maximum number of running jobs of this kind per datasource. */
+  /** How many jobs of this kind may run for one datasource. */
   readonly atMost: number
-  /** The error text if the maximum is reached. */
+  /** The error text if too many are running. */
   readonly busy: string
 }
 
-/**
- * Starts or joins a job. Throws CONFLICT with the text `busy` if the maximum number of jobs of this kind is running.
- */
+/** Throws CONFLICT with the text `busy` if too many jobs of this kind are running. */
 export async function orderJob(
   deps: { readonly audit: Audit; readonly jobs: Jobs },
   call: Call,
