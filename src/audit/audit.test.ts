@@ -1,4 +1,3 @@
-// Tests the audit: no recorded row is lost or shown late, and one row a minute counts all 429s of a key.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
@@ -33,7 +32,7 @@ for (const dialect of DIALECTS) {
       await source[Symbol.asyncDispose]()
     })
 
-    test('shows all rows recorded before the request, newest first, page by page', async () => {
+    test('a page shows all rows that were recorded before the request, newest first', async () => {
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       const at = { teamId, datasourceId: newId<DatasourceId>() }
@@ -49,7 +48,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(seen, [...Array(150).keys()].reverse())
     })
 
-    test('keeps fields as recorded, and leaves out fields that do not apply', async () => {
+    test('a row keeps its fields as recorded, and leaves out fields that do not apply', async () => {
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       const datasourceId = newId<DatasourceId>()
@@ -77,7 +76,7 @@ for (const dialect of DIALECTS) {
       })
     })
 
-    test('keeps names, changes, tables and parameters, leaves out invalid numbers, and cuts a long error text', async () => {
+    test('a row keeps names, changes, tables and parameters, leaves out invalid numbers, and cuts a long error text', async () => {
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       const call = byKey()
@@ -115,7 +114,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('an error that two functions report gets one row, from the first report', async () => {
+    test('an error that two functions report gets one row, with the fields of the first report', async () => {
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       const error = new AppError('CONFLICT', 'no')
@@ -167,7 +166,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('shows only rows of the requested datasources and rows without a datasource', async () => {
+    test('a reader gets only rows of the requested datasources and rows without a datasource', async () => {
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       const [mine, theirs] = [newId<DatasourceId>(), newId<DatasourceId>()]
@@ -179,7 +178,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await of([]), [undefined])
     })
 
-    test('writes and links rows without a call of flush(), even after all earlier rows were linked', async () => {
+    test('rows are written and linked without a call of flush(), even after all earlier rows were linked', async () => {
       await using audit = openAudit({ store, key })
       const signal = AbortSignal.timeout(60_000)
       for (let round = 0; round < 2; round++) {
@@ -195,7 +194,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('removes only rows past the retention of the team', async () => {
+    test('pruning removes only rows that are older than the retention of their team', async () => {
       const day = 86_400_000
       let at = Date.parse('2026-01-01T00:00:00.000Z')
       await using audit = openAudit({ store, key, now: () => at, retentionDays: async () => 30 })
@@ -214,7 +213,7 @@ for (const dialect of DIALECTS) {
   })
 }
 
-test('disposing writes all waiting rows', async () => {
+test('disposing the audit writes all waiting rows', async () => {
   await using source = await storeSource('sqlite')
   const config = await source.config()
   const teamId = newId<TeamId>()
@@ -228,7 +227,7 @@ test('disposing writes all waiting rows', async () => {
   assert.equal((await audit.page(teamId, { limit: 9 })).items.length, 1)
 })
 
-test('sets `behind` while the waiting rows exceed 64 MiB, and writes all of them', async () => {
+test('`behind` is true while the waiting rows exceed 64 MiB, and all of them are written', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using audit = openAudit({ store, key })
@@ -240,7 +239,7 @@ test('sets `behind` while the waiting rows exceed 64 MiB, and writes all of them
   assert.deepEqual([audit.behind, audit.totals.rows], [false, 65])
 })
 
-test('names the number of lost rows at the end if only counted refusals wait', async () => {
+test('if rows are lost at the end, the error has their number, even if only counted refusals wait', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   const audit = openAudit({ store, key })
@@ -249,10 +248,10 @@ test('names the number of lost rows at the end if only counted refusals wait', a
   await assert.rejects(async () => await audit[Symbol.asyncDispose](), /1 audit rows are lost/)
 })
 
-test('rows that the store rejected are written in order once it accepts writes again', async () => {
+test('rows that the store rejected are written in order when it accepts writes again', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
-  // The clock is fixed, so that all refusals fall into one minute and one row counts them.
+  // With a fixed clock, all refusals are in one minute and one row.
   const at = Date.now()
   await using audit = openAudit({ store, key, now: () => at })
   const teamId = newId<TeamId>()
@@ -272,7 +271,7 @@ test('rows that the store rejected are written in order once it accepts writes a
   assert.equal(items.find((item) => item.code === 'RATE_LIMITED')?.times, 2)
 })
 
-test('refuses an invalid cursor', async () => {
+test('an invalid cursor is refused', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using audit = openAudit({ store, key })
@@ -281,7 +280,7 @@ test('refuses an invalid cursor', async () => {
   }
 })
 
-test('errors with status 403, 404 or 429 are DENIED, other errors are FAILED', () => {
+test('an error with status 403, 404 or 429 has the outcome DENIED, and any other error has FAILED', () => {
   const codes = ['QUERY_DENIED', 'NOT_FOUND', 'RATE_LIMITED', 'INVALID_QUERY', 'QUERY_FAILED', 'INTERNAL']
   assert.deepEqual(codes.map(outcomeOf), ['DENIED', 'DENIED', 'DENIED', 'FAILED', 'FAILED', 'FAILED'])
 })

@@ -1,7 +1,7 @@
-// The audit records callers, actions, datasources and outcomes. It covers every call that reached a datasource and
-// every change, including refused ones. The row of a call is written in a batch, off the hot path. The row of a change
-// is written in the change's transaction. While the process runs, no row is dropped: if the store cannot keep up,
-// `behind` is true, and the query path must refuse queries.
+// The audit records who did what: every change, and every call that reached a datasource, even if it was refused. The
+// row of a change is written in the transaction of the change. The rows of calls wait in memory and are written in
+// batches, so that no call has to wait. While the process runs, no row is dropped. If the store cannot keep up,
+// `behind` becomes true, and new queries must be refused.
 import { setTimeout } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { ClockDoubt } from '../clock-doubt.ts'
@@ -22,95 +22,96 @@ import { RowMaker, type AuditedCall, type AuditEntry, type AuditPlace } from './
 import { Writer, type WaitingRows, type WriterLog } from './writing/writer.ts'
 
 export interface Audit extends AsyncDisposable {
-  /** True if too many rows or bytes wait in memory, or if a row waits too long. New queries are then refused. */
+  /** True if too many rows wait in memory, if they are too large, or if one has waited too long. */
   readonly behind: boolean
-  /** False if the last write failed. The write is retried every second. */
+  /** False if the last write failed. It is retried every second. */
   readonly writes: boolean
   readonly waiting: WaitingRows
-  /** For the metrics: the number of rows that this process wrote, and the number of writes that failed. */
+  /** Metrics: the rows that this process has written, and the writes that failed. */
   readonly totals: { readonly rows: number; readonly failures: number }
-  /** Records a change in `tx`, the transaction of the change. `what` must not contain secrets. */
+  /** Records a change in its transaction `tx`. `what` must not contain secrets. */
   change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace, what: Changed): Promise<void>
   /**
-   * Records a call. The row is written within a second, together with others, unless a write fails. The caller never
-   * waits for it. A call that was refused with RATE_LIMITED is recorded by folded(). Returns the id of the row.
+   * Records a call, and returns the id of its row. The row is written within a second, unless a write fails. A call
+   * that was refused with RATE_LIMITED goes to folded().
    */
   record(call: AuditedCall, entry: AuditEntry): AuditId
   /**
-   * Like record(), for events that a caller can repeat without limit. One row counts similar events of a caller within
-   * a minute, and has the fields of the first of them. In a team, all refusals are similar, and so are all answers of
-   * one action on one datasource. Without a team, all events with the same action and code are similar.
+   * Records an event that a caller can repeat without limit, such as a refused call. Similar events of one caller
+   * within a minute share one row ("folded"). The row counts them, and has the fields of the first event. In a team,
+   * all refusals of a caller are similar. Answers are similar if they have the same action and datasource. Without a
+   * team, events are similar if they have the same action and code.
    */
   folded(call: AuditedCall, entry: AuditEntry): AuditId
   /**
-   * Records a refused or failed call or change, with outcome, code and reason from the error. An error is recorded only
-   * once, by the innermost function, which knows most about it. Must not be used for an error that may quote a query,
-   * because the team may redact queries.
+   * Records a refused or failed call, with outcome, code and reason from the error. If several functions report the
+   * same error, only the first report counts. Must not be used if the text of the error may contain a query, because
+   * the team may redact queries.
    */
   refused(call: AuditedCall, at: AuditPlace, error: unknown): void
   /**
-   * Handles the deletion of a team: deletes its usage counters, and keeps each of its rows until the row is
+   * Call this when a team is deleted. Deletes the team's usage counters. Each of its audit rows stays until it is
    * `retentionDays` old.
    */
   teamEnded(tx: Transaction<Tables>, teamId: TeamId, retentionDays: number): Promise<void>
-  /** Writes all rows recorded before the call. */
+  /** Writes all rows that were recorded before this call. */
   flush(): Promise<void>
   /**
-   * Returns a page of a team's rows, newest first. All rows recorded before the call are visible. Throws
-   * INVALID_REQUEST for an invalid cursor. Like every other method that reads, throws OVERLOADED if waiting rows cannot
-   * be written.
+   * Returns a page of a team's rows, newest first, including all rows that were recorded before this call. Throws
+   * INVALID_REQUEST for an invalid cursor. Like all methods that read, throws OVERLOADED if the waiting rows cannot be
+   * written.
    */
   page(teamId: TeamId, ask: AuditAsk, signal?: AbortSignal): Promise<AuditPage>
-  /** Returns one row of a team, or null if the team has no such row within the scope. */
+  /** Returns null if the team has no such row within the scope. */
   one(teamId: TeamId, id: AuditId, scope: AuditScope): Promise<AuditItem | null>
   /**
-   * Returns the position of a row. If the row was removed, computes the position from its id. Throws INVALID_REQUEST
-   * for an id that is not a UUID v7.
+   * Returns the position of a row in the order of time. The id contains a time, so this works even if the row was
+   * removed. Throws INVALID_REQUEST if the id is not a UUID v7.
    */
   place(teamId: TeamId, id: AuditId): Promise<Key>
   /** Returns all rows of a team within the scope, newest first, in batches. */
   all(teamId: TeamId, scope: AuditScope, signal?: AbortSignal): AsyncIterable<readonly AuditItem[]>
-  /** Returns a team's query counts since the day `from` (YYYY-MM-DD, UTC), oldest first. */
+  /** Returns how many queries a team made on each day since `from` (YYYY-MM-DD, UTC), oldest first. */
   usage(teamId: TeamId, from: string): Promise<readonly UsageLine[]>
-  /** Yields a team's query counts by hour since the day `from` (YYYY-MM-DD, UTC), in batches. */
+  /** Yields how many queries a team made in each hour since the day `from` (YYYY-MM-DD, UTC). */
   slots(teamId: TeamId, from: string, signal: AbortSignal): AsyncIterable<readonly UsageSlot[]>
-  /** Removes rows older than their team's retention, and old usage counters. The audit also does this once a day. */
+  /** Removes rows that are older than their team's retention, and old usage counters. This also happens once a day. */
   prune(): Promise<void>
 }
 
 interface Deps {
   readonly store: Pick<Store, 'db' | 'dialect' | 'append' | 'commit' | 'settled'>
-  /** 32 bytes, derived from the root key for the audit only. Rows are sealed with it. */
+  /** 32 bytes, derived from the root key for the audit only. */
   readonly key: Uint8Array
   readonly log?: WriterLog
   /**
-   * Returns the retention of a team, or of rows without a team (null). If this function is absent, no row is pruned.
+   * Returns the retention of a team, or of the rows without a team (null). Without this function, no row is removed.
    */
   readonly retentionDays?: (teamId: TeamId | null) => Promise<number>
   readonly now?: () => number
-  /** While the clock is doubted, no row is removed. If absent, the clock is trusted. */
+  /** While the clock is doubted, no row is removed. Without this field, the clock is trusted. */
   readonly clock?: ClockDoubt
 }
 
-/** Rows must be in the store within a second. Larger batches cost less per row. */
+/** Larger batches cost less per row, but rows must be in the store within a second. */
 const FLUSH_MS = 500
 /** The pause after a failed write. */
 const RETRY_MS = 1_000
-/** How long a closing process retries the last write. */
+/** How long a closing process retries its last write. */
 const LAST_TRIES_MS = 3_000
-/** The pause after a failed write of a closing process. */
+/** The pause between these last retries. */
 const LAST_RETRY_MS = 200
 const RETRY_AFTER_SECONDS = 2
-/** The time from the start to the first pruning. */
+/** When rows are removed for the first time. */
 const FIRST_PRUNE_MS = 60_000
 /**
- * Rows of stopped processes are adopted at the start, and again after this time. By then, no transaction of a stopped
- * process can still commit.
+ * A process that was killed may leave rows that are not linked to a chain yet. This process links ("adopts") them at
+ * the start and once more after this time. By then, no transaction of the killed process can still commit.
  */
 const ADOPT_AGAIN_MS = 180_000
 const DAY_MS = 86_400_000
 
-/** Opens the audit on the store. Disposing the audit writes all waiting rows. */
+/** Disposing the audit writes all waiting rows. */
 export function openAudit(deps: Deps): Audit {
   return new ChainedAudit(deps)
 }
@@ -122,13 +123,13 @@ class ChainedAudit implements Audit {
   readonly #seal: Seal
   readonly #writer: Writer
   readonly #recorded = new WeakSet<object>()
-  /** The times at which to adopt rows of stopped processes: at the start, once more, and before each prune. */
+  /** When to adopt rows of killed processes: at the start, once more, and before old rows are removed. */
   #adoptions: number[]
   #timer: NodeJS.Timeout | undefined
   #timerAt = 0
-  /** The delay that the timer was set with. */
+  /** The delay with which the timer was started. */
   #timerFor = 0
-  /** After a failure, no write starts before this time. */
+  /** After a failed write, the next one does not start before this time. */
   #notBefore = 0
   #pruning: NodeJS.Timeout | undefined
   #tail: Promise<void> = Promise.resolve()
@@ -258,7 +259,7 @@ class ChainedAudit implements Audit {
     this.#writer.logHead()
   }
 
-  /** Writes the last rows. Throws an Error of one sentence if rows are lost. */
+  /** Throws an Error with one sentence if rows are lost. */
   async #writeLast(): Promise<void> {
     const until = performance.now() + LAST_TRIES_MS
     for (;;) {
@@ -266,7 +267,7 @@ class ChainedAudit implements Audit {
         return await this.#flush(true)
       } catch (error) {
         const { rows } = this.waiting
-        // No row is lost: the next start adds rows that are not yet in a chain to one.
+        // Nothing is lost: all rows are in the store, and the next process links those that are not linked yet.
         if (rows === 0) return this.#logFailure(error, 'the last write failed')
         if (performance.now() > until) {
           this.#deps.log?.error({ err: error, rows }, 'audit: rows are lost, because the store cannot be written')
@@ -281,7 +282,7 @@ class ChainedAudit implements Audit {
     }
   }
 
-  /** Writes all waiting rows, so that an answer includes all rows recorded before the call. Throws OVERLOADED. */
+  /** Writes all waiting rows, so that the answer includes them. Throws OVERLOADED. */
   async #upToDate(): Promise<void> {
     try {
       await this.flush()
@@ -293,11 +294,11 @@ class ChainedAudit implements Audit {
     }
   }
 
-  /** Runs flushes one after the other. */
+  /** Writes one after the other. */
   #flush(closing: boolean): Promise<void> {
     const written = this.#tail.then(async () => {
       try {
-        // At the end, only the own rows matter: another process adopts the others.
+        // A closing process leaves the rows of killed processes to the next process.
         if (!closing) await this.#adopt()
         await this.#writer.drain(closing)
         this.#writes = true
@@ -318,7 +319,7 @@ class ChainedAudit implements Audit {
     this.#adoptions = this.#adoptions.filter((at) => !due.includes(at))
   }
 
-  /** Schedules a prune. The first one runs soon after the start, because a process may live less than a day. */
+  /** The first removal comes soon after the start, because a process may run for less than a day. */
   #pruneIn(ms: number): void {
     this.#pruning = globalThis.setTimeout(() => {
       this.#pruneIn(DAY_MS)
@@ -327,9 +328,9 @@ class ChainedAudit implements Audit {
     this.#pruning.unref()
   }
 
-  /** Schedules a write after `ms`, unless an earlier one is scheduled. */
+  /** Writes after `ms`, or earlier if an earlier write is already scheduled. */
   #arm(ms: number): void {
-    // The comparison avoids reading the clock for every row.
+    // This comparison saves reading the clock for every row.
     if (this.#timer !== undefined && this.#timerFor <= ms) return
     const now = performance.now()
     const at = Math.max(now + ms, this.#notBefore)
@@ -351,7 +352,7 @@ class ChainedAudit implements Audit {
     this.#timer.unref()
   }
 
-  /** Schedules a write for the time when the next rows can be linked or adopted. */
+  /** Schedules a write for when the next rows can be linked or adopted. */
   #armAgain(): void {
     const due = Math.min(this.#writer.dueIn ?? Infinity, ...this.#adoptions.map((at) => at - this.#now()))
     if (due !== Infinity) this.#arm(Math.max(RETRY_MS, due))
@@ -367,7 +368,7 @@ const DENIED: ReadonlySet<string> = new Set(
   Object.entries(STATUS).flatMap(([code, status]) => (DENYING.has(status) ? [code] : [])),
 )
 
-/** Returns DENIED for a code with status 403, 404 or 429, and FAILED for any other code. */
+/** DENIED means that the code has the status 403, 404 or 429. */
 export function outcomeOf(code: string): 'DENIED' | 'FAILED' {
   return DENIED.has(code) ? 'DENIED' : 'FAILED'
 }

@@ -1,5 +1,3 @@
-// Tests percentiles of durations. They are close to the exact percentiles for short and long durations. Sums of counts
-// give the same percentiles as counting everything at once.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { addTime, addTimes, percentile, type Times } from './duration-histogram.ts'
@@ -17,7 +15,7 @@ test('a percentile is within 8 % of the exact percentile', () => {
   }
 })
 
-test('sums of parts have the percentiles of the whole', () => {
+test('adding the counts of two histograms gives the same percentiles as counting everything in one', () => {
   const [whole, one, other]: [Times, Times, Times] = [new Map(), new Map(), new Map()]
   for (let n = 0; n < 200; n++) {
     addTime(whole, n)
@@ -28,7 +26,7 @@ test('sums of parts have the percentiles of the whole', () => {
   assert.equal(percentile(one, 0.95), percentile(whole, 0.95))
 })
 
-test('without durations there is no percentile, and a duration of 0 counts as 0.05 ms', () => {
+test('a histogram without durations has no percentile, and a duration of 0 counts as 0.05 ms', () => {
   assert.equal(percentile(new Map(), 0.5), null)
   const times: Times = new Map()
   addTime(times, 0)

@@ -1,10 +1,10 @@
-// Pure: counts durations in buckets. Counts of many processes and hours can be added, and the sums give percentiles. A
-// bucket is 15 % wide, so a percentile is accurate to about 7 %.
+// Counts durations in buckets, from which percentiles are computed. The counts of several processes and hours can be
+// added. A bucket is 15 % wide, so a percentile is accurate to about 7 %.
 
-/** Counts by bucket. */
+/** The number of durations in each bucket. */
 export type Times = Map<number, number>
 
-/** Shorter durations count as this duration. */
+/** A shorter duration counts as this one. */
 const LEAST_MS = 0.05
 const LOG_STEP = Math.log(1.15)
 

@@ -1,4 +1,4 @@
-// Builds audit rows from calls. The ids from of() increase (UUID v7), so rows of one millisecond keep their order.
+// Builds audit rows. Their ids increase (UUID v7), so rows of the same millisecond keep their order.
 import { createHash, randomUUID } from 'node:crypto'
 import {
   asId,
@@ -13,10 +13,10 @@ import type { AuditTable } from '../store/tables.ts'
 import type { Content } from './chain/seal.ts'
 import { writeDetail, type CallDetail, type Who } from './row-detail.ts'
 
-/** The part of a call that the audit stores. The type Call in auth/ is assignable to it. */
+/** What the audit stores of a call. The type Call in auth/ is assignable to it. */
 export interface AuditedCall {
   readonly action: string
-  /** The interface of the call. Absent if the service itself acts. */
+  /** REST or the agent connector. Missing if the service itself acts. */
   readonly via?: 'REST' | 'CONNECTOR'
   readonly caller: Who & {
     readonly kind: 'key' | 'session' | 'grant'
@@ -26,7 +26,7 @@ export interface AuditedCall {
   }
   /** The name that the client gives itself. */
   readonly client?: string | undefined
-  /** The id of the request. Absent if the service itself acts. */
+  /** Missing if the service itself acts. */
   readonly requestId?: string | undefined
 }
 
@@ -35,10 +35,7 @@ export interface AuditPlace {
   readonly datasourceId?: DatasourceId
 }
 
-/**
- * The outcome of a call. If the team redacts literals, the function that records the call must first remove them from
- * all texts in this object.
- */
+/** If the team redacts literals, whoever records the call must already have removed them from all texts here. */
 export interface AuditEntry extends AuditPlace, CallDetail {
   readonly outcome: AuditTable['outcome']
   readonly code?: string | null
@@ -52,19 +49,16 @@ export interface AuditEntry extends AuditPlace, CallDetail {
   readonly durationMs?: number | null
 }
 
-/** Builds rows. Keeps the last id, because the next id must be greater. */
 export class RowMaker {
   readonly #now: () => number
-  /**
-   * The last part of each id, constant per process. Within a millisecond the sequence orders the rows (RFC 9562, 6.2).
-   */
+  /** The end of all ids of this process. Within a millisecond, a sequence number orders the ids (RFC 9562, 6.2). */
   readonly #tail = randomUUID().slice(18)
-  /** Caches id suffixes by sequence number, because building a suffix costs as much as the rest of a row. */
+  /** Building the end of an id costs as much as the rest of a row, so the ends are cached by sequence number. */
   readonly #ends: string[] = []
   #lastMs = 0
   #head = ''
   #sequence = 0
-  /** The formatted time of the last row, cached per millisecond. */
+  /** The time of the last row as text. Many rows have the same millisecond. */
   #time = { ms: Number.NaN, iso: '' }
 
   constructor(now: () => number) {
@@ -99,10 +93,10 @@ export class RowMaker {
   }
 
   /**
-   * Builds a row that counts similar events of a minute (see Audit.folded()). The id follows from the minute and a hash
-   * of team, caller and `via`, so that all processes count in the same row. For answers, the hash includes action and
-   * datasource. Without a team, the hash includes action and code: anybody who knows an e-mail address can cause
-   * refusals for that account, and these refusals must not hide others.
+   * Builds a row that counts similar events of a minute (see Audit.folded()). All processes must count in the same row.
+   * So its id is made of the minute and a hash of team, caller and `via`. For answers, the hash also covers the action
+   * and the datasource. Without a team, it also covers the action and the code. Anybody who knows an e-mail address can
+   * cause refusals for that account, and these must not hide others.
    */
   ofMinute(call: AuditedCall, entry: AuditEntry): Content {
     const minute = Math.floor(this.#now() / MINUTE_MS) * MINUTE_MS
@@ -115,7 +109,7 @@ export class RowMaker {
     return { ...row, id: asId<AuditId>(`${headOf(minute)}${hash.slice(15, 18)}${tail}`) }
   }
 
-  /** Returns `row` with a new id. */
+  /** Returns the row with a new id. */
   renamed(row: Content): Content {
     return { ...row, id: this.#id(this.#now()) }
   }
@@ -151,7 +145,7 @@ function viaOf({ via, caller }: AuditedCall): Content['via'] {
   }
 }
 
-/** The period that a row of ofMinute() covers. */
+/** All events in a row of ofMinute() happened within this time. */
 export const MINUTE_MS = 60_000
 
 /** Returns the approximate size of a row in memory, in characters. */
@@ -159,13 +153,13 @@ export function charsOf(row: Content): number {
   return 500 + (row.query?.length ?? 0) + (row.printed?.length ?? 0) + (row.detail?.length ?? 0)
 }
 
-/** Returns the id prefix of a millisecond (UUID v7, RFC 9562, 5.7). */
+/** Returns how an id of this millisecond begins (UUID v7, RFC 9562, 5.7). */
 export function headOf(ms: number): string {
   const hex = ms.toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7`
 }
 
-/** Returns the time of an id, or null if the id is not a UUID v7. */
+/** Returns the time in an id, or null if it is not a UUID v7. */
 export function msOf(id: AuditId): number | null {
   return /^[0-9a-f]{8}-[0-9a-f]{4}-7/.test(id) ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : null
 }

@@ -1,5 +1,5 @@
-// Tests packs that were forged without the key: the same rows in other packs. Every link of these rows fits, but
-// readers would miss some rows. Verification must find such packs, on both stores.
+// Somebody without the key puts the same rows into other packs. All links of the rows still fit, but readers would miss
+// some rows. Verification must find such packs.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
@@ -23,14 +23,14 @@ const packs = (store: Store) =>
 const textIn = ({ packed }: Pack) => inflateRawSync(packed).toString()
 const packedOf = (text: string) => deflateRawSync(text)
 
-/** Joins two packs. This needs no key. */
+/** Joins two packs without the key. */
 function joined(one: Pack, other: Pack): Pack {
   const { last_id, last_at, last_seq, last_link } = other
   const packed = packedOf(textIn(one) + textIn(other))
   return { ...one, last_id, last_at, last_seq, last_link, marks: one.marks + other.marks, packed }
 }
 
-/** Makes a pack of single rows, whose links are known in full. */
+/** Packs single rows. Their full links are known, so this needs no key. */
 function packOf(rows: readonly Stored[]): Pack {
   const [first, last] = [rows[0], rows.at(-1)]
   assert.ok(
@@ -66,7 +66,7 @@ for (const dialect of DIALECTS) {
       await audit.flush()
     }
 
-    /** Writes one pack at each of `times`. */
+    /** Writes one pack at each of these times. */
     async function packsAt(times: readonly number[]) {
       const store = await open()
       let at = begun
@@ -88,7 +88,7 @@ for (const dialect of DIALECTS) {
       ['of two minutes', [0, 5 * minute]],
       ['with a clock set back between them', [30_000, 0]],
     ] as const) {
-      test(`finds two joined packs ${what}: readers would miss rows`, async () => {
+      test(`verification finds two joined packs ${what}, in which readers would miss rows`, async () => {
         await using store = await packsAt(times)
         const [one, other] = await packs(store)
         assert.ok(one !== undefined && other !== undefined)
@@ -99,7 +99,7 @@ for (const dialect of DIALECTS) {
       })
     }
 
-    test('finds a forged pack of refused rows, which a filter by outcome would miss', async () => {
+    test('verification finds a forged pack of refused rows, which a filter by outcome would miss', async () => {
       await using store = await open()
       {
         await using audit = openAudit({ store, key })
@@ -111,7 +111,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual((await findingsOf(store)).map(({ kind, id }) => [kind, id]), [['changed', rows[0]?.id]]) // prettier-ignore
     })
 
-    test('finds rows, and a pack, that were inserted again after their removal, and pruning still works', async () => {
+    test('verification finds rows and packs that were inserted again after their removal, and pruning still works', async () => {
       await using store = await open()
       let at = begun
       const errors: object[] = []
@@ -139,7 +139,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await findingsOf(store), [])
     })
 
-    test('a line of more than a megabyte stays a single row, so that packs stay small', async () => {
+    test('a line of more than a megabyte is not packed, so that packs stay small', async () => {
       await using store = await open()
       await using audit = openAudit({ store, key })
       const [short, long] = ['SELECT 1', 'x'.repeat(1 << 20)]

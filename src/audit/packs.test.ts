@@ -1,5 +1,3 @@
-// Tests packed rows on both stores. Readers get packed and single rows merged in one order. Verification names a
-// manually changed pack. A pack is removed once all of its rows are past retention.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
@@ -31,7 +29,7 @@ const callers = Array.from({ length: 3 }, (_, index): AuditedCall => {
 const datasources = [newId<DatasourceId>(), newId<DatasourceId>()]
 const TEXTS = ['SELECT 1', 'SELECT \'äöü 😀 \\ "x"\'', '\u2028\n\t\u0001', 'x'.repeat(3_000), '\\ud800']
 
-/** Records a numbered call: some are refused, the others answered. */
+/** Records the call number `n`. Some calls are refused, the others answered. */
 function record(audit: Audit, teamId: TeamId, n: number): void {
   const call = callers[n % callers.length]
   const datasourceId = datasources[n % datasources.length]
@@ -66,7 +64,7 @@ for (const dialect of DIALECTS) {
     after(() => source[Symbol.asyncDispose]())
     const open = async () => openStore(await source.config())
 
-    test('packs many rows of a team, but not few rows, refused rows or rows without a team', async () => {
+    test('many rows of a team are packed, but not few rows, refused rows or rows without a team', async () => {
       await using store = await open()
       await using audit = openAudit({ store, key })
       const [many, few] = [newId<TeamId>(), newId<TeamId>()]
@@ -83,7 +81,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await findingsOf(store), [])
     })
 
-    test('the newest time is that of the newest row, single or packed', async () => {
+    test('newestTime() returns the time of the newest row, single or packed', async () => {
       await using store = await open()
       assert.equal(await newestTime(store), null)
       let at = begun
@@ -186,7 +184,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await findingsOf(store), [])
     })
 
-    test('only its own team finds a row by id', async () => {
+    test('a row is found by its id only in its own team', async () => {
       await using store = await open()
       const [teamId, stranger] = [newId<TeamId>(), newId<TeamId>()]
       await using audit = openAudit({ store, key })
@@ -218,7 +216,7 @@ for (const dialect of DIALECTS) {
     })
 
     describe('changed manually', () => {
-      /** Returns a store with two packs of over a hundred rows each and some single rows, in one ended chain. */
+      /** Returns a store with two packs of over a hundred rows each, and some single rows. Their chain has ended. */
       async function twoPacks() {
         const store = await open()
         const teamId = newId<TeamId>()
@@ -237,14 +235,14 @@ for (const dialect of DIALECTS) {
         return { store, teamId, first, second, set }
       }
 
-      test('names a changed row in any position, after a change of any field except the id', async () => {
+      test('verification names a changed row in any position, whichever field was changed', async () => {
         const { store, first, set } = await twoPacks()
         await using _store = store
         const lines = textOf(first).trimEnd().split('\n')
         for (const index of [0, 41, lines.length - 1]) {
           const values: unknown[] = JSON.parse(lines[index] ?? '')
           for (const [place, value] of values.entries()) {
-            // The id (place 0) is left unchanged, because the finding names the row by it.
+            // The finding names the row by its id (place 0), so the id is not changed here.
             if (place === 0) continue
             const changed = values.with(place, typeof value === 'number' ? value + 1 : `${String(value)}x`)
             await set({ packed: packedOf(`${lines.with(index, JSON.stringify(changed)).join('\n')}\n`) })
@@ -255,7 +253,7 @@ for (const dialect of DIALECTS) {
         }
       })
 
-      test('names the first row affected by a removed, inserted or moved row', async () => {
+      test('verification names the first row that is affected by a removed, inserted or moved row', async () => {
         const { store, first, set } = await twoPacks()
         await using _store = store
         const lines = textOf(first).trimEnd().split('\n')
@@ -273,7 +271,7 @@ for (const dialect of DIALECTS) {
         assert.equal((await findingOf(store)).kind, 'changed')
       })
 
-      test('names rows whose values are formatted differently, which a text filter would miss', async () => {
+      test('verification names rows whose JSON is formatted differently, which a text filter would miss', async () => {
         const { store, first, set } = await twoPacks()
         await using _store = store
         const [line = '', ...others] = textOf(first).split('\n')
@@ -291,7 +289,7 @@ for (const dialect of DIALECTS) {
         }
       })
 
-      test('checks the columns of a pack against its rows', async () => {
+      test('verification finds columns of a pack that do not match its rows', async () => {
         const { store, first, second, set } = await twoPacks()
         await using _store = store
         const wrong: readonly Partial<Pack>[] = [
@@ -343,7 +341,7 @@ for (const dialect of DIALECTS) {
         )
       })
 
-      test('reports a removed pack, names a row inserted between packed rows, and finds a copy of a pack', async () => {
+      test('verification reports a removed pack, a row inserted between packed rows, and a copy of a pack', async () => {
         const { store, first, second } = await twoPacks()
         await using _store = store
         const remove = (pack: Pack) =>
@@ -364,7 +362,7 @@ for (const dialect of DIALECTS) {
         assert.notEqual((await findingOf(store)).kind, 'removed')
       })
 
-      test('reports the removal of all rows, packs, chains and the list of chains', async () => {
+      test('verification reports the removal of all rows, packs, chains and the list of chains', async () => {
         const { store } = await twoPacks()
         await using _store = store
         for (const table of ['audit', 'audit_chains', 'marks', 'audit_packs'] as const) {
@@ -400,7 +398,7 @@ for (const dialect of DIALECTS) {
         return { store, audit, short, long, errors, move: (days: number) => (at += days * day) }
       }
 
-      test('pruning removes a pack when its last row is past the retention of the team, and leaves a signed gap', async () => {
+      test("pruning removes a pack when its last row is older than the team's retention, and leaves a signed gap", async () => {
         const { store, audit, short, long, move, errors } = await tenDays()
         await using _store = store
         await using _audit = audit
@@ -419,7 +417,7 @@ for (const dialect of DIALECTS) {
         assert.deepEqual(await findingsOf(store), [])
       })
 
-      test('pruning keeps an expired pack that was changed, and a pack that was made to look old', async () => {
+      test('pruning keeps an old pack that was changed, and a pack that was made to look old', async () => {
         const { store, audit, errors } = await tenDays()
         await using _store = store
         await using _audit = audit
@@ -440,7 +438,7 @@ for (const dialect of DIALECTS) {
         assert.deepEqual(await findingsOf(store), [])
       })
 
-      test('keeps the packs of a deleted team for its retention, then removes everything', async () => {
+      test('the packs of a deleted team stay for its retention, and then everything is removed', async () => {
         await using store = await open()
         let at = begun
         const teamId = newId<TeamId>()
@@ -462,7 +460,7 @@ for (const dialect of DIALECTS) {
       })
     })
 
-    test('writes and counts a batch of packs once if the answer to its commit was lost', async () => {
+    test('a batch of packs is written and counted once, even if the answer to its commit was lost', async () => {
       await using store = await open()
       const teamId = newId<TeamId>()
       let [lose, fail] = [0, 0]

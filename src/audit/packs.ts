@@ -1,5 +1,6 @@
-// A pack holds consecutive rows of one team that were written together, as one compressed text. The pack keeps a prefix
-// of each row's link, so that verification can name a changed row.
+// A pack stores many consecutive rows of one team as one compressed text. Each row is linked to the row before it by a
+// hash (see chain/seal.ts). The pack keeps the beginning of each hash, so that verification can say which row was
+// changed.
 import { inflateRawSync } from 'node:zlib'
 import type { Selectable } from 'kysely'
 import type { AuditPackTable } from '../store/tables.ts'
@@ -7,36 +8,36 @@ import { rowOf, type Stored } from './chain/seal.ts'
 
 export type Pack = Selectable<AuditPackTable>
 
-/** The length of a time down to the minute. All rows of a pack are within one minute. */
+/** All rows of a pack are within one minute. This is how many characters of a time come before the seconds. */
 const MINUTE_CHARS = 16
 /** The longest time between two rows of a pack. */
 export const PACK_MS = 60_000
 /**
- * The largest uncompressed pack. A batch of rows to write is full at a quarter of this size. Lines longer than half of
- * this size are not packed.
+ * The maximum size of an uncompressed pack. A batch is full when it has a quarter of this size. A line longer than half
+ * of this size is not packed.
  */
 export const PACK_BYTES_MAX = 1 << 21
-/** The length of the link prefix that a pack stores for each row. */
+/** How many characters of each row's link a pack stores. */
 export const MARK_CHARS = 8
 
-/** Returns the latest time that a row can have in the same pack as a row with the time `at`. */
+/** Returns the latest time of a row that can be in the same pack as a row of the time `at`. */
 export function minuteEnd(at: string): string {
   return `${at.slice(0, MINUTE_CHARS)}:59.999Z`
 }
 
 export interface Unpacked {
-  /** `link` is only the prefix, except for the last row. */
+  /** Except for the last row, `link` is only the beginning of the link. */
   readonly row: Stored
   /**
-   * The stored text, from which the seal is computed. The seal is not computed from the parsed row: a forged text could
-   * parse to the same row, and a filter that searches the text would miss it.
+   * The stored text. Verification hashes this text, and not the parsed row. Somebody could write the same row in
+   * another way, so that a filter that searches the text would miss it.
    */
   readonly text: string
 }
 
 /**
- * Returns the rows, oldest first, or null if the pack is unreadable. Leaves out each row whose text does not contain
- * all of `wanted` or does not pass `holds`.
+ * Returns the rows, oldest first, or null if the pack is unreadable. Only rows whose text contains all strings in
+ * `wanted` and passes `holds` are returned.
  */
 export function unpacked(
   pack: Pack,
@@ -62,7 +63,7 @@ export function unpacked(
   }
 }
 
-/** Returns true if the pack's index columns match its rows, and these rows may be in one pack. */
+/** Returns true if the pack's other columns match its rows, and the rows may be in one pack. */
 export function describes(pack: Pack, all: readonly Unpacked[]): boolean {
   const rows = all.map(({ row }) => row)
   const { first_id, last_id, team_id, first_at, last_at, first_seq, last_seq, marks } = pack
@@ -79,7 +80,7 @@ export function describes(pack: Pack, all: readonly Unpacked[]): boolean {
   )
 }
 
-/** Returns true if the row may follow the row before it. Readers rely on the order within a pack. */
+/** Readers rely on the order of ids and times within a pack. */
 function follows(row: Stored, before: Stored | undefined): boolean {
   return before === undefined || (row.id > before.id && row.at >= before.at)
 }

@@ -1,15 +1,15 @@
-// Pure: builds a change as the audit stores it. A change has the name that its target had at that time, and the old and
-// new value of each changed field. Callers must not pass a secret: they pass `SET` or `NOT_SET` instead.
+// Builds what the audit stores about a change: the name of the changed object at that time, and the old and new value
+// of each changed field. Callers must not pass a secret. They pass `SET` or `NOT_SET` instead.
 import { z } from 'zod'
 import type { Target as TargetSchema } from '../contract/audit-schemas.ts'
 
-/** The target of a change. */
+/** The changed object. */
 export type Target = z.infer<typeof TargetSchema>
 
 const Scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
 const Value = z.union([Scalar, z.array(z.string())])
 const Moved = z.object({ from: Value, to: Value })
-/** `changed` has the items that are in both lists but differ. A count is present only if its list was cut. */
+/** `changed` contains items that are in both lists but differ. A count is present only if its list was cut. */
 const Listed = z.object({
   added: z.array(z.string()),
   removed: z.array(z.string()),
@@ -21,18 +21,18 @@ const Listed = z.object({
 export const Changes = z.record(z.string(), z.union([Moved, Listed]))
 export type Changes = z.infer<typeof Changes>
 
-/** A change, with the target's name and the values at the time of the change. */
+/** The name and the values are those at the time of the change. */
 export interface Changed {
   readonly target: Target
-  /** Absent or empty if no field of the target differs. */
+  /** Missing or empty if no field changed. */
   readonly changes?: Changes
 }
 
-/** The values before or after the change, by field. Undefined if the field does not exist. */
+/** The value of each field before or after the change. */
 export type Fields = Readonly<Record<string, FieldValue>>
 type FieldValue = string | number | boolean | null | undefined | readonly string[]
 
-/** Placeholders for secrets, whose values are never stored. */
+/** These stand for secrets, which are never stored. */
 export const SET = 'set'
 export const NOT_SET = 'not set'
 
@@ -41,7 +41,7 @@ const NAMES_MAX = 50
 /** The maximum length of a name or value, in UTF-16 code units. */
 const CHARS_MAX = 200
 
-/** Returns the fields that differ. For a created target, `from` is null. For a deleted target, `to` is null. */
+/** Returns the fields that differ. `before` is null for a new object, and `after` is null for a deleted one. */
 export function changesOf(before: Fields | null, after: Fields | null): Changes {
   const changes: Changes = {}
   for (const name of new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])) {
@@ -55,7 +55,7 @@ export function changesOf(before: Fields | null, after: Fields | null): Changes 
 }
 
 /**
- * Returns the names that were added to a list and removed from it. `changed` has the names whose items are in both
+ * Returns the names that were added and removed. The caller passes in `changed` the names of items that are in both
  * lists but differ.
  */
 export function listedOf(
@@ -76,7 +76,7 @@ export function listedOf(
   }
 }
 
-/** Flattens nested objects to paths: {a: {b: 1}} becomes {'prefix.a.b': 1}. */
+/** Flattens nested objects: {a: {b: 1}} becomes {'prefix.a.b': 1}. */
 export function flattened(prefix: string, value: unknown): Fields {
   if (typeof value !== 'object' || value === null) return { [prefix]: scalarOf(value) }
   if (Array.isArray(value)) return { [prefix]: value.map((item) => String(scalarOf(item))) }
@@ -84,7 +84,8 @@ export function flattened(prefix: string, value: unknown): Fields {
 }
 
 /**
- * Joins the names of a table or column path. A name with special characters is quoted, so that the path is unambiguous.
+ * Joins names to a path, such as `public.orders.total`. A name with special characters is quoted, so that the path is
+ * unambiguous.
  */
 export function pathName(...names: readonly string[]): string {
   return names.map((name) => (/^[\p{L}_][\p{L}\p{N}_$]*$/u.test(name) ? name : JSON.stringify(name))).join('.')

@@ -1,31 +1,29 @@
-// Pure: reads and writes the JSON column of an audit row. It holds the names of the caller, the change, the reason of a
-// refusal, the tables and parameters of a query, and the id of the request. Fields that do not apply are absent,
-// because most rows need only a few.
+// Reads and writes the `detail` column of an audit row: JSON with the names of the caller, the change, the reason of a
+// refusal, the tables and parameters of a query, and the request id. Most rows need only a few of these fields, so the
+// others are left out.
 import { z } from 'zod'
 import { Target } from '../contract/audit-schemas.ts'
 import { Changes, type Changed } from './recorded-changes.ts'
 
-/** The names at the time when the row was written. */
+/** The names when the row was written. */
 export interface Who {
-  /** The account's name. */
   readonly name?: string | undefined
   readonly keyName?: string | undefined
-  /** The client of a grant. Marks the row's `key_id` as the id of a grant. */
+  /** The name of the agent's client. If it is set, the `key_id` of the row is the id of a grant. */
   readonly clientName?: string | undefined
 }
 
-/** The reason of the refusal, as returned to the caller. */
+/** The reason of a refusal, as the caller got it. */
 export interface Reason {
   readonly error?: string | undefined
   readonly hint?: string | undefined
-  /** A 0-based offset in UTF-16 code units of the query. */
+  /** Counted in UTF-16 code units of the query, from 0. */
   readonly position?: number | undefined
   /** Set if the query was refused for its cost. */
   readonly estimate?: number | undefined
   readonly limit?: number | undefined
 }
 
-/** The details of a call besides its outcome. */
 export interface CallDetail extends Partial<Changed>, Reason {
   /** The tables that a query read, without duplicates. */
   readonly tables?: readonly { readonly schema: string; readonly table: string }[] | undefined
@@ -33,7 +31,7 @@ export interface CallDetail extends Partial<Changed>, Reason {
   readonly params?: string | undefined
 }
 
-/** The JSON in the column. The field names are short because every query writes the column. */
+/** Every query writes this JSON, so the field names are short. */
 const Detail = z.object({
   by: z.string().optional(),
   key: z.string().optional(),
@@ -47,17 +45,17 @@ const Detail = z.object({
   limit: z.number().optional(),
   tables: z.array(z.tuple([z.string(), z.string()])).optional(),
   params: z.unknown().optional(),
-  /** The id of the request. */
+  /** The request id. */
   req: z.string().optional(),
 })
 export type Detail = z.infer<typeof Detail>
 
-/** Longer texts are cut. Our own refusal texts are shorter, but an error text of a database may be longer. */
+/** Longer texts are cut. Our own texts are shorter, but the error text of a database may be longer. */
 const SENTENCE_MAX = 2_000
 const TABLES_MAX = 100
 
 type Tables = NonNullable<CallDetail['tables']>
-/** Caches the detail of answered queries by their list of tables. A list caches only the detail of its last caller. */
+/** For each list of tables, the detail of the last caller that read them. Queries often have the same list object. */
 const answered = new WeakMap<Tables, { readonly who: Who; readonly text: string | null }>()
 
 /** Returns null if there is nothing to store. `requestId` must not contain characters that JSON escapes. */
@@ -67,10 +65,10 @@ export function writeDetail(who: Who, detail: CallDetail, requestId?: string): s
   return text === null ? `{"req":"${requestId}"}` : `${text.slice(0, -1)},"req":"${requestId}"}`
 }
 
-/** Returns the JSON. Inserts `params` unchanged, because it is already JSON and may be long. */
+/** `params` may be long and is JSON already, so it is inserted without parsing it. */
 function detailOf(who: Who, detail: CallDetail): string | null {
   const { tables, params, target, error, hint } = detail
-  // Hot path: answered calls of one caller that read the same tables, without parameters, have the same detail.
+  // This is the hot path: a caller that reads the same tables without parameters again has the same detail.
   if (tables === undefined || params !== undefined || (target ?? error ?? hint) !== undefined)
     return written(who, detail)
   const known = answered.get(tables)
@@ -104,7 +102,7 @@ export function readDetail(json: string | null): Detail {
   return json === null ? {} : Detail.parse(JSON.parse(json))
 }
 
-/** Returns undefined for a negative number, and for NaN and Infinity, which would make the row unreadable. */
+/** Returns undefined for NaN, Infinity and negative numbers. They would make the row unreadable. */
 function positive(number: number | undefined): number | undefined {
   return number !== undefined && Number.isFinite(number) && number >= 0 ? number : undefined
 }

@@ -1,6 +1,6 @@
-// Counts queries by day, caller and datasource, so that the usage page need not read a million audit rows. The
-// transaction that writes the audit rows also updates the counts. The counts contain no text, and may be stored for
-// longer than the rows.
+// Counts queries by day, caller and datasource, so that the usage page need not read a million audit rows. The counts
+// are updated in the transaction that writes the rows. They contain no text, so they may be stored for longer than the
+// rows.
 import { sql, type Transaction } from 'kysely'
 import type { AccountId, ApiKeyId, DatasourceId, GrantId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -10,15 +10,15 @@ import { addSlots, forgetSlots, pruneSlots, Slots } from './usage-by-hour.ts'
 
 /** The action that counts as a query. */
 const QUERY = 'runQuery'
-/** Counts are stored for longer than the longest period that usage can cover. */
+/** Longer than the longest period that the usage page can show. */
 const KEPT_DAYS = 400
 const DAY_MS = 86_400_000
 
 type Line = Omit<UsageDayTable, 'chain'>
 
-/** Counts that are not written yet. */
+/** Counts that are not in the store yet. */
 export class Counts {
-  /** Lines by caller. Comparing the few lines of a caller is cheaper than building a key of five parts. */
+  /** A caller has few lines. Comparing them is cheaper than building a key of five values. */
   readonly #lines = new Map<string, Line[]>()
   readonly slots = new Slots()
 
@@ -41,7 +41,7 @@ export class Counts {
   }
 }
 
-/** Adds the counts to the store. Processes that share a store write separate lines (`chain`). */
+/** Each process writes its own lines, which have the id of its chain. */
 export async function addCounts(tx: Transaction<Tables>, chain: string, counts: Counts): Promise<void> {
   await addSlots(tx, chain, counts.slots)
   for (const line of counts.lines) {
@@ -85,7 +85,7 @@ function lineOf(row: Content, teamId: TeamId): Line {
   }
 }
 
-/** The number of queries, including denied and failed queries, and the number of rows that they returned. */
+/** `queries` includes denied and failed queries. `rows` is the number of returned rows. */
 export interface Counted {
   readonly queries: number
   readonly denied: number
@@ -99,11 +99,11 @@ export interface UsageLine extends Counted {
   readonly date: string
   readonly datasourceId: DatasourceId | ''
   readonly accountId: AccountId | ''
-  /** The API key, or the grant of an agent. */
+  /** The id of an API key, or of an agent's grant. */
   readonly keyId: ApiKeyId | GrantId | ''
 }
 
-/** Returns a team's lines since a day, oldest first. */
+/** Returns a team's lines since the day `from`, oldest first. */
 export async function readUsage(store: Pick<Store, 'db'>, teamId: TeamId, from: string): Promise<readonly UsageLine[]> {
   const lines = await store.db
     .selectFrom('usage_days')
@@ -135,13 +135,11 @@ export async function readUsage(store: Pick<Store, 'db'>, teamId: TeamId, from: 
   }))
 }
 
-/** Deletes the counters of a deleted team. */
 export async function forgetUsage(tx: Transaction<Tables>, teamId: TeamId): Promise<void> {
   await tx.deleteFrom('usage_days').where('team_id', '=', teamId).execute()
   await forgetSlots(tx, teamId)
 }
 
-/** Deletes counters by day after KEPT_DAYS, and old counters by hour with pruneSlots(). */
 export async function pruneUsage(store: Pick<Store, 'append'>, now: number): Promise<void> {
   const before = new Date(now - KEPT_DAYS * DAY_MS).toISOString().slice(0, 10)
   await store.append(async (tx) => {

@@ -1,5 +1,5 @@
-// Counts queries by hour, caller, datasource and client, with bytes, times and costs. The transaction that writes the
-// audit rows also updates these counts. The counts are stored for a month.
+// Counts queries by hour, caller, datasource and client, with bytes, durations and costs. The counts are updated in the
+// transaction that writes the audit rows, and are stored for a month.
 import { setImmediate } from 'node:timers/promises'
 import type { Selectable, Transaction } from 'kysely'
 import { z } from 'zod'
@@ -10,22 +10,22 @@ import type { Content } from './chain/seal.ts'
 import { readDetail } from './row-detail.ts'
 import { addTime, type Times } from './duration-histogram.ts'
 
-/** The maximum number of days that usage by hour can cover. Counts are stored one day longer. */
+/** The longest period, in days, for which usage by hour can be read. The counts are stored one day longer. */
 export const SLOT_DAYS = 31
 const KEPT_DAYS = SLOT_DAYS + 1
 const DAY_MS = 86_400_000
 /**
- * The maximum number of client names per team and day. Clients choose their names freely. Calls of further clients
- * count under ''.
+ * Clients choose their names freely. So a team has at most this many client names a day, and further clients are
+ * counted under ''.
  */
 const CLIENTS_MAX = 50
 const READ_AT_ONCE = 2_000
-/** The length of a time down to the hour. */
+/** How many characters of a time come before the minutes. */
 const HOUR_CHARS = 13
 
 type Place = Pick<UsageSlotTable, 'team_id' | 'slot' | 'datasource_id' | 'account_id' | 'key_id' | 'client'>
 
-/** The sums of one hour, caller, datasource and client. */
+/** The sums for one hour, caller, datasource and client. */
 interface Sums {
   queries: number
   denied: number
@@ -37,13 +37,13 @@ interface Sums {
   readonly times: Times
 }
 
-/** Counts that are not written yet. */
+/** Counts that are not in the store yet. */
 export class Slots {
   readonly #lines = new Map<string, Place & Sums>()
-  /** The slot of the last row. Most rows count in the same slot as the row before. */
+  /** The line of the last row. Most rows belong to the same line as the row before. */
   #last: (Place & Sums) | undefined
 
-  /** Counts a row. `keyId` is the id of an API key or a grant. */
+  /** `keyId` is the id of an API key or a grant. */
   add(row: Content, teamId: TeamId, keyId: Place['key_id']): void {
     const line = this.#lineOf(row, teamId, keyId)
     line.queries += row.times
@@ -51,7 +51,7 @@ export class Slots {
     if (row.outcome === 'FAILED') line.failed += row.times
     line.row_count += row.row_count ?? 0
     line.bytes += row.bytes ?? 0
-    // Only a refusal because of cost contains an estimate.
+    // A row has an estimate only if the query was refused for its cost.
     if (row.outcome === 'DENIED') line.estimate += readDetail(row.detail).estimate ?? 0
     if (row.duration_ms === null || row.outcome !== 'ANSWERED') return
     line.duration_ms += row.duration_ms
@@ -95,9 +95,7 @@ function isOf(line: Place, row: Content, teamId: TeamId, keyId: Place['key_id'])
 
 const WrittenTimes = z.array(z.tuple([z.number(), z.number()]))
 
-/**
- * Adds the counts to the store. Reading the lines first is safe, because only this process writes lines of its chain.
- */
+/** Only this process writes the lines of this chain, so it can read a line and then write the sum. */
 export async function addSlots(tx: Transaction<Tables>, chain: string, slots: Slots): Promise<void> {
   const names = new Map<string, Set<string>>()
   for (const line of slots.lines) {
@@ -171,7 +169,7 @@ async function countedClient(
 
 export interface UsageSlot extends Omit<Place, 'team_id'>, Sums {}
 
-/** Yields a team's lines since a day (YYYY-MM-DD, UTC) in batches. If `signal` is aborted, throws its reason. */
+/** Yields a team's lines since the day `from` (YYYY-MM-DD, UTC). If `signal` aborts, throws its reason. */
 export async function* readSlots(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
@@ -196,12 +194,12 @@ export async function* readSlots(
       .execute()
     yield rows.map(slotOf)
     if (rows.length < READ_AT_ONCE) return
-    // The embedded store answers synchronously, so yield to the event loop.
+    // SQLite answers synchronously, so let other requests run.
     await setImmediate()
   }
 }
 
-/** Converts a row. PostgreSQL returns bigints as strings. */
+/** PostgreSQL returns bigints as strings. */
 function slotOf(row: Selectable<UsageSlotTable>): UsageSlot {
   return {
     ...row,

@@ -1,5 +1,5 @@
-// `vitrine audit verify`: checks the audit against its chains and prints one line per chain. The command only reads,
-// and does not migrate the store.
+// `vitrine audit verify` checks whether somebody has changed the audit in the store, and prints one line for each chain
+// of rows. It only reads, and does not migrate the store.
 import { sql, type Transaction } from 'kysely'
 import { readConfig, type Environment } from '../config.ts'
 import { openSecrets, requireKnownKeyOf } from '../secrets.ts'
@@ -9,7 +9,6 @@ import { sealWith } from './chain/seal.ts'
 import { BEFORE_CHAINS, verifyAudit, type ChainReport } from './chain/verify-chains.ts'
 
 interface Out {
-  /** Prints one line of the result. */
   line(text: string): void
   /** Prints progress and errors. */
   aside(text: string): void
@@ -29,10 +28,10 @@ first, or verify a copy of its data folder.
 
 /** The exit codes. */
 const [HOLDS, BROKEN, UNKNOWN] = [0, 1, 2]
-/** The interval between two lines about the progress. */
+/** How often progress is printed. */
 const PROGRESS_MS = 3_000
 
-/** Runs `audit` with the given arguments. Returns the exit code. */
+/** Runs `vitrine audit` with these arguments. Returns the exit code. */
 export async function runAudit(args: readonly string[], env: Environment, out: Out): Promise<number> {
   const [what, ...rest] = args
   if (what === '--help' || what === '-h' || (what === 'verify' && /^(--help|-h)$/.test(rest[0] ?? ''))) {
@@ -90,7 +89,7 @@ async function rowsIn(tx: Transaction<Tables>): Promise<number> {
   return Number(single) + Number(packed)
 }
 
-/** Reads one snapshot of the store, even while the service writes. */
+/** Reads a snapshot, so that the service may write at the same time. */
 function oneState<T>(store: Store, work: (tx: Transaction<Tables>) => Promise<T>): Promise<T> {
   const transaction = store.db.transaction()
   return store.dialect === 'sqlite'
@@ -123,7 +122,7 @@ function sentence(report: ChainReport): string {
   return `${name}: ${holds ?? 'holds'}: ${parts.join('; ')}`
 }
 
-/** The verdicts on groups of rows outside all chains. */
+/** The words for rows that are in no chain. */
 const WITHOUT_CHAIN: Readonly<Record<string, string>> = {
   'not linked yet': 'written by this service',
   [BEFORE_CHAINS]: 'not covered',

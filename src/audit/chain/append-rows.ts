@@ -1,6 +1,6 @@
-// Appends rows to a chain. The row of a call is linked in the transaction that writes it. Rows of changes, and rows
-// that count several calls (429s, for example), are first stored, each with its own seal, and linked later. A row
-// without a valid seal is not linked.
+// Appends rows to a chain. Most rows are linked to the row before them when they are written. Rows of changes, and rows
+// that count several calls, are stored first and linked later. Until then, each has a seal of its own. A row whose seal
+// is wrong was changed by somebody, and is not linked.
 import type { AuditId } from '../../ids.ts'
 import type { Position } from './chains.ts'
 import type { Writing } from './locked-transaction.ts'
@@ -14,7 +14,7 @@ export interface Placed {
   readonly link: string
 }
 
-/** Tracks the end of a chain (number and link of the last row) while rows are appended. */
+/** The number and link of the last row of a chain. They change when a row is appended. */
 export class ChainEnd {
   readonly chain: string
   readonly #seal: Seal
@@ -33,7 +33,7 @@ export class ChainEnd {
     return { row, chain: this.chain, seq: this.#advance(link), link }
   }
 
-  /** Like place(), for a row that is already serialized. Returns the link. */
+  /** Appends a row that is already serialized. Returns its link. */
   placeLine(text: Uint8Array): string {
     const link = this.#seal.linkOf(this.#link, this.chain, this.#seq + 1, text)
     this.#advance(link)
@@ -50,13 +50,13 @@ export class ChainEnd {
   }
 }
 
-/** What linkStored() did with each row. */
+/** What happened to each row. */
 export interface Linked {
-  /** Rows that need no other attempt: linked now, linked before, or rejected as `foreign`. */
+  /** Rows that are done: linked now, linked before, or `foreign`. */
   readonly settled: readonly AuditId[]
-  /** Rows that are not in the store: their transaction was rolled back or is still open. */
+  /** Rows that are not in the store. Their transaction was rolled back, or is still open. */
   readonly unseen: readonly AuditId[]
-  /** Rows that were inserted or changed manually before they were linked. They are not modified. */
+  /** Rows that somebody inserted or changed by hand before they were linked. They stay as they are. */
   readonly foreign: readonly AuditId[]
   readonly count: number
 }
@@ -64,8 +64,7 @@ export interface Linked {
 const IDS_PER_SELECT = 200
 
 /**
- * Links the rows with these ids. Skips rows that are not in the store, already have a position, or were changed
- * manually.
+ * Links the rows with these ids, except rows that are not in the store, are already linked, or were changed by hand.
  */
 export async function linkStored(
   { tx, locked }: Writing,
@@ -96,10 +95,9 @@ export async function linkStored(
 }
 
 /**
- * Adds the count of each folded row to the stored row with the same id, or inserts the folded row if no row has the id.
- * Another process may have inserted the stored row. A folded row counts several calls, for example the 429s of a
- * minute. Returns the folded rows that were not stored, because the stored row is already linked or was changed
- * manually.
+ * A folded row counts several calls, such as the 429s of a minute. If the store already has a row with the same id,
+ * perhaps from another process, adds the counts. Otherwise inserts the row. Returns the folded rows that could not be
+ * added, because the stored row is already linked or was changed by hand.
  */
 export async function countInto(
   { tx, locked }: Writing,
@@ -108,7 +106,7 @@ export async function countInto(
   folded: readonly Content[],
 ): Promise<readonly Content[]> {
   const late: Content[] = []
-  // All processes lock the rows in the order of their ids, so they cannot deadlock.
+  // All processes lock rows in the order of their ids, so they cannot deadlock.
   for (const row of folded.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
     const stored = await locked(tx.selectFrom('audit').selectAll().where('id', '=', row.id)).executeTakeFirst()
     if (stored === undefined) {

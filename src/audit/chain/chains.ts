@@ -1,5 +1,6 @@
-// The chains of a store. Each process that writes has its own chain. Chains are numbered without gaps, and the end of
-// each chain is signed. A manually changed signature is never renewed, so that `audit verify` can report the change.
+// Each process that writes audit rows has its own chain. The store has a numbered list of the chains, and the end of
+// each chain is signed. If somebody changes a signature, it is never renewed, so that `audit verify` can report the
+// change.
 import { randomBytes } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
@@ -7,16 +8,16 @@ import type { Tables } from '../../store/tables.ts'
 import type { Writing } from './locked-transaction.ts'
 import { sameSeal, type Chain, type Registry, type Seal } from './seal.ts'
 
-/** The end of a process's chain. `number` is 0 until the chain is in the store. */
+/** The end of a chain. `number` is 0 until the chain is in the store. */
 export type Position = Omit<Chain, 'signature'>
 
-/** Creates an empty chain. It gets its number when its first rows are written. */
+/** Returns an empty chain. It gets its number when its first rows are written. */
 export function newChain(openedAt: string): Position {
   const chain = randomBytes(9).toString('base64url')
   return { chain, number: 0, opened_at: openedAt, head_seq: 0, head_link: '', batch: 0 }
 }
 
-/** The list of chains, from its row in the store. Null if the row does not exist. */
+/** The stored list of chains. Null if there is none. */
 export type KnownRegistry = (Registry & { readonly holds: boolean }) | null
 
 const MARK = 'audit chains'
@@ -28,7 +29,7 @@ const Mark = z.strictObject({
   signature: z.string(),
 })
 
-/** Reads the list of chains. `holds` is false if the list was changed manually. */
+/** `holds` is false if somebody has changed the list. */
 export async function readRegistry({ tx, locked }: Writing, seal: Seal): Promise<KnownRegistry> {
   const row = await locked(tx.selectFrom('marks').select('value').where('name', '=', MARK)).executeTakeFirst()
   if (row === undefined) return null
@@ -49,12 +50,12 @@ export async function writeRegistry({ tx }: Writing, seal: Seal, registry: Regis
 }
 
 /**
- * Adds the next chain number to the signed list and returns the number. Never signs a changed list, or a new list in
- * place of a removed one.
+ * Adds the next number to the list of chains and returns it. A list that was changed or removed by hand is not signed
+ * again.
  */
 async function nextNumber(writing: Writing, seal: Seal, openedAt: string): Promise<number> {
-  // The chains are read before the list. The process that starts the first chain writes both in one transaction, so a
-  // visible chain implies a visible list.
+  // Read the chains first. The first chain and the list are written in one transaction, so if this finds a chain, the
+  // list is visible too.
   const highest = await writing.tx
     .selectFrom('audit_chains')
     .select('number')
@@ -70,7 +71,7 @@ async function nextNumber(writing: Writing, seal: Seal, openedAt: string): Promi
   return number
 }
 
-/** Counts the rows outside all chains. */
+/** Counts the rows that belong to no chain. */
 export async function unchained(tx: Transaction<Tables>): Promise<number> {
   const { rows } = await tx
     .selectFrom('audit')
@@ -80,7 +81,7 @@ export async function unchained(tx: Transaction<Tables>): Promise<number> {
   return Number(rows)
 }
 
-/** Returns the chain's row, or null if it is missing or was changed manually. */
+/** Returns null if the row of the chain is missing or was changed by hand. */
 export async function readChain({ tx }: Writing, seal: Seal, chain: string): Promise<Chain | null> {
   const row = await tx.selectFrom('audit_chains').selectAll().where('chain', '=', chain).executeTakeFirst()
   return row !== undefined && sameSeal(seal.chain(row), row.signature) ? row : null

@@ -1,13 +1,13 @@
-// A gap is a signed record that replaces rows removed by retention. It stores the numbers of the first and the last
-// removed row, the link of the last removed row, and the newest time of a removed row. Adjacent gaps are merged. Gaps
-// also occur in the middle of a chain, because a chain contains rows of teams with different retentions.
+// When old rows of a chain are removed, a signed gap takes their place. It has the numbers of the first and last
+// removed row, the link of the last one, and the newest time. Neighbouring gaps are merged. The teams in one chain have
+// different retentions, so a gap may also be in the middle of a chain.
 import type { Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { sameSeal, type Gap, type Seal } from './seal.ts'
 
 export type Removed = Omit<Gap, 'signature'>
 
-/** Records removed rows and merges adjacent gaps. A manually changed gap is not modified. */
+/** Records that rows were removed, and merges neighbouring gaps. A gap that was changed by hand stays as it is. */
 export async function addGap(tx: Transaction<Tables>, seal: Seal, removed: Removed): Promise<void> {
   const { chain } = removed
   const left = await gapEndingAt(tx, seal, chain, removed.first_seq - 1)
@@ -29,7 +29,7 @@ export async function addGap(tx: Transaction<Tables>, seal: Seal, removed: Remov
     .execute()
 }
 
-/** Returns the gap that ends with the row `lastSeq`, or null if the gap is missing or was changed manually. */
+/** Returns the gap whose last row has the number `lastSeq`. Null if there is none, or if it was changed by hand. */
 export async function gapEndingAt(
   tx: Transaction<Tables>,
   seal: Seal,
@@ -41,15 +41,14 @@ export async function gapEndingAt(
 }
 
 /**
- * Returns true if a gap covers a number from `first` to `last`. A stored row with a covered number was inserted
- * manually.
+ * Returns true if a gap covers a number from `first` to `last`. If such a row is in the store, somebody inserted it.
  */
 export async function isRemoved(tx: Transaction<Tables>, chain: string, first: number, last: number): Promise<boolean> {
   const gap = await lastGapUpTo(tx, chain, last)
   return gap !== undefined && gap.last_seq >= first
 }
 
-/** Returns the last gap that starts at or before the row `seq`. */
+/** Returns the last gap that starts at or before the number `seq`. */
 async function lastGapUpTo(tx: Transaction<Tables>, chain: string, seq: number): Promise<Gap | undefined> {
   return await tx
     .selectFrom('audit_gaps')

@@ -1,10 +1,11 @@
-// Finds the link that precedes a position in a chain. The link belongs to the row, pack or gap before the position.
+// Each row is linked to what is before it in the chain: a single row, a pack, or a gap. This file finds the link before
+// a position.
 import type { Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { gapEndingAt } from './gaps.ts'
 import type { Seal } from './seal.ts'
 
-/** Returns the link, or null if the preceding row, pack or gap is missing. The link before the first row is ''. */
+/** Returns null if the row, pack or gap before the position is missing. Before the first row, the link is ''. */
 export async function linkBefore(
   tx: Transaction<Tables>,
   seal: Seal,

@@ -1,5 +1,5 @@
-// Reads a chain from its start, up to a thousand rows at a time. Single rows and packed rows come together, ordered by
-// number.
+// Reads a chain from its start, up to a thousand rows at a time. Single rows and rows in packs come together, in the
+// order of their numbers.
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { describes, MARK_CHARS, unpacked, type Pack } from '../packs.ts'
@@ -7,30 +7,33 @@ import { merged } from '../reading/merge-streams.ts'
 import { FIRST_PORTION, nextPortion } from '../reading/portion-size.ts'
 import { sameSeal, textOf, type Stored } from './seal.ts'
 
-/** A step is a row or a pack. A pack comes after its rows. */
+/** A row or a pack. A pack comes after its rows. */
 export type Step =
   | {
       readonly kind: 'row'
       readonly seq: number
       readonly row: Stored
-      /** The text that the seal is computed from. */
+      /** The text whose hash is the link. */
       readonly text: string
-      /** True if the row stores only a prefix of its link. This is so for all rows of a pack except the last. */
+      /** True if only the beginning of the link is stored. This is so for all rows of a pack except the last. */
       readonly isMarked: boolean
     }
   | { readonly kind: 'pack'; readonly seq: number; readonly pack: Pack; readonly holds: boolean }
 
-/** Yields the steps of a chain, ordered by number. If a row and a pack share a number, the row comes first. */
+/**
+ * Yields the rows and packs of a chain in the order of their numbers. If a row and a pack have the same number, the row
+ * comes first.
+ */
 export function stepsOf(tx: Transaction<Tables>, chain: string): AsyncIterable<readonly Step[]> {
   return merged(singleSteps(tx, chain), packSteps(tx, chain), (a, b) => a.seq < b.seq)
 }
 
-/** Returns true if the row stores this link, or its prefix. */
+/** Returns true if the row has this link, or its beginning. */
 export function bears({ row, isMarked }: Step & { kind: 'row' }, link: string): boolean {
   return sameSeal(isMarked ? link.slice(0, MARK_CHARS) : link, row.link)
 }
 
-/** Returns a pack and its rows as steps. An unreadable pack has no rows. */
+/** An unreadable pack has no rows. */
 export function stepsOfPack(pack: Pack): readonly Step[] {
   const rows = unpacked(pack)
   if (rows === null) return [{ kind: 'pack', seq: pack.first_seq, pack, holds: false }]
@@ -55,8 +58,8 @@ async function* singleSteps(tx: Transaction<Tables>, chain: string): AsyncIterab
 }
 
 /**
- * Reads the next rows, by number and id. The id matters if the unique index is missing: then two rows can share a
- * number.
+ * Reads the next rows. If somebody dropped the unique index, two rows may have the same number. So the order is by
+ * number and id.
  */
 async function rowsBehind(
   tx: Transaction<Tables>,

@@ -1,5 +1,3 @@
-// Tests that the seal is a correct HMAC for short and long texts in several scripts, and that different rows have
-// different seals.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
@@ -15,7 +13,7 @@ const row = (query: string, name?: string): Content =>
     { outcome: 'ANSWERED', query },
   )
 
-test('a link is the HMAC-SHA-256 of its content, for any length and script', () => {
+test('a link is the HMAC-SHA-256 of its content, for texts of any length and script', () => {
   for (const text of ['', 'x', 'ä€😀', '\ud800', '\u2028"\\'].flatMap((piece) =>
     [1, 100, 3_000, 5_400, 6_000, 200_000].map((n) => piece.repeat(n)),
   )) {
@@ -30,7 +28,7 @@ test('a link is the HMAC-SHA-256 of its content, for any length and script', () 
   }
 })
 
-test('the same values in other columns, or of another type, have another seal', () => {
+test('a row has another seal if the same values are in other columns or have another type', () => {
   const bound = row('SELECT 1')
   const seals = [
     seal.alone(bound),

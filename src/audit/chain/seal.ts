@@ -1,12 +1,13 @@
-// Pure: the seals that bind each audit row to the row before it and sign the end of a chain. Every seal is an
-// HMAC-SHA-256 with a key derived from the root key. Access to the database alone is not enough to forge a row.
+// A chain of rows shows whether somebody has changed the audit. Each row has a link: an HMAC-SHA-256 of the row and of
+// the link before it. The end of the chain is signed in the same way. The key is derived from the root key, so access
+// to the database alone is not enough to forge a row.
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import type { AuditChainTable, AuditGapTable, AuditTable } from '../../store/tables.ts'
 
 /**
- * The sealed columns. Their order is permanent. A new column must not change the seal of older rows. Therefore the last
- * column, `detail`, is not sealed if it is null.
+ * The columns that the HMAC covers. Their order must never change. The HMAC of older rows must stay valid, so the last
+ * column, `detail`, is left out if it is null.
  */
 export const CONTENT = [
   'id',
@@ -37,29 +38,29 @@ export type Content = Pick<Stored, (typeof CONTENT)[number]>
 export type Chain = Selectable<AuditChainTable>
 export type Gap = Selectable<AuditGapTable>
 
-/** The first and last chain number. Each chain between them must exist. */
+/** The numbers of the first and last chain. All chains between them must exist. */
 export interface Registry {
   readonly first: number
   readonly last: number
-  /** The time (ISO 8601) at which the very first chain started. */
+  /** When the very first chain started (ISO 8601). */
   readonly since: string
-  /** The number of rows without a chain when the first chain started. Every later row of the service has a chain. */
+  /** How many rows were in the store when the first chain started. Every later row belongs to a chain. */
   readonly before: number
 }
 
 export interface Seal {
-  /** Seals a row that has no position yet. The seal proves that one of our processes wrote the row. */
+  /** Seals a row that is not linked yet. The seal proves that one of our processes wrote it. */
   alone(row: Content): string
-  /** Seals a row's text at its position, after the row with the link `before` ('' for the first row). */
+  /** Links a row's text to the row before it, whose link is `before` ('' for the first row). */
   link(before: string, chain: string, seq: number, text: string): string
-  /** Like link(), for a text that is already encoded as UTF-8. */
+  /** Like link(), for a text in UTF-8. */
   linkOf(before: string, chain: string, seq: number, text: Uint8Array): string
   chain(chain: Omit<Chain, 'signature'>): string
   gap(gap: Omit<Gap, 'signature'>): string
   registry(registry: Registry): string
 }
 
-/** Returns the functions that seal with `key`, which has 32 bytes, from secrets.derive('audit chain'). */
+/** `key` has 32 bytes, from secrets.derive('audit chain'). */
 export function sealWith(key: Uint8Array): Seal {
   const { hmac, hmacBehind } = hmacWith(key)
   return {
@@ -72,34 +73,33 @@ export function sealWith(key: Uint8Array): Seal {
   }
 }
 
-/** Compares two seals in constant time. */
+/** Compares in constant time. */
 export function sameSeal(made: string, found: string | null): boolean {
   const [a, b] = [Buffer.from(made), Buffer.from(found ?? '')]
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-/** Returns JSON, because JSON distinguishes ('a', 'bc') from ('ab', 'c'), null from '', and 1 from '1'. */
+/** JSON tells ('a', 'bc') from ('ab', 'c'), null from '', and 1 from '1'. */
 function jsonOf(parts: readonly unknown[]): string {
   return JSON.stringify(parts)
 }
 
-/** Returns the values of CONTENT as a JSON array. A null `detail` is left out. */
+/** Returns the columns in CONTENT as a JSON array. A null `detail` is left out. */
 export function textOf(row: Content): string {
   const values: unknown[] = contentOf(row)
   if (row.detail === null) values.pop()
   return jsonOf(values)
 }
 
-/** Returns the start of a JSON array, to which the caller appends the values of a row. */
+/** Returns the beginning of a JSON array. The values of a row are appended to it. */
 function openArray(head: readonly unknown[]): string {
   return `${jsonOf(head).slice(0, -1)},`
 }
 
 type ValuesOf<Names extends readonly (keyof Content)[]> = { -readonly [N in keyof Names]: Content[Names[N]] }
-/** The values of CONTENT. */
 type ContentValues = ValuesOf<typeof CONTENT>
 
-/** Returns the values of a row. Lists the columns one by one, because a loop over names takes longer than the hash. */
+/** The columns are written one by one, because a loop over their names would take longer than the hash. */
 export function contentOf(row: Content): ContentValues {
   return [
     row.id,
@@ -151,7 +151,7 @@ function contentFrom(values: ContentValues): Content {
   }
 }
 
-/** Parses a line of textOf(). Throws if the line is not an audit row. */
+/** Parses what textOf() wrote. Throws if the text is not an audit row. */
 export function rowOf(line: string): Content {
   const values: unknown = JSON.parse(line)
   if (Array.isArray(values) && values.length === CONTENT.length - 1) values.push(null)
@@ -159,7 +159,7 @@ export function rowOf(line: string): Content {
   return contentFrom(values)
 }
 
-/** Checks only the number and types of the values. The seal proves that the content is unchanged. */
+/** The HMAC proves that the content is unchanged, so only the number and types of the values are checked. */
 function isContent(values: unknown): values is ContentValues {
   return Array.isArray(values) && values.length === CONTENT.length && values.every(isScalar)
 }
@@ -171,18 +171,18 @@ function isScalar(value: unknown): boolean {
 const BLOCK_BYTES = 64
 const HASH_BYTES = 32
 
-/** The buffer fits most rows as JSON. A longer row gets its own buffer. */
+/** Most rows fit into a buffer of this size. A longer row gets its own buffer. */
 const SCRATCH_BYTES = 16_384
 
 interface Hmac {
   hmac(text: string): string
-  /** Returns the HMAC of `head`, which must be ASCII, followed by `rest`. */
+  /** Returns the HMAC of `head` followed by `rest`. `head` must be ASCII. */
   hmacBehind(head: string, rest: Uint8Array): string
 }
 
 /**
- * Computes HMAC (RFC 2104) with two one-shot hashes. Node's Hmac object takes four times as long as all other work on a
- * row.
+ * Computes HMAC (RFC 2104) with two calls of hash(). Node's Hmac object would take four times as long as everything
+ * else that is done for a row.
  */
 function hmacWith(key: Uint8Array): Hmac {
   const inner = Buffer.alloc(SCRATCH_BYTES, 0x36)
@@ -192,7 +192,7 @@ function hmacWith(key: Uint8Array): Hmac {
     outer[index] = byte ^ 0x5c
   }
   const sealed = (framed: Uint8Array): string => {
-    // The hash is a binary string, because allocating a buffer for 32 bytes costs more.
+    // A binary string, because allocating a buffer of 32 bytes costs more.
     outer.write(hash('sha256', framed, 'binary'), BLOCK_BYTES, 'latin1')
     return hash('sha256', outer, 'base64url')
   }

@@ -1,6 +1,5 @@
-// Tests the chain on both stores. Verification accepts every row that the service wrote. In each chain, it names the
-// first row that was changed, removed or inserted manually. Rows are also accepted after pruning, a kill, a lost reply
-// to a commit, and a restart.
+// Verification accepts every row that the service wrote, even after pruning, a kill, a lost answer to a commit, and a
+// restart. If somebody changed, removed or inserted rows, it names the first of them in each chain.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
@@ -35,10 +34,9 @@ for (const dialect of DIALECTS) {
     })
     after(() => source[Symbol.asyncDispose]())
 
-    /** Opens an empty store. */
     const open = async () => openStore(await source.config())
 
-    /** Writes rows of numbered calls in one batch. */
+    /** Writes `count` rows in one batch. */
     async function write(audit: Audit, teamId: TeamId, count: number): Promise<void> {
       for (let n = 1; n <= count; n++) {
         const query = `SELECT '${n} äöü 😀 \\ "x"'`
@@ -55,7 +53,7 @@ for (const dialect of DIALECTS) {
       await audit.flush()
     }
 
-    /** Returns a store with one ended chain of ten rows of a team, and the id of the fifth row. */
+    /** Returns a store with one ended chain of ten rows, and the id of the fifth row. */
     async function tenRows() {
       const store = await open()
       const teamId = newId<TeamId>()
@@ -67,7 +65,7 @@ for (const dialect of DIALECTS) {
       return { store, teamId, id }
     }
 
-    test('links the rows of calls, changes and 429s before the process ends', async () => {
+    test('the rows of calls, changes and 429s are linked before the process ends', async () => {
       await using store = await open()
       const teamId = newId<TeamId>()
       {
@@ -94,7 +92,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('each process and each start has its own chain', async () => {
+    test('each process has its own chain, and a new one after a restart', async () => {
       await using store = await open()
       const teamId = newId<TeamId>()
       for (let start = 0; start < 2; start++) {
@@ -110,7 +108,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('two processes count the 429s of a minute in one row; a 429 after that row was linked gets a new row', async () => {
+    test('two processes count the 429s of a minute in one row, and a 429 after that row was linked gets a new row', async () => {
       await using store = await open()
       const teamId = newId<TeamId>()
       const now = () => Date.parse('2026-01-01T00:00:30.000Z')
@@ -161,7 +159,7 @@ for (const dialect of DIALECTS) {
         ['detail', sql.lit('{"by":"Eve"}')],
         ['link', sql.lit('x')],
       ] as const) {
-        test(`names the row with a changed ${column}`, async () => {
+        test(`verification names a row whose ${column} was changed`, async () => {
           const { store, id } = await tenRows()
           await using _store = store
           await sql`update audit set ${sql.ref(column)} = ${value} where id = ${id}`.execute(store.db)
@@ -171,7 +169,7 @@ for (const dialect of DIALECTS) {
         })
       }
 
-      test('names a removed row by its number and neighbours', async () => {
+      test('verification reports a removed row by its number and its neighbours', async () => {
         const { store, id } = await tenRows()
         await using _store = store
         await store.db.deleteFrom('audit').where('id', '=', id).execute()
@@ -180,7 +178,7 @@ for (const dialect of DIALECTS) {
         assert.match(found.what, /^row number 5 removed, after 20.+, before row \S+ of 20/)
       })
 
-      test('reports rows removed at the end, and the removal of all rows', async () => {
+      test('verification reports rows removed at the end, and the removal of all rows', async () => {
         const { store } = await tenRows()
         await using _store = store
         await store.db.deleteFrom('audit').where('seq', '>', 8).execute()
@@ -189,7 +187,7 @@ for (const dialect of DIALECTS) {
         assert.match((await findingOf(store)).what, /^rows number 1 to 10 removed, at the end$/)
       })
 
-      test('names inserted rows: after the end, without a chain, in an unknown chain, not linked yet, at number 0', async () => {
+      test('verification names inserted rows: after the end, without a chain, in an unknown chain, not linked yet, at number 0', async () => {
         const { store, teamId } = await tenRows()
         await using _store = store
         const { chain } = await store.db.selectFrom('audit_chains').select('chain').executeTakeFirstOrThrow()
@@ -215,7 +213,7 @@ for (const dialect of DIALECTS) {
         assert.deepEqual(await findingsOf(store), [])
       })
 
-      test('reports an inserted row that claims to be older than the chains, and an emptied store', async () => {
+      test('verification reports an inserted row that claims to be older than the chains, and an emptied store', async () => {
         const { store, teamId } = await tenRows()
         await using _store = store
         const row = new RowMaker(() => Date.now() - 5 * day).of(call, { teamId, outcome: 'ANSWERED' })
@@ -232,7 +230,7 @@ for (const dialect of DIALECTS) {
         assert.match((await findingOf(store)).what, /every row and the list of chains were removed/)
       })
 
-      test('reports the first of two swapped rows; if one is put back and the other deleted, reports a removed row', async () => {
+      test('verification reports the first of two swapped rows, and a removed row if one is put back and the other deleted', async () => {
         const { store } = await tenRows()
         await using _store = store
         await sql`update audit set seq = 100 where seq = 6`.execute(store.db)
@@ -246,7 +244,7 @@ for (const dialect of DIALECTS) {
         assert.match(found.what, /^row number 6 removed/)
       })
 
-      test('finds a second row with the same number if the unique index was dropped', async () => {
+      test('verification finds a second row with the same number if the unique index was dropped', async () => {
         const { store, teamId } = await tenRows()
         await using _store = store
         await sql`drop index audit_in_chain`.execute(store.db)
@@ -257,7 +255,7 @@ for (const dialect of DIALECTS) {
         assert.deepEqual([found.kind, found.id], ['inserted', twin.id])
       })
 
-      test('reports a changed end of a chain, a removed chain, and a chain removed with all of its rows', async () => {
+      test('verification reports a changed end of a chain, a removed chain, and a chain removed with all of its rows', async () => {
         const { store } = await tenRows()
         await using _store = store
         await sql`update audit_chains set head_seq = 9`.execute(store.db)
@@ -272,7 +270,7 @@ for (const dialect of DIALECTS) {
         assert.match((await findingOf(store)).what, /chain number 1 was removed, with all of its rows/)
       })
 
-      test('reports a changed or removed list of chains, and never signs it again', async () => {
+      test('verification reports a changed or removed list of chains, and the list is never signed again', async () => {
         const { store, teamId } = await tenRows()
         await using _store = store
         const mark = store.db.selectFrom('marks').select('value').where('name', '=', 'audit chains')
@@ -289,7 +287,7 @@ for (const dialect of DIALECTS) {
         }
       })
 
-      test('a process whose chain was tampered with starts a new chain and keeps every row', async () => {
+      test('a process whose chain was changed by somebody starts a new chain and keeps every row', async () => {
         await using store = await open()
         const teamId = newId<TeamId>()
         await using audit = openAudit({ store, key })
@@ -332,8 +330,8 @@ for (const dialect of DIALECTS) {
       const start = Date.parse('2026-01-01T00:00:00.000Z')
 
       /**
-       * Writes two rows a day for twenty days: a call, alternating between two teams, and a change. The second team has
-       * a longer retention. Then moves the clock to the next day.
+       * Writes two rows a day for twenty days: a call and a change. The calls alternate between two teams, of which the
+       * second has a longer retention. Then the clock moves to the next day.
        */
       async function twentyDays() {
         const store = await open()
@@ -374,7 +372,7 @@ for (const dialect of DIALECTS) {
         assert.deepEqual(await store.db.selectFrom('audit').select('id').execute(), [])
       })
 
-      test('finds manually removed rows, removed gaps and changed gaps', async () => {
+      test('verification finds rows that were removed by hand, removed gaps and changed gaps', async () => {
         const { store, audit } = await twentyDays()
         await using _store = store
         await using _audit = audit
@@ -401,7 +399,7 @@ for (const dialect of DIALECTS) {
         assert.match((await findingOf(store)).what, /^row number 38 removed/)
       })
 
-      test('pruning keeps an expired row that was changed, and a row that was made to look old', async () => {
+      test('pruning keeps an old row that was changed, and a row that was made to look old', async () => {
         const { store, audit, short, move } = await twentyDays()
         await using _store = store
         await using _audit = audit
@@ -418,7 +416,7 @@ for (const dialect of DIALECTS) {
         assert.equal((await findingOf(store)).id, young)
       })
 
-      test('pruning deletes chains without rows, except the newest', async () => {
+      test('pruning deletes chains without rows, except the newest chain', async () => {
         await using store = await open()
         let at = start
         const teamId = newId<TeamId>()
@@ -444,7 +442,7 @@ for (const dialect of DIALECTS) {
         assert.deepEqual(await findingsOf(store), [])
       })
 
-      test('keeps the rows of a deleted team for its retention, then removes everything', async () => {
+      test('the rows of a deleted team stay for its retention, and then everything is removed', async () => {
         await using store = await open()
         let at = start
         const teamId = newId<TeamId>()
@@ -465,7 +463,7 @@ for (const dialect of DIALECTS) {
         assert.deepEqual(marks, [])
       })
 
-      test('a manually inserted retention does not affect a team that exists, and an invalid one does not stop pruning', async () => {
+      test('a forged retention does not affect a team that exists, and an invalid one does not stop pruning', async () => {
         await using store = await open()
         let at = start
         const [lives, ended] = [newId<TeamId>(), newId<TeamId>()]
@@ -494,10 +492,10 @@ for (const dialect of DIALECTS) {
     })
 
     describe('interrupted', () => {
-      test('the next process links rows that a killed process left without a link, and logs it', async () => {
+      test('the next process links rows that a killed process has not linked, and logs this', async () => {
         await using store = await open()
         const teamId = newId<TeamId>()
-        // This audit is never disposed of, as after a kill.
+        // Like a killed process, this audit is never disposed.
         const killed = openAudit({ store, key })
         await write(killed, teamId, 2)
         await store.write((tx) => killed.change(tx, bySession, { teamId }, WHAT))
@@ -540,7 +538,7 @@ for (const dialect of DIALECTS) {
         assert.equal((await audit.page(teamId, { limit: 99 })).items.length, 4)
       })
 
-      test('the next process does not link a manually inserted row that has no number yet', async () => {
+      test('the next process does not link a row that somebody inserted without a number', async () => {
         await using store = await open()
         const row = new RowMaker(() => Date.now() - day).of(call, { outcome: 'ANSWERED' })
         await store.db
@@ -558,7 +556,7 @@ for (const dialect of DIALECTS) {
         assert.equal((await findingOf(store)).id, row.id)
       })
 
-      test('writes a batch once if the answer to its commit was lost', async () => {
+      test('a batch is written once, even if the answer to its commit was lost', async () => {
         await using store = await open()
         const teamId = newId<TeamId>()
         let lose = 0
@@ -583,7 +581,7 @@ for (const dialect of DIALECTS) {
         }
         assert.deepEqual(await findingsOf(store), [])
         const { items } = await audit.page(teamId, { limit: 99 })
-        // There may be several rows: one row counts the refusals of a minute, and a minute may end during the test.
+        // One row counts the refusals of a minute. There are two rows if a minute ends during the test.
         const refused = items.filter((item) => item.code === 'RATE_LIMITED')
         assert.equal(
           refused.reduce((sum, { times = 1 }) => sum + times, 0),

@@ -1,45 +1,43 @@
-// Checks the stored audit against its chains. Reports the first problem of each chain: a row that is changed, missing,
-// inserted or out of order, or a changed signature. Only reads the store, and reads a chain up to a thousand rows at a
-// time.
+// Checks the stored audit. For each chain, reports the first problem: a row that was changed, removed, inserted or
+// moved, or a changed signature. Only reads the store, up to a thousand rows at a time.
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { readRegistry, unchained, type KnownRegistry } from './chains.ts'
 import { sameSeal, type Chain, type Gap, type Seal, type Stored } from './seal.ts'
 import { bears, stepsOf, type Step } from './read-chain.ts'
 
-/** The name that reports give to rows older than the chains. */
+/** In reports, the rows that are older than the chains have this name. */
 export const BEFORE_CHAINS = 'before the chains'
 
-/** The first problem found in a chain. */
 interface Finding {
   readonly kind: 'changed' | 'removed' | 'inserted'
   /**
-   * The id of the affected row, or of the first row of a changed pack. Null if the row is missing, or if no single row
-   * is affected.
+   * The id of the row, or of the first row of a changed pack. Null if the row is missing, or if the problem is not
+   * about one row.
    */
   readonly id: string | null
   readonly what: string
 }
 
-/** The report of one chain. `finding` is null if the chain is intact. */
+/** `finding` is null if the chain is intact. */
 export interface ChainReport {
   readonly chain: string
-  /** The number of the chain. 0 if the report is about the list of chains, or about rows outside the known chains. */
+  /** The number of the chain. 0 if the report is not about one known chain. */
   readonly number: number
   readonly openedAt: string | null
-  /** The number of checked rows. */
+  /** How many rows were checked. */
   readonly rows: number
-  /** The number of rows removed by retention, up to `prunedUntil`. */
+  /** How many rows were removed because they were too old, and the newest time of these rows. */
   readonly pruned: number
   readonly prunedUntil: string | null
-  /** The end of the chain, for comparison with a copy stored elsewhere. Null if unknown. */
+  /** The end of the chain. It can be compared with a copy that is stored elsewhere. Null if unknown. */
   readonly head: { readonly seq: number; readonly link: string } | null
   readonly finding: Finding | null
 }
 
 /**
- * Checks every chain, and the rows outside the chains. Must run in a transaction that sees one snapshot. Calls `seen`
- * after each batch with the number of rows and packs in the batch.
+ * Checks every chain, and the rows that belong to no chain. The transaction must see one snapshot. `seen` is called
+ * after each batch with its number of rows and packs.
  */
 export async function* verifyAudit(
   tx: Transaction<Tables>,
@@ -74,7 +72,7 @@ function registryFinding(chains: readonly Chain[], registry: KnownRegistry): Fin
   return { kind: 'inserted', id: null, what: `chain ${outside.chain} was never started by this service` }
 }
 
-/** Returns true if there are teams but no audit rows. Creating a team always writes a row, so somebody deleted rows. */
+/** Returns true if there are teams but no audit rows. Creating a team writes a row, so somebody has deleted rows. */
 async function isEmptied(tx: Transaction<Tables>): Promise<boolean> {
   for (const table of ['audit', 'audit_packs'] as const) {
     if ((await tx.selectFrom(table).select('team_id').limit(1).executeTakeFirst()) !== undefined) return false
@@ -134,7 +132,7 @@ async function verifyChain(
   return report(walk.end(chain))
 }
 
-/** Checks one chain step by step, and stops at the first problem. */
+/** Checks one chain from its start, until the first problem. */
 class Walk {
   readonly #seal: Seal
   readonly #chain: string
@@ -162,7 +160,7 @@ class Walk {
     return null
   }
 
-  /** Checks that the chain ends with the row that its signature names. */
+  /** Checks that the last row is the one in the chain's signature. */
   end(chain: Chain): Finding | null {
     this.#skip()
     if (this.#next <= chain.head_seq) {
@@ -206,7 +204,7 @@ class Walk {
     }
   }
 
-  /** Returns true if the next row still fits the stored link of this row. In this case, only this row was changed. */
+  /** Returns true if the next row still fits the stored link of this row. Then only this row was changed. */
   #isOnlyChanged({ row, seq, isMarked }: Step & { kind: 'row' }, following: Step | undefined): boolean {
     if (isMarked || following?.kind !== 'row' || following.seq !== seq + 1) return false
     return bears(following, this.#seal.link(row.link ?? '', this.#chain, following.seq, following.text))
@@ -219,7 +217,7 @@ function packFinding({ pack, holds }: Step & { kind: 'pack' }): Finding | null {
   return { kind: 'changed', id: pack.first_id, what }
 }
 
-/** The fields that name a row. */
+/** What a report says about a row. */
 type Named = { readonly id: string; readonly at: string; readonly action: string }
 
 function rowsNamed(first: number, last: number): string {
@@ -238,7 +236,7 @@ function inserted(row: Named, why: string): Finding {
   return { kind: 'inserted', id: row.id, what: `row ${row.id} (of ${row.at}, ${row.action}) ${why}` }
 }
 
-/** Reports each unknown or deleted chain that has rows, with its first row. */
+/** Reports chains that have rows, but are not in the list of chains. */
 async function* strayRows(tx: Transaction<Tables>, chains: readonly Chain[]): AsyncIterable<ChainReport> {
   const known = new Set(chains.map((chain) => chain.chain))
   for (const nextOf of [nextRow, nextPack]) {
@@ -273,7 +271,7 @@ async function nextPack(tx: Transaction<Tables>, last: string | null) {
     .executeTakeFirst()
 }
 
-/** Checks the seals of rows that wait for their link. */
+/** Checks the seals of rows that are not linked yet. */
 async function* unlinkedRows(
   tx: Transaction<Tables>,
   seal: Seal,
@@ -303,8 +301,8 @@ function tooMany(rows: number, before: number): Finding | null {
 }
 
 /**
- * Reports rows older than the first chain, which cannot be checked. A younger row without a chain was inserted
- * manually.
+ * Reports the rows that are older than the first chain. They cannot be checked. A newer row without a chain was
+ * inserted by hand.
  */
 async function* rowsBeforeChains(
   tx: Transaction<Tables>,

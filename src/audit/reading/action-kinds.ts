@@ -1,10 +1,10 @@
-// Pure: the kinds of actions that a reader of the audit can filter by.
+// Readers of the audit can filter by the kind of action.
 import { ROUTES } from '../../contract/key-routes.ts'
 import { SESSION_ROUTES } from '../../contract/signed-in-routes.ts'
 
 export type ActionKind = 'query' | 'change' | 'read' | 'signIn'
 
-/** The actions in `names`. If `others` is true, all actions except those in `names`. */
+/** The actions in `names`, or if `others` is true, all other actions. */
 export interface Actions {
   readonly names: ReadonlySet<string>
   readonly others: boolean
@@ -17,7 +17,7 @@ const READ = Object.entries({ ...ROUTES, ...SESSION_ROUTES })
   .filter(([, route]) => route.method === 'GET')
   .map(([id]) => id)
   .concat(READING_POSTS)
-/** The actions under /auth (sign-in/allowed-paths.ts), and the actions of the operator. */
+/** The actions under /auth (sign-in/allowed-paths.ts), and those of the operator. */
 const SIGN_IN: readonly string[] = [
   'signUp',
   'signIn',
@@ -47,14 +47,13 @@ const NAMED: Readonly<Record<Exclude<ActionKind, 'change'>, readonly string[]>> 
   signIn: SIGN_IN,
 }
 
-/** Returns the actions of the kinds. All actions not listed above are changes. */
+/** Every action that is not listed above is a change. */
 export function actionsOf(kinds: readonly ActionKind[]): Actions {
   const others = kinds.includes('change')
   const chosen = Object.entries(NAMED).filter(([kind]) => kinds.some((each) => each === kind) !== others)
   return { names: new Set(chosen.flatMap(([, names]) => names)), others }
 }
 
-/** Returns true if the kinds together include every action. */
 export function coversAll(kinds: readonly ActionKind[]): boolean {
   return kinds.includes('change') && Object.keys(NAMED).every((kind) => kinds.some((each) => each === kind))
 }

@@ -1,10 +1,10 @@
-// Pure: writes audit rows as lines of a file. The rows contain text from callers, so no cell may become a formula in a
-// spreadsheet.
+// Writes audit rows as lines of a file. The rows contain text from callers, so a spreadsheet must not take a cell for a
+// formula.
 import type { AuditItem } from './page.ts'
 
 export type ExportFormat = 'csv' | 'jsonl'
 
-/** The media type of CSV (RFC 4180 §3), and the usual media type of JSON Lines. */
+/** For CSV see RFC 4180 §3. JSON Lines has no official media type. */
 export const CONTENT_TYPE: Readonly<Record<ExportFormat, string>> = {
   csv: 'text/csv; charset=utf-8; header=present',
   jsonl: 'application/jsonl; charset=utf-8',
@@ -15,7 +15,6 @@ export function headOf(format: ExportFormat): string {
   return format === 'csv' ? line(CELLS.map(([name]) => name)) : ''
 }
 
-/** Returns one row with its line end. */
 export function lineOf(format: ExportFormat, item: AuditItem): string {
   if (format === 'jsonl') return `${JSON.stringify(item)}\n`
   return line(CELLS.map(([, cell]) => cell(item)))
@@ -61,18 +60,17 @@ const CELLS: readonly (readonly [string, (item: AuditItem) => Cell])[] = [
   ['requestId', (item) => item.requestId],
 ]
 
-/** Returns a structured value as JSON, for one cell. */
 function json(value: unknown): string | undefined {
   return value === undefined ? undefined : JSON.stringify(value)
 }
 
 /**
- * Spreadsheets treat a cell that begins with one of these characters as a formula (OWASP, CSV injection). Quotes,
- * blanks before the character and full-width forms do not prevent this.
+ * Spreadsheets take a cell that begins with one of these characters for a formula (OWASP, CSV injection), even in
+ * quotes, after blanks, or in full width.
  */
 const FORMULA = /^[\s\0]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/
 
-/** Returns a CSV line (RFC 4180): text fields are in quotes, quotes are doubled, and the line ends with CR LF. */
+/** Text is in quotes, quotes are doubled, and a line ends with CR LF (RFC 4180). */
 function line(cells: readonly Cell[]): string {
   return `${cells.map(written).join(',')}\r\n`
 }

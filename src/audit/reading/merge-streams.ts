@@ -1,6 +1,6 @@
-// Merges two ordered streams in batches. Each stream is read only as far as needed.
+// Merges two ordered streams. Each is read only as far as needed.
 
-/** Merges two streams by `isBefore`. If the reader stops early, both streams end. */
+/** If the reader stops early, both streams end. */
 export async function* merged<T>(
   one: AsyncIterable<readonly T[]>,
   other: AsyncIterable<readonly T[]>,
@@ -16,7 +16,7 @@ export async function* merged<T>(
   }
 }
 
-/** Merges until one of the batches is exhausted. */
+/** Merges until one of the two batches is used up. */
 function woven<T>(a: Ahead<T>, b: Ahead<T>, isBefore: (a: T, b: T) => boolean): readonly T[] {
   const taken: T[] = []
   for (;;) {
@@ -32,7 +32,7 @@ function woven<T>(a: Ahead<T>, b: Ahead<T>, isBefore: (a: T, b: T) => boolean): 
   }
 }
 
-/** A stream with a buffered batch. */
+/** A stream and its current batch. */
 class Ahead<T> implements AsyncDisposable {
   readonly #from: AsyncIterator<readonly T[]>
   #portion: readonly T[] = []
@@ -46,7 +46,7 @@ class Ahead<T> implements AsyncDisposable {
     return this.#portion[this.#taken]
   }
 
-  /** Reads the next batch if the buffered batch is exhausted. */
+  /** Reads the next batch if the current one is used up. */
   async hasMore(): Promise<boolean> {
     while (this.#taken === this.#portion.length) {
       const next = await this.#from.next()
@@ -57,7 +57,6 @@ class Ahead<T> implements AsyncDisposable {
     return true
   }
 
-  /** Skips the first item. */
   skip(): void {
     this.#taken++
   }

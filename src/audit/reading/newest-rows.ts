@@ -1,4 +1,4 @@
-// Reads a team's rows, both single and packed.
+// Reads a team's rows, single and packed, newest first.
 import { setImmediate } from 'node:timers/promises'
 import type { AuditId, TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
@@ -9,9 +9,9 @@ import { fits, isNewer, type AuditScope, type Key } from './row-filter.ts'
 import { singleRows } from './single-rows.ts'
 
 /**
- * Yields the rows within the scope that are older than `before`, newest first, in batches. The batches also contain
- * watermarks: every row that is yielded after a watermark is older than it. A `teamId` of null selects the rows without
- * a team. If `signal` is aborted, throws its reason.
+ * Yields the rows within the scope that are older than `before`. Some elements are not rows but positions in time: all
+ * rows that come later are older. With `teamId` null, yields the rows without a team. If `signal` aborts, throws its
+ * reason.
  */
 export async function* searched(
   store: Pick<Store, 'db'>,
@@ -28,7 +28,7 @@ export async function* searched(
   else yield* merged(single, packedRows(store, teamId, scope, before, signal), isNewer)
 }
 
-/** Like searched(), but yields no watermarks. */
+/** Yields only the rows. */
 export async function* newest(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
@@ -42,7 +42,7 @@ export async function* newest(
   }
 }
 
-/** Looks up the rows with the given ids one by one, because an index on the id makes each lookup fast. */
+/** There is an index on the id, so the rows are looked up one by one. */
 async function found(
   store: Pick<Store, 'db'>,
   teamId: TeamId | null,
@@ -59,7 +59,7 @@ async function found(
   return rows.sort((a, b) => (isNewer(a, b) ? -1 : 1))
 }
 
-/** Returns one row, or null if the team has no row with this id. */
+/** Returns null if the team has no row with this id. */
 export async function rowOfTeam(store: Pick<Store, 'db'>, teamId: TeamId | null, id: AuditId): Promise<Stored | null> {
   const single = store.db.selectFrom('audit').selectAll().where('id', '=', id)
   const row = await single.where('team_id', teamId === null ? 'is' : '=', teamId).executeTakeFirst()
@@ -67,7 +67,7 @@ export async function rowOfTeam(store: Pick<Store, 'db'>, teamId: TeamId | null,
   return await packedRow(store, teamId, id)
 }
 
-/** Returns the newest time of all rows, single and packed, in milliseconds. Returns null if there are no rows. */
+/** Returns the time of the newest row in milliseconds, or null if there are no rows. */
 export async function newestTime({ db }: Pick<Store, 'db'>): Promise<number | null> {
   const single = await db
     .selectFrom('audit')

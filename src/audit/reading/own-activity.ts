@@ -1,6 +1,5 @@
-// Reads the rows of the caller's own calls: rows without a team, and rows of every team whose routes the caller may
-// use. In a team, an OWNER gets all of these rows. Another member gets the rows of datasources that the member reaches,
-// and the rows without a datasource.
+// Reads the rows of the caller's own calls: those without a team, and those of each team that the caller may use. An
+// OWNER gets all of them. Another member does not get rows of datasources that the member cannot reach.
 import type { Audit } from '../audit.ts'
 import type { Stored } from '../chain/seal.ts'
 import { merged } from './merge-streams.ts'
@@ -12,13 +11,13 @@ import type { Call } from '../../auth/caller.ts'
 import type { DatasourceId, TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
 
-/** The number of rows on a page if the caller sets no limit. */
+/** The default number of rows on a page. */
 const LIMIT = 50
 
 export interface ActivityDeps extends Pick<AuditTrailDeps, 'reachableIds'> {
   readonly store: Pick<Store, 'db'>
   readonly audit: Pick<Audit, 'flush'>
-  /** Returns the memberships with which the caller may use the routes of a team now. */
+  /** Returns the teams that the caller may use now. */
   membershipsOf(call: Call): Promise<readonly Reader[]>
 }
 
@@ -44,9 +43,9 @@ export async function listActivity(
 }
 
 interface Place {
-  /** Null stands for the rows without a team. */
+  /** Null for the rows without a team. */
   readonly teamId: TeamId | null
-  /** The datasources whose rows are read, besides rows without a datasource. Null stands for all datasources. */
+  /** Only rows of these datasources and rows without a datasource. Null means all rows. */
   readonly ids: readonly DatasourceId[] | null
 }
 

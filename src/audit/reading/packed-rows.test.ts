@@ -1,5 +1,3 @@
-// Tests that cursors with unusual times are accepted, that a read of packs uses an index, and that a read opens no more
-// packs than needed.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { CompiledQuery } from 'kysely'
@@ -21,7 +19,7 @@ const call: AuditedCall = { action: 'runQuery', caller }
 const all = (store: Pick<Store, 'db'>, filter: AuditFilter = {}) => rowsOf(store, teamId, filter)
 
 for (const dialect of DIALECTS) {
-  test(`accepts a cursor with an impossible day, and one with the last day of the year 9999, on ${dialect}`, async () => {
+  test(`on ${dialect}, a cursor with an impossible day or the last day of the year 9999 is accepted`, async () => {
     await using source = await storeSource(dialect)
     await using store = await openStore(await source.config())
     await using audit = openAudit({ store, key, now: () => begun })
@@ -43,7 +41,7 @@ describe('statements on packs', () => {
   })
   after(() => source[Symbol.asyncDispose]())
 
-  test('the embedded store uses an index to start and to continue reading', async () => {
+  test('SQLite uses an index to start reading packs and to continue', async () => {
     await using store = await openStore(await source.config())
     let at = begun
     await using audit = openAudit({ store, key, now: () => at })
@@ -105,7 +103,7 @@ describe('statements on packs', () => {
     return asked
   }
 
-  /** Returns the query plans of searches in packs, without duplicates. */
+  /** Returns the query plans of the statements that read packs, without duplicates. */
   async function plansOf(store: Store, work: (db: Store['db']) => Promise<unknown>): Promise<readonly string[]> {
     const found = new Set<string>()
     for (const { sql, parameters } of await statementsOf(store, work)) {

@@ -1,4 +1,4 @@
-// Reads a team's audit rows for display: newest first, page by page or all.
+// Reads a team's audit rows, newest first, page by page or all.
 import type { z } from 'zod'
 import { invalidRequest } from '../../errors.ts'
 import { asId, type AuditId, type TeamId } from '../../ids.ts'
@@ -11,7 +11,7 @@ import { charsOf, msOf } from '../make-rows.ts'
 import { newest, rowOfTeam, searched } from './newest-rows.ts'
 import { fits, type AuditScope, type Key } from './row-filter.ts'
 
-/** A row in the answer of GET …/audit. Fields that do not apply are absent. */
+/** An item in the answer of GET …/audit. Fields that do not apply are missing. */
 export interface AuditItem {
   readonly id: string
   readonly at: string
@@ -50,7 +50,7 @@ export interface AuditItem {
   readonly rowCount?: number
   readonly bytes?: number
   readonly durationMs?: number
-  /** The number of calls that the row counts, if more than one. */
+  /** The number of calls that the row counts, if there are more than one. */
   readonly times?: number
 }
 
@@ -64,14 +64,14 @@ export interface AuditPage {
   readonly nextCursor: string | null
 }
 
-/** The length of a page, in characters, after which no more batches are read. */
+/** When a page has this many characters, no further batch is read. */
 const PAGE_CHARS_MAX = 8 << 20
-/** The maximum number of batches that one page searches for matching rows. Searching them takes about a second. */
+/** How many batches are searched for one page. This takes about a second. */
 const PORTIONS_MAX = 200
 
 /**
- * Reads one page. If the texts are very long or matching rows are rare, the page has fewer rows than `limit`, and
- * `nextCursor` continues. Throws INVALID_REQUEST for an invalid cursor.
+ * If texts are very long or few rows match, the page has fewer rows than `limit`, and `nextCursor` continues. Throws
+ * INVALID_REQUEST for an invalid cursor.
  */
 export async function readPage(
   store: Pick<Store, 'db'>,
@@ -83,7 +83,7 @@ export async function readPage(
   return await pageOf(rows, ask)
 }
 
-/** Reads one page. `from` opens a stream of rows and watermarks that starts after the position `before`. */
+/** `from` starts to read after the position `before`. It yields rows and positions in time. */
 export async function pageOf(
   from: (before: Key | null) => AsyncIterable<readonly (Stored | Key)[]>,
   ask: Pick<AuditAsk, 'cursor' | 'limit'>,
@@ -105,8 +105,7 @@ export async function pageOf(
   if (portions > PORTIONS_MAX && rows.length <= ask.limit && reached !== undefined) {
     return { items: rows.map(itemOf), nextCursor: writeCursor(reached) }
   }
-  // If the page was cut by length, it is unknown whether more rows follow. Return a cursor in both cases. The next page
-  // may be empty.
+  // A page that is cut because of its length has a cursor, although it is unknown whether more rows follow.
   const isCut = rows.length > ask.limit || chars > PAGE_CHARS_MAX
   const shown = rows.slice(0, ask.limit)
   const last = shown.at(-1)
@@ -125,8 +124,8 @@ export async function readOne(
 }
 
 /**
- * Returns the position of a row. If the row was removed, computes the position from its id. Throws INVALID_REQUEST for
- * an id that is not a UUID v7.
+ * The id contains a time, so the position is known even if the row was removed. Throws INVALID_REQUEST if the id is not
+ * a UUID v7.
  */
 export async function placeOf(store: Pick<Store, 'db'>, teamId: TeamId, id: AuditId): Promise<Key> {
   const row = await rowOfTeam(store, teamId, id)
@@ -136,7 +135,7 @@ export async function placeOf(store: Pick<Store, 'db'>, teamId: TeamId, id: Audi
   return { at: new Date(ms).toISOString(), id }
 }
 
-/** Returns all rows in batches. Newer rows that are written during the read are not included. */
+/** Returns all rows in batches, without rows that are written in the meantime. */
 export async function* readAll(
   store: Pick<Store, 'db'>,
   teamId: TeamId,

@@ -1,4 +1,3 @@
-// Pure: selects the rows of a team by filter, reach and position.
 import { Blocked } from '../refusal-reason.ts'
 import { readDetail } from '../row-detail.ts'
 import type { AccountId, ApiKeyId, AuditId, DatasourceId } from '../../ids.ts'
@@ -6,7 +5,7 @@ import type { AuditTable } from '../../store/tables.ts'
 import type { Content } from '../chain/seal.ts'
 import type { Actions } from './action-kinds.ts'
 
-/** A row must match every field. A list matches if one of its elements matches. */
+/** A row must match all fields. It matches a list if it matches one of its elements. */
 export interface AuditFilter {
   readonly ids?: readonly AuditId[]
   readonly datasourceId?: DatasourceId
@@ -18,20 +17,20 @@ export interface AuditFilter {
   readonly codes?: readonly string[]
   readonly vias?: readonly AuditTable['via'][]
   readonly clients?: readonly string[]
-  /** A kind, or a kind and a name. */
+  /** A kind, such as `column`, or a kind and a name. */
   readonly blocked?: readonly { readonly kind: string; readonly name?: string }[]
   /** The searched text, in lower case. */
   readonly text?: string
-  /** The start, inclusive. ISO 8601, UTC, with milliseconds. */
+  /** Inclusive. ISO 8601, UTC, with milliseconds. */
   readonly from?: string
-  /** The end, exclusive. */
+  /** Exclusive. */
   readonly to?: string
 }
 
-/** The rows of a team that a reader requests and may see. */
+/** Which rows of a team a reader requests and may see. */
 export interface AuditScope {
   /**
-   * Only rows of these datasources, and rows without a datasource. If absent: all rows, including those of deleted
+   * Only rows of these datasources, and rows without a datasource. If missing, all rows, including those of deleted
    * datasources.
    */
   readonly datasourceIds?: readonly DatasourceId[]
@@ -46,7 +45,7 @@ export interface Key {
   readonly id: AuditId
 }
 
-/** Returns true if `a` comes before `b`: the newest row comes first. */
+/** Returns true if `a` comes before `b`. The newest row comes first. */
 export function isNewer(a: Key, b: Key): boolean {
   return a.at === b.at ? a.id > b.id : a.at > b.at
 }
@@ -75,7 +74,7 @@ export function fits(row: Content, scope: AuditScope, before: Key | null): boole
   )
 }
 
-/** Returns true if a row meets the conditions `blocked` and `text`, which SQL does not check in full. */
+/** Checks `blocked` and `text`, which the SQL conditions do not check completely. */
 export function fitsContent(row: Content, { filter = {} }: AuditScope): boolean {
   return isBlocked(row, filter.blocked) && holdsText(row, filter.text)
 }
@@ -92,15 +91,14 @@ function isBlocked({ blocked }: Content, wanted: AuditFilter['blocked']): boolea
 }
 
 /**
- * Returns true if one of these contains the text: the query, the printed query, the error, the hint, the request id, or
- * the name of the account, API key, target or a read table. Ignores case.
+ * Returns true if the row contains the text, ignoring case. The search covers the query, the printed query, the error,
+ * the hint, the request id, and the names of the account, the API key, the changed object and the tables.
  */
 function holdsText(row: Content, wanted: string | undefined): boolean {
   if (wanted === undefined) return true
   const holds = (text: string | null | undefined) => text?.toLowerCase().includes(wanted) === true
   if (holds(row.query) || holds(row.printed)) return true
-  // Searching the JSON is faster than parsing it. This search fails for text that JSON may escape, so it is skipped for
-  // such text.
+  // Searching the JSON is faster than parsing it. But if JSON may write the text in another way, only parsing finds it.
   if (row.detail === null || (!needsEscapes(wanted) && !holds(row.detail))) return false
   const { by, key, target, error, hint, req, tables = [] } = readDetail(row.detail)
   return [by, key, target?.name, error, hint, req, ...tables.map((table) => table.join('.'))].some(holds)
@@ -108,6 +106,6 @@ function holdsText(row: Content, wanted: string | undefined): boolean {
 
 /** Returns true if the stored JSON may contain the text in another form. */
 export function needsEscapes(text: string): boolean {
-  // Tables are stored as [schema, table] but searched as schema.table.
+  // Tables are stored as [schema, table], but searched as `schema.table`.
   return JSON.stringify(text) !== `"${text}"` || text.includes('.')
 }

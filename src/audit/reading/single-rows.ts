@@ -1,5 +1,5 @@
-// Reads a team's single rows (the rows outside packs), newest first. A filtered read works in slices, so that searching
-// a million rows for a few matches does not block the process.
+// Reads a team's single rows, newest first. Rows in packs are read elsewhere. A filter may match few of a million rows,
+// so the search goes in slices and does not block the process.
 import { setImmediate } from 'node:timers/promises'
 import { sql, type SelectQueryBuilder } from 'kysely'
 import type { TeamId } from '../../ids.ts'
@@ -9,12 +9,12 @@ import type { Stored } from '../chain/seal.ts'
 import { FIRST_PORTION, nextPortion } from './portion-size.ts'
 import { fitsContent, type AuditScope, type Key } from './row-filter.ts'
 
-/** The number of rows that one statement scans. Scanning them takes a few milliseconds. */
+/** How many rows one statement reads. This takes a few milliseconds. */
 const SLICE_ROWS = 5_000
 
 /**
- * Yields the rows in batches. Each batch ends with a watermark: every row in the following batches is older than it. If
- * `signal` is aborted, throws its reason.
+ * Yields the rows in batches. Between batches it yields a position in time: all rows that come later are older. If
+ * `signal` aborts, throws its reason.
  */
 export async function* singleRows(
   store: Pick<Store, 'db'>,
@@ -34,7 +34,7 @@ export async function* singleRows(
       full = rows.length === count
       key = rows.at(-1) ?? key
       count = nextPortion(rows)
-      // The embedded store answers synchronously, so yield to the event loop.
+      // SQLite answers synchronously, so let other requests run.
       await setImmediate()
     }
     key = end
@@ -58,7 +58,7 @@ async function slice(
   return await query.orderBy('at', 'desc').orderBy('id', 'desc').limit(count).execute()
 }
 
-/** Returns the last row of the next slice, or null for the last slice. */
+/** Returns the last row of the next slice. Null if there is only one slice left. */
 async function sliceEnd(
   store: Pick<Store, 'db'>,
   teamId: TeamId | null,
@@ -76,8 +76,9 @@ async function sliceEnd(
 }
 
 /**
- * Returns true if a statement may read many rows that its conditions then drop. The time range does not count, because
- * the index finds it. `text` does not count, because no statement has it as a condition: fitsContent() compares it.
+ * Returns true if a statement may read many rows that its conditions do not match. The index finds the period, so
+ * `from` and `to` do not count. `text` is no condition of a statement, so it does not count either: fitsContent()
+ * compares it.
  */
 function isFiltered(scope: AuditScope): boolean {
   const { from: _from, to: _to, text: _text, ...rest } = scope.filter ?? {}
@@ -86,7 +87,7 @@ function isFiltered(scope: AuditScope): boolean {
 
 type Query<O> = SelectQueryBuilder<Tables, 'audit', O>
 
-/** Returns a query with the conditions for which the store can use the index on team and time. */
+/** Returns a query with the conditions that use the index on team and time. */
 function within(store: Pick<Store, 'db'>, teamId: TeamId | null, scope: AuditScope, before: Key | null) {
   const { from, to } = scope.filter ?? {}
   const { after } = scope
@@ -96,7 +97,7 @@ function within(store: Pick<Store, 'db'>, teamId: TeamId | null, scope: AuditSco
   if (from !== undefined) query = query.where('at', '>=', from)
   if (to !== undefined) query = query.where('at', '<', to)
   if (before === null) return query
-  // With separate conditions on `at` and `id` instead of this row comparison, the index would find only the team.
+  // With separate conditions on `at` and `id`, the index would be used only for the team.
   return query.where(sql<boolean>`(at, id) < (${before.at}, ${before.id})`)
 }
 

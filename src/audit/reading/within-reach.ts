@@ -1,4 +1,4 @@
-// Reads the audit of a team for a caller. Leaves out rows of datasources that the caller does not reach.
+// Reads a team's audit for a caller, without rows of datasources that the caller cannot reach.
 import type { Audit } from '../audit.ts'
 import { CONTENT_TYPE, headOf, lineOf, type ExportFormat } from './export.ts'
 import type { AuditItem, AuditPage } from './page.ts'
@@ -10,7 +10,6 @@ import { asId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, t
 import type { Role } from '../../contract/schemas.ts'
 import { openConcurrencyLimit, type ConcurrencyLimit } from '../../concurrency-limit.ts'
 
-/** A member of the team. */
 export interface Reader {
   readonly teamId: TeamId
   readonly accountId: AccountId
@@ -20,11 +19,11 @@ export interface Reader {
 
 export interface AuditTrailDeps {
   readonly audit: Audit
-  /** Returns the team's datasources that the caller reaches. */
+  /** Returns the team's datasources that the caller can reach. */
   reachableIds(call: Call, reader: Reader): Promise<readonly DatasourceId[]>
 }
 
-/** Limits concurrent exports. An export may read a million rows, and puts load on the store the whole time. */
+/** An export may read a million rows and keeps the store busy, so concurrent exports are limited. */
 const EXPORTS = { each: 2, all: 6, retryAfterSeconds: 10, why: 'Other audit exports are running.' }
 
 export function openExports(): ConcurrencyLimit {
@@ -35,7 +34,7 @@ export interface ExportDeps extends AuditTrailDeps {
   readonly exports: ConcurrencyLimit
 }
 
-/** The filter from the request, with plain ids and with times in any zone. */
+/** The filter as requested: ids are not checked yet, and times may be in any time zone. */
 export interface AuditFilterInput {
   readonly id?: readonly string[]
   readonly datasourceId?: string
@@ -47,7 +46,7 @@ export interface AuditFilterInput {
   readonly code?: readonly string[]
   readonly via?: readonly AuditItem['via'][]
   readonly client?: readonly string[]
-  /** What was blocked: a kind (`column`), or a kind and a name (`column:email`). */
+  /** A kind (`column`), or a kind and a name (`column:email`). */
   readonly blocked?: readonly string[]
   readonly q?: string
   readonly from?: string
@@ -60,22 +59,19 @@ type PageInput = AuditFilterInput & {
   readonly after?: string
 }
 
-/** A file that is sent while it is being read. */
+/** The file is sent while the audit is read. */
 export interface AuditExport {
   readonly contentType: string
   readonly filename: string
   readonly parts: AsyncIterable<string>
 }
 
-/** The number of rows on a page if the caller sets neither a limit nor ids. */
+/** The default number of rows on a page. */
 const LIMIT = 50
-/**
- * How far back from now a text search goes, even if `from` is earlier. It is limited because a text search reads every
- * row of its period.
- */
+/** A text search reads every row of its period. So it goes back only this far, even if `from` is earlier. */
 const SEARCHED_MS = 30 * 86_400_000
 
-/** Returns rows, newest first. An OWNER reaches all rows, including those of deleted datasources. */
+/** Returns rows, newest first. An OWNER gets all rows, including those of deleted datasources. */
 export async function listAudit(
   deps: AuditTrailDeps,
   call: Call,
@@ -93,7 +89,7 @@ export async function listAudit(
   return await deps.audit.page(reader.teamId, ask, call.signal)
 }
 
-/** Returns one row. Throws NOT_FOUND for a row that listAudit() would not show. */
+/** Throws NOT_FOUND if listAudit() would not show the row. */
 export async function getAuditItem(deps: AuditTrailDeps, call: Call, reader: Reader, id: AuditId): Promise<AuditItem> {
   const item = await deps.audit.one(reader.teamId, id, await scopeOf(deps, call, reader, {}))
   if (item === null) throw notFound()
@@ -101,8 +97,8 @@ export async function getAuditItem(deps: AuditTrailDeps, call: Call, reader: Rea
 }
 
 /**
- * Returns a file with all rows that match the filter. The export itself is recorded in the audit, with its row count.
- * If too many exports are running, reading the file throws RATE_LIMITED before the first part.
+ * Returns a file with all rows that match the filter. The export itself is recorded in the audit, with its number of
+ * rows. If too many exports are running, reading the file throws RATE_LIMITED before the first part.
  */
 export async function exportAudit(
   deps: ExportDeps,
@@ -127,13 +123,12 @@ async function* linesOf(
   scope: AuditScope,
   format: ExportFormat,
 ): AsyncIterable<string> {
-  // The slot is taken when reading starts, so an export that is never read takes no slot.
+  // The export counts as running from when it is read, so an export that nobody reads does not count.
   using _slot = slotFor(deps, call, teamId)
   let rowCount = 0
   let isWhole = false
   try {
-    // The header line is sent with the first rows. If the first read fails, the export is refused before any byte is
-    // sent.
+    // The header line is sent with the first rows. So if the first read fails, the export can still be refused.
     let head = headOf(format)
     for await (const items of deps.audit.all(teamId, scope, call.signal)) {
       yield head + items.map((item) => lineOf(format, item)).join('')
@@ -147,7 +142,7 @@ async function* linesOf(
   }
 }
 
-/** If no slot is free, records the refusal and throws RATE_LIMITED. */
+/** If too many exports are running, records the refusal and throws RATE_LIMITED. */
 function slotFor(deps: ExportDeps, call: Call, teamId: TeamId): Disposable {
   try {
     return deps.exports.take(teamId)
@@ -195,10 +190,10 @@ function blockedOf(text: string): { readonly kind: string; readonly name?: strin
   return colon === -1 ? { kind: text } : { kind: text.slice(0, colon), name: text.slice(colon + 1) }
 }
 
-/** The latest time in a filter. Later years are written with a sign and would sort before all others. */
+/** The latest time in a filter. Later years are written with a sign, which would sort before all others. */
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
-/** Returns the time in the format of rows. */
+/** Returns the time as it is written in rows. */
 function utc(name: string, time: string): string {
   const ms = Date.parse(time)
   if (Number.isNaN(ms)) throw invalidRequest([`${name}: not a valid time`])

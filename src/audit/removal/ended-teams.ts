@@ -1,5 +1,5 @@
-// Stores the retention of deleted teams. A team's settings are deleted with the team, but its rows must stay until
-// their retention ends.
+// When a team is deleted, its settings are deleted too. But its audit rows must stay until their retention ends, so the
+// retention of deleted teams is stored here.
 import type { Transaction } from 'kysely'
 import { asId, type TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
@@ -15,8 +15,8 @@ export async function keepTeam(tx: Transaction<Tables>, teamId: TeamId, retentio
 }
 
 /**
- * Returns the retention in days by team. Deletes the entry of a team without rows. Ignores an entry that has an invalid
- * value or belongs to a team that still exists.
+ * Returns the retention in days by team. If a team has no rows any more, its entry is deleted. Invalid entries, and
+ * entries of teams that still exist, are ignored.
  */
 export async function endedTeams(store: Pick<Store, 'db' | 'append'>): Promise<ReadonlyMap<TeamId, number>> {
   const marks = await store.db.selectFrom('marks').selectAll().where('name', 'like', `${MARK}%`).execute()

@@ -1,5 +1,5 @@
-// Removes packs whose newest row is past retention, one at a time. A pack is removed only if all of its rows match the
-// chain. A signed gap replaces the pack.
+// Removes packs when their newest row is older than the team's retention. A pack is removed only if all of its rows fit
+// the chain. A signed gap takes its place.
 import { setImmediate } from 'node:timers/promises'
 import { asId, type AuditId } from '../../ids.ts'
 import { addGap, isRemoved } from '../chain/gaps.ts'
@@ -14,8 +14,8 @@ import type { Cutoffs, PruneDeps } from './retention-cutoffs.ts'
 const PACKS_AT_A_TIME = 100
 
 /**
- * Removes packs whose rows are all older than their retention, in one pass over packs that begin before `latest`.
- * `before` has the cutoff of each team, and `latest` is the newest cutoff.
+ * `before` has the cutoff of each team, and `latest` is the newest of these cutoffs. Looks only at packs that begin
+ * before `latest`.
  */
 export async function prunePacks(deps: PruneDeps, before: Cutoffs, latest: string): Promise<void> {
   let after = asId<AuditId>('')
@@ -32,7 +32,7 @@ export async function prunePacks(deps: PruneDeps, before: Cutoffs, latest: strin
       after = first_id
       if (last_at >= (before.get(team_id) ?? '')) continue
       await remove(deps, first_id)
-      // The embedded store answers synchronously, so yield to the event loop.
+      // SQLite answers synchronously, so let other requests run.
       await setImmediate()
     }
     if (packs.length < PACKS_AT_A_TIME) return
@@ -56,7 +56,7 @@ async function remove(deps: PruneDeps, id: AuditId): Promise<void> {
   if (isKept) deps.log?.error({ ids: [id] }, 'audit: an expired pack was changed manually and is kept')
 }
 
-/** Returns true if each row is linked to the row before it, and the pack's index columns match its rows. */
+/** Returns true if each row is linked to the row before it, and the pack's other columns match its rows. */
 function fits(seal: Seal, before: string, pack: Pack): boolean {
   let link = before
   for (const step of stepsOfPack(pack)) {

@@ -1,6 +1,6 @@
-// Removes rows older than their team's retention, up to 200 at a time. A row in a chain is removed only if it matches
-// the chain, and a signed gap replaces it. A manually changed row stays, so that `audit verify` can report it. Rows
-// without a chain are removed by age alone.
+// Removes rows that are older than their team's retention. A row in a chain is removed only if it fits the chain, and a
+// signed gap takes its place. A row that was changed by hand stays, so that `audit verify` can report it. For rows that
+// belong to no chain, only the age counts.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import { asId, type AuditId } from '../../ids.ts'
@@ -17,10 +17,7 @@ import { prunePacks } from './prune-packs.ts'
 
 const ROWS_AT_A_TIME = 200
 
-/**
- * Removes the rows that are older than their retention, in one pass over all rows older than the shortest retention.
- * Also removes packs, and chains without rows.
- */
+/** Also removes old packs, and chains without rows. */
 export async function pruneRows(deps: PruneDeps): Promise<void> {
   const before = await cutoffs(deps)
   const latest = [...before.values()].sort().at(-1)
@@ -34,7 +31,7 @@ export async function pruneRows(deps: PruneDeps): Promise<void> {
     const old = rows.filter((row) => row.at < (before.get(row.team_id) ?? ''))
     if (old.length > 0) await remove(deps, old)
     if (rows.length < ROWS_AT_A_TIME) break
-    // The embedded store answers synchronously, so yield to the event loop.
+    // SQLite answers synchronously, so let other requests run.
     await setImmediate()
   }
   await prunePacks(deps, before, latest)
@@ -74,7 +71,7 @@ async function remove(deps: PruneDeps, old: readonly Pick<Stored, 'id'>[]): Prom
 
 type InChain = Stored & { readonly chain: string; readonly seq: number }
 
-/** Groups rows that are consecutive in one chain. */
+/** Groups rows that follow each other in one chain. */
 function runsOf(rows: readonly InChain[]): readonly (readonly InChain[])[] {
   const runs: InChain[][] = []
   for (const row of rows) {
@@ -95,7 +92,7 @@ async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InCh
   let fitting: InChain[] = []
   for (const row of run) {
     const fits = before !== null && sameSeal(seal.link(before, row.chain, row.seq, textOf(row)), row.link)
-    // Continue after a changed row: it still has its original link, and the next row is linked to that link.
+    // A changed row still has its original link, and the next row is linked to that. So go on after a changed row.
     before = row.link
     if (fits) {
       fitting.push(row)
@@ -109,7 +106,10 @@ async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InCh
   return foreign
 }
 
-/** Replaces the rows with a gap. If a gap already covers one of the rows, only returns the ids of all rows. */
+/**
+ * Puts a gap in the place of the rows. If a gap already covers one of them, returns the ids of all rows and removes
+ * nothing.
+ */
 async function replace(tx: Transaction<Tables>, seal: Seal, rows: readonly InChain[]): Promise<readonly AuditId[]> {
   const [first, last] = [rows[0], rows.at(-1)]
   if (first === undefined || last === undefined) return []
@@ -122,7 +122,7 @@ async function replace(tx: Transaction<Tables>, seal: Seal, rows: readonly InCha
   return []
 }
 
-/** Deletes the oldest chains once all their rows are gone. Keeps the newest chain, so that numbering continues. */
+/** Deletes the oldest chains when all their rows are gone. The newest chain stays, so that numbering continues. */
 async function forgetChains(deps: PruneDeps): Promise<void> {
   const { store, seal } = deps
   for (let forgotten = true; forgotten;) {

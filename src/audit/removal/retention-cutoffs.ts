@@ -1,4 +1,3 @@
-// Computes the retention cutoff of each team.
 import { asId, type TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
 import type { Seal } from '../chain/seal.ts'
@@ -13,7 +12,7 @@ export interface PruneDeps {
 
 const DAY_MS = 86_400_000
 
-/** The start of each team's retention period, for teams with rows. The key null stands for rows without a team. */
+/** Rows older than this time are removed, by team. The key null is for rows without a team. */
 export type Cutoffs = ReadonlyMap<TeamId | null, string>
 
 export async function cutoffs(deps: PruneDeps): Promise<Cutoffs> {
@@ -25,7 +24,7 @@ export async function cutoffs(deps: PruneDeps): Promise<Cutoffs> {
   return found
 }
 
-/** Returns the teams with rows. Skips from team to team in the index, because `distinct` would read every row. */
+/** Returns the teams that have rows. Jumps from team to team in the index, because `distinct` would read every row. */
 async function teamsOf(store: Pick<Store, 'db'>, table: 'audit' | 'audit_packs'): Promise<readonly TeamId[]> {
   const teams: TeamId[] = []
   for (;;) {

@@ -1,5 +1,5 @@
-// Inserts audit rows and packs. The insert statements for rows are compiled once, because compiling one per batch costs
-// more than the insert.
+// Inserts audit rows and packs. Compiling an insert statement costs more than running it, so the statements for rows
+// are compiled once.
 import { CompiledQuery, type Transaction } from 'kysely'
 import type { DialectName } from '../../store/migration.ts'
 import type { AuditTable, Tables } from '../../store/tables.ts'
@@ -23,7 +23,7 @@ export async function insertRows(
   }
 }
 
-/** Inserts packs one by one, because a batch has only a few packs. */
+/** A batch has only a few packs, so they are inserted one by one. */
 export async function insertPacks(tx: Transaction<Tables>, packs: readonly Pack[]): Promise<void> {
   for (const pack of packs) await tx.insertInto('audit_packs').values(pack).execute()
 }
@@ -35,8 +35,8 @@ function insertOf(dialect: DialectName, count: number): CompiledQuery {
     let n = 0
     const mark = dialect === 'sqlite' ? () => '?' : () => `$${++n}`
     const rows = Array.from({ length: count }, () => `(${COLUMNS.map(mark).join(',')})`)
-    // A failed insert discards the whole batch anyway. Without OR ROLLBACK, SQLite would copy every page, so that it
-    // could undo this statement alone.
+    // If an insert fails, the whole batch is discarded. Without OR ROLLBACK, SQLite would copy every page in order to
+    // undo only this statement.
     const verb = dialect === 'sqlite' ? 'INSERT OR ROLLBACK' : 'INSERT'
     insert = CompiledQuery.raw(`${verb} INTO audit (${COLUMNS.join(',')}) VALUES ${rows.join(',')}`)
     inserts.set(key, insert)

@@ -1,17 +1,17 @@
-// Appends lines (serialized rows) to a chain. Long runs of lines of one team become packs. Other lines become single
-// rows.
+// Appends lines to a chain. A line is a row as text. If a team has many consecutive lines, they become a pack. Other
+// lines become single rows.
 import { deflateRawSync } from 'node:zlib'
 import type { TeamId } from '../../ids.ts'
 import type { ChainEnd, Placed } from '../chain/append-rows.ts'
 import { MARK_CHARS, minuteEnd, type Pack } from '../packs.ts'
 import type { Line, Lines } from './waiting-lines.ts'
 
-/** The number of rows in the shortest run that is packed. */
+/** Fewer rows are not packed. */
 export const PACKED_FROM = 32
-/** The fastest compression level. It is sufficient, because the rows resemble each other. */
+/** The fastest level of compression is enough, because the rows resemble each other. */
 const LEVEL = 1
 
-/** Returns the lines as single rows and packs, with their links. Each link ties a row to the row before it. */
+/** Returns the lines as single rows and packs. Each row has a link to the row before it. */
 export function placeLines(
   end: ChainEnd,
   lines: Lines,
@@ -28,8 +28,8 @@ export function placeLines(
 }
 
 /**
- * Splits lines into runs. Packs are searched by time, so each run lies within one minute and in the order of time. The
- * clock may run backwards, and then a new run starts.
+ * Packs are searched by time. So the lines of a run must be within one minute and in the order of time. If the clock
+ * was set back, a new run starts.
  */
 function runsOf(lines: readonly Line[]): readonly (readonly Line[])[] {
   const runs: Line[][] = []

@@ -1,42 +1,44 @@
-// A batch of rows that wait to be written. The rows are serialized outside the JavaScript heap. Otherwise the garbage
-// collector would spend most of its time on thousands of row objects per second.
+// A batch of rows that wait to be written. Thousands of row objects per second would keep the garbage collector busy.
+// So each row becomes a line of text in a buffer outside the JavaScript heap.
 import type { TeamId } from '../../ids.ts'
 import { rowOf, textOf, type Content } from '../chain/seal.ts'
 import { Counts } from '../usage-by-day.ts'
 import { PACK_BYTES_MAX } from '../packs.ts'
 
-/** The maximum number of rows in a batch. Compressing and writing a larger batch would take too many milliseconds. */
+/** Compressing and writing more rows at once would block the event loop for too many milliseconds. */
 const ROWS_MAX = 1_000
 const BYTES_FULL = PACK_BYTES_MAX / 4
-/** The longest line that can be packed. */
+/** A longer line is not packed. */
 const BYTES_MAX = PACK_BYTES_MAX / 2
 /** The initial size of a buffer. */
 const BYTES_FIRST = 1 << 14
-/** The size up to which a buffer is reused. Without reuse, each batch would allocate and trigger garbage collection. */
+/** A buffer up to this size is used again for another batch. This saves garbage collection. */
 const BYTES_KEPT = BYTES_MAX * 2
-/** The byte of a line feed. */
 const LINE_END = 10
 
-/** The position of a line in the buffer. */
+/** Where a line is in the buffer. */
 export interface Line {
   readonly from: number
-  /** The end of the line, exclusive. */
+  /** The position after the last byte. */
   readonly to: number
   readonly at: string
 }
 
-/** A batch. The rows are in the order of arrival, one UTF-8 line each. */
+/** A batch of rows in the order of arrival, one line of UTF-8 each. */
 export class Lines {
   readonly counts = new Counts()
-  /** The time of the oldest row, by performance.now(). */
+  /** When the oldest row came, by performance.now(). */
   readonly since = performance.now()
-  /** Answered rows by team. The key null holds refused and failed rows, rows without a team and very long rows. */
+  /**
+   * The lines by team. The lines that cannot be packed have the key null: refused and failed rows, rows without a team,
+   * and very long rows.
+   */
   readonly #of = new Map<TeamId | null, Line[]>()
   #bytes: Buffer
   #used = 0
   #rows = 0
 
-  /** `over` is a written batch whose buffer the new batch reuses. Null if there is none. */
+  /** The new batch uses the buffer of the batch `over`, which must be written already. */
   constructor(over: Lines | null) {
     const isOver = over !== null && over.#bytes.length <= BYTES_KEPT
     this.#bytes = isOver ? over.#bytes : Buffer.alloc(0)
@@ -65,7 +67,7 @@ export class Lines {
     this.#bytes[to] = LINE_END
     this.#used = to + 1
     this.#rows++
-    // Refused and failed rows are looked up by id, so they are not packed.
+    // Refused and failed rows are often looked up by id, so they are not packed.
     const team = row.outcome === 'ANSWERED' && to - from <= BYTES_MAX ? row.team_id : null
     const teamLines = this.#of.get(team)
     if (teamLines === undefined) this.#of.set(team, [{ from, to, at: row.at }])
@@ -81,13 +83,12 @@ export class Lines {
     return this.#bytes.subarray(from, to)
   }
 
-  /** Returns the lines, with their line breaks. */
+  /** The text includes the line breaks. */
   textOf(lines: readonly Line[]): Uint8Array {
     if (lines.length === this.#rows) return this.#bytes.subarray(0, this.#used)
     return Buffer.concat(lines.map(({ from, to }) => this.#bytes.subarray(from, to + 1)))
   }
 
-  /** Parses a line back into a row. */
   rowOf({ from, to }: Line): Content {
     return rowOf(this.#bytes.toString('utf8', from, to))
   }

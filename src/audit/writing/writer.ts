@@ -1,6 +1,6 @@
-// Writes waiting rows in batches, off the hot path. One transaction appends a batch to this process's chain and signs
-// the chain's new end. No row is dropped. If the answer to a commit is lost, the batch is looked up before it is
-// written again.
+// Writes the waiting rows in batches. Each process has its own chain of rows in the store. One transaction appends a
+// batch to the chain and signs the chain's new end. If the answer to a commit is lost, the writer first looks whether
+// the batch is in the store, and writes it again only if it is not.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { AuditId } from '../../ids.ts'
@@ -27,33 +27,35 @@ export interface WriterDeps {
   readonly seal: Seal
   readonly now: () => number
   /**
-   * Returns a folded row (429s of a minute, for example) with a new id. Called if the stored row with the old id can no
-   * longer be changed.
+   * Returns a folded row with a new id. This is needed if the row with the old id is already in the chain and can no
+   * longer be changed. A folded row counts similar calls of a minute, such as calls that got a 429.
    */
   readonly renamed: (row: Content) => Content
   readonly log?: WriterLog | undefined
 }
 
-/** Above this number of waiting rows, `behind` is true. The number stays lower while the store accepts writes. */
+/** `behind` is true if more rows than this wait. While the store accepts writes, fewer rows wait. */
 const WAITING_ROWS_MAX = 20_000
 const WAITING_BYTES_MAX = 64 * 1024 * 1024
 /**
- * If a row waits longer, `behind` is true. This bounds the loss if a process stops while its store cannot be written.
+ * `behind` is also true if a row waits longer than this. So if a process stops while its store cannot be written, it
+ * loses only the rows of a few seconds.
  */
 const WAITING_MS_MAX = 5_000
-/** The maximum number of spare buffers between two drains. */
+/** How many buffers of written batches are kept for new batches. */
 const SPARES_MAX = 8
-/** The maximum number of rows that one transaction links. */
+/** How many rows one transaction links. */
 const LINKED_MAX = 1_000
-/** A folded row is linked this long after its minute, because until then other processes may add to the row. */
+/** Other processes may add to a folded row until its minute is over. So it is linked this long after the minute. */
 const AFTER_MINUTE_MS = 2_000
-/** A change whose transaction takes longer than this is assumed to be rolled back. */
+/** If the row of a change is not visible after this time, its transaction is assumed to be rolled back. */
 const UNSEEN_MS = 60_000
-/** If a row has no link for this long, its process counts as stopped. */
+/** If a row is still not linked after this time, its process is assumed to have stopped. */
 const ORPHANED_MS = 120_000
 
 /**
- * The rows that are not in the store yet, and the age of the oldest in `ms`. A folded row counts once its write began.
+ * The rows that are not in the store yet, their size, and the age of the oldest in `ms`. A folded row counts only from
+ * when its write has begun.
  */
 export interface WaitingRows {
   readonly rows: number
@@ -65,7 +67,7 @@ interface Batch {
   readonly lines: Lines
   readonly folded: ReadonlyMap<AuditId, Content>
   readonly unlinked: readonly AuditId[]
-  /** True if the batch was tried before. Its outcome is then unknown. */
+  /** True if a write of this batch was tried before. It is unknown whether it succeeded. */
   readonly tried: boolean
 }
 
@@ -79,22 +81,22 @@ const NOTHING: Linked = { settled: [], unseen: [], foreign: [], count: 0 }
 export class Writer {
   readonly #deps: WriterDeps
   #position: Position
-  /** The batches. New rows are added only to the last batch. */
+  /** New rows are added to the last batch. */
   #waiting: Lines[] = []
-  /** Batches that the last drain wrote. New batches reuse their buffers. */
+  /** The batches that the last drain() wrote. New batches use their buffers. */
   #spares: Lines[] = []
-  /** Folded rows by id. Each counts several calls, for example the 429s of a key in a minute. */
+  /** The folded rows by id. */
   #folded = new Map<AuditId, Content>()
   /**
-   * Rows to link, which are in the store or will be. A row is linked from the time `from` on. After `until`, a missing
-   * row is given up.
+   * The rows that are in the store, or soon will be, but are not linked yet. A row is linked after the time `from`. If
+   * it is still not in the store at `until`, it is given up.
    */
   readonly #unlinked = new Map<AuditId, { readonly from: number; readonly until: number }>()
-  /** The batch whose write failed or is in progress. */
+  /** The batch that is being written, or whose write failed. */
   #unfinished: Batch | null = null
   /** True if all committed rows are on disk. */
   #isSettled = true
-  /** The number of rows that this process wrote. */
+  /** The number of rows that this process has written. */
   written = 0
 
   constructor(deps: WriterDeps) {
@@ -120,7 +122,7 @@ export class Writer {
     return { rows, bytes, ms: since === undefined ? 0 : performance.now() - since }
   }
 
-  /** Milliseconds until the next write is due, or null if nothing waits. */
+  /** Milliseconds until the next write, or null if nothing waits. */
   get dueIn(): number | null {
     if (this.#unfinished !== null || this.#waiting.length > 0 || this.#folded.size > 0 || !this.#isSettled) return 0
     let due = Infinity
@@ -128,7 +130,10 @@ export class Writer {
     return due === Infinity ? null : Math.max(0, due - this.#deps.now())
   }
 
-  /** Logs the end of the chain. A copy of the log, stored elsewhere, proves this end even if the store is changed. */
+  /**
+   * Logs the end of the chain. If the log is copied to another machine, it proves where the chain ended, even if
+   * somebody changes the store.
+   */
   logHead(): void {
     const { chain, head_seq: seq, head_link: link } = this.#position
     if (seq > 0) this.#deps.log?.info({ chain, seq, link }, 'audit: the end of the chain')
@@ -148,7 +153,7 @@ export class Writer {
     else this.#folded.set(row.id, { ...known, times: known.times + row.times })
   }
 
-  /** Inserts a row in the transaction of another module. The row is linked after that transaction ends. */
+  /** Inserts a row in the caller's transaction. It is linked after this transaction has ended. */
   async insert(tx: Transaction<Tables>, row: Content): Promise<void> {
     const now = this.#deps.now()
     this.#unlinked.set(row.id, { from: now, until: now + UNSEEN_MS })
@@ -160,7 +165,10 @@ export class Writer {
     this.written++
   }
 
-  /** Writes all rows that waited before the call. With `closing`, also links the rows that are not due yet. */
+  /**
+   * Writes all rows that waited before this call. If the process is `closing`, also links the rows whose time has not
+   * come yet.
+   */
   async drain(closing: boolean): Promise<void> {
     this.#spares = []
     if (this.#unfinished !== null) await this.#finish(this.#unfinished)
@@ -173,14 +181,14 @@ export class Writer {
       left--
       const progress = batch.lines.rows + batch.folded.size > 0 || this.#unlinked.size < unlinked
       more = left > 0 || (closing && progress)
-      // The embedded store answers synchronously, so yield to the event loop.
+      // SQLite answers synchronously, so let other requests run.
       if (more) await setImmediate()
     }
     if (!this.#isSettled) await this.#deps.store.settled()
     this.#isSettled = true
   }
 
-  /** Finds rows that stopped processes left without a link. The next batches link them. */
+  /** Finds rows that killed processes have not linked. The next batches link them. */
   async adopt(): Promise<void> {
     const { store, now, log } = this.#deps
     const orphaned = new Date(now() - ORPHANED_MS).toISOString()
@@ -192,7 +200,8 @@ export class Writer {
       .where('chain', '!=', this.#position.chain)
       .where((eb) => {
         const old = eb('at', '<', orphaned)
-        // With the embedded store, there is no other process. All rows are due except 429s, whose minute may be open.
+        // With SQLite there is no other process, so all rows are due. Only rows that count 429s wait until their minute
+        // is over.
         return store.dialect === 'postgres'
           ? old
           : eb.or([old, eb('code', 'is', null), eb('code', '!=', 'RATE_LIMITED')])
@@ -229,8 +238,8 @@ export class Writer {
     try {
       return await writing(this.#deps.store, (within) => this.#write(within, batch))
     } catch (error) {
-      // Only a manually inserted row can occupy the next position. Begin a new chain, so that this row does not stop
-      // the audit.
+      // Only a row that somebody inserted by hand can be at the next position. Begin a new chain, so that the audit can
+      // go on.
       if (isTaken(error)) this.#beginChain('a place in this chain was taken manually')
       throw error
     }
@@ -253,8 +262,8 @@ export class Writer {
   }
 
   /**
-   * Returns the position after which the batch starts. `isDone` is true if an earlier attempt wrote the batch. If the
-   * chain's row was changed manually, starts a new chain.
+   * Returns the position after which the batch starts. `isDone` is true if an earlier attempt has written the batch. If
+   * somebody has changed the row of this chain in the store, starts a new chain.
    */
   async #positionIn(
     within: Writing,
@@ -267,7 +276,7 @@ export class Writer {
     return { position: this.#beginChain('the end of this chain was changed manually'), isDone: false }
   }
 
-  /** Starts a new chain and leaves the old one unchanged for `audit verify` to report. */
+  /** Starts a new chain. The old one stays as it is, and `audit verify` reports it. */
   #beginChain(why: string): Position {
     this.#deps.log?.error({ chain: this.#position.chain }, `audit: ${why}; a new chain was started`)
     this.#position = this.#newPosition()
@@ -288,8 +297,8 @@ export class Writer {
     }
     for (const id of linked.settled) this.#unlinked.delete(id)
     for (const id of linked.unseen) {
-      // An unseen row is given up after `until`. The embedded store has only one connection, so there the transaction
-      // of an unseen row has already ended without a commit.
+      // A row that is not in the store is given up after `until`. SQLite has only one connection, so there the
+      // transaction of the row has already ended without a commit.
       const known = this.#unlinked.get(id)
       if (store.dialect === 'sqlite' || known === undefined || known.until <= now()) this.#unlinked.delete(id)
     }
@@ -297,7 +306,7 @@ export class Writer {
   }
 }
 
-/** Returns true for a unique violation: SQLITE_CONSTRAINT_UNIQUE of SQLite, unique_violation of PostgreSQL. */
+/** Returns true for SQLITE_CONSTRAINT_UNIQUE of SQLite and unique_violation of PostgreSQL. */
 function isTaken(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   return ('errcode' in error && error.errcode === 2067) || ('code' in error && error.code === '23505')
