@@ -113,11 +113,78 @@ const IN_COLUMNS: readonly (readonly [string, string])[] = [
   ['a column of a domain', `SELECT line > 'a' || ${MARKS} FROM lines`],
 ]
 
+const ICU = 'COLLATE "und-x-icu"'
+/** Both texts are equal but for the case of their first letters. The collation comes from the first letter. */
+const FIRST = `concat('a' ${ICU}, ${MARKS})`
+const SECOND = `concat('A', ${MARKS})`
+
+/** Each names a collation of ICU for a short part of what is compared, in a database that compares bytes. */
+const NAMED: readonly (readonly [string, string, (readonly unknown[])?])[] = [
+  ['concat', `SELECT ${FIRST} < ${SECOND}`],
+  ['||', `SELECT ('a' ${ICU} || ${MARKS}) < ('A' || ${MARKS})`],
+  ['the other side', `SELECT 'a' ${ICU} < ${SECOND}`],
+  ['coalesce', `SELECT coalesce(NULL, 'a' ${ICU}, 'b') || ${MARKS} < 'A' || ${MARKS}`],
+  ['coalesce with a long value', `SELECT coalesce('a' || ${MARKS}, 'b' ${ICU}) < 'A' || ${MARKS}`],
+  ['CASE', `SELECT CASE WHEN id > 0 THEN 'a' || ${MARKS} ELSE 'b' ${ICU} END < 'A' || ${MARKS} FROM texts`],
+  ['upper', `SELECT upper('a' ${ICU}) || ${MARKS} < 'A' || ${MARKS}`],
+  ['greatest', `SELECT length(greatest('a' || ${MARKS}, 'A' || ${MARKS}, 'b' ${ICU}))`],
+  ['nullif', `SELECT nullif('a' ${ICU}, 'b') || ${MARKS} < 'A' || ${MARKS}`],
+  ['arrays', `SELECT ARRAY['b', 'a' || ${MARKS}] < ARRAY['b' ${ICU}, 'A' || ${MARKS}]`],
+  ['an element of an array', `SELECT (ARRAY['a' ${ICU}])[1] || ${MARKS} < 'A' || ${MARKS}`],
+  ['rows', `SELECT ROW('a' || ${MARKS}, 1) < ROW('A' ${ICU} || ${MARKS}, 2)`],
+  ['a row of a sub-select', `SELECT q < q FROM (SELECT ${FIRST} AS x) q`],
+  ['a column of a sub-select', `SELECT q.x || ${MARKS} < 'A' || ${MARKS} FROM (SELECT 'a' ${ICU} AS x OFFSET 0) q`],
+  ['a sub-query', `SELECT (SELECT 'a' ${ICU}) || ${MARKS} < 'A' || ${MARKS}`],
+  ['WITH', `WITH w AS MATERIALIZED (SELECT name ${ICU} AS x FROM texts) SELECT x || ${MARKS} < 'A' FROM w`],
+  ['WITH RECURSIVE', `WITH RECURSIVE t(n, s) AS (SELECT 1, 'a' ${ICU} UNION ALL SELECT n + 1, s || chr(3953) FROM t WHERE n < 300) SELECT s < 'A' || s FROM t`],
+  ['VALUES', `SELECT v.x < 'A' || ${MARKS} FROM (VALUES ('a' ${ICU} || ${MARKS})) v(x)`],
+  ['UNION', `SELECT ${FIRST} AS x UNION SELECT ${SECOND} ORDER BY x`],
+  ['EXCEPT', `SELECT ${FIRST} AS x EXCEPT SELECT ${SECOND} ORDER BY x`],
+  ['USING', `SELECT count(*) FROM (SELECT name ${ICU} || ${MARKS} AS x FROM texts) q JOIN (SELECT name || ${MARKS} AS x FROM texts) r USING (x)`],
+  ['min', `SELECT length(min(concat('a' ${ICU}, ${MARKS}, id % 2))) FROM texts`],
+  ['max in a window', `SELECT length(max(concat('a' ${ICU}, ${MARKS}, id % 2)) OVER (ORDER BY id)) FROM texts`],
+  ['ORDER BY', `SELECT id FROM texts ORDER BY concat('a' ${ICU}, ${MARKS}, id % 2)`],
+  ['ORDER BY of an output', `SELECT id, concat('a' ${ICU}, ${MARKS}, id % 2) AS x FROM texts ORDER BY x`],
+  ['ORDER BY in an aggregate', `SELECT length(string_agg('x', ',' ORDER BY concat('a' ${ICU}, ${MARKS}, id % 2))) FROM texts`],
+  ['WITHIN GROUP', `SELECT length(percentile_disc(0.5) WITHIN GROUP (ORDER BY concat('a' ${ICU}, ${MARKS}, id % 2))) FROM texts`],
+  ['DISTINCT', `SELECT DISTINCT concat('a' ${ICU}, ${MARKS}, id % 2) FROM texts ORDER BY 1`],
+  ['DISTINCT ON', `SELECT DISTINCT ON (x) id FROM (SELECT id, concat('a' ${ICU}, ${MARKS}, id % 2) AS x FROM texts) q ORDER BY x`],
+  ['count of DISTINCT', `SELECT count(DISTINCT concat('a' ${ICU}, ${MARKS}, id % 2)) FROM texts`],
+  ['GROUP BY', `SELECT concat('a' ${ICU}, ${MARKS}, id % 2) AS x, count(*) FROM texts GROUP BY x ORDER BY x`],
+  ['a window', `SELECT rank() OVER (ORDER BY concat('a' ${ICU}, ${MARKS}, id % 2)) FROM texts`],
+  ['a partition', `SELECT row_number() OVER (PARTITION BY concat('a' ${ICU}, ${MARKS}, id % 2)) FROM texts`],
+  ['IN', `SELECT ('a' ${ICU} || ${MARKS}) IN ('b', 'A' || ${MARKS})`],
+  ['IN with a sub-query', `SELECT id FROM texts WHERE name ${ICU} IN (SELECT concat('a', ${MARKS}, id) FROM texts ORDER BY 1)`],
+  ['ANY', `SELECT 'a' ${ICU} < ANY (ARRAY['A' || ${MARKS}, 'b' || ${MARKS}])`],
+  ['ALL with a sub-query', `SELECT 'a' ${ICU} < ALL (SELECT concat('A', ${MARKS}, id) FROM texts)`],
+  ['BETWEEN', `SELECT 'a' || ${MARKS} BETWEEN 'A' || ${MARKS} AND 'b' ${ICU}`],
+  ['IS DISTINCT FROM', `SELECT 'a' || ${MARKS} IS DISTINCT FROM 'A' ${ICU} || ${MARKS}`],
+  ['width_bucket', `SELECT width_bucket('a' || ${MARKS}, ARRAY['A' ${ICU} || ${MARKS}])`],
+  ['a join that may merge', `SELECT count(*) FROM texts a JOIN texts b ON a.name ${ICU} || ${MARKS} = b.name || ${MARKS}`],
+  ['unnest', `SELECT u < 'A' || ${MARKS} FROM unnest(ARRAY['a' ${ICU} || ${MARKS}]) u`],
+  ['a collation that is quoted by code', `SELECT concat('a' COLLATE U&"und\\002dx-icu", ${MARKS}) < ${SECOND}`],
+  ['a constant', `SELECT name ${ICU} < 'a${'ཱ'.repeat(2_000)}' FROM texts`],
+  ['a parameter', `SELECT name ${ICU} < $1 FROM texts`, [`a${'ཱ'.repeat(2_000)}`]],
+]
+
+/** Each names a collation of ICU, and is answered as PostgreSQL answers it. */
+const ORDINARY_NAMED: readonly (readonly [string, (readonly unknown[])?])[] = [
+  ['SELECT name FROM texts ORDER BY name COLLATE "de-x-icu"'],
+  ['SELECT name FROM texts ORDER BY lower(name) COLLATE "de-x-icu" DESC, id'],
+  ['SELECT name FROM texts WHERE name COLLATE "en-x-icu" >= $1 ORDER BY 1', ['b']],
+  ['SELECT id FROM bodies ORDER BY upper(body) COLLATE "und-x-icu"'],
+  ['SELECT max(concat_ws(\' \', name, city) COLLATE "en-x-icu") FROM texts'],
+  ['SELECT id FROM bodies ORDER BY replace(body, \'-\', \'\') COLLATE "und-x-icu"'],
+  ['SELECT DISTINCT city COLLATE "de-x-icu" AS c FROM texts ORDER BY c'],
+  ['SELECT string_agg(name, \', \' ORDER BY name COLLATE "sv-x-icu") FROM texts'],
+]
+
 type Ask = (sql: string, params?: readonly unknown[]) => Promise<Answer>
 
 let icu: Ask
 let columns: Ask
-let direct: (sql: string) => Promise<(string | null)[][]>
+let bytes: Ask
+let direct: (database: string, sql: string) => Promise<(string | null)[][]>
 const stack = new AsyncDisposableStack()
 
 before(async () => {
@@ -125,6 +192,7 @@ before(async () => {
   await postgres.query('postgres', `CREATE DATABASE icu TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en'`)
   await postgres.query('icu', SCHEMA)
   await postgres.createDatabase('columns', COLUMNS)
+  await postgres.createDatabase('bytes', SCHEMA)
   const app = stack.use(await startApp())
   const owner = await app.person('Olga')
   const teamId = await app.team(owner, 'Words', { statementTimeoutMs: 5_000 })
@@ -139,7 +207,8 @@ before(async () => {
   }
   icu = await asking('icu', ['texts', 'bodies'])
   columns = await asking('columns', ['named', 'lines'])
-  direct = (sql) => postgres.query('icu', sql)
+  bytes = await asking('bytes', ['texts', 'bodies'])
+  direct = (database, sql) => postgres.query(database, sql)
 })
 after(() => stack.disposeAsync())
 
@@ -158,16 +227,26 @@ test('names the marks, and says what to do', async () => {
   assert.match(String(json['hint']), /combining marks/)
 })
 
+async function answered(asked: Promise<Answer>, database: string, sql: string, params: readonly unknown[] = []): Promise<void> {
+  const { status, json } = await asked
+  assert.equal(status, 200, JSON.stringify(json))
+  const rows = (json['rows'] as unknown[][]).map((row) => row.map((value) => (value === null ? null : String(value))))
+  const given = params.map((value) => `'${String(value)}'`)
+  assert.deepEqual(rows, await direct(database, sql.replaceAll(/\$(\d)/g, (_, n: string) => given[Number(n) - 1] ?? '')))
+}
+
 for (const [sql, params] of ORDINARY) {
-  test(`answers ${sql.slice(0, 100)}`, async () => {
-    const { status, json } = await icu(sql, params)
-    assert.equal(status, 200, JSON.stringify(json))
-    const rows = (json['rows'] as unknown[][]).map((row) => row.map((value) => (value === null ? null : String(value))))
-    const given = (params ?? []).map((value) => `'${String(value)}'`)
-    assert.deepEqual(rows, await direct(sql.replaceAll(/\$(\d)/g, (_, n: string) => given[Number(n) - 1] ?? '')))
-  })
+  test(`answers ${sql.slice(0, 100)}`, () => answered(icu(sql, params), 'icu', sql, params))
 }
 
 for (const [name, sql] of IN_COLUMNS) {
   test(`refuses a long run of marks beside ${name}`, () => refused(columns(sql)))
+}
+
+for (const [name, sql, params] of NAMED) {
+  test(`refuses a long run of marks where a collation of ICU is named: ${name}`, () => refused(bytes(sql, params)))
+}
+
+for (const [sql, params] of ORDINARY_NAMED) {
+  test(`answers ${sql.slice(0, 100)}`, () => answered(bytes(sql, params), 'bytes', sql, params))
 }

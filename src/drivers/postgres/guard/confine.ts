@@ -6,7 +6,8 @@ import { seal } from '../../confined.ts'
 import { signalOf, type Stop } from '../../stop.ts'
 import type { Catalog, Denied, Limits, Malformed, QueryBody, Verdict } from '../../driver.ts'
 import type { PostgresQuery } from '../confined-query.ts'
-import { exposedOf } from './exposed.ts'
+import { mayCollate } from './allowed/collations.ts'
+import { comparedByIcu, exposedOf } from './exposed.ts'
 import { HERE, judge, lostText } from './judge.ts'
 import { bindParams, boundTexts, type BoundParams } from './param-values.ts'
 import type { Case, Parser } from './syntax/parser.ts'
@@ -29,7 +30,9 @@ export function confine(
 ): Verdict | Promise<Verdict> {
   stop.throwIfAborted()
   const rowCap = Math.min(body.limit ?? limits.rowCap, limits.rowCap)
-  const params = bindParams(body.params, () => exposedOf(catalog))
+  const params = bindParams(body.params, () =>
+    mayCollate(body.text) ? comparedByIcu(exposedOf(catalog)) : exposedOf(catalog),
+  )
   const asked: Case = { text: body.text, catalog, rowCap, params: params.forms }
   const shape = shapeOf(body.text, params.key)
   const recalled = shape === null ? null : recall(catalog, shape, rowCap)

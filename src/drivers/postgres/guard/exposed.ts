@@ -112,6 +112,20 @@ function build(catalog: Catalog, capture: PostgresCapture): Exposed {
   }
 }
 
+const icu = new WeakMap<Exposed, Exposed>()
+
+/**
+ * Returns the exposed catalog for a query that names a collation of ICU. PostgreSQL derives the collation through
+ * functions, operators and sub-queries, and applies it to both sides of a comparison, so all values of the query count as
+ * compared by ICU.
+ */
+export function comparedByIcu(exposed: Exposed): Exposed {
+  if (exposed.comparesByIcu) return exposed
+  const known = icu.get(exposed) ?? { ...exposed, comparesByIcu: true }
+  icu.set(exposed, known)
+  return known
+}
+
 function tableOf(table: Catalog['tables'][number], domains: ReadonlyMap<number, number>): ExposedTable {
   const { detail } = table
   if (!isTableDetail(detail)) throw new TypeError('not a table of PostgreSQL')

@@ -1,10 +1,11 @@
 // Judges a query text that no cache knows: prescan, parse, confine, print, parse again, compare. The code is
 // synchronous and pure, so the main thread judges short texts and a worker thread (parser-pool.ts) judges long ones.
 import type { Denied, Malformed } from '../../driver.ts'
+import { namesIcu } from './allowed/collations.ts'
 import { costBound } from './bounds/cost-bound.ts'
 import { callsNothing, isLookup } from './bounds/key-lookup.ts'
 import { isKnownSame } from './syntax/reparse-cache.ts'
-import { exposedOf, heldTables, type Exposed, type ExposedTable } from './exposed.ts'
+import { comparedByIcu, exposedOf, heldTables, type Exposed, type ExposedTable } from './exposed.ts'
 import { joinsByMany } from './bounds/join-equalities.ts'
 import { switchedOff } from './bounds/unhashed.ts'
 import { checkGrowth } from './bounds/value-growth.ts'
@@ -188,8 +189,8 @@ function malformed(text: string, why: string, position: number): Malformed {
 
 /** Confines the tree and prints it. Throws Refusal. */
 function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bounds, places: Places | null = null): Made {
-  const exposed = exposedOf(catalog)
   const { select: raw, words } = readStatement(tree)
+  const exposed = namesIcu(words) ? comparedByIcu(exposedOf(catalog)) : exposedOf(catalog)
   const walk = newWalk(exposed, words, newParams(params), bounds, places)
   let selected: Selected
   try {

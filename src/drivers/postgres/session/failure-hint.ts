@@ -79,7 +79,6 @@ export function adviceForBound(what: string): string {
   if (what === 'normalize' || what === 'is_normalized') return 'Shorten the string first: left(x, 1000).'
   if (what === 'comparison') return 'Compare rows instead: use a join, EXISTS, or IN with a sub-query.'
   if (what === 'jsonpath') return PATH_HINT
-  if (what === 'collation') return 'Shorten the text first, left(x, 1000), or write COLLATE "C".'
   if (what === 'marks') return MARKS_HINT
   if (COLLECTS.test(what)) return COLLECTED_HINT
   if (what === 'stored_value') return STORED_HINT

@@ -16,6 +16,20 @@ const OWN: ReadonlyMap<string, number> = new Map([
 /** Matches de_DE, en_US.utf8, de_AT@euro, de-DE, und-x-icu, sr-Latn-RS-x-icu: a language, then its parts. */
 const OF_A_LANGUAGE = /^[a-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,6}(?:\.[A-Za-z0-9-]{1,16})?(?:@[a-z]{1,16})?$/
 
+/** Matches the collations of ICU that may be named. */
+const OF_ICU = /-x-icu$|^unicode$/
+
+/** Returns whether one of the words is the name of a collation of ICU. */
+export function namesIcu(names: Iterable<string>): boolean {
+  for (const name of names) if (OF_ICU.test(name)) return true
+  return false
+}
+
+/** Returns whether a text may name a collation. */
+export function mayCollate(text: string): boolean {
+  return /collate/i.test(text)
+}
+
 /**
  * Returns the name to print for a collation. Throws Refusal, with the same sentence for a hidden and an unknown
  * collation.

@@ -88,32 +88,6 @@ export function boundedSearch({ node, type }: Typed, at: number | undefined): No
   return unlessAny({ what: 'to_tsquery', size, most: QUERY_TEXT_MAX }, node, at)
 }
 
-/** Matches the collations of ICU. */
-const ICU = /-x-icu$|^unicode$/
-/**
- * The limit in bytes of a text that a collation of ICU compares. ICU sorts each run of combining marks: one comparison of
- * 30,000 bytes of them took 2.5 s, and cancelling has no effect.
- */
-const COLLATED_MAX = 4_096
-
-/**
- * Bounds a value that is compared by a collation. A stored column stays unchanged: the work grows only with runs of
- * combining marks, which callers cannot store. Throws Refusal.
- */
-export function boundedCollated({ node, isStored }: Typed, collation: string, at: number | undefined): Node {
-  if (!ICU.test(collation) || isStored === true) return node
-  const literal = literalText(node)
-  if (literal === undefined) {
-    const value = node.A_Const || node.ParamRef ? cast(node, 'text') : node
-    const size = steadily(bytesAsText(value), [value], 'collation', at)
-    return unlessAny({ what: 'collation', size, most: COLLATED_MAX }, value, at)
-  }
-  const bytes = Buffer.byteLength(literal)
-  if (bytes <= COLLATED_MAX) return node
-  const why = `collation ${collation} compares at most ${COLLATED_MAX} bytes, the text has ${bytes}`
-  throw new Refusal('limit', collation, why, 'Shorten the text, or write COLLATE "C".', at)
-}
-
 /** Operators that compare each element of one side with each element of the other. Cancelling has no effect on them. */
 export const SEEKS: ReadonlySet<string> = new Set([
   ...['&&', '@>', '<@', '?|', '?&', '-', '<->', '?#', '##', '~='],

@@ -33,7 +33,7 @@ import { TYPES, VALUE_FUNCTIONS } from '../allowed/types-and-extensions.ts'
 import { jsonExpression } from './walk-json.ts'
 import { checkSpatialText } from '../allowed/srids.ts'
 import { checkSpatialCast, checkUnified, spatialArguments, spatialResult } from '../bounds/spatial.ts'
-import { boundedCollated, boundedOperands, boundedSearch, boundedWork, checkAny, SEEKS } from '../bounds/work-bounds.ts'
+import { boundedOperands, boundedSearch, boundedWork, checkAny, SEEKS } from '../bounds/work-bounds.ts'
 import { select, textOf } from './walk-select.ts'
 
 /** Confines one expression in the scope of `level`. Throws Refusal. */
@@ -300,10 +300,7 @@ function collate(walk: Walk, level: Level, node: Struct<'CollateClause'>): Typed
   if (!node.arg) throw refusedStatement('COLLATE', node.location)
   const collname = collationName(node, walk.exposed.major)
   const inner = expression(walk, level, node.arg)
-  // If anything compares by ICU, expression() bounds every value.
-  const { comparesByIcu } = walk.exposed
-  const arg = comparesByIcu ? inner.node : boundedCollated(inner, words(collname).at(-1) ?? '', node.location)
-  return { node: { CollateClause: { arg, collname } }, type: inner.type }
+  return { node: { CollateClause: { arg: inner.node, collname } }, type: inner.type }
 }
 
 // Operators. LIKE, ILIKE and SIMILAR TO are printed as the operators that implement them.
