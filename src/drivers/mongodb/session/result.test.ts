@@ -299,6 +299,47 @@ test('writes many small documents in slices, and if a column appears late, also 
   )
 })
 
+test('writes a large pointer in slices', () => {
+  const text = Buffer.from(`${'é"'.repeat(n * 4)}\0`)
+  const value = Buffer.concat([int32(text.length), text, Buffer.alloc(12, 7)])
+  const document = Buffer.concat([int32(0), Buffer.from('\u000cv\0'), value, Buffer.from([0])])
+  document.writeInt32LE(document.length)
+  const result = new Result({ rowCap: 10, bytesMax: 64 << 20 }, [])
+  const { pauses } = ran(result.addAll(batchOf([document])))
+  const { rows } = ran(result.finish()).value
+  assert.deepEqual(JSON.parse(String(rows)), [[{ $ref: 'é"'.repeat(n * 4), $id: '07'.repeat(12) }]])
+  assert.ok(pauses >= Math.floor(text.length / (2 * AT_ONCE)), `${pauses} pauses`)
+})
+
+test('writes short documents that become long rows of nulls in slices', () => {
+  const wide = Object.fromEntries(Array.from({ length: 999 }, (_, k) => [`f${k}`, k]))
+  const result = new Result({ rowCap: 10_000, bytesMax: 64 << 20 }, [])
+  const { pauses } = ran(result.addAll(batchOf([wide, ...Array.from({ length: 2_000 }, () => ({}))])))
+  const { rows, rowCount } = ran(result.finish()).value
+  assert.equal(rowCount, 2_001)
+  assert.ok(pauses >= Math.floor(rows.length / (8 * AT_ONCE)), `${pauses} pauses for ${rows.length} bytes`)
+})
+
+test('refuses a document whose fields repeat a name too often with a clear message', () => {
+  const repeated = (times: number): Buffer => {
+    const bytes = Buffer.concat([int32(0), Buffer.from('\u000aa\0'.repeat(times)), Buffer.from([0])])
+    bytes.writeInt32LE(bytes.length)
+    return bytes
+  }
+  assert.equal(answer([repeated(10_000)]).rows, '[[null]]')
+  assert.throws(() => answer([repeated(10_001)]), { code: 'QUERY_FAILED', message: /more than 10000 fields/ })
+})
+
+test('refuses column names that are too long together with a clear message', () => {
+  const named = (count: number, by: string) =>
+    Object.fromEntries(Array.from({ length: count }, (_, k) => [`${k}`.padEnd(4_000, by), k]))
+  const refusal = { code: 'QUERY_FAILED', message: /names of more than 524288 bytes/ }
+  assert.equal(answer([named(130, 'x')]).columns.length, 130)
+  assert.throws(() => answer([named(132, 'x')]), refusal)
+  assert.equal(answer([named(20, '\u0001')]).columns.length, 20)
+  assert.throws(() => answer([named(22, '\u0001')]), refusal)
+})
+
 test('stops writing a large value at the cap', () => {
   const out = new JsonBytes(16)
   const result = new Result({ rowCap: 10, bytesMax: 100_000 }, [], out)

@@ -9,6 +9,17 @@ import { ALIASES, endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './
 const COLUMNS_MAX = 1_000
 /** The maximum length of a column name in bytes. It is bounded because a name is written without yielding. */
 const NAME_BYTES_MAX = 4_096
+/**
+ * The maximum length of all column names as JSON, in bytes. Names from the exposure and from the query are shorter. The
+ * names of computed fields, such as those of $arrayToObject, may be longer.
+ */
+const NAMES_BYTES_MAX = 512 * 1024
+/** The longest name, in bytes, whose escapes are not counted. 1,000 such names are shorter than NAMES_BYTES_MAX. */
+const SHORT_NAME_BYTES = 64
+/** The maximum number of fields of one document, whose names may repeat. They are found without yielding. */
+const FIELDS_MAX = 10_000
+/** The number of bytes of rows that are written before the next pause. A short document may become a long row of nulls. */
+const WRITTEN_AT_ONCE = 4 * AT_ONCE
 const ROWS_ROOM = 16 * 1024
 const COMMA = 0x2c
 const OPEN = 0x5b
@@ -57,6 +68,7 @@ export class Result {
   readonly #ids: (Range | undefined)[] = []
   #idAt: Range = { start: 0, end: 0 }
   #missing = 0
+  #nameBytes = 0
   #truncated = false
 
   /** `fixed` holds the column names that the query determines, in order. The result overwrites `out`. */
@@ -70,8 +82,8 @@ export class Result {
   }
 
   /**
-   * Adds the documents of a BSON array, and yields after about every AT_ONCE bytes. Returns false when the caps are
-   * reached. Throws QUERY_FAILED for invalid BSON.
+   * Adds the documents of a BSON array, and yields after about every AT_ONCE bytes that are read, or WRITTEN_AT_ONCE
+   * bytes that are written. Returns false when the caps are reached. Throws QUERY_FAILED for invalid BSON.
    */
   *addAll(batch: Uint8Array): Generator<undefined, boolean> {
     try {
@@ -85,6 +97,7 @@ export class Result {
   *#addEach(from: Buffer): Generator<undefined, boolean> {
     const end = lengthAt(from, 0) - 1
     let pause = AT_ONCE
+    let pauseWritten = this.#out.length + WRITTEN_AT_ONCE
     for (let at = 4; at < end;) {
       const begin = endOfName(from, at + 1) + 1
       const size = lengthAt(from, begin)
@@ -100,9 +113,10 @@ export class Result {
       else yield* this.#writeInTurns(from)
       if (!this.#end(start, before)) return false
       at = begin + size
-      if (at < pause) continue
+      if (at < pause && this.#out.length < pauseWritten) continue
       yield* this.#out.nextSlice()
       pause = at + AT_ONCE
+      pauseWritten = this.#out.length + WRITTEN_AT_ONCE
     }
     return true
   }
@@ -195,7 +209,8 @@ export class Result {
     this.#types.fill(0, 0, this.#columns.size)
     const end = begin + lengthAt(from, begin) - 1
     let next = 0
-    for (let at = begin + 4; at < end;) {
+    for (let at = begin + 4, n = 0; at < end; n++) {
+      if (n >= FIELDS_MAX) throw tooManyFields()
       const type = from[at] ?? 0
       const nameEnd = endOfName(from, at + 1)
       // Guess the next column, because most documents of an answer have the same fields in the same order.
@@ -278,6 +293,8 @@ export class Result {
       )
     }
     const column: Column = { name, bytes: Buffer.from(name), place: this.#columns.size, type: null }
+    this.#nameBytes += bytesAsJson(column)
+    if (this.#nameBytes > NAMES_BYTES_MAX) throw namesTooLong()
     this.#columns.set(name, column)
     this.#placed.push(column)
     if (name === '_id' && column.place > 0) this.#id = column
@@ -301,6 +318,7 @@ export class Result {
   #forget(size: number): void {
     for (const column of this.#placed.splice(size)) {
       this.#columns.delete(column.name)
+      this.#nameBytes -= bytesAsJson(column)
       if (column === this.#id) this.#id = null
     }
   }
@@ -310,6 +328,24 @@ function nameTooLong(): AppError {
   return new AppError(
     'QUERY_FAILED',
     `A field of the answer has a name of more than ${NAME_BYTES_MAX} bytes; select the fields you need with $project.`,
+  )
+}
+
+function bytesAsJson({ name, bytes: { length } }: Column): number {
+  return length <= SHORT_NAME_BYTES ? length : Buffer.byteLength(JSON.stringify(name))
+}
+
+function namesTooLong(): AppError {
+  return new AppError(
+    'QUERY_FAILED',
+    `The fields of the answer have names of more than ${NAMES_BYTES_MAX} bytes as JSON; select the fields you need with $project.`,
+  )
+}
+
+function tooManyFields(): AppError {
+  return new AppError(
+    'QUERY_FAILED',
+    `A document of the answer has more than ${FIELDS_MAX} fields; select the fields you need with $project.`,
   )
 }
 

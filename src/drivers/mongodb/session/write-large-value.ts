@@ -1,7 +1,7 @@
 // Writes large values in slices and yields to the event loop in between. The output equals the output of writeValue().
 import { setImmediate } from 'node:timers/promises'
 import { AT_ONCE, writeBodyInSlices, writeText, type JsonBytes } from '../../json-bytes.ts'
-import { endOfCode, endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './write-value.ts'
+import { endOfCode, endOfName, lengthAt, sizeOf, writeAscii, writePointerId, writeValue } from './write-value.ts'
 
 /**
  * The number of bytes of binary data in one slice: a multiple of 3, so that the base64 of the slices can be
@@ -49,6 +49,8 @@ export function* writeLarge(
       return yield* writeLargeBinary(from, at, out)
     case 0x0b:
       return yield* writeLargePattern(from, at, out)
+    case 0x0c:
+      return yield* writeLargePointer(from, at, size, out)
     case 0x0f:
       return yield* writeText.inSlices(from, at + 8, endOfCode(from, at, size), out)
     default:
@@ -99,6 +101,12 @@ function* writeLargePattern(from: Buffer, at: number, out: JsonBytes): Generator
   writeAscii('/', out)
   yield* writeBodyInSlices(from, end + 1, endOfName(from, end + 1), out)
   out.byte(0x22)
+}
+
+function* writeLargePointer(from: Buffer, at: number, size: number, out: JsonBytes): Generator<undefined, void> {
+  writeAscii('{"$ref":', out)
+  yield* writeText.inSlices(from, at + 4, at + size - 13, out)
+  writePointerId(from, at, size, out)
 }
 
 /** Writes a large binary value. Subtype 2 repeats the length at the start of the data. */

@@ -278,5 +278,10 @@ function writePattern(from: Buffer, at: number, out: JsonBytes): void {
 function writePointer(from: Buffer, at: number, size: number, out: JsonBytes): void {
   writeAscii('{"$ref":', out)
   writeText(from, at + 4, at + size - 13, out)
+  writePointerId(from, at, size, out)
+}
+
+/** Writes the id of a DBPointer, and the end of its document. */
+export function writePointerId(from: Buffer, at: number, size: number, out: JsonBytes): void {
   writeAscii(`,"$id":"${from.toString('hex', at + size - 12, at + size)}"}`, out)
 }
