@@ -1,6 +1,6 @@
-// Announces changes to the other processes on a PostgreSQL store with NOTIFY, and receives their announcements with
-// LISTEN. Announcements only make changes visible sooner, because cached values also expire. So a lost announcement or
-// a connection pooler without LISTEN does no harm.
+// Each process caches rows of the store. If several processes share a PostgreSQL store, a process that changes
+// something tells the others with NOTIFY, and they receive this with LISTEN and clear their caches. Cached values also
+// expire, so a lost announcement does no harm.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql, type Kysely } from 'kysely'
@@ -8,22 +8,22 @@ import type { Client } from 'pg'
 import type { Tables } from './tables.ts'
 
 const CHANNEL = 'vitrine_changed'
-/** The shortest pause before a new attempt to connect. Each failed attempt doubles the pause, up to AGAIN_MS_MAX. */
+/** The pause before the first new attempt to connect. Each failed attempt doubles the pause, up to AGAIN_MS_MAX. */
 const AGAIN_MS = 500
 const AGAIN_MS_MAX = 10_000
 
 export interface Announcements extends AsyncDisposable {
-  /** Announces a change. Within a transaction, the other processes are notified when the transaction commits. */
+  /** If `db` is a transaction, the other processes are told when it commits. */
   announce(db: Kysely<Tables>): Promise<void>
 }
 
-/** Opens the announcements. Calls `changed` for each announcement of another process, and after each reconnection. */
+/** Calls `changed` when another process announces a change, and after each reconnection. */
 export function openAnnouncements(makeClient: () => Client, changed: () => void): Announcements {
   return new Listening(makeClient, changed)
 }
 
 class Listening implements Announcements {
-  /** Identifies the announcements of this process. */
+  /** Distinguishes our own announcements from those of other processes. */
   readonly #id = randomUUID()
   readonly #stop = new AbortController()
   readonly #makeClient: () => Client
@@ -56,7 +56,7 @@ class Listening implements Announcements {
     }
   }
 
-  /** Listens until the connection ends. Returns false if no connection was established. */
+  /** Returns when the connection ends. Returns false if no connection was established. */
   async #listenOnce(): Promise<boolean> {
     const client = this.#makeClient()
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
@@ -70,13 +70,13 @@ class Listening implements Announcements {
     try {
       await Promise.race([client.connect().then(() => client.query(`LISTEN ${CHANNEL}`)), ended])
       isListening = true
-      // Announcements may have been missed since the last connection.
+      // Announcements may have been missed while there was no connection.
       this.#changed()
       await ended
     } catch {
       // The caller tries again. Until then, cached values still expire.
     }
-    // Do not wait: a frozen server never closes its side of the connection.
+    // A frozen server never closes its side of the connection, so do not wait for it.
     void Promise.race([client.end(), pause(1_000, undefined, { ref: false })]).catch(() => undefined)
     return isListening
   }

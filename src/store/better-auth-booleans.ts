@@ -1,6 +1,5 @@
-// Reads and writes the booleans of the tables that the sign-in library defines: 0 or 1 on SQLite, booleans on
-// PostgreSQL. The result of a comparison in a select list has the same types. Vitrine's own tables contain 0 or 1 in
-// both stores.
+// In the tables of the sign-in library, a boolean is 0 or 1 on SQLite, and a boolean on PostgreSQL. The same is true
+// for the result of a comparison in a select list. Vitrine's own tables contain 0 or 1 in both stores.
 import type { DialectName } from './migration.ts'
 
 /** Returns false for null and for a missing row. */
@@ -8,7 +7,7 @@ export function isTrue(value: number | boolean | null | undefined): boolean {
   return value === true || value === 1
 }
 
-/** Converts a boolean to the type of these tables. */
+/** Converts a boolean for a table of the sign-in library. */
 export function storedFlag(dialect: DialectName, value: boolean): number | boolean {
   return dialect === 'postgres' ? value : Number(value)
 }

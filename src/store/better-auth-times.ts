@@ -1,13 +1,13 @@
-// Reads and writes the times of the tables that the sign-in library defines: ISO strings on SQLite, Date objects on
-// PostgreSQL. Vitrine's own tables contain ISO strings in both stores.
+// In the tables of the sign-in library, a time is an ISO string on SQLite, and a Date object on PostgreSQL. Vitrine's
+// own tables contain ISO strings in both stores.
 import type { DialectName } from './migration.ts'
 
-/** Returns the time in ISO 8601, UTC. */
+/** Returns the time in ISO 8601, in UTC. */
 export function isoTime(value: string | Date): string {
   return typeof value === 'string' ? value : value.toISOString()
 }
 
-/** Converts epoch milliseconds to the type of these tables. */
+/** Converts epoch milliseconds for a table of the sign-in library. */
 export function storedTime(dialect: DialectName, ms: number): string | Date {
   return dialect === 'postgres' ? new Date(ms) : new Date(ms).toISOString()
 }

@@ -1,8 +1,8 @@
-// The data folder: creates it, and explains why it cannot be used.
+// Creates the data folder, and explains why it cannot be used.
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** Creates the folder with mode 0700. Throws an Error that explains why that failed. */
+/** The mode is 0700. If this fails, throws an Error with the reason. */
 export function makeDataFolder(dataDir: string): void {
   try {
     makeFolder(dataDir)
@@ -11,7 +11,7 @@ export function makeDataFolder(dataDir: string): void {
   }
 }
 
-/** Creates the folder and its parents one by one, because Node's recursive mode never returns below /proc. */
+/** Node's recursive mode never returns for a path in /proc, so the folders are created one by one. */
 function makeFolder(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return
   const parent = dirname(path)
@@ -19,7 +19,7 @@ function makeFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (error) {
-    // Another process may have created the folder meanwhile.
+    // Another process may have created the folder in the meantime.
     if (codeOf(error) === 'EEXIST' && statSync(path).isDirectory()) return
     throw error
   }
@@ -57,8 +57,8 @@ function whyOf(dataDir: string, code: string): string | null {
 }
 
 /**
- * Throws an Error for the operator if the store's file is empty, but the folder has a key. A failed copy leaves such an
- * empty file.
+ * A failed copy may leave an empty store file. Throws an Error for the operator if the store file is empty, but the key
+ * in the folder shows that the store was used before.
  */
 export function requireNotEmptied(dataDir: string): void {
   const size = (name: string) => statSync(join(dataDir, name), { throwIfNoEntry: false })?.size
@@ -68,7 +68,7 @@ export function requireNotEmptied(dataDir: string): void {
   )
 }
 
-/** Explains an error of SQLite about the store's file. Returns null for other errors. */
+/** Explains an error of SQLite about the store file. Returns null for other errors. */
 export function storeFileFailure(dataDir: string, error: unknown): Error | null {
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return null
   const path = join(dataDir, 'vitrine.db')

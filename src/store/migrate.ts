@@ -1,5 +1,5 @@
-// Migrates the store to this version of Vitrine. Runs the missing migrations in order, and records them, in one
-// transaction. Refuses a store of a newer version.
+// Migrates the store to this version of Vitrine. All missing migrations run in one transaction, which also records
+// them. A store of a newer version is refused.
 import type { DialectName, Migration } from './migration.ts'
 import { sql, type Kysely } from 'kysely'
 import type { Tables } from './tables.ts'
@@ -27,10 +27,10 @@ import { waysToSignIn } from './migrations/0023-ways-to-sign-in.ts'
 import { webhooks } from './migrations/0024-webhooks.ts'
 import { webhookTurns } from './migrations/0025-webhook-turns.ts'
 
-// A type, not an interface: withTables() requires an index signature.
+// withTables() requires an index signature, which an interface does not have.
 type Recorded = { migrations: { name: string; at: string } }
 
-/** The migrations. Only append: a released migration never changes. The numbers 0008 and 0012 were never used. */
+/** Never change a released migration. Append new ones at the end. The numbers 0008 and 0012 were never used. */
 export const MIGRATIONS: readonly Migration[] = [
   first,
   marks,
@@ -57,10 +57,13 @@ export const MIGRATIONS: readonly Migration[] = [
   webhookTurns,
 ]
 
-/** The number of an advisory lock, chosen at random. With it, replicas that start together migrate one by one. */
+/**
+ * A random number that identifies an advisory lock. If several processes start at the same time, the lock lets them
+ * migrate one after the other.
+ */
 const POSTGRES_LOCK = 8_417_303_211
 
-/** Migrates the store and returns the migrations that ran. Throws if the store is newer than this version. */
+/** Returns the migrations that ran. Throws if the store is newer than this version. */
 export async function migrate(
   db: Kysely<Tables>,
   dialect: DialectName,
@@ -95,7 +98,7 @@ export async function requireMigrated(db: Kysely<Tables>): Promise<void> {
   )
 }
 
-/** Returns the migrations that the store lacks. Throws if the store has migrations unknown to this version. */
+/** Throws if the store has migrations that this version does not know. */
 async function missingOf(
   records: Kysely<Tables & Recorded>,
   migrations: readonly Migration[],

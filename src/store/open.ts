@@ -1,5 +1,5 @@
-// Opens Vitrine's own database: the embedded file or PostgreSQL. Other modules need not know which of the two it is.
-// They read through `db`, and write only within write(), append(), commit() or later().
+// Opens Vitrine's own database, which is SQLite or PostgreSQL. Other files need not know which. They read through `db`,
+// and write only with write(), append(), commit() or later().
 import { setTimeout } from 'node:timers/promises'
 import { Kysely, type Transaction } from 'kysely'
 import type { Config } from '../config.ts'
@@ -18,45 +18,46 @@ import type { Tables } from './tables.ts'
 type Isolation = 'serializable' | 'read committed'
 
 export interface Store extends AsyncDisposable {
-  /** For reads. Within write(), use only `tx`: the embedded store has one connection, so `db` would deadlock. */
+  /** Only for reads. Within write(), use only `tx`: SQLite has one connection, so `db` would deadlock. */
   readonly db: Kysely<Tables>
   readonly dialect: DialectName
   /**
-   * Runs one durable, serializable transaction, and then clears the cache. On PostgreSQL, `work` may run again after a
-   * serialization failure, so it must have no other side effects. If the disk is full or retries are exhausted, rolls
-   * the transaction back and throws OVERLOADED.
+   * Runs a serializable transaction, and then clears the cache of all processes. On PostgreSQL, `work` may run again
+   * after a serialization failure, so it must have no other side effects. If the disk is full or all retries fail,
+   * nothing is stored and OVERLOADED is thrown.
    */
   write<T>(work: (tx: Transaction<Tables>) => Promise<T>): Promise<T>
   /**
-   * Runs a durable transaction for rows that are never cached (audit, progress), so it does not clear the cache. The
-   * embedded store syncs without blocking other work. If the sync fails, the transaction may still be durable. `read
-   * committed` is for transactions that lock the rows that they read. The embedded store is always serializable.
+   * Runs a transaction for rows that are never cached, such as audit rows, so it does not clear the cache. On SQLite,
+   * other work continues while the disk syncs. If the sync fails, the rows may still be stored. Use `read committed` if
+   * the transaction locks the rows that it reads. SQLite is always serializable.
    */
   append<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
   /**
-   * Runs a transaction like append(), but the transaction survives a power failure only after settled(). One call of
-   * settled() is enough for many commits.
+   * Like append(), but the rows survive a power failure only after settled(). One call of settled() is enough for many
+   * commits.
    */
   commit<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
   settled(): Promise<void>
   /**
-   * Runs a small write in the background, such as the time of a key's last use. Closing the store waits for the write.
-   * The option `lost` of openStore() gets its errors.
+   * Runs a small write in the background, such as the time when a key was last used. Closing the store waits for it.
+   * Errors go to the option `lost` of openStore().
    */
   later(work: (db: Kysely<Tables>) => Promise<unknown>): void
   /**
-   * Caches reads. Concurrent loads are shared, write() and forget() clear the cache, and its size is bounded. On
-   * PostgreSQL, entries expire within 1 s, because another process may have written. Each key has one value type.
+   * Returns a cached value, or loads it. Concurrent loads of a key are shared. write() and forget() clear the cache. On
+   * PostgreSQL, entries also expire within 1 s, because another process may have written. All values of a key must have
+   * the same type.
    */
   recall<T>(key: string, load: () => Promise<T>): Promise<T>
-  /** Returns the cached value of recall() without loading. Returns undefined if no value is cached. */
+  /** Returns the cached value, or undefined if there is none. Loads nothing. */
   known<T>(key: string): T | undefined
   forget(): void
-  /** Runs a statement on counters. A crash of the database may lose counters. Null for the embedded store. */
+  /** Runs a statement on counters. If the database crashes, counts may be lost. Null on SQLite. */
   readonly count: ((text: string, values: readonly unknown[]) => Promise<readonly unknown[]>) | null
-  /** Writes a consistent copy of the embedded store to a new file. Null on PostgreSQL. */
+  /** Copies the store to a new file, while other work continues. Null on PostgreSQL. */
   readonly copyTo: ((path: string) => Promise<void>) | null
-  /** Durations and failures of statements, for the metrics. */
+  /** The durations and failures of statements, for the metrics. */
   readonly meter: StoreMeter
 }
 
@@ -65,19 +66,20 @@ interface StoreMeter {
   /** The durations of whole transactions, including retries. */
   readonly transactions: Durations
   failures: number
-  /** False while the server of the store does not answer. */
+  /** False while the database server does not answer. */
   readonly isUp: boolean
 }
 
 /**
- * The retry delay is random, up to this time per earlier attempt, so that competing transactions do not collide again.
+ * The delay before a retry is random, up to this time for each earlier attempt, so that competing transactions do not
+ * collide again.
  */
 const PAUSE_MS = 5
 
 /**
- * Opens the store: locks the data folder and migrates. With `asIs`, the store must already have the schema of this
- * version of Vitrine, and is not changed. `admit` may reject the store before the first write. Throws an Error for the
- * operator on failure.
+ * Opens and migrates the store. On SQLite, also locks the data folder. With `asIs`, the store must already have the
+ * schema of this version, and is not changed. `admit` may reject the store before anything is written. Errors are
+ * written for the operator.
  */
 export async function openStore(
   config: Pick<Config, 'dataDir' | 'databaseUrl'>,
@@ -174,7 +176,7 @@ export async function openStore(
       try {
         return await timed(() => transact(announced))
       } finally {
-        // Clear the cache even after an error, because a commit whose answer was lost may be durable.
+        // Clear the cache even after an error. If only the answer to the commit was lost, the change is stored.
         forget()
       }
     },
@@ -189,7 +191,7 @@ export async function openStore(
   }
 }
 
-/** Converts a full disk and contention to errors for callers. */
+/** If the disk is full, or too many transactions compete, throws the error that callers get. */
 async function withPublicErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -205,7 +207,8 @@ function commitWithoutSync<T>(
   db: Kysely<Tables>,
   work: (tx: Transaction<Tables>) => Promise<T>,
 ): Promise<T> {
-  // This transaction uses the only connection, so no other transaction commits without waiting for the disk.
+  // SQLite has only one connection. While this transaction has it, no other transaction can commit, so no other commit
+  // skips the wait.
   return db.connection().execute(async (connection) => {
     sqlite.waits(false)
     try {

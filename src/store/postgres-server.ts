@@ -1,6 +1,5 @@
-// Connects to the PostgreSQL server of the store, and watches whether the server answers. If the server is stopped,
-// unreachable or frozen, calls must fail within seconds, and the process must not end. While the server is known to be
-// down, calls fail immediately.
+// Watches whether the store's PostgreSQL server answers. If the server stops, freezes or cannot be reached, calls fail
+// within seconds, but the process goes on. While the server is known to be down, calls fail immediately.
 import { setImmediate } from 'node:timers/promises'
 import type { Socket } from 'node:net'
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely'
@@ -18,11 +17,11 @@ export interface StoreServerOptions {
   readonly log?: ServerLog | undefined
 }
 
-/** If a call has no answer for this long, the server is probed. */
+/** If a call has had no answer for this long, the server is probed with a new connection. */
 const SUSPECT_MS = 1_000
-/** The time that the server has to answer a probe, which is a new connection. */
+/** If the server does not answer a probe within this time, it is down. */
 const PROBE_MS = 1_500
-/** The interval between checks of the calls, and between attempts to connect to a server that is down. */
+/** How often running calls are checked, and how often a server that is down is probed. */
 const LOOK_MS = 200
 /** The deadline of a call. Only migrations may take longer. */
 const CALL_MS = 20_000
@@ -32,7 +31,7 @@ interface Call {
   readonly fail: (error: AppError) => void
 }
 
-/** Opens connections for Kysely. Each call has a deadline. */
+/** The connections that Kysely uses. Each call has a deadline. */
 export class StoreServer implements PostgresPool {
   readonly #options: StoreServerOptions
   readonly #calls = new Set<Call>()
@@ -54,12 +53,12 @@ export class StoreServer implements PostgresPool {
     return this.#pool.options
   }
 
-  /** False from the moment a failure is confirmed until the server answers again. */
+  /** False while the server is known to be down. */
   get isAvailable(): boolean {
     return this.#downSince === null
   }
 
-  /** Gives all later calls a deadline. Earlier calls are migrations, which may take long. */
+  /** From now on, each call has a deadline. The calls before are migrations, which may take long. */
   bound(): void {
     this.#isBounded = true
   }
@@ -74,7 +73,6 @@ export class StoreServer implements PostgresPool {
     return watched
   }
 
-  /** Runs one statement. */
   async query(text: string, values: readonly unknown[]): Promise<readonly unknown[]> {
     const client = await this.connect()
     try {
@@ -88,7 +86,7 @@ export class StoreServer implements PostgresPool {
     this.#isEnded = true
     clearInterval(this.#timer)
     const ended = this.#pool.end()
-    // A server that has vanished never closes its side, so close ours.
+    // A server that has vanished never closes its side of a connection, so close ours.
     if (!this.isAvailable) this.#cut(this.#sockets)
     await ended
   }
@@ -102,7 +100,7 @@ export class StoreServer implements PostgresPool {
     return {
       query: (text: unknown, values?: readonly unknown[]): never => {
         if (typeof text !== 'string') throw new TypeError('the store uses no cursors')
-        // Kysely's two signatures share one function. Only the signature with a query text is used.
+        // Kysely's interface has two signatures, of which only the one with a query text is used.
         // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
         return query(text, values ?? []) as never
       },
@@ -110,7 +108,7 @@ export class StoreServer implements PostgresPool {
     }
   }
 
-  /** Fails a call when the server is found to be down, or when the call's deadline expires. */
+  /** A call fails when its deadline expires, or when the server is found to be down. */
   async #watched<T>(start: () => Promise<T>, late?: (result: T) => void): Promise<T> {
     if (this.#downSince !== null) throw unavailable()
     const { promise, reject } = Promise.withResolvers<never>()
@@ -122,7 +120,7 @@ export class StoreServer implements PostgresPool {
     try {
       return await Promise.race([work, promise])
     } catch (error) {
-      // The call was abandoned. If its result is a connection that arrives later, the connection must not leak.
+      // This call was given up. If it is still opening a connection, the connection must not leak.
       work.then(late, () => undefined)
       if (!isLost(error)) throw error
       void this.#probe()
@@ -151,7 +149,7 @@ export class StoreServer implements PostgresPool {
     return timer
   }
 
-  /** Checks the server over a new connection, one check at a time, and records whether the server answers. */
+  /** Opens a new connection to find out whether the server is up. Only one probe runs at a time. */
   async #probe(): Promise<void> {
     if (this.#probing || this.#isEnded) return
     this.#probing = true
@@ -179,7 +177,7 @@ export class StoreServer implements PostgresPool {
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, PROBE_MS)))
     await Promise.race([asked, late])
     clearTimeout(timer)
-    // If the event loop was busy, answers may have arrived that were not read yet. Read them before deciding.
+    // The answer may have arrived while the event loop was busy. Read it before deciding.
     for (let turns = 0; turns < 3 && !seen.done; turns++) await setImmediate()
     streamOf(client)?.destroy()
     return seen.answers
@@ -196,7 +194,7 @@ export class StoreServer implements PostgresPool {
     if (this.#downSince !== null || this.#isEnded) return
     this.#downSince = performance.now()
     this.#options.log?.warn({ calls: this.#calls.size }, 'the store does not answer; calls fail until it does')
-    // Open a new pool, because connections to a frozen or unreachable server may never work again.
+    // Connections to a frozen or unreachable server may never work again, so open a new pool.
     const [pool, sockets] = [this.#pool, this.#sockets]
     this.#sockets = new Set()
     this.#pool = this.#newPool()
@@ -209,10 +207,10 @@ export class StoreServer implements PostgresPool {
   #newPool(): Pool {
     const pool = this.#options.makePool()
     const sockets = this.#sockets
-    // Without a listener, the error of an idle connection would end the process.
+    // Without a listener, an error of an idle connection would end the process.
     pool.on('error', () => undefined)
     pool.on('connect', (client) => {
-      // The same applies to a connection in use. Its query fails too, and the caller handles that failure.
+      // The same is true for a connection in use. Its query fails too, and the caller handles that.
       client.on('error', () => undefined)
       const socket = streamOf(client)
       if (socket === null) return
@@ -227,7 +225,7 @@ export class StoreServer implements PostgresPool {
   }
 }
 
-/** Returns the socket of a client. `connection` is not part of the library's types. */
+/** `connection` is not part of the library's types. */
 function streamOf(client: object): Socket | null {
   const connection: unknown = 'connection' in client ? client.connection : null
   if (typeof connection !== 'object' || connection === null || !('stream' in connection)) return null
@@ -239,15 +237,15 @@ function isSocket(value: unknown): value is Socket {
   return typeof value === 'object' && value !== null && 'destroy' in value && 'once' in value
 }
 
-/** Types the library's result for Kysely. The result has the fields that Kysely reads. */
+/** The library's result has all fields that Kysely reads. */
 function resultOf<R>(result: unknown): PostgresQueryResult<R> {
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   return result as PostgresQueryResult<R>
 }
 
 /**
- * Returns true if the connection failed, and not the statement. In classes 08 and 57P, the server ends the connection
- * or is starting. With 25006, the server became a standby.
+ * Returns true if the error is about the connection, and not about the statement. In the classes 08 and 57P, the server
+ * closes the connection or is starting. 25006 means that the server has become a standby.
  */
 function isLost(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof AppError) return false
@@ -259,7 +257,7 @@ function isLost(error: unknown): boolean {
 
 const RETRY_AFTER_SECONDS = 1
 
-/** Returns the error 503: the store cannot be reached. A change that was in progress may have been stored. */
+/** A change that was in progress may have been stored. */
 function unavailable(cause?: unknown): AppError {
   return new AppError(
     'STORE_UNAVAILABLE',

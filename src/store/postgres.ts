@@ -1,5 +1,5 @@
-// The store on PostgreSQL, shared by several processes: a pool of `pg`, loaded only if DATABASE_URL is set. The URL may
-// contain a password, and never appears in an error.
+// The store on PostgreSQL, which several processes can share. The library `pg` is loaded only if DATABASE_URL is set.
+// DATABASE_URL may contain a password, so it never appears in an error.
 import { Socket } from 'node:net'
 import { PostgresDialect, type Dialect } from 'kysely'
 import type { Client } from 'pg'
@@ -7,32 +7,32 @@ import { AppError } from '../errors.ts'
 import { storeFailure, type Place } from './postgres-failure.ts'
 import { StoreServer, type ServerLog } from './postgres-server.ts'
 
-/** The maximum number of connections of a process, without those for counters. */
+/** The maximum number of connections of one process, without those for counters. */
 const POOL_MAX = 10
 /** The maximum number of connections for counters. */
 const COUNTERS_MAX = 6
-/** The time that a call waits for one of the pool's connections, or for a new connection. */
+/** How long a call waits for a connection. */
 const CONNECT_TIMEOUT_MS = 10_000
-/** The type id (OID) of bigint. */
+/** The OID of the type bigint. */
 const INT8 = 20
 
 export interface OpenedPostgres {
   readonly dialect: Dialect
   readonly server: StoreServer
-  /** Connections for counters: a commit does not wait for the disk, so a crash of the server may lose counts. */
+  /** The connections for counters. Their commits do not wait for the disk, so a crash of the server may lose counts. */
   readonly counters: StoreServer
-  /** Returns a separate connection, outside the pool. */
+  /** Returns a connection outside the pool. */
   makeClient(): Client
 }
 
-/** Throws an Error that explains why, if the server is unreachable or rejects the login. */
+/** If the server cannot be reached or rejects the login, throws an Error with the reason. */
 export async function openPostgres(url: string, log?: ServerLog): Promise<OpenedPostgres> {
   const { default: pg } = await import('pg')
   const config = {
     connectionString: url,
     keepAlive: true,
     application_name: 'vitrine',
-    // Parse bigints as numbers: counts and sizes are far below 2^53, and adding strings would concatenate them.
+    // Read bigints as numbers. Counts and sizes are far below 2^53, and `+` would join strings instead of adding them.
     types: { getTypeParser: typeParser },
   }
   function typeParser(oid: number, format?: 'text' | 'binary') {
@@ -74,7 +74,7 @@ export async function openPostgres(url: string, log?: ServerLog): Promise<Opened
   }
 }
 
-/** Connects once, so that a wrong DATABASE_URL ends the start with an explanation. */
+/** If DATABASE_URL is wrong, the process ends at the start, with an explanation. */
 async function tryOnce(url: string): Promise<void> {
   const { default: pg } = await import('pg')
   const socket = new Socket()
@@ -88,17 +88,16 @@ async function tryOnce(url: string): Promise<void> {
     await client.connect()
     await client.end()
   } catch (error) {
-    // Destroy the socket, because the library may leave it open after a failed login until the server closes it a
-    // minute later.
+    // After a failed login, the library may leave the socket open until the server closes it a minute later.
     socket.destroy()
     throw (await postgresFailure(url, error)) ?? new Error(UNKNOWN_FAILURE, { cause: error })
   }
 }
 
 /**
- * Returns true in three cases: PostgreSQL aborted the work because of other transactions (serialization_failure,
- * deadlock_detected, lock_not_available), it has no connections left (too_many_connections), or the pool timed out.
- * Only the message of the error identifies the timeout of pg-pool.
+ * Returns true if PostgreSQL aborted the work because of other transactions (serialization_failure, deadlock_detected,
+ * lock_not_available), if it has no connections left (too_many_connections), or if the pool had none in time. pg-pool
+ * reports this timeout only with its message.
  */
 export function isContended(error: unknown): boolean {
   if (!(error instanceof Error)) return false
@@ -109,7 +108,7 @@ export function isContended(error: unknown): boolean {
 const CONTENDED: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', '53300'])
 const RETRY_AFTER_SECONDS = 2
 
-/** Returns the error 503 with Retry-After. No change was stored, and a retry may meet less contention. */
+/** Nothing was stored, and a retry may succeed. */
 export function contended(cause: unknown): AppError {
   return new AppError('OVERLOADED', 'Too many concurrent changes. Nothing was changed. Try again later.', {
     extra: { retryAfter: RETRY_AFTER_SECONDS },
@@ -120,7 +119,7 @@ export function contended(cause: unknown): AppError {
 const UNKNOWN_FAILURE =
   'DATABASE_URL: the database cannot be reached or rejects the login. Check each part of the URL. Percent-encode special characters in the password.'
 
-/** Returns an Error that explains an error of the server. Returns null for other errors. */
+/** Explains an error of the server. Returns null for other errors. */
 export async function postgresFailure(url: string, error: unknown): Promise<Error | null> {
   const { default: pg } = await import('pg')
   const target = placeOf(url, (address) => new pg.Client(address))
@@ -129,12 +128,12 @@ export async function postgresFailure(url: string, error: unknown): Promise<Erro
 }
 
 /**
- * Matches a URL whose host, port or database may contain a part of the password. Either an @ follows an unescaped /, ?
- * or #, which may be part of the password, or `password=` precedes the first question mark.
+ * If the password is not percent-encoded, a part of it may be taken for the host, port or database. This is so if an @
+ * follows the first /, ? or #, or if `password=` comes before the first question mark.
  */
 const CUT_PASSWORD = /^[^/]*\/\/[^/?#]*[/?#].*@|^[^?]*password=/i
 
-/** Returns the target of the URL. Returns null if no part is safe to show, or the library cannot parse the URL. */
+/** Returns null if no part of the URL is safe to show, or if the library cannot parse the URL. */
 function placeOf(url: string, client: (url: string) => Client): Place | null {
   if (CUT_PASSWORD.test(url)) return null
   try {
@@ -146,8 +145,8 @@ function placeOf(url: string, client: (url: string) => Client): Place | null {
 }
 
 /**
- * Returns the maximum number of attempts of a transaction with this error. Serialization failures and deadlocks get
- * many attempts. A duplicate key gets a few, because the next attempt sees the existing row. Other errors get one.
+ * How many times a transaction is tried. After a serialization failure or deadlock, it is tried many times. After a
+ * duplicate key it is tried again, because then it sees the existing row. Other errors are final.
  */
 export function attemptsFor(error: unknown): number {
   const code = error instanceof Error && 'code' in error ? error.code : undefined

@@ -1,4 +1,3 @@
-// The tables of profiles and documentation.
 import type { Generated } from 'kysely'
 import type { AccountId, DatasourceId } from '../ids.ts'
 
@@ -9,11 +8,11 @@ export interface KnowledgeTables {
   publication_history: PublicationHistoryTable
 }
 
-/** Versions of a datasource's profile and documentation. */
+/** How often a datasource's profile and documentation have changed. Caches compare these versions. */
 export interface KnowledgeVersions {
   /** Increases when a profile is finished or changed. 0 before the first profile. */
   profile_version: Generated<number>
-  /** The time the newest profile was finished. */
+  /** When the newest profile was finished. */
   profiled_at: Generated<string | null>
   /** Increases with every change of the documentation. 0 before the first change. */
   documentation_version: Generated<number>
@@ -22,17 +21,17 @@ export interface KnowledgeVersions {
   published_at: Generated<string | null>
 }
 
-/** The profile of one table's exposed columns, as far as privacy rules allow. */
+/** The profile of a table: statistics of the exposed columns, as far as the privacy rules allow. */
 interface ProfileTable {
   datasource_id: DatasourceId
   schema: string
   table: string
-  /** The job that wrote the profile. A resumed job skips finished tables. */
+  /** The job that wrote the profile. If the job is resumed, it skips the tables that it has finished. */
   run: string
   captured_at: string
   /** JSON. */
   profile: string
-  /** Increases with every change outside a job. */
+  /** Increases with every change that no profile job makes. */
   revision: Generated<number>
 }
 
@@ -47,7 +46,7 @@ interface DocumentationTable {
   author_id: AccountId | null
 }
 
-/** The newest publication of a datasource. Older ones are deleted. */
+/** Only the newest publication of a datasource is stored. */
 interface PublicationTable {
   datasource_id: DatasourceId
   version: number
@@ -59,7 +58,7 @@ interface PublicationTable {
   revision: Generated<number>
 }
 
-/** The changes of each publication of a datasource. The table contains none of the published texts. */
+/** The history of a datasource's publications. It contains numbers, not the published texts. */
 interface PublicationHistoryTable {
   datasource_id: DatasourceId
   version: number
@@ -69,7 +68,7 @@ interface PublicationHistoryTable {
   tables: number
   /** The number of published texts. */
   texts: number
-  /** The next three columns compare the publication with the previous one. */
+  /** How many texts were added, changed and removed since the previous publication. */
   added: number
   changed: number
   removed: number

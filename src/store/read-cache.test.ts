@@ -1,9 +1,8 @@
-// Tests the cache in the cases that store.test.ts leaves out: age, failures, bounds, and changes during a load.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { recallFor } from './read-cache.ts'
 
-test('an entry expires after its age, counted from the start of the load', async () => {
+test('a cached value expires after its age, which counts from the start of the load', async () => {
   let now = 0
   let loads = 0
   const { recall } = recallFor(1_000, 10, () => now)
@@ -15,7 +14,7 @@ test('an entry expires after its age, counted from the start of the load', async
   assert.equal(await read(), 2)
 })
 
-test('a load during which a change happens is returned to its callers but not cached', async () => {
+test('if something changes during a load, its callers get the value, but it is not cached', async () => {
   const { recall, forget } = recallFor(Infinity)
   const before = Promise.withResolvers<string>()
   const early = recall('k', () => before.promise)
@@ -26,7 +25,7 @@ test('a load during which a change happens is returned to its callers but not ca
   assert.equal(await recall('k', async () => 'other'), 'new')
 })
 
-test('a failed load is not cached', async () => {
+test('a load that fails is not cached', async () => {
   const { recall } = recallFor(Infinity)
   await assert.rejects(
     recall('k', () => Promise.reject(new Error('down'))),
@@ -35,7 +34,7 @@ test('a failed load is not cached', async () => {
   assert.equal(await recall('k', async () => 'up'), 'up')
 })
 
-test('the size is bounded, and recently used entries stay', async () => {
+test('the cache has a maximum size and keeps the entries that were used last', async () => {
   const { recall } = recallFor(Infinity, 3)
   let loads = 0
   const hot = () => recall('hot', async () => ++loads)

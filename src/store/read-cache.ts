@@ -1,9 +1,9 @@
-// A cache of recent reads for the hot path. After forget(), the cache returns no earlier value, so an answered change
-// is visible to the next request.
+// Caches what was read from the store. After forget(), no older value is returned. So when a change has been answered,
+// the next request sees it.
 
 /**
- * The maximum age of an entry. If another process changes something, for example revokes a key, and its announcement is
- * lost, the change is visible after this time. Including the read, this takes at most one second
+ * The maximum age of an entry. Another process may revoke a key, for example, and the announcement of this change may
+ * be lost. Then the key still works for this time. Together with the read, this takes at most one second
  * (docs/session.md#when-a-change-takes-effect).
  */
 export const CACHE_MAX_AGE_MS = 750
@@ -11,7 +11,7 @@ export const CACHE_MAX_AGE_MS = 750
 export interface Recall {
   /** Returns the cached value, or loads it. Concurrent loads of a key are shared. A failed load is not cached. */
   recall<T>(key: string, load: () => Promise<T>): Promise<T>
-  /** Returns the cached value of recall() without loading. Returns undefined if no value is cached. */
+  /** Returns the cached value, or undefined if there is none. Loads nothing. */
   known<T>(key: string): T | undefined
   forget(): void
 }
@@ -19,25 +19,25 @@ export interface Recall {
 interface Entry {
   readonly value: Promise<unknown>
   readonly at: number
-  /** The value, set when it is loaded. */
+  /** The loaded value. Undefined while it is being loaded. */
   known?: unknown
 }
 
-/** Opens a cache. Entries expire after `maxAgeMs`, which is Infinity if no other process changes the store. */
+/** Entries expire after `maxAgeMs`. Use Infinity if no other process can change the store. */
 export function recallFor(maxAgeMs: number, entriesMax = 5_000, now: () => number = () => performance.now()): Recall {
   const cache = new Map<string, Entry>()
   return {
     recall<T>(key: string, load: () => Promise<T>): Promise<T> {
       const cached = cache.get(key)
-      // The cast is safe, because each key has one value type, which its caller chooses.
+      // The cast is safe, because all values of a key have the same type.
       if (cached !== undefined && now() - cached.at <= maxAgeMs) {
-        // Moves the entry to the end of the order, so that used entries are evicted last.
+        // Move the entry to the end, because the first entry is evicted.
         cache.delete(key)
         cache.set(key, cached)
         // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
         return cached.value as Promise<T>
       }
-      // The age counts from the start of the load: the store may change during the load.
+      // The store may change during the load, so the age counts from the start of the load.
       const value = load()
       const entry: Entry = { value, at: now(), known: undefined }
       cache.delete(key)
@@ -57,11 +57,11 @@ export function recallFor(maxAgeMs: number, entriesMax = 5_000, now: () => numbe
     known<T>(key: string): T | undefined {
       const entry = cache.get(key)
       if (entry === undefined || (maxAgeMs !== Infinity && now() - entry.at > maxAgeMs)) return undefined
-      // The cast is safe, as in recall().
+      // See recall().
       // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
       return entry.known as T | undefined
     },
-    // This also drops loads in progress, which may have read the state before the change.
+    // A load in progress may have read the old state. It is dropped too.
     forget: () => cache.clear(),
   }
 }

@@ -1,5 +1,5 @@
-// The embedded store: one SQLite file in the data folder, through node:sqlite. The file stays locked while the process
-// lives. A change is on disk before the caller gets the answer.
+// The store on SQLite: one file in the data folder, through node:sqlite. The file stays locked while the process runs.
+// A change is on disk before the caller gets the answer.
 import { chmodSync, closeSync, existsSync, fdatasync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -7,36 +7,36 @@ import { backup, DatabaseSync, type SQLInputValue, type StatementSync } from 'no
 import { SqliteDialect, type Dialect, type SqliteDatabase } from 'kysely'
 import { folderFailure, makeDataFolder, requireNotEmptied, storeFileFailure } from './data-folder.ts'
 
-/** The time that a new process waits for a stopping process to release the lock. */
+/** How long a new process waits until a process that is stopping releases the lock. */
 const LOCK_WAIT_MS = 1_000
 const STATEMENTS_CACHED = 300
-/** The number of 16 KiB pages that a copy reads before it yields to other work. */
+/** A copy reads this many pages of 16 KiB, and then lets other work run. */
 const COPIED_PAGES = 64
 
-/** The database, and commits that do not block the event loop on the disk. */
 export interface Sqlite {
   readonly dialect: Dialect
   /**
-   * Sets whether later commits wait for the disk. Waiting blocks the whole process. A commit that did not wait survives
-   * the end of the process, but survives a power failure only after synced(). Must be called outside a transaction.
+   * Sets whether the following commits wait for the disk, which blocks the whole process. A commit that does not wait
+   * survives the end of the process, but it survives a power failure only after synced(). Must not be called within a
+   * transaction.
    */
   waits(yes: boolean): void
   /** Resolves when all earlier commits are on disk. */
   synced(): Promise<void>
-  /** Writes a consistent copy to a new file, while other work continues. */
+  /** Copies the store to a new file, while other work continues. */
   copyTo(path: string): Promise<void>
 }
 
 /**
- * Opens the store and locks the data folder. With `asIs`, throws if there is no store, instead of creating one. Throws
- * an Error that names the folder if another process holds the lock.
+ * Opens the store and locks the data folder. Throws an Error that names the folder if another process has locked it.
+ * Creates the store if there is none, but with `asIs` throws an Error.
  */
 export function openSqlite(dataDir: string, options: { readonly asIs?: boolean } = {}): Sqlite {
   const path = join(dataDir, 'vitrine.db')
   if (options.asIs === true && !existsSync(path)) throw new Error(`There is no store in the data folder ${dataDir}.`)
   makeDataFolder(dataDir)
-  // SQLite creates the file by the umask, and the journal copies the file's mode. An existing file must not be opened
-  // here: closing it would drop this process's POSIX locks on it.
+  // SQLite would create the file with a mode from the umask, and the journal gets the same mode. So create the file
+  // here. An existing file must not be opened here, because closing it would release this process's POSIX locks.
   try {
     requireNotEmptied(dataDir)
     if (existsSync(path)) chmodSync(path, 0o600)
@@ -46,12 +46,12 @@ export function openSqlite(dataDir: string, options: { readonly asIs?: boolean }
   }
   const db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS, enableForeignKeyConstraints: true })
   try {
-    // With large pages, rows of a kilobyte cost less to write. The setting has an effect only on a new store.
+    // Rows of a kilobyte are cheaper to write to large pages. This has an effect only on a new store.
     db.exec('PRAGMA page_size = 16384')
-    // EXCLUSIVE must precede the first access. WAL mode then keeps the lock and needs no shared-memory file.
+    // EXCLUSIVE must be set before the first access. Then WAL mode keeps the lock and needs no shared memory.
     db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
-    // Checkpoints are rare, at 16 MB: the audit rewrites the same few pages, and a checkpoint copies each page only
-    // once.
+    // The audit changes the same few pages again and again, and a checkpoint copies each page once. So checkpoints are
+    // rare, at 16 MB.
     db.exec('PRAGMA wal_autocheckpoint = 1000')
     db.exec('BEGIN IMMEDIATE; COMMIT')
     return opened(db, openSync(`${path}-wal`, 'r+'))
@@ -70,7 +70,7 @@ export function openSqlite(dataDir: string, options: { readonly asIs?: boolean }
 
 const datasync = promisify(fdatasync)
 
-/** Returns the opened store. `log` is the write-ahead log. It stays the same file until the store is closed. */
+/** `log` is the file of the write-ahead log. It stays the same until the store is closed. */
 function opened(db: DatabaseSync, log: number): Sqlite {
   const database: SqliteDatabase = {
     ...adapt(db),
@@ -88,10 +88,7 @@ function opened(db: DatabaseSync, log: number): Sqlite {
   }
 }
 
-/**
- * Adapts node:sqlite to Kysely's SqliteDialect. Statements are cached, because compiling most of them costs more than
- * running them.
- */
+/** The interface that Kysely needs. Compiling most statements costs more than running them, so they are cached. */
 function adapt(db: DatabaseSync): Pick<SqliteDatabase, 'prepare'> {
   const cache = new Map<string, StatementSync>()
   const prepare = (sql: string): StatementSync => {
@@ -106,11 +103,12 @@ function adapt(db: DatabaseSync): Pick<SqliteDatabase, 'prepare'> {
     prepare: (sql) => {
       const statement = prepare(sql)
       return {
-        // Check the columns instead of the verb: INSERT … RETURNING returns rows.
+        // Look at the columns and not at the verb, because INSERT … RETURNING also returns rows.
         reader: statement.columns().length > 0,
         all: (parameters) => statement.all(...bindable(parameters)),
         run: (parameters) => {
-          // On a full disk SQLite has already rolled back. The error of a second rollback would hide the cause.
+          // If the disk is full, SQLite has already rolled back. A second rollback would fail, and its error would hide
+          // the cause.
           if (isRollback(sql) && !db.isTransaction) return NO_CHANGE
           return statement.run(...bindable(parameters))
         },
@@ -123,7 +121,7 @@ function adapt(db: DatabaseSync): Pick<SqliteDatabase, 'prepare'> {
 const isRollback = (sql: string) => /^rollback$/i.test(sql)
 const NO_CHANGE = { changes: 0, lastInsertRowid: 0 } as const
 
-/** Converts values. Returns the same list if no value needs it, because audit inserts have hundreds of values. */
+/** Audit inserts have hundreds of values, of which most need no conversion. */
 function bindable(values: readonly unknown[]): readonly SQLInputValue[] {
   return values.every(isBindable) ? values : values.map(bindableOf)
 }

@@ -1,4 +1,3 @@
-// Tests the store on both dialects: the embedded file and PostgreSQL.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -38,7 +37,7 @@ for (const dialect of DIALECTS) {
     })
     after(() => source[Symbol.asyncDispose]())
 
-    test('keeps its data when reopened, and runs no migration twice', async () => {
+    test('a store has the same data when it is opened again, and runs no migration twice', async () => {
       const config = await source.nothing()
       {
         await using store = await openStore(config)
@@ -49,7 +48,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await migrate(store.db, store.dialect), [])
     })
 
-    test('refuses a store of a newer version and does not change it', async () => {
+    test('a store of a newer version is refused and not changed', async () => {
       const config = await source.nothing()
       {
         await using store = await openStore(config)
@@ -82,7 +81,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await slugs(store), [])
     })
 
-    test('concurrent writes are serialized: ten increments add ten', async () => {
+    test('concurrent writes are serialized, so ten increments add ten', async () => {
       await using store = await openStore(await source.nothing())
       await add(store, 'counter')
       const bump = () =>
@@ -97,7 +96,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await store.db.selectFrom('teams').select('name').executeTakeFirstOrThrow()).name, '10')
     })
 
-    test('refuses a second team with the same slug, and deletes the rows of a team with the team', async () => {
+    test('a second team with the same slug is refused, and deleting a team deletes its rows', async () => {
       await using store = await openStore(await source.nothing())
       await add(store, 'one')
       await assert.rejects(add(store, 'one'))
@@ -120,7 +119,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await store.db.selectFrom('invitations').selectAll().execute(), [])
     })
 
-    test('a cached value stays until the next write(), also after append()', async () => {
+    test('a cached value stays until the next write(), even after append()', async () => {
       await using store = await openStore(await source.nothing())
       let loads = 0
       const read = () => store.recall('teams', async () => [++loads, await slugs(store)] as const)
@@ -144,7 +143,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await slugs(store), ['late'])
     })
 
-    test('answered writes survive kill -9', async () => {
+    test('a change that was answered survives kill -9', async () => {
       const config = await source.nothing()
       const script = fileURLToPath(new URL('../../test/support/killed-writer.ts', import.meta.url))
       const child = spawn(process.execPath, [script, JSON.stringify(config)], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -183,7 +182,7 @@ describe('two processes on one PostgreSQL', () => {
   })
   after(() => source[Symbol.asyncDispose]())
 
-  test('migrate once when started together, and one sees the change of the other', async () => {
+  test('two processes that start together migrate once, and one sees the changes of the other', async () => {
     const config = await source.nothing()
     const [one, other] = await Promise.all([openStore(config), openStore(config)])
     await using _one = one
@@ -226,7 +225,7 @@ describe('the data folder', () => {
   const config = { dataDir: join(dir, 'data'), databaseUrl: null }
   after(() => rmSync(dir, { recursive: true, force: true }))
 
-  test('refuses a second process with an error that names the folder', async () => {
+  test('a second process on the same data folder is refused with an error that names the folder', async () => {
     await using _held = await openStore(config)
     await assert.rejects(openStore(config), (error: Error) => {
       assert.match(error.message, /in use by another Vitrine process/)
@@ -242,7 +241,7 @@ describe('the data folder', () => {
     assert.match(said, /in use by another Vitrine process/)
   })
 
-  test('a commit waits for the disk, except in append(), and a failed append() does not change that', async () => {
+  test('every commit waits for the disk except that of append(), even if an append() fails', async () => {
     await using store = await openStore(config)
     const waits = async (db: Pick<Store['db'], 'getExecutor'>) =>
       (await sql<{ synchronous: number }>`PRAGMA synchronous`.execute(db)).rows.map((row) => row.synchronous)
@@ -258,7 +257,7 @@ describe('the data folder', () => {
     assert.deepEqual(await asked, [FULL, NORMAL, FULL])
   })
 
-  test('only the owner of the file can read it', async () => {
+  test('only the owner of the store file can read it', async () => {
     await using store = await openStore(config)
     await add(store, 'any')
     assert.equal(statSync(config.dataDir).mode & 0o777, 0o700)
@@ -267,7 +266,7 @@ describe('the data folder', () => {
     }
   })
 
-  test('an unreachable database is explained without the password', async () => {
+  test('the error about an unreachable database does not contain the password', async () => {
     const databaseUrl = 'postgres://someone:hunter2@127.0.0.1:1/none'
     await assert.rejects(openStore({ dataDir: config.dataDir, databaseUrl }), (error: Error) => {
       assert.match(error.message, /^DATABASE_URL: Nothing listens at 127\.0\.0\.1:1\./)
@@ -320,7 +319,7 @@ describe('contention on a PostgreSQL store', () => {
   after(() => source[Symbol.asyncDispose]())
 
   for (const code of ['40001', '40P01', '55P03']) {
-    test(`a change that always fails with ${code} is OVERLOADED, and changes nothing`, async () => {
+    test(`a change that always fails with ${code} is answered OVERLOADED, and nothing is stored`, async () => {
       await using store = await openStore(await source.nothing())
       let tried = 0
       const change = store.write(async (tx) => {
@@ -334,7 +333,7 @@ describe('contention on a PostgreSQL store', () => {
     })
   }
 
-  test('reads and changes without a free connection are OVERLOADED', async () => {
+  test('reads and changes that get no connection are answered OVERLOADED', async () => {
     const { databaseUrl, dataDir } = await source.nothing()
     assert.ok(databaseUrl)
     await using admin = await openStore({ databaseUrl, dataDir })
@@ -355,7 +354,7 @@ describe('contention on a PostgreSQL store', () => {
 test('a change is announced to the other processes on a PostgreSQL store', async () => {
   await using source = await storeSource('postgres')
   const config = await source.nothing()
-  // No entry expires, so only an announcement can clear the cache.
+  // No entry expires, so only an announcement clears the cache.
   await using one = await openStore(config, { maxAgeMs: Infinity })
   await using other = await openStore(config, { maxAgeMs: Infinity })
   const seen = () => other.recall('marks', () => other.db.selectFrom('marks').select('name').execute())
@@ -365,21 +364,21 @@ test('a change is announced to the other processes on a PostgreSQL store', async
     await note(name)
     await until(`${name} is seen`, async () => (await seen()).some((mark) => mark.name === name))
   }
-  // forget() is for changes that the sign-in library writes.
+  // forget() is called after changes that the sign-in library writes.
   await seen()
   await one.db.insertInto('marks').values({ name: 'third', value: '' }).execute()
   one.forget()
   await until('third is seen', async () => (await seen()).some((mark) => mark.name === 'third'))
 })
 
-test('a change that is never announced is seen once the cached value expires', async () => {
+test('a change that is never announced is seen when the cached value expires', async () => {
   await using source = await storeSource('postgres')
   const config = await source.nothing()
   await using one = await openStore(config)
   await using other = await openStore(config)
   const seen = () => other.recall('marks', () => other.db.selectFrom('marks').select('name').execute())
   const before = await seen()
-  // This change bypasses write(), which would announce it.
+  // write() would announce this change.
   await one.db.insertInto('marks').values({ name: 'silent', value: '' }).execute()
   await until('the change is seen', async () => (await seen()).length > before.length)
 })

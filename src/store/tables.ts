@@ -1,5 +1,5 @@
-// Vitrine's tables as Kysely types, one interface per table. On both dialects, times are ISO 8601 strings in UTC,
-// booleans are 0 or 1, and structured values are JSON strings. better-auth writes the sign-in tables in its own types.
+// All tables of the store as Kysely types. On both dialects, times are ISO 8601 strings in UTC, booleans are 0 or 1,
+// and structured values are JSON strings. Only the tables of better-auth have its own types.
 import type { Generated } from 'kysely'
 import type {
   AccountId,
@@ -58,7 +58,7 @@ export interface Tables extends KnowledgeTables {
   marks: MarkTable
 }
 
-/** better-auth's user. Dates have the type that its adapter writes for the dialect. */
+/** The table `user` of better-auth. */
 export interface AccountTable {
   id: AccountId
   name: string
@@ -82,7 +82,7 @@ interface SessionTable {
   updatedAt: string | Date
 }
 
-/** better-auth's account: one sign-in method. */
+/** The table `account` of better-auth: one way to sign in. */
 interface SignInMethodTable {
   id: string
   userId: AccountId
@@ -99,7 +99,7 @@ interface SignInMethodTable {
   updatedAt: string | Date
   /**
    * The name of the account at the provider: a login or an e-mail address. Null for a password. The library does not
-   * use it.
+   * use this column.
    */
   label: Generated<string | null>
 }
@@ -113,11 +113,11 @@ export interface PasskeyTable {
   credential_id: string
   /** COSE, base64url. */
   public_key: string
-  /** The authenticator's signature counter. Many authenticators always send 0. */
+  /** The signature counter of the authenticator. Many authenticators always send 0. */
   counter: number
   /** JSON list: how a browser reaches the authenticator. */
   transports: string
-  /** 1 if the passkey is copied to the person's other devices. */
+  /** 1 if the passkey is also on the person's other devices. */
   synced: number
   created_at: string
   last_used_at: string | null
@@ -132,11 +132,11 @@ interface VerificationTable {
   updatedAt: string | Date
 }
 
-/** better-auth's jwks. */
+/** The table `jwks` of better-auth. */
 interface SigningKeyTable {
   id: string
   publicKey: string
-  /** Encrypted by better-auth with a key derived from the root key. */
+  /** better-auth encrypts it with a key derived from the root key. */
   privateKey: string
   createdAt: string | Date
   expiresAt: string | Date | null
@@ -144,7 +144,7 @@ interface SigningKeyTable {
   crv: string | null
 }
 
-/** better-auth's twoFactor. Secret and codes are encrypted by better-auth with a key derived from the root key. */
+/** The table `twoFactor` of better-auth. It encrypts the secret and the codes with a key derived from the root key. */
 interface SecondFactorTable {
   id: string
   userId: AccountId
@@ -155,7 +155,10 @@ interface SecondFactorTable {
   lockedUntil: string | Date | null
 }
 
-/** A used code of a second factor, or a used passkey challenge. It is stored until the code or challenge expires. */
+/**
+ * A code of a second factor or a challenge of a passkey that was used. The row is needed until the code or challenge
+ * expires.
+ */
 interface UsedCodeTable {
   account_id: AccountId
   /** SHA-256, hex. */
@@ -163,12 +166,12 @@ interface UsedCodeTable {
   until: string
 }
 
-/** A count within a time window. rate-limiter-flexible also writes rows, and needs these columns in this order. */
+/** A count within a time window. rate-limiter-flexible also writes rows. It requires these columns in this order. */
 interface CounterTable {
-  /** `attempt:` with the SHA-256 of caller and action, or `queries:` with team and window. */
+  /** `attempt:` and the SHA-256 of caller and action, or `queries:` with team and window. */
   key: string
   points: number
-  /** When the window ends, milliseconds since 1970. */
+  /** When the window ends, in milliseconds since 1970. */
   expire: number
 }
 
@@ -176,9 +179,9 @@ export interface ApiKeyTable {
   id: ApiKeyId
   account_id: AccountId
   name: string
-  /** SHA-256 of the whole key, hex. The key itself is never stored. */
+  /** The SHA-256 of the whole key, hex. The key itself is never stored. */
   hash: string
-  /** The last characters of the key, which help people to tell keys apart. */
+  /** The last characters of the key, so that people can tell their keys apart. */
   hint: string
   /** JSON list. */
   scopes: string
@@ -190,15 +193,15 @@ export interface ApiKeyTable {
   expires_at: string | null
   revoked_at: string | null
   /**
-   * JSON list of teams that the key no longer reaches: a manager removed the key there, or the account left the team.
+   * JSON list of teams in which the key no longer works, because a manager ended it there or the account left the team.
    */
   ended_team_ids: string
-  /** When the owner was warned of the expiry. The first process that warns sets this time. */
+  /** When the owner was warned that the key will expire. The process that warns first sets this. */
   warned_at: string | null
-  /** The key that a rotation replaced by this key, or null. The replaced key may have been deleted. */
+  /** The key that this key replaced in a rotation. It may have been deleted. */
   replaces: ApiKeyId | null
   replaced_by: ApiKeyId | null
-  /** The name that the client of the last use gave itself. */
+  /** The name that the last client gave itself. */
   last_client: string | null
 }
 
@@ -215,14 +218,14 @@ interface OauthClientTable {
   createdAt: string | Date
 }
 
-/** The columns that our code uses. The library writes the rows. */
+/** The library writes the rows. These are the columns that our code uses. */
 interface OauthConsentTable {
   id: string
   /** The grant. */
   referenceId: string | null
 }
 
-/** The columns that our code uses. The library writes the rows. */
+/** The library writes the rows. These are the columns that our code uses. */
 interface OauthRefreshTokenTable {
   id: string
   /** SHA-256, base64url. */
@@ -230,11 +233,11 @@ interface OauthRefreshTokenTable {
   clientId: string
   /** The grant. */
   referenceId: string | null
-  /** SHA-256, base64url, of the authorization code for which the first token of the family was issued. */
+  /** The SHA-256 (base64url) of the authorization code from which the first of these tokens was issued. */
   authorizationCodeId: string | null
   revoked: string | Date | null
   expiresAt: string | Date
-  /** Until this time, a used token gets the same answer again. */
+  /** Until this time, a request with a used token gets the same answer again. */
   rotationReplayExpiresAt: string | Date | null
   /** Encrypted by the library. */
   rotationReplayResponse: string | null
@@ -244,11 +247,11 @@ interface OauthRefreshTokenTable {
 export interface ConnectorGrantTable {
   id: GrantId
   account_id: AccountId
-  /** The OAuth client: an id that we made, or the URL of its metadata document. */
+  /** The id of the OAuth client: made by us, or the URL of its metadata document. */
   client_id: string
   /** The name that the client gave itself when the grant was made. */
   client_name: string
-  /** The host that is responsible for the client. A stranger can choose any name, but no host of somebody else. */
+  /** The host that is responsible for the client. A client can choose any name, but not the host of somebody else. */
   client_host: string
   /** JSON lists, as in api_keys. */
   scopes: string
@@ -265,7 +268,7 @@ export interface TeamTable {
   id: TeamId
   name: string
   slug: string
-  /** JSON object of the settings that differ from the defaults. */
+  /** JSON object with the settings that differ from the defaults. */
   settings: string
   created_at: string
 }
@@ -283,7 +286,7 @@ export interface InvitationTable {
   team_id: TeamId
   email: string
   role: Role
-  /** Null in rows older than this column, and if the account is gone. */
+  /** Null if the account was deleted, and in rows older than this column. */
   invited_by: AccountId | null
   /** SHA-256 of the token, hex. */
   token_hash: string
@@ -312,19 +315,19 @@ export interface DatasourceTable extends KnowledgeVersions {
   updated_at: string
   last_tested_at: string | null
   last_error: string | null
-  /** The grade of the last test of this connection. Null if the connection was not tested. */
+  /** The grade in the last test of the current connection. Null if there was no test. */
   last_grade: Generated<'PASS' | 'WARN' | 'FAIL' | null>
   /** Increases with every change of the connection. Pools and caches of older versions are closed. */
   connection_version: number
   /** Increases with every introspection. 0 before the first introspection. */
   catalog_version: number
-  /** Increases with every PUT of the exposure. 0 before the first PUT. */
+  /** Increases when the exposure is saved. 0 before that. */
   exposure_version: number
-  /** The database is introspected again when the catalog is this many hours old. 0 means never. */
+  /** After this many hours, the database is introspected again. 0 means never. */
   reintrospect_hours: Generated<number>
 }
 
-/** The last test report of a datasource's connection. */
+/** The last report of a connection test. */
 interface TestReportTable {
   datasource_id: DatasourceId
   tested_at: string
@@ -335,7 +338,7 @@ interface TestReportTable {
 interface DatasourceSecretTable {
   datasource_id: DatasourceId
   field: string
-  /** Sealed envelope (secrets.ts). */
+  /** Encrypted (secrets.ts). */
   sealed: string
 }
 
@@ -345,22 +348,20 @@ interface CatalogTableRow {
   captured_at: string
   /** JSON of a Catalog. */
   catalog: string
-  /** The datasource's version when the catalog was read. Null for catalogs older than this column. */
+  /** The connection_version when the catalog was read. Null in rows older than this column. */
   connection_version: number | null
 }
 
-/** A scheduled reintrospection that is running or has failed. */
+/** A scheduled introspection that is running or has failed. */
 interface ReintrospectionTable {
   datasource_id: DatasourceId
-  /**
-   * Until this time, only the process that made this claim runs the reintrospection. That process may extend the claim.
-   */
+  /** Until this time, only the process that set it may run the introspection. It may set a later time. */
   claimed_until: string | null
-  /** Consecutive failures. */
+  /** The number of failures since the last success. */
   failures: number
-  /** The earliest next attempt. */
+  /** No new attempt before this time. */
   retry_at: string | null
-  /** The lastError text that the last failure set, if any. */
+  /** The `last_error` of the datasource that the last failure set, if any. */
   error: string | null
 }
 
@@ -372,15 +373,15 @@ interface ExposureTable {
   author_id: AccountId
   created_at: string
   /**
-   * The version of the catalog that the exposure was saved with. That catalog is stored while the exposure is the
-   * newest. Null if there was no catalog, or its version is unknown.
+   * The catalog for which the exposure was saved. It stays in the store while the exposure is the newest. Null if there
+   * was no catalog, or it is unknown.
    */
   catalog_version: number | null
-  /** The author's own reason for the change. */
+  /** Why the author changed the exposure. */
   note: Generated<string | null>
   /**
-   * The next four columns count the tables and columns of the exposure, and the columns added and removed since the
-   * version before. Null if unknown.
+   * The number of tables and columns in the exposure, and of columns that were added and removed since the previous
+   * version. Null if unknown.
    */
   table_count: Generated<number | null>
   column_count: Generated<number | null>
@@ -412,7 +413,7 @@ export interface AuditTable {
   row_count: number | null
   bytes: number | null
   duration_ms: number | null
-  /** The number of calls in the row, for example of all 429s of a key in a minute (Audit.folded()). */
+  /** How many calls the row counts, for example all 429s of a key within a minute (Audit.folded()). */
   times: number
   /** The name that the client gives itself. */
   client: string | null
@@ -420,45 +421,44 @@ export interface AuditTable {
   redacted: Generated<number>
   /** JSON (audit/row-detail.ts). Null if there is no detail, and in rows older than this column. */
   detail: string | null
-  /** The chain of the process that wrote the row. Null only for rows older than the chains. */
+  /** The chain of the process that wrote the row. Null in rows older than the chains. */
   chain: string | null
   /** The position in the chain, from 1. Null until the row is linked. */
   seq: number | null
   /**
-   * The seal that ties the row to the row before it. Until the row is linked, the seal covers only the row
-   * (audit/chain/seal.ts).
+   * A hash of the row and of the row before it. Until the row is linked, a hash of the row alone (audit/chain/seal.ts).
    */
   link: string | null
 }
 
-/** One chain per process that wrote to the audit. */
+/** Each process that writes audit rows has one chain. */
 export interface AuditChainTable {
   chain: string
-  /** The number of the chain. Numbers start at 1 and have no gaps, across all processes of the store. */
+  /** The number of the chain, from 1. There are no gaps between the numbers. */
   number: number
   opened_at: string
   /** The number of the last linked row. */
   head_seq: number
   head_link: string
-  /** Increases with every write. Shows whether a write with a lost answer succeeded. */
+  /** Increases with every write. If the answer to a commit was lost, this shows whether the rows were written. */
   batch: number
   /** Signs all other columns. */
   signature: string
 }
 
-/** A signed record that replaces rows that retention removed from a chain. */
+/** A signed record of rows that were removed from a chain because they were too old. */
 export interface AuditGapTable {
   chain: string
   first_seq: number
   last_seq: number
-  /** The link of the last removed row. The next row is linked to it. */
+  /** The link of the last removed row, to which the next row is linked. */
   last_link: string
   /** The newest time of the removed rows. */
   until: string
   signature: string
 }
 
-/** Consecutive rows of a team, written together (audit/packs.ts). */
+/** Consecutive rows of a team that were written together (audit/packs.ts). */
 export interface AuditPackTable {
   first_id: AuditId
   last_id: AuditId
@@ -469,22 +469,22 @@ export interface AuditPackTable {
   chain: string
   first_seq: number
   last_seq: number
-  /** The link of the last row. The next row is linked to it. */
+  /** The link of the last row, to which the next row is linked. */
   last_link: string
-  /** The prefix of each row's link. */
+  /** The first characters of each row's link. */
   marks: string
-  /** Compressed (raw deflate), one row per line, in the form that the seal covers. */
+  /** One row per line, compressed with raw deflate. The links are hashes of these lines. */
   packed: Uint8Array
 }
 
-/** Counts of queries of one day (UTC) by caller and datasource. A column that does not apply is ''. */
+/** How many queries a caller made to a datasource on one day (UTC). A column that does not apply is ''. */
 export interface UsageDayTable {
   team_id: TeamId
   date: string
   datasource_id: DatasourceId | ''
   account_id: AccountId | ''
   key_id: ApiKeyId | GrantId | ''
-  /** The chain of the process that counted. Rows of several chains are summed. */
+  /** The chain of the process that counted. The counts of all chains must be added. */
   chain: string
   queries: number
   denied: number
@@ -492,7 +492,7 @@ export interface UsageDayTable {
   row_count: number
 }
 
-/** Counts of queries of one hour (UTC) by caller, datasource and client. A column that does not apply is ''. */
+/** How many queries a caller and client made to a datasource in one hour (UTC). A column that does not apply is ''. */
 export interface UsageSlotTable {
   team_id: TeamId
   /** YYYY-MM-DDTHH. */
@@ -501,7 +501,7 @@ export interface UsageSlotTable {
   account_id: AccountId | ''
   key_id: UsageDayTable['key_id']
   client: string
-  /** The chain of the process that counted. Rows of several chains are summed. */
+  /** The chain of the process that counted. The counts of all chains must be added. */
   chain: string
   queries: number
   denied: number
@@ -514,7 +514,7 @@ export interface UsageSlotTable {
   times: string
 }
 
-/** A member's request for a refused object. */
+/** A member's request to expose a table or column for which a query was refused. */
 export interface ExposureRequestTable {
   id: ExposureRequestId
   team_id: TeamId
@@ -531,11 +531,10 @@ export interface ExposureRequestTable {
   note: string | null
 }
 
-/** A team's webhook. */
 export interface WebhookTable {
   id: WebhookId
   team_id: TeamId
-  /** The account that created or last changed the webhook. */
+  /** The account that created the webhook or changed it last. */
   account_id: AccountId
   name: string
   /** The host of the URL, with the port. */
@@ -548,12 +547,15 @@ export interface WebhookTable {
   enabled: number
   sealed_url: string
   sealed_secret: string
-  /** The number of events that were dropped because the queue was full. */
+  /** How many events were dropped because the queue was full. */
   dropped: number
   created_at: string
 }
 
-/** A condition that was true at the last check. Only a condition without a row is reported. */
+/**
+ * A condition that was true at the last check, such as a datasource with an error. A condition that has a row is not
+ * reported again.
+ */
 interface WebhookConditionTable {
   webhook_id: WebhookId
   key: string
@@ -568,7 +570,7 @@ export interface WebhookDeliveryTable {
   state: 'WAITING' | 'DELIVERED' | 'FAILED'
   attempts: number
   next_at: string
-  /** Until this time, only the process that made this claim sends the event. */
+  /** Until this time, only the process that set it may send the event. */
   claimed_until: string | null
   last_at: string | null
   status: number | null
@@ -587,15 +589,15 @@ export interface JobTable {
   error: string | null
   created_at: string
   updated_at: string
-  /** JSON input of a resumable job. Null if the job is not resumable or has ended. */
+  /** The input of a resumable job, as JSON. Null if the job is not resumable or has ended. */
   input: string | null
-  /** Null if the service started the job, and for jobs older than this column. */
+  /** Null if the service started the job, and in rows older than this column. */
   started_by: Generated<AccountId | null>
-  /** The item that the job is processing, such as a table. */
+  /** The item that is being processed, such as a table. */
   step: Generated<string | null>
 }
 
-/** A value that the store keeps about itself. */
+/** A value that the store keeps about itself, such as the id of its root key. */
 interface MarkTable {
   name: string
   value: string

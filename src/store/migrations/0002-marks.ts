@@ -1,4 +1,4 @@
-// Adds marks: named values that the store keeps about itself, such as the id of its root key.
+// Adds named values that the store keeps about itself, such as the id of its root key.
 import type { Migration } from '../migration.ts'
 
 export const marks: Migration = {

@@ -1,4 +1,4 @@
-// Adds second factors, used codes, and the time when an owner was warned that a key expires.
+// Adds second factors, used codes, and the time when a key's owner was warned that the key will expire.
 import type { DialectName, Migration } from '../migration.ts'
 
 export const people: Migration = {

@@ -1,5 +1,5 @@
-// Adds the audit chain: each row's place in its chain, the chains with their signed ends, the gaps left by pruning, and
-// usage by day. Existing rows stay unchanged, outside every chain.
+// Adds the audit chain: each row's position in its chain, the chains with their signed ends, and the gaps for rows that
+// were removed when they were too old. Also adds usage by day. Existing rows belong to no chain.
 import { sql, type ColumnDefinitionBuilder, type Transaction } from 'kysely'
 import type { Migration } from '../migration.ts'
 import type { Tables } from '../tables.ts'
@@ -60,8 +60,7 @@ async function chains(tx: Transaction<Tables>): Promise<void> {
 }
 
 /**
- * Creates the table without foreign keys, like the audit. Columns that do not apply are '', because a primary key
- * allows no null.
+ * Like the audit, this table has no foreign keys. A primary key allows no null, so a column that does not apply is ''.
  */
 async function usage(tx: Transaction<Tables>): Promise<void> {
   await tx.schema
@@ -71,7 +70,7 @@ async function usage(tx: Transaction<Tables>): Promise<void> {
     .addColumn('datasource_id', 'text', required)
     .addColumn('account_id', 'text', required)
     .addColumn('key_id', 'text', required)
-    // The chain identifies the process that counted. So processes that share a store never lock each other's rows.
+    // Each process counts under its own chain. So processes that share a store never lock each other's rows.
     .addColumn('chain', 'text', required)
     .addColumn('queries', 'bigint', required)
     .addColumn('denied', 'bigint', required)

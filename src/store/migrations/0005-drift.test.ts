@@ -1,4 +1,3 @@
-// Upgrades a store from before drift existed. Exposures stay, and drift is reported from the upgrade on.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { olderStore } from '../../../test/support/older-store.ts'
@@ -9,7 +8,7 @@ import { openStore } from '../open.ts'
 const AT = '2026-01-01T00:00:00.000Z'
 
 for (const dialect of DIALECTS) {
-  test(`on ${dialect} the newest exposure is compared with the catalog of the upgrade`, async () => {
+  test(`on ${dialect}, after the upgrade that adds drift, the newest exposure is compared with the catalog at the time of the upgrade`, async () => {
     await using source = await storeSource(dialect)
     const config = await source.nothing()
     const [teamId, id, never] = [newId<TeamId>(), newId<DatasourceId>(), newId<DatasourceId>()]

@@ -1,4 +1,4 @@
-// Adds profiles and documentation. They cover only exposed columns, within the privacy rules.
+// Adds profiles and documentation.
 import type { ColumnDefinitionBuilder, Transaction } from 'kysely'
 import type { Migration } from '../migration.ts'
 import type { Tables } from '../tables.ts'
@@ -49,7 +49,7 @@ async function documentation(tx: Transaction<Tables>): Promise<void> {
     .addColumn('table', 'text', required)
     .addColumn('draft', 'text', required)
     .addColumn('updated_at', 'text', required)
-    // No foreign key: the text outlives its author's account. Null if the text was generated.
+    // No foreign key, because the text must stay when its author's account is deleted. Null if the text was generated.
     .addColumn('author_id', 'text')
     .addPrimaryKeyConstraint('one_documentation_a_table', ['datasource_id', 'schema', 'table'])
     .execute()

@@ -1,5 +1,5 @@
-// Adds audit packs: rows that are written together are stored compressed, one pack per team. A pack takes a tenth of
-// the space and work. Existing rows and the rows of small batches stay as they are.
+// Adds audit packs. Many rows of a team that are written together become one compressed row, which takes a tenth of the
+// space and time. Existing rows, and rows of small batches, are not packed.
 import type { ColumnDefinitionBuilder } from 'kysely'
 import type { Migration } from '../migration.ts'
 

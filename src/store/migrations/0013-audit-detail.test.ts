@@ -1,6 +1,5 @@
-// Upgrades a store whose service was killed in the previous version. The store holds single rows, a pack, a row that
-// counts 429s, and an unlinked change. After the upgrade, old seals are valid, unlinked rows are linked, and all rows
-// can be read.
+// This store was written by the version before this migration, whose process was killed. It contains single rows, a
+// pack, a row that counts 429s, and a change that is not linked yet.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -18,7 +17,7 @@ const WRITTEN = JSON.parse(
 const teamId = asId<TeamId>('team')
 
 for (const dialect of DIALECTS) {
-  test(`on ${dialect} the audit of the previous version stays valid, and continues`, async () => {
+  test(`on ${dialect}, the audit of the previous version can be read, verified and continued after the upgrade`, async () => {
     await using source = await storeSource(dialect)
     const config = await source.nothing()
     const old = await olderStore(config, '0013')

@@ -1,5 +1,5 @@
-// Adds the audit column `detail`. It holds JSON: for example the change, the names of the caller and of the API key,
-// and why a call was refused. `detail` is null in existing rows, so their seals stay valid.
+// Adds the column `detail` to the audit. It has JSON with names, changes, reasons of refusals and more. Existing rows
+// have null, so their seals stay valid.
 import type { Migration } from '../migration.ts'
 
 export const auditDetail: Migration = {

@@ -1,4 +1,4 @@
-// Adds the inviter to invitations, so that invited people see who invited them. Existing invitations have no inviter.
+// Adds who sent an invitation. This is unknown for existing invitations.
 import type { Migration } from '../migration.ts'
 
 export const inviter: Migration = {

@@ -1,5 +1,5 @@
-// Adds the grants of the agent connector: the access that a person granted to an agent. The columns that limit a grant
-// are the same as in api_keys.
+// Adds grants: the access that a person has granted to an agent. Scopes, teams and datasources are limited by the same
+// columns as in api_keys.
 import type { Migration } from '../migration.ts'
 
 export const connectorGrants: Migration = {

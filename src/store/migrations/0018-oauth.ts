@@ -1,5 +1,5 @@
-// Adds the tables of the OAuth provider. The provider's library names the columns, and reads and writes the rows. Lists
-// are JSON text on both stores.
+// Adds the tables of the OAuth provider. Its library defines the columns, and reads and writes the rows. Lists are JSON
+// text on both stores.
 import type { CreateTableBuilder, Transaction } from 'kysely'
 import type { DialectName, Migration } from '../migration.ts'
 import type { Tables } from '../tables.ts'
@@ -22,7 +22,7 @@ function table<T extends string>(tx: Transaction<Tables>, name: T): CreateTableB
   return tx.schema.createTable(name).addColumn('id', 'text', (column) => column.primaryKey().notNull())
 }
 
-/** Creates the table of registered clients. Clients with a metadata document have no row. */
+/** Clients with a metadata document have no row here. */
 async function clients(tx: Transaction<Tables>, dialect: DialectName): Promise<void> {
   await table(tx, 'oauth_clients')
     .addColumn('clientId', 'text', (column) => column.notNull().unique())
@@ -35,7 +35,7 @@ async function clients(tx: Transaction<Tables>, dialect: DialectName): Promise<v
   await tx.schema.createIndex('oauth_clients_by_age').on('oauth_clients').column('createdAt').execute()
 }
 
-/** Creates the table of consents. The library needs a row while it issues a code, and rows exist only for this time. */
+/** The library needs a row only while it issues a code. Then the row is deleted. */
 async function consents(tx: Transaction<Tables>, dialect: DialectName): Promise<void> {
   await table(tx, 'oauth_consents')
     .addColumn('clientId', 'text', (column) => column.notNull())

@@ -1,5 +1,5 @@
-// Links a rotated key with its replacement, and stores the client that last used a key. The new columns are null for
-// existing keys.
+// Adds links between a rotated key and its replacement, and the client that used a key last. All are null for existing
+// keys.
 import type { Migration } from '../migration.ts'
 
 export const keyLinks: Migration = {

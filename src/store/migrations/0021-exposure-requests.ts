@@ -1,4 +1,4 @@
-// Adds the table of members' requests to expose refused names.
+// Adds requests to expose tables and columns for which a member's query was refused.
 import type { Migration } from '../migration.ts'
 
 export const exposureRequests: Migration = {

@@ -1,4 +1,4 @@
-// Adds passkeys, and the name that a provider gives to a person's account there.
+// Adds passkeys, and the name of a person's account at a sign-in provider.
 import type { Migration } from '../migration.ts'
 
 export const waysToSignIn: Migration = {

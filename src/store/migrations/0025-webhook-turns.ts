@@ -1,4 +1,5 @@
-// Replaces the indexes of the queue of webhooks. The service looks for the due deliveries of each webhook.
+// Replaces the indexes of the queue of deliveries, because the service now looks for the due deliveries of each
+// webhook.
 import type { Migration } from '../migration.ts'
 
 export const webhookTurns: Migration = {
