@@ -1,5 +1,5 @@
-// The access log: one line for each answer. It is off unless VITRINE_ACCESS_LOG=1. A line contains the operation and
-// ids, but no path, query string, text, header, address or name. Paths may contain invitation tokens and table names.
+// The access log has one line for each answer. It is off unless VITRINE_ACCESS_LOG=1. A line contains the operation and
+// ids, but no path, query string, header, text, address or name. Paths may contain invitation tokens and table names.
 import type { Logger } from 'pino'
 import type { Caller, Trace } from '../auth/caller.ts'
 
@@ -10,12 +10,11 @@ export interface Answered {
   readonly operation: string
   readonly status: number
   readonly durationMs: number
-  /** The code of a refusal or failure. Null for a success. */
+  /** The error code. Null for a success. */
   readonly code: string | null
   readonly caller?: Caller | null | undefined
   /**
-   * For the spans: the times that the query recorded, and the header `traceparent`, which server.ts ignores without a
-   * trusted proxy.
+   * For traces: the times of a query, and the header `traceparent`, which server.ts ignores without a trusted proxy.
    */
   readonly trace?: Trace | null | undefined
   readonly traceparent?: string | undefined
@@ -57,7 +56,7 @@ function whoOf(caller: Answered['caller']): object {
   }
 }
 
-/** The format of our ids. A caller may put any text in place of an id, and such a text is not logged. */
+/** A caller may send any text instead of an id. Only a text in the format of our ids is logged. */
 const ID = /^[0-9a-f]{8}-[0-9a-f-]{27}$/
 
 function placeOf(params: unknown): object {

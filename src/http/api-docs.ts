@@ -1,15 +1,15 @@
-// Serves /openapi.json for programs and /docs for people. /docs is Scalar's page. The page uses no scripts, fonts,
-// proxies or telemetry from other hosts. A file is read, and compressed once for each encoding, at its first request.
+// Serves /openapi.json for programs and /docs for people. /docs is the page of Scalar, without scripts, fonts, proxies
+// or telemetry from other hosts. A file is read when it is first requested, and compressed once for each encoding.
 import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 import { compressed, encodingOf } from './compress.ts'
 import { loadOnce, sendShared } from './shared-bytes.ts'
 import type { KnownPath } from './unknown-route.ts'
 
-/** True in the bundle (`dist/main.js`), false in a checkout. The paths of openapi.json and scalar.js differ. */
+/** The paths of openapi.json and scalar.js are different in the bundle (`dist/main.js`) and in a checkout. */
 const BUNDLED = !import.meta.url.endsWith('.ts')
 
-/** The policy allows local sources only. It allows inline styles because the page creates them. */
+/** The page creates inline styles. Everything else must come from this server. */
 const CSP = [
   "default-src 'none'",
   "script-src 'self'",
@@ -82,8 +82,8 @@ export function docsRoutes(app: FastifyInstance): readonly KnownPath[] {
 }
 
 /**
- * Returns Scalar's standalone script. In a bundle, the script is a file beside it. In a checkout, the script is
- * extracted from the package.
+ * Returns Scalar's standalone script. In the bundle, it is a file beside the bundle. In a checkout, it is taken from
+ * the package.
  */
 async function scalarScript(): Promise<Buffer> {
   if (BUNDLED) return readFile(new URL('./scalar.js', import.meta.url))

@@ -1,20 +1,20 @@
-// Compresses answers in the thread pool, if the client asks for compression. Query answers are not compressed, because
-// compression would delay them. Answers of /auth are not compressed either: they may mix secrets with a caller's text,
-// and their compressed length would reveal the secrets.
+// Compresses answers in the thread pool, if the client accepts this. Query answers are not compressed, because this
+// would delay them. Answers of /auth are not compressed, because they may contain both secrets and a caller's text.
+// Then the compressed length could reveal a secret (CRIME, BREACH).
 import { promisify } from 'node:util'
 import { brotliCompress, constants, createGzip, gzip } from 'node:zlib'
 import type { Transform } from 'node:stream'
 
 export type Encoding = 'br' | 'gzip'
 
-/** Shorter answers fit into two packets anyway. */
+/** A shorter answer fits into two packets anyway. */
 const BYTES_MIN = 2_048
-/** This quality takes about as long as gzip. The highest quality takes fifty times as long. */
+/** This quality takes about as long as gzip. The best quality takes fifty times as long. */
 const BROTLI_QUALITY = 4
 
 const [brotli, gzipped] = [promisify(brotliCompress), promisify(gzip)]
 
-/** Returns the encoding that an Accept-Encoding header prefers (RFC 9110 §12.5.3), or null for none. */
+/** Returns the encoding that the header Accept-Encoding prefers (RFC 9110 §12.5.3). Null for none. */
 export function encodingOf(
   accepted: string | undefined,
   offered: readonly Encoding[] = ['br', 'gzip'],
@@ -32,14 +32,14 @@ function weightOf(part: string): [string, number] {
   return [name, q === undefined ? 1 : Number(q) || 0]
 }
 
-/** Returns null for a body that is too short to compress. */
+/** Returns null if the body is too short to compress. */
 export async function compressed(body: string | Buffer, encoding: Encoding): Promise<Buffer | null> {
   if (body.length < BYTES_MIN) return null
   if (encoding === 'gzip') return await gzipped(body)
   return await brotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } })
 }
 
-/** Compresses a stream with gzip, and sends the compressed data after each part. */
+/** Compresses a stream with gzip. Each part is sent immediately, and not when the next one comes. */
 export function streamCompressor(): Transform {
   return createGzip({ flush: constants.Z_SYNC_FLUSH })
 }

@@ -1,4 +1,4 @@
-// Tests the limits on clients that do not read their answers, with a real server, real sockets and short times.
+// These tests use a real server, real sockets and short times.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
@@ -13,7 +13,7 @@ const MANY: ConnectionLimits = { max: 100, maxPerAddress: 100 }
 
 interface Opened extends AsyncDisposable {
   readonly held: Connections
-  /** Opens a connection, sends a request, and reads nothing. */
+  /** Opens a connection and sends a request, but does not read the answer. */
   ask(from?: string): Promise<Socket>
 }
 
@@ -52,14 +52,14 @@ async function open(
   }
 }
 
-/** Sends an empty line again and again. Returns the socket. */
+/** Sends an empty line again and again. */
 function chatter(socket: Socket): Socket {
   const lines = setInterval(() => socket.write('\r\n'), 20)
   socket.once('close', () => clearInterval(lines))
   return socket
 }
 
-test('a client that reads nothing is closed, even if it sends empty lines', async () => {
+test('a connection whose client does not read its answer is closed, even if the client sends empty lines', async () => {
   await using opened = await open(MANY, { untakenMs: 300 })
   chatter(await opened.ask())
   await until('the connection is closed', () => opened.held.unread === 1)
@@ -84,7 +84,7 @@ test('an idle connection is closed, even if it sends empty lines', async () => {
   assert.equal(opened.held.open, 0)
 })
 
-test('beyond the limit of unread bytes, the oldest unread answer of the address with the most bytes is closed', async () => {
+test('if too many bytes are unread, the oldest unread answer of the address with the most bytes is closed', async () => {
   const unreadBytesPerAddress = 3 * LARGE.length
   await using opened = await open(MANY, { unreadBytesPerAddress })
   const other = await opened.ask('192.0.2.2')
@@ -101,7 +101,7 @@ test('beyond the limit of unread bytes, the oldest unread answer of the address 
   assert.ok(other.bytesRead > LARGE.length)
 })
 
-test('a new connection replaces one with an unread answer', async () => {
+test('when the limit of connections is reached, a new connection replaces one with an unread answer', async () => {
   await using opened = await open({ max: 2, maxPerAddress: null }, {})
   for (let n = 0; n < 2; n++) await opened.ask()
   await until('two unread answers', () => opened.held.unreadBytes > LARGE.length)
@@ -111,7 +111,7 @@ test('a new connection replaces one with an unread answer', async () => {
   assert.deepEqual([opened.held.evicted, opened.held.refused], [1, 0])
 })
 
-test('requests that wait behind others share one limit, and give their places back', async () => {
+test('requests that wait behind others on their connection share one limit, and free their places afterwards', async () => {
   await using opened = await open(MANY, { queuedRequests: 5 }, () => undefined)
   const more = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
   const first = await opened.ask()
@@ -135,7 +135,7 @@ test('a connection that sends many requests in one packet is closed after a few 
   assert.equal(opened.held.refused, 32)
 })
 
-test('the addresses of an IPv6 network share one limit, another network has its own', async () => {
+test('the addresses of an IPv6 network (/64) share one limit, and another network has its own', async () => {
   await using opened = await open({ max: 100, maxPerAddress: 2 }, {})
   for (const from of ['2001:db8:0:1::1', '2001:db8:0:1::2', '2001:db8:0:1:ffff::3', '2001:db8:0:2::1']) {
     await opened.ask(from)

@@ -1,6 +1,6 @@
-// Limits the number of connections, and the memory of answers that clients do not read. When the limit is reached, a new
-// connection replaces one without a complete request, or one whose client does not read its answer, so that such
-// clients cannot block others. At shutdown, only connections that await an answer stay open.
+// Limits the number of connections, and the memory of answers that clients do not read. When there are too many
+// connections, a new one replaces an idle or half-sent one, or one whose client does not read its answer. So such
+// clients cannot block others. At shutdown, only connections that wait for an answer stay open.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { networkOf } from '../auth/client-network.ts'
@@ -14,44 +14,46 @@ export interface Exchange {
 export interface ConnectionLimits {
   readonly max: number
   /**
-   * The maximum for an IPv4 address or an IPv6 network (/64). Null if a proxy opens the connections of all callers. Then
-   * the limit of unread bytes for an address does not apply either.
+   * The maximum for one IPv4 address or one IPv6 network (/64). Null if a proxy opens the connections for all callers.
+   * Then there is also no limit of unread bytes for an address.
    */
   readonly maxPerAddress: number | null
 }
 
 export interface Connections {
-  /** Destroys connections without a complete request, including idle ones. */
+  /** Closes the connections that wait for no answer: idle ones, and those whose request has not fully arrived. */
   cutOthers(): void
-  /** Destroys the idle connections that node:http does not know. node:http closes its own idle connections. */
+  /** Closes the idle connections that node:http does not know. node:http closes its own ones. */
   cutIdle(): void
   cutAll(): void
   readonly open: number
-  /** The number of connections closed for a newer one, or because very many of their requests awaited an answer. */
+  /**
+   * How many connections were closed to make room for a newer one, or because they sent far too many requests at once.
+   */
   readonly evicted: number
-  /** The number of connections closed because their clients did not read the answers. */
+  /** How many connections were closed because their clients did not read the answers. */
   readonly unread: number
-  /** The bytes of answers that wait for clients to read them. */
+  /** The bytes of answers that clients have not read yet. */
   readonly unreadBytes: number
-  /** The number of connections and pipelined requests that were refused. */
+  /** How many connections and pipelined requests were refused. */
   readonly refused: number
 }
 
 interface Held {
   readonly network: string
-  /** The latest request, or null before the first one. */
+  /** The latest request. Null before the first one. */
   exchange: { readonly request: IncomingMessage; readonly response: ServerResponse } | Exchange | null
-  /** The number of requests without a complete answer. */
+  /** How many requests do not have a complete answer. */
   waiting: number
-  /** How many of them were accepted before the first of them had its answer. */
+  /** How many requests were accepted while an earlier one had no complete answer. */
   queued: number
   /** Called when an answer has ended. */
   readonly answered: () => void
   /** When the connection was first seen idle after its latest request. Null if it was not. */
   idleFrom: number | null
-  /** Since when the client has taken nothing of an answer that waits. Null if no answer waits. */
+  /** Since when the client has read nothing of its answer. Null if no answer is unread. */
   untakenFrom: number | null
-  /** The bytes that the operating system had taken, when they were last counted. */
+  /** How many bytes the operating system had taken at the last count. */
   taken: number
 }
 
@@ -64,46 +66,46 @@ interface Untaken {
 
 /** How often idle connections and unread answers are looked for. */
 const LOOK_MS = 500
-/** When clients are closed that do not read their answers, or send no further request. */
+/** When connections are closed because of clients that do not read their answers or send nothing more. */
 export const PATIENCE = {
-  /** A client that takes nothing of its answer for this time is closed. */
+  /** A connection is closed if its client reads nothing of its answer for this time. */
   untakenMs: 60_000,
-  /** A client that takes nothing of its answer for this time is closed if the limit of connections is reached. */
+  /** The same, if there are too many connections. */
   slowMs: 10_000,
   /**
-   * The maximum of bytes that wait for clients to read them. Beyond it, the connections are closed whose clients have
-   * taken nothing for longest, of the address with the most bytes.
+   * The maximum of all unread bytes. If there are more, connections of the address with the most bytes are closed. The
+   * connection whose client has read nothing for longest is closed first.
    */
   unreadBytes: 256 << 20,
-  /** The same for one address. One answer has at most 64 MiB. */
+  /** The maximum of unread bytes of one address. One answer has at most 64 MiB. */
   unreadBytesPerAddress: 128 << 20,
-  /** The maximum of accepted requests that wait behind others of their connection, in all. Each takes about 16 kB. */
+  /** The maximum number of requests of all connections that wait behind others. Each takes about 16 kB. */
   queuedRequests: 4_096,
   /**
-   * An idle connection is closed this much later than announced. Node would never close a connection on which empty
-   * lines arrive.
+   * An idle connection is closed this much later than its Keep-Alive header says. If empty lines arrive on it, Node
+   * itself would never close it.
    */
   idleExtraMs: 3_000,
 }
 
 /**
- * The maximum number of requests of one connection that wait for their answers. Node delivers every request that a
- * client sends. The next request is refused, and the connection closed after the refusal (RFC 9112, 9.3.2).
+ * Node reads all requests that a client sends at once. At most this many of a connection may wait for their answers.
+ * The next one is refused, and then the connection is closed (RFC 9112, 9.3.2).
  */
 const PIPELINED_MAX = 32
 /**
- * With more waiting requests than this, the connection is destroyed at once. A client that sends 64 kB of small requests
- * in one packet would otherwise let others wait for 0.2 s.
+ * If even more requests wait, the connection is closed at once, without refusals. A client can send 64 kB of small
+ * requests in one packet, and refusing all of them would delay others by 0.2 s.
  */
 const REFUSED_MAX = 2 * PIPELINED_MAX
 /**
- * The server emits this event when query-connection.ts has received a request or its beginning without node:http. The
- * arguments of the event are the socket and the `Exchange` of the socket.
+ * query-connection.ts emits this event on the server when it has received a request, or the beginning of one, without
+ * node:http. The arguments are the socket and its `Exchange`.
  */
 export const QUERY_EVENT = 'vitrineQuery'
-/** The time that a client has to read the refusal. */
+/** How long a client may take to read the refusal. */
 const LINGER_MS = 1_000
-/** Extra connections for Node's own limit, because Node still counts sockets that are closing. */
+/** Node still counts sockets that are closing, so its own limit is this much higher. */
 const CLOSING = 256
 
 /** Starts to limit the connections of a server. `nextId` creates the request ids of refusals. */
@@ -121,10 +123,13 @@ class HeldConnections implements Connections {
   readonly #limits: ConnectionLimits
   readonly #nextId: () => string
   readonly #patience: typeof PATIENCE
-  /** The connections, ordered by their latest request, oldest first. */
+  /** All connections. The one whose latest request is oldest comes first. */
   readonly #held = new Map<Socket, Held>()
   readonly #perNetwork = new Map<string, number>()
-  /** The connections whose answers waited at the last look, ordered by the time since when nothing was taken. */
+  /**
+   * The connections that had unread answers at the last look. The one whose client has read nothing for longest comes
+   * first.
+   */
   #untaken: readonly Untaken[] = []
   #queued = 0
   evicted = 0
@@ -139,8 +144,7 @@ class HeldConnections implements Connections {
     this.#nextId = nextId
     server.maxConnections = limits.max + CLOSING
     server.on('connection', (socket) => this.#opened(socket))
-    // This listener runs before the listener that answers requests. That listener ignores a response that is already
-    // written.
+    // This listener runs before the one that answers requests, which ignores a response that has ended already.
     server.prependListener('request', (request, response) => {
       const held = this.#held.get(request.socket)
       if (held === undefined) return
@@ -236,7 +240,7 @@ class HeldConnections implements Connections {
     this.#untaken = this.#fit(untaken)
   }
 
-  /** Closes connections until the unread bytes are within their limits. Returns the others. */
+  /** Closes connections until there are few enough unread bytes. Returns those that stay open. */
   #fit(untaken: readonly Untaken[]): readonly Untaken[] {
     const perNetwork = new Map<string, number>()
     for (const { held, bytes } of untaken) perNetwork.set(held.network, (perNetwork.get(held.network) ?? 0) + bytes)
@@ -264,8 +268,8 @@ class HeldConnections implements Connections {
   }
 
   /**
-   * Closes a connection whose client has not read its answer for a while. Otherwise closes the connection that has been
-   * idle for longest. If none is idle, closes one whose request has not fully arrived, or else one with an unread answer.
+   * Closes one connection. The first choice is one whose client has not read its answer for a while, then the one that
+   * has been idle for longest, then one whose request has not fully arrived, then one with an unread answer.
    */
   #evict(isCandidate: (held: Held) => boolean): boolean {
     const untaken = this.#untaken.find(
@@ -315,13 +319,13 @@ class HeldConnections implements Connections {
   }
 }
 
-/** Returns the bytes that Node keeps because the operating system has not taken them. */
+/** Returns how many bytes Node keeps because the operating system has not taken them. */
 function unreadBytesOf(socket: Socket): number {
-  // The first number counts the characters of a text, the second the bytes of the write under way.
+  // writableLength counts the characters of a text. The other number counts the bytes of the write that is in progress.
   return socket.writableLength === 0 ? 0 : Math.max(socket.writableLength, queuedBytesOf(socket))
 }
 
-/** Returns the bytes that the operating system has taken. Grows also in the middle of a long write. */
+/** This number also grows in the middle of a long write. */
 function takenBytesOf(socket: Socket): number {
   return handleNumber(socket, 'bytesWritten') - queuedBytesOf(socket)
 }
@@ -330,7 +334,7 @@ function queuedBytesOf(socket: Socket): number {
   return handleNumber(socket, 'writeQueueSize')
 }
 
-/** Node has no public name for these numbers. The timeout of Node's own sockets reads them in the same way. */
+/** These numbers are not public. Node reads them in the same way for the timeouts of its own sockets. */
 function handleNumber(socket: Socket, name: 'bytesWritten' | 'writeQueueSize'): number {
   const handle: unknown = Reflect.get(socket, '_handle')
   const value: unknown = typeof handle === 'object' && handle !== null ? Reflect.get(handle, name) : 0

@@ -1,4 +1,3 @@
-// Tests how the console's files are served: strict headers, compressed copies, deep links.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -23,7 +22,7 @@ describe('the console’s files', () => {
     await rm(folder, { recursive: true })
   })
 
-  test('a deep link answers with the page, under a strict policy', async () => {
+  test('any path of the console returns its page, with a strict content security policy', async () => {
     for (const path of ['/app', '/app/', '/app/t/acme/members', '/app/sign-in?next=%2Fapp']) {
       const answer = await app.ask('GET', path)
       assert.deepEqual([answer.status, answer.text], [200, '<!doctype html><p>page'], path)
@@ -41,7 +40,7 @@ describe('the console’s files', () => {
     assert.deepEqual([again.status, again.text], [304, ''])
   })
 
-  test('an asset is immutable, and is sent compressed to clients that accept compression', async () => {
+  test('an asset is immutable, and is sent compressed to clients that accept this', async () => {
     const encodings = { 'gzip, br': 'gzip', 'gzip;q=0': null, identity: null } as const
     for (const [accepted, encoding] of Object.entries(encodings)) {
       const answer = await app.ask('GET', '/app/assets/a-1.js', { headers: { 'accept-encoding': accepted } })
@@ -51,7 +50,7 @@ describe('the console’s files', () => {
     }
   })
 
-  test('a file is read once, so later answers open no file', async () => {
+  test('a file of the console is read only once', async () => {
     const path = join(folder, 'assets/b-1.js')
     await writeFile(path, 'once()')
     await using fresh = await startApp({ consoleDir: folder })
@@ -60,7 +59,7 @@ describe('the console’s files', () => {
     assert.equal((await fresh.ask('GET', '/app/assets/b-1.js')).text, 'once()')
   })
 
-  test('an unknown file and a path outside the folder are 404', async () => {
+  test('an unknown file and a path outside the folder are answered 404', async () => {
     for (const path of [
       '/app/assets/a-2.js',
       '/app/assets/a-1.js.gz',
@@ -75,7 +74,7 @@ describe('the console’s files', () => {
     assert.equal((await app.ask('POST', '/app')).status, 405)
   })
 
-  test('a missing console is answered with 503 and the reason', async () => {
+  test('if the console was not built, the answer is 503 and says why', async () => {
     await using bare = await startApp({ consoleDir: join(folder, 'nowhere') })
     const answer = await bare.ask('GET', '/app')
     assert.equal(answer.status, 503)

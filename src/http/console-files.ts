@@ -1,5 +1,5 @@
-// Serves the console's built files under /app. A file, or its compressed copy, is read at its first request and stays in
-// memory. The answer depends only on the path, the accepted encoding and If-None-Match.
+// Serves the built console under /app. A file is read when it is first requested, and stays in memory. The answer
+// depends only on the path, Accept-Encoding and If-None-Match.
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
@@ -9,11 +9,11 @@ import { AppError } from '../errors.ts'
 import { loadOnce, sendShared } from './shared-bytes.ts'
 import type { KnownPath } from './unknown-route.ts'
 
-/** True in the bundle (`dist/main.js`), false in a checkout. The path of the built console differs. */
+/** The built console has different paths in the bundle (`dist/main.js`) and in a checkout. */
 const BUNDLED = !import.meta.url.endsWith('.ts')
 const BUILT = fileURLToPath(new URL(BUNDLED ? './console' : '../../dist/console', import.meta.url))
 
-/** The policy is strict and the same for every file: the page has no inline script or style, and no nonce. */
+/** The page has no inline scripts or styles, so the policy needs no nonce and is the same for every file. */
 const CSP = [
   "default-src 'none'",
   "script-src 'self'",
@@ -39,9 +39,9 @@ const ENCODINGS = [
   { name: 'gzip', suffix: '.gz', accepted: /\bgzip\b(?!\s*;\s*q=0(?:\.0+)?\s*(?:,|$))/ },
 ] as const
 
-/** This file is the answer to every path of a page of the console, such as /app/t/acme. */
+/** The answer to every path of the console, such as /app/t/acme. */
 const PAGE = 'index.html'
-/** The folder of the files to whose names Vite adds a hash of the content. */
+/** Vite adds a hash of the content to the names of files in this folder. */
 const HASHED = 'assets/'
 
 interface Built {
@@ -49,7 +49,7 @@ interface Built {
   readonly etag: string
 }
 
-/** Mounts the routes and returns their paths. `folder` is the folder of the built console. */
+/** Mounts the routes and returns their paths. `folder` contains the built console. */
 export function consoleRoutes(app: FastifyInstance, folder = BUILT): readonly KnownPath[] {
   let files: ReadonlyMap<string, Built> | null = null
   const serve = async (request: FastifyRequest<{ Params: { '*'?: string } }>, reply: FastifyReply) => {
@@ -90,7 +90,7 @@ async function answer(
   return sendShared(reply.type(type), await file.bytes())
 }
 
-/** Returns the built files by their names relative to the folder. Returns null if the console is not built. */
+/** Returns the files by name relative to `folder`. Null if the console is not built. */
 async function filesIn(folder: string): Promise<ReadonlyMap<string, Built> | null> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
@@ -98,7 +98,7 @@ async function filesIn(folder: string): Promise<ReadonlyMap<string, Built> | nul
   for (const path of paths) {
     const name = path.slice(folder.length + 1)
     const bytes = loadOnce(() => readFile(path))
-    // A name with a hash changes with the content. So the name serves as the version, and the file need not be read.
+    // A name with a hash changes with the content, so it can be the ETag. Then the file need not be read yet.
     const version = name.startsWith(HASHED) ? name.slice(HASHED.length) : hashOf(await bytes())
     files.set(name, { bytes, etag: `"${version}"` })
   }

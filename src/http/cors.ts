@@ -1,5 +1,5 @@
-// Lets web pages of the origins in VITRINE_CORS_ORIGINS call the API with a token. By default, the list is empty. The
-// list never applies to /auth, because /auth uses a cookie, and a page of another site must not act with the cookie.
+// Web pages of the origins in VITRINE_CORS_ORIGINS may call the API with a token. There are none by default. They may
+// never call /auth, because browsers send a cookie there, with which a page of another site must not act.
 import type { FastifyInstance } from 'fastify'
 
 const METHODS = 'GET, POST, PUT, PATCH, DELETE'
@@ -9,13 +9,13 @@ const READ =
 const MAX_AGE_SECONDS = '600'
 const ALLOW_ORIGIN = 'access-control-allow-origin'
 
-/** Adds the CORS headers. Must be called before the routes are mounted. */
+/** Must be called before the routes are mounted. */
 export function allowOrigins(app: FastifyInstance, origins: ReadonlySet<string>): void {
   if (origins.size === 0) return
   app.addHook('onRequest', async (request, reply) => {
     const { origin } = request.headers
     if (origin === undefined || !origins.has(origin) || /^\/auth(?:[/?]|$)/.test(request.url)) return
-    // The raw response keeps these headers even if another module writes the answer without Fastify.
+    // The raw response keeps these headers even if somebody writes the answer without Fastify.
     reply.raw.setHeader(ALLOW_ORIGIN, origin)
     reply.raw.setHeader('access-control-expose-headers', READ)
     reply.raw.setHeader('vary', 'Origin')
@@ -30,7 +30,7 @@ export function allowOrigins(app: FastifyInstance, origins: ReadonlySet<string>)
       })
       .send()
   })
-  // A Vary header of the answer would replace the Vary header set above.
+  // If the answer has its own Vary header, it would replace the one above.
   app.addHook('onSend', async (_request, reply) => {
     const own = reply.getHeader('vary')
     if (own === undefined || reply.raw.getHeader(ALLOW_ORIGIN) === undefined) return

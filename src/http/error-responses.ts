@@ -1,5 +1,5 @@
-// Sends refusals. For REST, only this file turns an AppError or an error of Fastify into a status. The answer to any
-// other error contains a fixed text and the request id.
+// Turns errors into answers of the REST API. An AppError has a code, which determines the status. The answer to an
+// unexpected error contains a fixed text and the request id.
 import type { FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import { AppError, STATUS, type Code } from '../errors.ts'
@@ -20,14 +20,13 @@ const FASTIFY: Readonly<Record<string, readonly [Code, string]>> = {
   FST_ERR_MAX_PARAM_LENGTH: ['NOT_FOUND', 'There is no such route.'],
 }
 
-/** Sends a refusal or failure. An internal error is logged under the request's id and answered as INTERNAL. */
+/** Sends the refusal. An unexpected error is logged with the request id, and answered as INTERNAL. */
 export function refuse(reply: FastifyReply, log: Logger, error: unknown): FastifyReply {
   const { status, code, headers, json } = refusalFor(error, log, reply.request.id)
   reply.request.refusal = code
   return reply.code(status).headers(headers).send(json)
 }
 
-/** The answer to a refused or failed request. */
 export interface Refusal {
   readonly status: number
   readonly code: Code
@@ -35,7 +34,6 @@ export interface Refusal {
   readonly json: string
 }
 
-/** Converts an error to the answer that refuse() sends. */
 export function refusalFor(error: unknown, log: Logger, requestId: string): Refusal {
   const refusal = read(error, log, requestId)
   const headers: Record<string, string> = { ...refusal.headers }
@@ -46,13 +44,13 @@ export function refusalFor(error: unknown, log: Logger, requestId: string): Refu
   return { status: STATUS[refusal.code], code: refusal.code, headers: headersOf(headers), json: JSON.stringify(body) }
 }
 
-/** Returns the body of the refusal, for answers without Fastify. */
+/** For answers without Fastify. */
 export function errorBodyOf(error: unknown, log: Logger, requestId: string): string {
   const { message, code, extra } = read(error, log, requestId)
   return JSON.stringify({ error: message, code, ...extra })
 }
 
-/** Maps any error to an AppError: Fastify's errors by their codes, unknown errors to INTERNAL. */
+/** Errors of Fastify are recognized by their codes. Any other unknown error becomes INTERNAL. */
 function read(error: unknown, log: Logger, requestId: string): AppError {
   if (error instanceof AppError && error.code !== 'INTERNAL') return error
   const known = fastifyRefusal(error)
@@ -67,10 +65,7 @@ function read(error: unknown, log: Logger, requestId: string): AppError {
   )
 }
 
-/**
- * Converts an error of Fastify. Replaces its text, because JSON.parse quotes the input. Returns null for any other
- * error.
- */
+/** Returns null if it is not an error of Fastify. The text is replaced, because JSON.parse quotes the input. */
 function fastifyRefusal(error: unknown): AppError | null {
   if (!(error instanceof Error)) return null
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
@@ -82,7 +77,6 @@ function fastifyRefusal(error: unknown): AppError | null {
   return null
 }
 
-/** Returns the refusal of a body that is not valid JSON. */
 export function notJson(): AppError {
   return new AppError('INVALID_REQUEST', 'The body is not valid JSON. Check quotes, commas and brackets.', BODY)
 }

@@ -1,5 +1,5 @@
-// Reads JSON request bodies. Refuses other content types (415), bodies beyond the route's bounds, and numeric
-// parameters of queries that would be rounded. Long bodies are scanned and parsed in slices.
+// Reads JSON bodies. Refuses other content types (415), bodies with too many values, and query parameters with numbers
+// that JSON.parse would round. Long bodies are scanned and parsed in slices.
 import type { FastifyInstance } from 'fastify'
 import { VALUES } from '../contract/route-type.ts'
 import type { AppError } from '../errors.ts'
@@ -8,17 +8,17 @@ import { refusalOf, textOf } from '../operations/scan-json.ts'
 import { notJson } from './error-responses.ts'
 import { roundedNumbers, roundedParams } from './rounded-params.ts'
 
-/** Matches a byte order mark, keys with a special meaning in JavaScript, and \u escapes that could spell such a key. */
+/** A byte order mark, keys with a special meaning in JavaScript, and \u escapes that may spell such a key. */
 const DANGEROUS = /^\ufeff|__proto__|constructor|\\u/
 
 /**
- * Accepts only JSON. Accepts an empty body, because operations/validate.ts decides whether the route requires a body.
- * Returns a function that parses a short body by the same rules and throws its refusal.
+ * An empty body is accepted here, because operations/validate.ts knows whether the route needs one. Returns a function
+ * that parses a short body in the same way. It throws the refusal.
  */
 export function readJsonOnly(app: FastifyInstance): (body: Buffer) => unknown {
   const parse = app.getDefaultJsonParser('error', 'error')
-  // Accept every key, because the keys of putDocumentation are database names. Its schema never looks up a key on the
-  // parsed object.
+  // Here, keys such as `constructor` may be names in the database. The schema of putDocumentation never looks up a key
+  // on the parsed object, so they do no harm.
   const parseNames = app.getDefaultJsonParser('ignore', 'ignore')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
@@ -44,7 +44,7 @@ export function readJsonOnly(app: FastifyInstance): (body: Buffer) => unknown {
       if (error !== null) throw error
       value = read
     }
-    // Fastify's parser checks for dangerous keys first, and skips a byte order mark. It does not read the request.
+    // Fastify's parser refuses dangerous keys and skips a byte order mark. It never reads the request argument.
     if (DANGEROUS.test(text)) Reflect.apply(parse, app, [null, text, done])
     else value = parseJson(text)
     const rounded = roundedParams(text)
@@ -61,7 +61,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Parses a long body by the rules for short bodies, and yields to the event loop. Throws the refusal. */
+/** Parses a long body by the same rules, in slices. Throws the refusal. */
 async function readLong(text: string, scanned: Promise<AppError | null>, namesAsKeys: boolean): Promise<unknown> {
   const refusal = await scanned
   if (refusal !== null) throw refusal
@@ -71,7 +71,7 @@ async function readLong(text: string, scanned: Promise<AppError | null>, namesAs
   const json = text.startsWith('\ufeff') ? text.slice(1) : text
   const value = await parseInSlices(json, { namesAsKeys, ...(onNumber !== undefined && { onNumber }) }).catch(
     (error: SyntaxError) => {
-      // Fastify's parser sets the same status. REST and the connector each write their own message.
+      // Fastify's parser sets the same status. REST and the agent connector have different texts for this error.
       throw Object.assign(error, { statusCode: 400 })
     },
   )

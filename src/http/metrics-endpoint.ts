@@ -1,16 +1,16 @@
-// Serves metrics in the Prometheus text format on the address in VITRINE_METRICS_ADDR, never on the API port. Without
-// this variable, metrics are off. They contain no names, ids or texts of people, teams or datasources.
+// Serves metrics in the text format of Prometheus, on the address in VITRINE_METRICS_ADDR and never on the API port.
+// Without this variable, metrics are off. They contain no names, ids or texts of people, teams or datasources.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counts, Durations, type Family } from '../metric-types.ts'
 import type { SideRoutes } from './second-listener.ts'
 
 export interface Metrics extends Disposable {
-  /** Counts one answer: the operation id (or `other`), its status, and the code of a refusal. */
+  /** Counts one answer. `operation` is the operation id or `other`. `code` is the error code, or null. */
   count(operation: string, status: number, durationMs: number, code: string | null): void
   text(): string
 }
 
-/** Creates the metrics. `more` returns further families each time the metrics are read. */
+/** `more` returns further metrics. It is called each time the metrics are read. */
 export function openMetrics(more: () => readonly Family[] = () => []): Metrics {
   const answers = new Counts<{ operation: string; status: string }>()
   const refusals = new Counts<{ code: string }>()
@@ -47,7 +47,6 @@ export function openMetrics(more: () => readonly Family[] = () => []): Metrics {
   }
 }
 
-/** Returns the route of the metrics, for a side server. */
 export function metricsRoutes(metrics: Metrics): SideRoutes {
   const contentType = 'text/plain; version=0.0.4; charset=utf-8'
   return { '/metrics': () => ({ status: 200, contentType, body: metrics.text() }) }

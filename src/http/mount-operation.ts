@@ -1,5 +1,5 @@
-// Mounts the operations of the route tables on Fastify. A mounted route authenticates the caller and checks the scope
-// before it reads the body. Then it calls the operation and sends the answer. operations/ decides everything else.
+// Mounts an operation as a route of Fastify. The route authenticates the caller and checks the scope before it reads
+// the body. Then it calls the operation and sends the answer.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival, Trace } from '../auth/caller.ts'
@@ -15,15 +15,15 @@ import { answer, answerPrebuilt, answerStreamed, isPrebuilt } from './send-answe
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The operation id. Absent on public routes. */
+    /** The operation id. Missing on public routes. */
     readonly operation?: string
-    /** True if the keys in the body are arbitrary names. */
+    /** True if the keys in the body may be any names. */
     readonly namesAsKeys?: boolean
     /** The maximum number of values in the body. Default: VALUES.few. */
     readonly valuesMax?: number
   }
   interface FastifyRequest {
-    /** Set before the body is read, on routes of the tables. Null on public routes. */
+    /** Set before the body is read. Null on public routes. */
     caller: Arrival['caller'] | null
     /** When the caller was authenticated, by performance.now(). */
     knownAt: number
@@ -34,7 +34,6 @@ declare module 'fastify' {
   }
 }
 
-/** Mounts one operation. */
 export function mountOperation(
   app: FastifyInstance,
   authenticator: Authenticator,
@@ -42,7 +41,7 @@ export function mountOperation(
   route: Route,
   operation: Operation,
 ): void {
-  // A query answer must not wait for compression, and most query answers are short.
+  // A query answer must not wait for compression, and most are short.
   const isCompressed = id !== 'runQuery'
   app.route({
     method: route.method,
@@ -54,7 +53,7 @@ export function mountOperation(
       ...(route.valuesMax !== undefined && { valuesMax: route.valuesMax }),
     },
     onRequest: async (request) => {
-      // The router accepts `/teams/` as a team with an empty name. Refuse it.
+      // The router takes `/teams/` for a team with an empty id.
       if (hasEmptyParam(request.params)) throw new AppError('NOT_FOUND', 'There is no such route.')
       const caller = await authenticator.authenticate(request.headers.authorization, request.headers['user-agent'])
       admit(caller, route)
@@ -85,7 +84,7 @@ function arrivalOf(route: Route, request: FastifyRequest, reply: FastifyReply): 
     ...(request.trace !== null && { trace: request.trace }),
     signal: hangUpOf(reply.raw),
     client: clientOf(request.headers['user-agent']),
-    // Parsing the proxies' addresses takes time, and no operation that API keys may call needs the address.
+    // Reading the addresses that proxies add takes time, and no operation for API keys needs them.
     address: route.scope === undefined ? request.ip : undefined,
   }
 }

@@ -1,4 +1,4 @@
-// Mounts the routes of OAuth: the two discovery documents, the endpoints under /auth/oauth2 and the consent page. Only
+// Mounts the routes of OAuth: two discovery documents, the endpoints under /auth/oauth2, and the consent page. Only
 // /auth/oauth2/token and /auth/oauth2/revoke accept forms. Agents that run in a browser may read all answers except the
 // pages.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -16,7 +16,7 @@ export interface OAuthDoor {
 const BODY_BYTES = 64 << 10
 const FORM_BYTES = 16 << 10
 
-/** Answers with these headers depend on no cookie, so any website may read them. */
+/** These answers depend on no cookie, so any website may read them. */
 const CORS = {
   'access-control-allow-origin': '*',
   'access-control-allow-methods': 'GET, POST, OPTIONS',
@@ -60,7 +60,7 @@ export function oauthRoutes(app: FastifyInstance, oauth: OAuthDoor): readonly Kn
     known.push({ method: 'POST', path: url })
     preflight(url)
   }
-  // A separate Fastify context: no other route accepts a form.
+  // In this separate context of Fastify, forms are accepted. No other route accepts them.
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>

@@ -1,8 +1,7 @@
-// Reads usual queries (usual-head.ts) from the sockets of the API and answers them. This avoids the objects that
-// node:http creates for each request (docs/decisions/0049-queries-from-the-socket.md). A connection answers one
-// complete request at a time. If the bytes are not a usual query of a known caller, or the client is slow, node:http
-// takes over the connection and its bytes for good. So node:http judges everything unusual, and its limits on slow
-// clients apply.
+// Reads usual queries (usual-head.ts) from the sockets of the API and answers them, one at a time for each connection.
+// This saves the objects that node:http creates for each request (docs/decisions/0049-queries-from-the-socket.md).
+// Anything else is left to node:http: if the bytes are not a usual query of a known caller, or if the client is slow,
+// node:http takes over the connection for good, with the bytes that have arrived.
 import { STATUS_CODES, validateHeaderValue, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { HungUp } from '../hang-up.ts'
@@ -19,28 +18,25 @@ export interface QueryConnections {
   readonly server: Server
   /** Passes a connection to node:http. */
   readonly ordinary: (socket: Socket) => void
-  /**
-   * False while the service is stopping. Then node:http answers, because its answers ask clients to use another
-   * connection.
-   */
+  /** False while the service is stopping. Then node:http answers, and asks clients to use another connection. */
   readonly isOpen: () => boolean
   readonly requestIds: RequestIds
-  /** The idle time that the Keep-Alive header of each answer promises. */
+  /** The idle time that the header Keep-Alive promises. */
   readonly keepAliveMs: number
   /** After this time without a byte in either direction, a connection is closed. */
   readonly stalledMs: number
 }
 
-/** A request with a longer head is passed to node:http. */
+/** Longer heads are left to node:http. */
 const HEAD_BYTES_MAX = 4_096
-/** The time that a client may take for a whole request before the connection is passed to node:http. */
+/** If a request takes longer than this to arrive, it is left to node:http. */
 const WHOLE_MS = 1_000
 /**
- * The maximum number of bytes that a client may send while a request is answered. More bytes end the connection.
- * Pausing the socket is no alternative: a paused socket does not report a hang-up, so the query would continue.
+ * How many bytes a client may send while its request is answered. More bytes close the connection. Pausing the socket
+ * would be no help: a paused socket does not notice when the client hangs up, so the query would go on.
  */
 const HELD_BYTES_MAX = 65_536
-/** The maximum number of heads that a connection remembers. */
+/** How many heads a connection remembers. */
 const HEADS_MAX = 4
 const EMPTY_LINE = '\r\n\r\n'
 const NOTHING = Buffer.alloc(0)
@@ -60,16 +56,16 @@ class QueryConnection implements Exchange, Sender {
   readonly #deps: QueryConnections
   readonly #form: RegExp
   readonly #socket: Socket
-  /** One controller serves all requests of the connection, because the requests come one after another. */
+  /** Requests of a connection come one after the other, so they can share a controller. */
   readonly #hangUp = new AbortController()
-  /** The last heads. Most clients send the same few heads again, which differ only in the length of the body. */
+  /** The last heads. Most clients send the same few heads again and again, with different lengths of the body. */
   readonly #heads: ReadHead[] = []
-  /** A buffer. It begins with the received bytes that are still unanswered. The remaining bytes are free space. */
+  /** A buffer that begins with the bytes of the unanswered request. The rest of it is free. */
   #held: Buffer = NOTHING
   #heldBytes = 0
-  /** When the first unanswered byte was received, by performance.now(). */
+  /** When the first unanswered byte came, by performance.now(). */
   #heldAt = 0
-  /** The length in bytes of the request whose rest has not arrived. */
+  /** How many bytes the incomplete request will have. */
   #wanted = 0
   #isAnswering = false
   #isGone = false
@@ -101,7 +97,7 @@ class QueryConnection implements Exchange, Sender {
     const socket = this.#socket
     if (!socket.writable) return
     const length = isLent(json) ? json.byteLength : Buffer.byteLength(json)
-    // If another request waits, node:http answers it and closes the connection.
+    // If another request has arrived, node:http answers that one and closes the connection.
     const isLast = this.#heldBytes === 0 && !this.#deps.isOpen()
     const head = headOf(requestId, status, headers, length) + lastLines(this.#deps.keepAliveMs, isLast)
     this.#write(head, json)
@@ -119,7 +115,8 @@ class QueryConnection implements Exchange, Sender {
     socket.write(head, 'latin1')
     const { parts } = json
     for (const part of parts.slice(0, -1)) socket.write(part)
-    // Once the last part is sent, nobody reads the memory, so it can be reused. After an error, it is never reused.
+    // When the last part is sent, nobody reads the memory any more, so it can be used again. After an error, it is not
+    // used again.
     socket.write(parts.at(-1) ?? '', (error) => {
       if (!error) json.release()
       this.#onSent()
@@ -136,7 +133,7 @@ class QueryConnection implements Exchange, Sender {
     else if (performance.now() - this.#heldAt > WHOLE_MS) this.#handOver(this.#release())
   }
 
-  /** Stores the bytes. Doubles a full buffer, so that single bytes do not cause a copy each. */
+  /** A full buffer is doubled, so that a client that sends single bytes does not cause a copy for each byte. */
   #hold(bytes: Buffer): void {
     const length = this.#heldBytes + bytes.length
     if (this.#heldBytes === 0) this.#held = bytes
@@ -158,15 +155,13 @@ class QueryConnection implements Exchange, Sender {
     return bytes
   }
 
-  /**
-   * Answers a complete usual query, waits for the rest of an incomplete one, and passes all other bytes to node:http.
-   */
+  /** Answers a complete usual query, and waits for the rest of an incomplete one. All other bytes go to node:http. */
   #take(bytes: Buffer): void {
-    // If the connection was refused or the client has closed its side, an answer would reach nobody.
+    // If the connection was refused or the client has closed its side, nobody would get an answer.
     if (!this.#socket.writable) return
     const { door, server, isOpen, requestIds } = this.#deps
     const head = isOpen() ? this.#readHead(bytes) : null
-    // Only the request of a known caller may wait for the rest of its bytes.
+    // Wait for the rest of a request only if the caller is known.
     const begun = head === null ? null : begin(door, head.usual)
     if (head === null || begun === null) return this.#handOver(bytes)
     const start = head.bytes.length
@@ -208,7 +203,7 @@ class QueryConnection implements Exchange, Sender {
     void finish(this.#deps.door, begun, body, requestId, this.#hangUp.signal, this)
   }
 
-  /** Runs when the answer was sent or the socket is closed. */
+  /** Called when the answer was sent, or the socket was closed. */
   readonly #onSent = (): void => {
     this.#isAnswering = false
     if (this.#heldBytes > 0) this.#take(this.#release())
@@ -227,7 +222,7 @@ class QueryConnection implements Exchange, Sender {
     if (bytes.length > 0) socket.unshift(bytes)
   }
 
-  /** Closes our side when the client closes its side, as node:http does. */
+  /** When the client closes its side, close ours, as node:http does. */
   readonly #onEnd = (): void => void this.#socket.end()
 
   readonly #onClose = (): void => {
@@ -247,7 +242,7 @@ class QueryConnection implements Exchange, Sender {
 }
 
 function ignore(): void {
-  // Nothing to do: the socket closes after its error.
+  // The socket closes after its error.
 }
 
 function headOf(requestId: string, status: number, headers: Readonly<Record<string, string>>, length: number): string {
@@ -269,7 +264,7 @@ const PLAIN = /^[\x20-\x7e]*$/
 
 let dated = { second: Number.NaN, lines: '', closing: '' }
 
-/** Returns the lines that node:http would add to an answer. */
+/** The lines that node:http would add to an answer. */
 function lastLines(keepAliveMs: number, isLast: boolean): string {
   const now = Date.now()
   const second = Math.floor(now / 1000)

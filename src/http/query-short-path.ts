@@ -1,8 +1,8 @@
-// The short path: handles POST …/query with a known API key without Fastify. Fastify takes half of the service's time
-// for a small query (docs/decisions/0029-a-short-path-for-queries.md). Only usual requests take the short path, and the
-// head of a request decides this. Every other request takes the ordinary path through Fastify. begin() and finish()
-// serve requests from node:http (quickQuery, below) and from query-connection.ts, which reads the socket itself.
-// test/door/query-short-path.test.ts sends the same requests along all paths.
+// Fastify takes half of the service's time for a small query. So a usual POST …/query with a known API key is answered
+// without Fastify (docs/decisions/0029-a-short-path-for-queries.md). The head of the request decides whether it is
+// usual. All other requests go through Fastify. There are two sources of usual queries, which both call begin() and
+// finish(): quickQuery() below for requests from node:http, and query-connection.ts, which reads the socket itself.
+// test/door/query-short-path.test.ts sends the same requests on all paths.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival, KeyCaller, Trace } from '../auth/caller.ts'
@@ -24,11 +24,11 @@ export interface QuickQuery {
   readonly id: string
   readonly route: Route
   readonly operation: Operation
-  /** Parses a body like the ordinary path, and throws the same refusals. */
+  /** Parses a body as Fastify would, and throws the same refusals. */
   readonly parse: (body: Buffer) => unknown
-  /** Answers an error like the ordinary path. */
+  /** Returns the answer to an error that Fastify would send. */
   readonly refusal: (error: unknown, requestId: string) => Refusal
-  /** Reports each answer to the metrics, the access log and the tracing. Null if all three are off. */
+  /** Reports an answer to the metrics, the access log and the tracing. Null if all three are off. */
   readonly answered: ((answered: Answered) => void) | null
   readonly isTraced: boolean
 }
@@ -37,13 +37,12 @@ type Asked = Omit<UsualHead, 'length' | 'requestId'>
 
 const NO_HEADERS: Readonly<Record<string, string>> = {}
 
-/** Sends an answer to the client. */
 export interface Sender {
-  /** Sends `json` with `headers` and with the headers of every JSON answer. */
+  /** The headers of every JSON answer are sent in addition to `headers`. */
   send(requestId: string, status: number, headers: Readonly<Record<string, string>>, json: Prebuilt['json']): void
 }
 
-/** A usual request of a known caller, whose body may still be unread. */
+/** A usual request of a known caller. Its body may not be read yet. */
 export interface Begun {
   readonly asked: Asked
   readonly caller: KeyCaller
@@ -51,7 +50,7 @@ export interface Begun {
   readonly knownAt: number
 }
 
-/** Returns null if the request must take the ordinary path. */
+/** Returns null if the request must go through Fastify. */
 export function begin({ authenticator, route }: QuickQuery, asked: Asked): Begun | null {
   const caller = authenticator.known(asked.authorization, asked.userAgent)
   const knownAt = performance.now()
@@ -93,10 +92,12 @@ export async function finish(
   door.answered({ ...about, caller, params, ...traced })
 }
 
-/** Returns true if it handles the request. If it returns false, the body is still unread. */
+/** Returns false if the request must go through Fastify. Then its body has not been read. */
 export type Take = (request: IncomingMessage, response: ServerResponse, requestId: string) => boolean
 
-/** Handles requests that node:http has read. `isOpen` is false while answers must announce a closing connection. */
+/**
+ * Answers requests that node:http has read. `isOpen` is false while answers must say that the connection will close.
+ */
 export function quickQuery(door: QuickQuery, isOpen: () => boolean): Take {
   const form = pathForm(door.route.path)
   return (request, response, requestId) => {
@@ -127,14 +128,14 @@ function isUsual({ headers, httpVersionMinor, httpVersionMajor }: IncomingMessag
     isUsualBody(headers['content-type'] ?? '', headers['content-length'] ?? '') &&
     headers['transfer-encoding'] === undefined &&
     headers['content-encoding'] === undefined &&
-    // A cross-origin request may need CORS headers.
+    // The answer may need CORS headers.
     headers.origin === undefined &&
     headers.expect === undefined &&
     headers.upgrade === undefined
   )
 }
 
-/** Calls `done` with the whole body. If the client disconnects first, `done` is never called. */
+/** If the client disconnects before the whole body has come, `done` is never called. */
 function readBody(request: IncomingMessage, length: number, done: (body: Buffer) => void): void {
   const parts: Buffer[] = []
   request.on('data', (part: Buffer) => parts.push(part))
@@ -144,7 +145,7 @@ function readBody(request: IncomingMessage, length: number, done: (body: Buffer)
   })
 }
 
-/** Sends headers and body in one write, because Node joins all writes of one tick. */
+/** Node joins all writes of one tick, so headers and body are sent together. */
 class ResponseSender implements Sender {
   readonly #response: ServerResponse
   readonly #isOpen: () => boolean
@@ -164,7 +165,7 @@ class ResponseSender implements Sender {
     if (!this.#isOpen()) lines.push('connection', 'close')
     response.writeHead(status, lines)
     if (!isLent(json)) return void response.end(json)
-    // 'close' follows the last write, or the end of the socket. After that, nobody reads the memory.
+    // 'close' comes after the last write, or when the socket ends. Then nobody reads the memory any more.
     response.once('close', () => json.release())
     for (const part of json.parts) response.write(part)
     response.end()

@@ -1,4 +1,3 @@
-// Tests query parameters with numbers that JSON.parse would round.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { roundedParams } from './rounded-params.ts'
@@ -23,7 +22,7 @@ describe('a numeric parameter', () => {
     ['{"price": {"type": "NUMERIC", "value": 123456789012.3456789}}', 'params.price'],
     ['[{"type": "numeric", "value": 0.12345678901234567890}]', 'params.0'],
   ] as const) {
-    test(`is refused by name if parsing would round it: ${written.slice(0, 70)}`, () => {
+    test(`a parameter that parsing would round is refused by name: ${written.slice(0, 70)}`, () => {
       assert.deepEqual(refusedIn(written), [place])
     })
   }
@@ -35,10 +34,10 @@ describe('a numeric parameter', () => {
     '{"e999": "[0.12345678901234567890]"}',
     '[9007199254740993]',
   ]) {
-    test(`is accepted: ${written}`, () => assert.deepEqual(refusedIn(written), []))
+    test(`a parameter that is exact is accepted: ${written}`, () => assert.deepEqual(refusedIn(written), []))
   }
 
-  test('is checked only in parameters; a MongoDB filter accepts doubles', () => {
+  test('numbers outside the parameters are not checked, because a MongoDB filter may have doubles', () => {
     assert.equal(roundedParams('{"filter":{"params":0.12345678901234567890}}'), null)
     assert.equal(roundedParams('{"params":[],"filter":{"x":0.12345678901234567890}}'), null)
   })

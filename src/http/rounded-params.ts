@@ -1,16 +1,18 @@
-// Finds query parameters whose numbers JSON.parse would round. With a rounded number, the query would look for another
-// value than the caller wrote.
+// JSON.parse rounds a number with many digits. As a query parameter, it would then look for another value than the
+// caller wrote. This file finds such parameters.
 import { invalidRequest, type AppError } from '../errors.ts'
 
-/** A number without these patterns is exact: at most 15 digits and a two-digit exponent. */
+/** A number that does not match is exact: it has at most 15 digits and an exponent of two digits. */
 const SUSPECT = /[\d.]{16}|[eE][-+]?\d{3}/
 /**
- * Longer numbers count as rounded. The shortest text of every double is shorter, even when it is written without an
+ * A longer number counts as rounded. The shortest text of any double is shorter, even if it is written without an
  * exponent.
  */
 const LENGTH_MAX = 400
 
-/** Returns a refusal that names the rounded parameters, or null if there are none. `text` is valid JSON, and short. */
+/**
+ * Returns a refusal that names the rounded parameters, or null if there are none. `text` must be valid JSON, and short.
+ */
 export function roundedParams(text: string): AppError | null {
   const rounded = roundedNumbers(text)
   if (rounded === null) return null
@@ -21,7 +23,7 @@ export function roundedParams(text: string): AppError | null {
   return rounded.refusal(body)
 }
 
-/** Returns a collector for a body that is being parsed. Returns null if no parameter in the body can be rounded. */
+/** For a body that is parsed in slices. Returns null if it has no parameter that may be rounded. */
 export function roundedNumbers(text: string): RoundedNumbers | null {
   return text.includes('"params"') && SUSPECT.test(text) ? new RoundedNumbers() : null
 }
@@ -53,8 +55,8 @@ const WHY =
   'has more digits than a JSON number holds: write it as a string with its type, {"type": "NUMERIC", "value": "0.1…"}'
 
 /**
- * Returns the objects that contain parameter values, each with the parameter's name: `params` itself (null), and each
- * {type, value} in it.
+ * The number of a parameter is a field of `params`, or of a {type, value} in it. Returns these objects, each with the
+ * name of its parameter. For `params` itself, the name is null.
  */
 function holdersIn(body: unknown): ReadonlyMap<unknown, string | null> {
   const params: unknown = isObject(body) ? Reflect.get(body, 'params') : null
@@ -69,13 +71,13 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-/** Returns true if JSON.parse rounded the number. Ignores integers: the driver refuses all integers beyond 2^53. */
+/** Integers are ignored here, because the driver refuses all integers beyond 2^53. */
 function isRounded(value: number, source: string): boolean {
   if (!/[.eE]/.test(source)) return false
   return source.length > LENGTH_MAX || significant(source) !== significant(String(value))
 }
 
-/** Returns a decimal without its sign and outer zeros, so that equal numbers have equal texts. */
+/** Returns the digits without sign and outer zeros, and an exponent. Equal numbers give equal texts. */
 function significant(decimal: string): string {
   const [mantissa = '', exponent = '0'] = decimal.toLowerCase().replace(/^-/, '').split('e')
   const [whole = '', part = ''] = mantissa.split('.')

@@ -1,5 +1,5 @@
-// Extracts Scalar's standalone script from its package. `npm run prepare` stores the script as a file beside the
-// bundle. A bundled service reads that file. Only a service that runs from source calls this function.
+// Takes Scalar's standalone script out of its package. `npm run prepare` writes it to a file beside the bundle, which
+// the bundled service reads. Only a service that runs from source calls this function.
 import { fastify } from 'fastify'
 
 /** Returns about 4 MB of JavaScript for the browser. */

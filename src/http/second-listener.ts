@@ -1,4 +1,4 @@
-// A second listener for health probes and metrics collectors. Its answers do not depend on the connections of the API. A
+// A second listener, for health probes and metrics collectors. It answers even if the API has too many connections. A
 // new connection replaces an idle one, so silent clients cannot block it.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -8,7 +8,7 @@ import { oneAtATime } from './one-at-a-time.ts'
 import { JSON_TYPE } from './send-answer.ts'
 import { REQUEST_ID } from './request-id.ts'
 
-/** The answer to one GET. */
+/** The answer to a GET request. */
 interface SideAnswer {
   readonly status: number
   readonly contentType: string
@@ -18,19 +18,21 @@ interface SideAnswer {
 export type SideRoutes = Readonly<Record<string, (requestId: string) => SideAnswer | Promise<SideAnswer>>>
 
 const CONNECTIONS_MAX = 64
-/** The time in which a request must arrive in full. */
+/** The timeout for a whole request. */
 const REQUEST_MS = 5_000
-/** How often Node checks for late requests. The default of 30 s would let them stay for that long. */
+/** How often Node looks for late requests. By default, a late request could stay for another 30 s. */
 const LATE_CHECK_MS = 1_000
-/** A request without a Host header is answered, so that the limits of connections.ts apply to it. */
+/**
+ * Node would answer a request without a Host header before the limits of connections.ts apply. So it is accepted here.
+ */
 const OPTIONS = { connectionsCheckingInterval: LATE_CHECK_MS, requireHostHeader: false }
 
 export interface SideServer extends AsyncDisposable {
-  /** host:port. If port 0 was requested, it contains the port that the operating system chose. */
+  /** host:port. If port 0 was requested, this has the port that the operating system chose. */
   readonly address: string
 }
 
-/** Serves the routes on `host:port`. `nextId` creates request ids. Throws if the address cannot be used. */
+/** `nextId` creates request ids. Throws if the address cannot be used. */
 export async function openSideServer(address: string, routes: SideRoutes, nextId: () => string): Promise<SideServer> {
   const { hostname, port } = new URL(`http://${address}`)
   const answer = (request: IncomingMessage, response: ServerResponse) => void reply(routes, nextId(), request, response)
@@ -62,13 +64,12 @@ async function reply(
   const route = request.method === 'GET' ? routes[(request.url ?? '').split('?', 1)[0] ?? ''] : undefined
   if (route === undefined) return void response.writeHead(404).end()
   const { status, contentType, body } = await route(requestId)
-  // Each probe opens its own connection. Closing the connection after the answer makes room under the limit.
+  // Each probe opens its own connection, so close it after the answer to make room.
   response
     .writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store', connection: 'close' })
     .end(body)
 }
 
-/** Turns a readiness check into routes. */
 export function healthRoutes(
   ready: () => Promise<void>,
   problem: (error: unknown, requestId: string) => string,

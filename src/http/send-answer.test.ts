@@ -5,7 +5,7 @@ import fastify from 'fastify'
 import { encode } from '../query/encode-body.ts'
 import { answerPrebuilt } from './send-answer.ts'
 
-test('long rows are sent in slices of their own memory, which is released after the last one', async () => {
+test('long rows are sent in slices without a copy, and their memory is released after the last slice', async () => {
   const rows = Buffer.from(`[["${'é😀'.repeat(200_000)}"]]`)
   const columns = [{ name: 'ä', dataType: 'text' }]
   let given = 0

@@ -1,5 +1,5 @@
-// Sends answers. Each ordinary answer passes the schema of its route, so undeclared fields are not sent. Prebuilt JSON
-// and files are sent unchanged.
+// Sends answers. The value of an ordinary operation is parsed with the schema of its route, so that undeclared fields
+// are not sent. Some operations return JSON text or a file, which is sent unchanged.
 import { once } from 'node:events'
 import { pipeline, Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
@@ -9,12 +9,14 @@ import { isLent, ownJson } from '../operations/prebuilt-json.ts'
 import { compressed, streamCompressor, type Encoding } from './compress.ts'
 import { slicesOf } from './shared-bytes.ts'
 
-/** Lent JSON up to this length is copied into one buffer. Copying more would delay other requests. */
+/**
+ * Lent JSON is memory that must be released after sending. Up to this size it is copied instead. Copying more would
+ * delay other requests.
+ */
 const OWN_BYTES_MAX = 256 * 1024
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** Sends a handler's value in the form that its route declares. */
 export function answer(
   reply: FastifyReply,
   route: Route,
@@ -31,7 +33,7 @@ export function answer(
   return sendCompressed(reply, status, JSON.stringify(sent), {}, encoding)
 }
 
-/** Sends JSON that another folder has serialized, or 304 if the caller already has this JSON. */
+/** Sends JSON text that an operation has written, or 304 if the caller already has it. */
 export function answerPrebuilt(
   reply: FastifyReply,
   status: number,
@@ -48,7 +50,7 @@ export function answerPrebuilt(
   return reply.code(304).headers(headers).send()
 }
 
-/** Streams a file with backpressure. Errors before the first part are thrown. */
+/** Streams a file. If reading fails before the first part, throws the error. */
 export async function answerStreamed(
   reply: FastifyReply,
   { contentType, filename, parts }: Streamed,
@@ -71,7 +73,7 @@ export async function answerStreamed(
   )
 }
 
-/** Returns the headers of a JSON answer: the common headers, overridden by `own`. */
+/** Headers in `own` replace the usual ones. */
 export function headersOf(own: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   const headers: Record<string, string> = { 'content-type': JSON_TYPE }
   if (own['cache-control'] === undefined) headers['cache-control'] = 'no-store'
@@ -82,7 +84,7 @@ export function isPrebuilt(value: unknown): value is Prebuilt {
   return typeof value === 'object' && value !== null && 'json' in value
 }
 
-/** Sends JSON in the given encoding. If `encoding` is null, sends the JSON uncompressed and returns no promise. */
+/** Without an encoding, sends the JSON immediately and returns no promise. */
 function sendCompressed(
   reply: FastifyReply,
   status: number,
@@ -94,7 +96,7 @@ function sendCompressed(
   return compressed(json, encoding).then((body) => {
     const vary = { ...headers, vary: [headers['vary'], 'Accept-Encoding'].filter(Boolean).join(', ') }
     if (body === null) return sendJson(reply, status, json, vary)
-    // The compressed answer has other bytes. Only a weak ETag may identify both forms (RFC 9110 §8.8.1).
+    // The compressed answer has other bytes. Only a weak ETag may be the same for both (RFC 9110 §8.8.1).
     const etag = headers['etag']
     const weak = etag === undefined || etag.startsWith('W/') ? {} : { etag: `W/${etag}` }
     return sendJson(reply, status, body, { ...vary, ...weak, 'content-encoding': encoding })
@@ -117,7 +119,7 @@ function sendLent(
   json: LentJson,
   headers: Readonly<Record<string, string>>,
 ): FastifyReply {
-  // 'close' follows the last write, or the end of the socket. After that, nobody reads the memory.
+  // 'close' comes after the last write, or when the socket ends. Then nobody reads the memory any more.
   reply.raw.once('close', () => json.release())
   return reply
     .code(status)
@@ -130,7 +132,7 @@ function hasJob(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'jobId' in value
 }
 
-/** Returns true if the If-None-Match header contains the tag, compared weakly (RFC 9110 §13.1.2). */
+/** Returns true if the header If-None-Match contains the tag, by weak comparison (RFC 9110 §13.1.2). */
 function matches(etag: string, ifNoneMatch: string | undefined): boolean {
   if (ifNoneMatch === undefined) return false
   const bare = (tag: string) => tag.trim().replace(/^W\//, '')

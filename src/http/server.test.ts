@@ -31,7 +31,7 @@ function server() {
 test('the timeout of a connection without traffic is longer than the longest query', async () => {
   const app = server()
   await app.ready()
-  // The sum of the longest statement timeout of a team and the waits for a connection (datasources/connection-pool.ts).
+  // The longest statement timeout of a team, and two waits for a connection (datasources/connection-pool.ts).
   const longest = 60_000 + 5_000 + 12_000
   assert.ok(app.server.timeout > longest && app.server.timeout <= 2 * longest, `${app.server.timeout} ms`)
   await app.close()
@@ -44,7 +44,7 @@ for (const [name, sent] of [
     'POST /auth/sign-in/email HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{',
   ],
 ] as const) {
-  test(`answers and destroys a socket that trickles ${name}, even if the client never closes it`, async () => {
+  test(`a socket that trickles ${name} gets an answer and is destroyed, even if the client never closes it`, async () => {
     const app = server()
     assert.deepEqual([app.server.headersTimeout, app.server.requestTimeout], [15_000, 30_000])
     app.server.headersTimeout = app.server.requestTimeout = 300
@@ -70,7 +70,7 @@ for (const [name, head, status, said] of [
   ['without a Host header', 'HTTP/1.1', 400, 'no Host header'],
   ['with an unknown Expect header', 'HTTP/1.1\r\nHost: a\r\nExpect: x', 417, 'Expect header'],
 ] as const) {
-  test(`a request ${name} is refused, and its connection closed`, async () => {
+  test(`a request ${name} is refused, and its connection is closed`, async () => {
     const app = server()
     const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
     const socket = connect({ port: Number(port), host: '127.0.0.1' })

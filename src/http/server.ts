@@ -1,5 +1,6 @@
-// The REST server: mounts every route of the route tables through mount-operation.ts. The order of checks is: known
-// route (404, 405), token (401), scope (403), JSON body (413, 415, 400). The operation decides everything else.
+// The REST server. It mounts all routes of the route tables with mount-operation.ts. Requests are checked in this
+// order: known route (404, 405), token (401), scope (403), JSON body (413, 415, 400). The operation checks everything
+// else.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { fastify } from 'fastify'
@@ -30,21 +31,21 @@ import type { SignInDoor } from './sign-in-routes.ts'
 import { unknownRoute } from './unknown-route.ts'
 
 const BODY_BYTES = 1 << 20
-/** The maximum length of a path parameter. Ids, invitations and the table names of most databases are shorter. */
+/** Ids, invitation tokens and the table names of most databases are shorter. */
 const PARAM_LENGTH_MAX = 1024
-/** The deadline for a complete request. An answer may take longer. */
+/** The timeout for a whole request. The answer may take longer. */
 const REQUEST_MS = 30_000
-/** The time in which the headers of a request must arrive. */
+/** The timeout for the headers of a request. */
 const HEADERS_MS = 15_000
-/** How often Node checks for late requests. The default of 30 s would double the deadline. */
+/** How often Node looks for late requests. By default, a late request could stay for another 30 s. */
 const LATE_CHECK_MS = 1_000
-/** After an unreadable request, the time that a client has to read the last answer before the socket is destroyed. */
+/** If a request is unreadable, the client has this long to read the answer. Then the socket is destroyed. */
 const LINGER_MS = 1_000
-/** This is longer than the idle timeout of common load balancers, so the load balancer closes a connection first. */
+/** Longer than the idle timeout of common load balancers, so that they close a connection first. */
 const KEEP_ALIVE_MS = 72_000
 /**
- * After this time without a byte in either direction, a connection is closed. The time is longer than the slowest
- * possible query. connections.ts closes a connection earlier if nobody reads its answer.
+ * After this time without a byte in either direction, a connection is closed. The slowest possible query takes less. If
+ * nobody reads an answer, connections.ts closes the connection earlier.
  */
 const STALLED_MS = 90_000
 
@@ -56,9 +57,9 @@ export interface Door {
   readonly signIn: SignInDoor
   readonly oauth: OAuthDoor
   readonly open: OpenOperations
-  /** True after SIGTERM: answers then ask clients to use another connection. */
+  /** True after SIGTERM. Then answers ask clients to use another connection. */
   readonly isDraining: () => boolean
-  /** Throws a refusal while the service should not receive requests. */
+  /** Throws a refusal while the service should not get requests. */
   readonly ready: () => Promise<void>
   /** The folder of the built console, if it is not beside the service. */
   readonly consoleDir?: string
@@ -66,17 +67,17 @@ export interface Door {
   readonly trustProxy: boolean | string
   /** See config.ts. */
   readonly corsOrigins: ReadonlySet<string>
-  /** Null turns metrics off. */
+  /** Null if metrics are off. */
   readonly metrics: Metrics | null
-  /** Null turns the access log off. */
+  /** Null if the access log is off. */
   readonly accessLog: AccessLog | null
-  /** Creates the spans of an answer. Null if requests are not traced. */
+  /** Records the spans of an answer. Null if requests are not traced. */
   readonly tracing: { request(answered: Answered): void } | null
   readonly requestIds: RequestIds
   readonly log: Logger
 }
 
-/** Creates the server without starting it. */
+/** The server does not listen yet. */
 export function createServer(door: Door): FastifyInstance {
   const app = fastify({
     logger: false, // logging a request costs as much as answering it
@@ -101,7 +102,7 @@ export function createServer(door: Door): FastifyInstance {
       if (!socket.writable) return void socket.destroy()
       const isLate = 'code' in error && error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
       socket.end(lastAnswer(isLate ? LATE : BROKEN, door.requestIds.next()))
-      // end() alone is not enough: a client that never closes its side would keep the socket open.
+      // If the client never closes its side, end() alone would keep the socket open.
       setTimeout(() => socket.destroy(), LINGER_MS).unref()
     },
   })
@@ -149,7 +150,7 @@ export function createServer(door: Door): FastifyInstance {
     ...oauthRoutes(app, door.oauth),
   ]
   const refusal = unknownRoute([...Object.values(door.routes), ...open])
-  // Runs before the body is read. Otherwise Fastify would first refuse a QUERY request without a body.
+  // This runs before the body is read. Otherwise Fastify would refuse a QUERY request without a body first.
   app.addHook('onRequest', async (request) => {
     if (request.is404) throw refusal(request.method, request.url)
   })
@@ -157,8 +158,7 @@ export function createServer(door: Door): FastifyInstance {
 }
 
 /**
- * Returns a function that reports an answer to the metrics, the access log and the tracing. Returns null if all three
- * are off.
+ * Returns a function that reports an answer to the metrics, the access log and the tracing. Null if all three are off.
  */
 function observersOf({ metrics, accessLog, tracing, trustProxy }: Door): ((answered: Answered) => void) | null {
   if (metrics === null && tracing === null) return accessLog
@@ -166,12 +166,12 @@ function observersOf({ metrics, accessLog, tracing, trustProxy }: Door): ((answe
     metrics?.count(answered.operation, answered.status, answered.durationMs, answered.code)
     accessLog?.(answered)
     const { traceparent: _untrusted, ...own } = answered
-    // Without a proxy in front, ignore `traceparent`, because a caller could add its requests to any trace.
+    // Without a proxy, a caller could add its requests to any trace with the header `traceparent`.
     tracing?.request(trustProxy === false ? own : answered)
   }
 }
 
-/** Gives each request an id. The short path then handles the requests that it can, and Fastify handles all others. */
+/** Gives each request an id. The short path answers the requests that it can, and Fastify answers the others. */
 function receive(
   app: FastifyInstance,
   door: Door,
@@ -186,7 +186,7 @@ function receive(
     route === undefined || operation === undefined
       ? null
       : { authenticator, id: 'runQuery', route, operation, parse, refusal, answered, isTraced: door.tracing !== null }
-  // While the server closes, every answer must tell the client so. New requests take the ordinary path.
+  // While the server closes, every answer must tell the client so. Only Fastify does this.
   const isOpen = (): boolean => app.server.listening && !door.isDraining()
   const take = quick === null ? null : quickQuery(quick, isOpen)
   if (quick !== null) readFromSockets(app.server, { door: quick, isOpen, requestIds })
@@ -200,7 +200,7 @@ function receive(
       return void response.writeHead(refused.status, headers).end(bodyOf(refused.why))
     }
     if (take !== null && isOpen() && take(request, response, requestId)) return
-    // The header is set here, so that every writer of an answer keeps it: Fastify, and the event streams of the
+    // The header is set here, so that it is in every answer: those of Fastify, and the event streams of the agent
     // connector.
     response.setHeader(REQUEST_ID, requestId)
     for (const each of ordinary) each.call(app.server, request, response)
@@ -210,8 +210,8 @@ function receive(
 }
 
 /**
- * Returns the refusal of a request that HTTP/1.1 forbids: without a Host header, with several (RFC 9112, 3.2), or with an
- * unknown expectation (RFC 9110, 10.1.1). Returns null for any other request.
+ * Refuses requests that HTTP/1.1 forbids: without a Host header or with several (RFC 9112, 3.2), or with an unknown
+ * expectation (RFC 9110, 10.1.1). Returns null for other requests.
  */
 function malformedHead(request: IncomingMessage): { readonly status: number; readonly why: string } | null {
   const { rawHeaders, headers, httpVersion } = request
@@ -223,7 +223,7 @@ function malformedHead(request: IncomingMessage): { readonly status: number; rea
   return { status: 417, why: 'The service does not support this Expect header. Omit it.' }
 }
 
-/** Passes each new connection to query-connection.ts first. */
+/** query-connection.ts sees each new connection first. */
 function readFromSockets(server: Server, deps: Pick<QueryConnections, 'door' | 'isOpen' | 'requestIds'>): void {
   const ordinary = server.listeners('connection')
   server.removeAllListeners('connection')
@@ -234,12 +234,12 @@ function readFromSockets(server: Server, deps: Pick<QueryConnections, 'door' | '
   server.on('connection', readQueries({ ...deps, ...more }))
 }
 
-/** Trusts only the nearest proxy, which added the last address. The caller may have forged all earlier addresses. */
+/** Trusts only the nearest proxy, which added the last address. A caller may have forged the others. */
 function isInFront(_address: string, hop: number): boolean {
   return hop === 0
 }
 
-/** Builds the raw response for a request that cannot be parsed and so has no reply object of Fastify. */
+/** The answer to a request that cannot be parsed. Fastify has no reply object for it. */
 function lastAnswer(error: string, requestId: string): string {
   const body = bodyOf(error)
   const type = `content-type: ${JSON_TYPE}`

@@ -1,17 +1,17 @@
-// Sends bytes that are the same for every client, such as the files of the pages. All answers share one buffer, and a
-// client gets the next slice when it has read most of the slice before. So an answer that nobody reads takes no memory.
+// Sends bytes that are the same for every client, such as the files of the console. All answers share one buffer. A
+// client gets the next slice when it has read most of the last one, so an answer that nobody reads needs no memory.
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 
 const SLICE_BYTES = 32_768
 
-/** Sends the bytes. Nobody may change them afterwards. */
+/** The bytes must not be changed afterwards. */
 export function sendShared(reply: FastifyReply, bytes: Buffer): FastifyReply {
   reply.header('content-length', bytes.length)
   return reply.send(bytes.length <= SLICE_BYTES ? bytes : slicesOf([bytes]))
 }
 
-/** Returns a stream of the parts, in slices of their memory. */
+/** Returns a stream of slices. The bytes are not copied. */
 export function slicesOf(parts: readonly Buffer[]): Readable {
   const slices = sliced(parts)
   return new Readable({
@@ -27,7 +27,7 @@ function* sliced(parts: readonly Buffer[]): Generator<Buffer, undefined> {
     for (let at = 0; at < part.length; at += SLICE_BYTES) yield part.subarray(at, at + SLICE_BYTES)
 }
 
-/** Loads on the first call, and returns the same to every later call. A failed load is not cached. */
+/** The first call loads the value, and later calls get the same. A failed load is not cached. */
 export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
   let loaded: Promise<T> | undefined
   return () =>

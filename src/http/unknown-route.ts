@@ -1,22 +1,21 @@
-// Answers unknown routes: 404, or 405 if the path is known under other methods. Both come before the token check, so
-// they depend on no caller and reveal no data.
+// A route that does not exist is answered 404, or 405 if its path exists with other methods. No token is needed for
+// this, so the answer is the same for every caller.
 import { AppError } from '../errors.ts'
 
 export interface KnownPath {
   readonly method: string
-  /** '/teams/{teamId}', or '/auth/*' for every path below it. */
+  /** For example '/teams/{teamId}', or '/auth/*' for all paths below /auth. */
   readonly path: string
 }
 
-/** Returns the refusal of a method and URL that no route matched. */
+/** Returns a function that returns the refusal of a method and URL without a route. */
 export function unknownRoute(known: readonly KnownPath[]): (method: string, url: string) => AppError {
   const paths = known.map(({ method, path }) => ({ method, matches: pattern(path) }))
   return (method, url) => {
     const path = url.split('?', 1)[0] ?? ''
     const allowed = new Set(paths.filter(({ matches }) => matches.test(path)).map((each) => each.method))
     if (allowed.has('GET')) allowed.add('HEAD')
-    // If the path matches under this method, the request was refused for another reason, such as a parameter that is
-    // too long.
+    // The route exists, so the request was refused for another reason, such as a parameter that is too long.
     if (allowed.size === 0 || allowed.has(method)) return new AppError('NOT_FOUND', 'There is no such route.')
     const allow = [...allowed].sort().join(', ')
     return new AppError('METHOD_NOT_ALLOWED', `This route accepts ${allow}.`, { headers: { allow } })

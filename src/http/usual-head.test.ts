@@ -1,4 +1,3 @@
-// Tests that readUsualHead() refuses unusual heads, and reads each accepted head as node:http does.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
@@ -20,7 +19,7 @@ const read = (lines: readonly string[], first = FIRST) => readUsualHead(headOf(l
 const without = (name: string): string[] => USUAL.filter((line) => !line.startsWith(name))
 
 describe('the head of a usual query', () => {
-  test('is accepted with header names in any case and lines in any order', () => {
+  test('readUsualHead() accepts header names in any case and lines in any order', () => {
     const expected = {
       ...{ teamId: 'team_1', datasourceId: 'ds-2', length: 7, authorization: 'Bearer key', userAgent: undefined },
       ...{ requestId: undefined, traceparent: undefined },
@@ -84,7 +83,7 @@ describe('the head of a usual query', () => {
     'too many headers': [[...USUAL, ...Array.from({ length: 47 }, (_, n) => `x-${n}: 1`)]],
   }
   for (const [what, [lines, first]] of Object.entries(refused)) {
-    test(`is left to node:http: ${what}`, () => assert.equal(read(lines, first), null))
+    test(`a head that readUsualHead() leaves to node:http: ${what}`, () => assert.equal(read(lines, first), null))
   }
 
   test('node:http reads every accepted head in the same way', async () => {
@@ -131,7 +130,7 @@ describe('the head of a usual query', () => {
   })
 })
 
-/** Heads with one to three random changes of bytes, from a fixed seed. */
+/** Heads with one to three random changes. The seed is fixed. */
 function* mutants(): Generator<string> {
   const letters = [
     ...'\r\n\t :;,0179aZ-_"#%/?\0\x7f\xe9',
@@ -152,7 +151,7 @@ function* mutants(): Generator<string> {
       const at = random(head.length - 2)
       head = head.slice(0, at) + letters[random(letters.length)] + head.slice(at + random(2))
     }
-    // The caller of readUsualHead() cuts the head at the first empty line.
+    // readUsualHead() gets the head up to the first empty line.
     yield head.slice(0, head.indexOf('\r\n\r\n') + 4)
   }
 }

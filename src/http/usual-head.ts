@@ -1,10 +1,10 @@
-// Pure: reads the head of a usual query. A usual query is POST to one path over HTTP/1.1, with plain headers and one
-// JSON body of known length. node:http reads every other request. A head must not pass here if node:http would refuse
-// it or read it in another way. usual-head.test.ts compares this file with node:http.
+// Reads the head of a usual query: POST to the path of queries over HTTP/1.1, with plain headers and one JSON body of
+// known length. node:http reads all other requests. A head must not be accepted here if node:http would refuse it or
+// read it differently. usual-head.test.ts compares the two.
 export interface UsualHead {
   readonly teamId: string
   readonly datasourceId: string
-  /** Bytes of the body. */
+  /** The length of the body in bytes. */
   readonly length: number
   readonly authorization: string
   readonly userAgent: string | undefined
@@ -12,7 +12,7 @@ export interface UsualHead {
   readonly traceparent: string | undefined
 }
 
-/** Longer bodies take the ordinary path, which can scan them in slices. */
+/** A longer body is parsed in slices, which the short path cannot do. */
 const BODY_BYTES_MAX = 32_768
 const HEADERS_MAX = 50
 const LENGTH = /^[1-9]\d{0,4}$/
@@ -20,7 +20,7 @@ const JSON_TYPES: ReadonlySet<string> = new Set(['application/json', 'applicatio
 const LINE = /^([\w!#$%&'*+.^`|~-]{1,100}):[ \t]*([\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)[ \t]*$/
 
 /**
- * A request with one of these headers must be read or answered in another way. With Origin, the answer may need CORS
+ * A request with one of these headers must be read or answered differently. With Origin, the answer may need CORS
  * headers.
  */
 const UNUSUAL: ReadonlySet<string> = new Set([
@@ -34,20 +34,17 @@ const UNUSUAL: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** Returns true if the headers announce a plain JSON body of an accepted length. An absent header is ''. */
+/** Returns true if the body is plain JSON of an accepted length. A missing header is ''. */
 export function isUsualBody(contentType: string, contentLength: string): boolean {
   return JSON_TYPES.has(contentType) && LENGTH.test(contentLength) && Number(contentLength) <= BODY_BYTES_MAX
 }
 
-/**
- * Returns the pattern of the path of queries. Ids contain only these characters. A URL with percent-encoding or a
- * query string does not match.
- */
+/** Ids contain only these characters. A URL with percent-encoding or a query string does not match. */
 export function pathForm(path: string): RegExp {
   return new RegExp(`^${path.replaceAll(/\{\w+\}/g, String.raw`([\w-]{1,200})`)}$`)
 }
 
-/** Reads a head, which includes the empty line at its end. Returns null for an unusual head. */
+/** The head includes the empty line at its end. Returns null if the head is unusual. */
 export function readUsualHead(head: string, form: RegExp): UsualHead | null {
   const [first = '', ...lines] = head.split('\r\n')
   const target = /^POST (\S+) HTTP\/1\.1$/.exec(first)?.[1]
@@ -67,8 +64,8 @@ export function readUsualHead(head: string, form: RegExp): UsualHead | null {
 const KEEPS = 'keep-alive'
 
 /**
- * Returns the headers by their lower-case names. Returns null if a header is malformed, unusual or repeated, or if
- * there are too many.
+ * Returns the headers by lower-case name. Returns null if a header is malformed, unusual or repeated, or if there are
+ * too many.
  */
 function readLines(lines: readonly string[]): ReadonlyMap<string, string> | null {
   const headers = new Map<string, string>()

@@ -1,5 +1,5 @@
-// Converts between Fastify's requests and answers and the web classes Request and Response, which sign-in/ and oauth/
-// use. Only the routes of these two folders read a cookie.
+// sign-in/ and oauth/ use the web classes Request and Response. This file converts them to and from Fastify's requests
+// and answers. Only the routes of these two folders read a cookie.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { CLIENT_ADDRESS } from '../auth/client-name-and-address.ts'
 import { invalidRequest } from '../errors.ts'
@@ -9,8 +9,8 @@ const DROPPED =
   /^(connection|keep-alive|transfer-encoding|content-length|upgrade|te|trailer|forwarded|x-forwarded-.*|x-real-ip)$/
 
 /**
- * Converts a request. Serializes a JSON body again and passes a form on unchanged. Throws INVALID_REQUEST for an
- * invalid Host header, or for a body that is nested too deeply.
+ * A JSON body is serialized again, and a form stays as it is. Throws INVALID_REQUEST for an invalid Host header, or if
+ * the body is nested too deeply.
  */
 export function toWeb(request: FastifyRequest): Request {
   const headers = new Headers()
@@ -18,7 +18,7 @@ export function toWeb(request: FastifyRequest): Request {
     if (value === undefined || DROPPED.test(name)) continue
     for (const each of Array.isArray(value) ? value : [value]) headers.append(name, each)
   }
-  // The caller's network address, as trustProxy determines it.
+  // The caller's address. Whether a proxy may set it depends on trustProxy.
   headers.set(CLIENT_ADDRESS, request.ip)
   const init: RequestInit = { method: request.method, headers }
   const { body } = request
@@ -29,7 +29,7 @@ export function toWeb(request: FastifyRequest): Request {
   return new Request(addressOf(request), init)
 }
 
-/** Returns the URL of a request. Throws INVALID_REQUEST for an invalid Host header. */
+/** Throws INVALID_REQUEST for an invalid Host header. */
 export function addressOf(request: FastifyRequest): URL {
   const url = URL.parse(request.url, `${request.protocol}://${request.host || 'localhost'}`)
   if (url === null || url.username !== '' || url.password !== '')
@@ -37,7 +37,7 @@ export function addressOf(request: FastifyRequest): URL {
   return url
 }
 
-/** Serializes a body. Throws INVALID_REQUEST if it is nested too deeply: serializing recurses, unlike parsing. */
+/** Serializing recurses, unlike parsing. Throws INVALID_REQUEST if the body is nested too deeply. */
 function serialized(body: unknown): string {
   try {
     return JSON.stringify(body)
@@ -46,7 +46,7 @@ function serialized(body: unknown): string {
   }
 }
 
-/** Sends a web answer with Fastify, and forbids caches to store it. */
+/** Caches must not store the answer. */
 export async function carry(response: Response, reply: FastifyReply): Promise<FastifyReply> {
   reply.code(response.status)
   response.headers.forEach((value, name) => {
