@@ -1,5 +1,4 @@
-// The API keys of an account: create, list, change, rotate, revoke. A key's value is returned only once, when the key
-// is created.
+// The API keys of an account. The key itself is returned only once, when it is created.
 import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/recorded-changes.ts'
@@ -26,21 +25,21 @@ export interface ShownKey {
   readonly expiresAt: string | null
   /** True if the key expires within a week or has expired. */
   readonly expiring: boolean
-  /** GRACE means that a rotation replaced the key, which stays valid until it expires. */
+  /** GRACE: a rotation has replaced the key, but it still works until it expires. */
   readonly state: 'ACTIVE' | 'GRACE' | 'EXPIRED'
   readonly replaces?: ApiKeyId
   readonly replacedBy?: ApiKeyId
-  /** The name that the client of the last use gave itself. */
+  /** The name that the last client gave itself. */
   readonly lastClient?: string
 }
 
-/** Includes the value, which is shown only once. */
+/** `key` is the API key itself, which is never shown again. */
 export type NewKey = ShownKey & { readonly key: string }
 
 export interface KeyOrder {
   readonly name: string
   readonly scopes: readonly Scope[]
-  /** ISO 8601 with a zone, in the future. */
+  /** ISO 8601 with a time zone, in the future. */
   readonly expiresAt?: string
   readonly teamIds?: readonly string[]
   readonly datasourceIds?: readonly string[]
@@ -49,16 +48,16 @@ export interface KeyOrder {
 export interface KeyDeps {
   readonly store: Store
   readonly audit: Pick<Audit, 'change'>
-  /** Returns the datasources that an account currently reaches. */
+  /** Returns the datasources that an account can reach now. */
   readonly reached: (tx: Transaction<Tables>, accountId: AccountId) => Promise<ReadonlySet<DatasourceId>>
   /** Called when a created or changed key expires within a week. */
   readonly keyWarnings?: Pick<KeyWarnings, 'soon'>
-  /** Notifies the owner of a new key. */
+  /** Sends the owner a mail about a new key. */
   readonly notices?: Notices
   readonly now?: () => number
 }
 
-/** Returns the caller's keys, oldest first, without revoked keys. */
+/** Returns the caller's keys, oldest first, without revoked ones. */
 export async function listKeys(deps: Pick<KeyDeps, 'store' | 'now'>, call: Call): Promise<readonly ShownKey[]> {
   const rows = await deps.store.db
     .selectFrom('api_keys')
@@ -72,16 +71,16 @@ export async function listKeys(deps: Pick<KeyDeps, 'store' | 'now'>, call: Call)
 }
 
 /**
- * The maximum number of keys per account. Expired keys count until they are revoked, except rotated keys. The limit
- * exists because a list of keys contains all of them.
+ * The maximum number of keys of an account. A list of keys contains all of them, so it must not become too long.
+ * Expired keys count until they are revoked. A key that was rotated counts only until it expires.
  */
 const KEYS_MAX = 100
-/** The number of revoked keys per account that stay in the store. Older ones are deleted when a key is created. */
+/** This many revoked keys of an account are kept. Older ones are deleted when a key is created. */
 const REVOKED_KEPT = 100
 
 /**
- * Creates a key. Throws UNAUTHENTICATED if the session has ended. Throws INVALID_REQUEST if the expiry is in the past,
- * or if the account does not reach a team or datasource in `order`. Throws CONFLICT if the account has too many keys.
+ * Throws UNAUTHENTICATED if the session has ended, and CONFLICT if the account has too many keys. Throws
+ * INVALID_REQUEST if the expiry is in the past, or if the account cannot reach a team or datasource in `order`.
  */
 export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Promise<NewKey> {
   const at = now(deps)
@@ -112,9 +111,9 @@ export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Pro
 }
 
 /**
- * Renames a key, or changes when it expires (null: never). The expiry is final if the key has expired or a rotation
- * replaced it, because somebody may rely on the expiry. Throws CONFLICT for a final expiry, INVALID_REQUEST for an
- * expiry in the past, NOT_FOUND if the caller has no such key, and UNAUTHENTICATED if the session has ended.
+ * Renames a key or changes its expiry (null: never). If the key has expired, or a rotation has replaced it, somebody
+ * may rely on its end. Then the expiry can no longer be changed, and CONFLICT is thrown. Throws INVALID_REQUEST if the
+ * new expiry is in the past, NOT_FOUND if the caller has no such key, and UNAUTHENTICATED if the session has ended.
  */
 export async function changeKey(
   deps: KeyDeps,
@@ -134,7 +133,7 @@ export async function changeKey(
     const set = {
       name: change.name ?? old.name,
       expires_at: !moves ? old.expires_at : expiry === null ? null : new Date(expiry).toISOString(),
-      // With null, the owner gets another warning before the new expiry.
+      // With null, the owner is warned again before the new expiry.
       warned_at: moves ? null : old.warned_at,
     }
     await tx.updateTable('api_keys').set(set).where('id', '=', id).execute()
@@ -154,9 +153,9 @@ function requireMovable(key: ApiKeyTable, at: number): void {
 }
 
 /**
- * Replaces a key. The old key still works for `graceSeconds` (default 0). If a manager removed the old key from a team,
- * the new key has no access there either. Throws NOT_FOUND if the caller has no such valid key, CONFLICT if the account
- * has no room for another key, and UNAUTHENTICATED if the session has ended.
+ * Replaces a key by a new one. The old key still works for `graceSeconds` (default 0). If a manager has ended the old
+ * key for a team, the new key does not work there either. Throws NOT_FOUND if the caller has no such valid key,
+ * CONFLICT if the account has too many keys, and UNAUTHENTICATED if the session has ended.
  */
 export async function rotateKey(
   deps: KeyDeps,
@@ -170,7 +169,7 @@ export async function rotateKey(
     await requireAlive(tx, call)
     const old = await ownAlive(tx, call.caller.accountId, id)
     if (old === undefined || endOf(old) <= at) throw notFound()
-    // The old key needs no warning: the person who rotates it knows that it expires.
+    // Whoever rotates the key knows that the old one expires, so no warning is needed.
     const warned_at = new Date(at).toISOString()
     const set =
       grace === 0
@@ -208,7 +207,7 @@ async function announce(deps: KeyDeps, call: Call, { name, hint, expiring }: New
   await deps.notices?.tell(call.caller.accountId, { kind: 'new key', name, hint }, call)
 }
 
-/** Revokes a key, with effect from the next request. Throws NOT_FOUND if the caller has no such key. */
+/** From the next request on, the key does not work. Throws NOT_FOUND if the caller has no such key. */
 export async function revokeKey(deps: KeyDeps, call: Call, id: ApiKeyId): Promise<void> {
   await deps.store.write(async (tx) => {
     const key = await ownAlive(tx, call.caller.accountId, id)
@@ -269,8 +268,8 @@ async function insert(
 }
 
 /**
- * Throws UNAUTHENTICATED if the session has ended. A password reset revokes existing keys, so an ended session must not
- * create new ones.
+ * Throws UNAUTHENTICATED if the session has ended. A password reset revokes all keys, so a session that it has ended
+ * must not create new ones.
  */
 async function requireAlive(tx: Transaction<Tables>, { caller }: Call): Promise<void> {
   if (caller.kind !== 'session') return
@@ -279,8 +278,8 @@ async function requireAlive(tx: Transaction<Tables>, { caller }: Call): Promise<
 }
 
 /**
- * Throws CONFLICT if the account has the maximum number of keys. Revokes rotated keys whose grace period has ended, and
- * deletes revoked keys beyond REVOKED_KEPT.
+ * Throws CONFLICT if the account has too many keys. Before that, revokes rotated keys that have expired. Also deletes
+ * old revoked keys.
  */
 async function requireRoom(tx: Transaction<Tables>, at: number, accountId: AccountId): Promise<void> {
   await tx
@@ -316,12 +315,12 @@ async function requireRoom(tx: Transaction<Tables>, at: number, accountId: Accou
   await tx.deleteFrom('api_keys').where('id', 'in', ids).execute()
 }
 
-/** Throws NOT_FOUND if the caller's list has no such key. */
+/** Throws NOT_FOUND if the caller has no such key, or if it was revoked. */
 export async function requireListedKey(deps: Pick<KeyDeps, 'store'>, call: Call, id: ApiKeyId): Promise<void> {
   if ((await ownAlive(deps.store.db, call.caller.accountId, id)) === undefined) throw notFound()
 }
 
-/** Throws NOT_FOUND if the caller has no such valid key. */
+/** Throws NOT_FOUND if the caller has no such key, or if it was revoked or has expired. */
 export async function requireOwnKey(deps: Pick<KeyDeps, 'store' | 'now'>, call: Call, id: ApiKeyId): Promise<void> {
   const key = await ownAlive(deps.store.db, call.caller.accountId, id)
   if (key === undefined || endOf(key) <= now(deps)) throw notFound()
@@ -342,8 +341,8 @@ function endOf(row: Pick<ApiKeyTable, 'expires_at'>): number {
 }
 
 /**
- * Checks the teams and datasources of a new key or grant. Throws the same INVALID_REQUEST for every id that the account
- * does not reach, so that the refusal does not reveal whether the id exists.
+ * Checks the teams and datasources of a new key or grant. If the account cannot reach one of them, throws
+ * INVALID_REQUEST. The text is the same for an id that does not exist, so it reveals nothing.
  */
 export async function requireOwn(
   deps: Pick<KeyDeps, 'reached'>,

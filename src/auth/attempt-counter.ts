@@ -1,14 +1,15 @@
-// Rate limits for attempts: a fixed window per key, counted in the store before the attempt, across all processes. The
-// limits slow down guessing and bound the cost of password hashing. They never reveal whether an account exists.
+// Rate limits for attempts, such as wrong passwords. Attempts are counted in a time window. The counters are in the
+// store, so that several processes share them. The limits slow down guessing, and bound the cost of hashing passwords.
+// They do not reveal whether an account exists.
 import { hash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { AppError } from '../errors.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 
-/** A limit that one attempt counts against. */
+/** At most `limit` attempts are allowed within `windowMs`. */
 export interface Allowance {
-  /** Caller and action, stored as a hash. */
+  /** Who attempts what. It is stored as a hash. */
   readonly key: string
   readonly limit: number
   readonly windowMs: number
@@ -16,31 +17,31 @@ export interface Allowance {
 
 export interface Attempts {
   /**
-   * Counts one attempt against each limit in order, and stops at the first exhausted limit. For a second after a
-   * refusal, further attempts against that limit are refused without being counted. Throws RATE_LIMITED with
-   * `retryAfter` in whole seconds if a limit is exhausted.
+   * Counts an attempt against each limit, in this order. If a limit is used up, stops there and throws RATE_LIMITED
+   * with `retryAfter` in whole seconds. During the next second, attempts against that limit are refused without being
+   * counted.
    */
   spend(allowances: readonly Allowance[]): Promise<void>
   /** Like spend(), but returns false instead of throwing. */
   allows(allowances: readonly Allowance[]): Promise<boolean>
-  /** Resets the counters of these keys, after an attempt succeeded. */
+  /** Resets the counters of these keys. Call this after an attempt succeeded. */
   clear(keys: readonly string[]): Promise<void>
 }
 
-/** The minimum interval between deletions of expired windows. An attempt triggers the deletion. */
+/** Expired windows are deleted at most this often, when an attempt comes. */
 const PRUNE_MS = 60_000
 /**
- * The maximum number of windows, so that a flood cannot fill the disk. Above it, the windows that end soonest are
- * deleted.
+ * The maximum number of windows, so that a flood of attempts cannot fill the disk. If there are more, the windows that
+ * end soonest are deleted.
  */
 const WINDOWS_MAX = 100_000
-/** How long an exhausted limit is cached in memory, so that a flood cannot keep the disk busy. */
+/** A used-up limit is cached for this long, so that a flood of attempts cannot keep the disk busy. */
 const CACHED_MS = 1_000
 const CACHED_MAX = 1_000
 
 const PREFIX = 'attempt:'
 
-/** An exhausted window. */
+/** A window whose limit is used up. */
 interface UsedUp {
   readonly key: string
   readonly endsAt: number
@@ -77,7 +78,7 @@ export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => numb
     if (known.size >= CACHED_MAX) known.clear()
     known.set(key, { since, endsAt })
   }
-  /** Counts one attempt. Returns the window that refuses it, or null. */
+  /** Returns the window that refuses the attempt, or null. */
   const usedUpBy = async (allowances: readonly Allowance[], at: number): Promise<UsedUp | null> => {
     if (allowances.length === 0) return null
     for (const { key } of allowances) {
@@ -85,8 +86,8 @@ export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => numb
       if (usedUp !== null) return usedUp
     }
     prune(at)
-    // A refused attempt counts too. An error inside the transaction would undo the count, so the error is thrown
-    // afterwards.
+    // A refused attempt counts too. An error inside the transaction would undo the count, so the refusal is thrown
+    // later.
     const usedUp = await store.append((tx) => counted(tx, allowances, at), 'read committed')
     if (usedUp !== null) remember(usedUp, at)
     return usedUp
@@ -106,15 +107,15 @@ export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => numb
   }
 }
 
-/** Returns the refusal. `waitMs` is rounded up to whole seconds, at least one. */
+/** `waitMs` is rounded up to whole seconds. */
 export function tooManyTries(waitMs: number, extra: Readonly<Record<string, unknown>> = {}): AppError {
   const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
   return new AppError('RATE_LIMITED', `Too many attempts. Wait ${retryAfter} s.`, { extra: { retryAfter, ...extra } })
 }
 
 /**
- * Counts the attempt in one window after the other. Stops at the first exhausted window and returns it, or returns
- * null. Runs one statement per key, so that concurrent attempts cannot race.
+ * Counts the attempt in each window. Stops at the first one that is used up, and returns it. There is one statement for
+ * each key, so that concurrent attempts cannot race.
  */
 async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[], at: number): Promise<UsedUp | null> {
   for (const { key, limit, windowMs } of allowances) {
@@ -124,7 +125,7 @@ async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[]
       .values({ key: keyOf(key), ...first })
       .onConflict((oc) =>
         oc.column('key').doUpdateSet((eb) => {
-          // Resets windows that a wrong clock placed in the far future.
+          // If the clock was wrong for a time, a window may end in the far future. It is reset.
           const isOver = eb
             .case()
             .when(eb.or([eb('counters.expire', '<=', at), eb('counters.expire', '>', at + 2 * windowMs)]))
@@ -144,7 +145,7 @@ async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[]
   return null
 }
 
-/** Returns the key as stored: a hash, because keys contain e-mail and network addresses. */
+/** Keys contain e-mail and network addresses, so only their hash is stored. */
 function keyOf(key: string): string {
   return PREFIX + hash('sha256', key)
 }

@@ -1,4 +1,3 @@
-// Tests authentication on both stores: sign-up, sign-in, access tokens and API keys, and when each of them ends.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
@@ -47,7 +46,7 @@ for (const dialect of DIALECTS) {
     })
     after(() => source[Symbol.asyncDispose]())
 
-    test('signing up starts a session, whose access token is valid for ten minutes', async () => {
+    test('signing up starts a session with an access token, which is valid for ten minutes', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const { cookie, cookies, json } = await signUp(rooms, 'Ada@Example.test')
@@ -72,7 +71,7 @@ for (const dialect of DIALECTS) {
           createdAt: 'string',
         },
       )
-      // The sign-in library computes `exp` from the system clock, which is ahead of the test's clock.
+      // The library uses the system clock for `exp`, so move the test's clock to `exp`.
       rooms.clock.at = claims.exp * 1000
       await assertRefused(gate, bearer(token))
     })
@@ -118,7 +117,7 @@ for (const dialect of DIALECTS) {
       await signIn(rooms, 'ada@example.test', change.newPassword)
     })
 
-    test('a wrong password and an unknown address get the same answer; sign-up with a taken address is a conflict', async () => {
+    test('a wrong password and an unknown address get the same answer, and a taken address cannot sign up', async () => {
       await using rooms = await openRooms(source)
       await signUp(rooms, 'ada@example.test')
       const wrong = await refusal(signIn(rooms, 'ada@example.test', 'not the password'))
@@ -131,7 +130,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(Promise.reject(lost?.reason)), 'CONFLICT')
     })
 
-    test('refuses a changed or unsigned token, a token signed with another key, and a malformed header', async () => {
+    test('a changed or unsigned token, a token signed with another key, and a malformed header are refused', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const { cookie } = await signUp(rooms, 'ada@example.test')
@@ -167,12 +166,12 @@ for (const dialect of DIALECTS) {
       await importJWK(publicKey, 'EdDSA')
     })
 
-    test('refuses a valid signature over wrong claims', async () => {
+    test('a token with a valid signature but wrong claims is refused', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const { cookie } = await signUp(rooms, 'ada@example.test')
       const claims = JSON.parse(Buffer.from((await tokenOf(rooms, cookie)).split('.')[1] ?? '', 'base64url').toString())
-      // Inserts our own signing key, because the test is about the claims.
+      // With our own signing key, the test can sign any claims.
       const own = await generateKeyPair('EdDSA', { extractable: true })
       const { exportJWK } = await import('jose')
       const createdAt = storedTime(dialect, Date.now())
@@ -195,7 +194,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('refuses paths under /auth that are not listed, and undeclared or invalid fields of a sign-up', async () => {
+    test('unknown paths under /auth are refused, and so are undeclared or invalid fields of a sign-up', async () => {
       await using rooms = await openRooms(source)
       for (const route of [
         'GET jwks',
@@ -252,7 +251,7 @@ for (const dialect of DIALECTS) {
       await assertRefused(gate, bearer(token))
     })
 
-    test('the public URL is a trusted origin, and its cookie is for TLS only', async () => {
+    test('with a public URL, its pages may call /auth, and the cookie is for TLS only', async () => {
       await using rooms = await openRooms(source, { VITRINE_PUBLIC_URL: 'https://vitrine.example.com' })
       const headers = { origin: 'https://vitrine.example.com' }
       const order = { name: 'Ada', email: 'ada@example.test', password: PASSWORD }
@@ -267,7 +266,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(all.map((each) => each.status).sort(), ['fulfilled', 'rejected', 'rejected', 'rejected'])
     })
 
-    test('the first account may sign up, beyond loopback only with the setup token; later ones may need an invitation', async () => {
+    test('the first account may sign up, beyond loopback only with the setup token, and later ones may need an invitation', async () => {
       await using closed = await openRooms(source, { VITRINE_SIGNUP: 'closed' })
       await signUp(closed, 'first@example.test')
       assert.equal(await codeOf(signUp(closed, 'second@example.test')), 'SIGN_IN_REFUSED')
@@ -292,7 +291,7 @@ for (const dialect of DIALECTS) {
       await signUp(rooms, 'second@example.test', { inviteToken })
     })
 
-    test('ten wrong passwords are allowed before sign-in is refused for a time, and correct passwords do not count', async () => {
+    test('sign-in is refused for a time after ten wrong passwords, and correct passwords do not count', async () => {
       await using rooms = await openRooms(source)
       await signUp(rooms, 'ada@example.test')
       for (let i = 0; i < 3; i++) await signIn(rooms, 'ada@example.test')
@@ -306,7 +305,7 @@ for (const dialect of DIALECTS) {
       await signIn(rooms, 'ada@example.test')
     })
 
-    test('a key is shown once, found by its hash, and ends when revoked or expired', async () => {
+    test('a key is shown once, is found by its hash, and ends when it is revoked or expires', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const call = await someone(rooms, 'ada@example.test')
@@ -392,7 +391,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual((await shown())[0]?.slice(0, 2), [old.id, 'EXPIRED'])
     })
 
-    test('a key can be renamed and its expiry changed, unless the expiry is final', async () => {
+    test('a key can be renamed, and its expiry can be changed until the key has expired or was rotated', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const call = await someone(rooms, 'ada@example.test')
@@ -443,7 +442,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(none, wrong)
     })
 
-    test('does not reveal a datasource of the caller’s team that the caller does not reach', async () => {
+    test('the refusal of a key does not reveal whether the caller’s team has a datasource that the caller cannot reach', async () => {
       await using rooms = await openRooms(source)
       const [owner, member] = [await someone(rooms, 'ada@example.test'), await someone(rooms, 'bo@example.test')]
       const team = await createTeam(rooms, owner, { name: 'T' })
@@ -475,7 +474,7 @@ for (const dialect of DIALECTS) {
       for (const id of [open, listed]) assert.deepEqual(await refusal(make(id)), nobodys)
     })
 
-    test('an account can have at most a hundred keys, and the oldest revoked keys are deleted', async () => {
+    test('an account can have at most a hundred keys, and its oldest revoked keys are deleted', async () => {
       await using rooms = await openRooms(source)
       const call = await someone(rooms, 'ada@example.test')
       const other = await someone(rooms, 'bo@example.test')
@@ -484,8 +483,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(createKey(rooms, call, order)), 'CONFLICT')
       await createKey(rooms, other, order)
       const [first, second] = await listKeys(rooms, call)
-      // With a grace period, both keys count and the account would exceed the limit. Without one, only the new key
-      // counts.
+      // With a grace period, both keys count, which is one too many. Without one, only the new key counts.
       assert.equal(await codeOf(rotateKey(rooms, call, first?.id as never, { graceSeconds: 60 })), 'CONFLICT')
       assert.equal((await listKeys(rooms, call)).length, 100)
       let id = first?.id
@@ -503,7 +501,7 @@ for (const dialect of DIALECTS) {
       await createKey(rooms, call, order)
     })
 
-    test('a rotated key leaves the limit and the list when a key is made after its grace period', async () => {
+    test('after its grace period, a rotated key does not count and is not listed when another key is made', async () => {
       await using rooms = await openRooms(source)
       const call = await someone(rooms, 'ada@example.test')
       const order = { name: 'k', scopes: ['profile'] as const }
@@ -519,7 +517,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([ids.length, ids.includes(first?.id ?? ''), ids.at(-1)], [100, false, last.id])
     })
 
-    test('stores the last use at most once a minute, without waiting', async () => {
+    test('the last use of a key is stored at most once a minute, and a call does not wait for this', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const call = await someone(rooms, 'ada@example.test')
@@ -572,7 +570,7 @@ test('the checksum of a key detects typing errors', () => {
 })
 
 let first: unknown
-/** Asserts that the refusal is the same for every cause. */
+/** The refusal must be the same for every cause. */
 async function assertRefused(gate: Authenticator, authorization: string | undefined): Promise<void> {
   const refused = await refusal(gate.authenticate(authorization))
   assert.equal(refused['code'], 'UNAUTHENTICATED')

@@ -1,5 +1,5 @@
-// Authenticates a call from its Authorization header only. Missing, malformed, expired, revoked and unknown credentials
-// all get the same refusal.
+// Finds out who is calling, from the header Authorization only. The refusal is the same whether a credential is
+// missing, malformed, expired, revoked or unknown.
 import { BoundedMap } from '../bounded-map.ts'
 import { AppError } from '../errors.ts'
 import type { Store } from '../store/open.ts'
@@ -9,33 +9,30 @@ import { connectorTokens } from './oauth-access-tokens.ts'
 import { keyFinder } from './find-caller-by-key.ts'
 import { looksLikeKey } from './key-format.ts'
 
-/** The maximum number of Authorization headers that are cached. */
+/** The maximum number of cached Authorization headers. */
 const HEADERS_MAX = 1_000
-/** The maximum length of a token. Every valid token is shorter. Longer tokens are not hashed, which saves time. */
+/** Every valid token is shorter. A longer one is refused without being hashed. */
 const TOKEN_MAX = 4096
 
 export interface Authenticator {
-  /** Re-authenticates an earlier caller. Throws UNAUTHENTICATED if the key, session or grant has ended. */
+  /** Checks an earlier caller again. Throws UNAUTHENTICATED if the key, session or grant has ended. */
   again(caller: Caller): Promise<Caller>
   /**
-   * Authenticates REST calls, by an API key or a session's token. Throws the same UNAUTHENTICATED for all invalid
-   * credentials.
+   * For REST: accepts an API key, or the token of a session. Throws UNAUTHENTICATED, which is the same for all causes.
    */
   authenticate(authorization: string | undefined, userAgent?: string): Promise<Caller>
   /**
-   * Returns the caller of an API key that authenticate() accepted before, without waiting. If it returns null,
-   * authenticate() must decide.
+   * If authenticate() has accepted this API key before, returns the caller without waiting. Returns null if it is not
+   * cached. Then call authenticate().
    */
   known(authorization: string, userAgent?: string): KeyCaller | null
-  /**
-   * Authenticates calls of the connector, by an API key or an OAuth token. Throws UNAUTHENTICATED like authenticate().
-   */
+  /** For the agent connector: accepts an API key or an OAuth token. Throws UNAUTHENTICATED. */
   authenticateConnector(authorization: string | undefined, userAgent?: string): Promise<KeyCaller | GrantCaller>
 }
 
 export function authenticator(deps: {
   readonly store: Store
-  /** Returns the public origin, which issues the tokens of grants. */
+  /** Returns the public origin. It is the issuer of OAuth tokens. */
   readonly origin: () => string
   readonly now?: () => number
 }): Authenticator {
@@ -56,7 +53,8 @@ export function authenticator(deps: {
     }
   }
   /**
-   * Maps headers to cache keys, so that a known header need not be hashed. An entry grants no access: see keys.known().
+   * The cache key of an API key, by header, so that a known header need not be hashed. An entry grants no access,
+   * because keys.known() still checks the key.
    */
   const headers = new BoundedMap<string, string>(HEADERS_MAX)
   return {
@@ -84,7 +82,7 @@ function required<T>(found: T | null): T {
   return found
 }
 
-/** Returns the only authentication error. */
+/** The only error of authentication. */
 export function unauthenticated(): AppError {
   return new AppError('UNAUTHENTICATED', 'A valid API key or access token is needed: Authorization: Bearer <token>.')
 }

@@ -1,27 +1,25 @@
-// The origin of a request: the client's name and network address.
-
 /**
- * The header in which the HTTP layer passes the client's network address on. The HTTP layer drops a header of this name
- * that a caller sent.
+ * The HTTP layer passes the client's network address on in this header. It drops a header of this name that a caller
+ * sent.
  */
 export const CLIENT_ADDRESS = 'x-vitrine-client'
 
 const LENGTH_MAX = 200
 
 /**
- * Returns the client's name, from the User-Agent header or a message of the client. The client chooses this text
- * freely, so it is cut and reduced to ASCII.
+ * Returns the client's name, from its User-Agent or from a message. Clients choose this text freely, so it is cut and
+ * reduced to ASCII.
  */
 export function clientOf(userAgent: string | null | undefined): string | undefined {
   return userAgent?.slice(0, LENGTH_MAX).replaceAll(/[^\x20-\x7e]/g, '?')
 }
 
-/** Returns the client's network address, from the header that the HTTP layer sets. */
+/** Reads the header that the HTTP layer sets. */
 export function addressOf(request: Pick<Request, 'headers'>): string {
   return request.headers.get(CLIENT_ADDRESS) ?? ''
 }
 
-/** Returns the id of the request, from the header that the HTTP layer sets. */
+/** Reads the header that the HTTP layer sets. */
 export function requestIdOf(request: Pick<Request, 'headers'>): string | undefined {
   const id = request.headers.get('x-request-id') ?? ''
   return /^[\w-]{1,64}$/.test(id) ? id : undefined

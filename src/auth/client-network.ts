@@ -1,10 +1,10 @@
-// Finds the network of an address. Rate limits count by network, because an IPv6 customer has 2^64 addresses, which
-// share their first 64 bits. An IPv4 customer usually has one address.
+// Rate limits count by network. An IPv6 customer has 2^64 addresses, which share their first 64 bits. An IPv4 customer
+// usually has one address.
 import { isIP } from 'node:net'
 import { ipv6Groups } from '../drivers/allowed-addresses.ts'
 
 export function networkOf(given: string): string {
-  // Remove the port that some proxies add, because the port differs each time.
+  // Some proxies add a port, which is different each time.
   const address = /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(given)?.[1] ?? /^\[([^\]]+)\](?::\d+)?$/.exec(given)?.[1] ?? given
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped !== undefined) return mapped

@@ -1,5 +1,4 @@
-// Finds the caller of a grant. This is the hot path of every call with an OAuth token. It reads one cached row and does
-// not wait for a write.
+// Every call with an OAuth token gets here, so it must be fast: it reads one cached row and waits for no write.
 import type { GrantId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { ConnectorGrantTable } from '../store/tables.ts'
@@ -8,7 +7,7 @@ import { lastUses } from './note-last-use.ts'
 import { restrictionsOf } from './read-restrictions.ts'
 
 export interface GrantFinder {
-  /** Returns null if the grant does not exist, has ended or has expired. Records the time of the use. */
+  /** Returns null if the grant does not exist, has ended or has expired. The last use is stored in the background. */
   find(id: GrantId, at: number): Promise<GrantCaller | null>
 }
 

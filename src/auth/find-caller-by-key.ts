@@ -1,5 +1,5 @@
-// Finds the caller of an API key: checks the format, then the hash, then the state. This is the hot path of every call
-// with a key. It reads one cached row and does not wait for a write.
+// Every call with an API key gets here, so it must be fast: it checks the format of the key, reads one cached row by
+// the key's hash, and waits for no write.
 import type { ApiKeyId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { ApiKeyTable } from '../store/tables.ts'
@@ -9,13 +9,13 @@ import { lastUses } from './note-last-use.ts'
 import { restrictionsOf } from './read-restrictions.ts'
 
 export interface KeyFinder {
-  /** Returns null if the key does not exist, is revoked or has expired. `userAgent` is stored as the last client. */
+  /** Returns null if the key does not exist, was revoked or has expired. `userAgent` is stored as the last client. */
   find(token: string, userAgent?: string): Promise<KeyCaller | null>
-  /** Returns the name under which the store caches a key. */
+  /** Returns the name of the key's row in the store's cache. */
   cacheKey(token: string): string
-  /** Like find(), but does not wait: returns null also if the store has not cached the key. */
+  /** Like find(), but also returns null if the row is not cached. Does not wait. */
   known(cacheKey: string, userAgent?: string): KeyCaller | null
-  /** Returns the current state of the key, or null if it was revoked or has expired since. */
+  /** Checks the key again. Returns null if it was revoked or has expired. */
   again(id: ApiKeyId): Promise<KeyCaller | null>
 }
 
@@ -74,7 +74,7 @@ async function load(store: Store, by: 'hash' | 'id', value: string): Promise<Fou
   }
 }
 
-/** Returns the key's permissions from its row. Does not check revocation or expiry. */
+/** Does not check whether the key was revoked or has expired. */
 export function callerOf(row: ApiKeyTable, accountName: string): KeyCaller {
   return { kind: 'key', name: accountName, keyId: row.id, keyName: row.name, ...restrictionsOf(row) }
 }

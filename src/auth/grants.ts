@@ -1,5 +1,5 @@
-// Creates, lists, narrows and ends the grants of an account. A grant records the access that a person gave an agent on
-// the consent page. A grant never becomes wider. For more access, the agent sends the person to the consent page again.
+// A grant is the access that a person gave an agent on the consent page. It can become narrower, but never wider. For
+// more access, the agent sends the person to the consent page again.
 import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/recorded-changes.ts'
@@ -26,20 +26,20 @@ export interface ShownGrant {
   readonly expiresAt: string | null
 }
 
-/** The choices of a person on the consent page. */
+/** What a person chose on the consent page. */
 export interface GrantOrder {
   readonly clientId: string
   readonly clientName: string
   readonly clientHost: string
   readonly scopes: readonly Scope[]
   readonly teamIds: readonly string[]
-  /** If absent, the grant covers every datasource in these teams, including later ones. */
+  /** If missing, the grant covers all datasources in these teams, even future ones. */
   readonly datasourceIds?: readonly string[]
-  /** ISO 8601. If absent, the grant does not expire. */
+  /** ISO 8601. If missing, the grant does not expire. */
   readonly expiresAt?: string
 }
 
-/** A field that is present must not allow more than before. */
+/** No field may allow more than before. */
 export interface GrantChange {
   readonly scopes?: readonly Scope[]
   readonly teamIds?: readonly string[]
@@ -50,14 +50,14 @@ export interface GrantChange {
 export interface GrantDeps {
   readonly store: Store
   readonly audit: Pick<Audit, 'change'>
-  /** Returns the datasources that an account currently reaches. */
+  /** Returns the datasources that an account can reach now. */
   readonly reached: (tx: Transaction<Tables>, accountId: AccountId) => Promise<ReadonlySet<DatasourceId>>
   readonly now?: () => number
 }
 
-/** The maximum number of grants per account that have not ended. */
+/** The maximum number of grants of an account that have not ended. */
 const GRANTS_MAX = 100
-/** The number of ended grants per account that stay in the store. Older ones are deleted when a grant is created. */
+/** This many ended grants of an account are kept. Older ones are deleted when a grant is created. */
 const ENDED_KEPT = 100
 
 /** Returns the caller's grants that have not ended, oldest first. */
@@ -67,8 +67,8 @@ export async function listGrants(deps: Pick<GrantDeps, 'store' | 'now'>, call: C
 }
 
 /**
- * Creates a grant. Throws INVALID_REQUEST if the account does not reach a team or datasource in `order`, and CONFLICT
- * if the account has too many grants.
+ * Throws INVALID_REQUEST if the account cannot reach a team or datasource in `order`, and CONFLICT if the account has
+ * too many grants.
  */
 export async function makeGrant(deps: GrantDeps, call: Call, order: GrantOrder): Promise<GrantId> {
   const at = now(deps)
@@ -99,8 +99,8 @@ export async function makeGrant(deps: GrantDeps, call: Call, order: GrantOrder):
 }
 
 /**
- * Narrows a grant. Throws NOT_FOUND if the caller has no such grant. Throws INVALID_REQUEST if the change allows more,
- * names something that the account does not reach, or has an expiry in the past.
+ * Throws NOT_FOUND if the caller has no such grant. Throws INVALID_REQUEST if the change would allow more, if the
+ * account cannot reach a team or datasource in it, or if the expiry is in the past.
  */
 export async function narrowGrant(deps: GrantDeps, call: Call, id: GrantId, change: GrantChange): Promise<ShownGrant> {
   const { accountId } = call.caller
@@ -131,8 +131,8 @@ export async function requireOwnGrant(deps: Pick<GrantDeps, 'store' | 'now'>, ca
 }
 
 /**
- * Ends a grant and its tokens, with effect from the next request. `reason` tells the audit why the service ended the
- * grant. `reason` is absent if the owner ended the grant. Throws NOT_FOUND if the caller has no such grant.
+ * Ends a grant. From the next request on, its tokens do not work. If the service ends the grant, `reason` is recorded
+ * in the audit. Throws NOT_FOUND if the caller has no such grant.
  */
 export async function endGrant(
   deps: Omit<GrantDeps, 'reached'>,
@@ -149,7 +149,7 @@ export async function endGrant(
   })
 }
 
-/** Ends all grants of an account except those in `kept`. Returns the ended grants, to be recorded in the audit. */
+/** Ends all grants of an account except those in `kept`. The caller must record the returned grants in the audit. */
 export async function endGrantsOf(
   tx: Transaction<Tables>,
   accountId: AccountId,
@@ -161,7 +161,7 @@ export async function endGrantsOf(
   return rows
 }
 
-/** Returns the grants of an account that have not ended, oldest first. */
+/** Returns the grants that have not ended, oldest first. */
 export function aliveGrantsOf(
   db: Kysely<Tables>,
   accountId: AccountId,
@@ -200,7 +200,7 @@ export function shownGrant(row: ConnectorGrantTable): ShownGrant {
   }
 }
 
-/** Returns the access that a grant allows, for the audit. */
+/** What the audit records about a grant. */
 function limitsOf(row: ConnectorGrantTable) {
   return {
     scopes: scopesOf(row),
@@ -229,7 +229,7 @@ async function ownAlive(
   return row
 }
 
-/** Returns one problem for each field of the change that would allow more than before, or for an expiry in the past. */
+/** Returns one problem for each field that would allow more than before, and for an expiry in the past. */
 function wideningOf(row: ConnectorGrantTable, change: GrantChange, at: number): readonly string[] {
   const isWithin = (before: readonly string[] | null, after: readonly string[] | undefined) =>
     before === null || after === undefined || after.every((each) => before.includes(each))
@@ -245,7 +245,7 @@ function wideningOf(row: ConnectorGrantTable, change: GrantChange, at: number): 
   return [...wider, 'expiresAt: can only become earlier. To allow more, connect the agent again.']
 }
 
-/** Throws CONFLICT if the account has the maximum number of grants. Deletes ended grants beyond ENDED_KEPT. */
+/** Throws CONFLICT if the account has too many grants. Also deletes old ended grants. */
 async function requireRoom(tx: Transaction<Tables>, accountId: AccountId, at: number): Promise<void> {
   if ((await aliveGrantsOf(tx, accountId, at)).length >= GRANTS_MAX) {
     throw new AppError(

@@ -1,4 +1,3 @@
-// Tests the expiry warnings of API keys on both stores: who gets a warning, and how often.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startSmtp } from '../../test/support/mail.ts'
@@ -26,12 +25,12 @@ for (const dialect of DIALECTS) {
       const keep = (detail: object, message: string) => void rooms.logged.push({ ...detail, message })
       return openKeyWarnings({ ...rooms, store, log: { warn: keep, error: keep } })
     }
-    /** Removes the rooms' own warnings and mails about new keys. */
+    /** Without the warnings that openRooms() starts, and without mails about new keys. */
     const quiet = ({ notices: _notices, keyWarnings: _warnings, ...rooms }: Rooms) => rooms
     const inDays = (rooms: Rooms, days: number) => new Date(rooms.now() + days * DAY).toISOString()
     const warned = (rooms: Rooms) => rooms.logged.filter((line) => line['message'] === WARNED)
 
-    test('are marked in the lists of their owner and of the team from seven days before their expiry', async () => {
+    test('lists mark a key as expiring from seven days before its expiry, for its owner and for the team', async () => {
       await using rooms = await openRooms(source)
       const call = await someone(rooms, 'ada@example.test')
       const team = await createTeam(rooms, call, { name: 'T' })
@@ -61,7 +60,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await ofTeam(), [true, false, true])
     })
 
-    test('are reported once: in the log, and by mail to a verified address', async () => {
+    test('an expiring key is reported once, in the log and by mail to a verified address', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       const [ada, bo] = [
@@ -81,7 +80,7 @@ for (const dialect of DIALECTS) {
       rooms.clock.at += DAY + 1
       await first.tell()
       await first.tell()
-      // A second instance stands for the process after a restart.
+      // This is like another process after a restart.
       await using second = warnings(rooms)
       await second.tell()
       assert.deepEqual(
@@ -97,7 +96,7 @@ for (const dialect of DIALECTS) {
       assert.equal(smtp.received.length, 1)
     })
 
-    test('are reported immediately if created to expire within a week, and not after a rotation', async () => {
+    test('a key that is created to expire within a week is reported immediately, but not a key that was rotated', async () => {
       await using rooms = await openRooms(source)
       const call = await someone(rooms, 'ada@example.test')
       await using telling = warnings(rooms)
@@ -115,7 +114,7 @@ for (const dialect of DIALECTS) {
     })
 
     if (dialect === 'postgres') {
-      test('are reported by only one of two processes, and only one process a minute stores the last use', async () => {
+      test('of two processes, only one reports an expiring key, and only one stores the last use in a minute', async () => {
         await using rooms = await openRooms(source)
         const call = await someone(rooms, 'ada@example.test')
         const order = { scopes: ['profile'] as const, expiresAt: inDays(rooms, 3) }

@@ -1,36 +1,36 @@
-// Warns that an API key expires within a week: in the log and, with SMTP, by mail to an owner with a verified address.
-// The store records that the warning was sent, so that neither a restart nor a second process repeats it.
+// A week before an API key expires, a warning is logged. With SMTP, the owner also gets a mail, if the address is
+// verified. The store records the warning, so that it is not repeated after a restart or by another process.
 import type { ApiKeyId } from '../ids.ts'
 import { keyExpiringLetter } from '../mail/mail-texts.ts'
 import type { Mail } from '../mail/send-mail.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
 
-/** A key counts as expiring for this long before its expiry (docs/session.md#api-keys). */
+/** A key is expiring for this long (docs/session.md#api-keys). */
 export const EXPIRING_MS = 7 * 86_400_000
-/** The time from the start of the service to its first search for expiring keys. */
+/** When the service looks for expiring keys for the first time. */
 const FIRST_MS = 5_000
-/** The interval between two searches. */
+/** How often it looks after that. */
 const EVERY_MS = 3_600_000
 const KEYS_AT_ONCE = 100
 
 export interface KeyWarnings extends AsyncDisposable {
-  /** Checks immediately. Must be called when a new or changed key expires within a week. */
+  /** Looks immediately. Call this when a new or changed key expires within a week. */
   soon(): void
-  /** Sends all due warnings. */
+  /** Sends all warnings that are due. */
   tell(): Promise<void>
 }
 
 interface Deps {
   readonly store: Store
   readonly mail: Mail
-  /** Returns the public origin, for the letter. */
+  /** Returns the public origin, for the mail. */
   readonly origin: () => string
   readonly log: { warn(detail: object, message: string): void; error(detail: object, message: string): void }
   readonly now?: () => number
 }
 
-/** Checks soon after the start and then every hour, until disposed. */
+/** Looks soon after the start and then every hour, until disposed. */
 export function openKeyWarnings(deps: Deps): KeyWarnings {
   let running: Promise<void> = Promise.resolve()
   let timer: NodeJS.Timeout | undefined
@@ -91,12 +91,12 @@ async function warnOne({ store, mail, origin, log }: Deps, key: Expiring, at: nu
   if (key.expires_at === null || !(await claim(store, key.id, at))) return
   const { expires_at: expiresAt, name, hint } = key
   log.warn({ keyId: key.id, accountId: key.account_id, expiresAt }, 'an API key expires within a week')
-  // Send no mail to an unverified address, because it may belong to a stranger.
+  // An unverified address may belong to a stranger, so no mail is sent there.
   if (!mail.isOn || !isTrue(key.emailVerified)) return
   mail.send(keyExpiringLetter({ to: key.email, origin: origin(), name, hint, expiresAt }))
 }
 
-/** Returns true if this process must send the warning. */
+/** Returns true if this process is the one that sends the warning. */
 async function claim(store: Store, id: ApiKeyId, at: number): Promise<boolean> {
   const warned_at = new Date(at).toISOString()
   const claimed = await store.append((tx) =>

@@ -1,5 +1,5 @@
-// The format of API keys: sk_live_, 32 random characters and a checksum of 6 characters, in base62. Because of the
-// checksum, a mistyped key fails without a lookup. Of the key itself, only the SHA-256 and a hint are stored.
+// An API key is sk_live_, 32 random characters, and a checksum of 6 characters, in base62. With the checksum, a
+// mistyped key is recognized without a lookup. The store has only the SHA-256 of the key and its last characters.
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
@@ -10,7 +10,7 @@ const CHECK_LETTERS = 6
 const HINT_LETTERS = 4
 const FORM = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LETTERS + CHECK_LETTERS}}$`)
 
-/** Creates a key with 190 bits from the system's random generator. */
+/** The random part has 190 bits. */
 export function makeKeyText(): string {
   const random = Array.from({ length: RANDOM_LETTERS }, () => LETTERS.charAt(randomInt(LETTERS.length))).join('')
   return PREFIX + random + checksum(PREFIX + random)
@@ -20,25 +20,25 @@ export function looksLikeKey(token: string): boolean {
   return token.startsWith(PREFIX)
 }
 
-/** Returns false if the text cannot be a key of ours. Needs no lookup. */
+/** Returns false if the text cannot be one of our keys. */
 export function isKeyText(token: string): boolean {
   return FORM.test(token) && token.endsWith(checksum(token.slice(0, -CHECK_LETTERS)))
 }
 
-/** Returns the SHA-256 hash in hexadecimal. A fast hash is enough, because 190 random bits cannot be guessed. */
+/** Returns the SHA-256 in hexadecimal. A fast hash is enough, because nobody can guess 190 random bits. */
 export function hashOf(token: string): string {
   return hash('sha256', token)
 }
 
 /**
- * Returns the last characters, which help people to tell keys apart. They belong to the checksum, so they reveal almost
- * nothing of the secret part.
+ * Returns the last characters, by which people can tell their keys apart. They are part of the checksum, so they reveal
+ * almost nothing about the secret.
  */
 export function hintOf(key: string): string {
   return `…${key.slice(-HINT_LETTERS)}`
 }
 
-/** Returns the CRC-32 in base62. It detects typing errors, and is no secret. */
+/** Returns the CRC-32 in base62. It is no secret. */
 function checksum(text: string): string {
   let rest = crc32(text)
   let letters = ''

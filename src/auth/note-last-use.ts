@@ -1,21 +1,21 @@
-// Stores when an API key or a grant was last used, at most once a minute. Calls do not wait for this write.
+// Stores when a key or grant was last used, at most once a minute. Calls do not wait for this.
 import type { Kysely } from 'kysely'
 import { clientOf } from './client-name-and-address.ts'
 import { BoundedMap } from '../bounded-map.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 
-/** Last use is stored with a precision of one minute. */
+/** The precision of a last use. */
 const PRECISION_MS = 60_000
 const CACHED_MAX = 10_000
 
-/** Sets `last_used_at` to `time` if it is null or at most `before`. Another process may have stored a newer use. */
+/** Another process may have stored a newer use. So `last_used_at` is set only if it is null, or at most `before`. */
 type Write<Id> = (
   db: Kysely<Tables>,
   use: { id: Id; time: string; before: string; client: string | null },
 ) => Promise<unknown>
 
-/** Returns the function to call for each use. */
+/** Returns a function that must be called at each use. */
 export function lastUses<Id>(
   store: Pick<Store, 'later'>,
   write: Write<Id>,

@@ -1,5 +1,3 @@
-// Tests the tokens of agents on both stores: which tokens the connector accepts, that REST accepts none, and that the
-// stored grant is consulted at each call.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT, exportJWK, generateKeyPair } from 'jose'
@@ -17,7 +15,7 @@ const ORIGIN = 'http://127.0.0.1:3000'
 const CLIENT = 'https://agent.example/client.json'
 const bearer = (token: string) => `Bearer ${token}`
 
-/** Inserts our own signing key, and returns a function that signs with it. */
+/** Adds our own signing key, and returns a function that signs with it. */
 async function signerOf({ store }: Rooms, id = 'own') {
   const own = await generateKeyPair('EdDSA', { extractable: true })
   const createdAt = storedTime(store.dialect, Date.now())
@@ -83,12 +81,12 @@ for (const dialect of DIALECTS) {
         iat: seconds,
         exp: seconds + 600,
       }
-      // The test makes its own authenticator, because the rooms' one uses the system's clock.
+      // The authenticator of openRooms() uses the system's clock, so the test makes its own.
       const gate = authenticator(rooms)
       return { rooms, gate, call, sign, gid, claims }
     }
 
-    test('the connector accepts an API key and a token of a grant; REST accepts no token of a grant', async () => {
+    test('the connector accepts an API key and a token of a grant, but REST accepts no token of a grant', async () => {
       const { rooms, gate, call, sign, gid, claims } = await opened()
       await using _rooms = rooms
       const token = await sign(claims)
@@ -112,7 +110,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await gate.authenticateConnector(bearer(key))).kind, 'key')
     })
 
-    test('the connector of a loopback service accepts a token for any of its names, but no token with two audiences', async () => {
+    test('the connector on loopback accepts a token for any of its names, but no token with two audiences', async () => {
       const { rooms, gate, sign, claims } = await opened()
       await using _rooms = rooms
       const [canonical, ...others] = connectorResources(ORIGIN)
@@ -125,7 +123,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(gate.authenticateConnector(many)), 'UNAUTHENTICATED')
     })
 
-    test('refuses a token with other claims, another type or signer, and tokens of sessions', async () => {
+    test('a token with other claims, of another type, from another signer or of a session is refused', async () => {
       const { rooms, gate, sign, claims } = await opened()
       await using _rooms = rooms
       const codeFor = (token: string) => codeOf(gate.authenticateConnector(bearer(token)))
@@ -171,7 +169,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeFor(token), 'UNAUTHENTICATED')
     })
 
-    test('an ended, expired or narrowed grant affects the next call with the same token', async () => {
+    test('if a grant is ended, expired or narrowed, this affects the next call with the same token', async () => {
       const { rooms, gate, call, sign, gid, claims } = await opened()
       await using _rooms = rooms
       const token = bearer(await sign(claims))
@@ -208,7 +206,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await scopesOf(''), [])
     })
 
-    test('the last use of a grant is stored, and its audit rows name the grant and the agent', async () => {
+    test('the last use of a grant is stored, and its audit rows contain the grant and the agent’s name', async () => {
       const { rooms, gate, call, sign, gid, claims } = await opened()
       await using _rooms = rooms
       const caller = await gate.authenticateConnector(bearer(await sign(claims)))
@@ -237,7 +235,7 @@ for (const dialect of DIALECTS) {
             .where('id', '=', gid)
             .executeTakeFirstOrThrow()
         ).last_used_at
-      // The write runs in the background, so wait until it is stored.
+      // The write runs in the background, so wait for it.
       while ((await usedAt()) === null) await new Promise((resolve) => setImmediate(resolve))
       assert.equal(await usedAt(), new Date(rooms.clock.at).toISOString())
     })

@@ -1,6 +1,6 @@
-// Verifies the OAuth access tokens of agents. A token names a grant, and can only narrow the scopes of the grant. The
-// access is read from the stored grant on every call, so a change of the grant affects tokens that already exist.
-// oauth/ issues the tokens.
+// Verifies the OAuth tokens of agents, which oauth/ issues. A token contains the id of a grant. What it may access is
+// read from the grant at each call, so a change of the grant also affects old tokens. The scopes in the token can only
+// narrow the grant.
 import { z } from 'zod'
 import { isLoopbackName, LOOPBACK_NAMES } from '../host-names.ts'
 import { asId, type AccountId, type GrantId } from '../ids.ts'
@@ -9,14 +9,14 @@ import type { GrantCaller, Scope } from './caller.ts'
 import { openGrants } from './find-caller-by-grant.ts'
 import { signedTokens } from './verify-jwt.ts'
 
-/** The type in the header of the tokens (RFC 9068), and their lifetime. */
+/** The `typ` in the header of a token (RFC 9068), and its lifetime. */
 export const CONNECTOR_TOKEN = { type: 'at+jwt', lifeSeconds: 600 } as const
 
 const CONNECTOR_PATH = '/mcp'
 
 /**
- * Returns the addresses of the connector, the canonical one first. Each token is issued for one of these addresses. A
- * loopback service has three names, and an agent accepts only the name that it was given.
+ * Returns the addresses of the connector. The first one is the main address. A token is issued for one of them. On
+ * loopback there are three names for this machine, and an agent accepts only the one that it was told.
  */
 export function connectorResources(origin: string): readonly [string, ...string[]] {
   const at = (host: string) => {
@@ -31,7 +31,7 @@ export function connectorResources(origin: string): readonly [string, ...string[
 
 const Claims = z.object({
   sub: z.string().min(1),
-  // Only one audience is allowed. Another recipient of a token for several audiences could use the token here.
+  // If a token were for several recipients, one of them could use it here.
   aud: z.string(),
   client_id: z.string().min(1),
   /** The id of the grant. */
@@ -42,16 +42,16 @@ const Claims = z.object({
 type Claims = z.infer<typeof Claims>
 
 export interface ConnectorTokens {
-  /** Returns null if the token is not valid, or its grant has ended. */
+  /** Returns null if the token is not valid, or if its grant has ended. */
   verify(token: string): Promise<GrantCaller | null>
-  /** Returns the current state of the grant, or null if it has ended. */
+  /** Reads the grant again. Returns null if it has ended. */
   again(caller: GrantCaller): Promise<GrantCaller | null>
 }
 
 export function connectorTokens(deps: {
   readonly store: Store
   readonly now: () => number
-  /** Returns the public origin, which issues the tokens. */
+  /** Returns the public origin, which is the issuer of the tokens. */
   readonly origin: () => string
 }): ConnectorTokens {
   const { now, origin } = deps
@@ -81,9 +81,7 @@ function isFor(grant: GrantCaller, claims: Claims): boolean {
   return grant.accountId === asId<AccountId>(claims.sub) && grant.clientId === claims.client_id
 }
 
-/**
- * Restricts the grant to the scopes of the token. A client may ask for a token with fewer scopes than the grant has.
- */
+/** A client may ask for a token with fewer scopes than its grant has. */
 function within(grant: GrantCaller, scopes: ReadonlySet<string>): GrantCaller {
   const held = [...grant.scopes].filter((scope: Scope) => scopes.has(scope))
   return held.length === grant.scopes.size ? grant : { ...grant, scopes: new Set(held) }

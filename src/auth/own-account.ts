@@ -1,4 +1,3 @@
-// The caller's own account: profile, name and deletion.
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/recorded-changes.ts'
@@ -28,17 +27,16 @@ interface Deps {
 }
 
 interface DeleteDeps extends Deps {
-  /** Ends the invitations that the account made. */
+  /** Ends the invitations that this account has sent. */
   endInvitationsOf(tx: Transaction<Tables>, accountId: AccountId): Promise<void>
 }
 
-/** Returns the caller's own account. */
 export async function account(deps: Pick<Deps, 'store'>, call: Call): Promise<Account> {
   const { accountId } = call.caller
   const row = await deps.store.recall(`account ${accountId}`, () =>
     deps.store.db.selectFrom('accounts').selectAll().where('id', '=', accountId).executeTakeFirst(),
   )
-  // A missing row means that the account was deleted after the token was checked.
+  // The account was deleted after the token was checked.
   if (row === undefined) throw unauthenticated()
   return shown(row)
 }
@@ -59,9 +57,10 @@ export async function renameAccount(deps: Deps, call: Call, change: { readonly n
 }
 
 /**
- * Deletes the account with its sessions, keys, memberships, grants and second factor, and with unused invitations and
- * mailed links to its address. Also ends the invitations that it made, as when a member leaves. Its audit rows stay. Throws REAUTHENTICATION_REQUIRED unless `confirm` is the address
- * and the sign-in is recent. Throws CONFLICT if the account is the last OWNER of a team.
+ * Deletes the account with everything that belongs to it. Invitations that it sent end, as when a member leaves a team,
+ * and unused invitations and links that were mailed to its address are deleted. Its audit rows stay. Throws
+ * REAUTHENTICATION_REQUIRED unless `confirm` is the e-mail address and the sign-in is recent. Throws CONFLICT if the
+ * account is the last OWNER of a team.
  */
 export async function deleteAccount(deps: DeleteDeps, call: Call, body: { readonly confirm?: string }): Promise<void> {
   const { accountId } = call.caller
@@ -97,7 +96,7 @@ export async function deleteAccount(deps: DeleteDeps, call: Call, body: { readon
       const changes = changesOf({ name }, null)
       await deps.audit.change(tx, call, {}, { target: accountTarget(accountId, name), changes })
       await deps.endInvitationsOf(tx, accountId)
-      // These rows refer to the account by address or value, so no foreign key deletes them.
+      // These rows have the address or a value, but no foreign key, so they are not deleted with the account.
       await tx.deleteFrom('invitations').where('email', '=', email.toLowerCase()).where('used_at', 'is', null).execute()
       await tx.deleteFrom('verifications').where('value', '=', accountId).execute()
       await tx.deleteFrom('accounts').where('id', '=', accountId).execute()
@@ -108,7 +107,7 @@ export async function deleteAccount(deps: DeleteDeps, call: Call, body: { readon
   }
 }
 
-/** Returns the audit target of an account, without the e-mail address: audit rows without a team contain none. */
+/** Audit rows without a team must not contain an e-mail address, so the target has only the name. */
 export function accountTarget(id: AccountId, name: string): Target {
   return { kind: 'account', id, name }
 }

@@ -1,4 +1,4 @@
-// Reads the restrictions of a key or a grant from its row. Both kinds of rows have the same columns for restrictions.
+// The rows of keys and grants have the same columns for their restrictions.
 import { z } from 'zod'
 import { asId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { ApiKeyTable } from '../store/tables.ts'
@@ -10,7 +10,7 @@ const Ids = z.array(z.string())
 type Row<K extends keyof ApiKeyTable> = Pick<ApiKeyTable, K>
 type Columns = 'account_id' | 'scopes' | 'team_ids' | 'datasource_ids' | 'ended_team_ids' | 'expires_at'
 
-/** Returns the restrictions without the account's name, which is in another table. */
+/** The account's name is in another table. */
 export function restrictionsOf(row: Row<Columns>): Omit<Restricted, 'name'> {
   const teamIds = teamIdsOf(row)
   const datasourceIds = datasourceIdsOf(row)

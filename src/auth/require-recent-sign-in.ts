@@ -1,14 +1,14 @@
-// Protects two kinds of operations that a stolen session must not do: deletions, and adding a way to sign in. Both
-// kinds need a recent sign-in. A deletion also needs the name of its target.
+// A stolen session must not be enough to delete something or to add a way to sign in. Both need a recent sign-in. A
+// deletion must also be confirmed with the name of what is deleted.
 import { AppError } from '../errors.ts'
 import type { Caller } from './caller.ts'
 
-/** The maximum age of a recent sign-in (docs/errors.md#reauthentication_required). */
+/** How old a recent sign-in may be (docs/errors.md#reauthentication_required). */
 const RECENT_MS = 600_000
 
 /**
- * Throws REAUTHENTICATION_REQUIRED if `confirmed` is false, if the session signed in over 10 minutes ago, or if the
- * caller is no session. `what` tells the caller which text to send as `confirm`.
+ * Throws REAUTHENTICATION_REQUIRED if `confirmed` is false, if the sign-in was over 10 minutes ago, or if the caller is
+ * not a session. `what` is what the caller must send as `confirm`, for example "its e-mail address".
  */
 export function requireConfirmed(caller: Caller, confirmed: boolean, what: string, now: number): void {
   if (!confirmed) throw new AppError('REAUTHENTICATION_REQUIRED', `To confirm the deletion, send ${what} as "confirm".`)
@@ -16,8 +16,8 @@ export function requireConfirmed(caller: Caller, confirmed: boolean, what: strin
 }
 
 /**
- * Throws REAUTHENTICATION_REQUIRED if `signedInAt` (ISO 8601) is over 10 minutes ago or is no time. `act` is the
- * refused action, a verb.
+ * Throws REAUTHENTICATION_REQUIRED if `signedInAt` (ISO 8601) is over 10 minutes ago, or is not a time. `act` is a verb
+ * for the text of the error.
  */
 export function requireRecent(signedInAt: string, now: number, act: string): void {
   if (now - Date.parse(signedInAt) <= RECENT_MS) return

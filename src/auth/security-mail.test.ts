@@ -1,4 +1,3 @@
-// Tests security mails. A mail says what changed, when and from where, and how an owner who did not do this can react.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LINK, startSmtp, tokenIn } from '../../test/support/mail.ts'
@@ -13,7 +12,7 @@ import { openNotices } from './security-mail.ts'
 const EMAIL = 'ada@example.test'
 const OTHER = 'another long password'
 
-test('mails about a new key, a new password and another second factor; limits the mails of an account, and sends none to an unverified address', async () => {
+test('a verified address gets limited numbers of mails about a new key, a new password and another second factor', async () => {
   await using source = await storeSource('sqlite')
   await using smtp = await startSmtp()
   await using rooms = await openRooms(source, { SMTP_URL: smtp.url, VITRINE_PUBLIC_URL: 'https://v.example' })
@@ -62,8 +61,7 @@ test('mails about a new key, a new password and another second factor; limits th
 
   const stranger = await someone(rooms, 'unverified@example.test')
   await createKey(deps, stranger, { name: 'k', scopes: ['profile'] })
-  // Each kind of change has a limit an hour, so a stolen session cannot flood the mailbox. Many letters of one kind do
-  // not stop the letters of another.
+  // Each kind of change has its own limit, so many mails of one kind do not stop the mails of another.
   rooms.clock.at += 3_600_000
   const before = smtp.received.length
   const tell = (change: SecurityChange) => deps.notices.tell(call.caller.accountId, change, {})
@@ -71,7 +69,7 @@ test('mails about a new key, a new password and another second factor; limits th
   for (let i = 0; i < 40; i++) await tell({ kind: 'passkey added', name: 'p' })
   await tell({ kind: 'password changed' })
   await smtp.next(EMAIL, /password of your account was changed/)
-  // Letters are sent four at a time, so the last one proves only that most of the others have arrived.
+  // Four mails are sent at the same time, so when the last one has arrived, a few others may still be missing.
   const sent = smtp.received.length - before
   assert.ok(sent > 30 && sent <= 41, `${sent} mails`)
   assert.ok(!smtp.received.some((mail) => mail.to.includes('unverified@example.test')))

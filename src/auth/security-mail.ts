@@ -1,5 +1,5 @@
-// Mails an account's owner about security changes: a new key, a new password, another second factor. Callers do not
-// wait for the mail. An unverified address gets no mail, because it may belong to a stranger.
+// Sends a mail to the owner of an account when its security changes: a new key, a new password, another second factor.
+// Requests do not wait for the mail. An unverified address may belong to a stranger, so it gets no mail.
 import type { AccountId } from '../ids.ts'
 import { securityLetter, type SecurityChange } from '../mail/mail-texts.ts'
 import type { Mail } from '../mail/send-mail.ts'
@@ -9,20 +9,22 @@ import type { Attempts } from './attempt-counter.ts'
 import { addressOf } from './client-name-and-address.ts'
 
 /**
- * The limits of letters per account and hour, so that a stolen session cannot flood the mailbox. Each kind of change has
- * its own count: the letter about a new password is sent even after many new keys.
+ * The limits of mails for an account and an hour, so that a stolen session cannot flood the mailbox. Each kind of
+ * change is counted separately. So the mail about a new password is sent even after many new keys.
  */
 const NEW_KEYS = { limit: 30, windowMs: 3_600_000 }
 const OTHERS = { limit: 10, windowMs: 3_600_000 }
 
-/** The client's name and network address from which the change was made. */
+/** Where the change came from. */
 export interface DoneFrom {
   readonly client?: string | undefined
   readonly address?: string | undefined
 }
 
 export interface Notices {
-  /** Queues a letter, if mail is on, the address is verified and the limit of the kind is not reached. Never throws. */
+  /**
+   * Sends nothing if mail is off, the address is not verified, or too many mails of this kind were sent. Never throws.
+   */
   tell(accountId: AccountId, change: SecurityChange, from: DoneFrom): Promise<void>
 }
 
@@ -30,7 +32,7 @@ interface Deps {
   readonly store: Pick<Store, 'db'>
   readonly mail: Mail
   readonly tries: Pick<Attempts, 'allows'>
-  /** Returns the public origin, for the letter. */
+  /** Returns the public origin, for the mail. */
   readonly origin: () => string
   readonly log?: { error(detail: object, message: string): void }
   readonly now?: () => number
@@ -52,14 +54,14 @@ export function openNotices({ store, mail, tries, origin, log, now = Date.now }:
         const at = new Date(now())
         mail.send(securityLetter({ to: account.email, origin: origin(), change, at, client, address }))
       } catch (err) {
-        // The change is stored and audited. A failed letter must not turn the answer into an error.
+        // The change is already stored and audited, so an error of the mail must not become the answer.
         log?.error({ err, accountId, notice: change.kind }, 'notifying an account of a change failed')
       }
     },
   }
 }
 
-/** Returns from where a request under /auth was made. */
+/** For a request under /auth. */
 export function doneFrom(request: Pick<Request, 'headers'>): DoneFrom {
   return { client: request.headers.get('user-agent') ?? undefined, address: addressOf(request) }
 }

@@ -1,5 +1,5 @@
-// Verifies a session's access token: this service must have signed it, and its session must still exist.
-// sign-in/better-auth.ts signs the tokens. No roles or scopes are read from a token.
+// Verifies the access token of a session, which sign-in/better-auth.ts signs. The session must still exist. A token
+// contains no roles or scopes.
 import { z } from 'zod'
 import { asId, type AccountId, type SessionId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -7,7 +7,7 @@ import { isoTime } from '../store/better-auth-times.ts'
 import type { SessionCaller } from './caller.ts'
 import { signedTokens } from './verify-jwt.ts'
 
-/** The fixed claims of our tokens, and their lifetime. */
+/** The claims that are the same in all tokens, and the lifetime of a token. */
 export const ACCESS_TOKEN = { issuer: 'vitrine', audience: 'vitrine:rest', type: 'access', lifeSeconds: 600 } as const
 
 const Claims = z.object({
@@ -25,9 +25,9 @@ const EXPECTED = {
 }
 
 export interface AccessTokens {
-  /** Returns null if the token is not valid or its session has ended. */
+  /** Returns null if the token is not valid, or if its session has ended. */
   verify(token: string): Promise<SessionCaller | null>
-  /** Returns the current state of the session, or null if the session has ended. */
+  /** Reads the session again. Returns null if it has ended. */
   again(caller: SessionCaller): Promise<SessionCaller | null>
 }
 
@@ -44,8 +44,8 @@ export function accessTokens(deps: { readonly store: Store; readonly now: () => 
 }
 
 /**
- * Returns the session from its cached row. A sign-out or a new password takes effect immediately in this process, and
- * within one second on other replicas.
+ * Reads the session's row, which is cached. A sign-out or a new password takes effect immediately in this process, and
+ * within one second in other processes.
  */
 async function session(store: Store, claims: Pick<Claims, 'sub' | 'sid'>, now: number): Promise<SessionCaller | null> {
   const id = asId<SessionId>(claims.sid)

@@ -1,6 +1,6 @@
-// Verifies JWTs that this service signed: signature, type, issuer, audience and expiry. Valid tokens are cached, so
-// their signature is not verified on every call. session-tokens.ts and oauth-access-tokens.ts look up the session or
-// grant of a token on every call.
+// Verifies the signature, type, issuer, audience and expiry of a JWT that this service signed. A valid token is cached,
+// so that its signature is verified once. Whether its session or grant still exists is checked at each call, in
+// session-tokens.ts and oauth-access-tokens.ts.
 import { hash } from 'node:crypto'
 import { decodeProtectedHeader, importJWK, jwtVerify, type CryptoKey, type JWTPayload } from 'jose'
 import { z } from 'zod'
@@ -12,7 +12,7 @@ const CACHED_MAX = 2_000
 
 const PublicKey = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string() })
 
-/** The claims and the header field that a token must have. */
+/** What a token must contain. */
 interface Expected {
   readonly issuer: string
   readonly audience: string | string[]
@@ -27,8 +27,8 @@ interface Deps {
 }
 
 /**
- * Returns a function that maps a token to its claims, or to null if the token is not valid. Calls `expected` only for
- * tokens that are not cached.
+ * Returns a function that returns the claims of a token, or null if it is not valid. `expected` is called only if the
+ * token is not cached.
  */
 export function signedTokens<Claims extends { readonly exp: number }>(
   { store, now }: Deps,
@@ -65,7 +65,8 @@ async function payloadOf(store: Store, token: string, expected: Expected, now: n
     })
     return payload
   } catch (error) {
-    // jose throws ERR_J… for invalid tokens. Other errors are ours and must not be reported as an invalid token.
+    // Errors of jose for invalid tokens begin with ERR_J. Other errors are bugs, and do not mean that the token is
+    // invalid.
     if (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_J')) return null
     throw error
   }

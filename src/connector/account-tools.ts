@@ -1,4 +1,4 @@
-// The tools that describe the caller and the caller's access: whoami, list_teams, list_datasources.
+// The tools whoami, list_teams and list_datasources, with which an agent finds out what it can reach.
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
 import { AppError } from '../errors.ts'
@@ -11,7 +11,7 @@ type Ops = Pick<Operations, 'listTeams' | 'listDatasources'>
 const Nothing = z.strictObject({})
 const OfTeam = z.strictObject({ teamId: Id.exactOptional() })
 
-/** Returns the account and the permissions of this connection. With these, an agent can find out why it was refused. */
+/** Returns the account, and what this connection may do. So an agent can find out why a call was refused. */
 export async function whoami(
   operations: Pick<Operations, 'getAccount'>,
   arrival: Arrival,
@@ -21,7 +21,7 @@ export async function whoami(
   return { ...(await operations.getAccount(arrival, {})), access: accessOf(arrival.caller) }
 }
 
-/** Returns the permissions of a caller. Null means that there is no restriction, or no expiry. */
+/** For teams, datasources and the expiry, null means that there is no restriction. */
 function accessOf(caller: Arrival['caller']): JsonObject {
   if (caller.kind === 'session') return { scopes: [], teamIds: null, datasourceIds: null, expiresAt: null }
   const { scopes, teamIds, datasourceIds, endedTeamIds, expiresAt } = caller
@@ -39,8 +39,8 @@ export async function listTeams(operations: Ops, arrival: Arrival, args: JsonObj
 }
 
 /**
- * Returns the datasources of one team or of every ACTIVE team. If no team is requested, `note` names each team that
- * refused the call, with the reason. The refusal of a requested team is thrown.
+ * Returns the datasources of one team, or of all teams in which the account is ACTIVE. A team may refuse the call. If
+ * the agent requested this team, the refusal is thrown. Otherwise `note` contains it.
  */
 export async function listDatasources(operations: Ops, arrival: Arrival, args: JsonObject): Promise<JsonObject> {
   const { teamId } = readArguments(OfTeam, args)
@@ -53,7 +53,10 @@ export async function listDatasources(operations: Ops, arrival: Arrival, args: J
   return { datasources: items, ...(notes.length > 0 && { note: notes.join(' ') }) }
 }
 
-/** Returns the datasources of every ACTIVE team, in the order of teams. A team that refuses has a note instead. */
+/**
+ * Returns the datasources of all teams in which the account is ACTIVE, in the order of the teams. If a team refuses the
+ * call, the refusal is in `notes`.
+ */
 export async function everyDatasource(
   operations: Ops,
   arrival: Arrival,
@@ -76,10 +79,9 @@ export async function everyDatasource(
   return { items: lists.flat(), notes }
 }
 
-/** The codes of refusals by one team. Such a refusal does not stop the listing of other teams. */
+/** With these codes, one team refuses the call. The other teams are still listed. */
 const REFUSES_A_TEAM: ReadonlySet<string> = new Set(['TEAM_FORBIDDEN', 'TEAM_NOT_OPENED', 'SECOND_FACTOR_REQUIRED'])
 
-/** A datasource in the form that the tool shows. */
 interface ShownDatasource {
   readonly id: string
   readonly teamId: string
@@ -88,9 +90,7 @@ interface ShownDatasource {
   readonly [field: string]: unknown
 }
 
-/**
- * Returns a team's datasources with the fields that help to choose one. Agents do not need the connection's details.
- */
+/** Returns what helps an agent to choose a datasource. It does not need host, port and the like. */
 async function ofTeam(
   operations: Ops,
   arrival: Arrival,

@@ -1,5 +1,6 @@
-// Answers with the SDK all messages that mcp-route.ts does not answer itself, in old and new versions of the protocol.
-// This file and the SDK are loaded at the first such message, because most services rarely get one.
+// mcp-route.ts answers tool calls itself. All other messages, in old and new versions of the protocol, are answered
+// here with the SDK of the protocol. Most services get few of them, so this file and the SDK are loaded when the first
+// one comes.
 import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
 import type { Arrival } from '../auth/caller.ts'
 import { callTool, isTool, type ToolDeps } from './call-tool.ts'
@@ -11,18 +12,18 @@ import { PROMPTS, promptText } from './prompts.ts'
 import { refusalOf } from './refusal-body.ts'
 import { listResources, readResource, TEMPLATE } from './resources.ts'
 
-/** Answers one message that was parsed already. */
+/** Answers one message. `body` is already parsed. */
 export type Sdk = (headers: Headers, body: unknown, arrival: Arrival) => Promise<Response>
 
 const HOUR_MS = 3_600_000
-/** The cache hints for answers that are the same for every caller. */
+/** How long clients may cache an answer that is the same for every caller. */
 const PUBLIC = { ttlMs: HOUR_MS, cacheScope: 'public' } as const
-/** The cache hints for answers that depend on the caller's access, which may change at any time. */
+/** How long clients may cache an answer that depends on what the caller may access. */
 const PRIVATE = { ttlMs: 60_000, cacheScope: 'private' } as const
 
-/** Opens the SDK. `makeServer` creates the server for one message. Conformance tests pass a server with other tools. */
+/** `makeServer` creates the server for one message. Conformance tests pass a server with other tools. */
 export function openSdk(deps: ToolDeps, makeServer = serverFor): Sdk {
-  /** The caller of each message that is being answered. */
+  /** The callers of the messages that are being answered. */
   const arrivals = new WeakMap<Request, Arrival>()
   const { fetch } = createMcpHandler(
     ({ requestInfo }) => {
@@ -100,7 +101,7 @@ function addPrompts(server: Server, { log }: ToolDeps, arrival: Arrival): void {
   )
 }
 
-/** Runs `work`. Throws a refusal as a protocol error, because only tools can return a refusal in a result. */
+/** Only a tool can return a refusal as its result. Here, a refusal is thrown as an error of the protocol. */
 async function asProtocol<T>(log: ToolDeps['log'], { requestId = '' }: Arrival, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -112,7 +113,7 @@ async function asProtocol<T>(log: ToolDeps['log'], { requestId = '' }: Arrival, 
   }
 }
 
-/** Calls `tick` with the seconds since the start: after one second, then every two seconds, until disposed. */
+/** Calls `tick` after one second and then every two seconds, with the seconds since the start, until disposed. */
 function everyTick(tick: (seconds: number) => void): Disposable {
   const began = performance.now()
   const say = () => tick(Math.round((performance.now() - began) / 1000))

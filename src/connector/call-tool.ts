@@ -1,5 +1,5 @@
-// Runs one tool. A refusal is a result of the tool, so that the model reads the refusal and can continue. Only invalid
-// credentials, and a scope that a grant lacks, are refused with an HTTP status instead.
+// Runs one tool. If the call is refused, the refusal is the result of the tool, so that the model can read it and go
+// on. Two refusals are an HTTP status instead: for invalid credentials, and for a scope that a grant does not have.
 import type { Arrival } from '../auth/caller.ts'
 import { AppError, EXPOSE_URL } from '../errors.ts'
 import { HungUp } from '../hang-up.ts'
@@ -22,9 +22,9 @@ export function isTool(name: string): name is ToolName {
 }
 
 /**
- * Returns the tool's answer, or a refusal as an answer. Throws two refusals, which the route answers with an HTTP
- * status. After UNAUTHENTICATED, the client signs in again. After SCOPE_REQUIRED for a grant, the client asks for the
- * scope. Throws HungUp if the client hung up.
+ * Throws two refusals, which the route answers with an HTTP status. After UNAUTHENTICATED, the client signs in again.
+ * After SCOPE_REQUIRED for a grant, the client asks for the scope. Throws HungUp if the client hung up. Other refusals
+ * are returned as the answer.
  */
 export async function callTool(
   { operations, log }: ToolDeps,

@@ -1,6 +1,6 @@
-// Remembers the names that clients gave themselves. In protocol versions before 2026-07-28, a client sends its name
-// only in `initialize`, and this service keeps no sessions. So the audit records the name in the last `initialize` with
-// the same User-Agent and the same key or grant.
+// The audit records the name of a client. Before version 2026-07-28 of the protocol, a client sends its name only in
+// the message `initialize`. This service keeps no sessions, so it takes the name from the last `initialize` with the
+// same User-Agent and the same key or grant.
 import type { Caller } from '../auth/caller.ts'
 import { clientOf } from '../auth/client-name-and-address.ts'
 import { BoundedMap } from '../bounded-map.ts'
@@ -12,14 +12,14 @@ const CLIENTS_MAX = 2_000
 export class ClientNames {
   readonly #names = new BoundedMap<string, string>(CLIENTS_MAX)
 
-  /** Remembers the name in an `initialize` message. Ignores other messages. */
+  /** Remembers the name in a message `initialize`. Ignores other messages. */
   note(caller: Caller, userAgent: string | undefined, body: unknown): void {
     if (!isObject(body) || body['method'] !== 'initialize' || !isObject(body['params'])) return
     const name = clientInfoOf(body['params']['clientInfo'])
     if (name !== undefined) this.#names.set(keyOf(caller, userAgent), name)
   }
 
-  /** Returns the client's own name if it is known, otherwise its User-Agent. */
+  /** Returns the client's name if it is known, or else its User-Agent. */
   of(caller: Caller, userAgent: string | undefined): string | undefined {
     return this.#names.get(keyOf(caller, userAgent)) ?? clientOf(userAgent)
   }

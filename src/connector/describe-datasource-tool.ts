@@ -1,4 +1,4 @@
-// The tool describe_datasource: returns a page of the same description as REST, as compact text.
+// The tool describe_datasource returns the same description as REST, page by page, as compact text.
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
 import { describedPage, type DescribedPage } from '../compact-text/write-page.ts'

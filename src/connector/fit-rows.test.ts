@@ -11,11 +11,11 @@ const answerOf = (rows: readonly unknown[][], name = 'a') =>
     durationMs: 1,
   })
 
-test('an answer that fits is not changed', () => {
+test('an answer that is short enough is not changed', () => {
   assert.equal(rowsWithin(answerOf([[1], [2]]), 1_000), null)
 })
 
-test('cuts as few whole rows from the end as needed for the answer to fit', () => {
+test('a long answer loses as few rows from the end as possible', () => {
   const rows = [['a"],["b'], ['\\'], [{ rows: [[1]] }], ['é😀'], ['"rows":['], ['last']]
   for (const name of ['a', '"rows":[', ']}', '\\"']) {
     const whole = answerOf(rows, name)

@@ -1,4 +1,4 @@
-// The text about this server that a client shows its model.
+// Clients show this text to their model.
 export const INSTRUCTIONS =
   'Read-only access to a team’s databases. Call list_datasources, then describe_datasource, then run_query with names ' +
   'from the description. A refusal says what was blocked and what to write instead: repair the query and call again. ' +

@@ -1,5 +1,5 @@
-// JSON-RPC as the Model Context Protocol uses it: recognizes a well-formed `tools/call`, and writes results and errors.
-// toolCallOf() recognizes only messages that the SDK would accept. The SDK answers or refuses doubtful messages.
+// JSON-RPC messages of the Model Context Protocol. Recognizes a plain `tools/call`, and writes results and errors. If
+// there is any doubt about a message, toolCallOf() leaves it to the SDK, which answers or refuses it.
 import type { IncomingHttpHeaders } from 'node:http'
 import { clientOf } from '../auth/client-name-and-address.ts'
 import { VERSION } from '../contract/version.ts'
@@ -7,16 +7,15 @@ import { isObject, type JsonObject } from './json-object.ts'
 
 export type MessageId = string | number
 
-/** One call of a tool. */
 export interface ToolCall {
   readonly id: MessageId
-  /** True for the stateless protocol of 2026-07-28, false for the versions that begin with `initialize`. */
+  /** True for the stateless protocol of 2026-07-28, and false for versions that begin with `initialize`. */
   readonly isModern: boolean
   readonly name: string
   readonly args: JsonObject
-  /** Set if the client asks for progress notifications. Each notification must repeat this token. */
+  /** Set if the client asks for progress notifications. Each notification must contain this token. */
   readonly progressToken: MessageId | undefined
-  /** The name that the client gives itself, `name/version`, if the message has it. */
+  /** The name that the client gives itself, `name/version`, if the message contains it. */
   readonly client: string | undefined
 }
 
@@ -30,13 +29,13 @@ const LEGACY_VERSIONS: ReadonlySet<string> = new Set([
 ])
 
 const META = 'io.modelcontextprotocol/'
-/** Shown in `initialize`, `server/discover` and the `_meta` of every modern result. */
+/** This is in `initialize`, in `server/discover`, and in the `_meta` of every modern result. */
 export const SERVER_INFO = { name: 'vitrine', title: 'Vitrine', version: VERSION } as const
 
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params'])
 const PARAM_FIELDS: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
 
-/** Reads a `tools/call`. Returns null for any other or doubtful message. The SDK then answers the message. */
+/** Returns null for any other message and in case of doubt. Then the SDK answers the message. */
 export function toolCallOf(headers: IncomingHttpHeaders, body: unknown): ToolCall | null {
   if (!isObject(body) || body['jsonrpc'] !== '2.0' || body['method'] !== 'tools/call') return null
   const { id, params } = body
@@ -52,8 +51,8 @@ export function toolCallOf(headers: IncomingHttpHeaders, body: unknown): ToolCal
 }
 
 /**
- * Returns true if the headers agree with the body, and `_meta` is valid and asks for no log messages. The headers
- * repeat parts of the body, so that proxies can read these parts.
+ * In the modern protocol, headers repeat fields of the body, so that proxies can read them. Returns true if headers and
+ * body agree, and if `_meta` is valid and asks for no log messages.
  */
 function isModernCall(headers: IncomingHttpHeaders, name: string, meta: JsonObject): boolean {
   const capabilities = meta[`${META}clientCapabilities`]
@@ -70,14 +69,14 @@ function isModernCall(headers: IncomingHttpHeaders, name: string, meta: JsonObje
   )
 }
 
-/** Returns true if the client accepts JSON and event streams, and names no unknown version, as the SDK requires. */
+/** Like the SDK, requires that the client accepts JSON and event streams, and that it sends no unknown version. */
 function isLegacyCall(headers: IncomingHttpHeaders): boolean {
   const { accept = '', 'mcp-protocol-version': version } = headers
   if (!accept.includes('application/json') || !accept.includes('text/event-stream')) return false
   return version === undefined || (typeof version === 'string' && LEGACY_VERSIONS.has(version))
 }
 
-/** Returns `name/version` of a client's description of itself, or undefined if the value is not such a description. */
+/** `info` is how a client describes itself. Returns `name/version`, or undefined if `info` has another shape. */
 export function clientInfoOf(info: unknown): string | undefined {
   if (!isObject(info)) return undefined
   const { name, version } = info
@@ -93,7 +92,7 @@ function hasOnly(value: JsonObject, fields: ReadonlySet<string>): boolean {
   return Object.keys(value).every((key) => fields.has(key))
 }
 
-/** The answer of a tool: one JSON object as text. */
+/** `json` is one JSON object as text. */
 export interface ToolAnswer {
   readonly json: string
   readonly isError: boolean
@@ -101,7 +100,7 @@ export interface ToolAnswer {
   readonly aside?: string
 }
 
-/** Returns the blocks of `content`: the answer as text comes first. */
+/** The answer comes first. */
 export function contentOf({ json, aside }: ToolAnswer): { readonly type: 'text'; readonly text: string }[] {
   const texts = aside === undefined ? [json] : [json, aside]
   return texts.map((text) => ({ type: 'text', text }))
@@ -109,10 +108,7 @@ export function contentOf({ json, aside }: ToolAnswer): { readonly type: 'text';
 
 const MODERN_END = `,"resultType":"complete","_meta":${JSON.stringify({ [`${META}serverInfo`]: SERVER_INFO })}`
 
-/**
- * Returns the message with the answer of a tool. Some clients show the model only `content`, others only
- * `structuredContent`, so both contain the same JSON.
- */
+/** Some clients show the model only `content`, and others only `structuredContent`. So both contain the same JSON. */
 export function resultMessage(call: Pick<ToolCall, 'id' | 'isModern'>, answer: ToolAnswer): string {
   const { json, isError } = answer
   const content = JSON.stringify(contentOf(answer))
@@ -128,7 +124,7 @@ export function progressMessage(progressToken: MessageId, progress: number, mess
 /** The error codes of JSON-RPC. `refused` is in the range that JSON-RPC reserves for servers. */
 export const RPC = { parse: -32700, invalidRequest: -32600, noMethod: -32601, refused: -32000 } as const
 
-/** Returns an error message. `id` is the id of the refused message, or null if the id was not read. */
+/** `id` is the id of the refused message. It is null if the id could not be read. */
 export function errorMessage(code: number, message: string, data?: JsonObject, id: MessageId | null = null): string {
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, ...(data !== undefined && { data }) } })
 }

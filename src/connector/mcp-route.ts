@@ -1,7 +1,6 @@
-// The agent connector: POST /mcp, with the Model Context Protocol. It runs the same operations as REST under the same
-// rules. A well-formed `tools/call` of a known tool takes a short path in this folder. The SDK answers the other
-// messages that this route accepts (docs/decisions/0027-hot-path.md). The service keeps no sessions, so any process can
-// answer the next request.
+// The agent connector: POST /mcp, with the Model Context Protocol. It runs the same operations as REST, under the same
+// rules. Most messages are a plain `tools/call`, which this folder answers itself. The SDK of the protocol answers the
+// other messages (docs/decisions/0027-hot-path.md). There are no sessions, so any process can answer the next request.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival } from '../auth/caller.ts'
@@ -22,19 +21,17 @@ import type { Sdk } from './answer-with-sdk.ts'
 
 export interface ConnectorDoor extends ToolDeps, Place {
   readonly authenticator: Pick<Authenticator, 'authenticateConnector'>
-  /** For conformance tests: another server behind the same route. */
+  /** Conformance tests put another server behind the same route. */
   readonly sdk?: () => Promise<Sdk>
 }
 
 const PATH = '/mcp'
 const JSON_TYPE = 'application/json'
-/**
- * The maximum number of fields of a message. A message needs four. The SDK would take long to list many unknown fields.
- */
+/** A message needs four fields. If there were many unknown ones, the SDK would take long to list them. */
 const FIELDS_MAX = 16
 const OTHER_METHODS = ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** Mounts the route. All errors of this route are JSON-RPC messages, even those of the HTTP layer. */
+/** All errors are JSON-RPC messages, even those of the HTTP layer. */
 export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void {
   const names = new ClientNames()
   let loading: Promise<Sdk> | undefined
@@ -67,7 +64,7 @@ export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void 
         if (caller === null) throw new AppError('INTERNAL', 'The caller was not authenticated.')
         if (body === undefined) return send(reply, 400, errorMessage(RPC.parse, 'The body is empty. Send one message.'))
         if (Array.isArray(body)) {
-          // Refuse a batch, because one request could then run many queries.
+          // In a batch, one request could run many queries.
           return send(reply, 400, errorMessage(RPC.invalidRequest, 'Batches are not accepted. Send one message.'))
         }
         if (isObject(body) && Object.keys(body).length > FIELDS_MAX) {
@@ -101,8 +98,8 @@ export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void 
 }
 
 /**
- * Takes the short path: calls one tool and writes the answer as one JSON text. A slow call whose client asked for
- * progress gets a stream of events instead.
+ * Calls a tool without the SDK. The answer is one JSON text. If the call is slow and the client asked for progress, the
+ * answer is a stream of events.
  */
 async function answerCall(
   door: ConnectorDoor,
@@ -129,12 +126,14 @@ async function answerCall(
   return reply
 }
 
-/** Returns true for a request for notifications about changed lists. This service sends none, so it opens no stream. */
+/**
+ * Returns true if the client asks for notifications about changed lists. This service has none, so it opens no stream.
+ */
 function isListening(body: unknown): body is { readonly id: MessageId } {
   return isObject(body) && body['method'] === 'subscriptions/listen' && isId(body['id'])
 }
 
-/** Returns the request's headers for the SDK, without the token and the cookies. */
+/** Returns the headers for the SDK, without the token and the cookies. */
 function headersOf({ headers }: FastifyRequest): Headers {
   const own = new Headers()
   for (const [name, value] of Object.entries(headers)) {
@@ -144,8 +143,8 @@ function headersOf({ headers }: FastifyRequest): Headers {
 }
 
 /**
- * Refuses a request with an HTTP status, for example for a missing or invalid token, an invalid body, or a scope that a
- * grant lacks. A request whose client hung up gets no answer.
+ * Refuses a request with an HTTP status, for example because the token or the body is invalid, or a grant does not have
+ * the scope. If the client hung up, nothing is sent.
  */
 function refuse(door: ConnectorDoor, request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
   const known = bodyRefusal(error)
@@ -173,7 +172,7 @@ interface BodyRefusal {
   readonly message: string
 }
 
-/** Converts Fastify's refusal of a body. Replaces Fastify's texts, because they quote the input. */
+/** Fastify's texts quote the input, so they are replaced. */
 function bodyRefusal(error: unknown): BodyRefusal | null {
   if (!(error instanceof Error) || error instanceof AppError) return null
   const code = 'code' in error ? error.code : undefined

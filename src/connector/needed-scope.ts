@@ -1,5 +1,5 @@
-// Finds the scope that a message needs. A key without the scope gets the refusal in the JSON-RPC answer. A grant
-// without the scope gets a 403 that names the scope, so that the client can ask the person for it.
+// Finds the scope that a message needs. If a grant does not have it, the answer is a 403 that names the scope, so that
+// the client can ask the person for it. If an API key does not have it, the operation refuses the call later.
 import type { Caller, Scope } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
 import { ROUTES } from '../contract/key-routes.ts'
@@ -15,7 +15,7 @@ const TOOL_ROUTES: Readonly<Record<ToolName, Pick<Route, 'scope'>>> = {
   run_query: ROUTES.runQuery,
 }
 
-/** Returns the scope of a message, or undefined if it needs none. */
+/** Returns undefined if the message needs no scope. */
 function scopeOf(body: unknown): Scope | undefined {
   if (!isObject(body)) return undefined
   const { method, params } = body
@@ -25,7 +25,7 @@ function scopeOf(body: unknown): Scope | undefined {
   return Object.entries(TOOL_ROUTES).find(([tool]) => tool === name)?.[1].scope
 }
 
-/** Throws SCOPE_REQUIRED for a grant without the scope of the message. */
+/** Throws SCOPE_REQUIRED if the caller is a grant without the scope that the message needs. */
 export function requireScope(caller: Caller, body: unknown): void {
   if (caller.kind === 'key') return
   const scope = scopeOf(body)

@@ -1,13 +1,13 @@
-// Checks the host and origin of a request to the connector, so that a web page cannot reach a Vitrine on the visitor's
-// own machine (DNS rebinding). Also writes the WWW-Authenticate headers, which tell clients how to sign in.
+// Checks the headers Host and Origin, so that a web page cannot reach a Vitrine on the visitor's own machine (DNS
+// rebinding). Also writes the header WWW-Authenticate, which tells clients how to sign in.
 import type { AppError } from '../errors.ts'
 import type { Scope } from '../auth/caller.ts'
 import { isLoopbackName } from '../host-names.ts'
 
 export interface Place {
-  /** True if the service listens on loopback only. */
+  /** True if the service listens only on loopback. */
   readonly loopback: boolean
-  /** An origin without a trailing slash, if the operator set one. */
+  /** An origin without a trailing slash. Null if the operator set none. */
   readonly publicUrl: string | null
   /** Origins whose pages may call the connector. */
   readonly corsOrigins: ReadonlySet<string>
@@ -15,7 +15,10 @@ export interface Place {
   readonly origin: () => string
 }
 
-/** Returns an error message if a request names an unknown origin or, on loopback, an unknown host. Otherwise null. */
+/**
+ * Returns an error message if the Origin is unknown, or if the service listens on loopback and the Host is unknown.
+ * Null if both are fine.
+ */
 export function foreignPlace(
   { loopback, publicUrl, corsOrigins }: Place,
   headers: { readonly host?: string | undefined; readonly origin?: string | undefined },
@@ -26,26 +29,26 @@ export function foreignPlace(
   if (loopback && !isOurs(URL.parse(`http://${headers.host ?? ''}`)?.hostname)) {
     return 'The header Host names another host. Use the address of this service.'
   }
-  // Accept a request without Origin: it comes from a program, not from a web page.
+  // A request without Origin comes from a program, and not from a web page.
   if (headers.origin === undefined || headers.origin === publicUrl || corsOrigins.has(headers.origin)) return null
   const origin = URL.parse(headers.origin)
   if (loopback && origin !== null && isLoopbackName(origin.hostname)) return null
   return 'Pages of other sites may not use this address.'
 }
 
-/** The scopes that a client should ask for first. */
+/** A client should ask for these scopes first. */
 const SCOPES: readonly Scope[] = ['profile', 'data:schema', 'data:read']
 
 /**
- * Returns the WWW-Authenticate header of a 401. It names the document that tells a client how to sign in. `isInvalid`
- * is true if the client sent an invalid token.
+ * Returns the header WWW-Authenticate of a 401. It contains the address of the document that tells a client how to sign
+ * in. `isInvalid` is true if the client sent an invalid token.
  */
 export function challenge(place: Place, isInvalid: boolean): string {
   const error = isInvalid ? 'error="invalid_token", ' : ''
   return `Bearer ${error}${resourceMetadata(place)}, scope="${SCOPES.join(' ')}"`
 }
 
-/** Returns the WWW-Authenticate header of a 403 for a grant: the client may ask for the missing scope. */
+/** Returns the header WWW-Authenticate of a 403. With it, the client can ask for the missing scope. */
 export function scopeChallenge(place: Place, { extra }: AppError): string {
   return `Bearer error="insufficient_scope", ${resourceMetadata(place)}, scope="${String(extra['requiredScope'])}"`
 }

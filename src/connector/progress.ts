@@ -1,5 +1,5 @@
-// Answers a call that may take long. A fast call gets plain JSON. If the client asked for progress, a call of over a
-// second gets a stream of events: progress every two seconds, and then the result.
+// A call that takes under a second is answered with plain JSON. A longer call, if the client asked for progress, is
+// answered with a stream of events: progress every two seconds, and then the result.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ServerResponse } from 'node:http'
 
@@ -9,8 +9,8 @@ export const FIRST_MS = 1_000
 export const NEXT_MS = 2_000
 
 /**
- * Returns true if the work ends within FIRST_MS. Never throws, because the caller awaits the work itself and gets its
- * error there.
+ * Returns true if the work ends within FIRST_MS. If the work fails, its error is not thrown here, because the caller
+ * also awaits the work.
  */
 export async function endsSoon(work: Promise<unknown>): Promise<boolean> {
   const timer = new AbortController()
@@ -25,7 +25,7 @@ export async function endsSoon(work: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** Streams progress until the work ends, and then the message with the result. `tick` writes a progress message. */
+/** Sends progress until the work has ended, and then its message. `tick` returns a progress message. */
 export async function stream(
   response: ServerResponse,
   work: Promise<string>,
@@ -51,7 +51,6 @@ export async function stream(
   }
 }
 
-/** Returns the words of a progress notification. */
 export function stillRunning(seconds: number): string {
   return `Running for ${seconds} s.`
 }

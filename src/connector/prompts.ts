@@ -1,4 +1,4 @@
-// Prompts are texts that a person picks in the client. The only prompt turns a question into a query.
+// A prompt is a text that a person picks in the client. There is only one, which turns a question into a query.
 import { invalidRequest } from '../errors.ts'
 import type { JsonObject } from './json-object.ts'
 
@@ -16,7 +16,7 @@ export const PROMPTS = [
 
 const QUESTION_MAX = 10_000
 
-/** Returns a prompt's text. Throws INVALID_REQUEST for an unknown prompt, and for a missing or too long question. */
+/** Throws INVALID_REQUEST for an unknown prompt, and if the question is missing or too long. */
 export function promptText(name: string, args: JsonObject): string {
   if (!PROMPTS.some((prompt) => prompt.name === name))
     throw invalidRequest([`There is no prompt ${JSON.stringify(name)}.`])

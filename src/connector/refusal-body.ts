@@ -1,5 +1,5 @@
-// Turns any error into the body of a refusal, in the form that REST uses. An unexpected error is logged under the
-// request's id, and the caller gets only this id.
+// Turns an error into the body of a refusal, as in REST. An unexpected error is logged with the request id, and the
+// caller gets only this id.
 import { AppError } from '../errors.ts'
 
 export interface DefectLog {
@@ -16,7 +16,6 @@ export function refusalOf(error: unknown, log: DefectLog, requestId: string): Ap
   )
 }
 
-/** Returns {error, code, …}, in the form that REST uses. */
 export function refusalBody({ message, code, extra }: AppError): Readonly<Record<string, unknown>> {
   return { error: message, code, ...extra }
 }

@@ -1,6 +1,6 @@
-// Resources: the descriptions of exposed tables. The list has only tables with published documentation. Resources come
-// from the same description as in REST. So a hidden table has no resource, and a text that names hidden columns is not
-// shown.
+// A resource is the description of one table. The list of resources has only tables with published documentation. All
+// texts come from the description that REST returns. So a hidden table has no resource, and no text contains the name
+// of a hidden column.
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
 import { invalidRequest, notFound } from '../errors.ts'
@@ -43,7 +43,8 @@ interface ResourcePage {
 const Cursor = z.strictObject({ id: z.string(), at: z.int().min(0) })
 
 /**
- * Returns the documented tables of every reachable datasource, in pages. Throws INVALID_REQUEST for an invalid cursor.
+ * Returns the tables with documentation, from all datasources that the caller can reach. Throws INVALID_REQUEST for an
+ * invalid cursor.
  */
 export async function listResources(
   operations: ResourceOps,
@@ -80,7 +81,7 @@ function resourceOf(table: Table, { teamId, id, name }: { teamId: string; id: st
   }
 }
 
-/** Returns the text of one table. Throws NOT_FOUND for an invalid URI, and for a hidden or missing table. */
+/** Throws NOT_FOUND if the URI is invalid, or if the table is hidden or does not exist. */
 export async function readResource(
   operations: ResourceOps,
   arrival: Arrival,

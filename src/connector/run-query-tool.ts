@@ -1,5 +1,4 @@
-// The tool run_query: runs a query with limits that fit a model's context. A cut answer says after how many rows it was
-// cut.
+// The tool run_query. Its answers are short enough for a model's context. If rows were left out, the answer says so.
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
 import { invalidRequest } from '../errors.ts'
@@ -10,25 +9,24 @@ import { BudgetTokens, Id, parsedText } from './tool-arguments.ts'
 import type { JsonObject } from './json-object.ts'
 import { rowsWithin } from './fit-rows.ts'
 
-/** The row limit if the agent sets none. */
+/** The default limit of rows. */
 const ROWS = 100
-/**
- * The default maximum of bytes. By BYTES_PER_TOKEN, these are fewer than the 25,000 tokens at which clients cut a
- * result.
- */
+/** The default limit of bytes. At BYTES_PER_TOKEN this is less than 25,000 tokens, after which clients cut a result. */
 const BYTES = 48 * 1024
-/** The maximum of bytes if the caller sets `limit`. A caller that asks for more rows can take a longer answer. */
+/** The limit of bytes if the caller sets `limit`. A caller that asks for more rows can use a longer answer. */
 const BYTES_WITH_LIMIT = 256 * 1024
-/** The number of bytes per token in rows of numbers and short texts, as JSON arrays. */
+/** How many bytes one token has in rows of numbers and short texts, as JSON arrays. */
 const BYTES_PER_TOKEN = 2
 
 const FIELDS: ReadonlySet<string> = new Set(['sql', 'collection', 'filter', 'pipeline', 'limit'])
-/** The bytes reserved for the parts of an answer outside the rows, but at most half of the answer. */
+/**
+ * What an answer contains besides the rows needs about this many bytes. At most half of the limit is reserved for it.
+ */
 const ABOUT_BYTES = 1_024
 
 /**
- * Returns REST's answer as JSON text, with a `note` if rows were cut. Throws INVALID_REQUEST for invalid arguments, and
- * the errors of the operation.
+ * Returns the answer of REST as JSON text, with a `note` if rows were left out. Throws INVALID_REQUEST for invalid
+ * arguments, and the errors of the operation.
  */
 export async function runQuery(
   operations: Pick<Operations, 'runQuery'>,
@@ -49,7 +47,7 @@ export async function runQuery(
 
 const Place = z.strictObject({ teamId: Id, datasourceId: Id, budgetTokens: BudgetTokens.exactOptional() })
 
-/** Reads ids and budget, and refuses fields that no driver knows. The driver reads the query's own fields. */
+/** Refuses arguments that no driver knows. The driver reads the arguments that are the query. */
 function readPlace(place: JsonObject, rest: JsonObject) {
   const given = Object.fromEntries(Object.entries(place).filter(([, value]) => value !== undefined))
   const read = Place.safeParse(given)
@@ -64,7 +62,7 @@ function readPlace(place: JsonObject, rest: JsonObject) {
   return { params: { teamId, id }, budget }
 }
 
-/** Returns the body. Keeps the order of the arguments, because the position in a refusal refers to the body's text. */
+/** The order of the arguments stays, because a refusal may contain a position in the text of the body. */
 async function bodyOf(args: JsonObject): Promise<JsonObject> {
   const entries = Object.entries(args).map(async ([name, value]) => [
     name,

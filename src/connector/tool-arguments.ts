@@ -1,4 +1,4 @@
-// Reads the arguments of a tool. Wrong arguments are INVALID_REQUEST with one line for each, like wrong fields in REST.
+// Wrong arguments of a tool are answered with INVALID_REQUEST and one line for each of them, as in REST.
 import { z, type ZodType } from 'zod'
 import { VALUES } from '../contract/route-type.ts'
 import { invalidRequest } from '../errors.ts'
@@ -7,20 +7,20 @@ import { refusalOf } from '../operations/scan-json.ts'
 import { readBody } from '../operations/validate.ts'
 import type { JsonObject } from './json-object.ts'
 
-/** An id of this service. The operation checks later whether the id exists. */
+/** The operation checks later whether the id exists. */
 export const Id = z.string().max(200)
 /** The longest answer that the client accepts, in tokens of a language model. */
 export const BudgetTokens = z.int().min(500).max(1_000_000)
 
-/** Returns the arguments as the schema reads them. Throws INVALID_REQUEST. */
+/** Throws INVALID_REQUEST. */
 export function readArguments<S extends ZodType>(schema: S, args: JsonObject): z.output<S> {
   readBody({ body: schema }, args)
   return schema.parse(args)
 }
 
 /**
- * Parses a text, because many clients send JSON text in place of an object. Applies the same checks as for a body.
- * Returns a value of another type unchanged. Throws INVALID_REQUEST for a text that is not JSON.
+ * Many clients send JSON text where an object is expected. Parses such a text, with the checks for a body. Returns
+ * other values unchanged. Throws INVALID_REQUEST if the text is not JSON.
  */
 export async function parsedText(name: string, value: unknown): Promise<unknown> {
   if (typeof value !== 'string') return value

@@ -1,7 +1,7 @@
-// The definitions of the five tools, which clients see. Agents and prompt caches rely on the same bytes in every list,
-// so no definition depends on the caller. test/door/connector-tools.test.ts limits the tokens of each definition.
+// The definitions of the five tools, as clients see them. They are the same for every caller, because prompt caches
+// need the same bytes each time. test/door/connector-tools.test.ts limits their tokens.
 
-/** A tool in the form of `tools/list`. Each schema has `type: object` and no alternatives at its top level. */
+/** A tool as in the answer to `tools/list`. A schema has `type: object`, and no alternatives at its top level. */
 export interface ToolDefinition {
   readonly name: ToolName
   readonly title: string
