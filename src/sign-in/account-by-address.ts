@@ -1,8 +1,7 @@
-// Finds an account by its e-mail address.
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 
-/** Returns the account with this address, or null. `email` must be in lower case. */
+/** Returns null if there is none. `email` must be in lower case. */
 export async function accountBy(store: Pick<Store, 'db'>, email: string | undefined): Promise<AccountId | null> {
   if (email === undefined) return null
   const row = await store.db.selectFrom('accounts').select('id').where('email', '=', email).executeTakeFirst()

@@ -1,4 +1,3 @@
-// Tests `vitrine account reset-second-factor`, on a closed store and beside a running service.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startSmtp, tokenIn } from '../../test/support/mail.ts'
@@ -23,7 +22,7 @@ async function run(args: readonly string[], env: Record<string, string> = {}) {
   return { code, out: out.join('\n'), err: err.join('') }
 }
 
-test('wrong usage prints the usage', async () => {
+test('wrong usage of `vitrine account` prints the usage', async () => {
   for (const args of [[], ['reset'], ['reset-second-factor'], ['reset-second-factor', EMAIL, 'more']]) {
     const wrong = await run(args)
     assert.deepEqual([wrong.code, wrong.out], [2, ''])
@@ -37,7 +36,7 @@ test('wrong usage prints the usage', async () => {
 })
 
 for (const dialect of DIALECTS) {
-  test(`removes a second factor: sessions end, the owner is notified, keys stay, on ${dialect}`, async () => {
+  test(`reset-second-factor on ${dialect} ends sessions, informs the owner and keeps the keys`, async () => {
     await using source = await storeSource(dialect)
     await using smtp = await startSmtp()
     await using stack = new AsyncDisposableStack()
@@ -54,7 +53,7 @@ for (const dialect of DIALECTS) {
     const call = { caller, action: 'test', via: 'REST', signal: new AbortController().signal } as const
     const { key } = await createKey(rooms, call, { name: 'k', scopes: ['profile'] })
     const { dataDir, databaseUrl } = rooms.config
-    // Only one process at a time can open the embedded store.
+    // Only one process at a time can open a SQLite store.
     if (dialect === 'sqlite') await stack.disposeAsync()
 
     const env = {

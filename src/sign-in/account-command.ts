@@ -1,5 +1,5 @@
-// Runs `vitrine account`, for account changes that only the operator may make. The command changes the store directly.
-// A running service notices such a change like a change by another process.
+// `vitrine account` makes changes to accounts that only the operator may make. It writes to the store. A running
+// service notices this in the same way as a change by another process.
 import { openAudit, type Audit } from '../audit/audit.ts'
 import { changesOf } from '../audit/recorded-changes.ts'
 import { readConfig, type Environment } from '../config.ts'
@@ -13,7 +13,6 @@ import { endSecondFactor } from './reset-password.ts'
 import { factorOf } from './consume-second-factor-code.ts'
 
 interface Out {
-  /** Prints one line of the result. */
   line(text: string): void
   /** Prints errors. */
   aside(text: string): void
@@ -33,7 +32,7 @@ DATABASE_URL, the service may be running. Only one process at a time can open th
 
 const [DONE, NOTHING_DONE, WRONG_USAGE] = [0, 1, 2]
 
-/** Runs `account` with the given arguments. Returns the exit code. */
+/** Runs `vitrine account` with these arguments. Returns the exit code. */
 export async function runAccount(args: readonly string[], env: Environment, out: Out): Promise<number> {
   const [what, email, ...rest] = args
   const isHelp = (arg: string | undefined) => arg === '--help' || arg === '-h'
@@ -73,7 +72,7 @@ interface Deps {
   readonly origin: () => string
 }
 
-/** Returns a sentence for the operator. Throws an Error of one sentence if there is nothing to do. */
+/** Returns a sentence for the operator. If there is nothing to do, throws an Error with one sentence. */
 async function resetSecondFactor({ store, audit, mail, origin }: Deps, email: string): Promise<string> {
   const accountId = await accountBy(store, email)
   if (accountId === null) throw new Error(`No account has the e-mail address ${email}.`)
@@ -85,7 +84,7 @@ async function resetSecondFactor({ store, audit, mail, origin }: Deps, email: st
       .where('id', '=', accountId)
       .executeTakeFirstOrThrow()
     await endSecondFactor(store, tx, accountId)
-    // These rows are the sign-ins that wait for a code, and the links.
+    // These rows are links, and sign-ins that wait for a code.
     await tx.deleteFrom('verifications').where('value', '=', accountId).execute()
     const ended = await tx.deleteFrom('sessions').where('userId', '=', accountId).executeTakeFirst()
     const caller = { kind: 'session', accountId } as const

@@ -1,35 +1,38 @@
-// The allow-list of paths under /auth, with body and parameters. No other path of the sign-in library is reachable. The
-// list has no path to change an account's e-mail address, because keys and invitations depend on the address.
+// The paths under /auth that are allowed, with their bodies and parameters. No other path of the sign-in library can be
+// reached. No path changes the e-mail address of an account, because keys and invitations depend on it.
 import type { z } from 'zod'
 import { SIGN_IN_ROUTES, type SignInRoute, type SignInRouteName } from '../contract/sign-in-routes.ts'
 
-/** Properties of a path besides its body. */
+/** What a path does, besides its body. */
 interface Traits {
   /**
-   * The path allows a guess, or is expensive: for example, it hashes a password, sends a mail or asks a provider. Its
-   * requests are counted by the caller's network address.
+   * Requests to this path are counted by the caller's network address. Either they allow a guess, or they are
+   * expensive: they hash a password, send a mail or ask a provider.
    */
   readonly costly?: true
-  /** The path hashes passwords. Few of its requests run at the same time (sign-in-limits.ts). */
+  /** Requests to this path hash passwords, so only a few run at the same time (sign-in-limits.ts). */
   readonly hashes?: true
-  /** The path sends a mail to the e-mail address in its body. Its requests are also counted by this e-mail address. */
+  /** Requests to this path send a mail to the e-mail address in the body. They are also counted by this address. */
   readonly mails?: true
-  /** The path requires the password of a signed-in person. Its requests are counted by session. */
+  /** Requests to this path need the password of the person who is signed in. They are counted by session. */
   readonly asksPassword?: true
-  /** The path accepts a code of a second factor. Each code is counted first (second-factor-limits.ts). */
+  /**
+   * Requests to this path contain a code of a second factor, which is counted before it is checked
+   * (second-factor-limits.ts).
+   */
   readonly asksCode?: true
-  /** The path weakens the second factor. While the factor is on, the path needs a code in addition to the password. */
+  /** This path weakens the second factor. While the factor is on, a code is needed in addition to the password. */
   readonly needsCode?: true
   /**
-   * On this path, the library creates a session, or a sign-in that is waiting for a code. Both end if the password has
-   * changed meanwhile (password-still-current.ts).
+   * On this path, the library creates a session, or a sign-in that waits for a code. If the password changes at the
+   * same time, both end (password-still-current.ts).
    */
   readonly makesSession?: true
-  /** The action name in the audit. If absent, the path changes no account, or its handler records the row. */
+  /** The action in the audit. If missing, the path changes no account, or its handler records the change. */
   readonly action?: string
-  /** The path records its row itself, in the transaction of the change. Only refusals use `action`. */
+  /** The handler records the change itself, in the same transaction. Then `action` is used only for refusals. */
   readonly ownRow?: true
-  /** The path is for a signed-in person although it has no `action`. */
+  /** The path is for people who are signed in, although it has no `action`. */
   readonly ofPerson?: true
 }
 
@@ -108,7 +111,7 @@ export const VERIFY_PAGE = 'GET /auth/verify-email'
 
 const CALLBACK = 'GET /auth/callback/'
 
-/** Returns the provider of a callback, or null for every other path. */
+/** Returns null if the path is no callback. */
 export function callbackOf(name: string): string | null {
   return name.startsWith(CALLBACK) ? name.slice(CALLBACK.length) : null
 }
@@ -122,7 +125,7 @@ export const PATHS: ReadonlyMap<string, AuthPath> = new Map(
   }),
 )
 
-/** Returns true if our own steps need to know who is signed in, or whose sign-in is waiting for a code. */
+/** Returns true if our code must know who is signed in, or whose sign-in waits for a code. */
 export function isOfPerson(name: string): boolean {
   const path = PATHS.get(name)
   return path?.ofPerson === true || (path?.action !== undefined && name !== SIGN_UP && name !== SIGN_IN)

@@ -1,5 +1,5 @@
-// Prints the library's answer as contract/sign-in-routes.ts declares it. Undeclared fields are dropped. A session's
-// token is the secret in its cookie. No script may read this secret, so no body contains it.
+// Returns the library's answer with only the fields that contract/sign-in-routes.ts declares. The library also returns
+// the session token, which is the secret in the cookie. No script may read it, so it is in no body.
 import { z } from 'zod'
 import { ACCESS_TOKEN } from '../auth/session-tokens.ts'
 import { SIGN_IN_ROUTES, type SignInRoute } from '../contract/sign-in-routes.ts'
@@ -8,9 +8,7 @@ import { cookiesOf } from './cookies.ts'
 const ROUTES: ReadonlyMap<string, SignInRoute> = new Map(Object.entries(SIGN_IN_ROUTES))
 const WithToken = z.looseObject({ token: z.string() })
 
-/**
- * Returns the shaped answer of a path, such as `GET /auth/token`. `sessionCookie` is the library's name of the cookie.
- */
+/** `name` is a path, such as `GET /auth/token`. `sessionCookie` is the library's name of the cookie. */
 export async function shapedAnswer(
   name: string,
   request: Request,

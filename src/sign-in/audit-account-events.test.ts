@@ -1,5 +1,3 @@
-// Tests account events under /auth in the audit, on both stores. Their rows have no team and no secrets, and are in the
-// chain.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { findingsOf } from '../../test/support/audited.ts'
@@ -47,7 +45,7 @@ for (const dialect of DIALECTS) {
     const signIn = (rooms: Rooms, password = PASSWORD) =>
       auth(rooms, 'POST sign-in/email', { email: EMAIL, password }, { headers })
 
-    test('errors with a status of 500 or more are FAILED, other errors are DENIED', async () => {
+    test('errors with a status of 500 or more have the outcome FAILED, and other errors have DENIED', async () => {
       await using rooms = await openRooms(source)
       await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const trail = openTrail(rooms)
@@ -64,7 +62,7 @@ for (const dialect of DIALECTS) {
       ])
     })
 
-    test('are in the audit before a change is answered, and contain no secrets', async () => {
+    test('account events are in the audit before a change is answered, and contain no secrets', async () => {
       await using rooms = await openRooms(source)
       const signedUp = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const { cookie } = signedUp
@@ -105,7 +103,7 @@ for (const dialect of DIALECTS) {
       ])
       const out = await auth(rooms, 'POST sign-in/email', { email: EMAIL, password: OTHER })
       await auth(rooms, 'POST sign-out', {}, { cookie: out.cookie })
-      // A sign-out with the cookie of an ended session, or without a cookie, is not recorded.
+      // A sign-out without a cookie, or with the cookie of an ended session, is not recorded.
       await auth(rooms, 'POST sign-out', {}, { cookie: out.cookie })
       await auth(rooms, 'POST sign-out', {})
       await rooms.audit.flush()
@@ -142,7 +140,7 @@ for (const dialect of DIALECTS) {
       for (const secret of secrets) assert.ok(!JSON.stringify(rows).includes(secret))
     })
 
-    test('are in the chain, so that a changed row is found', async () => {
+    test("account events are in the audit's chain, so that a changed row is found", async () => {
       await using rooms = await openRooms(source)
       await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       for (let i = 0; i < 3; i++) await codeOf(signIn(rooms, 'not it'))
@@ -161,14 +159,14 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await findings(), [])
     })
 
-    test('contain sign-ins with a code or a backup code, and refusals only to known accounts', async () => {
+    test('sign-ins with a code or a backup code are recorded, and refusals only if the account is known', async () => {
       await using rooms = await openRooms(source)
       rooms.clock.at = Math.floor(Date.now() / 60_000) * 60_000
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
       await auth(rooms, 'POST two-factor/verify-totp', { code: totp(json.totpURI) }, { cookie })
       const before = (await recorded(rooms)).length
-      // A password alone does not sign in.
+      // The password alone does not sign in.
       const half = await signIn(rooms)
       await auth(rooms, 'POST two-factor/verify-totp', { code: totp(json.totpURI, 1) }, { cookie: half.cookie })
       const other = await signIn(rooms)
@@ -192,11 +190,11 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await refused(rooms), ['signIn UNAUTHENTICATED 13', 'signIn RATE_LIMITED 2'])
     })
 
-    test('a sign-out without a session triggers no write', async () => {
+    test('a sign-out without a session causes no write', async () => {
       await using rooms = await openRooms(source)
       const { json } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const written = new Set<number>()
-      // Waiting rows are written twice a second anyway, so poll until a request finds the row unwritten.
+      // Waiting rows are written twice a second anyway, so try until a request finds a row that is still waiting.
       for (let i = 0; i < 20 && !written.has(0); i++) {
         await rooms.audit.flush()
         const before = (await rowsOf(rooms)).length
@@ -208,7 +206,7 @@ for (const dialect of DIALECTS) {
       assert.ok(written.has(0))
     })
 
-    test('refusals to strangers and to the holder of a session have the action of their path', async () => {
+    test('refusals are recorded with the action of their path, for strangers and for the holder of a session', async () => {
       await using rooms = await openRooms(source)
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       await codeOf(signIn(rooms, 'not it'))
@@ -223,7 +221,7 @@ for (const dialect of DIALECTS) {
       ])
     })
 
-    test('changes by a link have one row, and a sign-up with a taken e-mail address has none', async () => {
+    test('a change by a link has one row, and a sign-up with a taken e-mail address has none', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       const signUp = () => auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
@@ -250,7 +248,7 @@ for (const dialect of DIALECTS) {
       })
     })
 
-    test('a reset records what it ended', () => {
+    test('the audit records what a password reset ended', () => {
       const changes = resetChanges({
         sessions: 0,
         keys: [{ name: 'CI' }],

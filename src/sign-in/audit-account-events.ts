@@ -1,6 +1,6 @@
-// Records account events under /auth in the audit. The rows contain no team, e-mail address, password, token or code of
-// a second factor. If the account is unknown, no row is written: such a row would tell nothing, and anybody could
-// create any number of them.
+// Records in the audit what happens to accounts under /auth. The rows contain no team, e-mail address, password, token
+// or code. If it is unknown which account a request is about, nothing is recorded, because anybody could cause any
+// number of such rows.
 import { z } from 'zod'
 import { clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
 import type { Audit } from '../audit/audit.ts'
@@ -15,7 +15,7 @@ import type { Identity } from './sign-in-library.ts'
 import { isOfPerson, PATHS, RESET, SIGN_IN, VERIFY_EMAIL } from './allowed-paths.ts'
 import { trailChanges } from './audited-account-changes.ts'
 
-/** One request under /auth. */
+/** A request under /auth. */
 interface TrailEvent {
   /** The method and path, for example `POST /auth/sign-in/email`. */
   readonly name: string
@@ -26,16 +26,16 @@ interface TrailEvent {
 }
 
 export interface Trail {
-  /** Records an action. Handlers of paths call this function if done() cannot know the account or the change. */
+  /** Records an action. The handler of a path calls this if done() cannot know the account or the change. */
   recordAction(action: string, accountId: AccountId, request?: Pick<Request, 'headers'>, more?: Changes): void
   /**
-   * Records the action of an answered request. Resolves when the change is in the audit. Does not wait for the row of a
-   * sign-in, which follows within a second.
+   * Records the action of a request that was answered. Resolves when the row is in the audit. Only the row of a sign-in
+   * is written later, within a second.
    */
   done(event: TrailEvent, response: Response): Promise<void>
-  /** Records a refusal. One row per minute counts the refusals of one kind to an account. */
+  /** Records a refusal. Within a minute, one row counts all refusals of one kind to an account. */
   refused(event: TrailEvent, error: unknown): Promise<void>
-  /** Like refused(), for an account that only the handler of the path knows. */
+  /** Like refused(), if only the handler of the path knows the account. */
   refusedTo(action: string, accountId: AccountId, request: Pick<Request, 'headers'>, error: unknown): Promise<void>
 }
 
@@ -69,17 +69,18 @@ export function openTrail({ store, audit }: Deps): Trail {
       const by = action === undefined ? null : await whoDid(store, event, response)
       if (action !== undefined && by !== null) recordAction(action, by, event.request)
       await Promise.all(pending)
-      // Flush only if an account acted or a link was used. Otherwise anybody could force flushes, with sign-outs that
-      // have no session. The row of a sign-in may be written later.
+      // Flush only if an account acted or a link was used. Otherwise anybody could force flushes by signing out without
+      // a session. The row of a sign-in may be written later.
       if (isByLink || (by !== null && action !== 'signIn')) await audit.flush()
     },
     async refused(event, error) {
       const action = actionOf(event)
-      // Internal errors are logged instead.
+      // Internal errors are logged.
       if (action === undefined || !(error instanceof AppError) || error.code === 'INTERNAL') return
       const { signedIn, waiting } = event.identity
       const by = event.name === SIGN_IN ? await accountBy(store, event.email) : (signedIn ?? waiting)
-      // Look up the name for unknown accounts too, so that the duration does not reveal whether the account exists.
+      // Look up the name even if there is no account, so that the time that this takes does not reveal whether there is
+      // one.
       const name = await nameOf(store, by)
       if (by === null) return
       fold(action, { accountId: by, name }, event.request, error)
@@ -92,8 +93,9 @@ export function openTrail({ store, audit }: Deps): Trail {
 }
 
 /**
- * Returns the account that acted. Returns null if nobody is signed in, if the sign-in still needs a code of the second
- * factor, and for a sign-up with a taken e-mail address, whose answer contains an invented account.
+ * Returns the account that acted. Returns null if nobody is signed in, or if the sign-in still needs a code. If
+ * somebody signs up with an address that has an account, the answer contains an invented account, so null is returned
+ * too.
  */
 async function whoDid(store: Pick<Store, 'db'>, event: TrailEvent, response: Response): Promise<AccountId | null> {
   if (isOfPerson(event.name) && event.identity.signedIn !== null) return event.identity.signedIn
@@ -102,7 +104,7 @@ async function whoDid(store: Pick<Store, 'db'>, event: TrailEvent, response: Res
   return by !== null && by === (await accountBy(store, event.email)) ? by : null
 }
 
-/** Returns the audit action. If a signed-in person sends a code of a second factor, the code confirms the factor. */
+/** A code from a person who is already signed in confirms the second factor. */
 function actionOf({ name, identity }: TrailEvent): string | undefined {
   const path = PATHS.get(name)
   return path?.asksCode === true && identity.signedIn !== null ? 'confirmSecondFactor' : path?.action
@@ -119,7 +121,7 @@ type Who = Pick<AuditedCall['caller'], 'accountId' | 'name'>
 
 const NOBODY = asId<AccountId>('nobody')
 
-/** Returns undefined if the account was deleted or the store fails. The event is recorded without a name then. */
+/** Returns undefined if the account was deleted or the store fails. Then the event is recorded without a name. */
 async function nameOf(store: Pick<Store, 'db'>, id: AccountId | null): Promise<string | undefined> {
   try {
     const row = await store.db

@@ -1,5 +1,6 @@
-// Converts the library's errors to ours. The library's status and code determine our code. The library's code becomes
-// the `reason`. The library's texts are dropped, so a wrong password and an unknown address get the same answer.
+// Converts the library's errors to ours. Status and code of the library determine our code, and the library's code
+// becomes the `reason`. The library's texts are dropped, so a wrong password and an unknown address get the same
+// answer.
 import { z } from 'zod'
 import { AppError, notFound, type Code } from '../errors.ts'
 import { tooManyTries } from '../auth/attempt-counter.ts'
@@ -12,7 +13,7 @@ const LibraryError = z.object({ code: z.string().optional() })
 
 const WRONG_SIGN_IN = 'The e-mail address or the password is wrong.'
 
-/** Messages by reason. For any other reason, the message for the status is used. */
+/** The text for each reason. Other reasons get the text for the status. */
 const SENTENCES: Readonly<Record<string, string>> = {
   INVALID_PASSWORD: 'The password is wrong.',
   PASSWORD_TOO_SHORT: 'The password is too short.',
@@ -33,13 +34,13 @@ const SENTENCES: Readonly<Record<string, string>> = {
   TOKEN_EXPIRED: 'This link has expired. Request another one.',
 }
 
-/** Returns the error for a failed sign-in. An unknown e-mail address gets the same error. */
+/** An unknown e-mail address gets the same error as a wrong password. */
 export function wrongSignIn(): AppError {
   const extra = { reason: 'INVALID_EMAIL_OR_PASSWORD' }
   return new AppError('UNAUTHENTICATED', WRONG_SIGN_IN, { extra })
 }
 
-/** Returns the error for a link that was used, replaced, or never issued. */
+/** For a link that was used, replaced or never issued. */
 export function invalidLink(): AppError {
   return invalid('This link is not valid: it was used or never issued.', 'INVALID_TOKEN')
 }
@@ -48,7 +49,7 @@ export function notSignedIn(extra: Readonly<Record<string, unknown>> = {}): AppE
   return new AppError('UNAUTHENTICATED', 'You are not signed in.', { extra })
 }
 
-/** Returns the error for a signed-in person who entered a wrong password. */
+/** For a person who is signed in. */
 export function wrongPassword(): AppError {
   return invalid('The password is wrong.', 'INVALID_PASSWORD')
 }
@@ -59,7 +60,10 @@ function invalid(detail: string, reason?: string): AppError {
   })
 }
 
-/** Converts a refusal. For a refused sign-up, `taken` distinguishes a taken address from an internal error. */
+/**
+ * `taken` returns whether the address has an account. If a sign-up was refused, this distinguishes a taken address from
+ * an internal error.
+ */
 export async function libraryRefusal(response: Response, taken: () => Promise<boolean>): Promise<AppError> {
   const body = LibraryError.safeParse(await response.json().catch(() => null))
   const reason = body.data?.code
@@ -80,7 +84,7 @@ export async function libraryRefusal(response: Response, taken: () => Promise<bo
     case 'SIGN_IN_REFUSED':
       return new AppError(code, sentence ?? 'This is not allowed.', { extra })
     case 'RATE_LIMITED':
-      // Answer with the duration of the longest possible lock.
+      // The lock may end earlier. This is the longest possible time.
       return tooManyTries(LOCKED_MS, extra)
     default:
       return new AppError('INTERNAL', 'Signing in failed because of a bug in the service.', { cause: reason })
@@ -88,7 +92,7 @@ export async function libraryRefusal(response: Response, taken: () => Promise<bo
 }
 
 async function codeOf(status: number, reason: string | undefined, taken: () => Promise<boolean>): Promise<Code> {
-  // Too many wrong codes end the waiting sign-in, so the caller is no longer authenticated.
+  // Too many wrong codes end the sign-in that waits for a code.
   if (reason === 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE') return 'UNAUTHENTICATED'
   switch (status) {
     case 400:
@@ -102,7 +106,8 @@ async function codeOf(status: number, reason: string | undefined, taken: () => P
     case 409:
       return 'CONFLICT'
     case 422:
-      // The e-mail address has an account. Of two concurrent sign-ups, the store refuses the later one with no reason.
+      // The address has an account. If two people sign up at the same time, the store refuses the second one without a
+      // reason.
       return reason?.startsWith('USER_ALREADY_EXISTS') === true || (await taken()) ? 'CONFLICT' : 'INTERNAL'
     case 429:
       return 'RATE_LIMITED'

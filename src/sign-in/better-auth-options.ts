@@ -1,5 +1,5 @@
-// The options of better-auth that sign-in and the OAuth provider (oauth/provider.ts) share: the store, its tables, the
-// keys and the cookies. If these options differed, the OAuth provider would not find the sessions of sign-in.
+// The options of better-auth that sign-in and the OAuth provider (oauth/provider.ts) share. If they differed, the OAuth
+// provider would not find the sessions.
 import { randomUUID } from 'node:crypto'
 import type { BetterAuthOptions } from 'better-auth'
 import { CLIENT_ADDRESS } from '../auth/client-name-and-address.ts'
@@ -15,26 +15,26 @@ export interface SharedDeps {
   readonly log?: { error(detail: object, message: string): void }
 }
 
-/** The lifetime of a session. A session in use is renewed once a day. */
+/** The lifetime of a session. A session that is used is renewed once a day. */
 const SESSION_SECONDS = 7 * 86_400
 const SESSION_RENEWED_SECONDS = 86_400
 
-/** Returns the shared options. `origin` is the only origin that the library trusts. */
+/** `origin` is the only origin that the library trusts. */
 export function sharedOptions(deps: SharedDeps, origin: string) {
   return {
     appName: 'Vitrine',
     baseURL: origin,
     basePath: '/auth',
     trustedOrigins: [origin],
-    // derive() returns the same bytes after a rotation of the root key, so a rotation ends no session.
+    // When the root key is rotated, derive() still returns the same bytes, so no session ends.
     secrets: [{ version: 1, value: Buffer.from(deps.secrets.derive('sign-in')).toString('base64') }],
     database: { db: deps.store.db, type: deps.store.dialect, transaction: true },
-    // The library would report contention as an internal error (500). Rethrow it as OVERLOADED (503).
+    // The library would answer contention with an internal error (500). This throws it again as OVERLOADED (503).
     onAPIError: { onError: rethrowContention },
     user: { modelName: 'accounts' },
     session: { modelName: 'sessions', expiresIn: SESSION_SECONDS, updateAge: SESSION_RENEWED_SECONDS },
     account: { modelName: 'sign_in_methods' },
-    // Identifiers are stored as hashes, so a link or a code that somebody reads from the store is useless.
+    // Only a hash of each link and code is stored, so reading the store does not help an attacker.
     verification: { modelName: 'verifications', storeIdentifier: 'hashed' },
     advanced: {
       cookiePrefix: 'vitrine',
@@ -43,19 +43,19 @@ export function sharedOptions(deps: SharedDeps, origin: string) {
       database: { generateId: () => randomUUID(), validateSchema: false },
       // The library stores the client's network address with the session.
       ipAddress: { ipAddressHeaders: [CLIENT_ADDRESS] },
-      // The defaults depend on NODE_ENV and would turn both checks off under a test runner.
+      // By default, both checks depend on NODE_ENV, and would be off under a test runner.
       disableCSRFCheck: false,
       disableOriginCheck: false,
     },
-    // sign-in-limits.ts and second-factor-limits.ts limit attempts instead.
+    // sign-in-limits.ts and second-factor-limits.ts limit attempts.
     rateLimit: { enabled: false },
     telemetry: { enabled: false },
     logger: {
       level: 'error',
-      // Logs only messages with an Error. Other messages may be about failed sign-ins, which are private.
+      // Messages without an Error may be about failed sign-ins, which are private. They are not logged.
       log: (_level, message, ...details: unknown[]) => {
         const err = details.find((detail) => detail instanceof Error)
-        // A database error may contain the rejected row, but its stack does not.
+        // The message of a database error may contain the rejected row, but its stack does not.
         if (err !== undefined)
           deps.log?.error({ requestId: requestInHand.getStore(), stack: err.stack }, `sign-in: ${message}`)
       },

@@ -1,5 +1,5 @@
-// Configures better-auth for sign-in. The library is loaded only after the start, because loading it takes longer than
-// the rest of the start.
+// Configures better-auth for sign-in. Loading the library takes longer than the rest of the start, so it is loaded
+// after the start.
 import type { Library } from './sign-in-library.ts'
 import { randomBytes } from 'node:crypto'
 import type { createAuthEndpoint as CreateEndpoint } from 'better-auth/api'
@@ -22,7 +22,7 @@ import type { AccountLinks } from './verification-links.ts'
 import { sharedOptions } from './better-auth-options.ts'
 import { notSignedIn } from './better-auth-errors.ts'
 
-/** Hashes passwords. The default is the library's scrypt. */
+/** How passwords are hashed. By default, this is the library's scrypt. */
 export interface PasswordHash {
   hash(password: string): Promise<string>
   verify(given: { readonly hash: string; readonly password: string }): Promise<boolean>
@@ -34,21 +34,21 @@ export interface LibraryDeps {
   readonly config: Pick<Config, 'publicUrl'>
   readonly mail: Mail
   readonly links: Pick<AccountLinks, 'bound'>
-  /** The e-mail address of the built-in demo account, which needs no verification. Null if there is no demo. */
+  /** The e-mail address of the demo account, which needs no verification. Null if there is no demo. */
   readonly demoEmail: string | null
-  /** Returns the public origin, for links. The origin never comes from a request header. */
+  /** Returns the public origin, for links. It never comes from the header of a request. */
   readonly origin: () => string
   readonly now?: () => number
-  /** Replaces the slow hash in tests that sign up many people. No setting changes the hash. */
+  /** Tests in which many people sign up replace the slow hash. No setting changes the hash. */
   readonly passwords?: PasswordHash
-  /** If absent, the clock is trusted. */
+  /** Without this field, the clock is trusted. */
   readonly clock?: ClockDoubt
   readonly log?: { error(detail: object, message: string): void }
 }
 
 /** The lifetime of a link that verifies an e-mail address or resets a password. */
 const LINK_SECONDS = 3_600
-/** The time that a sign-in waits for a code. */
+/** After a correct password, a sign-in waits this long for a code of the second factor. */
 const WAIT_SECONDS = 600
 const BackupCodes = z.array(z.string())
 
@@ -70,7 +70,7 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
     databaseHooks: {
       session: {
         delete: {
-          // The library deletes a session that it considers expired. If the clock jumped, the session must survive.
+          // The library deletes a session that has expired. If the clock jumped, the session must not be deleted.
           before: async ({ expiresAt }, ctx) =>
             mayDelete(ctx?.path ?? '') || expiresAt.getTime() > Date.now() || (deps.clock?.reason() ?? null) === null,
         },
@@ -83,7 +83,8 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
       },
     },
     plugins: [
-      // second-factor-lock.ts replaces the library's lock, because our lock counts codes before they are checked.
+      // The library checks codes before it counts them. second-factor-lock.ts counts them first, so it replaces the
+      // library's lock.
       twoFactor({ issuer: 'Vitrine', twoFactorTable: 'second_factors', accountLockout: { enabled: false } }),
       {
         id: 'ours',
@@ -94,7 +95,7 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
         },
       },
       jwt({
-        // Only the token's own endpoint returns the token. Other answers have no header with it.
+        // Only GET /auth/token returns the token. No other answer has it in a header.
         disableSettingJwtHeader: true,
         schema: { jwks: { modelName: 'signing_keys' } },
         jwks: { keyPairConfig: { alg: 'EdDSA', crv: 'Ed25519' } },
@@ -148,8 +149,8 @@ async function passwordOf(store: Pick<Store, 'db'>, accountId: AccountId): Promi
 }
 
 /**
- * Returns the account that a request's cookies identify. Uses the library's own parser, so that the library finds the
- * same account. Does not renew sessions or consume codes.
+ * Reads the cookies of a request with the library's own parser, so that we and the library find the same account.
+ * Renews no session and consumes no code.
  */
 function identify({ createAuthEndpoint }: { readonly createAuthEndpoint: typeof CreateEndpoint }) {
   return createAuthEndpoint.serverOnly({ method: 'GET', requireHeaders: true }, async (ctx) => {
@@ -164,7 +165,7 @@ function identify({ createAuthEndpoint }: { readonly createAuthEndpoint: typeof 
   })
 }
 
-/** Returns the library's answer to a sign-in of an account that the caller chooses. With `anew`, creates a session. */
+/** Returns the library's answer to a sign-in, for an account that our code chooses. With `anew`, creates a session. */
 function signedIn(lib: {
   readonly createAuthEndpoint: typeof CreateEndpoint
   readonly setSessionCookie: typeof SetSessionCookie
@@ -182,7 +183,7 @@ function signedIn(lib: {
   })
 }
 
-/** Repeats the library's steps after the correct password of an account with a second factor. */
+/** Repeats what the library does after the correct password of an account with a second factor. */
 function awaitCode(lib: {
   readonly createAuthEndpoint: typeof CreateEndpoint
   readonly deleteSessionCookie: typeof DeleteSessionCookie
@@ -196,7 +197,7 @@ function awaitCode(lib: {
     const expiresAt = new Date(Date.now() + WAIT_SECONDS * 1000)
     await internalAdapter.createVerificationValue({ value: accountId, identifier, expiresAt })
     await internalAdapter.createVerificationValue({ value: '0', identifier: `2fa-attempts-${identifier}`, expiresAt })
-    // If the browser kept its session cookie too, the code would apply to the session.
+    // If the browser also kept its session cookie, the code would be for the session.
     lib.deleteSessionCookie(ctx, !remember)
     const { name, attributes } = authCookies.dontRememberToken
     if (!remember) await ctx.setSignedCookie(name, 'true', secret, attributes)
@@ -209,16 +210,13 @@ function accountIdOf(id: string | null): AccountId | null {
   return id === null ? null : asId<AccountId>(id)
 }
 
-/**
- * Settings for passwords and addresses that depend on mail. The library calls these functions within its transaction,
- * so they must not use the store.
- */
+/** What depends on mail. The library calls these functions within its transaction, so they must not use the store. */
 function mailing(deps: LibraryDeps) {
   const { mail, links, origin } = deps
   const link = (path: string, token: string) => {
     const url = new URL(path, origin())
-    // This replaces an existing token, which the requester of the mail may have added. Of two tokens, the page would
-    // read the first.
+    // Whoever requested the mail may have added a token to the URL. If there were two, the page would read the first
+    // one.
     url.searchParams.set('token', token)
     return url.href
   }
@@ -240,7 +238,7 @@ function mailing(deps: LibraryDeps) {
       sendVerificationEmail: async ({ user, url, token }: MailedLink) => {
         if (user.emailVerified) return
         const target = targetOf(url)
-        // A sign-up in the console gets the console's page.
+        // After a sign-up in the console, the link leads to the console.
         const page = target?.startsWith('/app/') === true ? '/app/verify' : '/auth/verify-email'
         const address = link(page, links.bound(token, user.id))
         const whole = target === null ? address : `${address}&callbackURL=${encodeURIComponent(target)}`
@@ -261,13 +259,13 @@ interface MailedLink {
   readonly token: string
 }
 
-/** Returns the target path of a library link. The library writes a missing target as `/` or as nothing. */
+/** Returns the target path in a link of the library. A missing target is `/` or nothing there. */
 function targetOf(url: string): string | null {
   const path = new URL(url).searchParams.get('callbackURL') ?? ''
   return path === '' || path === '/' ? null : path
 }
 
-/** Returns true for the paths that may remove sessions. */
+/** Only these paths may delete sessions. */
 function mayDelete(path: string): boolean {
   return /^\/(?:sign-out|revoke-)/.test(path)
 }

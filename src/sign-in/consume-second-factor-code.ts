@@ -1,6 +1,5 @@
-// Consumes a code of a second factor for actions for which the library asks no code. These actions turn the factor off,
-// show its secret, renew its backup codes, or end it with a new password. Every code works only once, here or at
-// sign-in.
+// Some actions need a code of the second factor, although the library asks for none: turning the factor off, showing
+// its secret, renewing backup codes, and ending it with a new password. Every code works only once, here or at sign-in.
 import { hash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { AccountId } from '../ids.ts'
@@ -9,7 +8,7 @@ import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Library } from './sign-in-library.ts'
 
-/** An enabled second factor. */
+/** A second factor that is on. */
 export interface Factor {
   readonly id: string
   readonly accountId: AccountId
@@ -18,7 +17,7 @@ export interface Factor {
   readonly backupCodes: string
 }
 
-/** Returns an account's second factor, or null if none is enabled. */
+/** Returns null if the second factor is not on. */
 export async function factorOf(
   store: Pick<Store, 'db' | 'dialect'>,
   accountId: AccountId | null,
@@ -34,7 +33,7 @@ export async function factorOf(
   return row === undefined ? null : { ...row, accountId }
 }
 
-/** Consumes a code. Returns true only once per code. The caller must count the attempt first. */
+/** Returns true only once for each code. Count the attempt before calling this. */
 export async function useCode(
   deps: { readonly store: Store; readonly library: Library },
   factor: Factor,
@@ -53,20 +52,17 @@ export async function useCode(
       .updateTable('second_factors')
       .set({ backupCodes })
       .where('id', '=', factor.id)
-      // If two requests read the same list, only one of them updates it.
+      // If two requests have read the same list, only one of them can update it.
       .where('backupCodes', '=', factor.backupCodes)
       .executeTakeFirst(),
   )
   return used.numUpdatedRows === 1n
 }
 
-/**
- * The time for which a used code is stored. It is longer than a code is valid (its own step of 30 s, and one step on
- * each side).
- */
+/** How long a used code is stored. A code is valid for its own 30 s, and for the steps of 30 s before and after. */
 export const CODE_LIFE_MS = 120_000
 
-/** Returns false for a code that was used before (RFC 6238 §5.2: a code is accepted once). */
+/** Returns false if the code was used before. A code must be accepted only once (RFC 6238 §5.2). */
 export async function markUsed(
   tx: Transaction<Tables>,
   accountId: AccountId,
@@ -77,8 +73,8 @@ export async function markUsed(
 }
 
 /**
- * Returns true only once for each string of an account, until the time `until`. The caller does not accept the string
- * after that time.
+ * Returns true only once for each text of an account. The text is remembered until the time `until`, after which the
+ * caller no longer accepts it.
  */
 export async function useOnce(
   tx: Transaction<Tables>,

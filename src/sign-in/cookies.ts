@@ -1,7 +1,7 @@
-// Parses cookies like the sign-in library. Otherwise a caller could spell a cookie so that the rate limit and the
-// library see different values. Also reads the session cookie of an answer.
+// Parses cookies in the same way as the sign-in library. Otherwise a caller could write a cookie so that the rate limit
+// sees another value than the library.
 
-/** Returns the cookies by name, decoded and without quotes. The first of several cookies with one name wins. */
+/** The values are decoded, and quotes are removed. If there are several cookies with one name, the first one counts. */
 export function cookiesOf(request: Request): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   for (const pair of (request.headers.get('cookie') ?? '').split(';')) {
@@ -28,7 +28,7 @@ export function withCookie(response: Response, cookie: string): Response {
   return new Response(response.body, { status: response.status, headers })
 }
 
-/** Returns the token of the session cookie in an answer, or null. */
+/** Returns the session token in the cookie of an answer, or null. */
 export function sessionMadeBy(response: Response): string | null {
   for (const line of response.headers.getSetCookie()) {
     const sent = /^(?:__Secure-)?vitrine\.session_token=([^;]+)/.exec(line)?.[1]

@@ -1,6 +1,6 @@
-// Renders the service's own pages: for mailed links, and for connecting an agent. The pages load no other files. Their
-// URLs may contain a token, so the pages send no referrer, and http/ forbids caching. The content security policy
-// allows one script and one style, by hash, and forbids frames.
+// The pages of mailed links, and the consent page of OAuth. A page loads no other files. Its URL may contain a token,
+// so it sends no referrer, and http/ forbids caching. The content security policy allows only this script and this
+// style, by hash, and no frames.
 import { hash } from 'node:crypto'
 
 interface More {
@@ -8,7 +8,7 @@ interface More {
   readonly status?: number
 }
 
-/** Returns a page. `form` is HTML, so the caller must escape texts from other people. */
+/** `form` is HTML, so the caller must escape texts from other people. */
 export function page(title: string, form: string, script: string, { style = '', status = 200 }: More = {}): Response {
   const hashOf = (text: string) => `'sha256-${hash('sha256', text, 'base64')}'`
   const [scripts, styles] = [hashOf(script), style === '' ? "'none'" : hashOf(style)]
@@ -31,9 +31,7 @@ ${form}
   })
 }
 
-/**
- * Defines `say`, which shows a sentence, and `post`, which sends JSON and throws an error with a refusal's sentence.
- */
+/** `say` shows a sentence. `post` sends JSON, and throws an error with the sentence of a refusal. */
 export const TELLING_SCRIPT = `
 const say = (text) => { document.querySelector('output').textContent = text }
 const post = async (path, body) => {
@@ -47,7 +45,7 @@ const post = async (path, body) => {
   return data
 }`
 
-/** Reads the token, and removes it from the URL, so that the browser's history does not contain the token. */
+/** Removes the token from the URL, so that it is not in the browser's history. */
 export const COMMON_SCRIPT = `${TELLING_SCRIPT}
 const params = new URLSearchParams(location.search)
 history.replaceState(null, '', location.pathname)

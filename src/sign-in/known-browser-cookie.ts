@@ -1,6 +1,7 @@
-// Sets a cookie in a browser (a “device”) that sent an account's correct password or passed its second factor. The
-// cookie gives this browser its own rate limit, so that strangers who guess cannot lock out the owner. The proof of the
-// password ends when the password changes: whoever once knew an old password is a stranger. The cookie signs nobody in.
+// If strangers guess a password often, its owner must still be able to sign in. So a browser that has sent the correct
+// password, or has passed the second factor, gets a cookie (it is a known “device”). With the cookie, it has its own
+// rate limit. When the password changes, the cookie no longer counts, because somebody who knew an old password may be
+// a stranger. The cookie signs nobody in.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Secrets } from '../secrets.ts'
 import { cookiesOf } from './cookies.ts'
@@ -11,16 +12,16 @@ const DAYS = 180
 
 export interface KnownDevices {
   /**
-   * Returns the id of a device known to the account with its current password, or null. A device has another id after
-   * the password has changed.
+   * Returns the id of this device if it has sent the current password of the account, or else null. When the password
+   * changes, devices get new ids.
    */
   of(request: Request, email: string): Promise<string | null>
-  /** Returns the id of a device that passed this second factor, or null. */
+  /** Returns the id of this device if it has passed this second factor, or else null. */
   passed(request: Request, factorId: string): string | null
   /**
-   * Returns the Set-Cookie value for a device that sent the correct password. `password` is the stored hash, or null for
-   * an account without a password. With `factorId`, the device also passed that second factor. Otherwise it keeps the
-   * earlier proof of a second factor.
+   * Returns a Set-Cookie value for a device that has sent the correct password. `password` is the stored hash, or null
+   * if the account has no password. With `factorId`, the device has also passed this second factor. Without it, an
+   * earlier proof of a second factor stays in the cookie.
    */
   cookie(
     request: Request,
@@ -32,7 +33,7 @@ export interface KnownDevices {
 /** nonce.passwordProof[.secondFactorProof] */
 const FORM = /^([\w-]{22})\.([\w-]{43})(?:\.([\w-]{43}))?$/
 
-/** `passwordOf` returns the stored hash of the account's current password, or null. */
+/** `passwordOf` returns the stored hash of the current password, or null. */
 export function knownDevices(
   secrets: Pick<Secrets, 'derive'>,
   secure: boolean,
@@ -56,7 +57,7 @@ export function knownDevices(
     },
     cookie(request, { email, password }, factorId) {
       const [, nonce = randomBytes(16).toString('base64url'), , before] = read(request) ?? []
-      // An earlier proof is checked when it is used, so it need not be checked here.
+      // The earlier proof is checked when it is used.
       const factor = factorId === undefined ? before : proof('second factor', nonce, factorId)
       const value = [nonce, proof(nonce, email, password), ...(factor === undefined ? [] : [factor])].join('.')
       const attributes = `Max-Age=${DAYS * 86_400}; Path=/auth; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`

@@ -1,5 +1,5 @@
-// Answers a request when the mail limit of its e-mail address is exhausted. The request has no effect, but the answer
-// looks like the library's usual answer, so that nobody can see the difference.
+// If too many mails were requested for an e-mail address, a request sends no mail and changes nothing. It gets the same
+// answer as other requests, so that nobody notices the limit.
 import { randomUUID } from 'node:crypto'
 import { SignUp } from '../contract/sign-in-routes.ts'
 import type { SignInRequest } from './read-request.ts'
@@ -14,7 +14,7 @@ export async function unsent(library: Library, input: SignInRequest, now: number
   }
   if (input.name !== SIGN_UP) return Response.json({ status: true })
   const { name, email, password } = SignUp.parse(input.body)
-  // Hashing makes this answer take as long as a real sign-up.
+  // With the hash, this takes as long as a real sign-up.
   await library.hashPassword(password)
   const at = new Date(now).toISOString()
   const user = { name, email: email.toLowerCase(), emailVerified: false, image: null, createdAt: at, updatedAt: at }

@@ -1,5 +1,4 @@
-// Tests mails for verification and password reset, on both stores with a real SMTP server. No answer may reveal which
-// addresses exist.
+// These tests use a real SMTP server. No answer may reveal which addresses have an account.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { LINK, startSmtp, tokenIn, type TestSmtp } from '../../test/support/mail.ts'
@@ -71,12 +70,12 @@ for (const dialect of DIALECTS) {
       const done = await verify(rooms, token)
       assert.deepEqual(done.json, { status: true, callbackURL: null })
       assert.ok(!done.cookies.some((line) => line.includes('session_token')))
-      // Verifying twice is harmless and not recorded again.
+      // Verifying twice does no harm, and is not recorded again.
       assert.deepEqual((await verify(rooms, token)).json, done.json)
       assert.equal((await signIn(rooms, 'ada@example.test')).json.user.emailVerified, true)
       await signUp(rooms, 'late@example.test')
       const late = tokenIn(await smtp.next('late@example.test'))
-      // The library computes a link's expiry from the system clock, which is ahead of the test's clock.
+      // The library uses the system clock for the expiry of a link, so move the test's clock beyond it.
       rooms.clock.at += 3_700_000
       assert.equal((await refusal(verify(rooms, late)))['reason'], 'TOKEN_EXPIRED')
     })
@@ -91,7 +90,7 @@ for (const dialect of DIALECTS) {
       const idOf = (of: string) =>
         rooms.store.db.selectFrom('accounts').select(['id', 'emailVerified']).where('email', '=', of).executeTakeFirst()
       const gone = newId<AccountId>()
-      // The two stand-ins act as if another sign-up arrives after the link was opened and the password was checked.
+      // With these two replacements, another sign-up seems to come after the password was checked.
       const links = { bound: () => '', opened: async () => ({ accountId: gone, email, endsAt: Infinity }) }
       const library = { isPassword: async () => true } as unknown as Library
       const told = await refusal(
@@ -101,7 +100,7 @@ for (const dialect of DIALECTS) {
       assert.equal(Boolean((await idOf(email))?.emailVerified), false)
     })
 
-    test('a changed link, a part of a link and an incomplete request verify nothing', async () => {
+    test('a changed link, a part of a link or an incomplete request verifies nothing', async () => {
       await using rooms = await openRooms(source, env)
       await signUp(rooms, 'ada@example.test')
       const token = tokenIn(await smtp.next('ada@example.test'))
@@ -120,7 +119,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(signIn(rooms, 'ada@example.test')), 'SIGN_IN_REFUSED')
     })
 
-    test('links end with their account, also for the next sign-up with the same address', async () => {
+    test('a link ends with its account and does not verify the next account with the same address', async () => {
       await using rooms = await openRooms(source, env)
       const first = await verified(rooms, 'ada@example.test')
       await signUp(rooms, 'bo@example.test')
@@ -143,7 +142,7 @@ for (const dialect of DIALECTS) {
       await signUp(rooms, 'bo@example.test')
       const fresh = tokenIn(await smtp.next('bo@example.test'))
       for (const token of stale) assert.deepEqual(await told(token), unknown)
-      // A part of a link, or the proof of another link, is refused too.
+      // A part of a link, and the proof of another link, are refused too.
       const cut = (token = '') => token.slice(0, token.lastIndexOf('.'))
       const proof = stale[0]?.slice(cut(stale[0]).length)
       for (const token of [cut(fresh), `${cut(fresh)}${proof}`]) assert.deepEqual(await told(token), unknown)
@@ -168,7 +167,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(known.cookies, [])
       assert.match((await smtp.next('known@example.test')).text, /already has an account/)
       assert.match((await smtp.next('unknown@example.test')).text, /verify-email/)
-      // The existing account is unchanged.
+      // The existing account has not changed.
       assert.equal(await codeOf(signIn(rooms, 'known@example.test', OTHER)), 'UNAUTHENTICATED')
       await signIn(rooms, 'known@example.test')
       for (const route of ['request-password-reset', 'send-verification-email']) {
@@ -184,7 +183,7 @@ for (const dialect of DIALECTS) {
       assert.ok(!smtp.received.some((mail) => mail.to.includes('nobody@example.test')))
     })
 
-    test('a reset link works once, until it expires, and ends every session and every other link', async () => {
+    test('a reset link works once until it expires, and ends all sessions and all other links', async () => {
       await using rooms = await openRooms(source, env)
       const gate = authenticator(rooms)
       const email = 'reset@example.test'
@@ -230,7 +229,7 @@ for (const dialect of DIALECTS) {
       await signIn(rooms, email)
     })
 
-    test('a new password ends concurrent sign-ins; of a concurrent reset and password change, one succeeds', async () => {
+    test('a new password ends concurrent sign-ins, and of a concurrent reset and password change only one succeeds', async () => {
       await using rooms = await openRooms(source, env)
       const email = 'hasty@example.test'
       await verified(rooms, email)
@@ -252,12 +251,12 @@ for (const dialect of DIALECTS) {
         reset(rooms, again, { newPassword: 'what the owner wants' }),
         auth(rooms, 'POST change-password', change, { cookie: thief }),
       ])
-      // Exactly one request succeeded: the later one never overwrites the earlier one.
+      // Exactly one request succeeded, so the later one has not overwritten the earlier one.
       assert.notEqual(done.status, changed.status)
       await signIn(rooms, email, done.status === 'fulfilled' ? 'what the owner wants' : change.newPassword)
     })
 
-    test('a mailed link proves the address, and ends keys of an earlier holder', async () => {
+    test('a mailed link proves the address and ends the keys of an earlier holder', async () => {
       await using rooms = await openRooms(source, env)
       const gate = authenticator(rooms)
       const email = 'squatted@example.test'
@@ -288,7 +287,7 @@ for (const dialect of DIALECTS) {
         const { text } = await smtp.next(email)
         assert.ok(text.includes(`&callbackURL=${encodeURIComponent(path)}`), text)
         if (path.startsWith('/app/')) {
-          // The console has its own page.
+          // In the console, the link leads to a page of the console.
           assert.match(text, /^https:\/\/vitrine\.example\.com\/app\/verify\?token=/m)
         } else {
           const query = /verify-email(\?\S+)/.exec(text)?.[1] ?? ''
@@ -338,7 +337,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('a link has the configured origin, whatever the Host header says', async () => {
+    test('a link has the configured origin, whatever the Host header is', async () => {
       await using rooms = await openRooms(source, env)
       const request = new Request('http://evil.example/auth/sign-up/email', {
         method: 'POST',
@@ -350,7 +349,7 @@ for (const dialect of DIALECTS) {
       assert.doesNotMatch(text + html, /evil/)
     })
 
-    test('above the limit no mail is sent, without an error, but known devices still get mail', async () => {
+    test('if too many mails were requested, none is sent and the answer is the same, but known devices still get mail', async () => {
       await using rooms = await openRooms(source, env)
       const [email, nobody] = ['first@example.test', 'nobody@example.test']
       await verified(rooms, email)
@@ -360,17 +359,17 @@ for (const dialect of DIALECTS) {
         (await auth(rooms, 'POST request-password-reset', { email: to }, asked)).text
       const before = smtp.received.length
       const told = new Set<string>()
-      // The limits are five mails from one network and ten in total.
+      // The limits are five mails from one network, and ten in total.
       for (let i = 0; i < 18; i++) for (const to of [email, nobody]) told.add(await ask(to, from(Math.floor(i / 6))))
       assert.equal(told.size, 1)
       const links: string[] = []
       for (let i = 0; i < 10; i++) links.push(tokenIn(await smtp.next(email, LINK)))
       assert.equal(smtp.received.length, before + 10)
-      // Another kind of mail, and a device that knew the password, have their own limits.
+      // Another kind of mail has its own limit, and so has a device that knew the password.
       await auth(rooms, 'POST send-verification-email', { email: 'new@example.test' }, from(1))
       await ask(email, { ...from(1), cookie: device })
       links.push(tokenIn(await smtp.next(email, LINK)))
-      // Mails requested by strangers still help the owner: the first link works.
+      // The mails that strangers requested also help the owner: the first link works.
       await reset(rooms, links[0] ?? '')
       await signIn(rooms, email, OTHER)
       rooms.clock.at += 3_600_000
@@ -378,7 +377,7 @@ for (const dialect of DIALECTS) {
       await smtp.next(email, LINK)
     })
 
-    test('after a reset, the new password works in this browser, whatever guesses come from browsers that knew the old one', async () => {
+    test('after a reset, the new password works in this browser, even if browsers that knew the old one make many guesses', async () => {
       await using rooms = await openRooms(source, env)
       const email = 'robbed@example.test'
       await verified(rooms, email)
@@ -402,7 +401,7 @@ for (const dialect of DIALECTS) {
       const signedIn = await auth(rooms, 'POST sign-in/email', right, { cookie: done.cookie })
       assert.equal(signedIn.json.user.email, email)
       assert.equal(await codeOf(auth(rooms, 'POST sign-in/email', right, { cookie: thieves[1] })), 'RATE_LIMITED')
-      // A browser that changes the password stays known, and no other.
+      // When the password is changed, the browser that changes it is the only one that stays known.
       const change = { currentPassword: OTHER, newPassword: PASSWORD }
       const changed = await auth(rooms, 'POST change-password', change, { cookie: signedIn.cookie })
       const back = (cookie: string) => auth(rooms, 'POST sign-in/email', { email, password: PASSWORD }, { cookie })
@@ -410,7 +409,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(back(done.cookie)), 'RATE_LIMITED')
     })
 
-    test('sign-ups above the mail limit change nothing, with the same answer', async () => {
+    test('a sign-up after too many mails changes nothing, and its answer is the same', async () => {
       await using rooms = await openRooms(source, env)
       const email = 'often@example.test'
       await signUp(rooms, 'first@example.test')
@@ -427,7 +426,7 @@ for (const dialect of DIALECTS) {
       await signIn(rooms, email, `${OTHER} 4`)
     })
 
-    test('a sign-up by a stranger never gives the stranger access, and the owner can replace it', async () => {
+    test('a sign-up by a stranger never gives the stranger access, and the owner of the address can replace it', async () => {
       await using rooms = await openRooms(source, env)
       const gate = authenticator(rooms)
       const email = 'owner@example.test'
@@ -441,7 +440,7 @@ for (const dialect of DIALECTS) {
       ]
       const theirs = await idOf()
       assert.ok(theirs)
-      // The key stands for one that was created before mail was on.
+      // This key was created before mail was on.
       const { key } = await createKey(rooms, await sessionOf(rooms, theirs), { name: 'k', scopes: ['profile'] })
       await auth(rooms, 'POST request-password-reset', { email })
       const oldReset = tokenIn(await smtp.next(email))
@@ -458,26 +457,27 @@ for (const dialect of DIALECTS) {
         (await refusal(verify(rooms, second, { password: stranger.password })))['reason'],
         'INVALID_PASSWORD',
       )
-      // Only the owner got this link by mail, although the stranger had requested it.
+      // A stranger requested this link, but only the owner of the address got it.
       assert.equal((await auth(rooms, 'POST reset-password/preview', { token: oldReset })).json.mayKeep, false)
       await verify(rooms, second)
       assert.equal(await codeOf(signIn(rooms, email, stranger.password)), 'UNAUTHENTICATED')
       const { json } = await signIn(rooms, email)
       assert.deepEqual([json.user.name, json.user.emailVerified], ['Ada', true])
-      // From now on another sign-up changes nothing.
+      // From now on, another sign-up changes nothing.
       await signUp(rooms, email, stranger)
       assert.match((await smtp.next(email)).text, /already has an account/)
       await signIn(rooms, email)
     })
 
-    test('a reset link survives the replacement of its unverified account', async () => {
+    test('a reset link still works when its unverified account is replaced', async () => {
       await using rooms = await openRooms(source, env)
       const email = 'besieged@example.test'
       const eve = { name: 'Eve', password: PASSWORD }
       await signUp(rooms, email, eve)
       await auth(rooms, 'POST request-password-reset', { email })
       const link = tokenIn(await smtp.next(email, /reset-password/))
-      // If the link ended, a stranger could exhaust the mail limit and then invalidate the owner's links by a sign-up.
+      // If the link ended, a stranger could use up the limit of mails, and then make the owner's links invalid by
+      // signing up.
       await signUp(rooms, email, eve)
       await reset(rooms, link)
       assert.equal((await signIn(rooms, email, OTHER)).json.user.emailVerified, true)
@@ -494,7 +494,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await listTeams(rooms, call)).length, 1)
     })
 
-    test('two concurrent sign-ups leave one account, which its own password verifies', async () => {
+    test('two concurrent sign-ups with one address leave one account, which its own password verifies', async () => {
       await using rooms = await openRooms(source, env)
       const email = 'pair@example.test'
       await signUp(rooms, 'first@example.test')
@@ -518,14 +518,14 @@ for (const dialect of DIALECTS) {
       assert.equal((await rooms.store.db.selectFrom('accounts').select('id').execute()).length, 2)
     })
 
-    test('a new password ends keys unless kept; only one of two requests with one link succeeds', async () => {
+    test('a new password ends all keys that are not kept, and only one of two requests with one link succeeds', async () => {
       await using rooms = await openRooms(source, env)
       const gate = authenticator(rooms)
       const email = 'keys@example.test'
       await verified(rooms, email)
       const { id } = (await signIn(rooms, email)).json.user
       const make = async (name: string) => {
-        // Keys are listed by creation time.
+        // Keys are listed in the order of their creation.
         rooms.clock.at++
         return createKey(rooms, await sessionOf(rooms, id), { name, scopes: ['profile'] })
       }
@@ -572,7 +572,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('a person who used a reset link can sign in however often strangers guessed', async () => {
+    test('a person who used a reset link can sign in, even if strangers have guessed often', async () => {
       await using rooms = await openRooms(source, env)
       const email = 'guessed@example.test'
       await verified(rooms, email)
@@ -610,7 +610,7 @@ for (const dialect of DIALECTS) {
     })
   })
 
-  test(`without SMTP, links go to the log once, and no verification is needed, on ${dialect}`, async () => {
+  test(`without SMTP on ${dialect}, a link is logged once, and no verification is needed`, async () => {
     await using source = await storeSource(dialect)
     await using rooms = await openRooms(source)
     const { cookie } = await signUp(rooms, 'ada@example.test')
@@ -631,7 +631,7 @@ for (const dialect of DIALECTS) {
     assert.equal(rooms.logged.length, 2)
   })
 
-  test(`the demo account is verified without a link if there is a demo, on ${dialect}`, async () => {
+  test(`on ${dialect}, the demo account is verified without a link if there is a demo`, async () => {
     await using source = await storeSource(dialect)
     for (const demo of [true, false]) {
       await using rooms = await openRooms(source, { VITRINE_DEMO: demo ? '1' : '0' })

@@ -1,12 +1,12 @@
-// Checks whether an account may sign in without its password. If mail is on, the account's e-mail address must be
-// verified first. The same rule applies to a sign-in with the password.
+// If mail is on, an account must verify its e-mail address before it can sign in. This is the check for a sign-in
+// without a password. The library makes the same check for a sign-in with the password.
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
 import { EMAIL_NOT_VERIFIED, notSignedIn } from './better-auth-errors.ts'
 
-/** Throws SIGN_IN_REFUSED if the account may not sign in, and UNAUTHENTICATED if the account was deleted. */
+/** Throws SIGN_IN_REFUSED if the address must be verified first, and UNAUTHENTICATED if the account was deleted. */
 export async function requireMayEnter(
   { store, mailIsOn }: { readonly store: Pick<Store, 'db'>; readonly mailIsOn: boolean },
   accountId: AccountId,

@@ -1,19 +1,19 @@
-// Decides for which host name and origin passkeys work. A passkey is bound to a host name, its relying party id. An IP
-// address such as 127.0.0.1 is no valid relying party id. Browsers create passkeys only in a secure context.
+// A passkey is bound to a host name, which is called its relying party id. It cannot be an IP address such as
+// 127.0.0.1. Browsers create passkeys only over HTTPS or on this machine.
 import { isIP } from 'node:net'
 import { bareHost } from '../host-names.ts'
 import type { Config } from '../config.ts'
 
 export interface PasskeyPlace {
-  /** The relying party id: the host name that passkeys are bound to. */
+  /** The relying party id. */
   readonly rpId: string
-  /** The only origin whose pages may use these passkeys. */
+  /** Only pages of this origin may use the passkeys. */
   readonly origin: string
 }
 
 /**
- * Returns null if passkeys do not work. Without VITRINE_PUBLIC_URL, only a service on loopback supports passkeys, and
- * only if the request's host is `localhost` or a subdomain of it.
+ * Returns null if passkeys do not work. Without VITRINE_PUBLIC_URL, they work only if the service listens on loopback
+ * and the browser uses the name `localhost` or a subdomain of it.
  */
 export function passkeyPlace(
   config: Pick<Config, 'publicUrl' | 'loopback'>,

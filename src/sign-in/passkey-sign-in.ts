@@ -1,5 +1,5 @@
-// Signs in with a passkey. The browser offers its passkeys for this host, so people type no e-mail address. The answers
-// therefore cannot reveal which e-mail addresses have an account.
+// Signs in with a passkey. The browser offers the passkeys of this host, so nobody types an e-mail address, and the
+// answers cannot reveal which addresses have an account.
 import type { z } from 'zod'
 import type { PasskeyRequest } from '../contract/passkey-schemas.ts'
 import type { PasskeySignIn } from '../contract/sign-in-routes.ts'
@@ -20,7 +20,7 @@ interface Deps extends Pick<PasskeyDeps, 'store' | 'config' | 'challenges' | 'no
   readonly mailIsOn: boolean
 }
 
-/** Returns the options for the browser to sign, and the cookie with the challenge. */
+/** Returns the challenge for the browser to sign, and a cookie with the same challenge. */
 export async function passkeyRequest(
   deps: Pick<Deps, 'config' | 'challenges'>,
   request: Request,
@@ -32,7 +32,7 @@ export async function passkeyRequest(
 }
 
 /**
- * Signs in. Throws UNAUTHENTICATED for an unknown passkey, a wrong signature, or an answer that was already used. Also
+ * Throws UNAUTHENTICATED if the passkey is unknown, the signature is wrong, or the challenge was used before. Also
  * throws the errors of requirePlace, challengeOf and requireMayEnter.
  */
 export async function passkeySignIn(
@@ -96,8 +96,8 @@ async function verified(
 }
 
 /**
- * Marks the challenge as used and stores the counter. If the challenge was already used, or meanwhile the counter
- * changed or the passkey was removed, returns false and ends the new session.
+ * Marks the challenge as used, and stores the counter of the passkey. If the challenge was used before, if the counter
+ * has changed or if the passkey was removed, ends the new session and returns false.
  */
 async function used(
   { store, now }: { readonly store: Store; readonly now: number },

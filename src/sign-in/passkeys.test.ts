@@ -1,5 +1,4 @@
-// Tests passkeys on both stores: creating them, using them, and attempts to misuse them. These tests use an
-// authenticator in software. The console's tests use the authenticator of Chromium.
+// The authenticator of these tests is software. The tests of the console use the one of Chromium.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
@@ -58,7 +57,7 @@ for (const dialect of DIALECTS) {
     })
     after(() => source[Symbol.asyncDispose]())
 
-    test('sign in without a password or a code, and can be listed, renamed and removed', async () => {
+    test('a passkey signs in without a password or code, and can be listed, renamed and removed', async () => {
       await using rooms = await openRooms(source, ENV)
       const own = await signedUp(rooms)
       const { json: begun } = await own.ask('POST two-factor/enable', { password: PASSWORD })
@@ -88,12 +87,12 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('are added only to the account that asked for them', async () => {
+    test('a passkey is added only to the account that asked for it', async () => {
       await using rooms = await openRooms(source, ENV)
       const [ada, bob] = [await signedUp(rooms), await signedUp(rooms, 'bob@example.test')]
       const { json: options } = await ada.ask('POST passkey/add-options', {})
       const { credential } = createPasskey(ORIGIN, options)
-      // Bob signs in to Ada's browser, which keeps the cookie with the challenge.
+      // Bob signs in to Ada's browser, which still has the cookie with her challenge.
       for (const [name, value] of bob.jar) if (name.includes('session_token')) ada.jar.set(name, value)
       assert.equal(
         await codeOf(ada.ask('POST passkey/add', { name: 'Laptop', response: credential })),
@@ -102,7 +101,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual((await ada.ask('GET sign-in-methods')).json.passkeys, [])
     })
 
-    test('an answer from another page, with a wrong challenge or key, or for another account is refused', async () => {
+    test('a passkey answer from another page, with a wrong challenge or key, or for another account is refused', async () => {
       await using rooms = await openRooms(source, ENV)
       const passkey = await addPasskey(await signedUp(rooms))
       const strange = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
@@ -135,7 +134,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('an answer works once, in one browser, for its purpose, and within five minutes', async () => {
+    test('a passkey answer works once, in one browser, for its purpose, and within five minutes', async () => {
       await using rooms = await openRooms(source, ENV)
       const own = await signedUp(rooms)
       const passkey = await addPasskey(own)
@@ -160,7 +159,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(late.ask('POST passkey/sign-in', { response: slow })), 'INVALID_REQUEST')
     })
 
-    test('only one of many requests with one answer signs in', async () => {
+    test('of many requests with the same passkey answer, only one signs in', async () => {
       await using rooms = await openRooms(source, ENV)
       const passkey = await addPasskey(await signedUp(rooms))
       const browser = browserOf(rooms)
@@ -173,7 +172,7 @@ for (const dialect of DIALECTS) {
       assert.equal(sessions.length, before.length + 1)
     })
 
-    test('can be created only on our page, by a person who signed in recently', async () => {
+    test('a passkey can be created only on our own page, by a person who signed in recently', async () => {
       await using rooms = await openRooms(source, ENV)
       const own = await signedUp(rooms)
       assert.equal(await codeOf(browserOf(rooms).ask('POST passkey/add-options', {})), 'UNAUTHENTICATED')
@@ -199,7 +198,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(late), 'REAUTHENTICATION_REQUIRED')
     })
 
-    test('of another person can be neither renamed nor removed, and the last way to sign in stays', async () => {
+    test('a passkey of somebody else can be neither renamed nor removed, and the last way to sign in stays', async () => {
       await using rooms = await openRooms(source, ENV)
       const own = await signedUp(rooms)
       await addPasskey(own)
@@ -207,7 +206,7 @@ for (const dialect of DIALECTS) {
       const bob = await signedUp(rooms, 'bob@example.test')
       assert.equal(await codeOf(bob.ask('POST passkey/rename', { id, name: 'mine' })), 'NOT_FOUND')
       assert.equal(await codeOf(bob.ask('POST passkey/remove', { id })), 'NOT_FOUND')
-      // Without this row, the account has no password, like an account that was created at a provider.
+      // Without this row, the account has no password, as if it had been created at a provider.
       await rooms.store.write((tx) => tx.deleteFrom('sign_in_methods').execute())
       const last = await refusal(own.ask('POST passkey/remove', { id }))
       assert.deepEqual([last['code'], last['reason']], ['CONFLICT', 'LAST_WAY'])
@@ -245,7 +244,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(reset?.changes['passkeys'], { added: [], removed: ['Not mine'] })
     })
 
-    test('if mail is on, an unverified address cannot sign in with a passkey', async () => {
+    test('if mail is on, an account with an unverified address cannot sign in with a passkey', async () => {
       await using smtp = await startSmtp()
       const at = await source.config()
       const same = { config: () => Promise.resolve(at), [Symbol.asyncDispose]: () => Promise.resolve() }
@@ -258,7 +257,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await refusal(signIn(browserOf(rooms), passkey)))['reason'], 'EMAIL_NOT_VERIFIED')
     })
 
-    test('do not satisfy a team that requires a second factor: the password still signs in', async () => {
+    test('a team that requires a second factor does not accept a passkey instead, because the password still signs in', async () => {
       await using rooms = await openRooms(source, ENV)
       await addPasskey(await signedUp(rooms))
       const { id } = await rooms.store.db.selectFrom('accounts').select('id').executeTakeFirstOrThrow()
@@ -270,7 +269,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(reached), 'SECOND_FACTOR_REQUIRED')
     })
 
-    test('an account has at most twenty passkeys, and its deletion deletes them all', async () => {
+    test('an account has at most twenty passkeys, which are deleted with the account', async () => {
       await using rooms = await openRooms(source, ENV)
       const own = await signedUp(rooms)
       for (let n = 0; n < 20; n++) await addPasskey(own, `Key ${n}`)

@@ -1,5 +1,5 @@
-// Creates, renames and removes the passkeys of an account. A passkey always verifies the person (fingerprint, face or
-// PIN), so a sign-in with it needs no code of the second factor.
+// The passkeys of an account. The authenticator always checks the person (fingerprint, face or PIN), so a sign-in with
+// a passkey needs no code of the second factor.
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Transaction } from 'kysely'
@@ -33,12 +33,12 @@ export interface PasskeyDeps {
   readonly now: number
 }
 
-/** The time that a browser has to answer. */
+/** How long a browser may take to answer. */
 export const LIFE_MS = 300_000
 /** The maximum number of passkeys of an account. */
 const PASSKEYS_MAX = 20
 
-/** A challenge to add a passkey names the account, because somebody else may sign in to this browser meanwhile. */
+/** Somebody else may sign in to this browser in the meantime. So a challenge to add a passkey contains the account. */
 const Challenge = z.object({
   challenge: z.string(),
   for: z.union([z.literal('sign in'), z.object({ add: z.string() })]),
@@ -55,7 +55,7 @@ export function newChallenge(purpose: Challenge['for']): Challenge {
   return { challenge: randomBytes(32).toString('base64url'), for: purpose }
 }
 
-/** Throws SIGN_IN_REFUSED if no passkey works under the host name that the browser uses. */
+/** Throws SIGN_IN_REFUSED if passkeys do not work with the host name that the browser uses. */
 export function requirePlace(deps: Pick<PasskeyDeps, 'config'>, request: Request): PasskeyPlace {
   const place = passkeyPlace(deps.config, request)
   if (place !== null) return place
@@ -66,7 +66,7 @@ export function requirePlace(deps: Pick<PasskeyDeps, 'config'>, request: Request
   )
 }
 
-/** Returns the options for the browser to create a passkey, and the cookie with the challenge. */
+/** Returns what the browser needs to create a passkey, and a cookie with the challenge. */
 export async function passkeyCreation(
   deps: PasskeyDeps,
   request: Request,
@@ -80,8 +80,8 @@ export async function passkeyCreation(
   const options = {
     challenge: challenge.challenge,
     rp: { id: rpId, name: 'Vitrine' },
-    // All passkeys of an account share one user handle, so that an authenticator replaces an older passkey instead of
-    // adding another.
+    // If an authenticator already has a passkey with the same user id, it replaces that one. So all passkeys of an
+    // account have the same user id.
     user: { id: Buffer.from(caller.accountId).toString('base64url'), name: email, displayName: caller.name },
     pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key' as const, alg })),
     timeout: LIFE_MS,
@@ -101,9 +101,9 @@ export async function passkeyCreation(
 }
 
 /**
- * Adds a passkey. Throws REAUTHENTICATION_REQUIRED if the sign-in is over 10 minutes old, UNAUTHENTICATED if the
- * session has ended, INVALID_REQUEST if the answer of the browser is invalid or late, and CONFLICT if the passkey is
- * known or the account has too many.
+ * Throws REAUTHENTICATION_REQUIRED if the sign-in is over 10 minutes old, UNAUTHENTICATED if the session has ended,
+ * INVALID_REQUEST if the browser's answer is invalid or late, and CONFLICT if the passkey is known or the account has
+ * too many.
  */
 export async function addPasskey(
   deps: PasskeyDeps,
@@ -124,7 +124,7 @@ export async function addPasskey(
     last_used_at: null,
   }
   await store.write(async (tx) => {
-    // The session may have ended while the person looked for the security key.
+    // The session may have ended while the person was looking for the security key.
     const session = await tx.selectFrom('sessions').select('id').where('id', '=', caller.sessionId).executeTakeFirst()
     if (session === undefined) throw notSignedIn()
     if (!(await useOnce(tx, caller.accountId, challenge, { until: now + LIFE_MS, now }))) throw notVerified()
@@ -145,7 +145,7 @@ export async function addPasskey(
   return shownPasskey(row)
 }
 
-/** Renames a passkey. Throws NOT_FOUND for a passkey of another account. */
+/** Throws NOT_FOUND if the account has no such passkey. */
 export async function renamePasskey(
   deps: PasskeyDeps,
   request: Request,
@@ -163,7 +163,7 @@ export async function renamePasskey(
   })
 }
 
-/** Removes a passkey. Throws NOT_FOUND for a passkey of another account, CONFLICT for the last way to sign in. */
+/** Throws NOT_FOUND if the account has no such passkey, and CONFLICT if it is the last way to sign in. */
 export async function removePasskey(
   deps: PasskeyDeps,
   request: Request,
@@ -183,7 +183,7 @@ export async function removePasskey(
   await deps.notices.tell(caller.accountId, { kind: 'passkey removed', name: removed.name }, doneFrom(request))
 }
 
-/** Returns the challenge in this browser's cookie for the purpose. Throws INVALID_REQUEST if there is none. */
+/** Returns the challenge in the cookie. Throws INVALID_REQUEST if there is none for this purpose. */
 export async function challengeOf(
   deps: Pick<PasskeyDeps, 'challenges'>,
   request: Request,
@@ -200,7 +200,7 @@ export function transportsOf({ transports }: Pick<PasskeyTable, 'transports'>): 
 const Transports = z.array(z.enum(['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb']))
 type Transport = z.infer<typeof Transports>[number]
 
-/** Verifies the answer of the browser. Throws INVALID_REQUEST for an invalid answer. */
+/** Throws INVALID_REQUEST if the browser's answer is invalid. */
 async function verified({ rpId, origin }: PasskeyPlace, challenge: string, order: z.output<typeof PasskeyAdded>) {
   const { verifyRegistrationResponse } = await import('@simplewebauthn/server')
   const { registrationInfo: made } = await verifyRegistrationResponse({
@@ -230,7 +230,7 @@ function requireRoom(known: readonly unknown[]): void {
   throw new AppError('CONFLICT', `An account has at most ${PASSKEYS_MAX} passkeys. Remove one first.`)
 }
 
-/** Returns a passkey of the account. Throws NOT_FOUND. */
+/** Throws NOT_FOUND if the account has no such passkey. */
 async function ownPasskey(tx: Transaction<Tables>, accountId: AccountId, id: string): Promise<PasskeyTable> {
   const row = await tx
     .selectFrom('passkeys')

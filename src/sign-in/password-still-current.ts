@@ -1,12 +1,13 @@
-// Checks that the password of a new session is still current. Verifying a password takes long. Meanwhile, a reset link
-// may set another password and end all sessions. The reset would miss the session that is created a moment later.
+// Checking a password takes long. In the meantime, a reset link may set another password and end all sessions. It would
+// miss a session that is created a moment later with the old password. So after a session was created, this file checks
+// that the password is still the same.
 import type { AccountId } from '../ids.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
 import { sessionMadeBy } from './cookies.ts'
 import { endSecondFactor } from './reset-password.ts'
 
-/** The account at the start of the request. */
+/** The account when the request came. */
 export interface Held {
   readonly accountId: AccountId
   readonly email: string
@@ -15,9 +16,7 @@ export interface Held {
   readonly hadFactor: boolean
 }
 
-/**
- * Returns the account. Returns null if the account does not exist or has no password. `email` must be in lower case.
- */
+/** Returns null if the account does not exist or has no password. `email` must be in lower case. */
 export async function heldBy(
   store: Pick<Store, 'db'>,
   who: { readonly accountId: AccountId } | { readonly email: string },
@@ -36,15 +35,15 @@ export async function heldBy(
 }
 
 /**
- * Returns true if the account still has the same password. Otherwise ends the session in the answer, links, sign-ins
- * that are waiting for a code, and a second factor that was enabled meanwhile.
+ * Returns true if the account still has the same password. If not, ends the new session, links, sign-ins that wait for
+ * a code, and a second factor that was turned on in the meantime.
  */
 export async function stillHolds(store: Store, held: Held, answer: Response): Promise<boolean> {
   const made = sessionMadeBy(answer)
   const { accountId, password, hadFactor } = held
   return await store.write(async (tx) => {
-    // Write the row instead of reading it. PostgreSQL then lets one of two conflicting transactions fail, and its retry
-    // sees the changes of the other.
+    // Write the row instead of reading it. If two transactions conflict, PostgreSQL then lets one fail, and its retry
+    // sees what the other has changed.
     const same = await tx
       .updateTable('sign_in_methods')
       .set((eb) => ({ updatedAt: eb.ref('updatedAt') }))

@@ -1,5 +1,5 @@
-// Handles paths under /auth that the library does not handle alone. They verify addresses, change and reset passwords,
-// use passkeys and providers, and require a code before a second factor is weakened.
+// The paths under /auth that the library does not handle, or not alone: they verify addresses, change and reset
+// passwords, use passkeys and providers, and weaken a second factor.
 import {
   PasskeyAdded,
   PasskeyEnd,
@@ -71,7 +71,7 @@ export interface OwnDeps {
   readonly now: number
 }
 
-/** Returns the answer to a path that is handled here, or null if the library handles it. */
+/** Returns null if the library must handle the path. */
 export async function ownAnswer(
   deps: OwnDeps,
   request: Request,
@@ -96,8 +96,8 @@ export async function ownAnswer(
       const { accountId, email, password, answer } = await resetPassword(deps, Reset.parse(input.body))
       deps.trail.recordAction('resetPassword', accountId, request, resetChanges(answer.ended))
       await deps.notices.tell(accountId, { kind: 'password reset' }, doneFrom(request))
-      // This browser is now the only known device, with a count of its own. So the person who used the link can sign in,
-      // even if others have exhausted the limits of unknown browsers, or knew the old password.
+      // This browser is now the only known device, with its own rate limit. So the person who used the link can sign
+      // in, even if others have used up the limit of unknown browsers or knew the old password.
       return withCookie(Response.json(answer), deps.devices.cookie(request, { email, password }))
     }
     case 'GET /auth/sign-in-methods':
@@ -162,7 +162,7 @@ async function signedIn({ store }: OwnDeps, identity: Identity): Promise<Person>
   return person
 }
 
-/** Ends a session of the caller. Ignores other accounts' sessions. Throws UNAUTHENTICATED if nobody is signed in. */
+/** Ignores sessions of other accounts. Throws UNAUTHENTICATED if nobody is signed in. */
 async function revokeSession(store: Store, { signedIn }: Identity, id: string): Promise<void> {
   if (signedIn === null) throw notSignedIn()
   await store.write((tx) =>
@@ -171,9 +171,9 @@ async function revokeSession(store: Store, { signedIn }: Identity, id: string): 
 }
 
 /**
- * Requires a code in addition to the password if the path weakens an enabled second factor. A wrong password does not
- * consume the code: the library then refuses the password. Throws INVALID_REQUEST without a code, UNAUTHENTICATED for a
- * wrong code, and RATE_LIMITED after too many codes.
+ * If the path weakens a second factor that is on, a code is needed in addition to the password. If the password is
+ * wrong, the code is not consumed, and the library refuses the password. Throws INVALID_REQUEST without a code,
+ * UNAUTHENTICATED if the code is wrong, and RATE_LIMITED after too many codes.
  */
 export async function requireCode(
   deps: OwnDeps,

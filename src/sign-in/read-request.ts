@@ -1,5 +1,5 @@
-// Reads a request under /auth. The path must be on the allow-list. The body and the parameters must match their
-// schemas. A browser must send the request from one of our own pages.
+// Reads a request under /auth. Its path must be allowed, its body and parameters must match their schemas, and a
+// browser must send it from one of our own pages.
 import type { z } from 'zod'
 import type { Config } from '../config.ts'
 import { SignInBody } from '../contract/sign-in-routes.ts'
@@ -20,8 +20,8 @@ type Fields = Readonly<Record<string, unknown>>
 type Public = Pick<Config, 'publicUrl'>
 
 /**
- * Throws NOT_FOUND for an unlisted path, SIGN_IN_REFUSED for a page of another site, and INVALID_REQUEST for invalid
- * parameters or an invalid body.
+ * Throws NOT_FOUND if the path is not allowed, SIGN_IN_REFUSED if the request comes from a page of another site, and
+ * INVALID_REQUEST if the parameters or the body are invalid.
  */
 export async function readSignInRequest(request: Request, pathname: string, config: Public): Promise<SignInRequest> {
   const name = `${request.method} ${pathname}`
@@ -39,7 +39,7 @@ export async function readSignInRequest(request: Request, pathname: string, conf
   return { name, query, body, email: emailOf(body) }
 }
 
-/** Validates the fields. Without a schema, no fields are allowed. */
+/** Without a schema, no fields are allowed. */
 function parse(schema: z.ZodType | undefined, sent: unknown): Fields {
   if (schema === undefined) {
     const surplus = Object.keys(typeof sent === 'object' && sent !== null ? sent : {})
@@ -53,7 +53,7 @@ function parse(schema: z.ZodType | undefined, sent: unknown): Fields {
   return typeof result.data === 'object' && result.data !== null ? { ...result.data } : {}
 }
 
-/** Normalizes link targets to paths of this service. Throws INVALID_REQUEST for other targets. */
+/** The target of a link becomes a path of this service. Throws INVALID_REQUEST if it leads elsewhere. */
 function withReturnPaths(fields: Fields, request: Request, config: Public): Fields {
   return Object.fromEntries(
     Object.entries(fields).map(([key, value]) => {

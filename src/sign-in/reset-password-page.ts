@@ -1,5 +1,5 @@
-// The page of a password reset link. The page lists the keys, grants, passkeys, providers and the second factor that
-// the new password ends, each with a checked box. If the person may keep an entry, unchecking its box keeps it.
+// The page of a password reset link. With the new password, keys, grants, passkeys, providers and the second factor
+// end. The page lists them with checked boxes. The person can keep something by unchecking its box, unless it must end.
 import { PASSWORD } from '../contract/sign-in-routes.ts'
 import { COMMON_SCRIPT, page } from './html-page.ts'
 
@@ -17,7 +17,7 @@ const FORM = `<form hidden>
 <p><button>Set password</button></p>
 </form>`
 
-// Names come from users and agents: insert them as text, never as HTML.
+// Names come from users and agents, so insert them as text, never as HTML.
 const SCRIPT = `${COMMON_SCRIPT}
 const boxes = { keys: [], grants: [], passkeys: [], providers: [] }
 const add = (kind, id, text, held) => {

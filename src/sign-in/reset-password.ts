@@ -1,6 +1,6 @@
-// Sets a new password by a mailed link, in one transaction. Consumes the link, ends sessions and other links, and ends
-// keys, grants, passkeys and providers unless the person keeps them. If the e-mail address was verified before, a link
-// alone never ends a second factor: otherwise access to the mailbox would bypass the factor
+// Sets a new password with a mailed link. The link is used up. Sessions and other links end, and so do keys, grants,
+// passkeys and providers that the person does not keep. If the e-mail address was verified before, the link alone does
+// not end a second factor, because then access to the mailbox would be enough to get in
 // (docs/decisions/0022-proof-of-an-address.md).
 import { hash, randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
@@ -26,7 +26,7 @@ interface Deps {
   readonly library: Library
   readonly codes: Pick<CodeTries, 'byLink'>
   readonly providers: Pick<Providers, 'all'>
-  /** If mail is on, the link came by mail and proves the address. Otherwise the link came from the log. */
+  /** If mail is on, the link came by mail and proves the address. Otherwise it was in the log. */
   readonly mailIsOn: boolean
   readonly now: number
 }
@@ -42,7 +42,7 @@ interface ShownGrant {
 type EndedPasskey = Pick<PasskeyTable, 'id' | 'name'>
 type EndedProvider = Pick<ShownProvider, 'provider' | 'name' | 'label'>
 
-/** Lists what a new password would end. Does not consume the link. Throws INVALID_REQUEST for an invalid link. */
+/** Lists what a new password would end. The link can still be used. Throws INVALID_REQUEST if it is invalid. */
 export async function previewReset(deps: Omit<Deps, 'library' | 'codes'>, token: string) {
   const { accountId } = await linkOf(deps, token)
   const account = await accountOf(deps.store.db, accountId)
@@ -90,9 +90,9 @@ export interface ResetDone {
 }
 
 /**
- * Sets the password. Throws INVALID_REQUEST for a used or invalid link or an invalid `keep`, UNAUTHENTICATED for a
- * wrong code, and RATE_LIMITED after too many codes. A refused reset changes nothing, but it consumes a right code if
- * another request uses the link first.
+ * Throws INVALID_REQUEST if the link was used or is invalid, or if `keep` is invalid. Throws UNAUTHENTICATED if the
+ * code is wrong, and RATE_LIMITED after too many codes. A refused reset changes nothing. Only if another request uses
+ * the link first is a correct code used up.
  */
 export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone> {
   const { store, library, now } = deps
@@ -102,7 +102,7 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
   const password = await library.hashPassword(order.newPassword)
   return await store.write(async (tx) => {
     const used = await tx.deleteFrom('verifications').where('id', '=', link.id).executeTakeFirst()
-    // No deleted row means that another request used the link first.
+    // Another request has used the link first.
     if (used.numDeletedRows !== 1n) throw invalidLink()
     const account = await accountOf(tx, link.accountId)
     const proves = provesAddress(deps, account)
@@ -175,7 +175,10 @@ export async function endSecondFactor(
   await tx.updateTable('accounts').set({ twoFactorEnabled }).where('id', '=', accountId).execute()
 }
 
-/** Returns true if the request has a valid code of the factor and does not keep the factor. Consumes the code. */
+/**
+ * Returns true if the second factor may be ended: the request does not keep it, and contains a valid code. The code is
+ * used up.
+ */
 async function maySwitchOff(deps: Deps, accountId: AccountId, order: Order): Promise<boolean> {
   const factor = order.keep?.secondFactor === true ? null : await factorOf(deps.store, accountId)
   if (order.code === undefined || factor === null) return false
@@ -214,7 +217,10 @@ async function accountOf(db: Store['db'], accountId: AccountId) {
   return row
 }
 
-/** Returns true if the link proves an unverified address. Then everything ends: a stranger may have signed up. */
+/**
+ * Returns true if the link proves an address that was not verified before. Then nothing can be kept, because a stranger
+ * may have signed up with the address.
+ */
 function provesAddress(
   { mailIsOn }: Pick<Deps, 'mailIsOn'>,
   account: { readonly emailVerified: number | boolean },
@@ -244,7 +250,7 @@ async function setPassword(
     .execute()
 }
 
-/** Ends the keys except `keep`. */
+/** Ends all keys except those in `keep`. */
 async function endKeys(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[], now: number) {
   const keys = await aliveKeys(tx, accountId, now)
   const [kept, ended] = [keys.filter((key) => keep.includes(key.id)), keys.filter((key) => !keep.includes(key.id))]
@@ -264,14 +270,14 @@ async function endKeys(tx: Transaction<Tables>, accountId: AccountId, keep: read
   return { kept: kept.map(shown), ended: ended.map(shown) }
 }
 
-/** Ends the grants except `keep`. */
+/** Ends all grants except those in `keep`. */
 async function endGrants(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[], now: number) {
   const kept = (await aliveGrantsOf(tx, accountId, now)).filter((grant) => keep.includes(grant.id))
   const ended = await endGrantsOf(tx, accountId, now, keep)
   return { kept: kept.map(shownGrant), ended: ended.map(shownGrant) }
 }
 
-/** Removes the passkeys except `keep`. */
+/** Removes all passkeys except those in `keep`. */
 async function endPasskeys(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[]) {
   const passkeys = await passkeysOf(tx, accountId)
   const kept = passkeys.filter((passkey) => keep.includes(passkey.id))
@@ -286,7 +292,7 @@ async function endableWays({ store, providers: offered }: Pick<Deps, 'store' | '
   return { passkeys, providers }
 }
 
-/** Disconnects the providers except `keep`. */
+/** Disconnects all providers except those in `keep`. */
 async function endProviders(
   { providers: offered }: Pick<Deps, 'providers'>,
   tx: Transaction<Tables>,

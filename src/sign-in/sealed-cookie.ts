@@ -1,6 +1,6 @@
-// A cookie with an encrypted value that a browser stores for some minutes: the challenge of a passkey, or a sign-in in
-// progress at a provider. The value is bound to its purpose. Only this service can read or create the value. So the
-// server needs no storage for people who are not signed in.
+// A cookie with a value that the browser keeps for some minutes: the challenge of a passkey, or a sign-in in progress
+// at a provider. The value is encrypted, so only this service can read or create it. With the cookie, the server need
+// not store anything for people who are not signed in.
 import type { z } from 'zod'
 import type { Secrets } from '../secrets.ts'
 import { cookiesOf } from './cookies.ts'
@@ -8,19 +8,19 @@ import { cookiesOf } from './cookies.ts'
 export interface SealedCookie<T> {
   /** Returns the Set-Cookie value. */
   set(value: T): Promise<string>
-  /** Returns null if the cookie is missing, expired or not ours. */
+  /** Returns null if the cookie is missing, has expired or is not ours. */
   read(request: Request): Promise<T | null>
-  /** Returns the Set-Cookie value that removes the cookie. */
+  /** The Set-Cookie value that removes the cookie. */
   readonly clear: string
 }
 
 export interface SealedCookieOptions<T> {
   readonly secrets: Pick<Secrets, 'derive'>
-  /** The cookie's name, without the prefix. */
+  /** The name without its prefix. Each name has its own encryption key. */
   readonly name: string
   readonly schema: z.ZodType<T>
   readonly seconds: number
-  /** The cookie is sent over HTTPS only. */
+  /** Send the cookie only over HTTPS. */
   readonly secure: boolean
   readonly now: () => number
 }

@@ -1,5 +1,6 @@
-// Rate limits for codes of a second factor. A code is counted before it is checked. Waiting sign-ins, signed-in people
-// and reset links have separate counts. So a stranger who can use up one count cannot lock out the owner.
+// Rate limits for codes of a second factor. A code is counted before it is checked. There are separate counts for
+// sign-ins, for people who are signed in, and for reset links. So a stranger who uses up one count cannot lock out the
+// owner.
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
@@ -10,21 +11,23 @@ import { factorOf } from './consume-second-factor-code.ts'
 
 const BY_DEVICE = { limit: 10, windowMs: 900_000 }
 const BY_SESSION = { limit: 10, windowMs: 300_000 }
-/** The limit per account, over all sessions. So a stolen session can guess only 50 of a million codes a day. */
+/**
+ * The limit of one account in all its sessions. With a stolen session, one can try only 50 of a million codes a day.
+ */
 const SIGNED_IN = { limit: 50, windowMs: 86_400_000 }
 const BY_LINK = { limit: 10, windowMs: 900_000 }
 
-/** Resets the count. Must be called after a correct code. */
+/** Resets the count. Call this after a correct code. */
 type Settle = () => Promise<void>
 
 export interface CodeTries {
-  /** Counts a code of a waiting sign-in. A device that passed this factor before has its own limit. */
+  /** Counts a code of a sign-in. A device that has passed this second factor before has its own limit. */
   waiting(request: Request, accountId: AccountId): Promise<Settle>
   signedIn(request: Request, accountId: AccountId): Promise<Settle>
   byLink(accountId: AccountId): Promise<Settle>
 }
 
-/** Opens the limits. All methods throw RATE_LIMITED above their limit. */
+/** All methods throw RATE_LIMITED if too many codes were sent. */
 export function openCodeTries(deps: {
   readonly store: Store
   readonly tries: Attempts

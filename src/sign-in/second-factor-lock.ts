@@ -1,6 +1,6 @@
-// Closes two gaps in the library's handling of second-factor codes. First, the library checks its lock before it counts
-// a code, so concurrent codes exceed the limit. This file counts before the check. Second, the library accepts a code
-// again while it is valid, which RFC 6238 §5.2 forbids. This file stores used codes.
+// The library handles codes of a second factor with two gaps. It checks its lock before it counts a code, so concurrent
+// codes exceed the limit. Here, codes are counted before they are checked. And it accepts a code again while the code
+// is valid, which RFC 6238 §5.2 forbids. Here, used codes are stored.
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
@@ -13,25 +13,25 @@ import { sessionMadeBy } from './cookies.ts'
 import { CODE_LIFE_MS, markUsed, useOnce } from './consume-second-factor-code.ts'
 
 /**
- * The number of consecutive wrong codes that lock a factor, over all sign-ins of an account from devices that have not
- * passed the factor before (NIST SP 800-63B §5.2.2).
+ * After this many wrong codes in a row, the second factor is locked (NIST SP 800-63B §5.2.2). All sign-ins to the
+ * account count, except from devices that have passed the factor before.
  */
 const CODES_MAX = 10
 export const LOCKED_MS = 900_000
 
 /**
- * Counts a code of a sign-in before it is checked. The tenth consecutive code locks the factor, unless it is correct.
- * Throws RATE_LIMITED while the factor is locked.
+ * Counts a code of a sign-in before it is checked. The tenth code in a row locks the second factor, unless it is
+ * correct. Throws RATE_LIMITED while the factor is locked.
  */
 export async function countCode(store: Store, accountId: AccountId, now: number): Promise<void> {
   const time = (ms: number) => storedTime(store.dialect, ms)
   const lockedUntil = await store.append(async (tx) => {
     const own = tx.updateTable('second_factors').where('userId', '=', accountId)
-    // The update locks the row until the transaction ends, so concurrent codes are counted one by one.
+    // The update locks the row until the transaction ends, so concurrent codes are counted one after the other.
     const counted = await own
       .where((eb) => eb.or([eb('lockedUntil', 'is', null), eb('lockedUntil', '<=', time(now))]))
       .set((eb) => ({
-        // After an expired lock, the count starts anew.
+        // If a lock has expired, start to count again.
         failedVerificationCount: eb
           .case()
           .when('lockedUntil', 'is', null)
@@ -50,13 +50,13 @@ export async function countCode(store: Store, accountId: AccountId, now: number)
   throw tooManyTries(Date.parse(isoTime(lockedUntil)) - now, { reason: 'ACCOUNT_TEMPORARILY_LOCKED' })
 }
 
-/** Returns the end of the lock. Returns null if the account has no lock or no second factor any more. */
+/** Returns when the lock ends. Null if there is no lock, or no second factor any more. */
 async function lockOf(tx: Transaction<Tables>, accountId: AccountId): Promise<string | Date | null> {
   const factors = tx.selectFrom('second_factors').select('lockedUntil')
   return (await factors.where('userId', '=', accountId).executeTakeFirst())?.lockedUntil ?? null
 }
 
-/** Resets the count and removes the lock, after a correct code. */
+/** Call this after a correct code. */
 export async function forgetCodes(store: Store, accountId: AccountId): Promise<void> {
   await store.append((tx) =>
     tx
@@ -67,14 +67,14 @@ export async function forgetCodes(store: Store, accountId: AccountId): Promise<v
   )
 }
 
-/** Returns the error for a wrong code, with the library's reason code. */
+/** `reason` is the code that the library uses. */
 export function wrongCode(): AppError {
   return new AppError('UNAUTHENTICATED', 'The code is wrong or was used before.', {
     extra: { reason: 'INVALID_CODE' },
   })
 }
 
-/** Returns the error if no sign-in waits for a code, with the library's reason code. */
+/** `reason` is the code that the library uses. */
 export function noChallenge(): AppError {
   return new AppError('UNAUTHENTICATED', 'No sign-in is waiting for a code. Sign in with your password first.', {
     extra: { reason: 'INVALID_TWO_FACTOR_COOKIE' },
@@ -84,15 +84,15 @@ export function noChallenge(): AppError {
 const Verified = z.object({ user: z.object({ id: z.string(), twoFactorEnabled: z.boolean() }) })
 
 /**
- * Stores a correct code as used. If the code turned the factor on, also ends sessions that were created without the
- * factor, and returns true. If the code was used before, or another request turned the factor on meanwhile, ends only
- * the new session and throws UNAUTHENTICATED.
+ * Called after the library has accepted a code. Marks the code as used. If the code has turned the factor on, ends the
+ * sessions that were created without it, and returns true. If the code was used before, or if another request has
+ * turned the factor on in the meantime, ends only the new session and throws UNAUTHENTICATED.
  */
 export async function afterCode(store: Store, code: string, response: Response, now: number): Promise<boolean> {
   const made = sessionMadeBy(response)
   const { user } = Verified.parse(await response.clone().json())
   const accountId = asId<AccountId>(user.id)
-  // The answer contains the state of the account before this code.
+  // The answer contains the account as it was before this code.
   const switchedOn = made !== null && !user.twoFactorEnabled
   const isAccepted = await store.write(async (tx) => {
     const isUnused = await markUsed(tx, accountId, code, now)
@@ -106,7 +106,7 @@ export async function afterCode(store: Store, code: string, response: Response, 
   return switchedOn
 }
 
-/** Returns false if a concurrent request turned the factor on, with another code. */
+/** Returns false if another request has turned the factor on in the meantime, with another code. */
 async function isFirst(tx: Transaction<Tables>, accountId: AccountId, now: number): Promise<boolean> {
   const factors = tx.selectFrom('second_factors').select('id').where('userId', '=', accountId)
   const factor = await factors.executeTakeFirst()

@@ -1,5 +1,4 @@
-// Tests the rate limits of sign-in. Strangers are slowed down, and cannot lock out the owner. An address is a network
-// address here.
+// In these tests, an address is a network address.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
@@ -26,7 +25,7 @@ interface Tried {
   readonly settle: () => Promise<void>
 }
 
-/** Opens the limits twice: like two processes on one PostgreSQL store, or twice on one embedded store. */
+/** Opens the limits twice, as two processes that share a store would. */
 async function opened(source: StoreSource) {
   await using stack = new AsyncDisposableStack()
   const config = await source.config()
@@ -65,7 +64,7 @@ for (const dialect of DIALECTS) {
     })
     after(() => source[Symbol.asyncDispose]())
 
-    test('are limited to a hundred in total; a browser that has signed in before has its own limit', async () => {
+    test('guesses of one password are limited to a hundred in total, but a browser that has signed in before has its own limit', async () => {
       await using doors = await opened(source)
       const { signIn, elsewhere, clock } = doors
       const cookie = devices.cookie(request('192.0.2.1'), account).split(';', 1)[0]
@@ -85,14 +84,14 @@ for (const dialect of DIALECTS) {
       assert.equal(stranger.told, 'RATE_LIMITED', 'a known device reset the limit of strangers')
     })
 
-    test('only ten of eighty concurrent guesses, in two processes, are checked', async () => {
+    test('of eighty concurrent guesses in two processes, only ten are checked', async () => {
       await using doors = await opened(source)
       const all = await Promise.all(
         Array.from({ length: 80 }, (_, i) => (i % 2 === 0 ? doors.signIn : doors.elsewhere)('192.0.2.1')),
       )
       assert.equal(all.filter(({ told }) => told === 'tried').length, 10)
       assert.ok(all.every(({ told }) => told === 'tried' || told === 'RATE_LIMITED'))
-      // One address cannot exhaust the limit of all others, because its refused attempts are not counted there.
+      // One address cannot use up the limit of all others, because its refused attempts do not count there.
       assert.equal((await doors.signIn('192.0.2.2')).told, 'tried')
       doors.clock.at += 300_000
       assert.equal((await doors.elsewhere('192.0.2.1')).told, 'tried')
@@ -115,7 +114,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('a correct password resets the limit of its address', async () => {
+    test('a correct password resets the limit of its network address', async () => {
       await using doors = await opened(source)
       const { signIn, elsewhere } = doors
       for (let i = 0; i < 9; i++) await signIn('192.0.2.1')
@@ -124,7 +123,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await signIn('192.0.2.1')).told, 'RATE_LIMITED')
     })
 
-    test('a flood of refused attempts causes no writes, and the refusals end with the window', async () => {
+    test('a flood of refused attempts causes no writes, and attempts are accepted again after the window', async () => {
       await using doors = await opened(source)
       const { signIn, elsewhere, store, clock } = doors
       for (let i = 0; i < 11; i++) await signIn('192.0.2.1')
@@ -141,7 +140,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await elsewhere('192.0.2.1')).told, 'tried')
     })
 
-    test('a clock that was years ahead locks nobody out once it is right', async () => {
+    test('if the clock was years ahead and is set right, nobody is locked out', async () => {
       await using doors = await opened(source)
       const { signIn, elsewhere, clock } = doors
       clock.at = Date.UTC(2040, 0)
@@ -152,7 +151,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await elsewhere('192.0.2.1')).told, 'RATE_LIMITED')
     })
 
-    test('counters are hashed, are deleted after their window, and are bounded in number', async () => {
+    test('counters are stored under a hash, are deleted after their window, and are limited in number', async () => {
       await using doors = await opened(source)
       const { signIn, store, clock, tries } = doors
       await signIn('192.0.2.1')
@@ -173,7 +172,7 @@ for (const dialect of DIALECTS) {
           .executeTakeFirstOrThrow()
         return Number(n)
       }
-      // The service does not wait for the pruning, so the test polls. The counter of `x` may be counted too.
+      // The service does not wait for the deletion, so try again. The counter of `x` may be counted too.
       while ((await count()) > 100_001);
       clock.at += 4_000_000
       await tries.spend([{ key: 'x', limit: 1, windowMs: 1_000 }])

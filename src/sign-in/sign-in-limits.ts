@@ -1,5 +1,5 @@
-// Rate limits under /auth. An attempt is counted before the library runs, also for unknown accounts: a limit must not
-// reveal whether an account exists.
+// Rate limits under /auth. An attempt is counted before the library sees it, even for an unknown account, so that a
+// limit does not reveal whether an account exists.
 import { hash } from 'node:crypto'
 import { openFairLimit } from '../concurrency-limit.ts'
 import { AppError } from '../errors.ts'
@@ -11,24 +11,26 @@ import type { KnownDevices } from './known-browser-cookie.ts'
 import { PATHS, SIGN_IN, SIGN_UP } from './allowed-paths.ts'
 
 /**
- * Limits the requests that hash passwords at the same time: per network address and in this process. A hash takes a
- * thread of libuv's pool, which has four. The others stay free for files, the embedded store and connections to
- * PostgreSQL.
+ * How many requests may hash passwords at the same time, for one network address and in this process. A hash takes a
+ * thread of libuv's pool, which has four. The others stay free for files, SQLite and connections to PostgreSQL.
  */
 const HASHING = { each: 1, all: 2 }
-/** The time that such a request waits for its turn. */
+/** How long such a request waits. */
 const HASHING_WAIT_MS = 5_000
 
-/** Hashing a password costs about 50 ms of CPU time. This limit bounds the cost per network address. */
+/** A hash takes about 50 ms of CPU time. This limits the cost that one network address can cause. */
 const BY_ADDRESS = { limit: 120, windowMs: 60_000 }
-/** Guesses at one account from one network address, from one of the account's known devices, or with one session. */
+/** Guesses of one account's password from one network address, from one known device, or in one session. */
 const BY_ACCOUNT_AND_ADDRESS = { limit: 10, windowMs: 300_000 }
-/** Guesses at one account from all unknown devices together. A known device counts alone: it knew the password. */
+/**
+ * Guesses of one account's password from all unknown devices. Known devices do not count here, because they once knew
+ * the password.
+ */
 const BY_ACCOUNT = { limit: 100, windowMs: 3_600_000 }
 /**
- * Limits mails of one kind to one e-mail address: per requesting network or device, and in total. Above a limit, no
- * mail is sent and no error is returned. A link is valid for at least one window. So if others exhaust the limit, the
- * mailbox still contains a working link.
+ * Mails of one kind to one e-mail address, requested from one network or device, and from all. If the limit is reached,
+ * no mail is sent, but the answer is the same. A link is valid for at least as long as the limit lasts. So if others
+ * have used up the limit, there is already a working link in the mailbox.
  */
 const MAILS_BY_ADDRESS = { limit: 5, windowMs: 900_000 }
 const MAILS = { limit: 10, windowMs: 3_600_000 }
@@ -45,17 +47,16 @@ export interface Attempt {
 
 export interface Counted {
   /**
-   * False if the mail limit of the e-mail address is exhausted. In that case no mail is sent, but the answer is the
-   * same.
+   * False if too many mails were requested for this e-mail address. Then no mail is sent, but the answer is the same.
    */
   readonly mails: boolean
-  /** Resets the counts of guesses. Must be called after a correct password. */
+  /** Resets the counts of guesses. Call this after a correct password. */
   settle(): Promise<void>
 }
 
 /**
- * Returns a function that counts an attempt and throws RATE_LIMITED above a limit. `sessionCookie` is the library's
- * name of the session cookie.
+ * Returns a function that counts an attempt, and throws RATE_LIMITED if there were too many. `sessionCookie` is the
+ * library's name of the cookie.
  */
 export function openThrottle(
   tries: Attempts,
@@ -73,8 +74,8 @@ export function openThrottle(
 }
 
 /**
- * Returns a function that waits until a request may hash a password, and takes a slot for it. The function returns null
- * for a request that hashes none, and throws OVERLOADED if the request has waited for too long.
+ * Returns a function that waits until a request may hash a password. It returns null if the request hashes none, and
+ * throws OVERLOADED after a long wait. The request may hash until the result is disposed.
  */
 export function openHashing(): (name: string, request: Request) => Promise<Disposable | null> {
   const slots = openFairLimit(HASHING)
@@ -89,14 +90,12 @@ export function openHashing(): (name: string, request: Request) => Promise<Dispo
   }
 }
 
-/** Returns the limits on the cost of an attempt. The cost is counted by network address, never by account. */
+/** The cost is counted by network address, never by account. */
 function costsOf({ name, request }: Attempt): readonly Allowance[] {
   return PATHS.get(name)?.costly === true ? [{ key: `address ${networkOf(addressOf(request))}`, ...BY_ADDRESS }] : []
 }
 
-/**
- * Returns the limits on mails. Each kind has its own limit, so that sign-ups cannot use up the password reset mails.
- */
+/** Each kind of mail has its own limit, so that sign-ups cannot use up the mails for password resets. */
 function mailsOf({ name, request, email, mailIsOn }: Attempt, device: string | null): readonly Allowance[] {
   if (PATHS.get(name)?.mails !== true || email === undefined || (!mailIsOn && name === SIGN_UP)) return []
   const [from, all] =
@@ -107,7 +106,6 @@ function mailsOf({ name, request, email, mailIsOn }: Attempt, device: string | n
   ]
 }
 
-/** Returns the limits on password guesses. */
 function guessesOf(
   { name, request, email }: Attempt,
   device: string | null,
@@ -127,8 +125,8 @@ function guessesOf(
 }
 
 /**
- * Returns the hash of the session that the library will use, or null. Ignores a second session cookie: a correct
- * password must not reset the counters of another session.
+ * Returns the hash of the session that the library will use, or null. If there is a second session cookie, it is
+ * ignored. Otherwise a correct password could reset the limits of another session.
  */
 export function sessionOf(request: Request, sessionCookie: string): string | null {
   const [token = ''] = cookiesOf(request).get(sessionCookie)?.split('.') ?? []

@@ -1,5 +1,5 @@
-// Returns the ways to sign in that this installation offers, for the sign-in pages. Everybody may read these options.
-// They reveal nothing about accounts except whether the first account exists.
+// What the sign-in pages need to know about this installation. Anybody may read it. About accounts it reveals only
+// whether there is one at all.
 import type { z } from 'zod'
 import type { SignInOptions } from '../contract/instance-schemas.ts'
 import { PASSWORD } from '../contract/sign-in-routes.ts'

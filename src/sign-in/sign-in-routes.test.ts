@@ -1,5 +1,3 @@
-// Tests that openapi.json lists exactly the allowed paths of sign-in, that docs/api.md has a row for each, and that
-// answers match openapi.json. Also tests the stored form of a password.
 import assert from 'node:assert/strict'
 import { scryptSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -20,7 +18,7 @@ import { until } from '../../test/support/until.ts'
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 const document = JSON.parse(read('openapi.json'))
 
-test('the document and the allow-list have the same paths under /auth, except for OAuth', () => {
+test('openapi.json and the list of allowed paths have the same paths under /auth, except for OAuth', () => {
   const documented = Object.entries<object>(document.paths)
     .filter(([path]) => path.startsWith('/auth'))
     .flatMap(([path, operations]) => Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`))
@@ -29,7 +27,7 @@ test('the document and the allow-list have the same paths under /auth, except fo
   assert.deepEqual(documented, Object.keys(SIGN_IN_ROUTES).sort())
 })
 
-test('each path has its row in docs/api.md, and its body and codes in the document', () => {
+test('each path under /auth has a row in docs/api.md, and its body and codes are in openapi.json', () => {
   const ids = new Set<string>()
   for (const [name, route] of Object.entries<SignInRoute>(SIGN_IN_ROUTES)) {
     const [method = '', path = ''] = name.split(' ')
@@ -44,7 +42,7 @@ test('each path has its row in docs/api.md, and its body and codes in the docume
   assert.equal(ids.size, PATHS.size)
 })
 
-test('outside tests, a password is stored as a salted scrypt hash, and only the right one signs in', async () => {
+test('outside of tests, a password is stored as a salted scrypt hash, and only the right password signs in', async () => {
   await using source = await storeSource('sqlite')
   await using rooms = await openRooms(source, {}, { hasRealPasswords: true })
   const email = 'ada@example.test'
@@ -60,7 +58,7 @@ test('outside tests, a password is stored as a salted scrypt hash, and only the 
   assert.equal(await codeOf(ask('sign-in/email', `${PASSWORD}?`)), 'UNAUTHENTICATED')
 })
 
-test('two passwords are hashed at a time, one per address, and addresses take turns', async () => {
+test('two passwords are hashed at the same time, one for each address, and addresses take turns', async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const begun: string[] = []
   let most = 0
@@ -102,7 +100,7 @@ test('two passwords are hashed at a time, one per address, and addresses take tu
   assert.equal(await ask('192.0.2.3', 'third again'), 'UNAUTHENTICATED')
 })
 
-test('each answer matches the document', async () => {
+test('each answer under /auth matches openapi.json', async () => {
   await using source = await storeSource('sqlite')
   await using smtp = await startSmtp()
   const origin = 'https://vitrine.example.test'
@@ -188,7 +186,7 @@ test('each answer matches the document', async () => {
   assert.ok(smtp.received.some((mail) => LINK.test(mail.text)))
 })
 
-/** Returns the documented schema without additional fields. */
+/** Returns the schema in openapi.json, with no additional fields allowed. */
 function strict(schema: z.ZodType): z.ZodType {
   if (schema instanceof z.ZodObject) return schema.strict()
   if (schema instanceof z.ZodArray && schema.element instanceof z.ZodType) return z.array(strict(schema.element))

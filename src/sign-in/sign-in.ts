@@ -1,6 +1,6 @@
-// Handles the paths under /auth, except for OAuth: an allow-list of paths and bodies (allowed-paths.ts) in front of the
-// sign-in library. Converts errors of the library to ours. If mail is on, neither the answer nor the duration of a
-// sign-up or mail request reveals which addresses exist.
+// Answers requests under /auth, except for OAuth. Only the paths and bodies in allowed-paths.ts get to the sign-in
+// library, and its errors become ours. If mail is on, neither the answer nor its duration reveals which addresses have
+// an account, at a sign-up or a request for mail.
 import { setTimeout } from 'node:timers/promises'
 import { DEMO_EMAIL, type Config } from '../config.ts'
 import { SignUp } from '../contract/sign-in-routes.ts'
@@ -47,13 +47,13 @@ import { factorOf } from './consume-second-factor-code.ts'
 import { verifyPage } from './verify-email-page.ts'
 
 export interface SignIn {
-  /** Answers one request under /auth. Throws AppErrors as in docs/session.md#sign-in. */
+  /** Throws AppErrors as in docs/session.md#sign-in. */
   handle(request: Request): Promise<Response>
-  /** Returns the person or waiting sign-in that the cookies of a request identify. */
+  /** Returns the account that is signed in, or whose sign-in waits for a code, according to the cookies. */
   identify(request: Pick<Request, 'headers'>): Promise<Identity>
-  /** Loads the library, so that the first request need not wait. The service is ready before the library is loaded. */
+  /** Loads the library, so that the first request need not wait for it. The service is ready before that. */
   warm(): Promise<void>
-  /** Returns the `setupToken` that the first sign-up must send, or null if none is needed. To be logged once. */
+  /** Returns the `setupToken` that the first sign-up must send, or null if it needs none. Log it once. */
   setupToken(): Promise<string | null>
 }
 
@@ -63,16 +63,16 @@ interface Deps extends Omit<LibraryDeps, 'links' | 'demoEmail'> {
   readonly tries: Attempts
   readonly notices: Notices
   readonly config: LibraryDeps['config'] & Pick<Config, 'signup' | 'loopback' | 'demo'> & ProvidersDeps['config']
-  /** For tests: replaces the connections to providers. */
+  /** Tests replace the connections to providers. */
   readonly transport?: NonNullable<ProvidersDeps['transport']>
   readonly log?: NonNullable<LibraryDeps['log']> & NonNullable<ProvidersDeps['log']>
   readonly now?: () => number
 }
 
-/** The page to open if a callback is refused before it starts. */
+/** The page to open if a callback is refused before it begins. */
 const NOWHERE = { target: '/app/', connects: null }
 const NOBODY: Identity = { signedIn: null, sessionId: null, waiting: null }
-/** Paths whose answer must not reveal whether an address has an account, and their minimum duration. */
+/** The answers of these paths must not reveal whether an address has an account. So they take at least this long. */
 const UNIFORM = /\/(sign-up\/email|request-password-reset|send-verification-email)$/
 const UNIFORM_MS = 400
 
@@ -103,7 +103,7 @@ export function openSignIn(deps: Deps): SignIn {
     return { ...held, ...more, library: await library(), mailIsOn: mail.isOn, now: now() }
   }
 
-  /** Runs our own steps before and after the library. */
+  /** Runs our own code before and after the library. */
   const runRequest = async (
     request: Request,
     input: SignInRequest,
@@ -111,7 +111,8 @@ export function openSignIn(deps: Deps): SignIn {
   ): Promise<Response> => {
     const { name, email } = input
     const { mails, settle } = await throttle({ name, request, email, mailIsOn: deps.mail.isOn })
-    // Taken before the library begins a transaction, which would make other changes of the embedded store wait too.
+    // Wait here, before the library begins a transaction. On SQLite, other changes would have to wait for that
+    // transaction.
     using _slot = await hashing(name, request)
     if (name === SIGN_UP) await requireSignUp(deps, SignUp.parse(input.body), now())
     const ours = await ownDeps()
@@ -136,7 +137,7 @@ export function openSignIn(deps: Deps): SignIn {
       await trail.done({ request, name, email, identity }, done)
       return done
     } finally {
-      // This also runs after an error, because earlier steps may have committed.
+      // This is also needed after an error, because something may already be committed.
       if (request.method !== 'GET') deps.store.forget()
     }
   }
@@ -178,7 +179,7 @@ export function openSignIn(deps: Deps): SignIn {
   }
 }
 
-/** Signs up. Replaces an unverified account with the same address. */
+/** Signs up. If an unverified account has the same address, deletes it first. */
 async function replaceUnverified(store: Store, email: string, signUp: () => Promise<Response>): Promise<Response> {
   const deletedId = await deleteUnverified(store, email)
   try {
@@ -188,7 +189,7 @@ async function replaceUnverified(store: Store, email: string, signUp: () => Prom
   }
 }
 
-/** Returns the account whose password creates the session. Returns null if no password leads to a session here. */
+/** Returns the account whose password leads to a session. Null if there is no password in this request. */
 async function heldOf(
   store: Store,
   { name, email }: SignInRequest,
@@ -201,15 +202,15 @@ async function heldOf(
 }
 
 /**
- * Counts a code before it is checked. Throws UNAUTHENTICATED if no sign-in is waiting for a code, and RATE_LIMITED
- * above a limit.
+ * Counts a code before it is checked. Throws UNAUTHENTICATED if no sign-in waits for a code, and RATE_LIMITED after too
+ * many codes.
  */
 async function countCode(
   ours: OwnDeps,
   request: Request,
   { signedIn, waiting }: Identity,
 ): Promise<() => Promise<void>> {
-  // As in the library, the session applies if the browser sent both cookies.
+  // If the browser sends both cookies, the session counts, as in the library.
   if (signedIn !== null) return await ours.codes.signedIn(request, signedIn)
   if (waiting !== null) return await ours.codes.waiting(request, waiting)
   throw noChallenge()
@@ -218,12 +219,15 @@ async function countCode(
 interface Done {
   readonly input: SignInRequest
   readonly identity: Identity
-  /** The account as it was when its password was checked. */
+  /** The account when its password was checked. */
   readonly held: Held | null
   readonly response: Response
 }
 
-/** Runs our own steps after the library: marks codes as used, sends notices, sets the cookie of a known device. */
+/**
+ * Runs our own code after the library: marks codes as used, sends security mails, and sets the cookie of a known
+ * device.
+ */
 async function after(ours: OwnDeps, request: Request, { input, identity, held, response }: Done): Promise<Response> {
   const { store, notices, devices } = ours
   const { signedIn, waiting } = identity
@@ -239,7 +243,7 @@ async function after(ours: OwnDeps, request: Request, { input, identity, held, r
       await tell('password changed')
       break
     case 'POST /auth/two-factor/disable':
-      // A request without a code succeeds only if the second factor was off. Then nothing changed.
+      // Without a code, the request succeeds only if the second factor was off already. Then nothing has changed.
       if (input.body?.['code'] !== undefined) await tell('second factor off')
       break
     case 'POST /auth/two-factor/generate-backup-codes':
@@ -264,7 +268,6 @@ async function emailOf(store: Pick<Store, 'db'>, accountId: AccountId): Promise<
   return row?.email ?? null
 }
 
-/** Calls the library and converts its errors to ours. */
 async function callLibrary(deps: Deps, library: Library, request: Request, input: SignInRequest): Promise<Response> {
   const response = await requestLibrary(deps, library, request, input)
   if (response.status >= 400) throw await libraryRefusal(response, () => isTaken(deps.store, input.email))
@@ -274,11 +277,12 @@ async function callLibrary(deps: Deps, library: Library, request: Request, input
 async function requestLibrary(deps: Deps, lib: Library, request: Request, input: SignInRequest): Promise<Response> {
   const response = await lib.handle(libraryRequest(request, lib.origin, input))
   const isRace = response.status === 422 && deps.mail.isOn && (await isTaken(deps.store, input.email))
-  // Of two concurrent sign-ups with one address, the later one fails. Its retry gets the answer for a taken address.
+  // If two people sign up with the same address at the same time, the second one fails. After a retry, it gets the
+  // answer for a taken address.
   return isRace ? await lib.handle(libraryRequest(request, lib.origin, input)) : response
 }
 
-/** Builds the request for the library, with an origin that the library trusts and with validated fields only. */
+/** The request for the library has an origin that the library trusts, and only validated fields. */
 function libraryRequest(request: Request, origin: string, { name, body, query }: SignInRequest): Request {
   const headers = new Headers(request.headers)
   for (const name of ['referer', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest', 'content-length', 'host']) {

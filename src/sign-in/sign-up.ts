@@ -1,5 +1,5 @@
-// Decides who may sign up, by the operator's setting and by invitations. The first account of an empty store is always
-// allowed. If the service listens beyond loopback, it needs the setup token.
+// Decides who may sign up, by the operator's setting and by invitations. The first account is always allowed. If the
+// service does not listen only on loopback, the first account needs the setup token.
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Config } from '../config.ts'
@@ -23,7 +23,7 @@ export interface SignUpOrder {
   readonly inviteToken?: string
 }
 
-/** Throws SIGN_IN_REFUSED if the person may not sign up. `reason` names the rule. */
+/** Throws SIGN_IN_REFUSED if the person may not sign up. `reason` says why. */
 export async function requireSignUp(deps: Deps, order: SignUpOrder, now: number): Promise<void> {
   if (await isEmpty(deps.store)) {
     if (deps.config.loopback || isSame(order.setupToken ?? '', setupToken(deps.secrets))) return
@@ -43,9 +43,9 @@ export async function requireSignUp(deps: Deps, order: SignUpOrder, now: number)
 }
 
 /**
- * Deletes an unverified account if somebody signs up with its address again. Also deletes its password, keys, sessions,
- * second factor and verification links. An account in a team stays: it was created while mail was off, and otherwise
- * anybody could delete it. Returns the deleted account, or null.
+ * If somebody signs up again with the address of an unverified account, deletes that account with everything that
+ * belongs to it. An account in a team stays: it was created while mail was off, and otherwise anybody could delete it.
+ * Returns the deleted account, or null.
  */
 export async function deleteUnverified(store: Store, email: string): Promise<AccountId | null> {
   const unverified = await store.db
@@ -67,15 +67,15 @@ export async function deleteUnverifiedIn(tx: Transaction<Tables>, id: AccountId)
     .where('accounts.id', '=', id)
     .executeTakeFirst()
   if (row === undefined || row.team_id !== null || isTrue(row.emailVerified)) return false
-  // With a second factor, there may be sign-ins that are waiting for a code. End them.
+  // With a second factor, there may be sign-ins that wait for a code.
   if (isTrue(row.twoFactorEnabled)) await tx.deleteFrom('verifications').where('value', '=', id).execute()
   await tx.deleteFrom('accounts').where('id', '=', id).execute()
   return true
 }
 
 /**
- * Deletes an unverified account whose address the account `newId` will get, and moves its reset links. Returns false if
- * the account stays.
+ * Deletes an unverified account whose address the account `newId` will get, and moves its reset links to `newId`.
+ * Returns false if the account stays.
  */
 export async function replaceUnverifiedIn(tx: Transaction<Tables>, id: AccountId, newId: AccountId): Promise<boolean> {
   if (!(await deleteUnverifiedIn(tx, id))) return false
@@ -84,8 +84,9 @@ export async function replaceUnverifiedIn(tx: Transaction<Tables>, id: AccountId
 }
 
 /**
- * Moves reset links to the account that replaced the deleted one, because a person who opens such a link owns the
- * address. Otherwise a stranger could exhaust the mail limit and then invalidate the owner's links by signing up again.
+ * A person who opens a reset link owns the address. So when an account is replaced, its reset links are moved to the
+ * new account. Otherwise a stranger could use up the limit of mails, and then make the owner's links invalid by signing
+ * up again.
  */
 export async function moveLinks(store: Store, deletedId: AccountId, email: string): Promise<void> {
   const accountId = await accountBy(store, email)
@@ -96,19 +97,19 @@ export async function moveLinks(store: Store, deletedId: AccountId, email: strin
 }
 
 /**
- * Returns the token that the first sign-up needs. Returns null if an account exists, or if the service listens only on
+ * Returns the token that the first sign-up needs. Null if there is an account, or if the service listens only on
  * loopback.
  */
 export async function neededSetupToken(deps: Deps): Promise<string | null> {
   return !deps.config.loopback && (await isEmpty(deps.store)) ? setupToken(deps.secrets) : null
 }
 
-/** Derives the token from the root key, so it is the same on every replica and after a restart. */
+/** The token is derived from the root key, so it is the same in every process and after a restart. */
 function setupToken(secrets: Pick<Secrets, 'derive'>): string {
   return Buffer.from(secrets.derive('setup token')).toString('base64url')
 }
 
-/** Serializes the sign-ups in this process while no account exists, so that only one sign-up is the first. */
+/** While there is no account, sign-ups run one after the other, so that only one can be the first. */
 export function serializedWhileEmpty(store: Store): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   return async (work) => {
@@ -119,7 +120,6 @@ export function serializedWhileEmpty(store: Store): <T>(work: () => Promise<T>) 
   }
 }
 
-/** Returns true if there is no account. */
 export async function isEmpty(store: Pick<Store, 'db'>): Promise<boolean> {
   return (await store.db.selectFrom('accounts').select('id').limit(1).executeTakeFirst()) === undefined
 }

@@ -1,4 +1,4 @@
-// The signed-in person of a request, with the fields that the audit and the pages need.
+// The person who is signed in, with the fields that the audit and the pages need.
 import type { AuditedCall } from '../audit/make-rows.ts'
 import { clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
 import type { SessionCaller } from '../auth/caller.ts'
@@ -30,7 +30,7 @@ export async function personOf(
   return { caller: { kind: 'session', accountId, name, sessionId, signedInAt: isoTime(createdAt) }, email }
 }
 
-/** Returns the call of a change under /auth, as the audit records it in the transaction of the change. */
+/** The call that the audit records for a change under /auth. */
 export function callBy(
   action: string,
   who: { readonly accountId: AccountId; readonly name: string },

@@ -1,5 +1,3 @@
-// Tests the second factor on both stores: its setup, attempts to bypass it, and the limits on guessing and replaying
-// codes.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { LINK, startSmtp, tokenIn } from '../../test/support/mail.ts'
@@ -19,15 +17,15 @@ const tokenOf = (rooms: Rooms, cookie: string) => auth(rooms, 'GET token', undef
 interface SetUp {
   readonly uri: string
   readonly backupCodes: readonly string[]
-  /** The session that set up the second factor. */
+  /** The session in which the second factor was turned on. */
   readonly cookie: string
 }
 
-/** Creates an account with a confirmed authenticator. */
+/** Creates an account whose authenticator is confirmed. */
 async function setUp(rooms: Rooms): Promise<SetUp> {
   const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
   const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
-  // The previous code is still valid. Using it leaves the current and the next code for the test.
+  // The previous code is still valid. With it, the current and the next code stay unused for the test.
   const done = await verify(rooms, cookie, totp(json.totpURI, -1))
   return { uri: json.totpURI, backupCodes: json.backupCodes, cookie: done.cookie }
 }
@@ -42,7 +40,7 @@ for (const dialect of DIALECTS) {
     })
     after(() => source[Symbol.asyncDispose]())
 
-    test('is required after its first code, and then a password alone is not enough', async () => {
+    test('a second factor is on after its first code, and then the password alone is not enough', async () => {
       await using rooms = await openRooms(source)
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const wrong = auth(rooms, 'POST two-factor/enable', { password: 'not it' }, { cookie })
@@ -77,7 +75,7 @@ for (const dialect of DIALECTS) {
       await tokenOf(rooms, whole.cookie)
     })
 
-    test('switched on by two requests at the same time, ends no session that it answered with', async () => {
+    test('two requests that turn the factor on at the same time end no session that was answered', async () => {
       for (const step of [0, 1]) {
         await using rooms = await openRooms(source)
         const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
@@ -98,7 +96,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('its secret and codes are encrypted in the store', async () => {
+    test('the secret and the codes of a second factor are encrypted in the store', async () => {
       await using rooms = await openRooms(source)
       const { uri, backupCodes, cookie } = await setUp(rooms)
       const code = backupCodes[9]
@@ -115,7 +113,7 @@ for (const dialect of DIALECTS) {
       assert.equal(secretOf(again.json.totpURI), secretOf(uri))
     })
 
-    test('a code signs in once, and consumes the waiting sign-in', async () => {
+    test('a code signs in once, and the sign-in that waited for it is used up', async () => {
       await using rooms = await openRooms(source)
       const { uri } = await setUp(rooms)
       const [one, other] = [await signIn(rooms), await signIn(rooms)]
@@ -124,7 +122,7 @@ for (const dialect of DIALECTS) {
       const sessions = async () => (await rooms.store.db.selectFrom('sessions').selectAll().execute()).length
       const before = await sessions()
       assert.deepEqual((await refusal(verify(rooms, other.cookie, code)))['reason'], 'INVALID_CODE')
-      // Other spellings of the cookie of a waiting sign-in are refused too.
+      // The cookie of a waiting sign-in is refused in other spellings too.
       for (const spelling of ['two_factor = $1', 'two_factor="$1"']) {
         const spelt = (await signIn(rooms)).cookie.replace(/two_factor=([^;]*)/, spelling)
         assert.equal((await refusal(verify(rooms, spelt, code)))['reason'], 'INVALID_CODE', spelt)
@@ -135,7 +133,7 @@ for (const dialect of DIALECTS) {
       await verify(rooms, third.cookie, next)
     })
 
-    test('a backup code signs in once, and new codes replace the old codes', async () => {
+    test('a backup code signs in once, and new backup codes replace the old ones', async () => {
       await using rooms = await openRooms(source)
       const { uri, backupCodes, cookie } = await setUp(rooms)
       const [first = '', second = ''] = backupCodes
@@ -149,7 +147,7 @@ for (const dialect of DIALECTS) {
       await verifyBackup(rooms, (await signIn(rooms)).cookie, json.backupCodes[0])
     })
 
-    test('guessing ends the sign-in after five codes, and locks the factor after ten', async () => {
+    test('five wrong codes end the sign-in, and ten lock the second factor', async () => {
       await using rooms = await openRooms(source)
       const { uri } = await setUp(rooms)
       const right = [-1, 0, 1, 2].map((steps) => totp(uri, steps))
@@ -173,14 +171,14 @@ for (const dialect of DIALECTS) {
       await verify(rooms, third.cookie, totp(uri))
     })
 
-    test('at most ten of eighty concurrent wrong codes, over many sign-ins and two processes, are checked', async () => {
+    test('of eighty concurrent wrong codes, over many sign-ins and two processes, at most ten are checked', async () => {
       await using stack = new AsyncDisposableStack()
       const rooms = stack.use(await openRooms(source))
       const again = { ...source, config: () => Promise.resolve(rooms.config) }
       const other = dialect === 'sqlite' ? rooms : stack.use(await openRooms(again))
       rooms.clock.at = Date.now()
       const { uri, backupCodes } = await setUp(rooms)
-      // Each sign-in allows five codes. Without the lock, sixteen sign-ins would be enough for all eighty codes.
+      // Each sign-in allows five codes. Without the lock, sixteen sign-ins would be enough for all eighty.
       const waiting: string[] = []
       for (let i = 0; i < 20; i++) waiting.push((await signIn(rooms)).cookie)
       const right = [-1, 0, 1, 2].map((steps) => totp(uri, steps))
@@ -205,7 +203,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([row.failedVerificationCount, row.lockedUntil], [0, null])
     })
 
-    test('no trusted device bypasses it, and no undeclared field reaches the library', async () => {
+    test('no trusted device skips the second factor, and no undeclared field reaches the library', async () => {
       await using rooms = await openRooms(source)
       const { uri } = await setUp(rooms)
       const half = await signIn(rooms)
@@ -222,7 +220,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('a password reset does not bypass it, and ends waiting sign-ins', async () => {
+    test('a password reset does not skip the second factor, and ends sign-ins that wait for a code', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
@@ -245,7 +243,7 @@ for (const dialect of DIALECTS) {
       await verify(rooms, half.cookie, totp(json.totpURI, 1))
     })
 
-    test('a password reset ends it only with a valid code', async () => {
+    test('a password reset ends the second factor only with a valid code', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
@@ -265,14 +263,14 @@ for (const dialect of DIALECTS) {
         const told = await refusal(reset(token, { code: wrong }))
         assert.ok(wrong === '' ? told['code'] === 'INVALID_REQUEST' : told['reason'] === 'INVALID_CODE', wrong)
       }
-      // A request that is refused for another reason does not consume the code, which is used below.
+      // A request that is refused for another reason does not use up the code, which is needed below.
       assert.equal(
         await codeOf(reset(token, { code, keep: { keyIds: ['00000000-0000-4000-8000-000000000000'] } })),
         'INVALID_REQUEST',
       )
       const kept = await reset(token, { code, keep: { secondFactor: true } })
       assert.equal(kept.json.kept.secondFactor, true)
-      // The code was not needed, so it is not consumed.
+      // The code was not needed, so it is not used up.
       await verify(rooms, (await signIn(rooms)).cookie, code)
       const guessed = await ask()
       for (let i = 0; i < 10; i++) await codeOf(reset(guessed, { code: `${100_000 + i}` }))
@@ -285,7 +283,7 @@ for (const dialect of DIALECTS) {
       await tokenOf(rooms, (await signIn(rooms)).cookie)
     })
 
-    test('the code that turns it on does not sign in', async () => {
+    test('the code that turns the second factor on does not sign in', async () => {
       await using rooms = await openRooms(source)
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
@@ -293,14 +291,14 @@ for (const dialect of DIALECTS) {
       const on = await verify(rooms, cookie, code)
       const half = await signIn(rooms)
       assert.equal((await refusal(verify(rooms, half.cookie, code)))['reason'], 'INVALID_CODE')
-      // A code that a signed-in person has sent cannot be used to sign in. No code works twice.
+      // A code that was sent by a person who is signed in cannot sign in. No code works twice.
       await verify(rooms, on.cookie, next)
       assert.equal((await refusal(verify(rooms, on.cookie, next)))['reason'], 'INVALID_CODE')
       assert.equal((await refusal(verify(rooms, (await signIn(rooms)).cookie, next)))['reason'], 'INVALID_CODE')
       await tokenOf(rooms, on.cookie)
     })
 
-    test('the password alone cannot end it, show its secret or create backup codes', async () => {
+    test('the password alone cannot end the second factor, show its secret or create backup codes', async () => {
       await using rooms = await openRooms(source)
       const { uri, backupCodes, cookie } = await setUp(rooms)
       const [code, later] = [totp(uri), totp(uri, 1)]
@@ -313,7 +311,7 @@ for (const dialect of DIALECTS) {
         const guess = await refusal(ask(path, { password: 'not it', code: backupCodes[0] }))
         assert.deepEqual([guess['code'], guess['reason']], ['INVALID_REQUEST', 'INVALID_PASSWORD'], path)
       }
-      // A wrong password does not consume the code. A code works once, even in two concurrent requests.
+      // A wrong password does not use up the code. A code works once, even in two concurrent requests.
       await ask('get-totp-uri', { password: PASSWORD, code: backupCodes[0] })
       const both = await Promise.allSettled(
         [1, 2].map(() => ask('get-totp-uri', { password: PASSWORD, code: backupCodes[1] })),
@@ -328,7 +326,7 @@ for (const dialect of DIALECTS) {
       await tokenOf(rooms, off.cookie)
     })
 
-    test('codes guessed with a session exhaust the limit of the session, and lock no sign-in', async () => {
+    test('codes that are guessed in a session use up the limit of the session and do not lock sign-ins', async () => {
       await using rooms = await openRooms(source)
       const { uri, cookie } = await setUp(rooms)
       for (let i = 0; i < 10; i++) await codeOf(verify(rooms, cookie, `${100_000 + i}`))
@@ -336,7 +334,7 @@ for (const dialect of DIALECTS) {
       await verify(rooms, (await signIn(rooms)).cookie, totp(uri))
     })
 
-    test('a stranger with the password cannot lock out a device that passed the factor', async () => {
+    test('a stranger with the password cannot lock out a device that has passed the second factor', async () => {
       await using rooms = await openRooms(source)
       rooms.clock.at = Date.now()
       const { uri, cookie } = await setUp(rooms)
@@ -363,7 +361,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(verify(rooms, await waiting(), totp(uri, 1))), 'RATE_LIMITED')
     })
 
-    test('can be ended with password and code, and then the password alone signs in', async () => {
+    test('the second factor can be ended with password and code, and then the password alone signs in', async () => {
       await using rooms = await openRooms(source)
       const { uri, cookie } = await setUp(rooms)
       const code = totp(uri)
@@ -375,7 +373,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await rooms.store.db.selectFrom('second_factors').selectAll().execute(), [])
     })
 
-    test('a session can guess its password at most ten times, also over https', async () => {
+    test('in a session, a password can be guessed at most ten times, even over https', async () => {
       for (const env of [{}, { VITRINE_PUBLIC_URL: 'https://vitrine.example.test' }]) await guessed(env)
     })
 
@@ -384,7 +382,7 @@ for (const dialect of DIALECTS) {
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const codes: unknown[] = []
       for (let i = 0; i < 11; i++) {
-        // Other spellings of the cookie, and other cookies beside it, make no difference.
+        // Other spellings of the cookie, and other cookies, make no difference.
         const spelt = cookie.replace(/session_token=(.)/, (_, letter: string) => {
           return `session_token${' '.repeat(i)}=%${letter.charCodeAt(0).toString(16)}`
         })
@@ -394,7 +392,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([codes[9], codes[10]], ['INVALID_REQUEST', 'RATE_LIMITED'])
     }
 
-    test('a correct password for one session does not reset the limit of another', async () => {
+    test('a correct password in one session does not reset the limit of another session', async () => {
       await using rooms = await openRooms(source)
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const eve = { name: 'Eve', email: 'eve@example.test', password: PASSWORD }

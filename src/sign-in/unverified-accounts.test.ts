@@ -1,4 +1,3 @@
-// Tests which accounts without a proven address are deleted, and what is deleted with them, on both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startSmtp, type TestSmtp } from '../../test/support/mail.ts'
@@ -25,7 +24,7 @@ for (const dialect of DIALECTS) {
       await source[Symbol.asyncDispose]()
     })
 
-    test('are deleted after seven days, with their sessions, keys and links, and each deletion is audited', async () => {
+    test('unverified accounts are deleted after seven days, with their sessions, keys and links, and each deletion is audited', async () => {
       await using rooms = await openRooms(source, env)
       await auth(rooms, 'POST sign-up/email', { name: 'Eve', email: 'eve@example.test', password: PASSWORD })
       await auth(rooms, 'POST request-password-reset', { email: 'eve@example.test' })
@@ -68,7 +67,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('stay if mail is off, and while the clock is doubted', async () => {
+    test('unverified accounts stay if mail is off, and while the clock is doubted', async () => {
       await using rooms = await openRooms(source)
       await someone(rooms, 'ada@example.test')
       rooms.clock.at += 8 * DAY

@@ -1,5 +1,6 @@
-// Deletes accounts that never proved their address, some days after their sign-up. Anybody can make such accounts, and
-// otherwise they would fill the store. Without mail, no address can be proved, so nothing is deleted.
+// Anybody can create accounts with addresses of others, which would fill the store. So accounts that have not verified
+// their address some days after the sign-up are deleted. If mail is off, no address can be verified, and nothing is
+// deleted.
 import type { Audit } from '../audit/audit.ts'
 import { changesOf } from '../audit/recorded-changes.ts'
 import { accountTarget } from '../auth/own-account.ts'
@@ -9,11 +10,11 @@ import { storedTime } from '../store/better-auth-times.ts'
 import type { Store } from '../store/open.ts'
 import { deleteUnverifiedIn } from './sign-up.ts'
 
-/** The time for proving an address (docs/operating.md#background-work). */
+/** How long an account may stay unverified (docs/operating.md#background-work). */
 const KEPT_MS = 7 * 86_400_000
-/** The time from the start of the service to its first search. */
+/** When the service looks for such accounts for the first time. */
 const FIRST_MS = 60_000
-/** The interval between two searches. */
+/** How often it looks after that. */
 const EVERY_MS = 3_600_000
 const ACCOUNTS_AT_ONCE = 100
 
@@ -32,7 +33,7 @@ interface Deps {
   readonly now: () => number
 }
 
-/** Searches soon after the start and then every hour, until disposed. */
+/** Looks soon after the start and then every hour, until disposed. */
 export function openUnverifiedAccounts(deps: Deps): UnverifiedAccounts {
   const closing = new AbortController()
   let running: Promise<void> = Promise.resolve()
@@ -74,7 +75,7 @@ async function removeAll(deps: Deps, closing: AbortSignal): Promise<void> {
 
 type Overdue = Awaited<ReturnType<typeof overdue>>[number]
 
-/** Returns the oldest overdue accounts. An account in a team stays: it was made while mail was off. */
+/** Returns the oldest such accounts. An account in a team stays, because it was created while mail was off. */
 function overdue({ store, now }: Deps) {
   return store.db
     .selectFrom('accounts')
@@ -87,11 +88,11 @@ function overdue({ store, now }: Deps) {
     .execute()
 }
 
-/** Returns false if the account stays, because meanwhile its address was proved or it joined a team. */
+/** Returns false if the account has verified its address or joined a team in the meantime. Then it stays. */
 async function removeOne({ store, audit }: Deps, { id, name }: Overdue): Promise<boolean> {
   return await store.write(async (tx) => {
     if (!(await deleteUnverifiedIn(tx, id))) return false
-    // No foreign key deletes these rows: links for a new password, and sign-ins that wait for a code.
+    // These rows have no foreign key: links for a new password, and sign-ins that wait for a code.
     await tx.deleteFrom('verifications').where('value', '=', id).execute()
     const call = { action: 'deleteUnverifiedAccount', caller: { kind: 'session', accountId: id } } as const
     await audit.change(tx, call, {}, { target: accountTarget(id, name), changes: changesOf({ name }, null) })

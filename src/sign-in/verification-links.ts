@@ -1,5 +1,6 @@
-// Binds verification links to an account, without storing anything. The library signs only the address, so its link
-// would outlive the account and verify the next sign-up with that address.
+// The library's verification link contains only the address. If the account is deleted and somebody else signs up with
+// the same address, the old link would verify the new account. So we bind the link to the account, with an HMAC and
+// without storing anything.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import type { AccountId } from '../ids.ts'
@@ -10,7 +11,7 @@ import { accountBy } from './account-by-address.ts'
 export interface AccountLinks {
   /** Returns the library's token, bound to the account. */
   bound(token: string, accountId: string): string
-  /** Returns the account and expiry of a link, or null if the link or its account is invalid. */
+  /** Returns null if the link is invalid, or if its account no longer exists. */
   opened(text: string): Promise<Opened | null>
 }
 
@@ -45,7 +46,7 @@ export function accountLinks(deps: {
   }
 }
 
-/** Reads the claims without verifying them. The caller checks the proof. */
+/** Does not verify the token. The caller does. */
 function claimsIn(token: string): { readonly email: string; readonly endsAt: number } | null {
   try {
     const { email, exp } = decodeJwt(token)

@@ -1,5 +1,5 @@
-// Verifies an address with the mailed link and the password of the sign-up. The link alone is not enough: a stranger
-// could sign up with somebody's address, and one click of the address's owner would verify the stranger's account.
+// Verifies an e-mail address with the mailed link and the password of the sign-up. The link alone is not enough. If a
+// stranger signed up with somebody's address, one click of its owner would verify the stranger's account.
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import { storedFlag } from '../store/better-auth-booleans.ts'
@@ -22,15 +22,15 @@ interface Deps {
 export interface Verified {
   readonly accountId: AccountId
   readonly email: string
-  /** The stored hash of the password, as it was when the password was checked. */
+  /** The stored hash when the password was checked. */
   readonly password: string | null
   /** False if the address was already verified. */
   readonly isNew: boolean
 }
 
 /**
- * Verifies the address. Throws UNAUTHENTICATED for a wrong password, for an invalid or expired link, and for a link of
- * a deleted account, and RATE_LIMITED after too many passwords.
+ * Throws UNAUTHENTICATED if the password is wrong, the link is invalid or has expired, or its account was deleted.
+ * Throws RATE_LIMITED after too many passwords.
  */
 export async function verifyEmail(
   deps: Deps,
@@ -40,7 +40,7 @@ export async function verifyEmail(
   if (link === null) throw refused('INVALID_TOKEN', NO_SUCH_LINK)
   if (link.endsAt <= deps.now) throw refused('TOKEN_EXPIRED', 'This link has expired. Request another one.')
   const key = `verify ${link.accountId}`
-  // This limit counts per account, and only a person with a link of the account can exhaust it.
+  // Only somebody who has a link of the account can use up this limit.
   await deps.tries.spend([{ key, ...BY_LINK }])
   const held = await heldBy(deps.store, { accountId: link.accountId })
   if (!(await deps.library.isPassword(link.accountId, order.password))) {
@@ -52,8 +52,8 @@ export async function verifyEmail(
 }
 
 /**
- * Marks the address of the account as verified. Returns false if it was already verified. Another sign-up may have
- * replaced the account while the password was checked. In this case, throws UNAUTHENTICATED.
+ * Returns false if the address was already verified. Throws UNAUTHENTICATED if another sign-up has replaced the account
+ * in the meantime.
  */
 async function setVerified(store: Store, accountId: AccountId): Promise<boolean> {
   const yes = storedFlag(store.dialect, true)

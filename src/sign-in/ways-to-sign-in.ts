@@ -1,5 +1,5 @@
-// The ways to sign in to an account: its password, its passkeys, and its accounts at providers. The last way cannot be
-// removed, because then nobody could sign in.
+// An account can have several ways to sign in: its password, passkeys, and accounts at providers. The last one cannot
+// be removed.
 import type { Kysely } from 'kysely'
 import type { Provider } from '../config.ts'
 import { AppError } from '../errors.ts'
@@ -52,7 +52,7 @@ export async function waysOf(db: Kysely<Tables>, accountId: AccountId, offered: 
   }
 }
 
-/** Throws CONFLICT if no way to sign in is left. Must be called after the removal, in the same transaction. */
+/** Throws CONFLICT if no way to sign in is left. Call this after the removal, in the same transaction. */
 export async function requireAnotherWay(db: Kysely<Tables>, accountId: AccountId, offered: Offered): Promise<void> {
   const { password, passkeys, providers } = await waysOf(db, accountId, offered)
   if (password || passkeys.length > 0 || providers.some((provider) => provider.offered)) return

@@ -1,5 +1,5 @@
-// Requests JSON from a provider. The operator configures the provider's host. The provider's discovery document may
-// name other hosts. They must have public addresses, unless the operator allows private hosts.
+// Requests JSON from a provider. The operator has configured the provider's host. The provider may send us on to other
+// hosts, which must have public addresses unless the operator allows private hosts.
 import { bareHost } from '../../host-names.ts'
 import type { Provider } from '../../config.ts'
 import { dialing, sendOut, type Transport } from '../../outbound-request.ts'
@@ -19,10 +19,10 @@ interface ProviderQuestion {
   readonly form?: Readonly<Record<string, string>>
 }
 
-/** Sends a request. Throws an Error without secrets if the URL is not allowed or no answer comes. */
+/** Throws an Error without secrets if the URL is not allowed, or if there is no answer. */
 export type AskProvider = (url: string, question?: ProviderQuestion) => Promise<ProviderAnswer>
 
-/** Returns the function that asks providers. Only tests pass `transport`. */
+/** Only tests pass `transport`. */
 export function askerOf(
   { issuer }: Pick<Provider, 'issuer'>,
   {
@@ -55,8 +55,8 @@ export function askerOf(
 }
 
 /**
- * Returns true for HTTPS. Returns true for HTTP only at the origin that the operator configured with HTTP, which is
- * possible only for this machine.
+ * HTTPS is always allowed. HTTP is allowed only at the origin that the operator configured with HTTP, which must be
+ * this machine.
  */
 export function isAllowed(url: URL, trusted: URL): boolean {
   return url.protocol === 'https:' || (trusted.protocol === 'http:' && url.origin === trusted.origin)

@@ -1,6 +1,6 @@
-// Handles the callback, the URL to which a provider redirects people. The callback signs in, asks for a code of the
-// second factor, or connects the provider to the account of the session. Success and refusals are redirects. After a
-// refusal, the URL of the console page contains a reason from a fixed list.
+// The callback is the URL to which a provider sends people back. It signs them in, asks for a code of the second
+// factor, or connects the provider to the account of the session. The answer is always a redirect. After a refusal, it
+// leads to a page of the console, with a reason from a fixed list in the URL.
 import type { z } from 'zod'
 import { ProviderFailure, type ProviderReturn } from '../../contract/sign-in-routes.ts'
 import type { Provider } from '../../config.ts'
@@ -27,7 +27,7 @@ export interface CallbackDeps extends AccountDeps {
 
 type Sent = z.infer<typeof ProviderReturn>
 
-/** Handles a callback. `id` is the provider in the path. */
+/** `id` is the provider in the path. */
 export async function providerCallback(
   deps: CallbackDeps,
   request: Request,
@@ -36,7 +36,7 @@ export async function providerCallback(
 ): Promise<Response> {
   const { trips } = deps.providers
   const trip = await trips.read(request)
-  // Any page can link to the callback. Such a request must not end a sign-in that is in progress.
+  // Any page may link to the callback. This must not end a sign-in that is in progress.
   if (!isBack(trip, id, sent.state)) return failed('EXPIRED', { id, target: '/app/', connects: null })
   const response = await arrived(deps, request, trip, sent).catch((error: unknown) => {
     return failed(failureOf(error), { id, target: trip.target, connects: trip.connects })
@@ -45,7 +45,7 @@ export async function providerCallback(
   return response
 }
 
-/** Redirects to the page that shows the reason. Also used for a refusal before the callback starts. */
+/** Redirects to the page that shows the reason. Also for a refusal before the callback begins. */
 export function failed(
   reason: ProviderFailure,
   { id, target, connects }: { readonly id: string; readonly target: string; readonly connects: string | null },
@@ -56,7 +56,7 @@ export function failed(
   return redirect(`/app/sign-in?${search}`)
 }
 
-/** Returns the reason in a refusal. Rethrows all other errors. */
+/** Throws the error again if it has no such reason. */
 export function failureOf(error: unknown): ProviderFailure {
   if (!(error instanceof AppError)) throw error
   if (error.code === 'RATE_LIMITED') return 'RATE_LIMITED'
@@ -77,7 +77,7 @@ async function arrived(deps: CallbackDeps, request: Request, trip: HeldTrip, sen
   return await enter(deps, request, provider, { trip, entered })
 }
 
-/** Requests the profile. Throws SIGN_IN_REFUSED for every failure. Logs the reason, without secrets. */
+/** Throws SIGN_IN_REFUSED for every failure. The reason is logged, without secrets. */
 async function profileAt(
   { providers }: Pick<CallbackDeps, 'providers'>,
   request: Request,
@@ -123,12 +123,15 @@ async function enter(
   }
 }
 
-/** Returns false and ends the new session if the provider was disconnected meanwhile, for example by a new password. */
+/**
+ * The provider may have been disconnected in the meantime, for example by a new password. Then ends the new session and
+ * returns false.
+ */
 async function stillConnected({ store }: CallbackDeps, { methodId }: Entered, made: Response): Promise<boolean> {
   const token = sessionMadeBy(made)
   return await store.write(async (tx) => {
-    // Write the row instead of reading it. PostgreSQL then lets one of two conflicting transactions fail, and its retry
-    // sees the changes of the other.
+    // Write the row instead of reading it. If two transactions conflict, PostgreSQL then lets one fail, and its retry
+    // sees what the other has changed.
     const same = await tx
       .updateTable('sign_in_methods')
       .set((eb) => ({ updatedAt: eb.ref('updatedAt') }))
@@ -141,8 +144,8 @@ async function stillConnected({ store }: CallbackDeps, { methodId }: Entered, ma
 }
 
 /**
- * Connects a provider. Requires that the browser still has the session that requested the connection. Otherwise the
- * provider could be connected to another person's account.
+ * Connects a provider. The browser must still have the session with which the person asked for this. Otherwise the
+ * provider could be connected to the account of somebody else.
  */
 async function connected(deps: CallbackDeps, request: Request, sessionId: SessionId, known: Known): Promise<Response> {
   const person = await personOf(deps.store, await deps.library.identify(request))
@@ -164,7 +167,7 @@ async function connected(deps: CallbackDeps, request: Request, sessionId: Sessio
   return redirect(`/app/settings/security?${new URLSearchParams({ connected: known.provider.id })}`)
 }
 
-/** Returns a redirect, with the cookies of the answer `from`. */
+/** Redirects, and sets the cookies of the answer `from`. */
 function redirect(location: string, from?: Response): Response {
   const headers = new Headers({ location, 'referrer-policy': 'no-referrer' })
   for (const line of from?.headers.getSetCookie() ?? []) headers.append('set-cookie', line)

@@ -1,5 +1,5 @@
-// Disconnects a provider from an account. Also ends the account's links and the sign-ins that are waiting for a code,
-// because such a sign-in may have begun at the provider.
+// Disconnects a provider from an account. A sign-in that waits for a code may have begun at this provider, so such
+// sign-ins end too, as do mailed links.
 import type { Audit } from '../../audit/audit.ts'
 import { changesOf } from '../../audit/recorded-changes.ts'
 import { accountTarget } from '../../auth/own-account.ts'
@@ -17,7 +17,7 @@ interface Deps {
   readonly notices: Notices
 }
 
-/** Disconnects. Throws NOT_FOUND if the provider is not connected, and CONFLICT for the last way to sign in. */
+/** Throws NOT_FOUND if the provider is not connected, and CONFLICT if it is the last way to sign in. */
 export async function disconnectProvider(deps: Deps, request: Request, { caller }: Person, id: string): Promise<void> {
   const { accountId, name } = caller
   const called = deps.providers.all.find((provider) => provider.id === id)?.name ?? id

@@ -1,7 +1,7 @@
-// Finds or creates the account for a person at a provider, in one transaction. Looks first for the connected account,
-// and then for the account with the same e-mail address. An account with the same address counts only if provider and
-// service both verified the address, because a stranger may have typed an unverified address. If no account counts,
-// creates one, provided that the provider verified the address and the person may sign up.
+// Finds the account of a person who comes from a provider. The first choice is the account to which the provider is
+// connected. Next is the account with the same e-mail address, but only if both the provider and this service have
+// verified the address: a stranger may have typed an unverified one. If there is none, creates an account, if the
+// provider has verified the address and the person may sign up.
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Audit } from '../../audit/audit.ts'
@@ -28,7 +28,7 @@ export interface AccountDeps {
   readonly now: number
 }
 
-/** A person as the provider describes them. */
+/** A person, as the provider describes them. */
 export interface Known {
   readonly provider: Provider
   readonly profile: Profile
@@ -36,13 +36,16 @@ export interface Known {
 
 export interface Entered {
   readonly accountId: AccountId
-  /** The id of the row of the connection. */
+  /** The row of the connection. */
   readonly methodId: string
-  /** True if the provider was connected to an existing account. The owner is then notified. */
+  /** True if the provider was now connected to an existing account. Then its owner gets a mail. */
   readonly joined: boolean
 }
 
-/** Finds or creates the account. `trip` contains the tokens from the start of the sign-in. Throws SIGN_IN_REFUSED. */
+/**
+ * Everything happens in one transaction. `trip` contains the tokens that the person had when the sign-in began. Throws
+ * SIGN_IN_REFUSED.
+ */
 export async function accountFor(
   deps: AccountDeps,
   request: Request,
@@ -86,7 +89,7 @@ export async function accountFor(
   )
 }
 
-/** Connects the provider to an account, in a transaction. Returns the id of the row. */
+/** Connects the provider to an account. Returns the id of the new row. */
 export async function connect(
   deps: Pick<AccountDeps, 'store' | 'audit' | 'now'>,
   tx: Transaction<Tables>,
@@ -125,7 +128,7 @@ export async function methodOf(tx: Transaction<Tables>, provider: Provider, { su
     .executeTakeFirst()
 }
 
-/** Returns the stored id of a person. It includes the issuer: another issuer may give the same subject to others. */
+/** Two issuers may use the same subject for different people, so the stored id includes the issuer. */
 function keyOf({ issuer }: Provider, subject: string): string {
   return `${issuer.replace(/\/$/, '')}#${subject}`
 }
@@ -167,8 +170,8 @@ function tokensOf({ setupToken, inviteToken }: Pick<HeldTrip, 'setupToken' | 'in
 }
 
 /**
- * Retries once. If a new person signs in twice at the same time, the store refuses the later row. The retry then finds
- * the first row.
+ * If a new person signs in twice at the same time, the store refuses the second row. Then tries again, and finds the
+ * first row.
  */
 async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   try {

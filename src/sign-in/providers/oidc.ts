@@ -1,5 +1,5 @@
-// Signs in at an OpenID Connect provider: authorization code flow with PKCE, state and nonce. The discovery document is
-// read at the first sign-in, so a provider that is down does not delay the start.
+// Signs in at an OpenID Connect provider, with the authorization code flow, PKCE, state and nonce. The discovery
+// document is read at the first sign-in, so a provider that is down does not delay the start.
 import { hash } from 'node:crypto'
 import { createLocalJWKSet, errors, jwtVerify, type JWTVerifyGetKey } from 'jose'
 import { z } from 'zod'
@@ -35,17 +35,17 @@ const Claims = z.object({
 })
 type Claims = z.infer<typeof Claims>
 
-/** The accepted signature algorithms. HMAC is missing, because its key would be the client's secret. */
+/** HMAC is not accepted, because its key would be the client secret. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
-/** The accepted difference between the provider's clock and ours. */
+/** How much the provider's clock may differ from ours. */
 const CLOCK_SECONDS = 60
-/** The time for which the discovery document is cached. */
+/** How long the discovery document is cached. */
 const DISCOVERED_MS = 3_600_000
-/** The time for which the provider's keys are cached. */
+/** How long the provider's keys are cached. */
 const KEYS_MS = 600_000
-/** The minimum interval between fetches of the keys. Without it, each invalid token would cause a fetch. */
+/** The keys are not fetched again before this time. Otherwise each invalid token would cause a request. */
 const KEYS_AGAIN_MS = 30_000
-/** The time for which a failure is cached, so that many people do not all wait for timeouts. */
+/** How long a failure is cached, so that not everybody has to wait for a timeout. */
 const FAILED_MS = 5_000
 
 export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number): Flow {
@@ -54,7 +54,7 @@ export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number
     const { json } = await ask((await discovered.get()).jwks_uri)
     return createLocalJWKSet(Keys.parse(json))
   })
-  /** Returns the key of a token. Fetches the keys again if the key is unknown, because providers change their keys. */
+  /** Providers change their keys. So if the key of a token is unknown, fetches the keys again. */
   const keyOf: JWTVerifyGetKey = async (header, token) => {
     try {
       return await (
@@ -85,7 +85,7 @@ export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number
     },
     async profile({ redirectUri, nonce, verifier }, { code, iss }) {
       const found = await discovered.get()
-      // The issuer check keeps the answer of another provider from being accepted here (RFC 9207).
+      // Without this check, the answer of one provider might be accepted as that of another (RFC 9207).
       const wanted = found.authorization_response_iss_parameter_supported === true
       if (iss === undefined ? wanted : iss !== found.issuer)
         throw new ProviderProblem('the answer is of another issuer')
@@ -113,8 +113,8 @@ export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number
 }
 
 /**
- * Reads the discovery document. Its issuer must equal the operator's setting, except for a trailing slash, which people
- * forget.
+ * The issuer in the document must be the one that the operator configured. People forget a trailing slash, so it may
+ * differ.
  */
 async function discover({ issuer }: Provider, ask: AskProvider): Promise<Discovery> {
   const { status, json } = await ask(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
@@ -148,12 +148,12 @@ function tokenQuestion(
   return { form: { ...form, client_id: clientId, client_secret: clientSecret } }
 }
 
-/** Requests the user info, for providers whose token does not contain the address. */
+/** For providers whose token does not contain the e-mail address. */
 async function userInfo(ask: AskProvider, found: Discovery, token: string, sub: string): Promise<Partial<Claims>> {
   if (found.userinfo_endpoint === undefined) return {}
   const { json } = await ask(found.userinfo_endpoint, { headers: { authorization: `Bearer ${token}` } })
   const claims = Claims.parse(json)
-  // The check keeps an attacker from substituting another person's user info (OpenID Connect Core 5.3.2).
+  // Without this check, an attacker could put in another person's user info (OpenID Connect Core 5.3.2).
   if (claims.sub !== sub) throw new ProviderProblem('the user info is of somebody else')
   return claims
 }
@@ -172,14 +172,14 @@ function profileOf(claims: Claims, trustEmail: boolean): Profile {
 
 const OauthError = z.object({ error: z.string().regex(/^[\w.-]{1,60}$/) })
 
-/** Returns the provider's code for an error, never its description. */
+/** Returns the provider's error code, but never its description. */
 export function errorOf(json: unknown): string {
   return OauthError.safeParse(json).data?.error ?? 'not what was asked for'
 }
 
 interface Remembered<T> {
   get(): Promise<T>
-  /** Forgets a value of at least this age. Returns true if a value was forgotten. */
+  /** Forgets the value if it is at least this old. Returns true if it was forgotten. */
   forget(olderThanMs: number): boolean
 }
 

@@ -1,7 +1,7 @@
-// The steps of a sign-in that differ by kind of provider. oidc.ts and github.ts implement them.
+// What is different for each kind of provider during a sign-in. oidc.ts and github.ts implement this.
 import type { Profile } from './provider-identity.ts'
 
-/** The values of one sign-in at a provider. They must match when the browser returns. */
+/** The values of one sign-in at a provider. They must be the same when the browser comes back. */
 interface Trip {
   readonly redirectUri: string
   readonly state: string
@@ -11,8 +11,8 @@ interface Trip {
 }
 
 export interface Flow {
-  /** Returns the address of the provider's sign-in page. Throws an Error if the provider does not answer. */
+  /** Returns the URL of the provider's sign-in page. Throws an Error if the provider does not answer. */
   authorizationUrl(trip: Trip): Promise<string>
-  /** Exchanges a code for the person's profile. Throws an Error that contains no secret. Tokens are not stored. */
+  /** Exchanges a code for the person's profile. The tokens are not stored. Throws an Error without secrets. */
   profile(trip: Trip, answer: { readonly code: string; readonly iss: string | undefined }): Promise<Profile>
 }

@@ -1,11 +1,10 @@
-// The profile of a person at a provider, and the reasons why a sign-in at a provider can fail.
 import type { ProviderFailure } from '../../contract/sign-in-routes.ts'
 import { AppError } from '../../errors.ts'
 
 export interface Profile {
-  /** The person's id at the provider. It is unique there and never given to another person. */
+  /** The person's id at the provider. No other person ever gets it. */
   readonly subject: string
-  /** The e-mail address in lower case. Null if the provider returns no valid address. */
+  /** In lower case. Null if the provider returns no valid address. */
   readonly email: string | null
   readonly emailVerified: boolean
   readonly name: string
@@ -15,7 +14,7 @@ export interface Profile {
 
 const CHARS_MAX = 100
 
-/** Returns a provider's text on one line, cut to CHARS_MAX. Returns null if no visible character remains. */
+/** Returns the text on one line, cut to CHARS_MAX. Returns null if it has no visible character. */
 export function plainText(text: string | null | undefined): string | null {
   const plain = (text ?? '')
     .toWellFormed()
@@ -24,12 +23,18 @@ export function plainText(text: string | null | undefined): string | null {
   return plain === '' ? null : plain.slice(0, CHARS_MAX).toWellFormed()
 }
 
-/** An error of a provider or its answer. The message is for the log, so it quotes only error codes of the answer. */
+/**
+ * A problem with a provider or its answer. The message is logged, so it must contain nothing of the answer except error
+ * codes.
+ */
 export class ProviderProblem extends Error {
   override readonly name = 'ProviderProblem'
 }
 
-/** Returns a message for the log. Hides messages that are not ours: they may quote an address, a token or a name. */
+/**
+ * Returns a text for the log. Messages that are not ours may contain an address, a token or a name, so they are left
+ * out.
+ */
 export function problemOf(error: unknown): string {
   if (error instanceof ProviderProblem || error instanceof AppError) return error.message
   if (!(error instanceof Error)) return 'unknown'
@@ -38,7 +43,7 @@ export function problemOf(error: unknown): string {
   return parts.filter((part) => typeof part === 'string').join(' ')
 }
 
-/** The sentences are for the audit and for programs. The console has its own sentences, with the provider's name. */
+/** These sentences are for the audit and for programs. The console has its own, with the provider's name. */
 const SENTENCES: Readonly<Record<ProviderFailure, string>> = {
   EXPIRED: 'The sign-in at the provider took too long, or was started in another browser.',
   CANCELLED: 'The sign-in at the provider was cancelled.',
@@ -56,7 +61,7 @@ const SENTENCES: Readonly<Record<ProviderFailure, string>> = {
   RATE_LIMITED: 'Too many attempts.',
 }
 
-/** Returns the refusal. `cause` is for the log, which omits messages that may contain data (log.ts). */
+/** `cause` is for the log, which leaves out messages that may contain data (log.ts). */
 export function providerRefusal(reason: ProviderFailure, cause?: unknown): AppError {
   return new AppError('SIGN_IN_REFUSED', SENTENCES[reason], { extra: { reason }, cause })
 }

@@ -1,5 +1,4 @@
-// Tests signing in at a provider on both stores: who may sign in, and that attacks by a hostile provider, page or
-// person fail. Uses a certified OpenID Connect provider in this process, and a second provider that lies.
+// These tests use a certified OpenID Connect provider in this process, and a second provider that lies.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT } from 'jose'
@@ -27,7 +26,7 @@ const EMAIL = 'ada@example.test'
 const browserOf = (rooms: Rooms) => testBrowser(rooms, ORIGIN)
 const ADA = { email: EMAIL, email_verified: true, name: 'Ada' }
 
-/** Returns the variables VITRINE_OIDC_… for a provider that lies. */
+/** Returns the variables VITRINE_OIDC_… for the provider that lies. */
 const rogueEnv = ({ url }: Pick<Rogue, 'url'>) => ({
   VITRINE_OIDC_ISSUER: url,
   VITRINE_OIDC_CLIENT_ID: CLIENT.id,
@@ -39,7 +38,7 @@ async function leave(browser: TestBrowser, more: object = {}, provider = 'oidc')
   return (await browser.ask('POST sign-in/provider', { provider, ...more })).json.url
 }
 
-/** Brings the provider’s answer back to the service. Returns the path of the page that the service redirects to. */
+/** Sends the provider’s answer to the callback. Returns the path to which the service redirects. */
 async function comeBack(browser: TestBrowser, back: URL): Promise<string> {
   const { location } = await browser.ask(`GET ${back.pathname.replace('/auth/', '')}${back.search}`)
   return location ?? ''
@@ -74,7 +73,7 @@ for (const dialect of DIALECTS) {
       await source[Symbol.asyncDispose]()
     })
 
-    test('the first sign-in creates an account, later sign-ins find it, and no token is stored', async () => {
+    test('the first sign-in at a provider creates an account, later ones find it, and no token is stored', async () => {
       await using rooms = await openRooms(source, oidc.env)
       oidc.people.set('1', ADA)
       const { json: options } = await browserOf(rooms).ask('GET options')
@@ -86,7 +85,7 @@ for (const dialect of DIALECTS) {
       )
       const { json } = await browser.ask('GET get-session')
       assert.deepEqual([json.user.email, json.user.name, json.user.emailVerified], [EMAIL, 'Ada', true])
-      // The address at the provider may change. The subject stays the same.
+      // The address at the provider may change, but the subject does not.
       oidc.people.set('1', { ...ADA, email: 'new@example.test' })
       const other = browserOf(rooms)
       assert.equal(await signIn(other, oidc, '1'), '/app/')
@@ -105,7 +104,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('a first sign-in at a provider obeys VITRINE_SIGNUP, like a sign-up with a password', async () => {
+    test('a first sign-in at a provider is subject to VITRINE_SIGNUP, like a sign-up with a password', async () => {
       oidc.people.set('1', ADA)
       await using first = await openRooms(source, { ...oidc.env, VITRINE_SIGNUP: 'closed' })
       assert.equal(await signIn(browserOf(first), oidc, '1'), '/app/', 'the first account')
@@ -128,7 +127,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await signIn(browserOf(rooms), oidc, '2', { inviteToken }), '/app/')
     })
 
-    test('coming back from a provider that was switched off meanwhile leads to a page that says so', async () => {
+    test('whoever comes back from a provider that was switched off in the meantime sees a page that says so', async () => {
       await using rooms = await openRooms(source, { ...oidc.env, VITRINE_SIGNUP: 'open' })
       oidc.people.set('1', ADA)
       oidc.next = '1'
@@ -156,7 +155,7 @@ for (const dialect of DIALECTS) {
       assert.ok([...browser.jar.keys()].every((name) => name.startsWith('__Secure-')))
     })
 
-    test('an address that the provider or this service did not verify is connected to no account', async () => {
+    test('a provider is not connected to an account if the provider or this service has not verified the address', async () => {
       await using rooms = await openRooms(source, oidc.env)
       await browserOf(rooms).ask('POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const methods = await methodsOf(rooms)
@@ -178,7 +177,7 @@ for (const dialect of DIALECTS) {
       oidc.people.set('1', { ...ADA, email_verified: false })
       assert.equal(failureIn(await signIn(browserOf(rooms), oidc, '1')), 'EMAIL_UNVERIFIED')
       assert.deepEqual(await methodsOf(rooms), methods)
-      // Provider and service both verified the address. Upper and lower case do not matter.
+      // The provider and this service have both verified the address. Upper and lower case do not matter.
       oidc.people.set('1', { ...ADA, email: 'ADA@example.test' })
       const browser = browserOf(rooms)
       assert.equal(await signIn(browser, oidc, '1'), '/app/')
@@ -187,7 +186,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(joined?.changes['provider'], { from: null, to: 'Acme' })
     })
 
-    test('an operator may trust a provider that omits whether an address is verified, but not one that denies it', async () => {
+    test('an operator may trust a provider that does not say whether an address is verified, but not one that denies it', async () => {
       await using rooms = await openRooms(source, { ...oidc.env, VITRINE_OIDC_TRUST_EMAIL: '1' })
       oidc.people.set('1', { email: EMAIL })
       oidc.people.set('2', { email: 'bob@example.test', email_verified: false })
@@ -195,7 +194,7 @@ for (const dialect of DIALECTS) {
       assert.equal(failureIn(await signIn(browserOf(rooms), oidc, '2')), 'EMAIL_UNVERIFIED')
     })
 
-    test('if mail is set up, a proven address replaces an unverified account and everything in it', async () => {
+    test('if mail is on, a person with a verified address replaces an unverified account and everything in it', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { ...oidc.env, SMTP_URL: smtp.url })
       const stranger = browserOf(rooms)
@@ -233,7 +232,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await who(browser), 'other@example.test')
       const session = done.cookies.find((line) => line.includes('session_token='))
       assert.doesNotMatch(session ?? '', /max-age/i, 'the browser keeps the session although rememberMe was false')
-      // In the same browser, the session of another person ends, so that the code applies to the new sign-in.
+      // In the same browser, the session of another person ends, so that the code is for the new sign-in.
       const shared = browserOf(rooms)
       await shared.ask('POST sign-up/email', { name: 'Bob', email: 'bob@example.test', password: PASSWORD })
       await signIn(shared, oidc, '1')
@@ -250,7 +249,7 @@ for (const dialect of DIALECTS) {
         (await browser.ask('POST connect-provider', { provider: 'oidc' })).json.url
       oidc.next = '1'
 
-      // A stranger lures a signed-in person to the end of the stranger’s own sign-in at the provider.
+      // A stranger signs in at the provider, and lures a person who is signed in here to the stranger’s callback.
       const trip = await oidc.visit(await start(bob))
       assert.equal(failureIn(await comeBack(ada, trip)), 'EXPIRED')
       const stolen = await oidc.visit(await start(bob))
@@ -296,7 +295,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(start(ada)), 'REAUTHENTICATION_REQUIRED')
     })
 
-    test('the owner is informed by mail, and a new password disconnects the providers that the owner does not keep', async () => {
+    test('the owner gets a mail about a new provider, and a new password disconnects the providers that are not kept', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { ...oidc.env, SMTP_URL: smtp.url })
       oidc.people.set('1', ADA)
@@ -322,7 +321,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('a deleted account is not restored, and concurrent first sign-ins create one account', async () => {
+    test('a deleted account does not come back, and concurrent first sign-ins create one account', async () => {
       await using rooms = await openRooms(source, oidc.env)
       oidc.people.set('1', ADA)
       oidc.next = '1'
@@ -354,7 +353,7 @@ describe('a callback', () => {
     await source[Symbol.asyncDispose]()
   })
 
-  test('works once, in the browser that started it, within ten minutes', async () => {
+  test('a callback works once, in the browser that began the sign-in, within ten minutes', async () => {
     await using rooms = await openRooms(source, oidc.env)
     oidc.next = '1'
     const browser = browserOf(rooms)
@@ -382,7 +381,7 @@ describe('a callback', () => {
     assert.equal(failureIn(await comeBack(late, slow)), 'EXPIRED')
   })
 
-  test('leads only to our own pages, and gives the reason as a word from a list', async () => {
+  test('a callback leads only to our own pages, with a reason from a fixed list', async () => {
     await using rooms = await openRooms(source, oidc.env)
     const browser = browserOf(rooms)
     for (const callbackURL of ['https://evil.example/', '//evil.example', '/\\evil.example', 'javascript:alert(1)']) {
@@ -405,7 +404,7 @@ describe('a callback', () => {
     assert.equal(await codeOf(foreign), 'SIGN_IN_REFUSED')
   })
 
-  test('leads back to the loopback name that the browser uses', async () => {
+  test('a callback leads back to the loopback name that the browser uses', async () => {
     await using rooms = await openRooms(source, oidc.env)
     const ask = async (url: string) => {
       const body = JSON.stringify({ provider: 'oidc' })
@@ -416,11 +415,11 @@ describe('a callback', () => {
     }
     assert.equal(await ask('http://localhost:3000'), 'http://localhost:3000/auth/callback/oidc')
     assert.equal(await ask('http://127.0.0.1:3000'), 'http://127.0.0.1:3000/auth/callback/oidc')
-    // The sender chooses the Host header.
+    // The sender can choose the Host header.
     assert.equal(await ask('http://evil.example:3000'), 'http://127.0.0.1:3000/auth/callback/oidc')
   })
 
-  test('is limited by the client’s network address, and the redirect gives this reason', async () => {
+  test('callbacks are limited by the client’s network address, and the redirect gives this reason', async () => {
     await using rooms = await openRooms(source, oidc.env)
     const places = new Set<string>()
     for (let n = 0; n < 130; n++) {
@@ -448,7 +447,7 @@ describe('a provider that lies', () => {
     return [browser, rogue.back(await leave(browser), parameters)]
   }
 
-  test('signs nobody in with a token for another audience, issuer, time, sign-in or key', async () => {
+  test('a provider that sends a token for another audience, issuer, time, sign-in or key signs nobody in', async () => {
     await using rogue = await startRogue()
     await using rooms = await openRooms(source, rogueEnv(rogue))
     const good = { email: EMAIL, email_verified: true }
@@ -499,7 +498,7 @@ describe('a provider that lies', () => {
     for (const text of ['a code', 'an access token', CLIENT.secret, 'eyJ']) assert.ok(!logged.includes(text), text)
   })
 
-  test('is not mistaken for another provider', async () => {
+  test('one provider is not taken for another', async () => {
     await using rogue = await startRogue()
     await using rooms = await openRooms(source, rogueEnv(rogue))
     rogue.claims = { email: EMAIL, email_verified: true }
@@ -513,7 +512,7 @@ describe('a provider that lies', () => {
     const [browser, back] = await tripTo(rooms, rogue)
     back.pathname = '/auth/callback/google'
     assert.equal(failureIn(await comeBack(browser, back)), 'EXPIRED')
-    // A subject of one issuer identifies nobody at another issuer.
+    // The subject of one issuer identifies nobody at another issuer.
     await using other = await startRogue()
     other.claims = { sub: 'somebody', email: 'eve@example.test', email_verified: true }
     const at = { dataDir: rooms.config.dataDir, databaseUrl: null }
@@ -525,7 +524,7 @@ describe('a provider that lies', () => {
     assert.equal(await who(late), 'eve@example.test')
   })
 
-  test('once it is switched off, signs nobody in, and does not count as a way to sign in', async () => {
+  test('a provider that was switched off signs nobody in, and does not count as a way to sign in', async () => {
     await using rogue = await startRogue()
     rogue.claims = { email: EMAIL, email_verified: true }
     const at = await source.config()
@@ -544,7 +543,7 @@ describe('a provider that lies', () => {
     assert.equal(await codeOf(requireAnotherWay(rooms.store.db, account.id, { all: [] })), 'CONFLICT')
   })
 
-  test('is not followed to another issuer, to addresses without TLS, or to private addresses', async () => {
+  test('a provider cannot send us to another issuer, to addresses without TLS, or to private addresses', async () => {
     await using rogue = await startRogue()
     for (const discovery of [
       { issuer: 'https://evil.example' },
@@ -575,7 +574,7 @@ describe('a provider that lies', () => {
     assert.deepEqual(inside.asked, [])
   })
 
-  test('cannot claim the address of another person in its user info', async () => {
+  test("a provider's user info cannot claim the address of another person", async () => {
     await using rogue = await startRogue()
     rogue.discovery = { userinfo_endpoint: `${rogue.url}/me` }
     await using rooms = await openRooms(source, rogueEnv(rogue))
@@ -587,7 +586,7 @@ describe('a provider that lies', () => {
     assert.equal(account?.name, 'A d a')
   })
 
-  test('may change its keys, be unreachable for a while, and require the secret in the form', async () => {
+  test('a provider may change its keys, be down for a while, and require the client secret in the form', async () => {
     await using rogue = await startRogue()
     rogue.claims = { email: EMAIL, email_verified: true }
     rogue.discovery = { token_endpoint_auth_methods_supported: ['client_secret_post'] }
@@ -606,7 +605,7 @@ describe('a provider that lies', () => {
     assert.equal(await attempt(rooms, rogue), '/app/')
   })
 
-  test('GitHub signs in with the primary address, if GitHub verified that address', async () => {
+  test('GitHub signs in with the primary address, if GitHub has verified it', async () => {
     await using hub = await startRogue()
     const env = { VITRINE_GITHUB_URL: hub.url, VITRINE_GITHUB_CLIENT_ID: 'id', VITRINE_GITHUB_CLIENT_SECRET: 'secret' }
     await using rooms = await openRooms(source, env)
@@ -631,7 +630,7 @@ describe('a provider that lies', () => {
     assert.equal(failureIn(await come()), 'FAILED')
   })
 
-  test('Google is reached under its own name, with its own certificate', async () => {
+  test('Google is called with its own host name and must have its own certificate', async () => {
     await using certificates = await makeCertificates()
     const { pem } = certificates
     const as = 'https://accounts.google.com'

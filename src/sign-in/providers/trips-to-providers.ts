@@ -1,5 +1,5 @@
-// The providers of this installation, and the sign-ins in progress at these providers (“trips”). The browser stores its
-// trip in an encrypted cookie. Only this browser can complete the trip, once, within ten minutes.
+// The providers of this installation, and sign-ins that are in progress there (“trips”). The browser keeps its trip in
+// an encrypted cookie. So only this browser can complete the trip, once and within ten minutes.
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { requestIdOf } from '../../auth/client-name-and-address.ts'
@@ -22,7 +22,7 @@ const Trip = z.object({
   /** The page that the person wanted to open, as a path of this service. */
   target: z.string(),
   remember: z.boolean(),
-  /** The session whose account a provider will be connected to. Null if the person signs in. */
+  /** The session of the person who connects a provider. Null if the person signs in. */
   connects: z.string().nullable(),
   setupToken: z.string().exactOptional(),
   inviteToken: z.string().exactOptional(),
@@ -33,7 +33,7 @@ const TRIP_SECONDS = 600
 
 export interface Providers {
   readonly all: readonly Provider[]
-  /** Throws NOT_FOUND for a provider that is not configured. */
+  /** Throws NOT_FOUND if the provider is not configured. */
   named(id: string): Provider
   flowOf(provider: Provider): Promise<Flow>
   readonly trips: SealedCookie<HeldTrip>
@@ -45,7 +45,7 @@ export interface ProvidersDeps {
   readonly secrets: Pick<Secrets, 'derive'>
   readonly secure: boolean
   readonly now: () => number
-  /** For tests: replaces the connections to providers. */
+  /** Tests replace the connections to providers. */
   readonly transport?: Partial<Transport>
   readonly log?: { warn?(detail: object, message: string): void }
 }
@@ -54,7 +54,7 @@ export function openProviders(deps: ProvidersDeps): Providers {
   const { config, secrets, secure, now, transport, log } = deps
   const { allowPrivateHosts } = config
   const flows = new Map<Provider['id'], Promise<Flow>>()
-  /** Loads the flow of a provider at its first sign-in. */
+  /** The code for a provider is loaded at its first sign-in. */
   const open = async (provider: Provider): Promise<Flow> => {
     const ask = askerOf(provider, { allowPrivateHosts, ...(transport === undefined ? {} : { transport }) })
     if (provider.id === 'github') return (await import('./github.ts')).gitHubFlow(provider, ask)
@@ -117,14 +117,17 @@ interface StartDeps {
   readonly origin: () => string
 }
 
-/** Returns the origin that the browser uses. People use either loopback name, and a cookie is bound to one name. */
+/**
+ * Returns the origin that the browser uses. On loopback, people may use any of its names, and a cookie belongs to one
+ * of them.
+ */
 function originFor({ publicUrl, loopback }: StartDeps['config'], request: Request, origin: () => string): string {
   const requested = new URL(request.url)
   if (publicUrl === null && loopback && isLoopbackName(requested.hostname)) return requested.origin
   return publicUrl ?? origin()
 }
 
-/** Returns true if the request completes this trip. */
+/** Returns true if this request completes the trip. */
 export function isBack(trip: HeldTrip | null, provider: string, state: string | undefined): trip is HeldTrip {
   if (trip === null || trip.provider !== provider || state === undefined) return false
   const [sent, wanted] = [Buffer.from(state), Buffer.from(trip.state)]
