@@ -1,12 +1,14 @@
 // Checks how little the cost of a query over a view reveals about the collection below the view, which is not exposed.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { BSON, Long } from 'mongodb'
 import { mongoCatalog } from '../../../../test/support/mongo-catalog.ts'
 import { unseal } from '../../confined.ts'
 import { confine } from '../guard/confine.ts'
 import { readBody } from '../guard/body/read-body.ts'
 import type { MongoQuery } from '../confined-query.ts'
 import { planCost } from './estimate.ts'
+import type { PlanNode } from './read-plan.ts'
 
 const LIMITS = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 60_000, maxCost: 1_000_000 }
 const catalog = mongoCatalog({ shown: ['_id', 'n'], other: ['_id', 'n'] }, { documents: 10 })
@@ -16,12 +18,17 @@ const catalog = mongoCatalog({ shown: ['_id', 'n'], other: ['_id', 'n'] }, { doc
  * has 300.
  */
 async function cost(hidden: number, ...pipeline: object[]): Promise<number> {
-  const verdict = confine(readBody({ collection: 'shown', pipeline }), catalog, LIMITS)
+  const plan = { queryPlanner: { namespace: 'shop.hidden', winningPlan: { stage: 'COLLSCAN' } } }
+  return await costOf(plan, hidden, pipeline)
+}
+
+async function costOf(plan: PlanNode, hidden = 0, pipeline: readonly object[] = []): Promise<number> {
+  const verdict = confine(readBody({ collection: 'shown', pipeline: [...pipeline] }), catalog, LIMITS)
   assert.ok(verdict.kind === 'confined', verdict.kind)
   const query = unseal<MongoQuery>(verdict.query, 'MONGODB')
   return await planCost(query, {
     form: query.pipeline,
-    plan: { queryPlanner: { namespace: 'shop.hidden', winningPlan: { stage: 'COLLSCAN' } } },
+    plan,
     maxCost: LIMITS.maxCost,
     sizes: async (collection) => (collection === 'hidden' ? hidden : 300),
     arriving: async () => 0,
@@ -46,5 +53,30 @@ test('the rounded size is never smaller than the real size, and exceeds the limi
     const counted = await cost(hidden)
     assert.ok(counted >= hidden && counted <= 2 * hidden + 1, `${hidden} counts as ${counted}`)
     assert.equal(counted > LIMITS.maxCost, hidden > LIMITS.maxCost, String(hidden))
+  }
+})
+
+test('reads of a plan only what the cost depends on, and skips rejected plans and bounds, which may be long', async () => {
+  const scan = (filter: object) => ({ stage: 'COLLSCAN', filter, direction: 'forward' })
+  const plans: readonly (readonly [object, number])[] = [
+    [scan({ n: 1 }), 300],
+    [{ stage: 'LIMIT', limitAmount: 7, inputStage: scan({}) }, 7],
+    [{ stage: 'LIMIT', limitAmount: Long.fromNumber(7), inputStage: scan({ n: 1 }) }, 300],
+    [{ stage: 'OR', inputStages: [scan({}), { stage: 'IXSCAN' }, scan({})] }, 600],
+    [{ stage: 'FETCH', inputStage: { stage: 'IXSCAN', indexBounds: { n: ['[1, 1]'] } } }, 0],
+    [{ queryPlan: { stage: 'SUBPLAN', inputStage: scan({}) }, slotBasedPlan: { stages: 'text' } }, 300],
+    [{ stage: 'SHARD_MERGE', shards: [{ winningPlan: scan({}) }, { winningPlan: scan({}) }] }, 600],
+  ]
+  for (const [winningPlan, expected] of plans) {
+    for (const skipped of ['rejectedPlans', 'parsedQuery', 'indexBounds']) {
+      const planner = Buffer.from(
+        BSON.serialize({ namespace: 'shop.shown', [skipped]: { v: 'damaged' }, winningPlan: winningPlan }),
+      )
+      planner[planner.indexOf('v\0') - 1] = 0x63
+      assert.throws(() => BSON.deserialize(planner), /BSON/)
+      assert.equal(await costOf({ queryPlanner: planner }), expected)
+      const staged = BSON.serialize({ $cursor: { queryPlanner: BSON.deserialize(BSON.serialize({ winningPlan })) } })
+      assert.equal(await costOf({ stages: [staged, BSON.serialize({ $project: { n: 1 } })] }), expected)
+    }
   }
 })

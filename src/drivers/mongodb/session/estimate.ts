@@ -1,10 +1,10 @@
 // Estimates the number of documents that a query reads. If an upper bound from the sizes of its collections stays below
 // the limit, the bound is enough. Otherwise, the estimate comes from the plan. explain uses queryPlanner only, because
 // executionStats would run the query (docs/guard/mongodb.md).
-import type * as mongodb from 'mongodb'
 import { AppError } from '../../../errors.ts'
 import type { BsonDocument, MongoQuery, ReadCollection } from '../confined-query.ts'
 import { joinReads, unwindsGathered, type Joined } from './join-reads.ts'
+import { readPlan, type PlanNode } from './read-plan.ts'
 
 /** The number of measurements in one bucket of a time-series collection. */
 const BUCKET = 1_000
@@ -38,8 +38,8 @@ export function boundBySize(query: MongoQuery, known: (name: string) => number |
 export interface Planned {
   /** The stages of the form. */
   readonly form: readonly BsonDocument[]
-  /** The server's answer to explain. */
-  readonly plan: mongodb.Document
+  /** The server's answer to explain. Its documents may be BSON. */
+  readonly plan: PlanNode
   readonly maxCost: number
   readonly sizes: Sizes
   /** Returns the number of documents after the leading stages, counted up to `most`. */
@@ -128,25 +128,25 @@ async function sizeOf(read: ReadCollection, sizes: Sizes): Promise<number> {
   return kind === 'view' ? documents : Math.ceil(documents / BUCKET)
 }
 
-type Node = Readonly<Record<string, unknown>>
-
-function isNode(value: unknown): value is Node {
+function isNode(value: unknown): value is PlanNode {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Finds every queryPlanner in an answer of any shape: one per collection, per $unionWith and per shard. */
-function plannersOf(value: unknown, depth = 0): readonly Node[] {
+function plannersOf(value: unknown, depth = 0): readonly PlanNode[] {
   if (depth > 100) return []
+  if (value instanceof Uint8Array) return plannersOf(readPlan(value), depth)
   if (Array.isArray(value)) return value.flatMap((each) => plannersOf(each, depth + 1))
   if (!isNode(value)) return []
-  const planner = value['queryPlanner']
+  const raw = value['queryPlanner']
+  const planner = raw instanceof Uint8Array ? readPlan(raw) : raw
   if (isNode(planner)) return [planner]
   return Object.values(value).flatMap((each) => plannersOf(each, depth + 1))
 }
 
 type Reckoned = Pick<Planned, 'sizes' | 'maxCost'>
 
-async function scanCost(query: MongoQuery, planner: Node, at: Reckoned): Promise<number> {
+async function scanCost(query: MongoQuery, planner: PlanNode, at: Reckoned): Promise<number> {
   const namespace = planner['namespace']
   const collection = typeof namespace === 'string' ? namespace.slice(namespace.indexOf('.') + 1) : query.collection
   const winning = planner['winningPlan']

@@ -145,9 +145,12 @@ function batchOf({ login: { library } }: Running, answer: Buffer): Batch {
     if (batch !== null) return batch
     throw new library.MongoServerError(library.BSON.deserialize(answer))
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    throw new AppError('QUERY_FAILED', 'The database sent a document that is not valid BSON.', { cause: error })
+    throw error instanceof RangeError ? invalidBson(error) : error
   }
+}
+
+function invalidBson(cause: RangeError): AppError {
+  return new AppError('QUERY_FAILED', 'The database sent a document that is not valid BSON.', { cause })
 }
 
 async function inBatches(
@@ -216,7 +219,7 @@ async function explainedCost(
       maxTimeMS: left(),
       comment: ALWAYS.comment,
     },
-    shared(at),
+    { ...shared(at), raw: true },
   )
   const arriving = async (leading: number, most: number): Promise<number> => {
     const counted = [...pipeline.slice(0, leading), { $limit: most }, { $count: 'n' }]
@@ -224,7 +227,11 @@ async function explainedCost(
     const [answer] = await collectionOf(at, query).aggregate<{ n?: unknown }>(counted, options).toArray()
     return Number(answer?.n ?? 0)
   }
-  return planCost(query, { form, plan, maxCost, sizes: sizesOf(at, left), arriving })
+  try {
+    return await planCost(query, { form, plan, maxCost, sizes: sizesOf(at, left), arriving })
+  } catch (error) {
+    throw error instanceof RangeError ? invalidBson(error) : error
+  }
 }
 
 /** Returns the size of a collection if it was counted recently. Returns undefined otherwise. */
