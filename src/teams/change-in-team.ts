@@ -1,4 +1,4 @@
-// Runs a change within a team in one transaction with its audit row, and reads memberships inside that transaction.
+// A change in a team and its audit row are one transaction. Memberships are read in the same transaction.
 import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import type { Changed, Target } from '../audit/recorded-changes.ts'
@@ -14,12 +14,12 @@ export interface TeamChangeDeps {
   readonly now?: () => number
 }
 
-/** The result of a change, and the fields for its audit row. */
+/** The result of a change, and what the audit records. */
 interface Done<T> extends Changed {
   readonly value: T
 }
 
-/** Runs one change and its audit row in one transaction. Refusals are recorded by operations/. */
+/** operations/ records the refusals. */
 export async function changing<T>(
   deps: TeamChangeDeps,
   call: Call,
@@ -34,8 +34,8 @@ export async function changing<T>(
 }
 
 /**
- * Reads the membership again, because it may have changed since the route checked it. Throws NOT_FOUND if the account
- * is no longer a member.
+ * The membership may have changed since the route checked it, so it is read again. Throws NOT_FOUND if the account is
+ * no longer a member.
  */
 export async function membershipIn(tx: Kysely<Tables>, teamId: TeamId, accountId: AccountId): Promise<MembershipTable> {
   const row = await tx
@@ -48,7 +48,7 @@ export async function membershipIn(tx: Kysely<Tables>, teamId: TeamId, accountId
   return row
 }
 
-/** Returns a member as an audit target, named by e-mail address. */
+/** The audit names a member by the e-mail address. */
 export async function memberTarget(tx: Kysely<Tables>, accountId: AccountId): Promise<Target> {
   const account = await tx.selectFrom('accounts').select('email').where('id', '=', accountId).executeTakeFirst()
   return { kind: 'member', id: accountId, name: account?.email ?? '' }

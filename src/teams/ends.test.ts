@@ -1,5 +1,3 @@
-// Tests the deletion of accounts and teams on both stores: which rows are deleted and which stay. Also tests mailed
-// invitations.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createKey, rotateKey } from '../auth/api-keys.ts'
@@ -90,7 +88,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(signIn), 'UNAUTHENTICATED')
     })
 
-    test('an ADMIN who deletes the account cannot return by an invitation that the ADMIN made', async () => {
+    test('an ADMIN whose account is deleted cannot return with an invitation that the ADMIN sent', async () => {
       await using rooms = await openRooms(source)
       const owner = await someone(rooms, 'owner@example.test')
       const teamId = asId<TeamId>((await createTeam(rooms, owner, { name: 'T' })).id)
@@ -131,7 +129,7 @@ for (const dialect of DIALECTS) {
       assert.equal(owners.length, 1)
     })
 
-    test('when a membership ends, the keys of the account lose the team, and a new invitation does not restore their access', async () => {
+    test('when a membership ends, the keys of the account lose the team, and a new invitation does not give it back to them', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const [owner, bo] = [await someone(rooms, 'owner@example.test'), await someone(rooms, 'bo@example.test')]
@@ -188,7 +186,7 @@ for (const dialect of DIALECTS) {
     })
   })
 
-  test(`mails an invitation, without the token to a verified account, which needs none, on ${dialect}`, async () => {
+  test(`on ${dialect}, an invitation is mailed, and only an account that is not verified gets a token`, async () => {
     await using source = await storeSource(dialect)
     await using smtp = await startSmtp()
     await using rooms = await openRooms(source, { SMTP_URL: smtp.url, VITRINE_PUBLIC_URL: 'https://v.example' })
@@ -207,7 +205,7 @@ for (const dialect of DIALECTS) {
     assert.ok(!toKnown.text.includes(known.inviteToken) && toKnown.text.includes('open the team'))
     assert.doesNotMatch(toNew.headers, /eve|Bcc/)
     const deps = { ...rooms, tries: attempts(rooms.store, rooms.now) }
-    // Above ten letters an hour to one address, the invitation is made without a letter.
+    // After ten mails in an hour to one address, the invitation is created without a mail.
     for (let i = 0; i < 12; i++) await addMember(deps, owner, at, { email: 'often@example.test', role: 'MEMBER' })
     await addMember(deps, owner, at, { email: 'last@example.test', role: 'MEMBER' })
     await smtp.next('last@example.test')

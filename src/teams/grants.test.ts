@@ -1,4 +1,3 @@
-// Tests grants of agents on both stores: who creates, sees, narrows and ends them, and which other events end them.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { endGrant, listGrants, makeGrant, narrowGrant, type GrantOrder } from '../auth/grants.ts'
@@ -38,12 +37,12 @@ async function join(rooms: Rooms, owner: Call, teamId: TeamId, call: Call, email
 }
 
 function grant(rooms: Rooms, call: Call, teamIds: readonly string[], more: Partial<GrantOrder> = {}) {
-  // Lists are ordered by time, so the clock advances with each grant.
+  // Lists are in the order of time, so move the clock with each grant.
   rooms.clock.at++
   return makeGrant(rooms, call, { ...CLIENT, scopes: ['data:schema', 'data:read'], teamIds, ...more })
 }
 
-/** Stores a refresh token of a grant, as the library does. */
+/** Stores a refresh token of a grant, as the OAuth library does. */
 async function addToken({ store }: Rooms, accountId: AccountId, referenceId: GrantId): Promise<void> {
   const [createdAt, expiresAt] = ['2026-01-01T00:00:00Z', '2099-01-01T00:00:00Z']
   const row = { id: newId(), token: newId(), clientId: CLIENT.clientId, userId: accountId, referenceId, scopes: '[]' }
@@ -75,7 +74,7 @@ for (const dialect of DIALECTS) {
     })
     after(() => source[Symbol.asyncDispose]())
 
-    test('a grant is made for teams and datasources that the account reaches, and for no others', async () => {
+    test('a grant can be created only for teams and datasources that the account can reach', async () => {
       await using rooms = await openRooms(source)
       const ada = await someone(rooms, 'ada@example.test')
       const bo = await someone(rooms, 'bo@example.test')
@@ -162,7 +161,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(narrow({ scopes: ['data:schema'] })), 'NOT_FOUND')
     })
 
-    test('an ended grant disappears from the lists, together with its refresh tokens', async () => {
+    test('an ended grant and its refresh tokens disappear', async () => {
       await using rooms = await openRooms(source)
       const ada = await someone(rooms, 'ada@example.test')
       const bo = await someone(rooms, 'bo@example.test')
@@ -196,7 +195,7 @@ for (const dialect of DIALECTS) {
       await grant(rooms, ada, [team])
     })
 
-    test('a manager sees the grants that reach the team and can remove the team from them; leaving a team removes it from the grants', async () => {
+    test('a manager can see and end the grants of members in the team, and a member who leaves ends their own', async () => {
       await using rooms = await openRooms(source)
       const ada = await someone(rooms, 'ada@example.test')
       const bo = await someone(rooms, 'bo@example.test')
@@ -208,7 +207,7 @@ for (const dialect of DIALECTS) {
       const elsewhere = await grant(rooms, bo, [other])
       const at = await requireMembership(rooms, ada, team)
       const shown = await listTeamGrants(rooms, at)
-      // A manager of one team does not see another team.
+      // A manager of one team does not see the other team.
       assert.deepEqual(
         shown.map(({ id, email, teamIds, datasourceIds }) => ({ id, email, teamIds, datasourceIds })),
         [{ id: both, email: 'bo@example.test', teamIds: [team], datasourceIds: [open] }],
@@ -223,7 +222,7 @@ for (const dialect of DIALECTS) {
         id: both,
         changes: { endedForTeams: { added: [team], removed: [] } },
       })
-      // An ADMIN cannot remove the team from a grant of an OWNER.
+      // An ADMIN cannot end the grant of an OWNER in the team.
       const owners = await grant(rooms, ada, [team])
       await rooms.store.write((tx) =>
         tx.updateTable('memberships').set({ role: 'ADMIN' }).where('account_id', '=', bo.caller.accountId).execute(),
@@ -236,7 +235,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await listTeamGrants(rooms, await requireMembership(rooms, ada, other)), [])
     })
 
-    test('a changed password ends all grants; a reset by link ends the grants that the person does not keep', async () => {
+    test('a changed password ends all grants, and a reset by link ends those that the person does not keep', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       const email = 'ada@example.test'

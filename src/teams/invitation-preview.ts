@@ -1,5 +1,5 @@
-// Shows a pending invitation before sign-up to the holder of its token. Guesses are counted by network address. Every
-// token that cannot be accepted gets the same 404.
+// Before signing up, the holder of an invitation token can see the invitation. Guesses are counted by network address.
+// Every token that cannot be accepted gets the same 404.
 import { notFound } from '../errors.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { networkOf } from '../auth/client-network.ts'
@@ -7,14 +7,14 @@ import type { Store } from '../store/open.ts'
 import type { Role } from '../contract/schemas.ts'
 import { hashOf } from './invitations.ts'
 
-/** The limit of previews. It is more than people need, and far too low to guess a token of 256 bits. */
+/** More than people need, and far too few to guess a token of 256 bits. */
 const BY_ADDRESS = { limit: 60, windowMs: 60_000 }
 
 export interface InvitationPreview {
   readonly team: string
   readonly role: Role
   readonly email: string
-  /** Null if the account was deleted by a version that kept its invitations. */
+  /** Null if the account was deleted by an old version, which kept the invitations. */
   readonly invitedBy: string | null
   readonly expiresAt: string
 }
@@ -25,7 +25,7 @@ interface Deps {
   readonly now?: () => number
 }
 
-/** Returns the invitation. Throws RATE_LIMITED, and NOT_FOUND for a token that is unknown, used or expired. */
+/** Throws RATE_LIMITED, and NOT_FOUND if the token is unknown, used or expired. */
 export async function previewInvitation(deps: Deps, token: string, address: string): Promise<InvitationPreview> {
   await deps.tries.spend([{ key: `invitation ${networkOf(address)}`, ...BY_ADDRESS }])
   const row = await deps.store.db

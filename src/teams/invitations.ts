@@ -1,7 +1,7 @@
-// Invitations to a team by e-mail address. The token is valid once, within 14 days, and only for the invited address.
-// If SMTP is set, the token is mailed, except to a verified account, which needs none. The store has only the hash of
-// the token. The answer to an invitation does not reveal whether the address has a verified account. The list of members
-// does, because it has the ids of accounts.
+// Invitations to a team by e-mail address. The token works once, within 14 days, and only for the invited address. If
+// SMTP is set, the token is mailed, except to a verified account, which needs none. The store has only a hash of it.
+// The answer does not reveal whether the address has a verified account. The list of members does, because it contains
+// the ids of accounts.
 import { hash, randomBytes } from 'node:crypto'
 import { AppError, notFound } from '../errors.ts'
 import type { Transaction } from 'kysely'
@@ -24,25 +24,25 @@ import { showTeam, type Team } from './teams.ts'
 /** The lifetime of an invitation (docs/session.md#members). */
 const LIFE_MS = 14 * 86_400_000
 
-/** Rate limits for mail caused by other people: per address and per inviter. */
+/** Limits for mails that other people cause: to one address, and by one inviter. */
 const MAILS_TO_ADDRESS = { limit: 10, windowMs: 3_600_000 }
 const MAILS_BY_ACCOUNT = { limit: 200, windowMs: 3_600_000 }
 
 export interface InviteDeps extends TeamChangeDeps {
   readonly mail: Mail
-  /** Returns the public origin, for the letter. */
+  /** Returns the public origin, for the mail. */
   readonly origin: () => string
   readonly tries: Attempts
 }
 
-/** The answer to the creator of an invitation. `inviteToken` is shown only once. */
+/** `inviteToken` is shown only in this answer. */
 export type Invited = Member & { readonly inviteToken: string }
 
 /**
- * Invites an address. A verified account immediately becomes a member (INVITED). The owner of any other address becomes
- * a member by accepting. Throws ROLE_REQUIRED for a role above the caller's, and if an ADMIN would replace a pending
- * invitation as OWNER. Throws CONFLICT for a member, and RATE_LIMITED above the limit of mails of the inviter. Above the
- * limit of mails to the address, no letter is sent.
+ * Invites an address. An account whose address is verified becomes a member (INVITED) immediately. Other people become
+ * members when they accept. Throws ROLE_REQUIRED if the role is above the caller's own, or if an ADMIN would replace an
+ * invitation as OWNER. Throws CONFLICT if the address is a member. Throws RATE_LIMITED if the inviter has caused too
+ * many mails. If there were too many mails to the address, only the mail is left out.
  */
 export async function addMember(
   deps: InviteDeps,
@@ -76,7 +76,7 @@ export async function addMember(
       token_hash: hashOf(inviteToken),
       created_at: new Date(at).toISOString(),
       expires_at: new Date(at + LIFE_MS).toISOString(),
-      // A verified account becomes a member now and needs no token, so the token counts as used.
+      // A verified account becomes a member now. It needs no token, so the token counts as used.
       used_at: verified ? new Date(at).toISOString() : null,
     }
     await tx.insertInto('invitations').values(row).execute()
@@ -87,7 +87,7 @@ export async function addMember(
     const changes = changesOf(null, { role: row.role, expiresAt: row.expires_at })
     return { value: { invited: { ...shown(row), inviteToken }, letter }, target: targetOf(row), changes }
   })
-  // Strangers can use up the limit of an address, so above it only the letter is left out.
+  // Strangers can use up the limit of an address, so then only the mail is left out.
   if (deps.mail.isOn && (await deps.tries.allows([{ key: `invited ${email}`, ...MAILS_TO_ADDRESS }]))) {
     deps.mail.send(letter)
   }
@@ -95,8 +95,7 @@ export async function addMember(
 }
 
 /**
- * Removes a pending invitation. Throws NOT_FOUND if the team has no such invitation, and ROLE_REQUIRED if an ADMIN
- * removes an invitation as OWNER.
+ * Throws NOT_FOUND if the team has no such invitation, and ROLE_REQUIRED if an ADMIN removes an invitation as OWNER.
  */
 export async function removeInvitation(
   deps: TeamChangeDeps,
@@ -123,8 +122,7 @@ export async function removeInvitation(
 }
 
 /**
- * Makes the caller a member (INVITED). Throws NOT_FOUND for a token that is unknown, used, expired, or for another
- * address.
+ * Makes the caller a member (INVITED). Throws NOT_FOUND if the token is unknown, used, expired, or for another address.
  */
 export async function acceptInvitation(deps: TeamChangeDeps, call: Call, token: string): Promise<Team> {
   const { accountId } = call.caller
@@ -154,9 +152,9 @@ function targetOf({ id, email }: Pick<InvitationTable, 'id' | 'email'>): Target 
 }
 
 /**
- * Ends the invitations that a member made and may no longer make, because the member has left (`role` is null) or has
- * another role. Otherwise the member could return with the former role. Also removes people who were invited so and
- * have not opened the team. Returns the addresses.
+ * When a member leaves (`role` is null) or gets another role, ends the invitations that this member may no longer send.
+ * Otherwise the member could return with the former role. Also removes the people who were invited in this way and have
+ * not opened the team yet. Returns their addresses.
  */
 export async function endInvitationsBy(
   tx: Transaction<Tables>,
@@ -181,7 +179,7 @@ export async function endInvitationsBy(
   return ended
 }
 
-/** Ends the invitations that an account made in all teams, because the account is deleted. */
+/** Called when an account is deleted. */
 export async function endAllInvitationsBy(tx: Transaction<Tables>, accountId: Membership['accountId']): Promise<void> {
   const teams = await tx
     .selectFrom('invitations')
@@ -192,7 +190,10 @@ export async function endAllInvitationsBy(tx: Transaction<Tables>, accountId: Me
   for (const { team_id } of teams) await endInvitationsBy(tx, team_id, accountId, null)
 }
 
-/** Removes the member that a used invitation made, if the member has not opened the team. Returns false otherwise. */
+/**
+ * An invitation may already have made somebody a member. Removes this member if the team was not opened yet. Returns
+ * false if nobody was removed.
+ */
 async function endWaiting(
   tx: Transaction<Tables>,
   teamId: TeamId,
@@ -240,9 +241,7 @@ function usable(
     .executeTakeFirst()
 }
 
-/**
- * Deletes older invitations to the same address. Only an OWNER can replace a pending invitation as OWNER.
- */
+/** Deletes older invitations to the same address. Only an OWNER can replace an invitation as OWNER. */
 async function replaceOlder(
   tx: Transaction<Tables>,
   by: { readonly role: Role; readonly status: Membership['status'] },
@@ -271,7 +270,7 @@ async function join(
   await tx.insertInto('memberships').values(row).execute()
 }
 
-/** Returns the names in the letter. */
+/** Returns the names that the mail contains. */
 async function namesOf(tx: Transaction<Tables>, teamId: TeamId, by: Membership['accountId']) {
   const team = await tx.selectFrom('teams').select('name').where('id', '=', teamId).executeTakeFirstOrThrow()
   const account = await tx.selectFrom('accounts').select('email').where('id', '=', by).executeTakeFirstOrThrow()

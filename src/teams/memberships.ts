@@ -1,5 +1,5 @@
-// Lists, changes and removes members of a team. Nobody can grant a role above their own. Only an OWNER can change
-// OWNERs. A team keeps its last OWNER. Each rule is checked inside the change's transaction.
+// The members of a team. Nobody can give others a role above their own, only an OWNER can change OWNERs, and a team
+// keeps its last OWNER. These rules are checked in the transaction of the change.
 import type { Member } from './member-item.ts'
 import type { Kysely, Transaction } from 'kysely'
 import { changesOf, type Changed } from '../audit/recorded-changes.ts'
@@ -17,7 +17,7 @@ import { endTeamForGrantsOf } from './team-grants.ts'
 import { endTeamForKeysOf } from './team-keys.ts'
 import { showTeam, type Team } from './teams.ts'
 
-/** Returns the members, oldest first. Managers also get the pending invitations, after the members. */
+/** Returns the members, oldest first. For managers, the pending invitations follow. */
 export async function listMembers(
   deps: Pick<TeamChangeDeps, 'store' | 'now'>,
   membership: Membership,
@@ -28,7 +28,7 @@ export async function listMembers(
   return [...rows.map(shown), ...(await pendingInvitations(deps.store.db, membership.teamId, at))]
 }
 
-/** Opens the team: changes the caller from INVITED to ACTIVE. */
+/** The caller's membership changes from INVITED to ACTIVE. */
 export async function openTeam(deps: TeamChangeDeps, call: Call, membership: Membership): Promise<Team> {
   const { teamId, accountId } = membership
   await deps.store.write(async (tx) => {
@@ -41,7 +41,7 @@ export async function openTeam(deps: TeamChangeDeps, call: Call, membership: Mem
   return await showTeam(deps.store, call, { ...membership, status: 'ACTIVE' })
 }
 
-/** Removes the caller from the team and its access lists. Throws CONFLICT for the last OWNER. */
+/** Removes the caller from the team and its access lists. Throws CONFLICT if the caller is the last OWNER. */
 export async function leaveTeam(deps: TeamChangeDeps, call: Call, membership: Membership): Promise<void> {
   await changing(deps, call, membership.teamId, async (tx) => {
     const own = await membershipIn(tx, membership.teamId, membership.accountId)
@@ -50,9 +50,7 @@ export async function leaveTeam(deps: TeamChangeDeps, call: Call, membership: Me
   })
 }
 
-/**
- * Changes a member's role. Throws NOT_FOUND for an account outside the team, ROLE_REQUIRED or CONFLICT by the rules.
- */
+/** Throws NOT_FOUND if the account is not a member, and ROLE_REQUIRED or CONFLICT by the rules above. */
 export async function changeMember(
   deps: TeamChangeDeps,
   call: Call,
@@ -105,7 +103,10 @@ async function parties(tx: Kysely<Tables>, membership: Membership, accountId: Ac
   return { by, target: await membershipIn(tx, membership.teamId, accountId) }
 }
 
-/** Throws CONFLICT for the last OWNER. An INVITED OWNER does not count, because that person may never open the team. */
+/**
+ * Throws CONFLICT if the target is the last OWNER. An INVITED OWNER does not count, because that person may never open
+ * the team.
+ */
 async function requireOtherOwner(tx: Transaction<Tables>, target: MembershipTable): Promise<void> {
   if (target.role !== 'OWNER' || target.status !== 'ACTIVE') return
   const other = await tx
@@ -133,7 +134,7 @@ async function update(
     .execute()
 }
 
-/** Removes a member, and ends the invitations that this member made. Returns the change for the audit. */
+/** Also ends the invitations that this member sent. Returns what the audit records. */
 async function remove(tx: Transaction<Tables>, of: MembershipTable): Promise<Changed> {
   const keys = await endTeamForKeysOf(tx, of.team_id, of.account_id)
   const grants = await endTeamForGrantsOf(tx, of.team_id, of.account_id)
@@ -160,7 +161,7 @@ function shown(row: MemberRow): Member {
   return {
     accountId: row.account_id,
     email: row.email,
-    // A person decides by opening the team that its members may see the name.
+    // The person has not opened the team yet, so its members may not see the name yet.
     name: row.status === 'INVITED' ? null : row.name,
     role: row.role,
     status: row.status,

@@ -1,5 +1,5 @@
-// Checks a caller's membership of a team. An account outside the team, a key without access and an unknown team get the
-// same error.
+// Checks whether the caller is a member of a team. The error is the same if the account is not a member, if a key does
+// not reach the team, or if the team does not exist.
 import type { Audit } from '../audit/audit.ts'
 import { mayEnter, type Call, type Caller } from '../auth/caller.ts'
 import { AppError, notFound } from '../errors.ts'
@@ -20,15 +20,15 @@ export interface Membership {
 
 interface Deps {
   readonly store: Store
-  /** Records refusals for a low role or a missing second factor. */
+  /** Records refusals because of a low role or a missing second factor. */
   readonly audit?: Pick<Audit, 'refused' | 'folded'>
 }
 
 /**
- * Returns the caller's membership. Throws NOT_FOUND for an account outside the team, a key that does not reach the
- * team, or an unknown team. Throws TEAM_NOT_OPENED while INVITED, unless `invited`. Throws SECOND_FACTOR_REQUIRED for
- * an ACTIVE member without the factor that the team requires, unless `withoutSecondFactor`. Throws ROLE_REQUIRED below
- * `role`.
+ * Throws NOT_FOUND if the account is not a member, if the key does not reach the team, or if the team does not exist.
+ * Throws TEAM_NOT_OPENED if the membership is INVITED, unless `invited`. Throws SECOND_FACTOR_REQUIRED if the team
+ * requires a second factor that the account does not have, unless `withoutSecondFactor`. Throws ROLE_REQUIRED if the
+ * caller's role is below `role`.
  */
 export async function requireMembership(
   deps: Deps,
@@ -43,7 +43,7 @@ export async function requireMembership(
   if (membership.status === 'INVITED' && need.invited !== true) {
     throw new AppError('TEAM_NOT_OPENED', 'You were invited to this team. Open the team first.')
   }
-  // INVITED members reach no datasource yet, so they get this error only after they open the team.
+  // An INVITED member cannot reach any datasource, so gets this error only after opening the team.
   if (lacksSecondFactor && membership.status === 'ACTIVE' && need.withoutSecondFactor !== true) {
     const error = secondFactorRequired()
     deps.audit?.folded(call, { teamId, outcome: 'DENIED', code: error.code })
@@ -57,18 +57,13 @@ export async function requireMembership(
   return membership
 }
 
-/**
- * Returns the membership if it is cached. Returns null otherwise, and if requireMembership() would throw.
- */
+/** Returns null if the membership is not cached, or if requireMembership() would throw. */
 export function knownMembership(store: Pick<Store, 'known'>, caller: Caller, teamId: TeamId): Membership | null {
   if (!mayEnter(caller, teamId)) return null
   return usable(store.known<Found | null>(nameOf(teamId, caller.accountId)))
 }
 
-/**
- * Returns the memberships with which the caller may currently use the routes of a team, by the rules of
- * requireMembership().
- */
+/** Returns the memberships of all teams whose routes the caller may use now (see requireMembership()). */
 export async function membershipsOf({ store }: Pick<Deps, 'store'>, call: Call): Promise<readonly Membership[]> {
   const { accountId } = call.caller
   const own = store.db.selectFrom('memberships').select('team_id').where('account_id', '=', accountId)
@@ -80,10 +75,7 @@ export async function membershipsOf({ store }: Pick<Deps, 'store'>, call: Call):
   return found
 }
 
-/**
- * Returns the membership with which the account may currently use the routes of the team. Returns null if
- * requireMembership() would throw.
- */
+/** Returns null if the account may not use the routes of the team now (see requireMembership()). */
 export async function usableMembership(store: Store, teamId: TeamId, accountId: AccountId): Promise<Membership | null> {
   return usable(await standingOf(store, teamId, accountId))
 }
@@ -95,11 +87,11 @@ function usable(found: Found | null | undefined): Membership | null {
 
 interface Found {
   readonly membership: Membership
-  /** True if the team requires a second factor and the account has not enabled one. */
+  /** True if the team requires a second factor that the account does not have. */
   readonly lacksSecondFactor: boolean
 }
 
-/** Returns the membership, from the cache or the store. Returns null if the account is not a member. */
+/** Returns null if the account is not a member. The membership is cached. */
 function standingOf(store: Store, teamId: TeamId, accountId: AccountId): Promise<Found | null> {
   return store.recall(nameOf(teamId, accountId), async () => {
     const row = await store.db

@@ -1,4 +1,3 @@
-// Tests permission checks for every role, status and access mode, and slugs.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { canGrant, canReach, canTouch, roleAtLeast } from './roles.ts'
@@ -15,7 +14,7 @@ test('OWNER ranks above ADMIN, and ADMIN above MEMBER', () => {
   ])
 })
 
-test('reach of a ROLE_BASED datasource depends on the role, not on the access list', () => {
+test('who reaches a ROLE_BASED datasource depends on the role, and not on the access list', () => {
   for (const role of ROLES) {
     for (const minRole of ROLES) {
       for (const listed of [true, false]) {
@@ -26,7 +25,7 @@ test('reach of a ROLE_BASED datasource depends on the role, not on the access li
   }
 })
 
-test('reach of an EXPLICIT datasource depends on the access list; an OWNER always reaches it', () => {
+test('who reaches an EXPLICIT datasource depends on the access list, but an OWNER always does', () => {
   for (const minRole of ROLES) {
     const reach = (role: (typeof ROLES)[number], listed: boolean) =>
       canReach({ role, status: 'ACTIVE' }, { accessMode: 'EXPLICIT', minRole }, listed)
@@ -49,7 +48,7 @@ test('an INVITED member reaches no datasource', () => {
   }
 })
 
-test('nobody can grant above their own role, and only an OWNER can change OWNERs', () => {
+test('nobody can give a role above their own, and only an OWNER can change OWNERs', () => {
   const as = (role: (typeof ROLES)[number]) => ({ role, status: 'ACTIVE' }) as const
   assert.deepEqual(
     ROLES.map((by) => ROLES.map((role) => canGrant(as(by), role))),
@@ -63,7 +62,7 @@ test('nobody can grant above their own role, and only an OWNER can change OWNERs
   assert.equal(canTouch(as('ADMIN'), as('ADMIN')), true)
 })
 
-test('makes a slug from any name', () => {
+test('a slug can be made from any name', () => {
   const table = { 'Café  Zürich!': 'cafe-zurich', Bars: 'bars', 数据: 'team', '--a--b--': 'a-b', '': 'team' }
   for (const [name, slug] of Object.entries(table)) assert.equal(slugFrom(name), slug)
   assert.match(slugFrom('a '.repeat(100)), /^[a-z0-9]+(-[a-z0-9]+)*$/)

@@ -1,10 +1,10 @@
-// Pure: checks permissions by roles and memberships (docs/session.md#roles and #reach).
+// What a role and a membership permit (docs/session.md#roles and #reach).
 import type { Role } from '../contract/schemas.ts'
 import type { MembershipTable } from '../store/tables.ts'
 
 const RANK = { OWNER: 3, ADMIN: 2, MEMBER: 1 } as const satisfies Record<Role, number>
 
-/** The fields of a membership on which permissions depend. */
+/** What permissions depend on. */
 export interface Standing {
   readonly role: Role
   readonly status: MembershipTable['status']
@@ -16,7 +16,7 @@ export function roleAtLeast(role: Role, min: Role): boolean {
 
 /**
  * Returns true if a member reaches a datasource. `listed` is true if the member is on its access list. An INVITED
- * member reaches no datasource.
+ * member reaches none.
  */
 export function canReach(
   member: Standing,
@@ -34,12 +34,15 @@ export function canReach(
   }
 }
 
-/** Returns true if the role is not above the granter's own. Callers must also require ADMIN. */
+/**
+ * Returns true if the granter may give others this role: it is not above the granter's own. The caller must also
+ * require ADMIN.
+ */
 export function canGrant(granter: Standing, role: Role): boolean {
   return roleAtLeast(granter.role, role)
 }
 
-/** Returns false if the target is an OWNER and the toucher is not an OWNER. Callers must also require ADMIN. */
+/** Only an OWNER may change an OWNER. The caller must also require ADMIN. */
 export function canTouch(toucher: Standing, target: Standing): boolean {
   return toucher.role === 'OWNER' || target.role !== 'OWNER'
 }

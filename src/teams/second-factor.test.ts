@@ -1,4 +1,3 @@
-// Tests teams that require a second factor, on both stores: which callers and operations are refused, and from when on.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createKey } from '../auth/api-keys.ts'
@@ -59,7 +58,7 @@ for (const dialect of DIALECTS) {
         settings: { requireSecondFactor },
       })
 
-    test('refuses members without a second factor, and their keys, from the next request until they set one up', async () => {
+    test('members without the required second factor, and their keys, are refused from the next request until they set one up', async () => {
       await using rooms = await openRooms(source)
       await using drivers = await openDrivers({ allowApplicationDefault: false, allowEndpoint: false, alarm: () => {} })
       const [owner, bo] = [await person(rooms, 'owner'), await person(rooms, 'bo')]

@@ -1,4 +1,4 @@
-// Creates slugs. A slug is a team's unique short name in URLs. By default, it is derived from the team's name.
+// A slug is a team's unique short name in URLs. By default, it is made from the team's name.
 import { randomInt } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Tables } from '../store/tables.ts'
@@ -7,8 +7,8 @@ const LETTERS_MAX = 40
 const NUMBERED_MAX = 20
 
 /**
- * Returns lower-case letters, digits and single hyphens: "Café Zürich!" becomes cafe-zurich. A name without such
- * characters becomes "team".
+ * Returns lower-case letters, digits and single hyphens: "Café Zürich!" becomes cafe-zurich. If nothing is left,
+ * returns "team".
  */
 export function slugFrom(name: string): string {
   const plain = name
@@ -21,10 +21,7 @@ export function slugFrom(name: string): string {
   return plain === '' ? 'team' : plain
 }
 
-/**
- * Returns an unused slug. If the slug of the name is taken, adds a number, or a random number if many numbers are
- * taken.
- */
+/** If the slug of the name is taken, adds a number. If many numbers are taken, it is random. */
 export async function freeSlug(tx: Transaction<Tables>, name: string): Promise<string> {
   const base = slugFrom(name)
   for (let n = 1; ; n++) {

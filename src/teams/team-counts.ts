@@ -1,4 +1,4 @@
-// Counts a team's members, and the datasources that a caller reaches (docs/contract.md#operations).
+// Counts a team's members, and its datasources that a caller can reach (docs/contract.md#operations).
 import type { Caller } from '../auth/caller.ts'
 import type { AccountId, DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -6,7 +6,7 @@ import { canReach } from './roles.ts'
 import type { Membership } from './require-membership.ts'
 
 export interface Counts {
-  /** All memberships, including INVITED ones. */
+  /** Includes INVITED members. */
   readonly memberCount: number
   readonly dataSourceCount: number
 }
@@ -30,13 +30,13 @@ export async function countsOf(store: Store, caller: Caller, membership: Members
   return { memberCount: members, dataSourceCount: reached.length }
 }
 
-/** Returns the ids of a team's datasources that a member reaches. Reads the store, not the cache. */
+/** Returns the datasources of a team that a member can reach. Reads the store, and not the cache. */
 export async function reachedIdsOf(db: Store['db'], membership: Membership): Promise<ReadonlySet<DatasourceId>> {
   const rows = await standings(db, membership)
   return new Set(rows.filter((row) => isReached(membership, row)).map((row) => row.id))
 }
 
-/** Returns the ids of the datasources that an account reaches, in all teams. */
+/** Returns the datasources that an account can reach, in all its teams. */
 export async function reachedBy(db: Store['db'], accountId: AccountId): Promise<ReadonlySet<DatasourceId>> {
   const memberships = await db
     .selectFrom('memberships')
@@ -51,7 +51,7 @@ export async function reachedBy(db: Store['db'], accountId: AccountId): Promise<
   return ids
 }
 
-/** Returns the fields that decide whether a member reaches each datasource of a team. */
+/** For each datasource of a team, returns the fields that decide whether the member reaches it. */
 function standings(db: Store['db'], { teamId, accountId }: Membership) {
   return db
     .selectFrom('datasources')

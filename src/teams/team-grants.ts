@@ -1,5 +1,5 @@
-// Lists and ends the grants of a team's members to agents. Managers can remove only their own team from a grant. The
-// end of a membership does the same for all grants of the account.
+// A grant lets an agent act for a member. A manager can end a member's grant in the manager's own team, but not in
+// other teams. When a membership ends, all grants of the account end in this team.
 import type { Transaction } from 'kysely'
 import { changesOf } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
@@ -20,8 +20,8 @@ export type TeamGrant = ShownGrant & { readonly accountId: string; readonly emai
 type Deps = Pick<GrantDeps, 'store' | 'audit' | 'now'>
 
 /**
- * Returns the members' grants that reach this team, oldest first. Their restrictions show no other team, and only the
- * datasources that the manager reaches.
+ * Returns the members' grants that reach this team, oldest first. They contain no other team, and only datasources that
+ * the manager can reach.
  */
 export async function listTeamGrants(
   deps: Pick<Deps, 'store' | 'now'>,
@@ -48,8 +48,8 @@ export async function listTeamGrants(
 }
 
 /**
- * Removes this team from a grant. Throws NOT_FOUND for a grant that does not reach this team, and ROLE_REQUIRED for an
- * OWNER's grant unless the caller is an OWNER.
+ * Ends a grant in this team. Throws NOT_FOUND if the grant does not reach this team, and ROLE_REQUIRED if it belongs to
+ * an OWNER and the caller is not an OWNER.
  */
 export async function endTeamForGrant(deps: Deps, call: Call, membership: Membership, id: GrantId): Promise<void> {
   const { teamId } = membership
@@ -62,13 +62,13 @@ export async function endTeamForGrant(deps: Deps, call: Call, membership: Member
     const owner = await membershipIn(tx, teamId, row.account_id)
     if (!canTouch(by, owner)) throw roleRequired('OWNER')
     await setEnded(tx, id, [...endedTeamIdsOf(row), teamId])
-    // The audit row must not show the grant's other teams.
+    // The audit of this team must not contain the other teams of the grant.
     const changes = changesOf({ endedForTeams: [] }, { endedForTeams: [teamId] })
     return { value: undefined, target: grantTarget(row), changes }
   })
 }
 
-/** Removes this team from every grant of an account that leaves the team. Returns the names of the agents. */
+/** Ends all grants of an account in this team, because the account leaves the team. Returns the names of the agents. */
 export async function endTeamForGrantsOf(
   tx: Transaction<Tables>,
   teamId: TeamId,

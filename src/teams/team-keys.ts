@@ -1,5 +1,5 @@
-// Lists and ends the API keys of a team's members. Managers can remove only their own team from a key. The end of a
-// membership does the same for all keys of the account.
+// A manager can end a member's API key in the manager's own team, but not in other teams. When a membership ends, all
+// keys of the account end in this team.
 import type { Transaction } from 'kysely'
 import { changesOf } from '../audit/recorded-changes.ts'
 import { keyTarget, shownKey, type KeyDeps, type ShownKey } from '../auth/api-keys.ts'
@@ -17,8 +17,8 @@ import { reachedIdsOf } from './team-counts.ts'
 export type TeamKey = ShownKey & { readonly accountId: string; readonly email: string }
 
 /**
- * Returns the keys of ACTIVE members that reach this team, oldest first. Their restrictions show no other team, and only
- * the datasources that the manager reaches.
+ * Returns the keys of ACTIVE members that reach this team, oldest first. They contain no other team, and only
+ * datasources that the manager can reach.
  */
 export async function listTeamKeys(
   deps: Pick<KeyDeps, 'store' | 'now'>,
@@ -46,8 +46,8 @@ export async function listTeamKeys(
 }
 
 /**
- * Removes this team from a key. Throws NOT_FOUND for a key that does not reach this team, and ROLE_REQUIRED for an
- * OWNER's key unless the caller is an OWNER.
+ * Ends a key in this team. Throws NOT_FOUND if the key does not reach this team, and ROLE_REQUIRED if it belongs to an
+ * OWNER and the caller is not an OWNER.
  */
 export async function endTeamForKey(deps: KeyDeps, call: Call, membership: Membership, keyId: ApiKeyId): Promise<void> {
   const { teamId } = membership
@@ -64,15 +64,16 @@ export async function endTeamForKey(deps: KeyDeps, call: Call, membership: Membe
       .set({ ended_team_ids: JSON.stringify([...endedTeamIdsOf(row), teamId]) })
       .where('id', '=', keyId)
       .execute()
-    // The audit row must not show the key's other teams.
+    // The audit of this team must not contain the other teams of the key.
     const changes = changesOf({ endedForTeams: [] }, { endedForTeams: [teamId] })
     return { value: undefined, target: keyTarget(row), changes }
   })
 }
 
 /**
- * Removes this team from every key of an account that leaves the team. Otherwise a later invitation would revive
- * forgotten keys. Deleted teams are dropped from the lists, which bounds their length. Returns the names of the keys.
+ * Ends all keys of an account in this team, because the account leaves the team. Otherwise a later invitation would
+ * make forgotten keys work again. Teams that no longer exist are removed from the lists, so that they do not grow.
+ * Returns the names of the keys.
  */
 export async function endTeamForKeysOf(
   tx: Transaction<Tables>,
@@ -98,7 +99,7 @@ export async function endTeamForKeysOf(
   return reaching.map((key) => key.name)
 }
 
-/** Returns the teams in the `ended_team_ids` of these keys or grants, without deleted teams. */
+/** Returns the teams in which these keys or grants were ended, without teams that no longer exist. */
 export async function aliveEndedIds(
   tx: Transaction<Tables>,
   rows: readonly Pick<ApiKeyTable, 'ended_team_ids'>[],
@@ -117,14 +118,14 @@ function aliveKeys(db: Store['db'], teamId: TeamId, now: number) {
       .selectAll('api_keys')
       .select('accounts.email')
       .where('memberships.team_id', '=', teamId)
-      // Anybody can invite an account, and an INVITED member reaches no data of the team.
+      // Anybody can invite an account. An INVITED member cannot reach anything in the team, so the keys are not shown.
       .where('memberships.status', '=', 'ACTIVE')
       .where('revoked_at', 'is', null)
       .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', new Date(now).toISOString())]))
   )
 }
 
-/** Returns true if a key or grant reaches the team. */
+/** Returns true if the key or grant reaches the team. */
 export function reaches(row: Pick<ApiKeyTable, 'team_ids' | 'ended_team_ids'>, teamId: TeamId): boolean {
   const narrowed = teamIdsOf(row)
   return (narrowed === null || narrowed.includes(teamId)) && !endedTeamIdsOf(row).includes(teamId)

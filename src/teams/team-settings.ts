@@ -1,5 +1,5 @@
-// A team's settings: the defaults, overridden by the team and limited by the operator's ceilings. contract/schemas.ts
-// validates the values. This file checks the ceilings.
+// A team's settings. A setting that the team has not changed has its default, and no setting is above the operator's
+// ceiling. contract/schemas.ts validates the values, and this file checks the ceilings.
 import { z } from 'zod'
 import type { Ceiling, Config } from '../config.ts'
 import { invalidRequest } from '../errors.ts'
@@ -9,7 +9,7 @@ import type { Store } from '../store/open.ts'
 export interface TeamSettings {
   readonly queryBudget: { readonly limit: number; readonly windowSeconds: number }
   readonly rowCap: number
-  /** The maximum number of bytes of an answer's rows, as JSON. Further rows are cut. */
+  /** The maximum number of bytes of the rows in an answer, as JSON. Further rows are left out. */
   readonly maxResponseBytes: number
   readonly statementTimeoutMs: number
   readonly postgresMaxPlanCost: number
@@ -17,11 +17,11 @@ export interface TeamSettings {
   readonly bigqueryMaxBytes: number
   readonly auditRetentionDays: number
   readonly auditRedactLiterals: boolean
-  /** require-membership.ts checks this setting. */
+  /** require-membership.ts checks this. */
   readonly requireSecondFactor: boolean
 }
 
-/** The defaults (docs/operating.md#settings-of-a-team). */
+/** See docs/operating.md#settings-of-a-team. */
 const DEFAULTS: TeamSettings = {
   queryBudget: { limit: 300, windowSeconds: 60 },
   rowCap: 1_000,
@@ -35,7 +35,7 @@ const DEFAULTS: TeamSettings = {
   requireSecondFactor: false,
 }
 
-/** We wrote this value, so only its shape is validated. */
+/** We wrote this value, so only its shape is checked. */
 const Stored = z.strictObject({
   queryBudget: z.object({ limit: z.number(), windowSeconds: z.number() }).exactOptional(),
   rowCap: z.number().exactOptional(),
@@ -56,7 +56,7 @@ interface Deps {
   readonly config: Pick<Config, 'ceilings'>
 }
 
-/** Returns the settings that apply to a team, from the cache. Returns the defaults for a deleted team and for null. */
+/** The settings are cached. For a deleted team and for null, returns the defaults. */
 export async function settingsOf(deps: Deps, teamId: TeamId | null): Promise<TeamSettings> {
   if (teamId === null) return holding('{}', deps.config.ceilings)
   return await deps.store.recall(`settings ${teamId}`, async () => {
@@ -65,14 +65,12 @@ export async function settingsOf(deps: Deps, teamId: TeamId | null): Promise<Tea
   })
 }
 
-/**
- * Returns the cached settings of settingsOf() without waiting. Returns undefined if no settings are cached.
- */
+/** Returns undefined if the settings are not cached. Does not wait. */
 export function knownSettings(store: Pick<Store, 'known'>, teamId: TeamId): TeamSettings | undefined {
   return store.known<TeamSettings>(`settings ${teamId}`)
 }
 
-/** Adds the defaults to the stored settings, and limits the result to the ceilings. */
+/** Applies the defaults and the ceilings. */
 export function holding(stored: string, ceilings: Ceilings): TeamSettings {
   const set = { ...DEFAULTS, ...Stored.parse(JSON.parse(stored)) }
   const limited = (name: Exclude<Ceiling, 'queryBudget'>) => Math.min(set[name], ceilings[name] ?? Infinity)
@@ -90,14 +88,14 @@ export function holding(stored: string, ceilings: Ceilings): TeamSettings {
   }
 }
 
-/** Returns true if the team requires a second factor. `stored` is the settings column. */
+/** `stored` is the column `settings` of the team. */
 export function requiresSecondFactor(stored: string): boolean {
   return Stored.parse(JSON.parse(stored)).requireSecondFactor ?? DEFAULTS.requireSecondFactor
 }
 
 /**
- * Merges a change into the stored settings. A nested object is replaced as a whole. Throws INVALID_REQUEST if a value
- * is above its ceiling. In this case, no part of the change applies.
+ * Returns the stored settings with the change. A nested object is replaced as a whole. If one value is above its
+ * ceiling, throws INVALID_REQUEST, and nothing changes.
  */
 export function merged(stored: string, change: Partial<TeamSettings>, ceilings: Ceilings): string {
   const details: string[] = []

@@ -1,4 +1,3 @@
-// Tests teams, members, invitations and a team's view of keys, by the rules of docs/session.md, on both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createKey } from '../auth/api-keys.ts'
@@ -17,7 +16,7 @@ import { changeTeam, createTeam, deleteTeam, describeTeam, listTeams } from './t
 
 const idOf = (call: Call): AccountId => call.caller.accountId
 
-/** Creates a team owned by a new account. */
+/** Creates an account and its team. */
 async function owned(rooms: Rooms, email = 'owner@example.test') {
   const call = await someone(rooms, email)
   const { id } = await createTeam(rooms, call, { name: 'Team' })
@@ -102,7 +101,7 @@ for (const dialect of DIALECTS) {
       await createTeam(rooms, ada, { name: 'T100' })
     })
 
-    test('invitations as OWNER of a hundred teams do not keep an account from creating a team', async () => {
+    test('an account that was invited as OWNER of a hundred teams can still create a team', async () => {
       await using rooms = await openRooms(source)
       const eve = await someone(rooms, 'eve@example.test')
       const ada = await someone(rooms, 'ada@example.test', { verified: true })
@@ -114,7 +113,7 @@ for (const dialect of DIALECTS) {
       await createTeam(rooms, ada, { name: 'Mine' })
     })
 
-    test('a change keeps the settings that it omits, applies immediately, and is refused as a whole if one value is invalid', async () => {
+    test('a change of settings keeps the others, applies immediately, and is refused as a whole if one value is invalid', async () => {
       await using rooms = await openRooms(source, { VITRINE_MAX_ROW_CAP: '500', VITRINE_MAX_QUERY_BUDGET: '1000' })
       const { call, teamId } = await owned(rooms)
       const at = await requireMembership(rooms, call, teamId)
@@ -180,7 +179,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(addMember(rooms, call, at, { email: 'cy@example.test', role: 'MEMBER' })), 'CONFLICT')
     })
 
-    test('a member who leaves or loses the role ends the invitations that the member made', async () => {
+    test('when a member leaves or loses the role, the invitations that the member sent end', async () => {
       for (const role of ['MEMBER', null] as const) {
         await using rooms = await openRooms(source)
         const { call: ada, teamId } = await owned(rooms)
@@ -203,7 +202,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('a verified account is a member at once; the answer has the same shape as for an unknown address', async () => {
+    test('a verified account becomes a member immediately, and the answer has the same shape as for an unknown address', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const at = await requireMembership(rooms, call, teamId)
@@ -225,7 +224,7 @@ for (const dialect of DIALECTS) {
       ])
     })
 
-    test('only managers see pending invitations; a new invitation replaces the old one, and can be revoked', async () => {
+    test('only managers see pending invitations, and a new invitation replaces the old one and can be revoked', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const cy = await member(rooms, call, teamId, 'MEMBER', 'cy@example.test')
@@ -244,7 +243,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(removeInvitation(rooms, call, at, id)), 'NOT_FOUND')
     })
 
-    test('an INVITED member sees only the team itself until opening it', async () => {
+    test('an INVITED member sees only the team itself until the member opens it', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       await someDatasource(rooms, teamId)
@@ -266,7 +265,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await openTeam(rooms, cy, at)).status, 'ACTIVE')
     })
 
-    test('counts only the datasources that the caller reaches', async () => {
+    test('the count of datasources contains only those that the caller reaches', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const cy = await member(rooms, call, teamId, 'MEMBER', 'cy@example.test')
@@ -285,7 +284,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await rooms.store.db.selectFrom('access_entries').selectAll().execute(), [])
     })
 
-    test('enforces the rules for granting roles, changing OWNERs and keeping one OWNER', async () => {
+    test("roles can be given only up to one's own, OWNERs are changed only by OWNERs, and the last OWNER stays", async () => {
       await using rooms = await openRooms(source)
       const { call: ada, teamId } = await owned(rooms, 'ada@example.test')
       const bo = await member(rooms, ada, teamId, 'ADMIN', 'bo@example.test')
@@ -318,7 +317,7 @@ for (const dialect of DIALECTS) {
 
       assert.equal((await changeMember(rooms, bo, await at(bo), idOf(cy), { role: 'ADMIN' })).role, 'ADMIN')
       assert.equal((await at(cy)).role, 'ADMIN')
-      // The caller was demoted after the route's check. Only the current role counts.
+      // The caller lost the role after the route's check. Only the current role counts.
       const before = await at(bo)
       await changeMember(rooms, ada, await at(ada), idOf(bo), { role: 'MEMBER' })
       assert.equal(await codeOf(removeMember(rooms, bo, before, idOf(cy))), 'ROLE_REQUIRED')
@@ -357,7 +356,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(leaveTeam(rooms, call, await requireMembership(rooms, call, teamId))), 'CONFLICT')
     })
 
-    test('managers see the keys that reach the team, and can remove only this team from a key', async () => {
+    test('managers see the keys that reach the team, and can end a key only in this team', async () => {
       await using rooms = await openRooms(source)
       const { call: ada, teamId } = await owned(rooms, 'ada@example.test')
       const bo = await member(rooms, ada, teamId, 'ADMIN', 'bo@example.test')
@@ -379,14 +378,14 @@ for (const dialect of DIALECTS) {
         (await list()).map((key) => [key.name, key.email, key.teamIds]),
         [
           ['wide', 'cy@example.test', null],
-          // The team must not see the key's other teams.
+          // The team must not see the other teams of the key.
           ['both', 'cy@example.test', [teamId]],
           ['owner', 'ada@example.test', null],
         ],
       )
       assert.ok(!JSON.stringify(await list()).includes('sk_live_'))
       const end = (id: string) => endTeamForKey(rooms, bo, at, asId<ApiKeyId>(id))
-      // An account that somebody invited shows nothing until its owner opens the team.
+      // After an invitation, the keys of the account stay hidden until its owner opens the team.
       const vic = await someone(rooms, 'vic@example.test', { verified: true })
       const secret = await createKey(rooms, vic, { name: 'secret', scopes })
       await addMember(rooms, bo, at, { email: 'vic@example.test', role: 'MEMBER' })
@@ -414,7 +413,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(end(owner.id)), 'ROLE_REQUIRED')
     })
 
-    test('of the datasources of a key, managers see only those that they reach themselves', async () => {
+    test('in a key, managers see only the datasources that they can reach themselves', async () => {
       await using rooms = await openRooms(source)
       const { call: ada, teamId } = await owned(rooms)
       const bo = await member(rooms, ada, teamId, 'ADMIN', 'bo@example.test')

@@ -1,4 +1,3 @@
-// Creates, shows, renames, configures and deletes teams. Counts cover only datasources that the caller reaches.
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, flattened, type Target } from '../audit/recorded-changes.ts'
@@ -27,19 +26,22 @@ export interface Team {
   readonly createdAt: string
 }
 
-/** `settings` is absent while the caller is INVITED. */
+/** `settings` is missing while the caller is INVITED. */
 export type TeamDetail = Team & { readonly settings?: TeamSettings }
 
 export interface TeamDeps {
   readonly store: Store
   readonly config: Pick<Config, 'ceilings'>
   readonly audit: Pick<Audit, 'change' | 'teamEnded'>
-  /** Closes connections and jobs of deleted datasources. */
+  /** Closes the connections and ends the jobs of deleted datasources. */
   readonly ended: (ids: readonly DatasourceId[]) => Promise<void>
   readonly now?: () => number
 }
 
-/** Returns the account's teams that the caller may enter, including unopened ones, oldest first. */
+/**
+ * Returns the teams of the account, oldest first, including those it has not opened. An API key gets only the teams
+ * that it may use.
+ */
 export async function listTeams(deps: Pick<TeamDeps, 'store'>, call: Call): Promise<readonly Team[]> {
   const { accountId } = call.caller
   const rows = await deps.store.recall(`teams of ${accountId}`, () =>
@@ -61,12 +63,10 @@ export async function listTeams(deps: Pick<TeamDeps, 'store'>, call: Call): Prom
   )
 }
 
-/** The maximum number of teams that one account may own, because any signed-in person may create teams. */
+/** Anybody who is signed in may create teams, so one account may own only this many. */
 const TEAMS_MAX = 100
 
-/**
- * Creates a team. The caller becomes its OWNER. Throws CONFLICT for a taken slug, or if the caller owns too many teams.
- */
+/** The caller becomes the OWNER. Throws CONFLICT if the slug is taken, or if the caller owns too many teams. */
 export async function createTeam(
   deps: TeamDeps,
   call: Call,
@@ -95,7 +95,6 @@ export async function createTeam(
   }
 }
 
-/** Returns a team as its members see it. */
 export async function describeTeam(
   deps: Pick<TeamDeps, 'store' | 'config'>,
   call: Call,
@@ -106,8 +105,8 @@ export async function describeTeam(
 }
 
 /**
- * Applies all given changes or none. Throws CONFLICT for a taken slug, or if the change requires a second factor that
- * the caller does not have. Throws INVALID_REQUEST above a ceiling.
+ * Applies all changes or none. Throws CONFLICT if the slug is taken, or if the change requires a second factor that the
+ * caller does not have. Throws INVALID_REQUEST if a value is above its ceiling.
  */
 export async function changeTeam(
   deps: TeamDeps,
@@ -138,7 +137,7 @@ export async function changeTeam(
 }
 
 /**
- * Deletes a team with its datasources and their secrets. Keeps its audit for its retention. Throws
+ * Deletes a team with its datasources and their secrets. Its audit stays until its retention ends. Throws
  * REAUTHENTICATION_REQUIRED unless `confirm` is the slug and the sign-in is recent.
  */
 export async function deleteTeam(
@@ -168,7 +167,7 @@ export async function deleteTeam(
   await deps.ended(gone)
 }
 
-/** Throws NOT_FOUND if the team was deleted meanwhile. */
+/** Throws NOT_FOUND if the team was deleted in the meantime. */
 export async function showTeam(store: Store, call: Call, membership: Membership): Promise<Team> {
   const row = await store.recall(`team ${membership.teamId}`, () =>
     store.db.selectFrom('teams').selectAll().where('id', '=', membership.teamId).executeTakeFirst(),
@@ -177,7 +176,7 @@ export async function showTeam(store: Store, call: Call, membership: Membership)
   return shown(row, membership, await countsOf(store, call.caller, membership))
 }
 
-/** Returns the audit target. It has the name of the team after the change. */
+/** `name` is the name after the change. */
 function targetOf({ id, name }: Pick<TeamTable, 'id' | 'name'>): Target {
   return { kind: 'team', id, name }
 }
@@ -204,7 +203,7 @@ async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promi
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('account_id', '=', accountId)
     .where('role', '=', 'OWNER')
-    // INVITED memberships do not count: other people may have made the account OWNER of these teams.
+    // Other people may have invited the account as OWNER of their teams, so INVITED memberships do not count.
     .where('status', '=', 'ACTIVE')
     .executeTakeFirstOrThrow()
   if (Number(count) >= TEAMS_MAX) {
@@ -212,7 +211,7 @@ async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promi
   }
 }
 
-/** Throws CONFLICT without a second factor, because the caller's own request would lock the caller out. */
+/** Without a second factor, this request would lock the caller out. Then throws CONFLICT. */
 async function requireOwnFactor(tx: Transaction<Tables>, accountId: AccountId): Promise<void> {
   const account = await tx
     .selectFrom('accounts')

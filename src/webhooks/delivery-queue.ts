@@ -1,6 +1,6 @@
-// The queue of deliveries in the store. A process claims a delivery, then sends it. A claim expires after one minute,
-// so another process can take over the delivery if the first process stops. Failed deliveries are retried with growing
-// pauses, for half a day.
+// The queue of deliveries is in the store. A process claims a delivery and then sends it. If the process stops, its
+// claim expires after a minute, and another process can send the delivery. A failed delivery is tried again for half a
+// day, with growing pauses.
 import type { ExpressionBuilder, Transaction } from 'kysely'
 import { newId, type DeliveryId, type WebhookId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -9,12 +9,12 @@ import { bodyOf, type Condition } from './event-messages.ts'
 import type { Sent } from './send-message.ts'
 import type { WebhookRow } from './webhooks.ts'
 
-/** The maximum number of waiting deliveries of one webhook. Further events are counted and dropped. */
+/** The maximum number of waiting deliveries of one webhook. Further events are only counted. */
 const WAITING_MAX = 200
 const CLAIM_MS = 60_000
 /** The pauses before the second attempt, the third attempt, and so on. */
 const PAUSES_MS = [10_000, 60_000, 300_000, 1_800_000, 7_200_000, 14_400_000, 21_600_000] as const
-/** Ended deliveries of this age are deleted. */
+/** Deliveries that have ended are deleted at this age. */
 const KEPT_MS = 7 * 86_400_000
 
 export interface Claimed {
@@ -23,9 +23,9 @@ export interface Claimed {
 }
 
 /**
- * Replaces the stored conditions of the webhook with `conditions`. Queues a message for each condition that was not
- * stored before, up to WAITING_MAX waiting deliveries. Returns the number of queued messages. If two processes call
- * this function at the same time, only one of them queues a message for each condition.
+ * `conditions` are true now. Compares them with those that were true before, and queues a message for each new one, up
+ * to WAITING_MAX. Returns the number of queued messages. If two processes call this at the same time, each message is
+ * queued once.
  */
 export async function enqueue(
   store: Store,
@@ -99,7 +99,7 @@ async function add(
   return kept.length
 }
 
-/** Selects the deliveries that may be sent now. */
+/** Deliveries that may be sent now. */
 function isDue(at: string) {
   return (eb: ExpressionBuilder<Tables, 'webhooks' | 'webhook_deliveries'>) =>
     eb.and([
@@ -110,7 +110,7 @@ function isDue(at: string) {
     ])
 }
 
-/** Returns the webhooks that have due deliveries. */
+/** Returns the webhooks that have deliveries to send now. */
 export async function webhooksWithDue(
   { db }: Store,
   now: number,
@@ -131,7 +131,7 @@ export async function webhooksWithDue(
     .execute()
 }
 
-/** Claims the delivery of the webhook that has been due for longest. Returns null if none is due. */
+/** Claims the delivery of a webhook that has been due for longest. Returns null if none is due. */
 export async function claimNext(store: Store, webhookId: WebhookId, now: number): Promise<Claimed | null> {
   const at = new Date(now).toISOString()
   for (;;) {
@@ -160,7 +160,6 @@ export async function claimNext(store: Store, webhookId: WebhookId, now: number)
   }
 }
 
-/** Records the outcome of an attempt. */
 export async function note(store: Store, { delivery }: Claimed, sent: Sent, now: number): Promise<void> {
   const attempts = delivery.attempts + 1
   const pause = PAUSES_MS[attempts - 1]
@@ -177,14 +176,14 @@ export async function note(store: Store, { delivery }: Claimed, sent: Sent, now:
   )
 }
 
-/** Releases a claim without recording an attempt, so that any process can claim the delivery again. */
+/** Gives up a claim without an attempt, so that any process can claim the delivery. */
 export async function release(store: Store, { delivery }: Claimed): Promise<void> {
   await store.append((tx) =>
     tx.updateTable('webhook_deliveries').set({ claimed_until: null }).where('id', '=', delivery.id).execute(),
   )
 }
 
-/** Removes deliveries that have ended and were created more than a week ago. */
+/** Removes deliveries that have ended and are older than a week. */
 export async function pruneDeliveries(store: Store, now: number): Promise<void> {
   await store.append((tx) =>
     tx

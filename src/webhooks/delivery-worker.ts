@@ -1,6 +1,6 @@
-// Serves all webhooks: checks once a minute for new conditions, and every few seconds for due deliveries. Every process
-// of a store does this. The store ensures that each condition is reported once, and that one process claims a delivery.
-// Webhooks and accounts take turns, so a slow receiver delays only the other webhooks of its account.
+// Looks for new conditions once a minute, and for deliveries to send every few seconds. Every process does this. The
+// store makes sure that a condition is reported only once, and that only one process sends a delivery. Webhooks and
+// accounts take turns, so a slow receiver delays only the webhooks of its own account.
 import { openFairLimit } from '../concurrency-limit.ts'
 import type { WebhookId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
@@ -14,7 +14,7 @@ import { openedOf, type WebhookRow } from './webhooks.ts'
 export interface Deliverer extends AsyncDisposable {
   /** Queues messages for new conditions. */
   look(): Promise<void>
-  /** Sends the due deliveries. */
+  /** Sends the deliveries that are due. */
   deliver(): Promise<void>
 }
 
@@ -25,13 +25,13 @@ interface Deps extends Omit<ConditionDeps, 'now'> {
   readonly log: { error(detail: object, message: string): void }
 }
 
-/** The interval between two searches for new conditions. */
+/** How often new conditions are looked for. */
 const LOOK_MS = 60_000
-/** The interval between two searches for due deliveries. */
+/** How often due deliveries are looked for. */
 const DELIVER_MS = 5_000
 /**
- * The maximum numbers of messages that this process sends at the same time. A webhook sends one message at a time. An
- * account, which can have 100 teams, must not take all slots with receivers that never answer.
+ * How many messages this process sends at the same time: for one account, and in all. A webhook sends one message at a
+ * time. An account can have 100 teams. Its receivers, if they never answer, must not take all places.
  */
 const AT_ONCE = { each: 2, all: 8 }
 
@@ -73,7 +73,7 @@ export function openDeliverer(deps: Deps): Deliverer {
       await attempt(claimed)
     }
   }
-  /** Starts to serve the webhooks with due deliveries. Does not wait until the deliveries are sent. */
+  /** Begins to send the due deliveries, and does not wait for them. */
   const start = async (): Promise<void> => {
     for (const webhook of await webhooksWithDue(store, sending.now())) {
       const { id } = webhook
@@ -109,9 +109,7 @@ export function openDeliverer(deps: Deps): Deliverer {
   }
 }
 
-/**
- * Returns a function that runs `work`. While `work` runs, further calls wait for its end instead of starting it again.
- */
+/** Returns a function that runs `work`. If it is called while `work` runs, it waits until that run has ended. */
 function oneAtATime(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
   return () => (running ??= work().finally(() => (running = undefined)))

@@ -1,5 +1,5 @@
-// Pure: writes the messages of webhooks. Messages contain counts, our own sentences, the names of teams, datasources
-// and API keys, and members' e-mail addresses. They contain no query, no value, and no name from a database.
+// The messages that webhooks send. They contain counts, our own sentences, names of teams, datasources and API keys,
+// and members' e-mail addresses. They contain no query, no value, and no name from a database.
 import type { WEBHOOK_EVENTS } from '../contract/webhook-schemas.ts'
 
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
@@ -10,12 +10,12 @@ interface Named {
   readonly name: string
 }
 
-/** A condition that is currently true. A webhook reports it once, when it becomes true. */
+/** Something that is true now, such as a datasource with an error. A webhook reports it once, when it becomes true. */
 export interface Condition {
-  /** The identity of the condition. It stays the same while the condition is true. */
+  /** The same while the condition is true. */
   readonly key: string
   readonly event: WebhookEvent
-  /** One line for a person. */
+  /** One line for people. */
   readonly text: string
   /** The same facts for programs. */
   readonly data: Readonly<Record<string, unknown>>
@@ -66,7 +66,7 @@ interface Message {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** Returns the body of a message. A retry sends the same body. */
+/** Another attempt sends the same body. */
 export function bodyOf(format: WebhookFormat, message: Message): string {
   if (format === 'JSON') return JSON.stringify(message)
   return JSON.stringify({ text: `*${escaped(message.team.name)}*: ${escaped(message.text)}` })

@@ -1,5 +1,5 @@
-// Finds the conditions of a webhook's events that are currently true. Covers only data that the webhook's account may
-// see. An embedded store answers without waiting, so long searches yield to the event loop.
+// Finds the conditions of a webhook that are true now. Only data that the webhook's account may see is read. SQLite
+// answers synchronously, so long searches let other requests run in between.
 import { EXPIRING_MS } from '../auth/key-expiry-warnings.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
 import type { DatasourceId } from '../ids.ts'
@@ -17,19 +17,19 @@ export interface ConditionDeps {
   readonly now: () => number
 }
 
-/** Called and awaited between two steps. Yields to the event loop from time to time. */
+/** Awaited between two steps. Lets other requests run from time to time. */
 type Turn = () => Promise<void> | undefined
 
-/** What the webhooks of one account in one team have in common. */
+/** What all webhooks of one account in one team share. */
 interface Seen {
   readonly membership: Membership
   readonly ids: readonly DatasourceId[]
-  /** The conditions of datasources and keys. Undefined until a webhook asks for them. */
+  /** Undefined until a webhook needs them. */
   datasources?: readonly Condition[]
   keys?: readonly Condition[]
 }
 
-/** Finds the conditions of many webhooks. Reads the datasources and keys of an account in a team only once. */
+/** Finds the conditions of many webhooks. The datasources and keys of an account in a team are read only once. */
 export class ConditionFinder {
   readonly #deps: ConditionDeps
   readonly #turn: Turn
@@ -75,7 +75,7 @@ async function managerOf(store: Store, webhook: WebhookRow): Promise<Membership 
   return membership !== null && roleAtLeast(membership.role, 'ADMIN') ? membership : null
 }
 
-/** Finds refusals. Reads only single audit rows, because refused rows are never packed. */
+/** Refused rows are never packed, so only single audit rows are read. */
 async function refusals(
   { store, now }: ConditionDeps,
   webhook: WebhookRow,

@@ -1,5 +1,5 @@
-// Sends one message. Connects only to an allowed address, follows no redirect and reads no body, so that nobody can use
-// a webhook to explore the network of this service. Signs messages by the rules of standardwebhooks.com.
+// Sends one message, signed by the rules of standardwebhooks.com. Connects only to an allowed address, follows no
+// redirect and reads no body. So nobody can explore the network of this service with a webhook.
 import { createHmac } from 'node:crypto'
 import { deadlineOf } from '../deadline.ts'
 import { AppError } from '../errors.ts'
@@ -14,10 +14,10 @@ export interface Outgoing {
 }
 
 export interface SendOptions {
-  /** Also permits http://. */
+  /** If true, http:// is allowed too. */
   readonly allowPrivateHosts: boolean
   readonly now: () => number
-  /** The only certificates to trust, for tests. If absent, Node's certificates are trusted. */
+  /** Tests trust only this certificate. Without it, Node's certificates are trusted. */
   readonly ca?: string
 }
 
@@ -31,7 +31,7 @@ export interface Sent {
 const DEADLINE_MS = 10_000
 const HEADER_BYTES_MAX = 16 * 1024
 
-/** Sends a message. Throws only the reason of `signal`. */
+/** Throws only the reason of `signal`. Other errors are in the result. */
 export async function send(message: Outgoing, options: SendOptions, signal: AbortSignal): Promise<Sent> {
   using deadline = deadlineOf(signal, DEADLINE_MS)
   try {
@@ -78,7 +78,7 @@ function signatureOf(secret: string, id: string, timestamp: string, body: string
   return createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
 }
 
-/** Returns our own sentence about an error, because other error texts may reveal details of the network. */
+/** Other texts of errors may reveal something about the network, so this returns a sentence of our own. */
 function sentenceOf(error: unknown): string {
   if (error instanceof AppError) return error.message
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''

@@ -1,5 +1,4 @@
-// Tests which events a webhook reports, and how failed deliveries are retried. Uses a real store and a real receiver.
-// The tests set the clock.
+// The tests use a real receiver, and set the clock.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
@@ -75,14 +74,14 @@ describe('webhooks', () => {
       tx.updateTable('datasources').set({ status, last_error: 'No answer.' }).where('id', '=', id).execute(),
     )
   const events = () => receiver.received.map(({ body }) => JSON.parse(body))
-  /** Looks for events and delivers them once. */
+  /** Looks for conditions once, and sends what is due. */
   const round = async () => {
     await using worker = deliverer()
     await worker.look()
     await worker.deliver()
   }
 
-  test('two webhooks of one account read its datasources once, with a turn for others before each', async () => {
+  test('two webhooks of one account read its datasources once, and other work runs before each of them', async () => {
     for (let n = 0; n < 3; n++) await connect()
     const [first, second] = [await make(owner), await make(owner)]
     const rows = await rooms.store.db
@@ -115,7 +114,7 @@ describe('webhooks', () => {
     assert.equal(events().length, 2)
   })
 
-  test('two processes that look at the same time report an event once', async () => {
+  test('two processes that look at the same time report a condition only once', async () => {
     const id = await connect()
     await make(owner)
     await setStatus(id, 'ERROR')
@@ -126,7 +125,7 @@ describe('webhooks', () => {
     assert.equal(events().length, 1)
   })
 
-  test('a webhook reports only data that its account can access, and stops if the account is no longer a manager', async () => {
+  test('a webhook reports only what its account can reach, and stops when the account is no longer a manager', async () => {
     const hidden = await connect({ name: 'hidden', minRole: 'OWNER' })
     const admin = await addMember(rooms, teamId, 'ADMIN')
     await make(admin)
@@ -150,7 +149,7 @@ describe('webhooks', () => {
     )
   })
 
-  test('a webhook reports nothing while its account lacks the second factor that the team requires', async () => {
+  test('a webhook reports nothing while its account does not have the second factor that the team requires', async () => {
     await make(owner)
     await setStatus(await connect(), 'ERROR')
     const require = (requireSecondFactor: boolean) =>
@@ -249,7 +248,7 @@ describe('webhooks', () => {
       .executeTakeFirstOrThrow()
   const deliveries = (id: string) => listDeliveries(deps, owner, id as WebhookId)
 
-  test('a failed delivery is retried with growing pauses and the same body, and becomes FAILED in the end', async () => {
+  test('a failed delivery is tried again with growing pauses and the same body, and becomes FAILED in the end', async () => {
     const { id } = await make(owner)
     receiver.status = 503
     await enqueue(rooms.store, await rowOf(id), [condition(1)], now)
@@ -273,7 +272,7 @@ describe('webhooks', () => {
     assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 1)
   })
 
-  test('a receiver that answers 101 fails its delivery, and does not stop the deliveries of others', async () => {
+  test('if a receiver answers 101, its delivery fails, and other deliveries are still sent', async () => {
     await using switching = createServer((socket) => {
       socket.on('error', () => undefined).resume()
       socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n')
@@ -317,7 +316,7 @@ describe('webhooks', () => {
     silent.close()
   })
 
-  test('another process takes over the delivery of a process that ended, but only after its claim has ended', async () => {
+  test('when a process ends, another one sends its delivery, but only after the claim has expired', async () => {
     const { id } = await make(owner)
     await enqueue(rooms.store, await rowOf(id), [condition(1)], now)
     // The first process claims the delivery, and ends before it sends the message.
@@ -331,7 +330,7 @@ describe('webhooks', () => {
     assert.equal((await deliveries(id))[0]?.state, 'DELIVERED')
   })
 
-  test('the queue of a webhook is bounded, and dropped deliveries are counted', async () => {
+  test('the queue of a webhook has a limit, and deliveries beyond it are counted', async () => {
     const { id } = await make(owner)
     const many = Array.from({ length: 205 }, (_, n) => condition(n))
     assert.equal(await enqueue(rooms.store, await rowOf(id), many, now), 200)

@@ -1,6 +1,6 @@
 // Managers of a team create, change and delete its webhooks. The URL and the secret are stored encrypted, and the
-// secret is shown once. A webhook reports only data that one account can access: the account that created or last
-// changed the webhook. It stops reporting when that account no longer manages the team.
+// secret is shown once. A webhook reports only what one account can reach: the account that has created or last changed
+// it. When this account no longer manages the team, the webhook reports nothing.
 import { randomBytes } from 'node:crypto'
 import type { Selectable, Transaction } from 'kysely'
 import { z } from 'zod'
@@ -20,7 +20,7 @@ import { send, type SendOptions, type Sent } from './send-message.ts'
 
 export interface WebhookDeps extends TeamChangeDeps {
   readonly secrets: Pick<Secrets, 'seal' | 'open'>
-  /** Limits concurrent tests of webhooks, per team and in total. */
+  /** Limits the tests of webhooks that run at the same time, for each team and in all. */
   readonly webhookTests: ConcurrencyLimit
   readonly sending: SendOptions
 }
@@ -64,7 +64,6 @@ export function eventsOf(row: Pick<WebhookRow, 'events'>): readonly WebhookEvent
   return Events.parse(JSON.parse(row.events))
 }
 
-/** Decrypts the URL and the secret. */
 export function openedOf(
   secrets: Pick<Secrets, 'open'>,
   row: WebhookRow,
@@ -81,7 +80,7 @@ export async function listWebhooks({ store }: WebhookDeps, { teamId }: Membershi
   return await Promise.all(rows.map((row) => shown(store.db, row)))
 }
 
-/** Throws CONFLICT if the team already has the maximum number of webhooks. */
+/** Throws CONFLICT if the team has too many webhooks. */
 export async function createWebhook(
   deps: WebhookDeps,
   call: Call,
@@ -168,7 +167,7 @@ export async function deleteWebhook(
   })
 }
 
-/** Sends a message once, outside the queue. Throws RATE_LIMITED if too many tests are running. */
+/** Sends a message once, not through the queue. Throws RATE_LIMITED if too many tests are running. */
 export async function testWebhook(
   deps: WebhookDeps,
   call: Call,
@@ -229,7 +228,7 @@ export async function listDeliveries(
   }))
 }
 
-/** Throws NOT_FOUND for a webhook of another team. */
+/** Throws NOT_FOUND if the team has no such webhook. */
 export async function requireWebhook(
   { store }: Pick<WebhookDeps, 'store'>,
   { teamId }: Membership,
@@ -287,7 +286,7 @@ async function shown(db: Store['db'], row: WebhookRow): Promise<ShownWebhook> {
   }
 }
 
-/** Returns the fields for the audit. They contain only the host of the URL, because the rest may contain a secret. */
+/** The audit records only the host of the URL, because the rest may contain a secret. */
 function audited(row: WebhookRow): Fields {
   return {
     name: row.name,
