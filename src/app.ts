@@ -1,5 +1,5 @@
-// The app: the rooms from composition-root.ts behind two doors, REST and the MCP connector. Starts and stops the HTTP
-// server.
+// Opens all rooms (composition-root.ts) and lets people and agents in through two doors, REST and the agent connector.
+// Starts and stops the HTTP server.
 import type { Logger } from 'pino'
 import type { Authenticator } from './auth/authenticate.ts'
 import type { Config } from './config.ts'
@@ -28,13 +28,13 @@ export interface AppOptions {
   readonly log: Logger
   /** The folder of the built console, if it is not beside the service. */
   readonly consoleDir?: string
-  /** For conformance tests of the connector: replaces the authentication and the server behind the route. */
+  /** Conformance tests of the connector replace the authentication, and the server behind the route. */
   readonly connector?: Partial<Pick<ConnectorDoor, 'authenticator' | 'sdk'>>
-  /** For tests: reads the metadata documents of OAuth clients. */
+  /** Tests replace how the metadata documents of OAuth clients are read. */
   readonly documents?: DocumentTransport
-  /** For tests: hashes passwords. */
+  /** Tests replace how passwords are hashed. */
   readonly passwords?: RoomsOptions['passwords']
-  /** Additional routes, for tests of the HTTP layer. */
+  /** Tests of the HTTP layer add routes. */
   readonly more?: {
     readonly routes: Readonly<Record<string, Route>>
     readonly operations: Readonly<Record<string, AnyDefinition>>
@@ -43,30 +43,28 @@ export interface AppOptions {
 
 export interface App extends AsyncDisposable {
   /**
-   * Lets the readiness probe fail for config.drainDelayMs, while requests are still accepted. Then accepts no more
-   * requests, and waits up to config.graceMs for running requests. `hurry` ends both periods. Queries that still run are
-   * then cancelled in the database, answered with 503 and audited. Disposing the app drains it without either period.
+   * First, for config.drainDelayMs, requests are still accepted, but the readiness probe fails. Then no more requests
+   * are accepted, and running ones may go on for config.graceMs. `hurry` ends both periods. Queries that still run are
+   * then cancelled in the database, answered with 503 and audited. Disposing the app does the same without the two
+   * periods.
    */
   drain(hurry: AbortSignal): Promise<void>
-  /** Starts accepting requests. Returns the address, for example `http://127.0.0.1:3000`. */
+  /** Starts to accept requests. Returns the address, for example `http://127.0.0.1:3000`. */
   listen(): Promise<string>
-  /**
-   * Loads and compiles modules, so that the first calls need not wait for them. Without warm(), the first answers are
-   * the same but slower. Never rejects.
-   */
+  /** Loads and compiles modules, so that the first calls need not wait for them. Never rejects. */
   warm(signal: AbortSignal): Promise<void>
-  /** Returns the setup token that creating the first account requires, or null if no token is required. */
+  /** Returns the setup token that the first account needs, or null if it needs none. */
   setupToken(): Promise<string | null>
-  /** Returns true if the store has no account yet. */
+  /** Returns true if there is no account yet. */
   isNew(): Promise<boolean>
-  /** Writes a consistent copy of the embedded store, with all audit rows so far. Null on PostgreSQL. */
+  /** Copies the SQLite store, with all audit rows so far. Null on PostgreSQL. */
   readonly copyTo: ((path: string) => Promise<void>) | null
-  /** For tests, which call operations without HTTP. */
+  /** Tests call operations without HTTP. */
   readonly authenticator: Authenticator
   readonly operations: Operations
 }
 
-/** Opens all parts except the main port, which listen() opens. If one part fails, closes the others and throws. */
+/** Opens everything except the main port, which listen() opens. If something fails, closes the rest and throws. */
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, log, documents, passwords } = options
   await using opened = new AsyncDisposableStack()

@@ -1,15 +1,16 @@
-// Pure: a least-recently-used cache, bounded by number and by weight.
+// A map that holds only so many entries, and only so much weight. If it is full, it drops the entry that was used least
+// recently.
 
 /**
- * A map with at most `entriesMax` entries and a total weight of at most `weightMax`. An entry that is heavier than
- * `weightMax` is stored alone.
+ * At most `entriesMax` entries, with a total weight of at most `weightMax`. An entry that is heavier than `weightMax`
+ * is the only one.
  */
 export class BoundedMap<K, V> {
   readonly #entries = new Map<K, { readonly value: V; readonly weight: number }>()
   readonly #entriesMax: number
   readonly #weightMax: number
   #weight = 0
-  /** The key that was used last. Its entry is already at the end of the map. */
+  /** The key that was used last. Its entry is at the end of the map already. */
   #newest: K | undefined
 
   constructor(entriesMax: number, weightMax = Number.POSITIVE_INFINITY) {
@@ -20,7 +21,7 @@ export class BoundedMap<K, V> {
   get(key: K): V | undefined {
     const entry = this.#entries.get(key)
     if (entry === undefined || key === this.#newest) return entry?.value
-    // Moves the entry to the end, so that it is evicted last.
+    // Move the entry to the end, because the first entry is dropped.
     this.#entries.delete(key)
     this.#entries.set(key, entry)
     this.#newest = key

@@ -1,4 +1,4 @@
-// The verbs of `vitrine`, one function each. Wrong usage prints the usage and exits with code 2.
+// The verbs of `vitrine`. After wrong usage, the usage is printed and the exit code is 2.
 import { openapi } from './contract/openapi.ts'
 import { ROUTES } from './contract/key-routes.ts'
 import { SESSION_ROUTES } from './contract/signed-in-routes.ts'
@@ -9,8 +9,8 @@ import { openStore } from './store/open.ts'
 interface Verb {
   readonly about: string
   /**
-   * `rest` has the arguments after the verb. It is empty unless `takes` is true. Returns the exit code. If it returns
-   * nothing, the exit code is process.exitCode, or 0.
+   * `rest` contains the arguments after the verb. It is empty unless `takes` is true. Returns the exit code. If it
+   * returns nothing, the exit code is process.exitCode, or 0.
    */
   readonly run: (env: Environment, rest: readonly string[]) => Promise<number | void>
   readonly takes?: true
@@ -98,7 +98,7 @@ ${Object.entries(VERBS)
 The settings are environment variables. See docs/operating.md.
 `
 
-/** Runs one verb. Returns the exit code. */
+/** Returns the exit code. */
 export async function runVerb(argv: readonly string[], env: Environment): Promise<number> {
   const [verb = 'demo', ...rest] = argv
   if (verb === '--help' || verb === '-h' || verb === 'help') return print(0, USAGE)

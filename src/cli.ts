@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command line: runs `vitrine VERB`. Like main.ts, it checks the version of Node before it loads anything else.
+// The command line, `vitrine VERB`. Like main.ts, it checks the version of Node before it loads anything else.
 import { fileURLToPath } from 'node:url'
 import { nodeProblem } from './node-version.ts'
 

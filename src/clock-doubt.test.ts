@@ -51,7 +51,7 @@ test('if the service starts 40 days after the newest stored time, the clock is d
   assert.equal(doubt.reason(), null)
 })
 
-test('a correction by minutes is not a jump', () => {
+test('a correction of the clock by minutes does not count as a jump', () => {
   const { at, open } = clocks()
   const doubt = open(null)
   at.wall += 600_000

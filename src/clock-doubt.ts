@@ -1,24 +1,25 @@
-// Decides whether the machine's clock may be wrong. If a clock jumps ahead, all data looks old, and removal by age
-// cannot be undone. So after a jump, removal waits for a day. Within a day, operators correct a wrong clock.
+// If the machine's clock jumps ahead, all data looks old, and would be removed because of its age. This could not be
+// undone. So after a jump, the clock is doubted and nothing is removed for a day, within which an operator can correct
+// the clock.
 
-/** The largest accepted difference between clock and elapsed time. Leap seconds and slow corrections stay below it. */
+/** The clock and the elapsed time may differ by this much. Leap seconds and slow corrections are less. */
 const JUMP_MS = 3_600_000
 /**
- * If the service paused for longer than this, the clock is doubted: it may have been wrong before the pause, or may be
- * wrong now.
+ * If the service did not run for longer than this, the clock is doubted. It may have been wrong before, or may be wrong
+ * now.
  */
 const PAUSE_MS = 20 * 86_400_000
 /** After this time without a jump, the clock is trusted again. */
 const BELIEVED_MS = 86_400_000
 
 export interface ClockDoubt {
-  /** Returns the reason why data must not be removed by age now, or null if the clock is trusted. */
+  /** Returns the reason why nothing may be removed because of its age now. Null if the clock is trusted. */
   reason(): string | null
 }
 
 /**
- * Watches a clock. `monotonic` returns elapsed milliseconds, which no correction of the clock changes. `lastSeen` is
- * the newest time that was stored before this process started, if there is one.
+ * `now` is the clock. `monotonic` returns elapsed milliseconds, which no correction of the clock changes. `lastSeen` is
+ * the newest time in the store when this process started, or null.
  */
 export function openClockDoubt(now: () => number, monotonic: () => number, lastSeen: number | null): ClockDoubt {
   let [wall, passed] = [now(), monotonic()]
@@ -46,10 +47,10 @@ function days(ms: number): string {
   return (ms / 86_400_000).toFixed(1)
 }
 
-/** The interval between two checks of the clock. */
+/** How often the clock is checked. */
 const WATCH_MS = 60_000
 
-/** Logs a warning when doubt begins. */
+/** Logs a warning when the clock begins to be doubted. */
 export function watchClock(
   doubt: ClockDoubt,
   log: { warn(detail: object, message: string): void },

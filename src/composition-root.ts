@@ -1,6 +1,6 @@
-// The composition root: opens the store, the drivers and the service of each folder (“rooms”) in dependency order. Only
-// this file says which room gets which other room, and it makes no decisions. app.ts mounts REST and the connector on
-// the rooms. Tests open the rooms directly.
+// Opens the store, the drivers, and the service of each folder of src/ (“room”), in the order of their dependencies.
+// Only this file decides which room gets which other room. app.ts puts REST and the agent connector in front of them.
+// Tests open the rooms directly.
 import { newestTime } from './audit/reading/newest-rows.ts'
 import { openAudit } from './audit/audit.ts'
 import { attempts } from './auth/attempt-counter.ts'
@@ -59,14 +59,14 @@ export interface RoomsOptions {
   readonly log: RoomsLog
   /** Returns the public origin, for example for links in mails. */
   readonly origin: () => string
-  /** Milliseconds since 1970. Tests control this clock. */
+  /** Milliseconds since 1970. Tests set this clock. */
   readonly now?: () => number
   readonly leases?: Partial<LeaseOptions>
-  /** For tests: reads the metadata documents of OAuth clients. */
+  /** Tests replace how the metadata documents of OAuth clients are read. */
   readonly documents?: DocumentTransport
-  /** For tests: replaces the connections to sign-in providers. */
+  /** Tests replace the connections to sign-in providers. */
   readonly transport?: Partial<Transport>
-  /** For tests: hashes passwords. */
+  /** Tests replace how passwords are hashed. */
   readonly passwords?: PasswordHash
 }
 
@@ -78,7 +78,7 @@ interface RoomsLog {
 
 export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
-/** Opens the rooms. If one of them cannot be opened, closes the others and throws. */
+/** If a room cannot be opened, closes the others and throws. */
 export async function openRooms(options: RoomsOptions) {
   const { config, log, origin, now = Date.now, leases: leaseOptions = {}, documents, transport, passwords } = options
   await using opened = new AsyncDisposableStack()
@@ -98,7 +98,7 @@ export async function openRooms(options: RoomsOptions) {
   const clock = openClockDoubt(
     () => Date.now(),
     () => performance.now(),
-    // Read the newest time before this process writes rows.
+    // The newest time before this process writes any rows.
     await newestTime(store),
   )
   opened.use(watchClock(clock, log))
@@ -136,7 +136,7 @@ export async function openRooms(options: RoomsOptions) {
       narrowed: (at, version) => wasNarrowed(store, at.row, version),
     }),
   )
-  /** Closes jobs and connections of datasources that were deleted with their team. */
+  /** Called when datasources were deleted with their team. */
   const ended = async (ids: readonly DatasourceId[]) => {
     await Promise.all(ids.flatMap((id) => [jobs.endAll(id), leases.end(id)]))
   }
@@ -209,10 +209,10 @@ export async function openRooms(options: RoomsOptions) {
   }
 }
 
-/** Limits concurrent tests of webhooks, per team and in this process. */
+/** Limits the tests of webhooks that run at the same time, for each team and in this process. */
 const WEBHOOK_TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Other tests are still running.' }
 
-/** Returns the dependencies that all operations share. */
+/** What all operations need. */
 export function sharedDepsOf(rooms: Rooms): SharedDeps {
   const { authenticator, audit } = rooms
   return {

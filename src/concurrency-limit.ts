@@ -1,18 +1,21 @@
-// Limits how much slow work of one kind runs at the same time in this process. A ConcurrencyLimit limits it per key and
-// in total, and refuses work over the limit immediately; the refusal says when to retry. A FairLimit lets work wait.
+// Limits how much slow work of one kind runs at the same time in this process: for each key (such as a team), and in
+// all. If there is too much, a ConcurrencyLimit refuses further work, and says when to try again. A FairLimit lets it
+// wait.
 import { AppError } from './errors.ts'
 
 export interface ConcurrencyLimit {
-  /** Takes a slot until it is disposed. Throws RATE_LIMITED with `retryAfter` if no slot is free. */
+  /**
+   * The work may run until the result is disposed. Throws RATE_LIMITED with `retryAfter` if too much work is running.
+   */
   take(key: string): Disposable
 }
 
 interface Limits {
-  /** The maximum per key. */
+  /** The maximum for each key. */
   readonly each: number
   readonly all: number
   readonly retryAfterSeconds: number
-  /** A sentence that names the work that is running. */
+  /** A sentence about the work that is running. */
   readonly why: string
 }
 
@@ -38,14 +41,15 @@ export function openConcurrencyLimit({ each, all, retryAfterSeconds: retryAfter,
 
 export interface FairLimit {
   /**
-   * Waits for a slot, and takes it until it is disposed. Work of one key gets its slots in order of arrival, and the keys
-   * take turns. Returns null if no slot was free within `waitMs`. Without `waitMs`, it waits without limit.
+   * Waits until the work may run, which is until the result is disposed. Work with the same key runs in the order of
+   * arrival, and the keys take turns. Returns null if the work could not begin within `waitMs`. Without `waitMs`, waits
+   * as long as needed.
    */
   take(key: string): Promise<Disposable>
   take(key: string, waitMs: number): Promise<Disposable | null>
 }
 
-/** `each` is the maximum per key, and `all` the maximum in total. */
+/** `each` is the maximum for each key, and `all` is the maximum in all. */
 export function openFairLimit(limits: { readonly each: number; readonly all: number }): FairLimit {
   return new FairSlots(limits)
 }
@@ -84,11 +88,11 @@ class FairSlots implements FairLimit {
   }
 }
 
-/** Slots that are given in order of arrival. */
+/** Slots are given in the order of arrival. */
 class FifoSlots {
   #taken = 0
   readonly #max: number
-  /** The work that waits, oldest first. */
+  /** The work that waits. The oldest comes first. */
   readonly #waiting = new Set<(isTaken: boolean) => void>()
 
   constructor(max: number) {
@@ -99,7 +103,7 @@ class FifoSlots {
     return this.#taken === 0 && this.#waiting.size === 0
   }
 
-  /** Returns false if no slot was free at the time `until`. */
+  /** Returns false if no slot was free until the time `until`. */
   async take(until: number | null): Promise<boolean> {
     if (this.#taken < this.#max) {
       this.#taken++
@@ -119,7 +123,7 @@ class FifoSlots {
     }
   }
 
-  /** Gives the slot to the work that has waited for longest. */
+  /** The slot goes to the work that has waited for longest. */
   release(): void {
     const [next] = this.#waiting
     if (next === undefined) return void this.#taken--

@@ -1,4 +1,3 @@
-// Tests reading the environment: valid values, and that one error lists all problems.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { readConfig } from './config.ts'
@@ -6,7 +5,7 @@ import { readConfig } from './config.ts'
 const key = Buffer.alloc(32, 7).toString('base64')
 
 describe('the environment', () => {
-  test('gives the defaults for a newcomer if empty', () => {
+  test('with an empty environment, the config has the defaults for a newcomer', () => {
     const config = readConfig({})
     assert.equal(config.port, 3000)
     assert.equal(config.host, '127.0.0.1')
@@ -23,7 +22,7 @@ describe('the environment', () => {
     assert.deepEqual([config.allowApplicationDefault, config.allowBigQueryEndpoint], [false, false])
   })
 
-  test('runs the demo at a newcomer’s start on loopback, unless configured otherwise', () => {
+  test('a newcomer’s start on loopback runs the demo, unless it is configured otherwise', () => {
     const demo = true
     const own = { DATABASE_URL: 'postgres://u:p@h/d', VITRINE_SECRET_KEY: Buffer.alloc(32, 7).toString('base64') }
     assert.equal(readConfig({}, { demo }).demo, true)
@@ -35,7 +34,7 @@ describe('the environment', () => {
     assert.equal(readConfig({ HOST: '0.0.0.0', VITRINE_DEMO: '1' }).demo, true)
   })
 
-  test('has strict defaults if others can reach the service', () => {
+  test('the defaults are strict if others can reach the service', () => {
     for (const HOST of ['0.0.0.0', '10.0.0.1', '::', 'vitrine.example.com', '127.evil.example']) {
       const { signup, allowPrivateHosts } = readConfig({ HOST })
       assert.deepEqual([HOST, signup, allowPrivateHosts], [HOST, 'invited', false])
@@ -43,7 +42,7 @@ describe('the environment', () => {
     for (const HOST of ['127.0.0.1', '127.1.2.3', 'localhost', '::1']) assert.equal(readConfig({ HOST }).signup, 'open')
   })
 
-  test('is parsed into the settings', () => {
+  test('every variable is parsed into its setting', () => {
     const config = readConfig({
       PORT: '0',
       DATABASE_URL: 'postgresql://u:p@db/vitrine',
@@ -67,7 +66,7 @@ describe('the environment', () => {
     assert.equal(config.metricsAddr, '127.0.0.1:9090')
   })
 
-  test('with several mistakes gives one error that lists every wrong variable and contains no secret', () => {
+  test('one error lists all wrong variables and contains no secret', () => {
     const wrong = {
       PORT: '70000',
       DATABASE_URL: 'mysql://root:hunter2@db',
@@ -95,7 +94,7 @@ describe('the environment', () => {
     )
   })
 
-  test('refuses settings that contradict each other', () => {
+  test('settings that contradict each other are refused', () => {
     const key = Buffer.alloc(32, 7).toString('base64')
     for (const [env, message] of [
       [{ VITRINE_METRICS_ADDR: '127.0.0.1:3000' }, /^ {2}VITRINE_METRICS_ADDR: is the address of the API/m],
@@ -120,7 +119,7 @@ describe('the environment', () => {
     readConfig({ PORT: '0', VITRINE_METRICS_ADDR: '127.0.0.1:0', VITRINE_HEALTH_ADDR: '127.0.0.1:0' })
   })
 
-  test('refuses a DATABASE_URL without slashes: login and password would be the database name', () => {
+  test('a DATABASE_URL without slashes is refused, because login and password would be the database name', () => {
     const key = Buffer.alloc(32).toString('base64')
     for (const url of ['postgres:root:hunter2@db/v', 'postgres:/root:hunter2@db/v', 'postgres:\\\\root:hunter2@db/v']) {
       assert.throws(
@@ -130,14 +129,14 @@ describe('the environment', () => {
     }
   })
 
-  test('requires VITRINE_SECRET_KEY with DATABASE_URL', () => {
+  test('DATABASE_URL requires VITRINE_SECRET_KEY', () => {
     assert.throws(
       () => readConfig({ DATABASE_URL: 'postgres://db/v' }),
       /VITRINE_SECRET_KEY: required with DATABASE_URL/,
     )
   })
 
-  test('treats an empty variable as unset', () => {
+  test('an empty variable counts as unset', () => {
     assert.equal(readConfig({ VITRINE_SIGNUP: '', PORT: ' ' }).port, 3000)
   })
 
@@ -145,7 +144,7 @@ describe('the environment', () => {
     const model = (url: string, more: object = { VITRINE_MODEL_KEY: 'k' }) =>
       readConfig({ VITRINE_MODEL_URL: url, VITRINE_MODEL_NAME: 'm', ...more }).model
 
-    test('detects the API from the URL', () => {
+    test('the API of the language model is recognized by its URL', () => {
       assert.deepEqual(model('https://api.openai.com/v1/'), {
         kind: 'openai',
         url: 'https://api.openai.com/v1',
@@ -158,13 +157,13 @@ describe('the environment', () => {
       assert.equal(readConfig({}).model, null)
     })
 
-    test('sends the key to another machine only over https', () => {
+    test('the key of the language model is sent to another machine only over https', () => {
       assert.throws(() => model('http://models.example/v1'), /VITRINE_MODEL_URL: must be https/)
       assert.equal(model('http://models.example/v1', {})?.key, null)
       assert.equal(model('http://[::1]:11434/v1')?.url, 'http://[::1]:11434/v1')
     })
 
-    test('needs its URL and its name, or none of its variables', () => {
+    test('a language model needs its URL and its name, or none of its variables', () => {
       assert.throws(() => readConfig({ VITRINE_MODEL_KEY: 'k' }), /VITRINE_MODEL_URL: required/)
       assert.throws(() => readConfig({ VITRINE_MODEL_NAME: 'm' }), /VITRINE_MODEL_URL: required/)
       assert.throws(() => readConfig({ VITRINE_MODEL_URL: 'https://a.example' }), /VITRINE_MODEL_NAME: required/)
@@ -186,7 +185,7 @@ describe('the environment', () => {
       }
     }
 
-    test('reads each provider, and keeps the issuer as it is written', () => {
+    test('each sign-in provider is read, and its issuer stays as it is written', () => {
       const env = { ...both('GITHUB'), ...both('GOOGLE'), ...both('OIDC'), ...issuer, VITRINE_OIDC_NAME: 'Acme' }
       const { providers } = readConfig(env)
       assert.deepEqual(
@@ -202,7 +201,7 @@ describe('the environment', () => {
       assert.equal(own[0]?.issuer, 'https://git.example')
     })
 
-    test('refuses an incomplete provider, and names the missing variable', () => {
+    test('an incomplete sign-in provider is refused, and the error names the missing variable', () => {
       for (const [env, missing] of [
         [{ VITRINE_GITHUB_CLIENT_ID: 'id' }, 'VITRINE_GITHUB_CLIENT_SECRET: required with VITRINE_GITHUB_CLIENT_ID'],
         [{ VITRINE_GOOGLE_CLIENT_SECRET: 'hunter2' }, 'VITRINE_GOOGLE_CLIENT_ID: required with'],
@@ -219,7 +218,7 @@ describe('the environment', () => {
       assert.equal(problem({ HOST: '0.0.0.0', VITRINE_PUBLIC_URL: 'https://a.example', ...both('GITHUB') }), '')
     })
 
-    test('accepts an issuer over HTTPS, or on this machine', () => {
+    test('an issuer must have HTTPS or be on this machine', () => {
       const at = (VITRINE_OIDC_ISSUER: string) => problem({ ...both('OIDC'), VITRINE_OIDC_ISSUER })
       for (const url of ['https://id.example', 'http://127.0.0.1:8080/a', 'http://[::1]:1/', 'http://localhost/']) {
         assert.equal(at(url), '', url)
@@ -230,7 +229,7 @@ describe('the environment', () => {
     })
   })
 
-  test('names the mistake in DATABASE_URL, never the password', () => {
+  test('the error about DATABASE_URL says what is wrong, but does not contain the password', () => {
     const problemOf = (DATABASE_URL: string): string => {
       try {
         readConfig({ DATABASE_URL, VITRINE_SECRET_KEY: key })
@@ -262,7 +261,7 @@ describe('the environment', () => {
       assert.equal(problemOf(url), '')
   })
 
-  test('refuses names that resemble names of settings', () => {
+  test('a variable whose name resembles that of a setting is refused', () => {
     assert.throws(
       () => readConfig({ vitrine_port: '1' }),
       /vitrine_port: unknown setting\. Names are in capitals\. Did you mean PORT\?/,

@@ -1,6 +1,5 @@
-// Reads the settings from the environment, once, into a Config. No other file reads settings. One error lists all
-// problems, each with the variable's name. An unknown VITRINE_ variable is an error, because a typo must not turn a
-// protection off.
+// Reads the settings from the environment, once. No other file reads settings. One error lists all problems. An unknown
+// variable with the prefix VITRINE_ is an error, because a typo must not turn a protection off.
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { bareHost } from './host-names.ts'
@@ -10,7 +9,7 @@ export { VERSION } from './contract/version.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Limits that the operator sets for all teams (docs/operating.md#settings-of-a-team). `queryBudget` bounds the field
+ * Limits that the operator sets for all teams (docs/operating.md#settings-of-a-team). `queryBudget` limits the field
  * `limit` of a team's budget.
  */
 const CEILINGS = {
@@ -26,32 +25,36 @@ const CEILINGS = {
 
 export type Ceiling = keyof typeof CEILINGS
 
-/** The default grace period. It is longer than the default statement timeout, so that a typical query finishes. */
+/**
+ * How long running requests may go on after SIGTERM, by default. This is longer than the default statement timeout, so
+ * that a typical query can finish.
+ */
 const GRACE_MS = 20_000
-/** The default delay before draining, except on loopback. Load balancers need it to notice that the service ends. */
+/**
+ * After SIGTERM, load balancers need this long to notice that the service will end. This is the default, except on
+ * loopback.
+ */
 const DRAIN_DELAY_MS = 3_000
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 const SIGNUP = ['open', 'invited', 'closed'] as const
 
-/** The mail server. */
 export interface Smtp {
   readonly host: string
   readonly port: number
   /**
    * implicit: TLS from the first byte. required: mail is sent only after STARTTLS. offered: STARTTLS if the server
-   * offers it. local: like offered, with any certificate, because the connection stays on this machine. none: never
-   * TLS.
+   * offers it. local: like offered, but with any certificate, because the server is on this machine. none: never TLS.
    */
   readonly tls: 'implicit' | 'required' | 'offered' | 'local' | 'none'
   readonly login: { readonly user: string; readonly password: string } | null
-  /** The sender. If null, it is derived from the login or the public URL. */
+  /** The sender of mails. If null, it is derived from the login or the public URL. */
   readonly from: string | null
 }
 
-/** A language model that may write proposals. */
+/** A language model that may write proposals for documentation. */
 export interface ModelSettings {
-  /** The API that the endpoint implements. */
+  /** The API of the endpoint. */
   readonly kind: 'openai' | 'anthropic'
   /** Absolute, without a trailing slash. */
   readonly url: string
@@ -60,7 +63,7 @@ export interface ModelSettings {
   readonly name: string
 }
 
-/** An external service with whose accounts people sign in to Vitrine. */
+/** A service with whose accounts people can sign in to Vitrine. */
 export interface Provider {
   readonly id: 'github' | 'google' | 'oidc'
   /** The name on buttons. */
@@ -69,53 +72,56 @@ export interface Provider {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
-  /** If true, an e-mail address counts as verified unless the provider says otherwise. */
+  /** If true, an e-mail address counts as verified if the provider does not say whether it is. */
   readonly trustEmail: boolean
 }
 
-/** Returns the name of the OpenID Connect provider, as the interface shows it. */
+/** Returns the name of the OpenID Connect provider, as the console shows it. */
 export function oidcNameOf({ providers }: Pick<Config, 'providers'>): { readonly oidcName?: string } {
   const oidc = providers.find(({ id }) => id === 'oidc')
   return oidc === undefined ? {} : { oidcName: oidc.name }
 }
 
-/** The demo account's e-mail address. Its domain is reserved (RFC 2606), so the address cannot be verified. */
+/** The demo account's e-mail address. Its domain is reserved (RFC 2606), so nobody can get mail there. */
 export const DEMO_EMAIL = 'demo@vitrine.example'
 
 export interface Config {
-  /** 0 stands for any free port. */
+  /** 0 means any free port. */
   readonly port: number
   readonly host: string
-  /** True if the service listens on loopback only. Open sign-up and private hosts are then the default. */
+  /**
+   * True if only this machine can reach the service. Then anybody may sign up and private hosts are allowed, by
+   * default.
+   */
   readonly loopback: boolean
   /** An absolute path. */
   readonly dataDir: string
   /** An origin without a trailing slash. */
   readonly publicUrl: string | null
-  /** The PostgreSQL store, or null for the embedded store. Contains a password, so it is never logged. */
+  /** The PostgreSQL store, or null for SQLite. Contains a password, so it is never logged. */
   readonly databaseUrl: string | null
   /** The Redis that counts query budgets for several processes. May contain a password, so it is never logged. */
   readonly redisUrl: string | null
-  /** 32 bytes. If null, the key comes from `secretKeyCommand`, or is created and stored in the data folder. */
+  /** 32 bytes. If null, `secretKeyCommand` prints the key, or it is created once in the data folder. */
   readonly secretKey: Uint8Array | null
   /** A shell command that prints the key, for a key management service. */
   readonly secretKeyCommand: string | null
-  /** The previous root key, which opens secrets while the root key is rotated. */
+  /** The root key before a rotation. It opens old secrets until the rotation is complete. */
   readonly secretKeyPrevious: Uint8Array | null
-  /** The mail server. If null, links go to the log. Contains a password, so it is never logged. */
+  /** If null, links are logged instead of mailed. Contains a password, so it is never logged. */
   readonly smtp: Smtp | null
   /** The providers with which people may sign in. They contain secrets, so they are never logged. */
   readonly providers: readonly Provider[]
   /** If null, documentation is proposed without a model. Contains a key, so it is never logged. */
   readonly model: ModelSettings | null
-  /** The time for which running requests may continue after SIGTERM. */
+  /** How long running requests may go on after SIGTERM. */
   readonly graceMs: number
   readonly demo: boolean
   readonly signup: (typeof SIGNUP)[number]
   readonly allowPrivateHosts: boolean
   /** True if BigQuery datasources may use this machine's own identity. */
   readonly allowApplicationDefault: boolean
-  /** True if BigQuery datasources may use an endpoint other than Google's. Such an endpoint gets no token. */
+  /** True if BigQuery datasources may use an endpoint that is not Google's. Such an endpoint gets no token. */
   readonly allowBigQueryEndpoint: boolean
   /**
    * The proxies whose X-Forwarded-For is trusted: none (false), the nearest one (true), or a comma-separated list of
@@ -125,7 +131,7 @@ export interface Config {
   /** Origins whose pages may call the API. */
   readonly corsOrigins: ReadonlySet<string>
   /**
-   * The address for spans, from the standard variables of OpenTelemetry. Headers may contain a token, so they are never
+   * Where spans are sent, from the standard variables of OpenTelemetry. Headers may contain a token, so they are never
    * logged.
    */
   readonly otel: {
@@ -138,11 +144,11 @@ export interface Config {
   } | null
   /** True if each answer gets a line in the log. */
   readonly accessLog: boolean
-  /** host:port, or null for none. */
+  /** host:port, or null. */
   readonly metricsAddr: string | null
-  /** host:port of a separate listener for probes, or null for none. The API also answers probes. */
+  /** host:port of a separate listener for probes, or null. The API also answers probes. */
   readonly healthAddr: string | null
-  /** The time for which requests are still accepted after SIGTERM, while /health/ready already answers 503. */
+  /** How long requests are still accepted after SIGTERM, while /health/ready already answers 503. */
   readonly drainDelayMs: number
   readonly connectionsMax: number
   readonly connectionsPerAddressMax: number
@@ -186,13 +192,12 @@ const KNOWN: ReadonlySet<string> = new Set([
   ...Object.values(CEILINGS),
 ])
 
-/** How the process was started. */
 export interface Start {
-  /** True if the command that started the process is meant for newcomers. */
+  /** True if the command that started the process is for newcomers. */
   readonly demo?: boolean
 }
 
-/** Reads the environment. Throws one Error that lists all problems and contains no secret. */
+/** Throws one Error that lists all problems and contains no secret. */
 export function readConfig(env: Environment, start: Start = {}): Config {
   const problems: string[] = []
   const from = reader(env, problems)
@@ -240,8 +245,8 @@ export function readConfig(env: Environment, start: Start = {}): Config {
     smtp,
     providers,
     model,
-    // The demo is for newcomers, not for a service that is reachable from outside, verifies addresses or has its own
-    // store.
+    // The demo is for newcomers. It does not run by default if others can reach the service, if addresses are verified
+    // by mail, or if the store is PostgreSQL.
     demo: from.flag('VITRINE_DEMO') ?? (start.demo === true && loopback && smtp === null && databaseUrl === null),
     signup: from.oneOf('VITRINE_SIGNUP', SIGNUP) ?? (loopback ? 'open' : 'invited'),
     allowPrivateHosts: from.flag('VITRINE_ALLOW_PRIVATE_HOSTS') ?? loopback,
@@ -275,7 +280,7 @@ export function readConfig(env: Environment, start: Start = {}): Config {
   return config
 }
 
-/** Returns problems of settings that are valid alone but contradict each other. */
+/** Returns problems of settings that are valid on their own, but contradict each other. */
 function contradictions(config: Config): readonly string[] {
   const problems: string[] = []
   const sides = [
@@ -296,7 +301,7 @@ function contradictions(config: Config): readonly string[] {
   return problems
 }
 
-/** Settings without our prefix. Other spellings of these names are unlikely to belong to another program. */
+/** Settings without our prefix. A similar name probably does not belong to another program. */
 const SPELLED: ReadonlyMap<string, string> = new Map(
   ['DATABASE_URL', 'SMTP_URL', 'REDIS_URL'].map((name) => [plain(name), name]),
 )
@@ -328,7 +333,7 @@ function plain(name: string): string {
 type Reader = ReturnType<typeof reader>
 
 function reader(env: Environment, problems: string[]) {
-  /** Returns a variable. An empty variable counts as unset, as in compose files. */
+  /** An empty variable counts as unset. Compose files pass such variables. */
   const text = (name: string): string | null => env[name]?.trim() || null
   const parsed = <T>(name: string, what: string, parse: (text: string) => T | null): T | null => {
     const given = text(name)
@@ -363,7 +368,7 @@ function ceilings(from: Reader): Partial<Record<Ceiling, number>> {
   return found
 }
 
-/** Returns true for an address that is reachable only from this machine. */
+/** Returns true if only this machine can reach the address. */
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
@@ -387,7 +392,7 @@ function origins(text: string): ReadonlySet<string> | null {
   return known.length === parts.length ? new Set(known) : null
 }
 
-/** Reads the standard variables (opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables). */
+/** See opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables. */
 function otelOf(from: Reader, problems: string[]): Config['otel'] {
   const of = (name: string) => from.text(`OTEL_EXPORTER_OTLP_TRACES_${name}`) ?? from.text(`OTEL_EXPORTER_OTLP_${name}`)
   const own = from.text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
@@ -414,7 +419,7 @@ function otelOf(from: Reader, problems: string[]): Config['otel'] {
   }
 }
 
-/** Parses `name=value,name=value` with percent-encoded values, as the standard says. Leaves out invalid pairs. */
+/** Parses `name=value,name=value`, with percent-encoded values, as the standard says. Invalid pairs are left out. */
 function pairsOf(text: string | null): Readonly<Record<string, string>> {
   const pairs = (text ?? '').split(',').flatMap((pair) => {
     const at = pair.indexOf('=')
@@ -428,7 +433,7 @@ function pairsOf(text: string | null): Readonly<Record<string, string>> {
   return Object.fromEntries(pairs)
 }
 
-/** Names the mistake in the URL. Never quotes a part of the URL that may contain the password. */
+/** Says what is wrong with the URL, without any part of it that may contain the password. */
 function postgresUrlProblem(text: string): string | null {
   const example = 'postgres://user:password@host:5432/database'
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase()
@@ -437,7 +442,7 @@ function postgresUrlProblem(text: string): string | null {
       ? `must begin with postgres://, as in ${example}`
       : `must begin with postgres://, not ${scheme}://. Vitrine keeps its store in PostgreSQL or, without DATABASE_URL, in a file`
   }
-  // Without the slashes, the library parses login and password as the database name.
+  // Without the slashes, the library would take login and password for the database name.
   if (!/^postgres(ql)?:\/\//i.test(text)) return `must have two slashes after postgres:, as in ${example}`
   const port = /^[^/]*\/\/(?:[^/?#]*@)?(?:\[[^\]]*\]|[^:/?#@]*):([^/?#@]*)(?:[/?#]|$)/.exec(text)?.[1]
   if (port !== undefined && port !== '' && integer(1, 65_535)(port) === null) {
@@ -455,7 +460,7 @@ function redisUrl(text: string): string | null {
   return /^\/?\d{0,4}$/.test(url.pathname) && url.search === '' && url.hash === '' ? text : null
 }
 
-/** Parses the URL. Refuses unknown parameters, because ignoring a mistyped one could turn TLS off. */
+/** Refuses unknown parameters. If a mistyped one were ignored, TLS might be off. */
 function smtpUrl(text: string): Smtp | null {
   const url = URL.parse(text)
   if (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === '') return null
@@ -467,7 +472,7 @@ function smtpUrl(text: string): Smtp | null {
   if (tls !== undefined && (tls !== 'none' || url.protocol === 'smtps:')) return null
   const host = bareHost(url.hostname)
   const implicit = url.protocol === 'smtps:'
-  // By default, a password leaves this machine only over TLS. The operator can turn this off with tls=none.
+  // By default, a password leaves this machine only over TLS. With tls=none, the operator can change this.
   const upgrade = isLoopback(host) ? 'local' : login === null ? 'offered' : 'required'
   return {
     host,
@@ -478,7 +483,9 @@ function smtpUrl(text: string): Smtp | null {
   }
 }
 
-/** Requires the URL and the name, or no variable: an operator would not notice an incomplete configuration. */
+/**
+ * An operator would not notice an incomplete configuration. So URL and name must both be set, or no variable at all.
+ */
 function modelOf(from: Reader, problems: string[]): ModelSettings | null {
   const url = from.parsed(
     'VITRINE_MODEL_URL',
@@ -506,7 +513,10 @@ function modelOf(from: Reader, problems: string[]): ModelSettings | null {
   return { kind, url: url.origin + pathname.replace(/\/+$/, ''), key, name }
 }
 
-/** Refuses an incomplete provider. Beyond loopback, a provider needs a public URL to which it can redirect people. */
+/**
+ * An incomplete provider is a problem. If the service does not listen only on loopback, a provider needs a public URL
+ * to which it can send people back.
+ */
 function providersOf(from: Reader, problems: string[], loopback: boolean): readonly Provider[] {
   const found = [gitHubOf(from, problems), googleOf(from, problems), oidcOf(from, problems)].filter(
     (each) => each !== null,
@@ -550,8 +560,8 @@ function oidcOf(from: Reader, problems: string[]): Provider | null {
 }
 
 /**
- * Returns null if no variable of the provider is set, or if a required one is missing or invalid. `more` has the
- * suffixes of variables that have no effect without a client.
+ * Returns null if no variable of the provider is set, or if a required one is missing or invalid. `more` contains the
+ * ends of the names of variables that need a client.
  */
 function clientOf(
   from: Reader,
@@ -572,7 +582,7 @@ function clientOf(
   return clientId === null || clientSecret === null ? null : { clientId, clientSecret }
 }
 
-/** Parses a URL with HTTPS, or with HTTP to this machine. Returns null for any other URL. */
+/** Returns null unless the URL has HTTPS, or HTTP and leads to this machine. */
 function providerUrl(text: string): URL | null {
   const url = URL.parse(text)
   if (url === null || url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') return null
@@ -585,7 +595,7 @@ function providerOrigin(text: string): string | null {
   return url === null || url.pathname !== '/' ? null : url.origin
 }
 
-/** Returns the text unchanged if it is valid. Issuers are compared by characters, so the URL is not normalized. */
+/** Issuers are compared character by character, so the text is returned as it is. Null if it is no valid URL. */
 function issuerUrl(text: string): string | null {
   return providerUrl(text) === null ? null : text
 }
@@ -596,7 +606,7 @@ function modelUrl(text: string): URL | null {
   return url.search === '' && url.hash === '' && url.username === '' && url.password === '' ? url : null
 }
 
-/** Returns the login, or null if there is none. Returns undefined for half a login or an invalid encoding. */
+/** Returns null if there is no login, and undefined if only half of it is there or its encoding is invalid. */
 function smtpLogin(url: URL): Smtp['login'] | undefined {
   if (url.username === '' && url.password === '') return null
   if (url.username === '' || url.password === '') return undefined

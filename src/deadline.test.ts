@@ -1,4 +1,3 @@
-// Tests what ends a call, and in which order calls with the same caller or timeout end.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
@@ -8,7 +7,7 @@ import { AppError } from './errors.ts'
 const LONG = 3_600_000
 const never = new AbortController().signal
 
-/** Records the reason that each listener of `stop` and `signal` gets. */
+/** Records the reasons that the listeners of `stop` and `signal` get. */
 function watch(deadline: Deadline): { readonly heard: unknown[] } {
   const heard: unknown[] = []
   deadline.stop.addEventListener('abort', () => heard.push(deadline.stop.reason))
@@ -18,7 +17,7 @@ function watch(deadline: Deadline): { readonly heard: unknown[] } {
 }
 
 describe('a deadline', () => {
-  test('ends with the reason of a caller who hangs up, for all calls of the caller', () => {
+  test('a caller who hangs up ends all deadlines of the caller, with the same reason', () => {
     const caller = new AbortController()
     using first = deadlineOf(caller.signal, LONG)
     using second = deadlineOf(caller.signal, LONG)
@@ -37,13 +36,13 @@ describe('a deadline', () => {
     other.stop.throwIfAborted()
   })
 
-  test('has ended from the start if the caller’s signal was already aborted', () => {
+  test('a deadline has ended from the start if the caller’s signal was already aborted', () => {
     const why = new Error('gone')
     using deadline = deadlineOf(AbortSignal.abort(why), LONG)
     assert.deepEqual([deadline.stop.aborted, deadline.signal.aborted, deadline.signal.reason], [true, true, why])
   })
 
-  test('ends with a TimeoutError, in the order of the timeouts, and never after it was disposed', async () => {
+  test('deadlines end with a TimeoutError, in the order of their timeouts, but not after they were disposed', async () => {
     using late = deadlineOf(never, LONG)
     using first = deadlineOf(never, 20)
     using between = deadlineOf(never, 20)
@@ -58,13 +57,13 @@ describe('a deadline', () => {
     assert.deepEqual([first.timedOut, between.timedOut, late.timedOut], [true, false, false])
     assert.equal(first.signal.reason instanceof DOMException && first.signal.reason.name, 'TimeoutError')
     assert.equal(between.signal.aborted, false)
-    // A queue that was empty for some time still works.
+    // The queue was empty for some time, and still works.
     using again = deadlineOf(never, 20)
     await once(again.signal, 'abort')
     assert.equal(again.timedOut, true)
   })
 
-  test('ends two calls with the same timeout in the order of their start', async () => {
+  test('two deadlines with the same timeout end in the order of their start', async () => {
     using first = deadlineOf(never, 30)
     using tick = deadlineOf(never, 10)
     await once(tick.signal, 'abort')
@@ -75,7 +74,7 @@ describe('a deadline', () => {
     assert.deepEqual([before, second.timedOut], [[false], true])
   })
 
-  test('expires in time although a listener of an earlier deadline begins a call', async () => {
+  test('a deadline expires in time even if a listener of an earlier one begins another call', async () => {
     using first = deadlineOf(never, 1_000)
     using tick = deadlineOf(never, 50)
     await once(tick.signal, 'abort')
@@ -89,7 +88,7 @@ describe('a deadline', () => {
     last?.[Symbol.dispose]()
   })
 
-  test('ends with the first refusal only', () => {
+  test('only the first refusal ends a deadline', () => {
     const caller = new AbortController()
     using deadline = deadlineOf(caller.signal, LONG)
     const { heard } = watch(deadline)
@@ -101,7 +100,7 @@ describe('a deadline', () => {
     assert.deepEqual([deadline.ended, deadline.timedOut, deadline.signal.reason], [refusal, false, refusal])
   })
 
-  test('does not call a removed listener', () => {
+  test('a listener that was removed is not called', () => {
     const caller = new AbortController()
     using deadline = deadlineOf(caller.signal, LONG)
     const heard: number[] = []

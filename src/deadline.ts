@@ -1,22 +1,22 @@
-// The deadline of a call. It ends the call when the caller hangs up, the timeout passes or a refusal arrives. Every
-// query has a deadline, so a deadline must be cheap. It creates an AbortSignal only on request, and calls share timers
-// and listeners. The end of a `using` block releases the deadline without an abort.
+// Ends a call when the caller hangs up, when the timeout has passed, or when somebody refuses it. Every query has a
+// deadline, so it must be cheap: an AbortSignal is created only if somebody needs it, and calls share timers and
+// listeners. At the end of a `using` block, the deadline is released without an abort.
 import type { AppError } from './errors.ts'
 
 export interface Deadline extends Disposable {
   /** Aborts when the call ends. */
   readonly signal: AbortSignal
-  /** Like `signal`, but without an AbortSignal, for the steps of every query. */
+  /** Like `signal`, but cheaper. The steps of every query use it. */
   readonly stop: CallStop
-  /** True if the timeout ended the call. */
+  /** True if the timeout has ended the call. */
   readonly timedOut: boolean
-  /** The refusal that was passed to end(), if end() ended the call. */
+  /** The refusal, if end() has ended the call. */
   readonly ended: AppError | null
-  /** Ends the call with this refusal, unless the call has already ended. */
+  /** Ends the call with this refusal, unless the call has ended already. */
   end(refusal: AppError): void
 }
 
-/** Has the shape of Stop in drivers/stop.ts. */
+/** The same as Stop in drivers/stop.ts. */
 interface CallStop {
   readonly aborted: boolean
   readonly reason: unknown
@@ -26,15 +26,15 @@ interface CallStop {
   toSignal(): AbortSignal
 }
 
-/** Starts a deadline. `signal` aborts with the caller's reason, a TimeoutError, or the refusal passed to end(). */
+/** `signal` aborts with the caller's reason, a TimeoutError, or the refusal that was passed to end(). */
 export function deadlineOf(caller: AbortSignal, timeoutMs: number): Deadline {
   return new CallDeadline(caller, timeoutMs)
 }
 
-/** The implementation. It is one object without closures, because every query creates one. */
+/** One object without closures, because every query creates one. */
 class CallDeadline implements Deadline, CallStop {
   readonly expiresAt: number
-  /** The neighbours in its queue. */
+  /** The neighbours in the queue. */
   earlier: CallDeadline | null = null
   later: CallDeadline | null = null
   aborted = false
@@ -128,7 +128,7 @@ class CallDeadline implements Deadline, CallStop {
 
 const NONE: readonly (() => void)[] = []
 
-/** The running calls of a caller's signal, which has one listener for all of them. */
+/** The running calls of each caller's signal. The signal has one listener for all of them. */
 const running = new WeakMap<AbortSignal, CallDeadline[]>()
 
 function callsOf(caller: AbortSignal): CallDeadline[] {
@@ -146,7 +146,7 @@ function callsOf(caller: AbortSignal): CallDeadline[] {
   return calls
 }
 
-/** Calls with the same timeout expire in the order in which they began, so one timer is enough. */
+/** Calls with the same timeout expire in the order in which they began, so they need only one timer. */
 class Queue {
   readonly #timeoutMs: number
   #first: CallDeadline | null = null
@@ -168,7 +168,7 @@ class Queue {
     else if (this.#first === call) this.#timer.ref()
   }
 
-  /** Removes a call. The timer stays for the next call, but does not keep the process alive. */
+  /** The timer stays for the next call, but does not keep the process alive. */
   remove(call: CallDeadline): void {
     const { earlier, later } = call
     if (earlier === null) this.#first = later
@@ -192,7 +192,7 @@ class Queue {
     try {
       while (this.#first !== null && this.#first.expiresAt <= now) this.#first.expire()
     } finally {
-      // Do this even if a listener has thrown an error. A listener may also have begun new calls.
+      // Do this even if a listener has thrown an error. A listener may also have begun another call.
       this.#isExpiring = false
       if (this.#first === null) queues.delete(this.#timeoutMs)
       else this.#arm(Math.max(1, this.#first.expiresAt - now))
@@ -204,7 +204,7 @@ function expireIn(queue: Queue): void {
   queue.expire()
 }
 
-/** Queues by timeout. */
+/** The queues by timeout. */
 const queues = new Map<number, Queue>()
 
 function queueOf(timeoutMs: number): Queue {
@@ -215,7 +215,7 @@ function queueOf(timeoutMs: number): Queue {
   return queue
 }
 
-/** Returns true if a timeout aborted the signal: ours, or AbortSignal.timeout. */
+/** Returns true if a timeout aborted the signal: a deadline's, or that of AbortSignal.timeout. */
 export function isTimeout(signal: AbortSignal): boolean {
   return signal.aborted && signal.reason instanceof Error && signal.reason.name === 'TimeoutError'
 }

@@ -1,5 +1,5 @@
-// The demo for newcomers: a shop in a real PostgreSQL beside the service, and three commands to paste. The demo
-// connects the shop through the REST API, like any client.
+// The demo for newcomers: a shop in a real PostgreSQL beside the service, and three commands to try. The demo adds the
+// shop through the REST API, as any client would.
 import { readFile, writeFile } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -12,18 +12,21 @@ export interface DemoOptions {
   /** The service's origin, for example http://127.0.0.1:3000. */
   readonly address: string
   readonly dataDir: string
-  /** The setup token that creating the first account requires. Null if none is required. */
+  /** The setup token that the first account needs. Null if it needs none. */
   readonly setupToken: string | null
-  /** True if the store has no account yet. */
+  /** True if there is no account yet. */
   readonly isNew: boolean
-  /** True if a new account must first follow a mailed link. */
+  /** True if a new account must first open a mailed link. */
   readonly asksMail: boolean
-  /** Called before a download starts. */
+  /** Called before something is downloaded. */
   readonly say: (line: string) => void
   readonly signal: AbortSignal
 }
 
-/** The state of the first start, stored in the data folder with mode 0600: it contains a password and a key. */
+/**
+ * What the first start has created. The file is in the data folder and contains a password and a key, so its mode is
+ * 0600.
+ */
 const Kept = z.object({
   email: z.string(),
   password: z.string(),
@@ -40,8 +43,9 @@ export interface Demo extends AsyncDisposable {
 }
 
 /**
- * Starts the shop's server, and connects the shop at the first start. Returns null if the store is already used without
- * a demo. Throws an Error for the operator if the server cannot run or the service refuses a step.
+ * Starts the server of the shop. The first start also adds the shop as a datasource. Returns null if the store was used
+ * before without the demo. Throws an Error for the operator if the server cannot run, or if the service refuses
+ * something.
  */
 export async function openDemo(options: DemoOptions): Promise<Demo | null> {
   const file = join(options.dataDir, 'demo.json')
@@ -67,7 +71,7 @@ async function readKept(file: string): Promise<Kept | null> {
   }
 }
 
-/** Sends one request. Throws an Error that names the step but not the request body. */
+/** Throws an Error that contains the path, but not the body of the request. */
 async function ask(options: DemoOptions, step: Step): Promise<Answer> {
   const { method = 'POST', path, body, token, cookie } = step
   const res = await fetch(options.address + path, {
@@ -94,7 +98,7 @@ interface Step {
   readonly cookie?: string
 }
 
-/** The fields of an answer that later steps need. */
+/** What later requests need of an answer. */
 const Fields = z.object({ id: z.string().optional(), key: z.string().optional(), token: z.string().optional() }).loose()
 interface Answer {
   readonly json: z.infer<typeof Fields>
@@ -113,7 +117,7 @@ function required(value: string | undefined, what: string): string {
   return value
 }
 
-/** Runs at the first start: creates account, team, datasource, exposure and key. */
+/** The first start creates the account, the team, the datasource, the exposure and the key. */
 async function connect(options: DemoOptions, shop: DemoServer): Promise<Kept> {
   const email = DEMO_EMAIL
   const password = randomBytes(12).toString('base64url')
@@ -148,7 +152,7 @@ async function connect(options: DemoOptions, shop: DemoServer): Promise<Kept> {
   return { email, password, key: required(issued.json.key, 'key'), teamId, datasourceId, port: shop.port }
 }
 
-/** Runs at a later start: updates the datasource only if the server has another port. */
+/** If the server has another port at a later start, the datasource is updated. */
 async function updatePort(options: DemoOptions, kept: Kept, shop: DemoServer): Promise<Kept> {
   if (kept.port === shop.port) return kept
   const { email, password, teamId, datasourceId } = kept
@@ -167,7 +171,7 @@ function connectionOf({ host, port, database, username, password }: DemoServer) 
   return { connectionMode: 'DIRECT', host, port, database, username, password, sslMode: 'disable' }
 }
 
-/** Returns the text for newcomers, with three commands to paste: a description, an answered query, a refused query. */
+/** The text for newcomers, with three commands: a description, a query that is answered, and one that is refused. */
 function storyOf({ address, dataDir }: DemoOptions, kept: Kept): string {
   const { email, password, key, teamId, datasourceId } = kept
   const at = `${address}/teams/${teamId}/datasources/${datasourceId}`

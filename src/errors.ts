@@ -1,7 +1,7 @@
-// The refusals and failures of the API: one table of codes and statuses, and one class. A retired code stays in the
-// table as a comment, so that nobody reuses it.
+// The errors of the API. If a code is no longer used, it stays in the table as a comment, so that nobody uses it for
+// something else.
 
-/** Code → HTTP status (docs/errors.md). */
+/** The HTTP status of each code (docs/errors.md). */
 export const STATUS = {
   INVALID_REQUEST: 400,
   INVALID_QUERY: 400,
@@ -34,23 +34,23 @@ export const STATUS = {
 export type Code = keyof typeof STATUS
 
 /**
- * The header of a refused query with the URL at which a manager can expose the refused object. The URL is not a field
- * of the body, because the body must be the same for hidden and missing names, byte for byte.
+ * When a query is refused, this header has the URL at which a manager can expose the refused table or column. It is not
+ * in the body, because the body must be exactly the same for hidden and for missing names.
  */
 export const EXPOSE_URL = 'vitrine-expose-url'
 
-/** Additional fields of an error body besides `error` and `code`: blocked, hint, position, details, retryAfter … */
+/** The fields of an error's body besides `error` and `code`: blocked, hint, position, details, retryAfter … */
 export type ErrorExtra = Readonly<Record<string, unknown>>
 
 /**
- * A refusal or failure for the caller. `message` is shown unchanged: it must not contain secrets, hidden names or raw
- * database errors. `cause` is for the log only.
+ * An error that the caller gets. `message` is shown as it is, so it must not contain secrets, hidden names or errors of
+ * a database. `cause` is only for the log.
  */
 export class AppError extends Error {
   override readonly name = 'AppError'
   readonly code: Code
   readonly extra: ErrorExtra
-  /** Headers of the answer, such as RateLimit-*. The HTTP layer adds the headers that follow from the code. */
+  /** Headers of the answer, such as RateLimit-*. The HTTP layer adds those that follow from the code. */
   readonly headers: Readonly<Record<string, string>>
 
   constructor(code: Code, message: string, options: AppErrorOptions = {}) {
@@ -60,7 +60,6 @@ export class AppError extends Error {
     this.headers = options.headers ?? {}
   }
 
-  /** Returns the same error with additional headers. */
   withHeaders(headers: Readonly<Record<string, string>>): AppError {
     return new AppError(this.code, this.message, {
       extra: this.extra,
@@ -76,28 +75,24 @@ interface AppErrorOptions {
   readonly cause?: unknown
 }
 
-/**
- * Returns the error for an object that is missing or hidden from the caller. The response is byte-identical in both
- * cases.
- */
+/** The answer is exactly the same whether an object is missing or hidden from the caller. */
 export function notFound(): AppError {
   return new AppError('NOT_FOUND', 'Not found, or you have no access.')
 }
 
-/** The maximum number of problems in an answer. A body of a megabyte can have a hundred thousand problems. */
+/** The maximum number of problems in an answer. A body of a megabyte can have a hundred thousand. */
 const DETAILS_MAX = 101
 
-/** One problem of a request, for programs: its place and its description. */
+/** One problem of a request, for programs. */
 export interface Issue {
-  /** Names of fields and positions in lists. Empty for the request as a whole. */
+  /** Names of fields, and positions in lists. Empty if the problem is about the whole request. */
   readonly path: readonly (string | number)[]
   readonly message: string
 }
 
 /**
- * Returns the refusal of an invalid body, parameter or field. `details` lists the problems as lines, such as
- * `tables[0].columns: must be …`. `issues` lists the problems for programs. If `issues` is absent, the problems are
- * read from the lines.
+ * For an invalid body, parameter or field. `details` lists the problems as lines, such as `tables[0].columns: must be
+ * …`. `issues` lists the same problems for programs. Without it, they are read from the lines.
  */
 export function invalidRequest(all: readonly string[], message?: string, issues?: readonly Issue[]): AppError {
   const details = all.slice(0, DETAILS_MAX)
@@ -106,7 +101,7 @@ export function invalidRequest(all: readonly string[], message?: string, issues?
   })
 }
 
-/** Parses `field.other[3]: what is wrong`. A line without a path is about the request as a whole. */
+/** Parses `field.other[3]: what is wrong`. A line without a path is about the whole request. */
 function issueOf(line: string): Issue {
   const [, path = '', message] = /^([A-Za-z_]\w*(?:\[\d+\]|\.[\w-]+)*)(?:: |(?<=\]) )(.*)$/s.exec(line) ?? []
   if (message === undefined || path === 'body') return { path: [], message: message ?? line }

@@ -1,12 +1,12 @@
-// Splits long work into slices and yields to the event loop between them.
+// Splits long work into slices, so that other requests can run in between.
 import { setImmediate } from 'node:timers/promises'
 
-/** The time after which the next step yields to the event loop. */
+/** How long a slice takes. */
 const SLICE_MS = 8
 
 /**
- * Returns a function to call and await between two steps. The function returns undefined until the slice is used up.
- * Then the function yields to the event loop.
+ * Returns a function that must be called and awaited between two steps. At the end of a slice, it yields to the event
+ * loop. Before that, it returns undefined.
  */
 export function inSlices(): () => Promise<void> | undefined {
   let began = performance.now()

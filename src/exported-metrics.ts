@@ -1,4 +1,4 @@
-// Collects the metrics of the rooms (docs/operating/observe.md). Values are read when a collector requests them.
+// The metrics of the rooms (docs/operating/observe.md). Values are read when a collector asks for them.
 import type { Durations, Family } from './metric-types.ts'
 import type { Connections } from './http/connections.ts'
 import type { Rooms } from './composition-root.ts'

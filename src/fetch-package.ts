@@ -1,6 +1,6 @@
-// Fetches an npm package that few starts need, once for each user of the machine. The npm program takes the package
-// from its cache or downloads it, and compares it with the hash that the caller gives. No script of the package runs.
-// This file must also run under Node 20.
+// Fetches an npm package that few starts need, once for each user of the machine. npm takes it from its cache or
+// downloads it, and compares it with the hash that the caller gives. No script of the package runs. This file must also
+// run under Node 20.
 import { execFile } from 'node:child_process'
 import { access, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -14,7 +14,7 @@ export interface Pinned {
   readonly integrity: string
 }
 
-/** The time that npm may take. */
+/** How long npm may take. */
 const PATIENCE_MS = 300_000
 
 /**
@@ -35,7 +35,7 @@ export async function fetchPackage(
   const making = await mkdtemp(`${folder}-`)
   try {
     await install(pinned, making, options.signal)
-    // Another process may have installed the package first. Its copy is identical.
+    // Another process may have installed the same package first.
     await rename(making, folder).catch(async (error: unknown) => {
       if (!(await exists(found))) throw error
     })
@@ -45,7 +45,7 @@ export async function fetchPackage(
   return found
 }
 
-/** Installs the package with a lock file, because npm then checks the hash. */
+/** npm checks the hash only with a lock file. */
 async function install({ name, version, integrity }: Pinned, folder: string, signal?: AbortSignal): Promise<void> {
   const dependencies = { [name]: version }
   const packages = { '': { dependencies }, [`node_modules/${name}`]: { version, integrity } }

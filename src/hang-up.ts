@@ -1,14 +1,13 @@
-// Creates a signal that aborts when the caller disconnects before the answer was written. Fastify's request.signal
-// listens to the request's `close` event, which may already have fired. This signal depends on the response instead,
-// and also aborts if the response is already closed.
+// Creates a signal that aborts if the caller disconnects before the answer is written. Fastify's request.signal depends
+// on the request's event `close`, which may have come already. So this signal depends on the response.
 import type { ServerResponse } from 'node:http'
 
-/** The abort reason. It is never shown, because the caller has disconnected. */
+/** Nobody sees this error, because the caller has disconnected. */
 export class HungUp extends Error {
   override readonly name = 'HungUp'
 }
 
-/** Returns the signal. It aborts with HungUp, but never after the answer was sent. */
+/** Aborts with HungUp, also if the response is already closed, but never after the answer was sent. */
 export function hangUpOf(response: ServerResponse): AbortSignal {
   const controller = new AbortController()
   const closed = () => {

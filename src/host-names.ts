@@ -1,4 +1,4 @@
-// Pure: the spelling of hosts in URLs. Covers the brackets of IPv6 addresses and the names of this machine.
+// How hosts are written in URLs.
 
 /** The names of this machine in a URL. */
 export const LOOPBACK_NAMES: readonly string[] = ['127.0.0.1', 'localhost', '[::1]']
@@ -8,8 +8,7 @@ export function isLoopbackName(hostname: string): boolean {
 }
 
 /**
- * Returns the host in the form that sockets and certificates use: an IPv6 address without the brackets of RFC 3986,
- * section 3.2.2.
+ * In a URL, an IPv6 address is in brackets (RFC 3986, section 3.2.2). Sockets and certificates need it without them.
  */
 export function bareHost(hostname: string): string {
   return hostname.replace(/^\[(.*)\]$/, '$1')

@@ -1,5 +1,5 @@
-// Lists every kind of id. In the API, ids are plain strings. In the code, each kind has its own type, so that nobody
-// passes a team's id as a datasource's id.
+// In the API, ids are plain strings. In the code, each kind of id has its own type, so that nobody can pass a team's id
+// for a datasource's id.
 import { randomUUID } from 'node:crypto'
 
 declare const kind: unique symbol
@@ -34,12 +34,12 @@ type AnyId =
   | TeamId
   | WebhookId
 
-/** Returns a new random id (UUID v4). */
+/** A random UUID (v4). */
 export function newId<T extends AnyId>(): T {
   return randomUUID() as string as T
 }
 
-/** Casts a string to an id for a lookup. Does not check that the id exists. */
+/** Does not check whether the id exists. */
 export function asId<T extends AnyId>(text: string): T {
   return text as T
 }

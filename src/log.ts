@@ -1,11 +1,11 @@
-// The log: one JSON line per event, on standard output. It must not contain names or values from any database, and no
-// secret except a link that cannot be mailed (mail/send-mail.ts). So the log of an error has only the fields that help
-// to find a bug.
+// The log has one JSON line for each event, on standard output. It must not contain names or values of any database. It
+// must not contain secrets, except a link that cannot be mailed (mail/send-mail.ts). So of an error, only what helps to
+// find a bug is logged.
 import { pino } from 'pino'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 
-/** Opens the log at the level of LOG_LEVEL. */
+/** The level is that of LOG_LEVEL. */
 export function openLog(config: Pick<Config, 'logLevel'>): Logger {
   return pino({ level: config.logLevel, base: null, serializers: { err: errorForLog } })
 }
@@ -20,14 +20,14 @@ interface LoggedError {
 }
 
 /**
- * Errors whose message comes from the JavaScript engine or from an assertion, and is about our code. Other messages may
- * quote a query, a row or an e-mail address.
+ * The messages of these errors come from the JavaScript engine or from an assertion, and are about our code. Other
+ * messages may contain a query, a row or an e-mail address.
  */
 const ENGINE_ERRORS: ReadonlySet<string> = new Set(['TypeError', 'RangeError', 'ReferenceError', 'AssertionError'])
 const FRAMES_MAX = 20
 const CAUSES_MAX = 4
 
-/** Returns an error's type, code, frames and causes. The message is included only if it cannot contain data. */
+/** The message is included only if it cannot contain data. */
 export function errorForLog(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, at: [] }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
@@ -40,7 +40,7 @@ export function errorForLog(error: unknown, depth = 0): LoggedError {
   }
 }
 
-/** Returns only the lines with a code location: the first lines of a stack are the message. */
+/** The first lines of a stack are the message. Only the lines with a location in the code are returned. */
 function framesOf(error: Error): string[] {
   return (error.stack ?? '')
     .split('\n')

@@ -1,4 +1,4 @@
-// The entry point of `npm start`. Checks the version of Node before loading code that an older version cannot parse.
+// `npm start` runs this file. It checks the version of Node first, because an older version cannot parse the rest.
 import { nodeProblem } from './node-version.ts'
 
 const problem = nodeProblem(process.version)

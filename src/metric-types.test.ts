@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Counts, Durations } from './metric-types.ts'
 
-test('a duration counts in its bucket and all larger ones', () => {
+test('a duration counts in its bucket and in all larger ones', () => {
   const durations = new Durations()
   for (const ms of [0, 5, 6, 31_000]) durations.add(ms)
   const buckets = new Map(durations.cumulative())

@@ -1,13 +1,12 @@
-// Counters, and histograms of durations. The code that does the work increments them, and http/metrics-endpoint.ts
-// reads them. Labels come from fixed sets. They never contain a caller's text, or the id or name of a person, team or
-// datasource.
+// Counters, and histograms of durations, for the metrics that http/metrics-endpoint.ts serves. Labels come from fixed
+// sets. They never contain a caller's text, or the id or name of a person, team or datasource.
 
-/** Upper bounds of the buckets, in seconds. */
+/** The upper bounds of the buckets, in seconds. */
 const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
 
 /** A histogram of durations. */
 export class Durations {
-  /** One count per bucket, and one for longer durations. */
+  /** One count for each bucket, and one for longer durations. */
   readonly #counts: number[] = [...BOUNDS, Infinity].map(() => 0)
   #ms = 0
 
@@ -22,7 +21,7 @@ export class Durations {
     return this.#ms / 1000
   }
 
-  /** Returns the bound of each bucket, with the number of durations up to this bound. */
+  /** Returns the bound of each bucket, and how many durations were not longer than it. */
   cumulative(): readonly (readonly [bound: number, count: number])[] {
     let total = 0
     return this.#counts.map((count, n) => [BOUNDS[n] ?? Infinity, (total += count)])
@@ -31,7 +30,7 @@ export class Durations {
 
 type Labels = Readonly<Record<string, string>>
 
-/** A metric. `samples` reads its current values when a collector requests the metrics. */
+/** A metric. `samples` is called when a collector asks for it. */
 export interface Family {
   readonly name: string
   readonly type: 'gauge' | 'counter' | 'histogram'
@@ -39,7 +38,7 @@ export interface Family {
   readonly samples: () => Iterable<readonly [Labels, number | Durations]>
 }
 
-/** Counts by labels. Each combination of labels takes memory, so callers must use few combinations. */
+/** Each combination of labels takes memory, so there must be few of them. */
 export class Counts<L extends Labels> {
   readonly #counts = new Map<string, { readonly labels: L; count: number }>()
 

@@ -1,5 +1,5 @@
-// Adds the class that the bundle needs and Node 22 lacks. (The bundler rewrites the syntax of `using`.) Under Node 22,
-// also suppresses Node's warning about node:sqlite.
+// The bundle needs AsyncDisposableStack, which Node 22 does not have. (The bundler rewrites `using`.) Under Node 22,
+// this file also suppresses Node's warning about node:sqlite.
 
 type Close = () => unknown
 
@@ -62,7 +62,7 @@ globalThis.AsyncDisposableStack ??= Disposables
 
 const { emitWarning } = process
 if (process.versions.node.startsWith('22.')) {
-  // The warning says that node:sqlite may change. Operators need not see it, because Vitrine is tested with Node 22.
+  // The warning says that node:sqlite may change. Vitrine is tested with Node 22, so operators need not see it.
   process.emitWarning = (...args: unknown[]): void => {
     const [warning] = args
     if (!String(warning).startsWith('SQLite is an experimental feature')) Reflect.apply(emitWarning, process, args)

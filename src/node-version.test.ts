@@ -1,4 +1,3 @@
-// Tests which versions of Node are refused, and the class that older versions of Node get.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nodeProblem } from './node-version.ts'

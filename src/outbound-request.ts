@@ -1,6 +1,6 @@
-// Sends one HTTP request to a URL that a stranger may have chosen. Examples are the metadata document of an OAuth
-// client, an endpoint of a sign-in provider, and the receiver of a webhook. Connects only to checked IP addresses,
-// follows no redirect, and bounds time and size.
+// Sends a request to a URL that a stranger may have chosen, such as the metadata document of an OAuth client, an
+// endpoint of a sign-in provider, or the receiver of a webhook. Connects only to IP addresses that were checked,
+// follows no redirect, and limits time and size.
 import { request as requestPlain, type IncomingMessage } from 'node:http'
 import { request as requestSecure, type RequestOptions } from 'node:https'
 import { isIP, type Socket } from 'node:net'
@@ -9,10 +9,10 @@ import { bareHost } from './host-names.ts'
 import { deadlineOf } from './deadline.ts'
 import { dial } from './drivers/allowed-addresses.ts'
 
-/** Opens connections to a host. Tests connect to their own server. */
+/** How connections are opened. Tests connect to their own server. */
 export interface Transport {
   readonly dial: (at: { readonly host: string; readonly port: number }, signal: AbortSignal) => ReturnType<typeof dial>
-  /** The only certificates to trust. If absent, Node's certificates are trusted. */
+  /** Only this certificate is trusted. If missing, Node's certificates are trusted. */
   readonly ca?: string
   readonly deadlineMs?: number
 }
@@ -20,7 +20,7 @@ export interface Transport {
 export interface Outgoing {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
-  /** Makes the request a POST. */
+  /** If present, the request is a POST. */
   readonly body?: string
   readonly headerBytesMax: number
 }
@@ -34,16 +34,16 @@ export interface Incoming {
 const DEADLINE_MS = 5_000
 
 /**
- * Returns a function that connects to public addresses, and to private addresses of the hosts that `mayBePrivate`
- * accepts. It never connects to the metadata service of a cloud.
+ * Returns a function that connects to public addresses. It connects to a private address only if `mayBePrivate` accepts
+ * the host, and never to the metadata service of a cloud.
  */
 export function dialing(mayBePrivate: (host: string) => boolean): Transport['dial'] {
   return (at, signal) => dial(at, mayBePrivate(at.host), signal)
 }
 
 /**
- * Sends a request. Throws an Error for a refused address, a failed connection, a late answer, an answer that is too
- * large, and a text that is not UTF-8.
+ * Throws an Error if the address is not allowed, if the connection fails, or if the answer is late, too large or not
+ * UTF-8.
  */
 export async function sendOut(
   transport: Transport,
@@ -58,10 +58,7 @@ export async function sendOut(
   }))
 }
 
-/**
- * Sends a request and passes the response to `read`, which need not consume the body. Then closes the connection.
- * Throws like sendOut().
- */
+/** Passes the response to `read`, which need not read the body. Then closes the connection. Throws like sendOut(). */
 export async function exchange<T>(
   { dial, ca }: Pick<Transport, 'dial' | 'ca'>,
   { url, headers, body, headerBytesMax }: Outgoing,
@@ -76,7 +73,8 @@ export async function exchange<T>(
     const connection = isSecure ? secured(socket, host, ca) : socket
     const options: RequestOptions = {
       method: body === undefined ? 'GET' : 'POST',
-      // Without an agent, Node uses this connection. An agent would open its own connection, to an unchecked address.
+      // Without an agent, Node uses this connection. An agent would open its own one, to an address that was not
+      // checked.
       createConnection: () => connection,
       headers: {
         ...headers,
@@ -93,7 +91,7 @@ export async function exchange<T>(
   }
 }
 
-/** Starts TLS. The certificate must name the host. An IP address is not sent as server name (RFC 6066, section 3). */
+/** The certificate must be for the host. TLS allows no IP address as the server name (RFC 6066, section 3). */
 function secured(socket: Socket, host: string, ca: string | undefined): Socket {
   return connect({ socket, host, ...(isIP(host) === 0 && { servername: host }), ...(ca !== undefined && { ca }) })
 }

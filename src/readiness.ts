@@ -1,5 +1,5 @@
-// Decides whether the service is ready for requests. It is not ready while it drains, while the audit cannot be
-// written, or while the store does not answer. The check has a short deadline, so that a probe never hangs.
+// The service is not ready for requests while it is draining, while the audit cannot be written, or while the store
+// does not answer. The check has a short timeout, so that a probe never hangs.
 import type { Audit } from './audit/audit.ts'
 import { AppError } from './errors.ts'
 import type { Store } from './store/open.ts'
@@ -13,7 +13,7 @@ export interface ReadinessDeps {
   readonly isDraining: () => boolean
 }
 
-/** Returns the check of /health/ready. The check throws the refusal that the probe gets. */
+/** Returns a function that throws what /health/ready answers if the service is not ready. */
 export function readiness({ store, audit, isDraining }: ReadinessDeps): () => Promise<void> {
   return async () => {
     if (isDraining()) throw notReady('OVERLOADED', 'The service is shutting down.')

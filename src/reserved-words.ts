@@ -1,6 +1,6 @@
-// Lists the reserved words of the SQL dialects. A name that is reserved must be quoted.
+// In SQL, a name that is a reserved word must be quoted.
 
-/** PostgreSQL's reserved keywords, which must be quoted as names (manual, appendix C). */
+/** The reserved keywords of PostgreSQL (manual, appendix C). */
 export const RESERVED_IN_POSTGRES: ReadonlySet<string> = new Set(
   `
   all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation
@@ -15,9 +15,7 @@ export const RESERVED_IN_POSTGRES: ReadonlySet<string> = new Set(
     .split(/\s+/),
 )
 
-/**
- * Reserved keywords (GoogleSQL's lexical structure). Such a word is a name only if it is quoted or comes after a dot.
- */
+/** The reserved keywords of GoogleSQL (lexical structure). After a dot they need no quotes. */
 export const RESERVED_IN_GOOGLESQL: ReadonlySet<string> = new Set(
   `ALL AND ANY ARRAY AS ASC ASSERT_ROWS_MODIFIED AT BETWEEN BY CASE CAST COLLATE CONTAINS CREATE CROSS CUBE CURRENT
   DEFAULT DEFINE DESC DISTINCT ELSE END ENUM ESCAPE EXCEPT EXCLUDE EXISTS EXTRACT FALSE FETCH FOLLOWING FOR FROM FULL

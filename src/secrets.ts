@@ -1,5 +1,5 @@
-// Secrets at rest. All other keys are derived from one root key (HKDF-SHA-256). Secrets of datasources and webhooks are
-// encrypted (AES-256-GCM) and bound to their place. This file never logs or shows a secret.
+// All keys are derived from one root key (HKDF-SHA-256). The secrets of datasources and webhooks are encrypted
+// (AES-256-GCM). This file never logs or shows a secret.
 import { execFile } from 'node:child_process'
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
 import { chmod, link, open, readFile, rm } from 'node:fs/promises'
@@ -12,7 +12,10 @@ import { makeDataFolder } from './store/data-folder.ts'
 import type { Store } from './store/open.ts'
 import type { Tables } from './store/tables.ts'
 
-/** The place of a sealed value. The value cannot be opened for another place. */
+/**
+ * What a secret belongs to. A sealed secret cannot be opened for anything else, so nobody can copy it to another team
+ * or datasource in the store.
+ */
 export interface SecretPlace {
   readonly teamId: TeamId
   /** The datasource or webhook that has the secret. */
@@ -21,33 +24,33 @@ export interface SecretPlace {
 }
 
 export interface Secrets {
-  /** Returns an envelope, `v1.<key id>.<nonce, text and tag in base64url>`. */
+  /** Encrypts a secret. Returns `v1.<key id>.<nonce, text and tag in base64url>`. */
   seal(place: SecretPlace, text: string): string
   /**
-   * Opens an envelope. Throws an Error without secrets if the envelope is damaged, belongs to another place, or was
-   * made with another root key.
+   * Decrypts a secret. Throws an Error without secrets if it is damaged, belongs to something else, or was sealed with
+   * another root key.
    */
   open(place: SecretPlace, sealed: string): string
-  /** Returns true if the envelope was made with the current root key, not with the previous one. */
+  /** Returns true if it was sealed with the current root key, and not with the previous one. */
   isCurrent(sealed: string): boolean
-  /** Returns 32 bytes for one purpose. The bytes stay the same when the root key is rotated. */
+  /** Returns 32 bytes for one purpose. They stay the same when the root key is rotated. */
   derive(label: string): Uint8Array
 }
 
 const VERSION = 'v1'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** The name of the row with the id of the root key that the store belongs to. */
+/** The name of the row in `marks` with the id of the store's root key. */
 const ROOT_MARK = 'root key'
 /**
- * The name of the row with the first root key of the store, sealed with the current key. The row exists only after a
+ * The name of the row in `marks` with the store's first root key, sealed with the current one. It exists only after a
  * rotation.
  */
 const FIRST_ROOT_MARK = 'first root key'
 
 type KeyConfig = Pick<Config, 'dataDir' | 'secretKey'> & Partial<Pick<Config, 'secretKeyCommand' | 'secretKeyPrevious'>>
 
-/** The active keys. New secrets are sealed with `current`. Each key opens the secrets that it sealed. */
+/** New secrets are sealed with `current`. While the root key is rotated, `previous` opens the old ones. */
 export interface RootKeys {
   readonly current: RootKey
   readonly previous: RootKey | null
@@ -55,14 +58,14 @@ export interface RootKeys {
 
 interface RootKey {
   readonly bytes: Uint8Array
-  /** Identifies the key without revealing any part of it. */
+  /** Identifies the key, but reveals nothing of it. */
   readonly id: string
 }
 
 /**
- * Opens the keys of a store. The root key comes from the configuration, or is created once in the data folder (0600).
- * With `asIs`, creates no key, and throws an Error for the operator if there is no key. `db` is the store, which must
- * be given if its root key may have been rotated.
+ * The root key comes from the configuration, or is created once in the data folder (mode 0600). With `asIs`, no key is
+ * created, and without a key an Error for the operator is thrown. `db` is the store. It is needed if the root key may
+ * have been rotated.
  */
 export async function openSecrets(
   config: KeyConfig,
@@ -72,7 +75,7 @@ export async function openSecrets(
   return secretsFrom(keys.current.bytes, keys.previous?.bytes, await firstRootOf(options.db, keys))
 }
 
-/** Returns the active keys. With `asIs`, creates no key. */
+/** With `asIs`, no key is created. */
 export async function rootKeysOf(config: KeyConfig, asIs: boolean): Promise<RootKeys> {
   const configured = await configuredKey(config)
   const bytes = configured ?? (asIs ? await existingKey(config.dataDir) : await storedKey(config.dataDir))
@@ -81,8 +84,8 @@ export async function rootKeysOf(config: KeyConfig, asIs: boolean): Promise<Root
 }
 
 /**
- * Checks that the root key belongs to the store, or records the key in a new store. Throws an Error for the operator if
- * the store has another key. So the error occurs at the start instead of at the first query.
+ * Called at the start, so that a wrong key is noticed before the first query. If the store has another root key, throws
+ * an Error for the operator. A new store gets the id of the key.
  */
 export async function requireKeyOf(store: Pick<Store, 'write'>, keys: RootKeys): Promise<void> {
   const stored = await store.write(async (tx) => {
@@ -94,8 +97,8 @@ export async function requireKeyOf(store: Pick<Store, 'write'>, keys: RootKeys):
 }
 
 /**
- * Checks an existing store's root key before this process writes to the store or the data folder. Throws an Error for
- * the operator if the key is missing or differs, because another key could not open the secrets.
+ * Called before this process writes anything. If the store exists, but its root key is missing or is another one,
+ * throws an Error for the operator. Another key could not open the secrets.
  */
 export async function requireKeyBefore(db: Kysely<Tables>, config: KeyConfig): Promise<void> {
   const tables = await db.introspection.getTables()
@@ -111,15 +114,15 @@ export async function requireKeyBefore(db: Kysely<Tables>, config: KeyConfig): P
   if (!isInForce(await rootKeysOf(config, true), id)) throw anotherKey()
 }
 
-/** Checks the root key like requireKeyOf(), but never writes. Also throws if the store has no key recorded. */
+/** Like requireKeyOf(), but never writes. Also throws if the store has no id of a root key. */
 export async function requireKnownKeyOf(store: Pick<Store, 'db'>, config: KeyConfig): Promise<void> {
   const id = await markOf(store.db, ROOT_MARK)
   if (id === undefined || !isInForce(await rootKeysOf(config, true), id)) throw anotherKey()
 }
 
 /**
- * Records that the store now belongs to the current root key. Afterwards, the previous key only opens secrets that are
- * not yet sealed again. Returns false if the store already belonged to the current key.
+ * From now on, the store belongs to the current root key. The previous one only opens secrets that are not sealed again
+ * yet. Returns false if the store already belonged to the current key.
  */
 export async function adoptRootKey(store: Pick<Store, 'write'>, keys: RootKeys): Promise<boolean> {
   return await store.write(async (tx) => {
@@ -146,8 +149,8 @@ export async function adoptRootKey(store: Pick<Store, 'write'>, keys: RootKeys):
 }
 
 /**
- * Returns the store's first root key, from which all keys except those that seal secrets are derived. Returns undefined
- * if the current key is the first, or without `db`.
+ * After a rotation, all keys except those that seal secrets are still derived from the store's first root key. Returns
+ * this first key. Returns undefined if it is the current one, or without `db`.
  */
 async function firstRootOf(db: Kysely<Tables> | undefined, keys: RootKeys): Promise<Uint8Array | undefined> {
   if (db === undefined) return undefined
@@ -186,10 +189,7 @@ function keyOf(root: Uint8Array, label: string): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', root, 'vitrine', label, 32))
 }
 
-/**
- * Pure: derives all keys from the root keys, of 32 bytes each. `first` is the store's first root key, if it differs
- * from the current one.
- */
+/** The root keys have 32 bytes each. `first` is the store's first root key, if it is not the current one. */
 export function secretsFrom(root: Uint8Array, previous?: Uint8Array, first: Uint8Array = root): Secrets {
   const current = sealerOf(root)
   const sealers = previous === undefined ? [current] : [current, sealerOf(previous)]
@@ -214,20 +214,23 @@ export function secretsFrom(root: Uint8Array, previous?: Uint8Array, first: Uint
 }
 
 function sealerOf(root: Uint8Array): { readonly key: Uint8Array; readonly id: string } {
-  // The id distinguishes an envelope of another root key from a damaged one. The id is derived, so the key stays
-  // secret.
+  // With the id, we can tell a secret that was sealed with another root key from a damaged one. The id is derived from
+  // the key, and does not reveal it.
   const id = Buffer.from(keyOf(root, 'id of the key of datasource secrets')).toString('hex').slice(0, 8)
   return { key: keyOf(root, 'datasource secrets'), id }
 }
 
-/** Encrypts a text (AES-256-GCM). Returns nonce, text and tag in base64url. */
+/** Returns nonce, text and tag in base64url. */
 function sealText(key: Uint8Array, bound: string, text: string): string {
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(bound, 'utf8'))
   return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url')
 }
 
-/** Decrypts a text. Returns null if text, key or place are wrong. Hides the library's error, which may contain data. */
+/**
+ * Returns null if the text was changed, or the key or the place is wrong. The library's error is hidden, because it may
+ * contain data.
+ */
 function openText(key: Uint8Array, bound: string, sealed: string): string | null {
   const body = Buffer.from(sealed, 'base64url')
   const end = body.length - TAG_BYTES
@@ -240,15 +243,15 @@ function openText(key: Uint8Array, bound: string, sealed: string): string | null
   }
 }
 
-/** Returns the place as a string. JSON distinguishes ('a', 'bc') from ('ab', 'c'). */
+/** JSON tells ('a', 'bc') from ('ab', 'c'). */
 function binding(place: SecretPlace, keyId: string): string {
   return JSON.stringify([VERSION, keyId, place.teamId, place.datasourceId, place.field])
 }
 
-/** The time that the command of VITRINE_SECRET_KEY_COMMAND may take. */
+/** How long the command of VITRINE_SECRET_KEY_COMMAND may take. */
 const COMMAND_MS = 30_000
 const COMMAND_BYTES = 4_096
-/** Caches the result of each command, so that a process calls its key management service only once. */
+/** The result of each command, so that a process asks its key management service only once. */
 const commands = new Map<string, Promise<Uint8Array>>()
 
 async function configuredKey(config: KeyConfig): Promise<Uint8Array | null> {
@@ -259,9 +262,7 @@ async function configuredKey(config: KeyConfig): Promise<Uint8Array | null> {
   return await asked
 }
 
-/**
- * Runs the command. Throws an Error for the operator, which quotes neither command nor output: both may have secrets.
- */
+/** The command and its output may both contain secrets, so the Error for the operator contains neither. */
 async function askCommand(command: string): Promise<Uint8Array> {
   const ask = promisify(execFile)
   let text: string
@@ -280,12 +281,12 @@ async function askCommand(command: string): Promise<Uint8Array> {
   return new Uint8Array(Buffer.from(text, 'base64'))
 }
 
-/** Returns the path of the file with the root key of the data folder. */
+/** The file with the root key in the data folder. */
 export function keyPath(dataDir: string): string {
   return join(dataDir, 'secret.key')
 }
 
-/** Returns the path of the file with the previous root key, which exists while a rotation is in progress. */
+/** The file with the previous root key. It exists only during a rotation. */
 export function previousKeyPath(dataDir: string): string {
   return join(dataDir, 'secret.key.previous')
 }
@@ -327,8 +328,8 @@ async function readKeyFile(path: string): Promise<string | null> {
 }
 
 /**
- * Creates a key file, or returns the key that another process created meanwhile. Writes and flushes a draft before it
- * links the draft to the name, so that a crash cannot leave half a key.
+ * If another process has created the key in the meantime, returns that one. The key is first written to a draft, which
+ * is then linked to its name. So a crash cannot leave half a key.
  */
 export async function createKeyFile(path: string): Promise<string> {
   const draft = `${path}.${randomUUID()}`
@@ -340,7 +341,7 @@ export async function createKeyFile(path: string): Promise<string> {
   try {
     await link(draft, path)
   } catch (error) {
-    // EEXIST means that another process created the key first. Use that key.
+    // Another process has created the key first. Use that one.
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
   } finally {
     await rm(draft, { force: true })

@@ -1,5 +1,5 @@
-// Runs the service as a process: reads the configuration, opens the app, listens, waits for a signal, and closes the
-// app. A failed start prints the reason.
+// The service as a process: reads the configuration, opens the app, waits for a signal, and closes the app. If the
+// start fails, prints the reason.
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import { createApp } from './app.ts'
@@ -10,11 +10,11 @@ import type { Demo } from './demo.ts'
 import { openLog } from './log.ts'
 import { openControl } from './upkeep/control-socket.ts'
 
-/** Serves until SIGTERM or SIGINT. Sets the exit code if the start fails. Never throws. */
+/** Runs until SIGTERM or SIGINT. If the start fails, sets the exit code. Never throws. */
 export async function serve(env: Environment, start: Start = {}): Promise<void> {
   const stop = new AbortController()
   const hurry = new AbortController()
-  // The first signal drains the service. A second signal ends the grace period.
+  // The first signal drains the service. The second one ends the grace period.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       if (stop.signal.aborted) hurry.abort()
@@ -44,20 +44,17 @@ async function run(config: Config, log: Logger, stop: AbortSignal, hurry: AbortS
   if (!stop.aborted) await once(stop, 'abort')
   log.info('stopping')
   await warming
-  // Drain before the demo's database stops, because the service may be running a query there.
+  // The service may be running a query in the demo's database, so drain before that database stops.
   await app.drain(hurry)
 }
 
-/** For each wildcard host, its URL form and the loopback address to open instead. */
+/** For each wildcard host, how it is written in a URL, and the loopback address to open instead. */
 const EVERY_ADDRESS: ReadonlyMap<string, readonly [string, string]> = new Map([
   ['0.0.0.0', ['0.0.0.0', '127.0.0.1']],
   ['::', ['[::]', '[::1]']],
 ])
 
-/**
- * Returns the text to print. For a service that is reachable from outside, the text must name more than a loopback
- * address.
- */
+/** If others can reach the service, the printed text must not be only a loopback address. */
 function listeningText(host: string, address: string): string {
   const every = EVERY_ADDRESS.get(host)
   if (every === undefined) return address
@@ -73,7 +70,7 @@ interface DemoPlace {
   readonly stop: AbortSignal
 }
 
-/** Starts the demo after the service is ready. If the demo fails, the service continues without it. */
+/** The service is already running. If the demo fails, it goes on without the demo. */
 async function startDemo(app: App, { stop, ...place }: DemoPlace): Promise<Demo | null> {
   try {
     const { openDemo } = await import('./demo.ts')
@@ -87,7 +84,10 @@ async function startDemo(app: App, { stop, ...place }: DemoPlace): Promise<Demo 
   }
 }
 
-/** Explains an address that cannot be used. Returns our own messages unchanged, and the stack of other errors. */
+/**
+ * Explains an address that cannot be used. Other errors with our own text keep it, and unexpected ones are printed with
+ * their stack.
+ */
 function sentence(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const code = 'code' in error ? error.code : undefined

@@ -6,15 +6,15 @@ import { deadlineOf } from './deadline.ts'
 import type { Connections } from './http/connections.ts'
 import type { RunningQueries } from './query/running-queries.ts'
 
-/** The interval at which a draining service closes idle connections. */
+/** While the service is draining, idle connections are closed this often. */
 const IDLE_LOOK_MS = 50
-/** The time that a draining service gives incomplete requests to arrive in full. */
+/** While the service is draining, incomplete requests have this long to arrive. */
 const ARRIVAL_MS = 1_000
-/** The time for writing the last refusals before the sockets are closed. */
+/** How long the last refusals may take before the sockets are closed. */
 const LAST_ANSWERS_MS = 2_000
 
 /**
- * Waits up to `graceMs` for running requests, then cancels the queries that still run, and closes all connections.
+ * Waits up to `graceMs` for running requests. Then cancels the queries that still run, and closes all connections.
  * `hurry` ends the wait.
  */
 export async function drainServer(
@@ -25,8 +25,8 @@ export async function drainServer(
   hurry: AbortSignal,
 ): Promise<void> {
   const closed = close()
-  // Close idle connections repeatedly, because a connection that was busy when the server closed stays open after its
-  // answer.
+  // A connection that was busy when the server closed becomes idle after its answer. So look for idle connections again
+  // and again.
   const lateFrom = performance.now() + ARRIVAL_MS
   const idle = setInterval(() => {
     server.closeIdleConnections()

@@ -1,7 +1,7 @@
-// Creates spans for OpenTelemetry. Each sampled request has a span. A query also has spans for its guard, its wait for a
-// connection and the database. Spans are created after the answer from recorded times, so that no query waits for them.
-// A span contains no text, name or value of a caller or a database. This file is loaded only if the environment names
-// an endpoint for spans.
+// Sends spans to OpenTelemetry. A sampled request has a span. If it is a query, it also has spans for the guard, for
+// the wait for a connection, and for the database. Spans are created after the answer, from recorded times, so that no
+// query waits for them. They contain no text, name or value of a caller or a database. This file is loaded only if the
+// environment contains an endpoint for spans.
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags, type Context } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
@@ -15,7 +15,6 @@ import {
 import type { Trace } from './auth/caller.ts'
 import { VERSION, type Config } from './config.ts'
 
-/** One answered request. */
 export interface TracedRequest {
   readonly requestId: string
   readonly method: string
@@ -23,9 +22,9 @@ export interface TracedRequest {
   readonly status: number
   readonly code: string | null
   readonly durationMs: number
-  /** The times that the query recorded, if the request ran a query. */
+  /** The times of the query, if the request is one. */
   readonly trace?: Trace | null | undefined
-  /** The W3C Trace Context that a trusted proxy sent. */
+  /** The W3C Trace Context that a trusted proxy has sent. */
   readonly traceparent?: string | undefined
 }
 
@@ -33,11 +32,11 @@ export interface Tracing extends AsyncDisposable {
   request(traced: TracedRequest): void
 }
 
-/** The maximum number of spans that wait to be sent. The library drops further spans. */
+/** The maximum number of spans that wait to be sent. The library drops further ones. */
 const WAITING_MAX = 2_048
-/** The interval at which waiting spans are sent. */
+/** How often spans are sent. */
 const EVERY_MS = 2_000
-/** The timeout for sending a batch of spans, and therefore the longest time that shutdown waits for the last spans. */
+/** The timeout for sending spans. So a shutdown waits at most this long for the last ones. */
 const LAST_MS = 3_000
 
 export function openTracing(settings: NonNullable<Config['otel']>): Tracing {
@@ -64,7 +63,7 @@ export function openTracing(settings: NonNullable<Config['otel']>): Tracing {
     ],
   })
   const tracer = provider.getTracer('vitrine', VERSION)
-  /** Converts a time of performance.now() to epoch milliseconds, by the machine's current clock. */
+  /** Converts a time of performance.now() to epoch milliseconds. */
   const epochOf = (at: number) => Date.now() + at - performance.now()
   return {
     request({ requestId, method, operation, status, code, durationMs, trace: noted, traceparent }) {
@@ -102,7 +101,7 @@ export function openTracing(settings: NonNullable<Config['otel']>): Tracing {
       span.end(epochOf(endedAt))
     },
     async [Symbol.asyncDispose]() {
-      // A shutdown must succeed even if the collector is unreachable.
+      // A shutdown must succeed even if the collector cannot be reached.
       await provider.shutdown().catch(() => undefined)
     },
   }
