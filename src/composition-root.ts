@@ -8,6 +8,7 @@ import { authenticator } from './auth/authenticate.ts'
 import type { Call } from './auth/caller.ts'
 import { openKeyWarnings } from './auth/key-expiry-warnings.ts'
 import { openNotices } from './auth/security-mail.ts'
+import { networkOf } from './auth/client-network.ts'
 import { openExports } from './audit/reading/within-reach.ts'
 import { reachable } from './datasources/datasources.ts'
 import { openTests } from './datasources/test-datasource.ts'
@@ -114,7 +115,7 @@ export async function openRooms(options: RoomsOptions) {
   const descriptions = openDescriptions({ store, catalogs })
   const evidence = opened.use(openQueryEvidence({ audit, log, now }))
   const replays = openSerialQueue()
-  const [exports, tests] = [openExports(), openTests()]
+  const [exports, tests] = [openExports(networkOf), openTests()]
   resumeProfiles({ config, store, audit, jobs, catalogs, leases, drivers })
   const tried: TryQuery = (id, query, signal) =>
     tryQuery({ store, config, drivers, catalogs, leases }, id, query, signal)
@@ -188,7 +189,7 @@ export async function openRooms(options: RoomsOptions) {
     meter: openQueryMeter(),
     webhooks,
     sending,
-    webhookTests: openConcurrencyLimit(WEBHOOK_TESTS),
+    webhookTests: openConcurrencyLimit(WEBHOOK_TESTS, networkOf),
     redis,
     ended,
     endInvitationsOf: endAllInvitationsBy,

@@ -1,13 +1,20 @@
-// Limits how much slow work of one kind runs at the same time in this process: for each key (such as a team), and in
-// all. If there is too much, a ConcurrencyLimit refuses further work, and says when to try again. A FairLimit lets it
-// wait.
+// Limits how much slow work of one kind runs at the same time in this process. A ConcurrencyLimit refuses work over the
+// limit immediately, and the refusal says when to retry. No requester can take all slots. A FairLimit lets work wait.
 import { AppError } from './errors.ts'
+
+/** The call that asks for a slot. */
+export interface Requester {
+  readonly caller: { readonly accountId: string }
+  /** The client's network address, if known. */
+  readonly address?: string | undefined
+}
 
 export interface ConcurrencyLimit {
   /**
-   * The work may run until the result is disposed. Throws RATE_LIMITED with `retryAfter` if too much work is running.
+   * Takes a slot for work on `key` until it is disposed. Throws RATE_LIMITED with `retryAfter` if no slot is free for
+   * this call and team.
    */
-  take(key: string): Disposable
+  take(key: string, call: Requester, teamId: string): Disposable
 }
 
 interface Limits {
@@ -19,22 +26,40 @@ interface Limits {
   readonly why: string
 }
 
-export function openConcurrencyLimit({ each, all, retryAfterSeconds: retryAfter, why }: Limits): ConcurrencyLimit {
+/**
+ * A requester must hold less than this share of the free slots to get another slot. So an account holds at most a quarter
+ * of all slots, and less while others hold some: a newcomer finds a free slot. Several accounts of a person can often be
+ * told by their team or network. Many people may share a network, so a network may hold half of all slots.
+ */
+const SHARE = { account: 1 / 4, team: 1 / 4, network: 1 }
+
+/** `networkOf` returns the network of an address. */
+export function openConcurrencyLimit(limits: Limits, networkOf: (address: string) => string): ConcurrencyLimit {
+  const { each, all, retryAfterSeconds: retryAfter, why } = limits
   const held = new Map<string, number>()
   let total = 0
-  const add = (key: string, by: 1 | -1) => {
-    const count = (held.get(key) ?? 0) + by
-    if (count === 0) held.delete(key)
-    else held.set(key, count)
+  const add = (names: readonly string[], by: 1 | -1) => {
+    for (const name of names) {
+      const count = (held.get(name) ?? 0) + by
+      if (count === 0) held.delete(name)
+      else held.set(name, count)
+    }
     total += by
   }
   return {
-    take(key) {
-      if ((held.get(key) ?? 0) >= each || total >= all) {
-        throw new AppError('RATE_LIMITED', `${why} Wait ${retryAfter} s.`, { extra: { retryAfter } })
-      }
-      add(key, 1)
-      return { [Symbol.dispose]: () => add(key, -1) }
+    take(key, { caller, address }, teamId) {
+      const free = all - total
+      const maxima = new Map([
+        [`key ${key}`, each],
+        [`account ${caller.accountId}`, free * SHARE.account],
+        [`team ${teamId}`, free * SHARE.team],
+        ...(address === undefined ? [] : [[`network ${networkOf(address)}`, free * SHARE.network] as const]),
+      ])
+      const isFree = [...maxima].every(([name, max]) => (held.get(name) ?? 0) < max)
+      if (!isFree) throw new AppError('RATE_LIMITED', `${why} Wait ${retryAfter} s.`, { extra: { retryAfter } })
+      const names = [...maxima.keys()]
+      add(names, 1)
+      return { [Symbol.dispose]: () => add(names, -1) }
     },
   }
 }

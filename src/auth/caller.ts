@@ -80,7 +80,7 @@ export interface Arrival {
   readonly trace?: Trace | undefined
   /** The name that the client gives itself (client-name-and-address.ts). For the audit and security mails. */
   readonly client?: string | undefined
-  /** The client's network address, if known. Only for security mails. */
+  /** The client's network address, if known. Only for security mails and concurrency limits. */
   readonly address?: string | undefined
   /** The maximum bytes of rows that the client accepts. If missing, only the limit of the team applies. */
   readonly rowBytesMax?: number | undefined

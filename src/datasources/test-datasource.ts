@@ -3,6 +3,7 @@ import type { Transaction } from 'kysely'
 import type { z } from 'zod'
 import { changesOf } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
+import { networkOf } from '../auth/client-network.ts'
 import { connectField, connectRemedy } from '../drivers/connect-remedy.ts'
 import { TestReport as StoredReport } from '../contract/schemas.ts'
 import type { Catalog, Connection, TestReport } from '../drivers/driver.ts'
@@ -32,7 +33,7 @@ const SAME_FAILURE_MS = 10_000
 const TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Other tests are still running.' }
 
 export function openTests(): ConcurrencyLimit {
-  return openConcurrencyLimit(TESTS)
+  return openConcurrencyLimit(TESTS, networkOf)
 }
 
 /**
@@ -44,7 +45,7 @@ export async function testDatasource(
   call: Call,
   at: Reached,
 ): Promise<ToldReport> {
-  using _slot = deps.tests.take(at.id)
+  using _slot = deps.tests.take(at.id, call, at.teamId)
   const exposed = at.row.exposure_version === 0 ? null : await deps.catalogs.exposed(at.row)
   const report = await tried(call, (signal) => deps.leases.connect(at, signal), exposed)
   const told = toldReport(at.row.type, report, new Date().toISOString())
@@ -119,7 +120,7 @@ export async function tryConnection(
   const driver = requireDriver(deps.drivers, input.type)
   const { connection } = splitConfig(input)
   const settings = driver.settings(newSettings(connection))
-  using _slot = deps.tests.take(teamId)
+  using _slot = deps.tests.take(teamId, call, teamId)
   const report = await tried(call, (signal) => deps.leases.try({ driver, settings }, signal), null)
   deps.audit.record(call, { teamId, outcome: 'ANSWERED' })
   const told = toldReport(input.type, report, new Date().toISOString())

@@ -174,7 +174,7 @@ export async function testWebhook(
   { teamId }: Membership,
   id: WebhookId,
 ): Promise<Sent & { readonly durationMs: number }> {
-  using _slot = deps.webhookTests.take(teamId)
+  using _slot = deps.webhookTests.take(teamId, call, teamId)
   const row = await rowOf(deps.store.db, teamId, id)
   const team = await deps.store.db.selectFrom('teams').select('name').where('id', '=', teamId).executeTakeFirstOrThrow()
   const at = new Date(deps.sending.now()).toISOString()

@@ -188,7 +188,7 @@ for (const dialect of DIALECTS) {
       assert.ok((exported.rowCount ?? length) < length, `${exported.rowCount} of ${length}`)
     })
 
-    test('a team may run two exports at the same time, and a third export is rate limited', async () => {
+    test('a team or account may run two exports at the same time, and a third export is rate limited', async () => {
       const responses = await Promise.all(
         [1, 2].map(async () => {
           const request = get(`${shop.app.url}${path}/audit/export?format=jsonl`, {
@@ -202,6 +202,12 @@ for (const dialect of DIALECTS) {
       const third = await exportAudit('format=csv')
       assert.deepEqual([third.status, third.json.code, third.json.retryAfter], [429, 'RATE_LIMITED', 10])
       assert.equal(third.headers.get('retry-after'), '10')
+      // The limit of an account covers all its teams, and leaves room for others.
+      const other = await shop.app.team(shop.owner, 'Other')
+      assert.equal((await shop.owner.ask('GET', `/teams/${other}/audit/export`)).status, 429)
+      const max = await shop.app.person('Max')
+      const maxTeam = await shop.app.team(max)
+      assert.equal((await max.ask('GET', `/teams/${maxTeam}/audit/export`)).status, 200)
       for (const response of responses) response.destroy()
       // A team may run two exports at a time. The service ends these two once it notices the disconnects, so poll until
       // then.

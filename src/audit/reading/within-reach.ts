@@ -23,11 +23,14 @@ export interface AuditTrailDeps {
   reachableIds(call: Call, reader: Reader): Promise<readonly DatasourceId[]>
 }
 
-/** An export may read a million rows and keeps the store busy, so concurrent exports are limited. */
-const EXPORTS = { each: 2, all: 6, retryAfterSeconds: 10, why: 'Other audit exports are running.' }
+/**
+ * Limits concurrent exports. An export may read a million rows, and puts load on the store the whole time. A client that
+ * does not read its export holds its slot for a minute.
+ */
+const EXPORTS = { each: 2, all: 8, retryAfterSeconds: 10, why: 'Other audit exports are running.' }
 
-export function openExports(): ConcurrencyLimit {
-  return openConcurrencyLimit(EXPORTS)
+export function openExports(networkOf: (address: string) => string): ConcurrencyLimit {
+  return openConcurrencyLimit(EXPORTS, networkOf)
 }
 
 export interface ExportDeps extends AuditTrailDeps {
@@ -145,7 +148,7 @@ async function* linesOf(
 /** If too many exports are running, records the refusal and throws RATE_LIMITED. */
 function slotFor(deps: ExportDeps, call: Call, teamId: TeamId): Disposable {
   try {
-    return deps.exports.take(teamId)
+    return deps.exports.take(teamId, call, teamId)
   } catch (error) {
     deps.audit.refused(call, { teamId }, error)
     throw error

@@ -1,0 +1,92 @@
+// Tests that no requester can take all slots of a concurrency limit.
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { openConcurrencyLimit, type ConcurrencyLimit } from './concurrency-limit.ts'
+import { AppError } from './errors.ts'
+
+const LIMITS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Others are running.' }
+const open = (limits = LIMITS) => openConcurrencyLimit(limits, (address) => `network of ${address}`)
+
+interface By {
+  readonly account?: string
+  readonly team?: string
+  readonly address?: string
+}
+
+/** Asks for 100 slots, each for another key, and returns how many it got. Accounts and teams differ unless named. */
+function taken(limit: ConcurrencyLimit, by: (n: number) => By): number {
+  let count = 0
+  for (let n = 0; n < 100; n++) {
+    const key = randomUUID()
+    const { account = key, team = key, address } = by(n)
+    try {
+      limit.take(key, { caller: { accountId: account }, address }, team)
+      count++
+    } catch (error) {
+      assert.ok(error instanceof AppError && error.code === 'RATE_LIMITED')
+    }
+  }
+  return count
+}
+
+test('one account takes less than a quarter of the free slots, however many teams it has', () => {
+  const limit = open()
+  assert.equal(
+    taken(limit, () => ({ account: 'eve' })),
+    4,
+  )
+  assert.equal(
+    taken(limit, () => ({ account: 'eve' })),
+    0,
+  )
+  assert.equal(
+    taken(limit, () => ({ account: 'vic' })),
+    4,
+  )
+})
+
+test('one team takes less than a quarter of the free slots, however many members it has', () => {
+  const limit = open()
+  assert.equal(
+    taken(limit, () => ({ team: 'eve’s' })),
+    4,
+  )
+  assert.equal(
+    taken(limit, () => ({ team: 'vic’s' })),
+    4,
+  )
+})
+
+test('one network takes half of the slots, however many accounts and teams it has', () => {
+  const limit = open()
+  assert.equal(
+    taken(limit, () => ({ address: '203.0.113.7' })),
+    10,
+  )
+  assert.equal(
+    taken(limit, () => ({ account: 'vic', address: '198.51.100.1' })),
+    2,
+  )
+})
+
+test('accounts that hold many slots get no further slot, and newcomers still get one', () => {
+  const limit = open()
+  assert.equal(
+    taken(limit, (n) => ({ account: `eve ${n % 4}` })),
+    12,
+  )
+  assert.equal(
+    taken(limit, () => ({})),
+    8,
+  )
+})
+
+test('a slot that is disposed is free for everybody', () => {
+  const limit = open({ ...LIMITS, all: 4 })
+  const eve = { caller: { accountId: 'eve' }, address: '203.0.113.7' }
+  const slot = limit.take('a', eve, 'eve’s')
+  assert.throws(() => limit.take('b', eve, 'eve’s'), { code: 'RATE_LIMITED', extra: { retryAfter: 5 } })
+  slot[Symbol.dispose]()
+  limit.take('b', eve, 'eve’s')
+})
