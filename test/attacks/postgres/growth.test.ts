@@ -19,6 +19,7 @@ const SCHEMA = `
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 CREATE EXTENSION IF NOT EXISTS citext;
 CREATE EXTENSION IF NOT EXISTS ltree;
+CREATE EXTENSION IF NOT EXISTS pgcrypto;
 CREATE TABLE documents (two jsonb, list jsonb);
 INSERT INTO documents SELECT jsonb_build_object('a', jsonb_agg(g), 'b', jsonb_agg(-g)), jsonb_agg(g) FROM generate_series(1, 100000) g;
 CREATE DOMAIN sentence AS text;
@@ -44,6 +45,11 @@ const nestedList = (depth: number): string =>
     ? '1'
     : `(SELECT json_agg(json_build_object('id', l${depth}.id, 'in', ${nestedList(depth - 1)})) FROM levels l${depth} WHERE l${depth}.id = 1)`
 const nestedValue = (depth: number): unknown => (depth === 0 ? 1 : [{ id: 1, in: nestedValue(depth - 1) }])
+/** Returns the SQL for a value that is collected from rows. */
+const collected = (value: string, rows: number): string => `(SELECT string_agg(${value}, '') AS x FROM generate_series(1, ${rows}) g) q`
+const LETTERS = collected("repeat('ab', 2500)", 12_000)
+const NUMBERS = collected("repeat('1,', 2500)", 12_000)
+const DIGITS = collected('repeat(md5(g::text), 100)', 40_000)
 const MARKS = "repeat(U&'\\0F71', 10000)"
 const HASHES = "(SELECT string_agg(md5(g::text), ' ') FROM generate_series(1, 30000) g)"
 
@@ -187,6 +193,36 @@ const ATTACKS: readonly (readonly [string, string])[] = [
   ['rows as text', `SELECT length(${Array.from({ length: 28 }).reduce<string>((inner) => `ROW(${inner})::text`, "'\"'::text")})`],
   ['replaced elements', "SELECT cardinality(array_replace(array_fill(NULL::text, ARRAY[10000]), NULL, repeat('x', 10000)))"],
   ['joins of one table by the same key', `SELECT count(*) FROM levels q0 ${Array.from({ length: 300 }, (_, n) => `LEFT JOIN levels q${n + 1} ON q${n + 1}.id = q0.id AND q${n + 1}.name = q0.name`).join(' ')}`],
+  ['a collected text whose letters are split', `SELECT cardinality(string_to_array(q.x, NULL)) FROM ${LETTERS}`],
+  ['a collected text that is split', `SELECT cardinality(string_to_array(q.x, ',')) FROM ${collected("repeat(',', 5000)", 12_000)}`],
+  ['a collected text as a document', `SELECT jsonb_array_length(('[' || q.x || '1]')::jsonb) FROM ${NUMBERS}`],
+  ['a collected text as an array', `SELECT cardinality(('{' || q.x || '1}')::int[]) FROM ${NUMBERS}`],
+  ['a collected text as words', `SELECT length(to_tsvector('simple', q.x)) FROM ${collected("repeat('a ', 2500)", 12_000)}`],
+  ['a collected text that a pattern matches', `SELECT count(*) FROM ${LETTERS}, regexp_matches(q.x, '.', 'g')`],
+  ['a collected text in which a pattern is replaced', `SELECT length(regexp_replace(q.x, 'zz', '', 'g')) FROM ${DIGITS}`],
+  ['a collected text in which a pattern is counted', `SELECT regexp_count(q.x, 'zz') FROM ${DIGITS}`],
+  ['a collected text that is compared', `SELECT q.x < q.x || 'a' FROM ${DIGITS}`],
+  ['a collected text that a path reads', `SELECT jsonb_path_query_array(('[' || q.x || '1]')::jsonb, '$[*]') IS NULL FROM ${NUMBERS}`],
+  ['a collected text that is escaped', `SELECT length(json_build_object('a', q.x)::text) FROM ${collected('repeat(chr(1), 5000)', 6_300)}`],
+  ['words alike in a collected text', `SELECT similarity(q.x, 'a') FROM ${DIGITS}`],
+  ['trigrams of a collected text', `SELECT cardinality(show_trgm(q.x)) FROM ${collected('repeat(md5(g::text), 100)', 10_000)}`],
+  ['a collected text in armor', `SELECT length(armor(q.x::bytea)) FROM ${collected('repeat(md5(g::text), 100)', 25_000)}`],
+  ['a collected text that is joined with others', `SELECT ${Array.from({ length: 5 }, () => "length(q.x || '0')").join(', ')} FROM ${DIGITS}`],
+  ['an aggregate that is split', "SELECT cardinality(string_to_array(string_agg(repeat('ab', 2500), ''), NULL)) FROM generate_series(1, 12000)"],
+  ['a window that is split', "SELECT cardinality(string_to_array(string_agg(repeat('ab', 2500), '') OVER (), NULL)) FROM generate_series(1, 5000) LIMIT 1"],
+  ['an array of a query as words', "SELECT length(array_to_string(ARRAY(SELECT repeat('ab', 2500) FROM generate_series(1, 12000)), '')::tsvector)"],
+  ['a collected text behind UNION', `SELECT cardinality(string_to_array(x, NULL)) FROM (SELECT 'a' AS x UNION ALL SELECT * FROM ${LETTERS}) u`],
+  ['a collected text behind VALUES', `SELECT cardinality(string_to_array(v.x, NULL)) FROM ${LETTERS}, LATERAL (VALUES (q.x), ('a')) v(x)`],
+  ['a collected text behind CASE', `SELECT cardinality(string_to_array(CASE WHEN length(q.x) > 3 THEN q.x END, NULL)) FROM ${LETTERS}`],
+  ['a collected text of a recursion', `WITH RECURSIVE r AS (SELECT 'a' AS x, 1 AS n UNION ALL SELECT r.x || q.x, n + 1 FROM r, ${LETTERS} WHERE n < 3) SELECT cardinality(string_to_array(x, NULL)) FROM r`],
+  ['a collected text in a row', `SELECT cardinality(string_to_array((q).x, NULL)) FROM ${LETTERS}`],
+  ['a collected text that grows in each call', `SELECT cardinality(string_to_array(array_to_string(string_to_array(q.x, NULL), 'abcdefgh'), NULL)) FROM ${collected("repeat('ab', 2500)", 800)}`],
+  ['collected texts that many calls measure', `SELECT ${Array.from({ length: 300 }, () => "coalesce(q.x, '') < 'a'").join(', ')} FROM ${collected("repeat('ab', 2500)", 1_600)}`],
+  ['a collected column that many calls measure', `SELECT ${Array.from({ length: 300 }, () => 'ascii(q.x)').join(', ')} FROM ${collected("repeat('ab', 2500)", 800)}`],
+  ['words alike in the rows of a query', `SELECT 'a' % ANY (SELECT q.x FROM ${DIGITS})`],
+  ['words alike in a short collected text', `SELECT q.x % q.x FROM ${collected('repeat(md5(g::text), 100)', 2_500)}`],
+  ['a collected text as a multirange', `SELECT isempty(q.x::int4multirange) FROM (SELECT '{' || string_agg('[' || g * 2 || ',' || g * 2 + 1 || ')', ',') || '}' AS x FROM generate_series(1, 400000) g) q`],
+  ['a collected text that is replaced, then split', `SELECT cardinality(string_to_array(replace(u, 'ab', 'cdcdcdcdcdcdcdcd'), NULL)) FROM ${collected("repeat('ab', 2500)", 800)}, regexp_split_to_table(q.x, 'zz') u`],
   ['a search for many keys', "SELECT (SELECT jsonb_agg(g::text) FROM generate_series(1, 100000) g) ?| (SELECT array_agg((-g)::text) FROM generate_series(1, 100000) g)"],
 ]
 
@@ -253,6 +289,11 @@ const ANSWERS: readonly (readonly [string, string, unknown[][]])[] = [
   ['a path that grows', "WITH RECURSIVE t(n, q) AS (SELECT 1, '[(0,0)]'::path UNION ALL SELECT n + 1, q + '[(1,1)]'::path FROM t WHERE n < 5) SELECT max(npoints(q)) FROM t", [[5]]],
   ['factorial', 'WITH RECURSIVE t(n, f) AS (SELECT 1, 1::numeric UNION ALL SELECT n + 1, f * (n + 1) FROM t WHERE n < 20) SELECT max(f)::text FROM t', [['2432902008176640000']]],
   ['collations', `SELECT name FROM levels WHERE name COLLATE "und-x-icu" > lower('A' || id) COLLATE "und-x-icu" AND 'zz' COLLATE "en-x-icu" > name ORDER BY upper(name) COLLATE "en-x-icu" LIMIT 1`, [['branch']]],
+  ['collected values that a query computes with', "SELECT upper(string_agg('x', '')) || count(*), regexp_replace(lower(string_agg(name, ',' ORDER BY id)), 'o+', 'O') || (id % 2)::text, (array_agg(id ORDER BY id))[1] FROM levels GROUP BY (id % 2)::text, id % 2 ORDER BY 1", [['X1', 'branch0', 2], ['XX2', 'rOt,leaf1', 1]]],
+  ['a collected value that is grouped by what is computed from it', "SELECT cardinality(string_to_array(upper(q.x), NULL)), count(*) FROM (SELECT string_agg(name, '') AS x FROM levels GROUP BY id) q GROUP BY upper(q.x) ORDER BY 1", [[4, 1], [4, 1], [6, 1]]],
+  ['an aggregate of an outer query', "SELECT (SELECT upper(string_agg(l.name, ',' ORDER BY l.id)) || x.n FROM (VALUES (1)) x(n)) FROM levels l", [['ROOT,BRANCH,LEAF1']]],
+  ['a collected window that a query computes with', "SELECT upper(array_to_string(array_agg(name) OVER (ORDER BY id ROWS 1 PRECEDING), ',')) FROM levels ORDER BY id", [['ROOT'], ['ROOT,BRANCH'], ['BRANCH,LEAF']]],
+  ['a long collected value that is read', `SELECT length(q.x) FROM ${DIGITS}`, [[128_000_000]]],
   ['normalize', "SELECT normalize(name) FROM levels WHERE name IS NFC NORMALIZED ORDER BY id LIMIT 1", [['root']]],
 ]
 
@@ -272,6 +313,9 @@ const BOUNDED: readonly (readonly [string, string, string, number, number, RegEx
   ['ts_rank', `SELECT ts_rank('a', ${words(' & ')})`, 'ts_rank', 1_999, 128, /fewer words/],
   ['strpos of citext', "SELECT strpos(a::citext, left(a, 1000)::citext) FROM texts", 'strpos', 1_000_000_000, 536_870_912, /left/],
   ['LIKE ANY (SELECT …)', 'SELECT a LIKE ANY (SELECT left(t.a, 257) FROM texts t) FROM texts', 'LIKE', 257, 256, /EXISTS/],
+  ['a collected value', `SELECT string_to_array(q.x, NULL) FROM ${collected("repeat('ab', 2500)", 1_000)}`, 'collected_value', 5_000_004, 4_194_304, /Collect fewer rows into one value/],
+  ['a collected value that is copied', `SELECT upper(q.x) FROM ${LETTERS}`, 'collected_value', 60_000_004, 33_554_432, /Collect fewer rows into one value/],
+  ['a collected value for an extension', `SELECT show_trgm(q.x) FROM ${collected('repeat(md5(g::text), 100)', 400)}`, 'collected_value', 1_280_004, 1_048_576, /Collect fewer rows into one value/],
 ]
 
 describe('queries that compute large values', () => {

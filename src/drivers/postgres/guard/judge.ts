@@ -3,6 +3,7 @@
 import type { Denied, Malformed } from '../../driver.ts'
 import { namesIcu } from './allowed/collations.ts'
 import { costBound } from './bounds/cost-bound.ts'
+import { mayCollect } from './bounds/collected-values.ts'
 import { callsNothing, isLookup } from './bounds/key-lookup.ts'
 import { isKnownSame } from './syntax/reparse-cache.ts'
 import { comparedByIcu, exposedOf, heldTables, type Exposed, type ExposedTable } from './exposed.ts'
@@ -191,7 +192,7 @@ function malformed(text: string, why: string, position: number): Malformed {
 function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bounds, places: Places | null = null): Made {
   const { select: raw, words } = readStatement(tree)
   const exposed = namesIcu(words) ? comparedByIcu(exposedOf(catalog)) : exposedOf(catalog)
-  const walk = newWalk(exposed, words, newParams(params), bounds, places)
+  const walk = newWalk(exposed, { words, collects: mayCollect(raw) }, newParams(params), bounds, places)
   let selected: Selected
   try {
     selected = select(walk, raw, null, null)
@@ -240,7 +241,7 @@ function recordsOf({ outputs }: Selected): ReadonlyMap<number, RecordShape> {
 
 function newWalk(
   exposed: Exposed,
-  words: ReadonlySet<string>,
+  { words, collects }: { readonly words: ReadonlySet<string>; readonly collects: boolean },
   params: Params,
   bounds: Bounds,
   places: Places | null,
@@ -261,6 +262,7 @@ function newWalk(
     sorts: false,
     isGrouped: false,
     growing: new Set(),
+    collects,
     joined: new Set(),
     spent: 0,
     spentMax: bounds.work,

@@ -82,6 +82,7 @@ export function adviceForBound(what: string): string {
   if (what === 'marks') return MARKS_HINT
   if (COLLECTS.test(what)) return COLLECTED_HINT
   if (what === 'stored_value') return STORED_HINT
+  if (what === 'collected_value') return VALUE_HINT
   if (what.startsWith('ts_rank')) return 'Search for fewer words, or rank only the first rows of a search.'
   return 'The cost grows with the length of the string and of the text searched for. Shorten one of them: left(x, 10000).'
 }
@@ -92,6 +93,8 @@ const COLLECTED_HINT =
   'The rows that a query collects must fit into memory. Collect fewer or shorter values, or read the rows without collecting them. Write UNION ALL in a recursive query, and NOT EXISTS instead of NOT IN and EXCEPT.'
 const STORED_HINT =
   'The query computes many values from one row, so the stored values that it reads must be shorter. Compute fewer columns at a time, or leave the long values out.'
+const VALUE_HINT =
+  'A value that the query collected from rows is too long for the function, operator or cast that takes it. Collect fewer rows into one value: add WHERE, GROUP BY or LIMIT, or read the rows without collecting them.'
 const LIKE_HINT =
   'Write a shorter pattern, or shorten the string: left(x, 10000) LIKE pattern. Instead of LIKE ANY (SELECT …) write EXISTS (SELECT … WHERE x LIKE pattern).'
 const MARKS_HINT = 'The text has more than 32 combining marks in a row. Remove them, or shorten the text: left(x, 30).'

@@ -201,8 +201,8 @@ export function countedRows(walk: Walk, query: SelectStmt, outputs: readonly Fie
 /** The aliases outside a query to which it refers. */
 const OUTER = new WeakMap<object, ReadonlySet<string>>()
 
-/** Returns whether the query refers to nothing outside itself. Generated aliases are unique. */
-export function isClosed({ names: aliases }: Walk, query: SelectStmt): boolean {
+/** Returns whether the query or the expression refers to nothing outside itself. Generated aliases are unique. */
+export function isClosed({ names: aliases }: Walk, query: object): boolean {
   const [defined, used] = [new Set<string>(), new Set<string>()]
   const seen = new Set<object>()
   const visit = (value: unknown): void => {

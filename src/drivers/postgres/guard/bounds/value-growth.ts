@@ -24,6 +24,7 @@ import { word, words, type Node, type SelectStmt, type Struct } from '../allowed
 import { TRUE } from '../node-builders.ts'
 import { Refusal } from '../refusal.ts'
 import { COLLECTED_MAX, collects } from './collected-rows.ts'
+import { COLLECTED_VALUE } from './collected-values.ts'
 import { DIGITS_OF_A_STEP, eachOf, isNothing, MadeValues, partOf, type Made, type Parts } from './made-values.ts'
 import { copiedSides, remembered } from './printed-size.ts'
 import { SEEKING, SEEKS } from './work-bounds.ts'
@@ -443,7 +444,8 @@ class Growth implements Grown {
   #note(text: Node | undefined): void {
     const limit = limitMarkedBy(text)
     // Marks are searched for by a regular expression, which can be cancelled.
-    if (!limit || COUNTED_ARGUMENT.has(limit.what) || limit.what === 'marks') return
+    // A collected value has a limit of its own, and its copies lower the limit of all collected rows.
+    if (!limit || COUNTED_ARGUMENT.has(limit.what) || limit.what === 'marks' || limit.what === COLLECTED_VALUE) return
     if (limit.most === COLLECTED_MAX) this.#collecting.add(limit)
     else if (limit.what !== 'LIKE' || limit.most !== FREE_PATTERN) {
       this.#bounded.add(limit)
@@ -519,7 +521,10 @@ class Growth implements Grown {
   #case({ arg, args = [], defresult }: Struct<'CaseExpr'>): Size {
     if (arg) this.size(arg)
     for (const { CaseWhen: when } of args) if (when?.expr) this.size(when.expr)
-    const results = [...args.map(({ CaseWhen: when }) => when?.result), defresult]
+    // NULL has no size and no type.
+    const results = [...args.map(({ CaseWhen: when }) => when?.result), defresult].filter(
+      (node) => node && !node.A_Const?.isnull,
+    )
     return greatest(this.#values.either(results.flatMap((node) => (node ? [() => this.size(node)] : []))))
   }
 
@@ -780,7 +785,7 @@ const COMPUTES: ReadonlySet<string> = new Set([
 /** Functions that return an integer. */
 const COUNTS: ReadonlySet<string> = new Set([
   ...['count', 'length', 'char_length', 'character_length', 'octet_length', 'bit_length', 'strpos', 'position'],
-  ...['cardinality', 'array_length', 'row_number', 'rank', 'dense_rank', 'ntile'],
+  ...['cardinality', 'array_length', 'pg_column_size', 'row_number', 'rank', 'dense_rank', 'ntile'],
 ])
 /** The longest text of a float8 as a numeric. */
 const FLOAT_BYTES = 400

@@ -19,6 +19,8 @@ export interface Field {
   readonly made?: readonly Node[]
   /** How many runs of combining marks may meet in the column, if that matters: see mark-runs.ts. */
   readonly runs?: number
+  /** How long a collected value in the column may be: see collected-values.ts. Undefined if that is unknown. */
+  readonly collected?: number
 }
 
 /** A confined expression, and its type if the guard knows it. */

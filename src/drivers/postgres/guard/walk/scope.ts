@@ -26,6 +26,8 @@ export interface Level {
   readonly covered: Map<Base, ReadonlySet<string>>
   /** The expressions of GROUP BY as strings, if the query may compare by ICU. */
   readonly grouped: Set<string>
+  /** True if GROUP BY has an expression that is no column. */
+  groupsExpressions: boolean
 }
 
 /**
@@ -83,6 +85,7 @@ export function newLevel(parent: Level | null, ctes: CteScope | null): Level {
     ungrouped: new Map(),
     covered: new Map(),
     grouped: new Set(),
+    groupsExpressions: false,
   }
 }
 
@@ -144,6 +147,8 @@ export interface Walk {
   isGrouped: boolean
   /** The aggregates whose states may grow: see mayGrow(). */
   readonly growing: Set<Struct<'FuncCall'>>
+  /** True if the query collects values from rows: see collected-values.ts. */
+  readonly collects: boolean
   /** Sub-queries that PostgreSQL can join, because they are conditions of WHERE or of an inner join by themselves. */
   readonly joined: Set<Struct<'SubLink'>>
   /** The work done so far: see spend(). */

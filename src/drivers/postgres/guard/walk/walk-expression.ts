@@ -7,6 +7,16 @@ import { boundedArguments, boundedPattern, boundedPatterns, boundedText } from '
 import { collationName } from '../allowed/collations.ts'
 import { mayGrow } from '../bounds/unhashed.ts'
 import { collects, countedCall, countedRows, isClosed } from '../bounds/collected-rows.ts'
+import {
+  collectedIn,
+  madeByOperator,
+  takenBy,
+  takenByCast,
+  takenByOperator,
+  takenBySubscript,
+  takenFromRows,
+  withCollected,
+} from '../bounds/collected-values.ts'
 import { findFunction, mayBeCalled, resultType, unknownFunction, type Found } from '../allowed/function-lookup.ts'
 import {
   boundedPathArguments,
@@ -124,10 +134,11 @@ function cast(walk: Walk, level: Level, { arg, typeName: to, location }: Struct<
   if (!arg || !to) throw refusedStatement('CAST', location)
   const target = castType(walk, to)
   const from = expression(walk, level, arg)
-  const inner = from.node
-  if (isPathType(target.type)) checkLinear(inner, location)
+  if (isPathType(target.type)) checkLinear(from.node, location)
   checkSpatialCast(walk.exposed, target.type, from, location)
-  return { node: { TypeCast: { arg: inner, typeName: target.node } }, type: target.type }
+  const taken = takenByCast(walk, level, from, target.node, location)
+  const node: Node = { TypeCast: { arg: taken.arg.node, typeName: target.node } }
+  return { node: withCollected(node, taken.result), type: target.type }
 }
 
 function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
@@ -143,7 +154,13 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
       return { node: { SubLink: { subLinkType, subselect: unhashed(walk, link, inner.node) } }, type: null }
     case 'EXPR_SUBLINK':
       if (first) walk.sublinkNames.set(link, first.name)
-      return { node: withRuns({ SubLink: { subLinkType, subselect } }, first?.runs), type }
+      return {
+        node: withCollected(
+          withRuns({ SubLink: { subLinkType, subselect } }, first?.runs),
+          first?.collected ?? Infinity,
+        ),
+        type,
+      }
     case 'ARRAY_SUBLINK': {
       const rows: Node = { SelectStmt: countedRows(walk, inner.node, inner.outputs, 'array') }
       const node = withRuns({ SubLink: { subLinkType, subselect: rows } }, first?.runs)
@@ -161,17 +178,18 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
         [...compared(test), ...types],
         link.location,
       )
-      checkAny(words(operName).at(-1) ?? '', [test.type, types[0] ?? null], link.location)
+      const [symbol = '', schema] = words(operName).toReversed()
+      checkAny(symbol, [test.type, types[0] ?? null], link.location)
+      const { node: testexpr } = takenByOperator(walk, level, [schema, symbol], test, link.location)
+      const rows = takenFromRows(walk, level, [schema, symbol], inner, link.location)
       // Each pattern of the sub-query is searched for in the string of each row.
       const isLike = isLikeOperator(words(operName)) && inner.outputs.length === 1 && mayBeText(walk.exposed, test.type)
       const sought: Node = isLike
-        ? { SelectStmt: boundedPatterns(inner.node, newAlias(walk, 't', 'the patterns')) }
+        ? { SelectStmt: boundedPatterns(rows, newAlias(walk, 't', 'the patterns')) }
         : {
-            SelectStmt: isHashed(walk, level, link, inner.node)
-              ? countedRows(walk, inner.node, inner.outputs, 'in')
-              : inner.node,
+            SelectStmt: isHashed(walk, level, link, inner.node) ? countedRows(walk, rows, inner.outputs, 'in') : rows,
           }
-      return { node: { SubLink: { subLinkType, testexpr: test.node, operName, subselect: sought } }, type: null }
+      return { node: { SubLink: { subLinkType, testexpr, operName, subselect: sought } }, type: null }
     }
     default:
       throw refusedStatement(subLinkType ?? 'SubLink', link.location)
@@ -325,10 +343,11 @@ function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): T
   const { kind = '', lexpr, rexpr, location } = node
   if (!rexpr) throw refusedStatement('an operator without its right side', location)
   const symbol = words(node.name).at(-1) ?? ''
-  const left = lexpr && asWritten(walk, level, symbol, rexpr, expression(walk, level, lexpr))
-  const right = side(walk, level, isPathOperator(symbol) ? plainPath(rexpr) : rexpr)
-  const types = [...compared(left), ...right.types]
-  checkUnified(walk.exposed, left ? [left, ...right.all] : right.all, location)
+  const written = lexpr && asWritten(walk, level, symbol, rexpr, expression(walk, level, lexpr))
+  const other = side(walk, level, isPathOperator(symbol) ? plainPath(rexpr) : rexpr)
+  const types = [...compared(written), ...other.types]
+  checkUnified(walk.exposed, written ? [written, ...other.all] : other.all, location)
+  const { left, right } = operandsTaken(walk, level, node, { left: written, right: other })
   if (left && isPathOperator(symbol)) {
     const query = symbol === '@@' && PLAIN.has(kind) && right.one ? boundedSearch(right.one, location) : right.node
     const document = boundedPathOperand({ symbol, isOne: PLAIN.has(kind), left, right: right.node, at: location })
@@ -351,14 +370,43 @@ function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): T
     const bounded = isLike
       ? like(PLAIN.has(kind), left, right.node)
       : (sought(symbol, left, right, location) ?? operands)
-    return { node: { A_Expr: { kind: PLAIN.has(kind) ? 'AEXPR_OP' : kind, name, ...bounded } }, type: null }
+    const made: Node = { A_Expr: { kind: PLAIN.has(kind) ? 'AEXPR_OP' : kind, name, ...bounded } }
+    const isOne = PLAIN.has(kind)
+    return { node: withCollected(made, isOne ? madeByOperator(symbol, left?.node, right.node) : 0), type: null }
   }
   const needed = WORDED.get(kind)
-  const written = words(node.name)
-  if (!needed || written.length !== 1 || !left) throw refusedStatement(kind || 'an operator', location)
+  const names = words(node.name)
+  if (!needed || names.length !== 1 || !left) throw refusedStatement(kind || 'an operator', location)
   for (const symbol of needed) checkComparison(walk, symbol, types, location)
   const type = kind === 'AEXPR_NULLIF' ? left.type : null
-  return { node: { A_Expr: { kind, name: written.map(word), ...operands } }, type }
+  const made: Node = { A_Expr: { kind, name: names.map(word), ...operands } }
+  return { node: withCollected(made, kind === 'AEXPR_NULLIF' ? collectedIn(left.node) : 0), type }
+}
+
+interface Operands {
+  readonly left: Typed | undefined
+  readonly right: Side
+}
+
+/** Returns the operands, of which too long ones are measured. Throws Refusal. */
+function operandsTaken(
+  walk: Walk,
+  level: Level,
+  { kind = '', name, location }: Struct<'A_Expr'>,
+  { left, right }: Operands,
+): Operands {
+  const written = words(name)
+  if (!walk.collects || (!PLAIN.has(kind) && !OVER_ARRAY.has(kind) && !kind.includes('BETWEEN'))) return { left, right }
+  const [symbol = '<', schema] = kind.includes('BETWEEN')
+    ? []
+    : words(operatorName(walk, written, [...compared(left), ...right.types], location)).toReversed()
+  const taken = <T extends Typed>(operand: T): T => takenByOperator(walk, level, [schema, symbol], operand, location)
+  const one = right.one && taken(right.one)
+  const items = right.node.List?.items?.map((item) => taken({ node: item, type: null }).node)
+  // ANY ((SELECT …)) would mean the rows of the query.
+  const isQuery = OVER_ARRAY.has(kind) && one?.node.SubLink && one !== right.one
+  const node = isQuery ? { CoalesceExpr: { args: [one.node] } } : (one?.node ?? (items && { List: { items } }))
+  return { left: left && taken(left), right: { ...right, ...(one && { one }), node: node ?? right.node } }
 }
 
 /** Operators that compare bytes. */
@@ -461,7 +509,9 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const args = typedArguments(name, given)
   const types = args.map((arg) => arg.type)
   const found = findFunction(walk.exposed, written, types, node.location)
-  const printed = boundedCall(walk, name, node, args, found)
+  const isExtension = found.extension !== undefined
+  const taken = takenBy(walk, level, name, args, { isExtension, at: node.location })
+  const printed = boundedCall(walk, name, node, taken.args, found)
   if (RETURNS_ROWS.has(name)) walk.rowFunctions += 1
   const funcname = [word(found.schema), word(name)]
   const rest = modifiers(walk, level, node)
@@ -477,6 +527,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   if (isAggregate && isSorted) addSort(walk, level.sets)
   if (isAggregate && mayGrow(name, types[0] ?? null)) walk.growing.add(made)
   const confined: Node = { FuncCall: collects(name) ? countedCall(walk, level, name, made, node.location) : made }
+  withCollected(confined, taken.result)
   if (walk.exposed.comparesByIcu) {
     const runs = runsOfCall(
       name,
@@ -623,8 +674,9 @@ export function starFields(
 const NOT_A_ROW =
   'A field can be read from a table in FROM, from a column of a composite type, or from a function that returns named columns.'
 
-function applied(walk: Walk, level: Level, base: Typed, steps: readonly Node[]): Typed {
-  if (steps.length === 0) return base
+function applied(walk: Walk, level: Level, given: Typed, steps: readonly Node[]): Typed {
+  if (steps.length === 0) return given
+  const base = takenBySubscript(walk, level, given, steps, columnLocation(given.node))
   let type = base.type
   let isSlice = false
   const out = steps.map((step, index): Node => {

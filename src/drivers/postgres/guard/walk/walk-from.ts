@@ -19,6 +19,7 @@ import {
   withoutLongRuns,
   withRuns,
 } from '../bounds/mark-runs.ts'
+import { collectedIn, copiedInto, maxCollected, withCollected } from '../bounds/collected-values.ts'
 import { readsMade } from '../bounds/printed-size.ts'
 import { noLongerThan, type PrintedColumn } from '../bounds/stored-lengths.ts'
 import { Refusal, refusedColumn, refusedFunction, refusedStatement, refusedTable } from '../refusal.ts'
@@ -148,8 +149,8 @@ export function namedItem(walk: Walk, { name, alias, fields }: Named): { alias: 
 }
 
 /** Returns a reference to a column that is not a table's. A column of a function in FROM may have long runs. */
-function readColumn(walk: Walk, node: Node, { made, runs }: Field): Node {
-  const read = withRuns(readsMade(node, made), runs)
+function readColumn(walk: Walk, node: Node, { made, runs, collected = Infinity }: Field): Node {
+  const read = withCollected(withRuns(readsMade(node, copiedInto(made)), runs), collected, made ?? [])
   return runs === undefined ? read : withoutLongRuns(walk, { node: read, type: null }, undefined).node
 }
 
@@ -169,6 +170,10 @@ function rowOf(aliasname: string, columns: readonly Column[]): ReturnType<Item['
     columnRef(aliasname),
     columns.flatMap(({ made = [] }) => made),
   )
+  withCollected(
+    row,
+    columns.reduce((sum, { collected = Infinity }) => sum + collected, 0),
+  )
   return {
     node: withRuns(row, Math.max(1, ...columns.map(({ runs = 1 }) => runs))),
     type: { kind: 'row', columns: columns.map(({ name, type }) => ({ name, type })) },
@@ -185,7 +190,7 @@ function rowUnder(walk: Walk, own: readonly { readonly name: string }[], columns
   const inner: SelectStmt = { targetList, limitOption: 'LIMIT_OPTION_DEFAULT', op: 'SETOP_NONE' }
   const names = own.map(({ name }) => name)
   const outer = selectFrom([{ ResTarget: { val: columnRef(aliasname) } }], inner, aliasname, names)
-  return { SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: { SelectStmt: outer } } }
+  return withCollected({ SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: { SelectStmt: outer } } }, 0)
 }
 
 /** Wraps the table inside its sub-select, for TABLESAMPLE. */
@@ -205,11 +210,11 @@ function tableItem(walk: Walk, node: Struct<'RangeVar'>, inside: Inside = (plain
       name: names[index] ?? column.name,
       type: sqlType(walk.exposed, shownType(walk, column)),
       origin: { base, column: column.name },
+      collected: 0,
       read: () => {
         base.used.add(column.name)
-        return walk.exposed.comparesByIcu
-          ? storedColumn(columnRef(aliasname, own), column.type)
-          : columnRef(aliasname, own)
+        const read = withCollected(columnRef(aliasname, own), 0)
+        return walk.exposed.comparesByIcu ? storedColumn(read, column.type) : read
       },
     }
   })
@@ -403,8 +408,10 @@ function using(walk: Walk, sides: Sides, names: readonly string[], node: Struct<
     const { runs } = mostRuns(left, right)
     // USING compares the columns as they are.
     if (runs !== undefined && runs > RUNS_MAX && runs !== Infinity) throw unsearchable(name)
-    const read = (): Node => withRuns(readsMade(columnRef(alias, name), made), runs)
-    return { ...mostRuns(left, right), name, type: kept.type ?? left.type ?? right.type, origin, made, read }
+    const collected = maxCollected(left, right)
+    const read = (): Node =>
+      withCollected(withRuns(readsMade(columnRef(alias, name), copiedInto(made)), runs), collected, made)
+    return { ...mostRuns(left, right), collected, name, type: kept.type ?? left.type ?? right.type, origin, made, read }
   })
   const named =
     given === undefined
@@ -475,7 +482,10 @@ function functionItem(walk: Walk, level: Level, node: Struct<'RangeFunction'>): 
   const functions = node.functions ?? []
   const name = alias?.aliasname ?? functionName(walk, functions[0])
   const parts = functions.map((item) => part(walk, level, item, functions.length === 1 ? name : undefined, coldeflist))
-  const fields = [...parts.flatMap((each) => each.fields), ...(ordinality ? [{ name: 'ordinality', type: null }] : [])]
+  const fields = [
+    ...parts.flatMap((each) => each.fields),
+    ...(ordinality ? [{ name: 'ordinality', type: null, collected: 0 }] : []),
+  ]
   const made = namedItem(walk, { name, alias: coldeflist ? undefined : alias, fields })
   const [first] = parts
   const [column] = made.item.columns
@@ -494,11 +504,8 @@ function functionItem(walk: Walk, level: Level, node: Struct<'RangeFunction'>): 
   return { node: { RangeFunction: confined }, shown: Shown.of(item) }
 }
 
-function valueOf(walk: Walk, alias: Struct<'Alias'>, { type, runs }: Column): { node: Node; type: Field['type'] } {
-  return {
-    node: readColumn(walk, columnRef(alias.aliasname ?? ''), { name: '', type, ...(runs !== undefined && { runs }) }),
-    type,
-  }
+function valueOf(walk: Walk, alias: Struct<'Alias'>, column: Column): { node: Node; type: Field['type'] } {
+  return { node: readColumn(walk, columnRef(alias.aliasname ?? ''), column), type: column.type }
 }
 
 function functionName(walk: Walk, item: Node | undefined): string {
@@ -519,7 +526,7 @@ function part(
   if (source?.SQLValueFunction) {
     const { node } = valueFunction(source.SQLValueFunction)
     const name = only ?? outputName(source, { major: walk.exposed.major, subLink: () => undefined })
-    return { node: { List: { items: [node, {}] } }, fields: [{ name, type: null }], isScalar: true }
+    return { node: { List: { items: [node, {}] } }, fields: [{ name, type: null, collected: 0 }], isScalar: true }
   }
   if (!source?.FuncCall) throw refusedStatement('an expression that is not a function in FROM')
   const call = source.FuncCall
@@ -537,11 +544,17 @@ function part(
   return { node: { List: { items: [called.node, {}] } }, ...columnsOf(walk, called, only) }
 }
 
+/** Returns what each column of a function contains at most. */
+function givenBy(walk: Walk, call: Node): Pick<Field, 'runs' | 'collected'> {
+  const collected = walk.collects ? collectedIn(call) : 0
+  return walk.exposed.comparesByIcu ? { runs: runsOf(call), collected } : { collected }
+}
+
 function columnsOf(walk: Walk, called: Called, only: string | undefined): Pick<Part, 'fields' | 'isScalar'> {
   const fields = fieldsOf(walk.exposed, called.type)
-  const runs = walk.exposed.comparesByIcu && { runs: runsOf(called.node) }
-  if (fields) return { fields: fields.map((field) => ({ ...field, ...runs })), isScalar: false }
-  return { fields: [{ name: called.out[0] ?? only ?? called.name, type: called.type, ...runs }], isScalar: true }
+  const given = givenBy(walk, called.node)
+  if (fields) return { fields: fields.map((field) => ({ ...field, ...given })), isScalar: false }
+  return { fields: [{ name: called.out[0] ?? only ?? called.name, type: called.type, ...given }], isScalar: true }
 }
 
 /** Confines unnest(a, b) with several arrays. The grammar accepts this form only under its unqualified name. */
@@ -549,8 +562,10 @@ function unnestMany(walk: Walk, level: Level, call: Struct<'FuncCall'>): Part {
   const fields: Field[] = []
   const args = (call.args ?? []).map((arg) => {
     const { node, type } = callOf(walk, level, { ...call, args: [arg] })
-    const runs = walk.exposed.comparesByIcu && { runs: runsOf(node) }
-    fields.push(...(fieldsOf(walk.exposed, type) ?? [{ name: 'unnest', type }]).map((field) => ({ ...field, ...runs })))
+    const given = givenBy(walk, node)
+    fields.push(
+      ...(fieldsOf(walk.exposed, type) ?? [{ name: 'unnest', type }]).map((field) => ({ ...field, ...given })),
+    )
     return node.FuncCall?.args?.[0] ?? node
   })
   const node: Node = { FuncCall: { funcname: [word('unnest')], args, funcformat: 'COERCE_EXPLICIT_CALL' } }
@@ -573,8 +588,7 @@ function defined(
     const def = node.ColumnDef
     if (!def?.typeName || def.colname === undefined) throw refusedStatement('a column definition', at)
     const type = typeName(walk, def.typeName)
-    const runs = walk.exposed.comparesByIcu && { runs: runsOf(called.node) }
-    fields.push({ name: def.colname, type: type.type, ...runs })
+    fields.push({ name: def.colname, type: type.type, ...givenBy(walk, called.node) })
     return { ColumnDef: { colname: def.colname, typeName: type.node, is_local: true } }
   })
   const items: Node[] = [called.node, isOutside ? {} : { List: { items: nodes } }]

@@ -5,6 +5,7 @@ import type { Node, Struct } from '../allowed/allowed-nodes.ts'
 import { boundedDocument, notAPath, plainPath, workOf } from '../bounds/json-path-bounds.ts'
 import { ofRow, rowsWork, type Term } from '../bounds/json-path.ts'
 import { countedJson, countedRows } from '../bounds/collected-rows.ts'
+import { collectedIn, takenAsJson } from '../bounds/collected-values.ts'
 import { Refusal, refusedStatement } from '../refusal.ts'
 import type { Level, Walk } from './scope.ts'
 import type { Field, Typed } from './from-items.ts'
@@ -66,7 +67,7 @@ function queried(walk: Walk, level: Level, node: Node): Node | undefined {
     const { expr, format, item_type, unique_keys, location } = node.JsonIsPredicate
     since(walk, 16, 'IS JSON', location)
     if (!expr || item_type === undefined) throw refusedStatement('IS JSON', location)
-    const inner = expression(walk, level, expr).node
+    const inner = takenAsJson(walk, level, expression(walk, level, expr), location).node
     return { JsonIsPredicate: { expr: inner, format: formatOf(format), item_type, ...flags({ unique_keys }) } }
   }
   if (node.JsonParseExpr) {
@@ -79,7 +80,8 @@ function queried(walk: Walk, level: Level, node: Node): Node | undefined {
   if (node.JsonScalarExpr) {
     const { expr, output, location } = node.JsonScalarExpr
     since(walk, 17, 'json_scalar', location)
-    return { JsonScalarExpr: { ...optional(walk, level, 'expr', expr), ...returning(walk, output) } }
+    const inner = expr && takenAsJson(walk, level, expression(walk, level, expr), location).node
+    return { JsonScalarExpr: { ...(inner && { expr: inner }), ...returning(walk, output) } }
   }
   if (node.JsonSerializeExpr) {
     const { expr, output, location } = node.JsonSerializeExpr
@@ -188,7 +190,8 @@ function pair(walk: Walk, level: Level, node: Struct<'JsonKeyValue'> | undefined
 /** Confines a value with its FORMAT. Throws Refusal. */
 function jsonValue(walk: Walk, level: Level, node: Struct<'JsonValueExpr'> | undefined): Struct<'JsonValueExpr'> {
   if (!node?.raw_expr) throw refusedStatement('a JSON value')
-  return { raw_expr: expression(walk, level, node.raw_expr).node, format: formatOf(node.format) }
+  const value = takenAsJson(walk, level, expression(walk, level, node.raw_expr), undefined)
+  return { raw_expr: value.node, format: formatOf(node.format) }
 }
 
 /** Confines PASSING. Returns an object for the caller to spread. Throws Refusal. */
@@ -241,11 +244,14 @@ export function jsonTable(walk: Walk, level: Level, node: Struct<'JsonTable'>): 
   walk.rowFunctions += 1
   const { lateral, on_error, alias } = node
   const { nodes, fields } = columnsOf(walk, level, node.columns ?? [])
-  const made = namedItem(walk, { name: alias?.aliasname ?? 'json_table', alias, fields })
+  const item = jsonValue(walk, level, node.context_item)
+  const collected = item.raw_expr && walk.collects ? collectedIn(item.raw_expr) : 0
+  const named = fields.map((field) => ({ ...field, collected }))
+  const made = namedItem(walk, { name: alias?.aliasname ?? 'json_table', alias, fields: named })
   const passed = jsonPassing(walk, level, node.passing)
   const work = tableWork(node.pathspec, node.columns ?? [])
   const confined = {
-    context_item: boundedValue(jsonValue(walk, level, node.context_item), work, passed.passing, node.location),
+    context_item: boundedValue(item, work, passed.passing, node.location),
     pathspec: path(node.pathspec),
     ...passed,
     columns: nodes,

@@ -1,7 +1,9 @@
 // Walks a SELECT, VALUES or UNION: WITH, the select list, GROUP BY, ORDER BY. It resolves names, gives each output an
 // explicit name, and reads only from the FROM items that walk-from.ts made.
 import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
-import { collects, countedRows } from '../bounds/collected-rows.ts'
+import { collects, countedRows, isClosed } from '../bounds/collected-rows.ts'
+import { collectedIn, computedOnce, maxCollected, staysShort } from '../bounds/collected-values.ts'
+import { aggregates } from '../bounds/unhashed.ts'
 import { mostRuns, RUNS_MAX, runsOf, withoutLongRuns } from '../bounds/mark-runs.ts'
 import { constant } from '../syntax/literals.ts'
 import { outputName } from './output-names.ts'
@@ -114,12 +116,16 @@ function plain(walk: Walk, raw: SelectStmt, level: Level, withClause: With): Sel
   }
   // PostgreSQL computes the rows of such a query once.
   const isKept = grouped || raw.distinctClause || raw.limitCount || raw.limitOffset
+  if (walk.collects && node.targetList.some(aggregates) && isClosed(walk, node)) {
+    for (const { node: value } of outputs) computedOnce(value)
+  }
   return {
     node,
     outputs: outputs.map(({ name, type, node: value }) => ({
       name,
       type,
       ...(!isKept && { made: [value] }),
+      ...(walk.collects && { collected: collectedIn(value) }),
       ...(walk.exposed.comparesByIcu && { runs: runsOf(value) }),
     })),
   }
@@ -149,12 +155,14 @@ function values(walk: Walk, raw: SelectStmt, parent: Level | null, ctes: CteScop
       rows.flatMap((row) => row[index] ?? []),
       undefined,
     )
+    const collected = walk.collects ? Math.max(...rows.map((row) => collectedIn(row[index]?.node ?? {}))) : 0
     return {
       name: `column${index + 1}`,
       type: typed?.[index]?.type ?? null,
       // PostgreSQL puts the values of a single row into each place that reads them.
       ...(only?.[index] && { made: [only[index].node] }),
       ...(runs !== undefined && { runs }),
+      collected,
     }
   })
   const valuesLists = rows.map((row): Node => ({ List: { items: row.map((item) => item.node) } }))
@@ -198,6 +206,7 @@ function setOperation(
     type: type ?? right.outputs[index]?.type ?? null,
     made: [...(left.outputs[index]?.made ?? []), ...(right.outputs[index]?.made ?? [])],
     ...mostRuns(left.outputs[index], right.outputs[index]),
+    collected: maxCollected(left.outputs[index], right.outputs[index]),
   }))
   const level = newLevel(parent, ctes)
   const sort = raw.sortClause && sortBy(walk, level, raw.sortClause, outputs)
@@ -336,7 +345,10 @@ class Body implements Cte {
     const { parent, scope, isRecursive } = this.#where
     const onLeft = (outputs: readonly Field[]): void => {
       // A value of an earlier iteration has at most as many runs as any value.
-      if (isRecursive) this.#columns = this.#named(outputs).map((field) => ({ ...field, runs: RUNS_MAX }))
+      if (!isRecursive) return
+      this.#columns = this.#named(outputs).map((field) => {
+        return { ...field, runs: RUNS_MAX, collected: staysShort(field) ? 0 : Infinity }
+      })
     }
     const { node: made, outputs } = select(this.#walk, query, parent, scope, onLeft)
     const node = this.#refersToItself ? this.#counted(made, outputs) : made
@@ -373,11 +385,12 @@ class Body implements Cte {
       throw new Refusal('table', this.name, why, `Name at most ${outputs.length} columns.`, this.#raw.location)
     }
     const isKept = this.materialized === 'CTEMaterializeAlways'
-    return outputs.map(({ name, type, made, runs }, index) => ({
+    return outputs.map(({ name, type, made, runs, collected }, index) => ({
       name: given[index] ?? name,
       type,
       ...(!isKept && made && { made }),
       ...(runs !== undefined && { runs }),
+      ...(collected !== undefined && { collected }),
     }))
   }
 
@@ -559,8 +572,11 @@ function groupItem(walk: Walk, level: Level, node: Node, targets: Grouping): Nod
     return { RowExpr: { args, row_format: row.row_format } }
   }
   const place = positionMeant(walk, level, node, targets)
+  level.groupsExpressions ||= place === undefined && !node.ColumnRef
   if (walk.exposed.comparesByIcu) noteGrouped(level, place === undefined ? node : targets.targets[place - 1])
   if (place !== undefined) {
+    const target = targets.targets[place - 1]
+    level.groupsExpressions ||= target?.kind === 'field' || (target?.kind === 'expression' && !target.node.ColumnRef)
     const constant: Node = { A_Const: { ival: { ival: place } } }
     notePlace(walk.places, constant, node)
     return constant

@@ -1,0 +1,375 @@
+// Bounds how long a collected value may be where the query computes with it. collected-rows.ts lets one query collect
+// 256 MB, also in one value, and one call may take 40 times its argument: string_to_array() of 60 MB took 2.5 GB. This file
+// records for each expression how long its value may be, if it was collected from rows. An argument that may be too long
+// is measured in the printed text. A value that is only returned, or whose length is asked for, is not measured.
+import { AGGREGATES, RETURNS_ROWS } from '../allowed/allowed-functions.ts'
+import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
+import type { Field, SqlType, Typed } from '../walk/from-items.ts'
+import { call, selectFrom, whole } from '../node-builders.ts'
+import { columnRef, distinctNames, newAlias, type Level, type Walk } from '../walk/scope.ts'
+import { givesRows, steadily, unlessAny, type Bound } from './argument-bounds.ts'
+import { collects, isClosed } from './collected-rows.ts'
+import { runsOf, withRuns } from './mark-runs.ts'
+import { remembered } from './printed-size.ts'
+
+/** The maximum number of bytes of a collected value that any function, operator or cast of pg_catalog takes. */
+const TAKEN_MAX = 4_194_304
+/** The same for those that make little more than a copy. */
+const COPIED_MAX = 33_554_432
+/** The same for those of extensions and for multiranges, which cannot be cancelled. */
+const EXTENSION_MAX = 1_048_576
+/** The name of the bound: see failure-hint.ts. */
+export const COLLECTED_VALUE = 'collected_value'
+
+/** The maximum number of bytes of the values of expressions, if they were collected from rows. */
+const KNOWN = new WeakMap<Node, number>()
+/** Values that may be read several times, because PostgreSQL computes them once for a row. */
+const ONCE = new WeakSet<Node>()
+
+/** Records how long the value of a node may be. `made` are the expressions behind a column. */
+export function withCollected(node: Node, bytes: number, made?: readonly Node[]): Node {
+  KNOWN.set(node, bytes)
+  if (made?.every((each) => ONCE.has(each) || (each.ColumnRef !== undefined && collectedIn(each) === 0))) ONCE.add(node)
+  return node
+}
+
+/** Records that PostgreSQL computes an output of a sub-select once, and puts it nowhere else. */
+export function computedOnce(output: Node): void {
+  ONCE.add(output)
+}
+
+/** Returns the expressions that PostgreSQL may put into each place that reads a column. */
+export function copiedInto(made: readonly Node[] | undefined): readonly Node[] | undefined {
+  return made?.filter((each) => !ONCE.has(each))
+}
+
+/** Returns the maximum for a column of UNION or USING. */
+export function maxCollected(one: Field | undefined, other: Field | undefined): number {
+  return Math.max(one?.collected ?? Infinity, other?.collected ?? Infinity)
+}
+
+/** Returns whether the type of a column of a recursive query is short, so that no iteration makes it long. */
+export function staysShort({ type, made = [] }: Field): boolean {
+  return (
+    isShort(type) ||
+    (made.length > 0 && made.every((each) => (each.A_Const?.ival ?? each.A_Const?.boolval) !== undefined))
+  )
+}
+
+/** Returns whether the query collects values. */
+export const mayCollect = remembered((part) => {
+  if ('JsonArrayAgg' in part || 'JsonObjectAgg' in part || 'JsonArrayQueryConstructor' in part) return true
+  if ('subLinkType' in part && part.subLinkType === 'ARRAY_SUBLINK') return true
+  if (!('funcname' in part) || !Array.isArray(part.funcname)) return undefined
+  return collects(words(part.funcname).at(-1) ?? '') ? true : undefined
+})
+
+/** Returns the maximum number of bytes of a confined expression's value: 0 if no part of it was collected from rows. */
+export function collectedIn(node: Node): number {
+  const known = KNOWN.get(node)
+  if (known !== undefined) return known
+  const bytes = computed(node)
+  KNOWN.set(node, bytes)
+  return bytes
+}
+
+function computed(node: Node): number {
+  if (node.ColumnRef ?? node.JsonArrayAgg ?? node.JsonObjectAgg ?? node.JsonArrayQueryConstructor) return Infinity
+  if (node.BoolExpr ?? node.NullTest ?? node.BooleanTest ?? node.GroupingFunc ?? node.JsonIsPredicate) return 0
+  if (node.SubLink) return ofSubLink(node.SubLink)
+  if (node.CaseExpr) {
+    const results = (node.CaseExpr.args ?? []).map(({ CaseWhen: when }) => when?.result)
+    return Math.max(...[...results, node.CaseExpr.defresult].map((each) => (each ? collectedIn(each) : 0)))
+  }
+  if (node.CoalesceExpr) return most(node.CoalesceExpr.args)
+  if (node.MinMaxExpr) return most(node.MinMaxExpr.args)
+  if (node.A_Indirection) return node.A_Indirection.arg ? collectedIn(node.A_Indirection.arg) : 0
+  const sum = Object.values(node).reduce(
+    (all: number, part: unknown) => all + (isNode(part) ? collectedIn(part) : 0),
+    0,
+  )
+  const isKnown = Object.keys(node).every((key) => KEEPS_LENGTH.has(key) || !/^[A-Z]/.test(key))
+  return sum === 0 || isKnown ? sum : Infinity
+}
+
+/** Nodes whose values are as long as their parts together. The value of any other node may be longer. */
+const KEEPS_LENGTH: ReadonlySet<string> = new Set(['A_ArrayExpr', 'CollateClause', 'List', 'NamedArgExpr', 'RowExpr'])
+
+function isNode(value: unknown): value is Node {
+  return typeof value === 'object' && value !== null
+}
+
+function most(nodes: readonly Node[] = []): number {
+  return Math.max(0, ...nodes.map(collectedIn))
+}
+
+function ofSubLink({ subLinkType }: Struct<'SubLink'>): number {
+  return subLinkType === 'EXPR_SUBLINK' || subLinkType === 'ARRAY_SUBLINK' ? Infinity : 0
+}
+
+// Functions, operators and casts: what they take, and how long their results may be.
+
+const list = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/).filter((name) => name !== ''))
+
+/** Functions that read any argument, and return a short value. */
+const ASKS = list(`
+  array_dims array_length array_lower array_ndims array_upper bit_length cardinality char_length character_length count
+  jsonb_array_length jsonb_typeof length num_nonnulls num_nulls octet_length pg_typeof textlen`)
+/** Functions that return one of their arguments. */
+const RETURNS_ARGUMENT = list('any_value first_value lag last_value lead max min nth_value')
+/** Functions whose result has about the length of their arguments. */
+const COPIES = list(`
+  array_append array_cat array_prepend array_remove btrim concat initcap left lower ltrim overlay reverse right rtrim
+  split_part substr substring text unnest upper`)
+/** Functions that also copy what they take, but put other values in between. */
+const FILLS = list('array_to_string concat_ws replace')
+/** Functions that return a short value for an argument that they take. */
+const SHORT = list(`
+  array_position ascii avg bool_and bool_or date_part extract get_byte json_array_length json_typeof jsonb_exists
+  jsonb_path_exists md5 position regexp_count regexp_instr regexp_like sha224 sha256 sha384 sha512 similarity
+  starts_with strpos sum to_number ts_rank ts_rank_cd word_similarity`)
+
+/** What a function takes, and how long its result may be. */
+export interface Taken {
+  readonly args: readonly Typed[]
+  readonly result: number
+}
+
+/** Returns the arguments of a call, of which too long ones are measured. Throws Refusal. */
+export function takenBy(
+  walk: Walk,
+  level: Level,
+  name: string,
+  given: readonly Typed[],
+  { isExtension, at }: { readonly isExtension: boolean; readonly at: number | undefined },
+): Taken {
+  const all = walk.collects ? given.map(({ node }) => collectedIn(node)) : []
+  const longest = Math.max(0, ...all)
+  if (!isExtension && collects(name)) return { args: given, result: hasRows(level) ? Infinity : longest }
+  if (longest === 0 || (!isExtension && ASKS.has(name))) return { args: given, result: 0 }
+  if (!isExtension && RETURNS_ARGUMENT.has(name)) return { args: given, result: longest }
+  const copies = !isExtension && COPIES.has(name)
+  const limit = isExtension ? EXTENSION_MAX : copies || FILLS.has(name) ? COPIED_MAX : TAKEN_MAX
+  const args = given.map((arg) => noLonger(walk, level, arg, limit, at))
+  if (SHORT.has(name)) return { args, result: 0 }
+  const sum = args.reduce((bytes, { node }) => bytes + collectedIn(node), 0)
+  if (RETURNS_ROWS.has(name)) return { args, result: hasShortElements(name, given) ? 0 : sum }
+  return { args, result: copies ? sum : Infinity }
+}
+
+/** Returns whether an aggregate of the level collects from more than one row. */
+function hasRows({ shown, parent }: Level): boolean {
+  return shown.length > 0 || parent !== null
+}
+
+const TEXTS = /^(?:text|varchar|bpchar)$/
+const FIXED =
+  /^(?:bool|int[248]|float[48]|numeric|oid|date|timetz|time|timestamptz|timestamp|interval|uuid|money|inet|cidr|macaddr8?)$/
+
+function hasShortElements(name: string, [array]: readonly Typed[]): boolean {
+  return name === 'unnest' && array?.type?.kind === 'array' && isShort(array.type.of)
+}
+
+function isShort(type: SqlType | null): boolean {
+  return type?.kind === 'named' && type.schema === 'pg_catalog' && FIXED.test(type.name)
+}
+
+/** Returns the operand of a cast, measured if it may be too long, and the length of the result. Throws Refusal. */
+export function takenByCast(
+  walk: Walk,
+  level: Level,
+  from: Typed,
+  { names, arrayBounds = [] }: Struct<'TypeName'>,
+  at: number | undefined,
+): { readonly arg: Typed; readonly result: number } {
+  const bytes = walk.collects ? collectedIn(from.node) : 0
+  if (bytes === 0) return { arg: from, result: 0 }
+  const [to = '', schema] = words(names).toReversed()
+  const isBuiltIn = schema === undefined || schema === 'pg_catalog'
+  const isArray = arrayBounds.length > 0 || to.startsWith('_')
+  if (isBuiltIn && !isArray && (TEXTS.test(to) || to === 'json')) {
+    if (isTextual(from)) return { arg: from, result: bytes }
+    return { arg: noLonger(walk, level, from, COPIED_MAX, at), result: Infinity }
+  }
+  const isSlow = !isBuiltIn || to.endsWith('multirange')
+  const arg = noLonger(walk, level, from, isSlow ? EXTENSION_MAX : TAKEN_MAX, at)
+  return { arg, result: isBuiltIn && !isArray && FIXED.test(to) ? 0 : Infinity }
+}
+
+/** Returns whether a value is text or json already, so that a cast to text does not change it. */
+function isTextual({ node, type }: Typed): boolean {
+  if (type?.kind === 'named') return type.schema === 'pg_catalog' && (TEXTS.test(type.name) || type.name === 'json')
+  return TEXTUAL.has(words(node.FuncCall?.funcname).at(-1) ?? '')
+}
+
+const TEXTUAL = list(`
+  array_to_json json_agg json_build_array json_build_object json_object json_object_agg row_to_json string_agg to_json`)
+
+/** Operators that compare bytes, and read any operand. */
+const EQUALS = /^(?:=|<>)$/
+/** Operators that return a part of their left side. */
+const PARTS = /^(?:->>?|#>>?)$/
+const TRUTHS = /^(?:[<>]=?|!?~~?\*?|@>|<@|\?[|&]?|&&|@@|@\?|\^@)$/
+
+/** Returns an operand of an operator, measured if it may be too long. `schema` is the operator's. Throws Refusal. */
+export function takenByOperator<T extends Typed>(
+  walk: Walk,
+  level: Level,
+  [schema, symbol]: readonly [string | undefined, string],
+  operand: T,
+  at: number | undefined,
+): T {
+  // An operator without a schema may be an extension's. A value of an extension's type is measured when it is made.
+  const mayBeBuiltIn = schema === undefined || schema === 'pg_catalog'
+  if (mayBeBuiltIn && EQUALS.test(symbol)) return operand
+  const limit = mayBeBuiltIn && symbol === '||' ? COPIED_MAX : schema === 'pg_catalog' ? TAKEN_MAX : EXTENSION_MAX
+  return noLonger(walk, level, operand, limit, at)
+}
+
+/** Returns the query of ANY or ALL with its columns measured, if the operator takes them. Throws Refusal. */
+export function takenFromRows(
+  walk: Walk,
+  level: Level,
+  operator: readonly [string | undefined, string],
+  { node, outputs }: { readonly node: SelectStmt; readonly outputs: readonly Field[] },
+  at: number | undefined,
+): SelectStmt {
+  if (!walk.collects) return node
+  const alias = newAlias(walk, 't', 'the rows of ANY')
+  const names = distinctNames(outputs.map(({ name }) => name))
+  const columns = outputs.map(({ type, collected = Infinity }, index): Typed => {
+    return { node: withCollected(columnRef(alias, names[index] ?? ''), collected, []), type }
+  })
+  const taken = columns.map((column) => takenByOperator(walk, level, operator, column, at))
+  if (taken.every((each, index) => each === columns[index])) return node
+  const targetList = taken.map(({ node: val }, index): Node => ({ ResTarget: { name: names[index] ?? '', val } }))
+  return selectFrom(targetList, node, alias, names)
+}
+
+/** Returns how long the result of an operator may be. */
+export function madeByOperator(symbol: string, left: Node | undefined, right: Node): number {
+  if (EQUALS.test(symbol) || TRUTHS.test(symbol)) return 0
+  const bytes = left ? collectedIn(left) : 0
+  return PARTS.test(symbol) ? bytes : bytes + collectedIn(right)
+}
+
+/** Returns an array or a document of which one part is read: a slice and a part of a document are copies. */
+export function takenBySubscript(
+  walk: Walk,
+  level: Level,
+  base: Typed,
+  steps: readonly Node[],
+  at: number | undefined,
+): Typed {
+  const isArray = base.type?.kind === 'array' || words(base.node.FuncCall?.funcname).at(-1) === 'array_agg'
+  const copies = steps.some(({ A_Indices: step }) => step && (step.is_slice === true || !isArray))
+  return copies ? noLonger(walk, level, base, TAKEN_MAX, at) : base
+}
+
+/** Returns a value that a function of SQL/JSON takes. Throws Refusal. */
+export function takenAsJson(walk: Walk, level: Level, value: Typed, at: number | undefined): Typed {
+  return noLonger(walk, level, value, TAKEN_MAX, at)
+}
+
+// The measure. The value is computed once, in a sub-select: each level of nested calls would double a value that is
+// printed twice. A plain column is printed twice.
+
+/** Returns a value that the printed text fails for if it is longer than the limit. Throws Refusal. */
+export function noLonger<T extends Typed>(
+  walk: Walk,
+  level: Level,
+  typed: T,
+  limit: number,
+  at: number | undefined,
+): T {
+  const { node } = typed
+  if (!walk.collects || collectedIn(node) <= limit) return typed
+  const { CollateClause: collate, NamedArgExpr: named, RowExpr: row } = node
+  if (row?.args) {
+    const args = row.args.map((arg) => noLonger(walk, level, { node: arg, type: null }, limit, at).node)
+    return { ...typed, node: { RowExpr: { ...row, args } } }
+  }
+  if (collate?.arg) {
+    const arg = noLonger(walk, level, { node: collate.arg, type: typed.type }, limit, at).node
+    return { ...typed, node: withCollected({ CollateClause: { ...collate, arg } }, limit) }
+  }
+  if (named?.arg) {
+    const arg = noLonger(walk, level, { node: named.arg, type: typed.type }, limit, at).node
+    return { ...typed, node: withCollected({ NamedArgExpr: { ...named, arg } }, limit) }
+  }
+  const measured = withCollected(measure(walk, level, node, limit, at), limit)
+  return { ...typed, node: walk.exposed.comparesByIcu ? withRuns(measured, runsOf(node)) : measured }
+}
+
+function measure(walk: Walk, level: Level, node: Node, most: number, at: number | undefined): Node {
+  const isShorter = (value: Node): Node => {
+    const bound: Bound = { what: COLLECTED_VALUE, size: call('pg_column_size', value), most }
+    return unlessAny(bound, value, at)
+  }
+  if (ONCE.has(node) || givesRows(node)) return isShorter(node)
+  const pinned = pinnedHere(level, walk, node)
+  if (!pinned) return isShorter(steadily(node, [node], COLLECTED_VALUE, at))
+  const alias = aliasIn(walk)
+  const inner: SelectStmt = {
+    targetList: [{ ResTarget: { name: 'v', val: pinned } }],
+    limitOffset: whole(0),
+    limitOption: 'LIMIT_OPTION_COUNT',
+    op: 'SETOP_NONE',
+  }
+  const subselect = selectFrom([{ ResTarget: { val: isShorter(columnRef(alias, 'v')) } }], inner, alias, ['v'])
+  return { SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: { SelectStmt: subselect } } }
+}
+
+const ALIASES = new WeakMap<Walk, string>()
+
+/** Returns the alias of all measured values. PostgreSQL must find a repeated expression equal, for GROUP BY. */
+function aliasIn(walk: Walk): string {
+  const alias = ALIASES.get(walk) ?? newAlias(walk, 't', 'a measured value')
+  ALIASES.set(walk, alias)
+  return alias
+}
+
+/**
+ * Returns the value in a form that means the same inside a sub-select. An aggregate belongs to the query whose columns it
+ * reads, so one that reads none gets a filter that reads a column. Returns undefined if there is no such form: a window
+ * function belongs to the query in which it is written, and GROUP BY finds its expressions only outside sub-selects.
+ */
+function pinnedHere(level: Level, walk: Walk, node: Node): Node | undefined {
+  if (hasWindow(node)) return undefined
+  const { FuncCall: own } = node
+  if (own && isAggregate(own) && isClosed(walk, own)) {
+    const column = level.shown.flatMap(({ items }) => items.flatMap(({ columns }) => columns.slice(0, 1)))[0]
+    if (!column) return undefined
+    const reads: Node = { NullTest: { arg: column.read(), nulltesttype: 'IS_NULL' } }
+    const always: Node = { NullTest: { arg: reads, nulltesttype: 'IS_NOT_NULL' } }
+    const filters = own.agg_filter ? [always, own.agg_filter] : [always]
+    return { FuncCall: { ...own, agg_filter: { BoolExpr: { boolop: 'AND_EXPR', args: filters } } } }
+  }
+  if ((level.phase !== 'output' && level.phase !== 'group') || level.aggregates > 0) return node
+  const { aggregates, columns } = partsOf(node)
+  if (aggregates.some((each) => isClosed(walk, each))) return undefined
+  return level.groupsExpressions && columns ? undefined : node
+}
+
+function isAggregate({ funcname, over }: Struct<'FuncCall'>): boolean {
+  return !over && AGGREGATES.has(words(funcname).at(-1) ?? '')
+}
+
+const hasWindow = remembered((part) => ('SubLink' in part ? false : 'over' in part ? true : undefined))
+
+/** Returns the aggregates of an expression outside sub-selects, and whether it reads columns outside of them. */
+function partsOf(node: Node): { readonly aggregates: readonly Node[]; readonly columns: boolean } {
+  const aggregates: Node[] = []
+  let columns = false
+  const seen = new Set<object>()
+  const visit = (part: unknown): void => {
+    if (!isNode(part) || seen.has(part) || part.SubLink) return
+    seen.add(part)
+    if (part.ColumnRef) columns = true
+    else if ((part.FuncCall && isAggregate(part.FuncCall)) || part.JsonArrayAgg || part.JsonObjectAgg)
+      aggregates.push(part)
+    else Object.values(part).forEach(visit)
+  }
+  visit(node)
+  return { aggregates, columns }
+}
