@@ -99,7 +99,7 @@ export async function openRooms(options: RoomsOptions) {
   const clock = openClockDoubt(
     () => Date.now(),
     () => performance.now(),
-    // The newest time before this process writes any rows.
+    // Read this before this process writes any rows.
     await newestTime(store),
   )
   opened.use(watchClock(clock, log))

@@ -66,9 +66,9 @@ export function openConcurrencyLimit(limits: Limits, networkOf: (address: string
 
 export interface FairLimit {
   /**
-   * Waits until the work may run, which is until the result is disposed. Work with the same key runs in the order of
-   * arrival, and the keys take turns. Returns null if the work could not begin within `waitMs`. Without `waitMs`, waits
-   * as long as needed.
+   * Waits until the work may run. It may then run until the result is disposed. Work with the same key runs in the
+   * order of arrival, and the keys take turns. Returns null if the work could not begin within `waitMs`. Without
+   * `waitMs`, waits as long as needed.
    */
   take(key: string): Promise<Disposable>
   take(key: string, waitMs: number): Promise<Disposable | null>

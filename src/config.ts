@@ -301,7 +301,7 @@ function contradictions(config: Config): readonly string[] {
   return problems
 }
 
-/** Settings without our prefix. A similar name probably does not belong to another program. */
+/** Settings without our prefix. A variable with a similar name, such as SMTPURL, is probably a misspelled setting. */
 const SPELLED: ReadonlyMap<string, string> = new Map(
   ['DATABASE_URL', 'SMTP_URL', 'REDIS_URL'].map((name) => [plain(name), name]),
 )

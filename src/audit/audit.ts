@@ -294,7 +294,7 @@ class ChainedAudit implements Audit {
     }
   }
 
-  /** Writes one after the other. */
+  /** Runs the writes one after the other. */
   #flush(closing: boolean): Promise<void> {
     const written = this.#tail.then(async () => {
       try {

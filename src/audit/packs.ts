@@ -29,8 +29,8 @@ export interface Unpacked {
   /** Except for the last row, `link` is only the beginning of the link. */
   readonly row: Stored
   /**
-   * The stored text. Verification hashes this text, and not the parsed row. Somebody could write the same row in
-   * another way, so that a filter that searches the text would miss it.
+   * The stored text. Verification hashes this text, and not the parsed row. Otherwise somebody could write the same row
+   * in another way, so that a filter that searches the text would miss it.
    */
   readonly text: string
 }

@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000
 
 type Line = Omit<UsageDayTable, 'chain'>
 
-/** Counts that are not in the store yet. */
+/** Counts that are not in the store yet: one line for each day, caller and datasource. */
 export class Counts {
   /** A caller has few lines. Comparing them is cheaper than building a key of five values. */
   readonly #lines = new Map<string, Line[]>()

@@ -37,7 +37,7 @@ interface Sums {
   readonly times: Times
 }
 
-/** Counts that are not in the store yet. */
+/** Counts that are not in the store yet: one line for each hour, caller, datasource and client. */
 export class Slots {
   readonly #lines = new Map<string, Place & Sums>()
   /** The line of the last row. Most rows belong to the same line as the row before. */

@@ -1,5 +1,6 @@
 // Runs one tool. If the call is refused, the refusal is the result of the tool, so that the model can read it and go
-// on. Two refusals are an HTTP status instead: for invalid credentials, and for a scope that a grant does not have.
+// on. Two kinds of refusals are answered with an HTTP status instead: invalid credentials, and a scope that a grant
+// does not have.
 import type { Arrival } from '../auth/caller.ts'
 import { AppError, EXPOSE_URL } from '../errors.ts'
 import { HungUp } from '../hang-up.ts'

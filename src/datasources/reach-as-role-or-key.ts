@@ -1,5 +1,5 @@
-// Managers can check whether another role or one of their API keys could reach a datasource. The role may not be higher
-// than their own, so the answer reveals nothing that they cannot see.
+// A caller can ask whether another role, or one of the caller's own API keys, could reach a datasource. The role may
+// not be higher than the caller's own, so the answer reveals nothing that the caller cannot see.
 import { z } from 'zod'
 import { holds, mayEnter, type Call } from '../auth/caller.ts'
 import { callerOf } from '../auth/find-caller-by-key.ts'

@@ -70,7 +70,7 @@ const LOOK_MS = 500
 export const PATIENCE = {
   /** A connection is closed if its client reads nothing of its answer for this time. */
   untakenMs: 60_000,
-  /** The same, if there are too many connections. */
+  /** If there are too many connections, such a connection is closed after this time already. */
   slowMs: 10_000,
   /**
    * The maximum of all unread bytes. If there are more, connections of the address with the most bytes are closed. The

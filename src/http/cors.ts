@@ -1,5 +1,5 @@
-// Web pages of the origins in VITRINE_CORS_ORIGINS may call the API with a token. There are none by default. They may
-// never call /auth, because browsers send a cookie there, with which a page of another site must not act.
+// Web pages of the origins in VITRINE_CORS_ORIGINS may call the API with a token. By default, there are no such
+// origins. /auth is excluded: browsers send a cookie there, and a page of another site must not act with it.
 import type { FastifyInstance } from 'fastify'
 
 const METHODS = 'GET, POST, PUT, PATCH, DELETE'

@@ -50,7 +50,7 @@ export function errorBodyOf(error: unknown, log: Logger, requestId: string): str
   return JSON.stringify({ error: message, code, ...extra })
 }
 
-/** Errors of Fastify are recognized by their codes. Any other unknown error becomes INTERNAL. */
+/** Errors of Fastify are recognized by their codes. Unexpected errors become INTERNAL. */
 function read(error: unknown, log: Logger, requestId: string): AppError {
   if (error instanceof AppError && error.code !== 'INTERNAL') return error
   const known = fastifyRefusal(error)

@@ -1,5 +1,5 @@
-// JSON.parse rounds a number with many digits. As a query parameter, it would then look for another value than the
-// caller wrote. This file finds such parameters.
+// JSON.parse rounds a number with many digits. If the number is a query parameter, the query would look for another
+// value than the caller wrote. This file finds such parameters.
 import { invalidRequest, type AppError } from '../errors.ts'
 
 /** A number that does not match is exact: it has at most 15 digits and an exponent of two digits. */

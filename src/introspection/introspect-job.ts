@@ -251,7 +251,7 @@ interface Differences {
   readonly changed: readonly CatalogTable[]
 }
 
-/** Yields to the event loop. */
+/** Catalogs may be large, so this yields to the event loop. */
 async function compare(before: Catalog | null, after: Catalog): Promise<Differences> {
   const turn = inSlices()
   const keyed = (catalog: Catalog | null) =>

@@ -1,6 +1,6 @@
 // Profiles the values of exposed columns, table by table, over a connection outside the pool. The profile runs as a
-// job, which resumes after a restart. The rules in profiles/privacy.ts decide what is stored. The exposure counts that
-// is current when the profile of a table is stored.
+// job, which resumes after a restart. The rules in profiles/privacy.ts decide what is stored. The exposure may change
+// while the job runs, so it is checked again before the profile of a table is stored.
 import { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import type { Config } from '../config.ts'

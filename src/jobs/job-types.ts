@@ -16,8 +16,8 @@ export type Resume = (datasourceId: DatasourceId, input: unknown) => Work
 export interface Job {
   readonly id: JobId
   /**
-   * Resolves or rejects when the work has ended and this is stored. For a job that another process runs, rejects with
-   * CONFLICT and the stored error.
+   * Resolves or rejects when the work has ended and this is stored. If another process runs the job and the job
+   * fails, rejects with CONFLICT and the stored error.
    */
   ended(): Promise<unknown>
   /** True if the job was already running. */

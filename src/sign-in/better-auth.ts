@@ -210,7 +210,10 @@ function accountIdOf(id: string | null): AccountId | null {
   return id === null ? null : asId<AccountId>(id)
 }
 
-/** What depends on mail. The library calls these functions within its transaction, so they must not use the store. */
+/**
+ * The options for passwords and addresses, which depend on mail. The library calls the functions in them within its
+ * transaction, so they must not use the store.
+ */
 function mailing(deps: LibraryDeps) {
   const { mail, links, origin } = deps
   const link = (path: string, token: string) => {

@@ -42,7 +42,9 @@ interface ShownGrant {
 type EndedPasskey = Pick<PasskeyTable, 'id' | 'name'>
 type EndedProvider = Pick<ShownProvider, 'provider' | 'name' | 'label'>
 
-/** Lists what a new password would end. The link can still be used. Throws INVALID_REQUEST if it is invalid. */
+/**
+ * Lists what a new password would end. The link can still be used afterwards. Throws INVALID_REQUEST if it is invalid.
+ */
 export async function previewReset(deps: Omit<Deps, 'library' | 'codes'>, token: string) {
   const { accountId } = await linkOf(deps, token)
   const account = await accountOf(deps.store.db, accountId)
@@ -91,8 +93,8 @@ export interface ResetDone {
 
 /**
  * Throws INVALID_REQUEST if the link was used or is invalid, or if `keep` is invalid. Throws UNAUTHENTICATED if the
- * code is wrong, and RATE_LIMITED after too many codes. A refused reset changes nothing. Only if another request uses
- * the link first is a correct code used up.
+ * code is wrong, and RATE_LIMITED after too many codes. A refused reset changes nothing. But if another request uses
+ * the link first, a correct code is used up.
  */
 export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone> {
   const { store, library, now } = deps

@@ -1,6 +1,7 @@
-// The library handles codes of a second factor with two gaps. It checks its lock before it counts a code, so concurrent
-// codes exceed the limit. Here, codes are counted before they are checked. And it accepts a code again while the code
-// is valid, which RFC 6238 §5.2 forbids. Here, used codes are stored.
+// The library handles codes of a second factor with two gaps, which this file closes. First, the library checks its
+// lock before it counts a code, so concurrent codes exceed the limit. Here, a code is counted before it is checked.
+// Second, the library accepts a code again while the code is valid, which RFC 6238 §5.2 forbids. Here, used codes are
+// stored.
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
 import { AppError } from '../errors.ts'

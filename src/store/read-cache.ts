@@ -57,7 +57,7 @@ export function recallFor(maxAgeMs: number, entriesMax = 5_000, now: () => numbe
     known<T>(key: string): T | undefined {
       const entry = cache.get(key)
       if (entry === undefined || (maxAgeMs !== Infinity && now() - entry.at > maxAgeMs)) return undefined
-      // See recall().
+      // The cast is safe, as in recall().
       // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
       return entry.known as T | undefined
     },

@@ -211,7 +211,7 @@ async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promi
   }
 }
 
-/** Without a second factor, this request would lock the caller out. Then throws CONFLICT. */
+/** Throws CONFLICT if the caller has no second factor, because the change would lock the caller out. */
 async function requireOwnFactor(tx: Transaction<Tables>, accountId: AccountId): Promise<void> {
   const account = await tx
     .selectFrom('accounts')

@@ -25,8 +25,8 @@ export interface RefusalDeps {
 }
 
 /**
- * The table or column that a refused query most likely meant. The fields are missing if there is no candidate, or more
- * than one.
+ * The table or column that a refused query most likely meant. `schema`, `table` and `column` are missing if there is no
+ * candidate, or more than one.
  */
 interface Meant {
   readonly schema?: string

@@ -38,7 +38,7 @@ interface Replayed {
 
 /**
  * The `result` of a preview job. Only the current exposure allows the queries in `nowRefused`, and only the proposed
- * exposure allows those in `nowAllowed`.
+ * exposure allows those in `nowAllowed`. The queries in `cannotTell` cannot be judged again.
  */
 export interface Preview {
   readonly nowRefused: Replayed

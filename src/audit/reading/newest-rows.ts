@@ -9,9 +9,9 @@ import { fits, isNewer, type AuditScope, type Key } from './row-filter.ts'
 import { singleRows } from './single-rows.ts'
 
 /**
- * Yields the rows within the scope that are older than `before`. Some elements are not rows but positions in time: all
- * rows that come later are older. With `teamId` null, yields the rows without a team. If `signal` aborts, throws its
- * reason.
+ * Yields the rows within the scope that are older than `before`. In between, it yields positions in time: all rows
+ * after a position are older than it. With `teamId` null, yields the rows without a team. If `signal` aborts, throws
+ * its reason.
  */
 export async function* searched(
   store: Pick<Store, 'db'>,

@@ -10,8 +10,8 @@ import { headOf, msOf } from '../make-rows.ts'
 import { fits, isNewer, needsEscapes, type AuditScope, type Key } from './row-filter.ts'
 
 /**
- * Yields the rows in batches. Before it opens a pack, it yields a position in time: all rows that come later are older.
- * A reader that has enough rows can stop there, without opening the pack. An unreadable pack is skipped, and `audit
+ * Yields the rows in batches. Before it opens a pack, it yields a position in time: all rows after it are older. A
+ * reader that has enough rows can stop there, without opening the pack. An unreadable pack is skipped, and `audit
  * verify` reports it. If `signal` aborts, throws its reason.
  */
 export async function* packedRows(

@@ -83,7 +83,7 @@ export async function readPage(
   return await pageOf(rows, ask)
 }
 
-/** `from` starts to read after the position `before`. It yields rows and positions in time. */
+/** `from` starts to read after the position `before`. It yields rows, and positions in time (see searched()). */
 export async function pageOf(
   from: (before: Key | null) => AsyncIterable<readonly (Stored | Key)[]>,
   ask: Pick<AuditAsk, 'cursor' | 'limit'>,

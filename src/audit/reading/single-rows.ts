@@ -13,8 +13,8 @@ import { fitsContent, type AuditScope, type Key } from './row-filter.ts'
 const SLICE_ROWS = 5_000
 
 /**
- * Yields the rows in batches. Between batches it yields a position in time: all rows that come later are older. If
- * `signal` aborts, throws its reason.
+ * Yields the rows in batches. Between batches, it yields a position in time: all rows after it are older. If `signal`
+ * aborts, throws its reason.
  */
 export async function* singleRows(
   store: Pick<Store, 'db'>,

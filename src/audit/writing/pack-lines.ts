@@ -28,8 +28,8 @@ export function placeLines(
 }
 
 /**
- * Packs are searched by time. So the lines of a run must be within one minute and in the order of time. If the clock
- * was set back, a new run starts.
+ * Splits the lines of a team into runs that can become packs. Packs are searched by time, so the lines of a run must be
+ * within one minute and in the order of time. If the clock was set back, a new run starts.
  */
 function runsOf(lines: readonly Line[]): readonly (readonly Line[])[] {
   const runs: Line[][] = []

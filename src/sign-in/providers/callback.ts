@@ -56,7 +56,7 @@ export function failed(
   return redirect(`/app/sign-in?${search}`)
 }
 
-/** Throws the error again if it has no such reason. */
+/** Returns the reason of a refusal. Throws other errors again. */
 export function failureOf(error: unknown): ProviderFailure {
   if (!(error instanceof AppError)) throw error
   if (error.code === 'RATE_LIMITED') return 'RATE_LIMITED'
