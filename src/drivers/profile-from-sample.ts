@@ -55,12 +55,15 @@ export class ColumnSample {
   }
 
   /**
-   * Adds one row that has several values, each listed once. The set is empty for a row that is not null but has no
-   * values.
+   * Adds one row that has several values, each listed once, and yields after each value. The set is empty for a row that
+   * is not null but has no values.
    */
-  addAll(values: ReadonlySet<Scalar>): void {
+  *addAll(values: ReadonlySet<Scalar>): Generator<undefined, void> {
     this.#seen++
-    for (const value of values) this.#addScalar(value)
+    for (const value of values) {
+      this.#addScalar(value)
+      yield
+    }
   }
 
   profile(name: string, whole: Whole): ColumnProfile {

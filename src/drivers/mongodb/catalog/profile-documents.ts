@@ -2,15 +2,26 @@
 // the path. Other fields are skipped, although the projection should have removed them.
 import { ColumnSample } from '../../profile-from-sample.ts'
 import type { CatalogColumn, ColumnProfile, Scalar, ValueKind } from '../../driver.ts'
-import { AT_ONCE, JsonBytes } from '../../json-bytes.ts'
+import { JsonBytes } from '../../json-bytes.ts'
 import type { MongoColumnDetail } from '../captured-facts.ts'
 import { endOfName, lengthAt, sizeOf, writeValue } from '../session/write-value.ts'
+import { NAME_BYTES_MAX } from './sample-paths.ts'
 
 /** The number of characters that are read of a string. Longer strings are identified by their beginning. */
 const CHARS_MAX = 257
 const DEPTH_MAX = 100
-/** The maximum number of array elements that are read in one document, because a document is read without a pause. */
+/** The maximum number of array elements that are read in one document. */
 const ELEMENTS_MAX = 20_000
+/** The number of steps after which the work pauses: at most about 10 ms. A field takes one step. */
+const STEPS_AT_ONCE = 20_000
+/** The steps of reading an element of an array, which takes up to 2 µs. */
+const ELEMENT_STEPS = 8
+/** The steps of counting a value. Recognizing a text takes up to 20 µs. */
+const VALUE_STEPS = 80
+/** The number of bytes of a name that take one more step. */
+const NAME_BYTES = 32
+/** The number of columns whose profiles are computed at once. */
+const COLUMNS_AT_ONCE = 8
 
 interface Node {
   readonly kids: Map<string, Node>
@@ -25,7 +36,7 @@ interface Found {
   /** True if the value is a document, bytes other than a UUID, or a value of another kind than the column's. */
   isOpaque: boolean
   isList: boolean
-  readonly scalars: Scalar[]
+  readonly scalars: Set<Scalar>
 }
 
 export class Documents {
@@ -37,12 +48,14 @@ export class Documents {
   count = 0
   /** The number of array elements read in the current document. */
   #elements = 0
+  /** The steps since the last pause. */
+  #steps = 0
 
   constructor(columns: readonly CatalogColumn[]) {
     this.#names = columns.map((column) => column.name)
     this.#kinds = columns.map(kindOf)
     this.#samples = this.#kinds.map((kind) => new ColumnSample(kind))
-    this.#found = columns.map(() => ({ isThere: false, isOpaque: false, isList: false, scalars: [] }))
+    this.#found = columns.map(() => ({ isThere: false, isOpaque: false, isList: false, scalars: new Set() }))
     for (const [n, name] of this.#names.entries()) {
       let node = this.#root
       for (const part of name.split('.')) {
@@ -54,56 +67,79 @@ export class Documents {
     }
   }
 
-  /**
-   * Adds the documents of a BSON array, and yields after about each AT_ONCE bytes. Throws RangeError for invalid BSON.
-   */
+  /** Adds the documents of a BSON array, and yields after each STEPS_AT_ONCE steps. Throws RangeError for invalid BSON. */
   *addAll(batch: Uint8Array): Generator<undefined, void> {
     const from = Buffer.from(batch.buffer, batch.byteOffset, batch.byteLength)
     const end = lengthAt(from, 0) - 1
-    let pause = AT_ONCE
     for (let at = 4; at < end;) {
-      if (at >= pause) {
-        yield
-        pause = at + AT_ONCE
-      }
       const start = endOfName(from, at + 1) + 1
-      this.#document(from, start, this.#root, 0)
-      this.#next()
+      yield* this.#document(from, start, this.#root, 0)
+      yield* this.#next()
       at = start + lengthAt(from, start)
     }
   }
 
-  profiles(whole: { readonly rows: number | null; readonly complete: boolean }): readonly ColumnProfile[] {
-    return this.#names.flatMap((name, n) => this.#samples[n]?.profile(name, whole) ?? [])
+  /** Computes the profiles. Yields after every COLUMNS_AT_ONCE columns. */
+  *profiles(whole: {
+    readonly rows: number | null
+    readonly complete: boolean
+  }): Generator<undefined, readonly ColumnProfile[]> {
+    const profiles: ColumnProfile[] = []
+    for (const [n, name] of this.#names.entries()) {
+      if (n % COLUMNS_AT_ONCE === COLUMNS_AT_ONCE - 1) yield
+      const sample = this.#samples[n]
+      if (sample !== undefined) profiles.push(sample.profile(name, whole))
+    }
+    return profiles
+  }
+
+  /** Counts steps. Returns true if the work must pause now. */
+  #isDue(steps: number): boolean {
+    this.#steps += steps
+    if (this.#steps < STEPS_AT_ONCE) return false
+    this.#steps = 0
+    return true
   }
 
   /** Ends the current document. */
-  #next(): void {
+  *#next(): Generator<undefined, void> {
     this.count++
     this.#elements = 0
     for (const [n, found] of this.#found.entries()) {
       const sample = this.#samples[n]
+      if (this.#isDue(VALUE_STEPS)) yield
       if (!found.isThere) sample?.add(null)
       else if (found.isOpaque) sample?.add(undefined)
-      else if (found.isList) sample?.addAll(new Set(found.scalars))
-      else sample?.add(found.scalars[0])
+      else if (found.isList) {
+        for (const _ of sample?.addAll(found.scalars) ?? []) if (this.#isDue(VALUE_STEPS)) yield
+      } else sample?.add(found.scalars.values().next().value)
       found.isThere = found.isOpaque = found.isList = false
-      found.scalars.length = 0
+      found.scalars.clear()
     }
   }
 
-  #document(from: Buffer, start: number, node: Node, depth: number, isListed = false): void {
+  *#document(from: Buffer, start: number, node: Node, depth: number, isListed = false): Generator<undefined, void> {
     const end = start + lengthAt(from, start) - 1
+    if (node.kids.size === 0) return
     for (let at = start + 4; at < end;) {
       const type = from[at] ?? 0
       const nameEnd = endOfName(from, at + 1)
-      const kid = node.kids.get(from.toString('utf8', at + 1, nameEnd))
-      if (kid !== undefined) this.#value(type, from, nameEnd + 1, kid, depth + 1, isListed)
+      if (this.#isDue(1 + (nameEnd - at) / NAME_BYTES)) yield
+      const isLong = nameEnd - at > NAME_BYTES_MAX
+      const kid = isLong ? undefined : node.kids.get(from.toString('utf8', at + 1, nameEnd))
+      if (kid !== undefined) yield* this.#value(type, from, nameEnd + 1, kid, depth + 1, isListed)
       at = nameEnd + 1 + sizeOf(type, from, nameEnd + 1)
     }
   }
 
-  #value(type: number, from: Buffer, at: number, node: Node, depth: number, isListed: boolean): void {
+  *#value(
+    type: number,
+    from: Buffer,
+    at: number,
+    node: Node,
+    depth: number,
+    isListed: boolean,
+  ): Generator<undefined, void> {
     const found = node.column === null ? undefined : this.#found[node.column]
     if (found !== undefined && isListed) found.isList = true
     if (depth > DEPTH_MAX) return
@@ -112,19 +148,20 @@ export class Documents {
       const end = at + lengthAt(from, at) - 1
       for (let each = at + 4; each < end;) {
         if (++this.#elements > ELEMENTS_MAX) return
+        if (this.#isDue(ELEMENT_STEPS)) yield
         const start = endOfName(from, each + 1) + 1
         const element = from[each] ?? 0
-        this.#value(element, from, start, node, depth + 1, true)
+        yield* this.#value(element, from, start, node, depth + 1, true)
         each = start + sizeOf(element, from, start)
       }
       return
     }
-    if (type === 0x03) this.#document(from, at, node, depth, isListed)
+    if (type === 0x03) yield* this.#document(from, at, node, depth, isListed)
     if (found === undefined || type === 0x0a || type === 0x06) return
     found.isThere = true
     const scalar = scalarOf(type, from, at, this.#kinds[node.column ?? 0] ?? 'other')
     if (scalar === undefined) found.isOpaque = true
-    else found.scalars.push(scalar)
+    else found.scalars.add(scalar)
   }
 }
 

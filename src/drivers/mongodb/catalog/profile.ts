@@ -52,7 +52,7 @@ export async function profileCollection(
   const isWhole = await readAll(at, table.table, pipeline, { maxTimeMS: left(), batchSize }, documents)
   if (documents.count === 0 && !(await isThere(at, table.table, left()))) throw schemaStale()
   const complete = isAll && isWhole && documents.count <= rows
-  const columns = documents.profiles({ rows: known, complete })
+  const columns = await resting(documents.profiles({ rows: known, complete }))
   return { rowsSampled: documents.count, complete, estimatedRows: complete ? documents.count : known, columns }
 }
 
@@ -94,10 +94,11 @@ async function readAll(
 }
 
 /** Pauses after each slice for as long as the slice took, so that other requests are served. */
-async function resting(work: Generator<undefined, void>): Promise<void> {
-  for (let isDone = false; !isDone;) {
+async function resting<T>(work: Generator<undefined, T>): Promise<T> {
+  for (;;) {
     const began = performance.now()
-    isDone = work.next().done === true
+    const step = work.next()
+    if (step.done === true) return step.value
     await wait(performance.now() - began)
   }
 }

@@ -8,7 +8,8 @@ const SIBLINGS_MAX = 200
 const PATHS_MAX = 500
 const TOPS_MAX = 2_000
 const ODD_MAX = 20
-const NAME_BYTES_MAX = 500
+/** The maximum length of a name in bytes. Longer names cannot be exposed. */
+export const NAME_BYTES_MAX = 500
 /** Identifiers used as names: ObjectIds, UUIDs, long hexadecimal or decimal numbers. */
 const ID_LIKE = /^([0-9a-f]{24}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32,}|\d{6,})$/i
 const IDS_MIN = 3
@@ -145,8 +146,9 @@ export class Sample {
     const type = from[at] ?? 0
     const nameEnd = endOfName(from, at + 1)
     inside.at = nameEnd + 1 + sizeOf(type, from, nameEnd + 1)
-    const name = from.toString('utf8', at + 1, nameEnd)
-    if (isOdd(name) || nameEnd - at > NAME_BYTES_MAX || name.includes('\uFFFD')) this.#noteOdd(name, depth)
+    const isLong = nameEnd - at > NAME_BYTES_MAX
+    const name = from.toString('utf8', at + 1, isLong ? at + NAME_BYTES_MAX : nameEnd)
+    if (isOdd(name) || isLong || name.includes('\uFFFD')) this.#noteOdd(name, depth)
     else if (node.children.has(name) || node.children.size < (depth === 0 ? TOPS_MAX : SIBLINGS_MAX))
       this.#value(type, from, nameEnd + 1, { node: childOf(node, name), depth: depth + 1 }, open)
     else if (depth === 0) this.#complete = false
