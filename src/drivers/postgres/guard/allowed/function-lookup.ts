@@ -116,6 +116,8 @@ const LIKE_FIRST: ReadonlySet<string> = new Set([
   ...['array_append', 'array_cat', 'array_remove', 'array_replace', 'array_reverse', 'array_sample', 'array_shuffle'],
   ...['array_sort', 'trim_array'],
 ])
+/** Other functions whose result has the type of an argument, or is an array of it. */
+const LIKE_ANY: ReadonlySet<string> = new Set(['array_fill', 'array_prepend', 'percentile_disc'])
 
 /**
  * Returns the known facts about the result's type, enough to read a field of the result. Throws Refusal if the first
@@ -130,6 +132,10 @@ export function resultType(
 ): SqlType | null {
   if (out.length > 1) return { kind: 'row', columns: out.map((column) => ({ name: column, type: null })) }
   if (RETURNS_TSVECTOR.has(name)) return TSVECTOR
+  // PostgreSQL converts the other arguments to a geometry.
+  const spatial = types.find((type) => isSpatial(exposed, type))
+  if (spatial && (LIKE_FIRST.has(name) || LIKE_ANY.has(name)))
+    return name.startsWith('array_') && spatial.kind !== 'array' ? { kind: 'array', of: spatial } : spatial
   const [first] = types
   if (!first) {
     if (FROM_ROW_TYPE.has(name)) throw refusedFunction(name, node.location, ROW_TYPE_HINT)

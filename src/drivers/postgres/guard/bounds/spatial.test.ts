@@ -37,9 +37,16 @@ const places = shop(
       type('gis.geometry', 'base', { extension: 'postgis' }),
       type('gis.geography', 'base', { extension: 'postgis' }),
       type('gis._geometry', 'array', { extension: 'postgis', of: 'gis.geometry' }),
+      type('public.spot', 'domain', { of: 'gis.geometry' }),
+      type('public.pin', 'composite', { attributes: ['name text', 'g gis.geometry'] }),
     ],
   },
-  [table('places', ['id int4', 'g gis.geometry', 'gg gis.geography', 'wkt text', 'lon float8', 'lat float8'])],
+  [
+    table('places', [
+      ...['id int4', 'g gis.geometry', 'gg gis.geography', 'wkt text', 'lon float8', 'lat float8'],
+      ...['spot public.spot', 'pin public.pin', 'bytes bytea'],
+    ]),
+  ],
 )
 
 let guard: Guard
@@ -68,6 +75,12 @@ describe('PostGIS answers', () => {
     "SELECT coalesce(g, 'POINT(1 1)'), CASE WHEN id > 1 THEN g END, coalesce(g, NULL) FROM places WHERE g IN ('POINT(1 1)', g)",
     'SELECT g FROM places UNION SELECT NULL UNION SELECT st_makepoint(lon, lat) FROM places',
     'SELECT * FROM (VALUES (st_point(1, 1)), (NULL)) v(p) JOIN places ON p && g',
+    "SELECT array_append(array_agg(g), 'POINT(1 1)'), array_position(array_agg(g), min(g)), array_remove(array_agg(g), NULL) FROM places",
+    'SELECT lag(g, id) OVER w, lead(g, 1, g) OVER w, lag(upper(wkt), 1, lower(wkt)) OVER w FROM places WINDOW w AS (ORDER BY id)',
+    "SELECT st_astext(mode() WITHIN GROUP (ORDER BY g)), rank('x') WITHIN GROUP (ORDER BY upper(wkt)) FROM places",
+    "SELECT concat(g, upper(wkt)), json_build_object('g', g, 'w', upper(wkt)), num_nulls(g, upper(wkt)) FROM places",
+    "SELECT upper(wkt) || 'x' || lower(wkt), nullif(upper(wkt), lower(wkt)), array_append(ARRAY[upper(wkt)], lower(wkt)) FROM places",
+    'SELECT bytes, spot, st_x(spot), pin, coalesce(pin, pin), pin::pin FROM places',
   ]) {
     test(sql, async () => {
       const verdict = await guard.judge(sql, places)
@@ -75,6 +88,8 @@ describe('PostGIS answers', () => {
     })
   }
 })
+
+const BYTES = "decode('01' || wkt, 'hex')"
 
 const CRS = '{"type":"Point","coordinates":[1,1],"\\u0063rs":{"type":"name","properties":{"name":"a:1"}}}'
 
@@ -111,6 +126,47 @@ describe('PostGIS refuses what reads spatial_ref_sys by an SRID of the caller, a
     "SELECT to_json(x) FROM (SELECT g FROM places UNION ALL SELECT wkt || '' FROM places) q(x)",
     "SELECT to_json(x) FROM places, LATERAL (VALUES (g), (wkt || '')) v(x)",
     "SELECT gg OPERATOR(gis.&&) decode('01' || wkt, 'hex') FROM places",
+    ...[
+      ...[
+        'array_append(ARRAY[g], BYTES)',
+        'array_append(NULL, g) || BYTES',
+        'array_cat(ARRAY[g], ARRAY[BYTES])',
+        'array_prepend(BYTES, ARRAY[g])',
+      ],
+      ...[
+        'array_position(ARRAY[g], BYTES)',
+        'array_remove(ARRAY[g], BYTES)',
+        'array_replace(ARRAY[g], g, BYTES)',
+        'lag(g, 1, BYTES) OVER ()',
+      ],
+      ...[
+        'lead(BYTES, id, g) OVER ()',
+        'width_bucket(g, ARRAY[BYTES])',
+        'rank(BYTES) WITHIN GROUP (ORDER BY gg)',
+        'ARRAY[mode() WITHIN GROUP (ORDER BY g), BYTES]',
+      ],
+      ...[
+        '(array_fill(g, ARRAY[1]) || ARRAY[g]) || BYTES',
+        'ARRAY[array_prepend(g, NULL), ARRAY[BYTES]]',
+        'ARRAY[nullif(NULL, g), BYTES]',
+      ],
+      ...[
+        'percentile_disc(ARRAY[0.5]) WITHIN GROUP (ORDER BY g) || BYTES',
+        'ARRAY[coalesce(wkt, g), BYTES]',
+        'CASE g WHEN BYTES THEN 1 END',
+      ],
+      ...[
+        'ARRAY[((ARRAY[g] || g) || g)[1], BYTES]',
+        'ARRAY[(array_append(NULL, g))[1], BYTES]',
+        'ARRAY[spot, BYTES]',
+        'ARRAY[lag(bytes, 1, g) OVER (), BYTES]',
+      ],
+    ].map((mixed) => `SELECT ${mixed.replace('BYTES', BYTES)} FROM places`),
+    `SELECT ARRAY[x, ${BYTES}] FROM (SELECT wkt AS x FROM places UNION ALL SELECT g FROM places) q`,
+    `SELECT q::pin FROM (SELECT g AS a, ${BYTES} AS b FROM places) q`,
+    `SELECT ARRAY[x, ${BYTES}] FROM places, LATERAL (VALUES (wkt), (g)) v(x)`,
+    `SELECT ARRAY[x, ${BYTES}] FROM places p, unnest(array_append(NULL, p.g)) x`,
+    `SELECT ARRAY[x, ${BYTES}] FROM (SELECT bytes AS x FROM places) a JOIN (SELECT g AS x FROM places) b USING (x)`,
     "SELECT 1 FROM places WHERE g IN (g, wkt || '')",
     "SELECT 1 FROM places WHERE g = ANY (SELECT wkt || '' FROM places)",
     `SELECT to_json(places OPERATOR(gis.#=) ('g=>"SR' || 'ID=990001;POINT(1 1)"')::gis.hstore) FROM places`,

@@ -161,11 +161,57 @@ export function checkUnified(exposed: Exposed, values: readonly Typed[], at: num
   if (!values.every((value) => mayBecomeSpatial(exposed, value))) throw madeFromText('a value beside a geometry', at)
 }
 
+/** Returns the type of values to which PostgreSQL gives one type: a geometry, or else the first known type. */
+export function unifiedType(exposed: Exposed, types: readonly (SqlType | null)[]): SqlType | null {
+  return types.find((type) => isSpatial(exposed, type)) ?? types.find((type) => type !== null) ?? null
+}
+
+/** The arguments, by place, to which functions of pg_catalog give one type. */
+const UNIFIED: ReadonlyMap<string, readonly number[]> = new Map(
+  Object.entries({
+    array_append: [0, 1],
+    array_cat: [0, 1],
+    array_position: [0, 1],
+    array_positions: [0, 1],
+    array_prepend: [0, 1],
+    array_remove: [0, 1],
+    array_replace: [0, 1, 2],
+    lag: [0, 2],
+    lead: [0, 2],
+    width_bucket: [0, 1],
+  }),
+)
+/** Aggregates that compare their arguments with what they sort. */
+const RANKS: ReadonlySet<string> = new Set(['cume_dist', 'dense_rank', 'percent_rank', 'rank'])
+
+/** Checks the arguments of a function of pg_catalog, and what it sorts WITHIN GROUP. Throws Refusal. */
+export function checkUnifiedArguments(
+  exposed: Exposed,
+  name: string,
+  args: readonly Typed[],
+  sorted: readonly Typed[],
+  at: number | undefined,
+): void {
+  const places = UNIFIED.get(name)
+  if (places)
+    checkUnified(
+      exposed,
+      args.filter((_, place) => places.includes(place)),
+      at,
+    )
+  if (RANKS.has(name)) checkUnified(exposed, [...args, ...sorted], at)
+  // The result may be one value or an array.
+  if (name === 'percentile_disc' && sorted.some(({ type }) => isSpatial(exposed, type))) {
+    throw refused(name, `${name}() may not sort geometries here`, 'Sort by a number, such as st_area(g).', at)
+  }
+}
+
 /** Checks a cast to a type of PostGIS. Throws Refusal. */
 export function checkSpatialCast(exposed: Exposed, to: SqlType, from: Typed, at: number | undefined): void {
   if (!isSpatial(exposed, to)) return
   // PostgreSQL would cast each part by itself, which may be a text.
-  const isMadeOfParts = from.node.RowExpr !== undefined || (from.node.A_ArrayExpr?.elements ?? []).length > 0
+  const isMadeRow = from.type?.kind === 'row' && !from.type.oids
+  const isMadeOfParts = isMadeRow || (from.node.A_ArrayExpr?.elements ?? []).length > 0
   if (!isMadeOfParts && (from.node.A_ArrayExpr !== undefined || mayBecomeSpatial(exposed, from))) return
   throw madeFromText('a cast to a geometry', at)
 }

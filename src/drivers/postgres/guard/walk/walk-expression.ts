@@ -38,11 +38,18 @@ import { outputValue, type Field, type SqlType, type Typed } from './from-items.
 import { countPrinted, remembered } from '../bounds/printed-size.ts'
 import { locationOf, notePlace } from '../syntax/source-position.ts'
 import { withConfiguration, withDictionary } from '../allowed/text-search.ts'
-import { castType, fieldsOf, isPathType, isSearched, mayBeText } from '../allowed/type-names.ts'
+import { castType, fieldsOf, isPathType, isSearched, isSpatial, mayBeText } from '../allowed/type-names.ts'
 import { TYPES, VALUE_FUNCTIONS } from '../allowed/types-and-extensions.ts'
 import { jsonExpression } from './walk-json.ts'
 import { checkSpatialText } from '../allowed/srids.ts'
-import { checkSpatialCast, checkUnified, spatialArguments, spatialResult } from '../bounds/spatial.ts'
+import {
+  checkSpatialCast,
+  checkUnified,
+  checkUnifiedArguments,
+  spatialArguments,
+  spatialResult,
+  unifiedType,
+} from '../bounds/spatial.ts'
 import { boundedOperands, boundedSearch, boundedWork, checkAny, SEEKS } from '../bounds/work-bounds.ts'
 import { select, textOf } from './walk-select.ts'
 
@@ -246,7 +253,10 @@ function caseOf(walk: Walk, level: Level, { arg, args, defresult, location }: St
     const when = node.CaseWhen
     if (!when?.expr || !when.result) throw refusedStatement('CASE', location)
     const test = expression(walk, level, when.expr)
-    if (subject) checkComparison(walk, '=', [...compared(subject), ...compared(test)], location)
+    if (subject) {
+      checkUnified(walk.exposed, [subject, test], location)
+      checkComparison(walk, '=', [...compared(subject), ...compared(test)], location)
+    }
     const result = expression(walk, level, when.result)
     results.push(result)
     return { CaseWhen: { expr: test.node, result: result.node } }
@@ -259,10 +269,13 @@ function caseOf(walk: Walk, level: Level, { arg, args, defresult, location }: St
   return { node, type: unified(walk, results, location) }
 }
 
-/** Returns the first known type of values to which PostgreSQL gives one type. Throws Refusal. */
-function unified(walk: Walk, values: readonly Typed[], at: number | undefined): SqlType | null {
-  checkUnified(walk.exposed, values, at)
-  return values.find(({ type }) => type !== null)?.type ?? null
+/** Returns the type of values to which PostgreSQL gives one type, if it is known. Throws Refusal. */
+function unified({ exposed }: Walk, values: readonly Typed[], at: number | undefined): SqlType | null {
+  checkUnified(exposed, values, at)
+  return unifiedType(
+    exposed,
+    values.map(({ type }) => type),
+  )
 }
 
 function coalesce(walk: Walk, level: Level, { args, location }: Struct<'CoalesceExpr'>): Typed {
@@ -372,13 +385,15 @@ function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): T
       : (sought(symbol, left, right, location) ?? operands)
     const made: Node = { A_Expr: { kind: PLAIN.has(kind) ? 'AEXPR_OP' : kind, name, ...bounded } }
     const isOne = PLAIN.has(kind)
-    return { node: withCollected(made, isOne ? madeByOperator(symbol, left?.node, right.node) : 0), type: null }
+    const type = isOne && symbol === '||' ? arrayOfSpatial(walk, types) : null
+    return { node: withCollected(made, isOne ? madeByOperator(symbol, left?.node, right.node) : 0), type }
   }
   const needed = WORDED.get(kind)
   const names = words(node.name)
   if (!needed || names.length !== 1 || !left) throw refusedStatement(kind || 'an operator', location)
   for (const symbol of needed) checkComparison(walk, symbol, types, location)
-  const type = kind === 'AEXPR_NULLIF' ? left.type : null
+  const both = unifiedType(walk.exposed, types)
+  const type = kind !== 'AEXPR_NULLIF' ? null : isSpatial(walk.exposed, both) ? both : left.type
   const made: Node = { A_Expr: { kind, name: names.map(word), ...operands } }
   return { node: withCollected(made, kind === 'AEXPR_NULLIF' ? collectedIn(left.node) : 0), type }
 }
@@ -407,6 +422,13 @@ function operandsTaken(
   const isQuery = OVER_ARRAY.has(kind) && one?.node.SubLink && one !== right.one
   const node = isQuery ? { CoalesceExpr: { args: [one.node] } } : (one?.node ?? (items && { List: { items } }))
   return { left: left && taken(left), right: { ...right, ...(one && { one }), node: node ?? right.node } }
+}
+
+/** Returns the type of `a || b` if one side is an array of geometries, otherwise null. */
+function arrayOfSpatial({ exposed }: Walk, types: readonly (SqlType | null)[]): SqlType | null {
+  const type = unifiedType(exposed, types)
+  const hasArray = types.some((each) => each?.kind === 'array') && isSpatial(exposed, type)
+  return !hasArray || type === null ? null : type.kind === 'array' ? type : { kind: 'array', of: type }
 }
 
 /** Operators that compare bytes. */
@@ -514,7 +536,10 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const printed = boundedCall(walk, name, node, taken.args, found)
   if (RETURNS_ROWS.has(name)) walk.rowFunctions += 1
   const funcname = [word(found.schema), word(name)]
-  const rest = modifiers(walk, level, node)
+  const sorted: Typed[] = []
+  const rest = modifiers(walk, level, node, sorted)
+  const within = node.agg_within_group ? sorted : []
+  if (found.schema === 'pg_catalog') checkUnifiedArguments(walk.exposed, name, args, within, node.location)
   if (isAggregate) level.aggregates -= 1
   const made: Struct<'FuncCall'> = {
     funcname,
@@ -539,7 +564,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const type =
     found.extension === 'postgis'
       ? spatialResult(found.schema, name, found.out)
-      : resultType(walk.exposed, name, found.out, types, node)
+      : resultType(walk.exposed, name, found.out, [...types, ...within.map((each) => each.type)], node)
   return { node: confined, name, out: found.out, type }
 }
 
@@ -591,9 +616,9 @@ function joined(walk: Walk, level: Level, name: string, node: Node): Typed {
   return { ...typed, node: unsearched(typed.node) }
 }
 
-function modifiers(walk: Walk, level: Level, node: Struct<'FuncCall'>): Partial<Struct<'FuncCall'>> {
+function modifiers(walk: Walk, level: Level, node: Struct<'FuncCall'>, sorted: Typed[]): Partial<Struct<'FuncCall'>> {
   return {
-    ...(node.agg_order && { agg_order: sortKeys(walk, level, node.agg_order) }),
+    ...(node.agg_order && { agg_order: sortKeys(walk, level, node.agg_order, sorted) }),
     ...optional(walk, level, 'agg_filter', node.agg_filter),
     ...(node.agg_within_group && { agg_within_group: true as const }),
     ...(node.agg_star && { agg_star: true as const }),
@@ -605,13 +630,15 @@ function modifiers(walk: Walk, level: Level, node: Struct<'FuncCall'>): Partial<
 // Windows, and the sort keys of aggregates and windows. A name in a sort key refers to a column here, never to an
 // output.
 
-/** Confines sort keys of aggregates and windows. Throws Refusal. */
-export function sortKeys(walk: Walk, level: Level, keys: readonly Node[]): Node[] {
+/** Confines sort keys of aggregates and windows. Adds what they sort to `sorted`. Throws Refusal. */
+export function sortKeys(walk: Walk, level: Level, keys: readonly Node[], sorted: Typed[] = []): Node[] {
   walk.sorts = true
   return keys.map((key) => {
     const sort = key.SortBy
     if (!sort?.node) throw refusedStatement('ORDER BY')
-    return sortKey(walk, sort, expression(walk, level, sort.node))
+    const typed = expression(walk, level, sort.node)
+    sorted.push(typed)
+    return sortKey(walk, sort, typed)
   })
 }
 

@@ -21,6 +21,7 @@ import {
 } from '../bounds/mark-runs.ts'
 import { collectedIn, copiedInto, maxCollected, withCollected } from '../bounds/collected-values.ts'
 import { readsMade } from '../bounds/printed-size.ts'
+import { unifiedType } from '../bounds/spatial.ts'
 import { noLongerThan, type PrintedColumn } from '../bounds/stored-lengths.ts'
 import { Refusal, refusedColumn, refusedFunction, refusedStatement, refusedTable } from '../refusal.ts'
 import {
@@ -411,7 +412,8 @@ function using(walk: Walk, sides: Sides, names: readonly string[], node: Struct<
     const collected = maxCollected(left, right)
     const read = (): Node =>
       withCollected(withRuns(readsMade(columnRef(alias, name), copiedInto(made)), runs), collected, made)
-    return { ...mostRuns(left, right), collected, name, type: kept.type ?? left.type ?? right.type, origin, made, read }
+    const type = unifiedType(walk.exposed, [kept.type, left.type, right.type])
+    return { ...mostRuns(left, right), collected, name, type, origin, made, read }
   })
   const named =
     given === undefined

@@ -22,7 +22,7 @@ import {
   type Walk,
 } from './scope.ts'
 import { outputValue, type Base, type Column, type Field, type SqlType, type Typed } from './from-items.ts'
-import { checkUnified } from '../bounds/spatial.ts'
+import { checkUnified, unifiedType } from '../bounds/spatial.ts'
 import { notePlace } from '../syntax/source-position.ts'
 import {
   elements,
@@ -147,7 +147,6 @@ function values(walk: Walk, raw: SelectStmt, parent: Level | null, ctes: CteScop
   const level = newLevel(parent, ctes)
   const rows = (raw.valuesLists ?? []).map((list) => elements(walk, level, list.List?.items))
   const outputs = (rows[0] ?? []).map((_, index) => {
-    const typed = rows.find((row) => (row[index]?.type ?? null) !== null)
     const runs = walk.exposed.comparesByIcu ? Math.max(...rows.map((row) => runsOf(row[index]?.node ?? {}))) : undefined
     const [only] = rows.length === 1 ? rows : []
     checkUnified(
@@ -158,7 +157,10 @@ function values(walk: Walk, raw: SelectStmt, parent: Level | null, ctes: CteScop
     const collected = walk.collects ? Math.max(...rows.map((row) => collectedIn(row[index]?.node ?? {}))) : 0
     return {
       name: `column${index + 1}`,
-      type: typed?.[index]?.type ?? null,
+      type: unifiedType(
+        walk.exposed,
+        rows.map((row) => row[index]?.type ?? null),
+      ),
       // PostgreSQL puts the values of a single row into each place that reads them.
       ...(only?.[index] && { made: [only[index].node] }),
       ...(runs !== undefined && { runs }),
@@ -203,7 +205,7 @@ function setOperation(
   }
   const outputs = left.outputs.map(({ name, type }, index) => ({
     name,
-    type: type ?? right.outputs[index]?.type ?? null,
+    type: unifiedType(walk.exposed, [type, right.outputs[index]?.type ?? null]),
     made: [...(left.outputs[index]?.made ?? []), ...(right.outputs[index]?.made ?? [])],
     ...mostRuns(left.outputs[index], right.outputs[index]),
     collected: maxCollected(left.outputs[index], right.outputs[index]),
