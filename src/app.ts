@@ -55,7 +55,6 @@ export interface App extends AsyncDisposable {
   warm(signal: AbortSignal): Promise<void>
   /** Returns the setup token that the first account needs, or null if it needs none. */
   setupToken(): Promise<string | null>
-  /** Returns true if there is no account yet. */
   isNew(): Promise<boolean>
   /** Copies the SQLite store, with all audit rows so far. Null on PostgreSQL. */
   readonly copyTo: ((path: string) => Promise<void>) | null

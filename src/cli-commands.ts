@@ -98,7 +98,6 @@ ${Object.entries(VERBS)
 The settings are environment variables. See docs/operating.md.
 `
 
-/** Returns the exit code. */
 export async function runVerb(argv: readonly string[], env: Environment): Promise<number> {
   const [verb = 'demo', ...rest] = argv
   if (verb === '--help' || verb === '-h' || verb === 'help') return print(0, USAGE)

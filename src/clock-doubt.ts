@@ -47,7 +47,6 @@ function days(ms: number): string {
   return (ms / 86_400_000).toFixed(1)
 }
 
-/** How often the clock is checked. */
 const WATCH_MS = 60_000
 
 /** Logs a warning when the clock begins to be doubted. */

@@ -58,7 +58,6 @@ import type { SharedDeps } from './operations/order-of-checks.ts'
 export interface RoomsOptions {
   readonly config: Config
   readonly log: RoomsLog
-  /** Returns the public origin, for example for links in mails. */
   readonly origin: () => string
   /** Milliseconds since 1970. Tests set this clock. */
   readonly now?: () => number
@@ -213,7 +212,6 @@ export async function openRooms(options: RoomsOptions) {
 /** Limits the tests of webhooks that run at the same time, for each team and in this process. */
 const WEBHOOK_TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Other tests are still running.' }
 
-/** What all operations need. */
 export function sharedDepsOf(rooms: Rooms): SharedDeps {
   const { authenticator, audit } = rooms
   return {

@@ -2,7 +2,6 @@
 // limit immediately, and the refusal says when to retry. No requester can take all slots. A FairLimit lets work wait.
 import { AppError } from './errors.ts'
 
-/** The call that asks for a slot. */
 export interface Requester {
   readonly caller: { readonly accountId: string }
   /** The client's network address, if known. */
@@ -18,7 +17,6 @@ export interface ConcurrencyLimit {
 }
 
 interface Limits {
-  /** The maximum for each key. */
   readonly each: number
   readonly all: number
   readonly retryAfterSeconds: number

@@ -94,7 +94,6 @@ export interface Config {
    * default.
    */
   readonly loopback: boolean
-  /** An absolute path. */
   readonly dataDir: string
   /** An origin without a trailing slash. */
   readonly publicUrl: string | null
@@ -128,7 +127,6 @@ export interface Config {
    * addresses and ranges.
    */
   readonly trustProxy: boolean | string
-  /** Origins whose pages may call the API. */
   readonly corsOrigins: ReadonlySet<string>
   /**
    * Where spans are sent, from the standard variables of OpenTelemetry. Headers may contain a token, so they are never

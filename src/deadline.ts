@@ -4,11 +4,9 @@
 import type { AppError } from './errors.ts'
 
 export interface Deadline extends Disposable {
-  /** Aborts when the call ends. */
   readonly signal: AbortSignal
   /** Like `signal`, but cheaper. The steps of every query use it. */
   readonly stop: CallStop
-  /** True if the timeout has ended the call. */
   readonly timedOut: boolean
   /** The refusal, if end() has ended the call. */
   readonly ended: AppError | null
@@ -34,7 +32,6 @@ export function deadlineOf(caller: AbortSignal, timeoutMs: number): Deadline {
 /** One object without closures, because every query creates one. */
 class CallDeadline implements Deadline, CallStop {
   readonly expiresAt: number
-  /** The neighbours in the queue. */
   earlier: CallDeadline | null = null
   later: CallDeadline | null = null
   aborted = false
@@ -204,7 +201,6 @@ function expireIn(queue: Queue): void {
   queue.expire()
 }
 
-/** The queues by timeout. */
 const queues = new Map<number, Queue>()
 
 function queueOf(timeoutMs: number): Queue {

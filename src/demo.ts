@@ -14,7 +14,6 @@ export interface DemoOptions {
   readonly dataDir: string
   /** The setup token that the first account needs. Null if it needs none. */
   readonly setupToken: string | null
-  /** True if there is no account yet. */
   readonly isNew: boolean
   /** True if a new account must first open a mailed link. */
   readonly asksMail: boolean
@@ -38,7 +37,6 @@ const Kept = z.object({
 type Kept = z.infer<typeof Kept>
 
 export interface Demo extends AsyncDisposable {
-  /** The text for newcomers. */
   readonly story: string
 }
 
@@ -98,7 +96,6 @@ interface Step {
   readonly cookie?: string
 }
 
-/** What later requests need of an answer. */
 const Fields = z.object({ id: z.string().optional(), key: z.string().optional(), token: z.string().optional() }).loose()
 interface Answer {
   readonly json: z.infer<typeof Fields>

@@ -83,7 +83,6 @@ export function notFound(): AppError {
 /** The maximum number of problems in an answer. A body of a megabyte can have a hundred thousand. */
 const DETAILS_MAX = 101
 
-/** One problem of a request, for programs. */
 export interface Issue {
   /** Names of fields, and positions in lists. Empty if the problem is about the whole request. */
   readonly path: readonly (string | number)[]

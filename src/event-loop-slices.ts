@@ -1,7 +1,6 @@
 // Splits long work into slices, so that other requests can run in between.
 import { setImmediate } from 'node:timers/promises'
 
-/** How long a slice takes. */
 const SLICE_MS = 8
 
 /**

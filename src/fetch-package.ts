@@ -14,7 +14,6 @@ export interface Pinned {
   readonly integrity: string
 }
 
-/** How long npm may take. */
 const PATIENCE_MS = 300_000
 
 /**

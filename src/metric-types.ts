@@ -4,7 +4,6 @@
 /** The upper bounds of the buckets, in seconds. */
 const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
 
-/** A histogram of durations. */
 export class Durations {
   /** One count for each bucket, and one for longer durations. */
   readonly #counts: number[] = [...BOUNDS, Infinity].map(() => 0)

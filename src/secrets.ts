@@ -248,7 +248,6 @@ function binding(place: SecretPlace, keyId: string): string {
   return JSON.stringify([VERSION, keyId, place.teamId, place.datasourceId, place.field])
 }
 
-/** How long the command of VITRINE_SECRET_KEY_COMMAND may take. */
 const COMMAND_MS = 30_000
 const COMMAND_BYTES = 4_096
 /** The result of each command, so that a process asks its key management service only once. */

@@ -54,7 +54,6 @@ export interface Audit extends AsyncDisposable {
    * `retentionDays` old.
    */
   teamEnded(tx: Transaction<Tables>, teamId: TeamId, retentionDays: number): Promise<void>
-  /** Writes all rows that were recorded before this call. */
   flush(): Promise<void>
   /**
    * Returns a page of a team's rows, newest first, including all rows that were recorded before this call. Throws
@@ -95,14 +94,12 @@ interface Deps {
 
 /** Larger batches cost less per row, but rows must be in the store within a second. */
 const FLUSH_MS = 500
-/** The pause after a failed write. */
 const RETRY_MS = 1_000
 /** How long a closing process retries its last write. */
 const LAST_TRIES_MS = 3_000
 /** The pause between these last retries. */
 const LAST_RETRY_MS = 200
 const RETRY_AFTER_SECONDS = 2
-/** When rows are removed for the first time. */
 const FIRST_PRUNE_MS = 60_000
 /**
  * A process that was killed may leave rows that are not linked to a chain yet. This process links ("adopts") them at
@@ -294,7 +291,6 @@ class ChainedAudit implements Audit {
     }
   }
 
-  /** Runs the writes one after the other. */
   #flush(closing: boolean): Promise<void> {
     const written = this.#tail.then(async () => {
       try {
@@ -352,7 +348,6 @@ class ChainedAudit implements Audit {
     this.#timer.unref()
   }
 
-  /** Schedules a write for when the next rows can be linked or adopted. */
   #armAgain(): void {
     const due = Math.min(this.#writer.dueIn ?? Infinity, ...this.#adoptions.map((at) => at - this.#now()))
     if (due !== Infinity) this.#arm(Math.max(RETRY_MS, due))

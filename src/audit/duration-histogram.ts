@@ -1,7 +1,6 @@
 // Counts durations in buckets, from which percentiles are computed. The counts of several processes and hours can be
 // added. A bucket is 15 % wide, so a percentile is accurate to about 7 %.
 
-/** The number of durations in each bucket. */
 export type Times = Map<number, number>
 
 /** A shorter duration counts as this one. */

@@ -24,7 +24,6 @@ export interface AuditedCall {
     readonly keyId?: ApiKeyId
     readonly grantId?: GrantId
   }
-  /** The name that the client gives itself. */
   readonly client?: string | undefined
   /** Missing if the service itself acts. */
   readonly requestId?: string | undefined
@@ -109,7 +108,6 @@ export class RowMaker {
     return { ...row, id: asId<AuditId>(`${headOf(minute)}${hash.slice(15, 18)}${tail}`) }
   }
 
-  /** Returns the row with a new id. */
   renamed(row: Content): Content {
     return { ...row, id: this.#id(this.#now()) }
   }

@@ -10,7 +10,6 @@ export type Pack = Selectable<AuditPackTable>
 
 /** All rows of a pack are within one minute. This is how many characters of a time come before the seconds. */
 const MINUTE_CHARS = 16
-/** The longest time between two rows of a pack. */
 export const PACK_MS = 60_000
 /**
  * The maximum size of an uncompressed pack. A batch is full when it has a quarter of this size. A line longer than half

@@ -3,7 +3,6 @@
 import { z } from 'zod'
 import type { Target as TargetSchema } from '../contract/audit-schemas.ts'
 
-/** The changed object. */
 export type Target = z.infer<typeof TargetSchema>
 
 const Scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])

@@ -45,7 +45,6 @@ const Detail = z.object({
   limit: z.number().optional(),
   tables: z.array(z.tuple([z.string(), z.string()])).optional(),
   params: z.unknown().optional(),
-  /** The request id. */
   req: z.string().optional(),
 })
 export type Detail = z.infer<typeof Detail>

@@ -8,7 +8,6 @@ import type { Tables, UsageDayTable } from '../store/tables.ts'
 import type { Content } from './chain/seal.ts'
 import { addSlots, forgetSlots, pruneSlots, Slots } from './usage-by-hour.ts'
 
-/** The action that counts as a query. */
 const QUERY = 'runQuery'
 /** Longer than the longest period that the usage page can show. */
 const KEPT_DAYS = 400
@@ -93,7 +92,6 @@ export interface Counted {
   readonly rows: number
 }
 
-/** The counts of one day, caller and datasource. */
 export interface UsageLine extends Counted {
   /** YYYY-MM-DD, UTC. */
   readonly date: string

@@ -25,7 +25,6 @@ const HOUR_CHARS = 13
 
 type Place = Pick<UsageSlotTable, 'team_id' | 'slot' | 'datasource_id' | 'account_id' | 'key_id' | 'client'>
 
-/** The sums for one hour, caller, datasource and client. */
 interface Sums {
   queries: number
   denied: number

@@ -26,12 +26,9 @@ With DATABASE_URL, the service may be running. Only one process at a time can op
 first, or verify a copy of its data folder.
 `
 
-/** The exit codes. */
 const [HOLDS, BROKEN, UNKNOWN] = [0, 1, 2]
-/** How often progress is printed. */
 const PROGRESS_MS = 3_000
 
-/** Runs `vitrine audit` with these arguments. Returns the exit code. */
 export async function runAudit(args: readonly string[], env: Environment, out: Out): Promise<number> {
   const [what, ...rest] = args
   if (what === '--help' || what === '-h' || (what === 'verify' && /^(--help|-h)$/.test(rest[0] ?? ''))) {

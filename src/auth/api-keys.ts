@@ -48,11 +48,9 @@ export interface KeyOrder {
 export interface KeyDeps {
   readonly store: Store
   readonly audit: Pick<Audit, 'change'>
-  /** Returns the datasources that an account can reach now. */
   readonly reached: (tx: Transaction<Tables>, accountId: AccountId) => Promise<ReadonlySet<DatasourceId>>
   /** Called when a created or changed key expires within a week. */
   readonly keyWarnings?: Pick<KeyWarnings, 'soon'>
-  /** Sends the owner a mail about a new key. */
   readonly notices?: Notices
   readonly now?: () => number
 }

@@ -41,7 +41,6 @@ const CACHED_MAX = 1_000
 
 const PREFIX = 'attempt:'
 
-/** A window whose limit is used up. */
 interface UsedUp {
   readonly key: string
   readonly endsAt: number
@@ -78,7 +77,6 @@ export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => numb
     if (known.size >= CACHED_MAX) known.clear()
     known.set(key, { since, endsAt })
   }
-  /** Returns the window that refuses the attempt, or null. */
   const usedUpBy = async (allowances: readonly Allowance[], at: number): Promise<UsedUp | null> => {
     if (allowances.length === 0) return null
     for (const { key } of allowances) {

@@ -9,7 +9,6 @@ import { connectorTokens } from './oauth-access-tokens.ts'
 import { keyFinder } from './find-caller-by-key.ts'
 import { looksLikeKey } from './key-format.ts'
 
-/** The maximum number of cached Authorization headers. */
 const HEADERS_MAX = 1_000
 /** Every valid token is shorter. A longer one is refused without being hashed. */
 const TOKEN_MAX = 4096
@@ -82,7 +81,6 @@ function required<T>(found: T | null): T {
   return found
 }
 
-/** The only error of authentication. */
 export function unauthenticated(): AppError {
   return new AppError('UNAUTHENTICATED', 'A valid API key or access token is needed: Authorization: Bearer <token>.')
 }

@@ -30,7 +30,6 @@ export interface KeyCaller extends Restricted {
 export interface GrantCaller extends Restricted {
   readonly kind: 'grant'
   readonly grantId: GrantId
-  /** The OAuth client. */
   readonly clientId: string
   /** The name that the client gave itself when the grant was made. For the audit. */
   readonly clientName: string
@@ -40,7 +39,6 @@ export interface GrantCaller extends Restricted {
 export interface SessionCaller {
   readonly kind: 'session'
   readonly accountId: AccountId
-  /** The account's name, for the audit. */
   readonly name: string
   readonly sessionId: SessionId
   /** When the person signed in, in ISO 8601. */
@@ -66,7 +64,6 @@ export interface Trace {
   } | null
 }
 
-/** What REST or the agent connector knows about a call. */
 export interface Arrival {
   readonly caller: Caller
   /** When the caller was authenticated, by performance.now(). */
@@ -74,7 +71,6 @@ export interface Arrival {
   readonly via: Door
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
-  /** The `X-Request-Id` of the answer. */
   readonly requestId?: string | undefined
   /** Only if the request is traced. */
   readonly trace?: Trace | undefined
@@ -87,7 +83,6 @@ export interface Arrival {
 }
 
 export interface Call extends Omit<Arrival, 'knownAt'> {
-  /** The operation id. */
   readonly action: string
 }
 

@@ -26,7 +26,6 @@ export interface ShownGrant {
   readonly expiresAt: string | null
 }
 
-/** What a person chose on the consent page. */
 export interface GrantOrder {
   readonly clientId: string
   readonly clientName: string
@@ -50,12 +49,10 @@ export interface GrantChange {
 export interface GrantDeps {
   readonly store: Store
   readonly audit: Pick<Audit, 'change'>
-  /** Returns the datasources that an account can reach now. */
   readonly reached: (tx: Transaction<Tables>, accountId: AccountId) => Promise<ReadonlySet<DatasourceId>>
   readonly now?: () => number
 }
 
-/** The maximum number of grants of an account that have not ended. */
 const GRANTS_MAX = 100
 /** This many ended grants of an account are kept. Older ones are deleted when a grant is created. */
 const ENDED_KEPT = 100
@@ -161,7 +158,6 @@ export async function endGrantsOf(
   return rows
 }
 
-/** Returns the grants that have not ended, oldest first. */
 export function aliveGrantsOf(
   db: Kysely<Tables>,
   accountId: AccountId,

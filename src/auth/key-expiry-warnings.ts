@@ -8,23 +8,19 @@ import type { Store } from '../store/open.ts'
 
 /** A key is expiring for this long (docs/session.md#api-keys). */
 export const EXPIRING_MS = 7 * 86_400_000
-/** When the service looks for expiring keys for the first time. */
 const FIRST_MS = 5_000
-/** How often it looks after that. */
 const EVERY_MS = 3_600_000
 const KEYS_AT_ONCE = 100
 
 export interface KeyWarnings extends AsyncDisposable {
   /** Looks immediately. Call this when a new or changed key expires within a week. */
   soon(): void
-  /** Sends all warnings that are due. */
   tell(): Promise<void>
 }
 
 interface Deps {
   readonly store: Store
   readonly mail: Mail
-  /** Returns the public origin, for the mail. */
   readonly origin: () => string
   readonly log: { warn(detail: object, message: string): void; error(detail: object, message: string): void }
   readonly now?: () => number

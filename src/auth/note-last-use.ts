@@ -5,7 +5,6 @@ import { BoundedMap } from '../bounded-map.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 
-/** The precision of a last use. */
 const PRECISION_MS = 60_000
 const CACHED_MAX = 10_000
 

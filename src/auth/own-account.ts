@@ -27,7 +27,6 @@ interface Deps {
 }
 
 interface DeleteDeps extends Deps {
-  /** Ends the invitations that this account has sent. */
   endInvitationsOf(tx: Transaction<Tables>, accountId: AccountId): Promise<void>
 }
 

@@ -15,7 +15,6 @@ import { addressOf } from './client-name-and-address.ts'
 const NEW_KEYS = { limit: 30, windowMs: 3_600_000 }
 const OTHERS = { limit: 10, windowMs: 3_600_000 }
 
-/** Where the change came from. */
 export interface DoneFrom {
   readonly client?: string | undefined
   readonly address?: string | undefined
@@ -32,7 +31,6 @@ interface Deps {
   readonly store: Pick<Store, 'db'>
   readonly mail: Mail
   readonly tries: Pick<Attempts, 'allows'>
-  /** Returns the public origin, for the mail. */
   readonly origin: () => string
   readonly log?: { error(detail: object, message: string): void }
   readonly now?: () => number

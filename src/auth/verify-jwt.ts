@@ -12,7 +12,6 @@ const CACHED_MAX = 2_000
 
 const PublicKey = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string() })
 
-/** What a token must contain. */
 interface Expected {
   readonly issuer: string
   readonly audience: string | string[]

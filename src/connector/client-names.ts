@@ -19,7 +19,6 @@ export class ClientNames {
     if (name !== undefined) this.#names.set(keyOf(caller, userAgent), name)
   }
 
-  /** Returns the client's name if it is known, or else its User-Agent. */
   of(caller: Caller, userAgent: string | undefined): string | undefined {
     return this.#names.get(keyOf(caller, userAgent)) ?? clientOf(userAgent)
   }

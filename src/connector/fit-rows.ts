@@ -38,7 +38,6 @@ function columnsEnd(json: string): number {
   return valueEnd(json, '{"columns":'.length) + 1
 }
 
-/** Returns the position after each row. */
 function rowEnds(json: string, from: number): readonly number[] {
   const ends: number[] = []
   let at = from

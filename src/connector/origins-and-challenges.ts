@@ -9,9 +9,7 @@ export interface Place {
   readonly loopback: boolean
   /** An origin without a trailing slash. Null if the operator set none. */
   readonly publicUrl: string | null
-  /** Origins whose pages may call the connector. */
   readonly corsOrigins: ReadonlySet<string>
-  /** Returns the origin under which clients reach the service. */
   readonly origin: () => string
 }
 

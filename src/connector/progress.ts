@@ -5,7 +5,6 @@ import type { ServerResponse } from 'node:http'
 
 /** A call that ends within this time gets no stream. */
 export const FIRST_MS = 1_000
-/** The interval between two progress events. */
 export const NEXT_MS = 2_000
 
 /**

@@ -13,7 +13,6 @@ import { everyDatasource } from './account-tools.ts'
 
 export type ResourceOps = Pick<Operations, 'listTeams' | 'listDatasources' | 'describeDatasource'>
 
-/** The maximum number of resources on a page. */
 const PAGE_MAX = 100
 /** The maximum number of datasources that are described for one page. */
 const DESCRIBED_MAX = 10

@@ -9,7 +9,6 @@ import { BudgetTokens, Id, parsedText } from './tool-arguments.ts'
 import type { JsonObject } from './json-object.ts'
 import { rowsWithin } from './fit-rows.ts'
 
-/** The default limit of rows. */
 const ROWS = 100
 /** The default limit of bytes. At BYTES_PER_TOKEN this is less than 25,000 tokens, after which clients cut a result. */
 const BYTES = 48 * 1024

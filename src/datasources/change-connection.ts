@@ -54,12 +54,10 @@ export function splitConfig<T extends ConnectionInput>(
   return { connection: { ...input, config: undefined, ...own }, reintrospectHours: hours.data }
 }
 
-/** Returns the input for the driver of a new datasource. */
 export function newSettings(input: ConnectionInput): SettingsInput {
   return { ...shownFields(input), secrets: secretsOf(input) }
 }
 
-/** Returns true if the request contains a connection field. */
 export function touchesConnection(change: ConnectionInput): boolean {
   return CONNECTION_FIELDS.some((field) => change[field] !== undefined)
 }
@@ -104,7 +102,6 @@ const HOLDS_PASSWORD = /^[^/]*\/\/[^/?#@]*:[^/?#]*@/
 const READ_FROM_URI =
   'the uri of this datasource sets this field; send a new uri, or connectionMode DIRECT with host, port, database, username and password'
 
-/** The values in a URI. */
 export type Parsed = Pick<ConnectionSettings, 'host' | 'port' | 'database' | 'username' | 'sslMode' | 'config'>
 
 export interface Contradiction {

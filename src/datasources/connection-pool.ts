@@ -229,7 +229,6 @@ interface Pooled {
 interface Waiter {
   readonly give: (pooled: Pooled) => void
   readonly fail: (error: unknown) => void
-  /** Opens a new connection for this waiter. */
   readonly make: () => void
 }
 
@@ -266,14 +265,12 @@ class Pool {
   readonly #waiting = new Set<Waiter>()
   /** The number of connections: used, idle, abandoned, or being opened. */
   #count = 0
-  /** The number of abandoned connections. */
   #abandoned = 0
   /** The number of connections that have been abandoned for longer than ENDING_MS. */
   #overdue = 0
   readonly #stop = new AbortController()
   #sweep: NodeJS.Timeout | undefined
   #ended = false
-  /** The moving average of how long a connection is used. */
   #useMs = 0
 
   constructor(

@@ -61,7 +61,6 @@ export async function settingsFor(
   }
 }
 
-/** Returns the decrypted secret for each secret field. */
 async function openSecretsOf(
   deps: { readonly store: Store; readonly secrets: Secrets },
   row: DatasourceRow,

@@ -217,7 +217,6 @@ export async function changeDatasource(
   return await managedItemOf(deps, await rowNow(deps, at.id))
 }
 
-/** The default for a new datasource. */
 const REINTROSPECT_HOURS = 24
 
 /** Deletes a datasource and everything that belongs to it. The audit rows stay. */

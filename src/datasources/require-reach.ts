@@ -14,7 +14,6 @@ import { knownRow, recallRow, type DatasourceRow } from './datasource-rows.ts'
 
 export type Drivers = ReadonlyMap<DatasourceType, Driver>
 
-/** A datasource that the caller can reach, as it is now. */
 export interface Reached {
   readonly id: DatasourceId
   readonly teamId: TeamId

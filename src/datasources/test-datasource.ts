@@ -21,7 +21,6 @@ import { toldReport, type ToldReport } from './complete-test-report.ts'
 import type { Membership } from '../teams/require-membership.ts'
 import { openConcurrencyLimit, type ConcurrencyLimit } from '../concurrency-limit.ts'
 
-/** The timeout of a whole test. */
 const TEST_MS = 20_000
 /** If queries fail again and again with the same error, it is stored only once in this time. */
 const SAME_FAILURE_MS = 10_000
@@ -149,7 +148,6 @@ async function tried(
   }
 }
 
-/** Returns the audited fields that a test may change. */
 async function statusIn(tx: Transaction<Tables>, id: DatasourceId) {
   const row = await tx
     .selectFrom('datasources')

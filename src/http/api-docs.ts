@@ -49,7 +49,6 @@ const START = `Scalar.createApiReference('#app', {
 })
 `
 
-/** Mounts the routes and returns their paths. */
 export function docsRoutes(app: FastifyInstance): readonly KnownPath[] {
   const serve = (path: string, type: string, load: () => Promise<Buffer>) => {
     const plain = loadOnce(load)

@@ -33,9 +33,7 @@ export interface Connections {
   readonly evicted: number
   /** How many connections were closed because their clients did not read the answers. */
   readonly unread: number
-  /** The bytes of answers that clients have not read yet. */
   readonly unreadBytes: number
-  /** How many connections and pipelined requests were refused. */
   readonly refused: number
 }
 
@@ -47,7 +45,6 @@ interface Held {
   waiting: number
   /** How many requests were accepted while an earlier one had no complete answer. */
   queued: number
-  /** Called when an answer has ended. */
   readonly answered: () => void
   /** When the connection was first seen idle after its latest request. Null if it was not. */
   idleFrom: number | null

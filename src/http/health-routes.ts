@@ -2,7 +2,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { KnownPath } from './unknown-route.ts'
 
-/** Mounts the routes and returns their paths. */
 export function publicRoutes(app: FastifyInstance, ready: () => Promise<void>): readonly KnownPath[] {
   app.get('/health/live', async (_request, reply) => {
     reply.header('cache-control', 'no-store')

@@ -27,7 +27,6 @@ declare module 'fastify' {
     caller: Arrival['caller'] | null
     /** When the caller was authenticated, by performance.now(). */
     knownAt: number
-    /** The code of the refusal that was sent. */
     refusal: string | null
     /** Null unless requests are traced. */
     trace: Trace | null

@@ -24,7 +24,6 @@ const CORS = {
   'access-control-max-age': '86400',
 } as const
 
-/** Mounts the routes and returns their paths. */
 export function oauthRoutes(app: FastifyInstance, oauth: OAuthDoor): readonly KnownPath[] {
   const known: KnownPath[] = []
   const document = (url: string, body: (at: URL) => object) => {

@@ -16,7 +16,6 @@ import { pathForm, readUsualHead, type UsualHead } from './usual-head.ts'
 export interface QueryConnections {
   readonly door: QuickQuery
   readonly server: Server
-  /** Passes a connection to node:http. */
   readonly ordinary: (socket: Socket) => void
   /** False while the service is stopping. Then node:http answers, and asks clients to use another connection. */
   readonly isOpen: () => boolean
@@ -36,12 +35,10 @@ const WHOLE_MS = 1_000
  * would be no help: a paused socket does not notice when the client hangs up, so the query would go on.
  */
 const HELD_BYTES_MAX = 65_536
-/** How many heads a connection remembers. */
 const HEADS_MAX = 4
 const EMPTY_LINE = '\r\n\r\n'
 const NOTHING = Buffer.alloc(0)
 
-/** Returns a listener for new connections. */
 export function readQueries(deps: QueryConnections): (socket: Socket) => void {
   const form = pathForm(deps.door.route.path)
   return (socket) => new QueryConnection(deps, form, socket).open()

@@ -6,7 +6,6 @@ import type { OpenOperations } from '../operations/without-token.ts'
 import { answer } from './send-answer.ts'
 import type { KnownPath } from './unknown-route.ts'
 
-/** Mounts the routes and returns their paths. */
 export function openRoutes(app: FastifyInstance, operations: OpenOperations): readonly KnownPath[] {
   const { getInvitation } = OPEN_ROUTES
   app.route<{ Params: Record<string, string>; Querystring: Record<string, unknown> }>({

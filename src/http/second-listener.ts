@@ -8,7 +8,6 @@ import { oneAtATime } from './one-at-a-time.ts'
 import { JSON_TYPE } from './send-answer.ts'
 import { REQUEST_ID } from './request-id.ts'
 
-/** The answer to a GET request. */
 interface SideAnswer {
   readonly status: number
   readonly contentType: string
@@ -18,7 +17,6 @@ interface SideAnswer {
 export type SideRoutes = Readonly<Record<string, (requestId: string) => SideAnswer | Promise<SideAnswer>>>
 
 const CONNECTIONS_MAX = 64
-/** The timeout for a whole request. */
 const REQUEST_MS = 5_000
 /** How often Node looks for late requests. By default, a late request could stay for another 30 s. */
 const LATE_CHECK_MS = 1_000

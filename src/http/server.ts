@@ -33,9 +33,7 @@ import { unknownRoute } from './unknown-route.ts'
 const BODY_BYTES = 1 << 20
 /** Ids, invitation tokens and the table names of most databases are shorter. */
 const PARAM_LENGTH_MAX = 1024
-/** The timeout for a whole request. The answer may take longer. */
 const REQUEST_MS = 30_000
-/** The timeout for the headers of a request. */
 const HEADERS_MS = 15_000
 /** How often Node looks for late requests. By default, a late request could stay for another 30 s. */
 const LATE_CHECK_MS = 1_000

@@ -9,7 +9,6 @@ export interface SignInDoor {
 }
 
 const BODY_BYTES = 64 << 10
-/** Mounts the route and returns its paths. */
 export function signInRoutes(app: FastifyInstance, signIn: SignInDoor): readonly KnownPath[] {
   const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
   app.route({

@@ -117,7 +117,6 @@ export async function introspect(
   return { schemaCapturedAt: after.capturedAt, tableCount: after.tables.length, ...counts }
 }
 
-/** The newest catalog, and what has changed since the previous one. */
 interface Stored {
   readonly after: Catalog
   readonly differences: Differences

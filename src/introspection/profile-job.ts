@@ -43,11 +43,9 @@ interface Profiled {
 const KIND = 'profile'
 /** The timeout of the whole job. Tables that were finished before are kept. */
 const PROFILE_MS = 30 * 60_000
-/** The timeout of one table. */
 const TABLE_MS = 60_000
 /** The timeout of one statement. A shorter statement timeout of the team applies instead. */
 const STATEMENT_MS = 10_000
-/** The maximum number of rows that are sampled from a table. */
 const ROWS = 10_000
 /**
  * The maximum number of attempts to store a profile. An attempt fails if the exposure or the connection changes in the

@@ -23,7 +23,6 @@ type Deps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases' | 'jo
   readonly now?: () => number
 }
 
-/** The interval between two searches for due introspections. */
 const EVERY_MS = 60_000
 /** The maximum number of introspections at the same time in this process. Each opens one connection. */
 const AT_ONCE = 3

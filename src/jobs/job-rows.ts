@@ -23,7 +23,6 @@ export interface NewJob {
 /** An abandoned job that is resumable. */
 export interface LostJob extends Omit<NewJob, 'input' | 'startedBy'> {
   readonly input: string
-  /** The time of the last heartbeat. */
   readonly heard: string
 }
 

@@ -20,7 +20,6 @@ export interface Job {
    * fails, rejects with CONFLICT and the stored error.
    */
   ended(): Promise<unknown>
-  /** True if the job was already running. */
   readonly isShared: boolean
   readonly isElsewhere: boolean
 }

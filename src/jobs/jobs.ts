@@ -61,7 +61,6 @@ interface Running {
   done: number
   total: number
   step: string | null
-  /** True if the store has a row for the job. */
   isWritten: boolean
   /** True if the work has ended, even if its end is not stored yet. From now on, a new request gets a new job. */
   isOver: boolean
@@ -71,7 +70,6 @@ interface Running {
 const HEARTBEAT_MS = 2_000
 /** Every tenth heartbeat also looks for abandoned jobs. */
 const BEATS_PER_SEARCH = 10
-/** How often a job of another process is polled. */
 const POLL_MS = 500
 /** The maximum length of a stored step. It may contain the name of a table, which may be long. */
 const STEP_CHARS_MAX = 300

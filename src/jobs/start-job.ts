@@ -12,7 +12,6 @@ interface Order {
   readonly input: unknown
   /** How many jobs of this kind may run for one datasource. */
   readonly atMost: number
-  /** The error text if too many are running. */
   readonly busy: string
 }
 

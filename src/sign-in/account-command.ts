@@ -14,7 +14,6 @@ import { factorOf } from './consume-second-factor-code.ts'
 
 interface Out {
   line(text: string): void
-  /** Prints errors. */
   aside(text: string): void
 }
 
@@ -32,7 +31,6 @@ DATABASE_URL, the service may be running. Only one process at a time can open th
 
 const [DONE, NOTHING_DONE, WRONG_USAGE] = [0, 1, 2]
 
-/** Runs `vitrine account` with these arguments. Returns the exit code. */
 export async function runAccount(args: readonly string[], env: Environment, out: Out): Promise<number> {
   const [what, email, ...rest] = args
   const isHelp = (arg: string | undefined) => arg === '--help' || arg === '-h'

@@ -15,7 +15,6 @@ import type { Identity } from './sign-in-library.ts'
 import { isOfPerson, PATHS, RESET, SIGN_IN, VERIFY_EMAIL } from './allowed-paths.ts'
 import { trailChanges } from './audited-account-changes.ts'
 
-/** A request under /auth. */
 interface TrailEvent {
   /** The method and path, for example `POST /auth/sign-in/email`. */
   readonly name: string

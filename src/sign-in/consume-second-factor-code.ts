@@ -8,7 +8,6 @@ import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Library } from './sign-in-library.ts'
 
-/** A second factor that is on. */
 export interface Factor {
   readonly id: string
   readonly accountId: AccountId

@@ -7,7 +7,6 @@ import type { Secrets } from '../secrets.ts'
 import { cookiesOf } from './cookies.ts'
 
 const NAME = 'vitrine.known_device'
-/** The lifetime of the cookie. */
 const DAYS = 180
 
 export interface KnownDevices {

@@ -5,7 +5,6 @@ import { bareHost } from '../host-names.ts'
 import type { Config } from '../config.ts'
 
 export interface PasskeyPlace {
-  /** The relying party id. */
   readonly rpId: string
   /** Only pages of this origin may use the passkeys. */
   readonly origin: string

@@ -33,9 +33,8 @@ export interface PasskeyDeps {
   readonly now: number
 }
 
-/** How long a browser may take to answer. */
+/** How long a browser may take to answer a challenge. */
 export const LIFE_MS = 300_000
-/** The maximum number of passkeys of an account. */
 const PASSKEYS_MAX = 20
 
 /** Somebody else may sign in to this browser in the meantime. So a challenge to add a passkey contains the account. */

@@ -63,7 +63,6 @@ export interface OwnDeps {
   readonly config: PasskeyDeps['config'] & CallbackDeps['config']
   readonly secrets: CallbackDeps['secrets']
   readonly providers: Providers
-  /** Returns the public origin. */
   readonly origin: () => string
   readonly challenges: PasskeyDeps['challenges']
   readonly notices: Notices

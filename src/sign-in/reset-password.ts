@@ -252,7 +252,6 @@ async function setPassword(
     .execute()
 }
 
-/** Ends all keys except those in `keep`. */
 async function endKeys(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[], now: number) {
   const keys = await aliveKeys(tx, accountId, now)
   const [kept, ended] = [keys.filter((key) => keep.includes(key.id)), keys.filter((key) => !keep.includes(key.id))]
@@ -272,14 +271,12 @@ async function endKeys(tx: Transaction<Tables>, accountId: AccountId, keep: read
   return { kept: kept.map(shown), ended: ended.map(shown) }
 }
 
-/** Ends all grants except those in `keep`. */
 async function endGrants(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[], now: number) {
   const kept = (await aliveGrantsOf(tx, accountId, now)).filter((grant) => keep.includes(grant.id))
   const ended = await endGrantsOf(tx, accountId, now, keep)
   return { kept: kept.map(shownGrant), ended: ended.map(shownGrant) }
 }
 
-/** Removes all passkeys except those in `keep`. */
 async function endPasskeys(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[]) {
   const passkeys = await passkeysOf(tx, accountId)
   const kept = passkeys.filter((passkey) => keep.includes(passkey.id))
@@ -294,7 +291,6 @@ async function endableWays({ store, providers: offered }: Pick<Deps, 'store' | '
   return { passkeys, providers }
 }
 
-/** Disconnects all providers except those in `keep`. */
 async function endProviders(
   { providers: offered }: Pick<Deps, 'providers'>,
   tx: Transaction<Tables>,

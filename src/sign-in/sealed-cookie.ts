@@ -6,11 +6,9 @@ import type { Secrets } from '../secrets.ts'
 import { cookiesOf } from './cookies.ts'
 
 export interface SealedCookie<T> {
-  /** Returns the Set-Cookie value. */
   set(value: T): Promise<string>
   /** Returns null if the cookie is missing, has expired or is not ours. */
   read(request: Request): Promise<T | null>
-  /** The Set-Cookie value that removes the cookie. */
   readonly clear: string
 }
 
@@ -20,7 +18,6 @@ export interface SealedCookieOptions<T> {
   readonly name: string
   readonly schema: z.ZodType<T>
   readonly seconds: number
-  /** Send the cookie only over HTTPS. */
   readonly secure: boolean
   readonly now: () => number
 }

@@ -15,7 +15,6 @@ import { PATHS, SIGN_IN, SIGN_UP } from './allowed-paths.ts'
  * thread of libuv's pool, which has four. The others stay free for files, SQLite and connections to PostgreSQL.
  */
 const HASHING = { each: 1, all: 2 }
-/** How long such a request waits. */
 const HASHING_WAIT_MS = 5_000
 
 /** A hash takes about 50 ms of CPU time. This limits the cost that one network address can cause. */

@@ -30,7 +30,6 @@ export async function personOf(
   return { caller: { kind: 'session', accountId, name, sessionId, signedInAt: isoTime(createdAt) }, email }
 }
 
-/** The call that the audit records for a change under /auth. */
 export function callBy(
   action: string,
   who: { readonly accountId: AccountId; readonly name: string },

@@ -12,9 +12,7 @@ import { deleteUnverifiedIn } from './sign-up.ts'
 
 /** How long an account may stay unverified (docs/operating.md#background-work). */
 const KEPT_MS = 7 * 86_400_000
-/** When the service looks for such accounts for the first time. */
 const FIRST_MS = 60_000
-/** How often it looks after that. */
 const EVERY_MS = 3_600_000
 const ACCOUNTS_AT_ONCE = 100
 

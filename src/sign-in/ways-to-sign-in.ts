@@ -31,7 +31,6 @@ export interface ShownProvider {
   readonly offered: boolean
 }
 
-/** The providers of this installation. */
 interface Offered {
   readonly all: readonly Pick<Provider, 'id' | 'name'>[]
 }
@@ -61,7 +60,6 @@ export async function requireAnotherWay(db: Kysely<Tables>, accountId: AccountId
   })
 }
 
-/** Returns the passkeys of an account, oldest first. */
 export async function passkeysOf(db: Kysely<Tables>, accountId: AccountId): Promise<PasskeyTable[]> {
   return await db
     .selectFrom('passkeys')

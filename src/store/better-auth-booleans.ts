@@ -7,7 +7,6 @@ export function isTrue(value: number | boolean | null | undefined): boolean {
   return value === true || value === 1
 }
 
-/** Converts a boolean for a table of the sign-in library. */
 export function storedFlag(dialect: DialectName, value: boolean): number | boolean {
   return dialect === 'postgres' ? value : Number(value)
 }

@@ -7,7 +7,6 @@ export function isoTime(value: string | Date): string {
   return typeof value === 'string' ? value : value.toISOString()
 }
 
-/** Converts epoch milliseconds for a table of the sign-in library. */
 export function storedTime(dialect: DialectName, ms: number): string | Date {
   return dialect === 'postgres' ? new Date(ms) : new Date(ms).toISOString()
 }

@@ -6,6 +6,5 @@ export type DialectName = 'sqlite' | 'postgres'
 export interface Migration {
   /** The migrations table stores this name. Names are unique, and sort in the order of the migrations. */
   readonly name: string
-  /** Runs on both dialects. */
   up(tx: Transaction<Tables>, dialect: DialectName): Promise<void>
 }

@@ -57,13 +57,11 @@ export interface Store extends AsyncDisposable {
   readonly count: ((text: string, values: readonly unknown[]) => Promise<readonly unknown[]>) | null
   /** Copies the store to a new file, while other work continues. Null on PostgreSQL. */
   readonly copyTo: ((path: string) => Promise<void>) | null
-  /** The durations and failures of statements, for the metrics. */
   readonly meter: StoreMeter
 }
 
 interface StoreMeter {
   readonly statements: Durations
-  /** The durations of whole transactions, including retries. */
   readonly transactions: Durations
   failures: number
   /** False while the database server does not answer. */
@@ -201,7 +199,6 @@ async function withPublicErrors<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Commits without waiting for the disk. */
 function commitWithoutSync<T>(
   sqlite: Sqlite,
   db: Kysely<Tables>,

@@ -31,7 +31,6 @@ interface Call {
   readonly fail: (error: AppError) => void
 }
 
-/** The connections that Kysely uses. Each call has a deadline. */
 export class StoreServer implements PostgresPool {
   readonly #options: StoreServerOptions
   readonly #calls = new Set<Call>()

@@ -9,11 +9,9 @@ import { StoreServer, type ServerLog } from './postgres-server.ts'
 
 /** The maximum number of connections of one process, without those for counters. */
 const POOL_MAX = 10
-/** The maximum number of connections for counters. */
 const COUNTERS_MAX = 6
 /** How long a call waits for a connection. */
 const CONNECT_TIMEOUT_MS = 10_000
-/** The OID of the type bigint. */
 const INT8 = 20
 
 export interface OpenedPostgres {
@@ -21,7 +19,6 @@ export interface OpenedPostgres {
   readonly server: StoreServer
   /** The connections for counters. Their commits do not wait for the disk, so a crash of the server may lose counts. */
   readonly counters: StoreServer
-  /** Returns a connection outside the pool. */
   makeClient(): Client
 }
 

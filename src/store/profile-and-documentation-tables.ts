@@ -12,7 +12,6 @@ export interface KnowledgeTables {
 export interface KnowledgeVersions {
   /** Increases when a profile is finished or changed. 0 before the first profile. */
   profile_version: Generated<number>
-  /** When the newest profile was finished. */
   profiled_at: Generated<string | null>
   /** Increases with every change of the documentation. 0 before the first change. */
   documentation_version: Generated<number>
@@ -66,7 +65,6 @@ interface PublicationHistoryTable {
   published_at: string
   /** The number of tables with a published text. */
   tables: number
-  /** The number of published texts. */
   texts: number
   /** How many texts were added, changed and removed since the previous publication. */
   added: number

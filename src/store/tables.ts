@@ -357,9 +357,7 @@ interface ReintrospectionTable {
   datasource_id: DatasourceId
   /** Until this time, only the process that set it may run the introspection. It may set a later time. */
   claimed_until: string | null
-  /** The number of failures since the last success. */
   failures: number
-  /** No new attempt before this time. */
   retry_at: string | null
   /** The `last_error` of the datasource that the last failure set, if any. */
   error: string | null

@@ -30,7 +30,6 @@ const MAILS_BY_ACCOUNT = { limit: 200, windowMs: 3_600_000 }
 
 export interface InviteDeps extends TeamChangeDeps {
   readonly mail: Mail
-  /** Returns the public origin, for the mail. */
   readonly origin: () => string
   readonly tries: Attempts
 }
@@ -179,7 +178,6 @@ export async function endInvitationsBy(
   return ended
 }
 
-/** Called when an account is deleted. */
 export async function endAllInvitationsBy(tx: Transaction<Tables>, accountId: Membership['accountId']): Promise<void> {
   const teams = await tx
     .selectFrom('invitations')
@@ -270,7 +268,6 @@ async function join(
   await tx.insertInto('memberships').values(row).execute()
 }
 
-/** Returns the names that the mail contains. */
 async function namesOf(tx: Transaction<Tables>, teamId: TeamId, by: Membership['accountId']) {
   const team = await tx.selectFrom('teams').select('name').where('id', '=', teamId).executeTakeFirstOrThrow()
   const account = await tx.selectFrom('accounts').select('email').where('id', '=', by).executeTakeFirstOrThrow()

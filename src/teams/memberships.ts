@@ -28,7 +28,6 @@ export async function listMembers(
   return [...rows.map(shown), ...(await pendingInvitations(deps.store.db, membership.teamId, at))]
 }
 
-/** The caller's membership changes from INVITED to ACTIVE. */
 export async function openTeam(deps: TeamChangeDeps, call: Call, membership: Membership): Promise<Team> {
   const { teamId, accountId } = membership
   await deps.store.write(async (tx) => {

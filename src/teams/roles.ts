@@ -4,7 +4,6 @@ import type { MembershipTable } from '../store/tables.ts'
 
 const RANK = { OWNER: 3, ADMIN: 2, MEMBER: 1 } as const satisfies Record<Role, number>
 
-/** What permissions depend on. */
 export interface Standing {
   readonly role: Role
   readonly status: MembershipTable['status']

@@ -125,7 +125,6 @@ function aliveKeys(db: Store['db'], teamId: TeamId, now: number) {
   )
 }
 
-/** Returns true if the key or grant reaches the team. */
 export function reaches(row: Pick<ApiKeyTable, 'team_ids' | 'ended_team_ids'>, teamId: TeamId): boolean {
   const narrowed = teamIdsOf(row)
   return (narrowed === null || narrowed.includes(teamId)) && !endedTeamIdsOf(row).includes(teamId)

@@ -99,7 +99,6 @@ async function add(
   return kept.length
 }
 
-/** Deliveries that may be sent now. */
 function isDue(at: string) {
   return (eb: ExpressionBuilder<Tables, 'webhooks' | 'webhook_deliveries'>) =>
     eb.and([
@@ -110,7 +109,6 @@ function isDue(at: string) {
     ])
 }
 
-/** Returns the webhooks that have deliveries to send now. */
 export async function webhooksWithDue(
   { db }: Store,
   now: number,

@@ -14,7 +14,6 @@ import { openedOf, type WebhookRow } from './webhooks.ts'
 export interface Deliverer extends AsyncDisposable {
   /** Queues messages for new conditions. */
   look(): Promise<void>
-  /** Sends the deliveries that are due. */
   deliver(): Promise<void>
 }
 
@@ -25,9 +24,7 @@ interface Deps extends Omit<ConditionDeps, 'now'> {
   readonly log: { error(detail: object, message: string): void }
 }
 
-/** How often new conditions are looked for. */
 const LOOK_MS = 60_000
-/** How often due deliveries are looked for. */
 const DELIVER_MS = 5_000
 /**
  * How many messages this process sends at the same time: for one account, and in all. A webhook sends one message at a

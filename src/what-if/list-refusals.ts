@@ -44,11 +44,9 @@ export interface RefusalGroup extends Meant {
   readonly keys: number
   readonly accounts: number
   readonly lastAt: string
-  /** The audit id of the newest refusal. */
   readonly exampleAuditId: string
 }
 
-/** The default period. */
 const DAYS = 7
 const DAY_MS = 86_400_000
 /**

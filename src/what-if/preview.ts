@@ -49,7 +49,6 @@ export interface Preview {
 const KIND = 'preview'
 /** The timeout of one preview. The time in the queue does not count. */
 const PREVIEW_MS = 10 * 60_000
-/** The maximum length of each list of audit ids. */
 const IDS_MAX = 100
 /** The maximum number of different previews of one datasource that wait or run. */
 const AT_ONCE_MAX = 3
@@ -78,7 +77,6 @@ export async function previewExposure(
   return await orderJob(deps, call, at, { kind: KIND, input, atMost: AT_ONCE_MAX, busy })
 }
 
-/** The stored input of a preview job. */
 const Input = z.object({
   tables: z.array(z.object({ schema: z.string(), table: z.string(), columns: z.array(z.string()) })),
   days: z.number(),

@@ -40,7 +40,6 @@ export interface Widened {
   readonly added: readonly ShownTable[]
 }
 
-/** The timeout of one search. */
 const SEARCH_MS = 10_000
 
 /**

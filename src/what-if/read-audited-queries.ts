@@ -16,7 +16,6 @@ export interface AuditedQuery {
   readonly blocked: string | null
 }
 
-/** The only action that is replayed. */
 const QUERY = 'runQuery'
 /** Error codes of requests that failed before their query was read. */
 const NO_QUERY: readonly (string | null)[] = ['INVALID_REQUEST', 'NOT_CONNECTED', 'DATASOURCE_DISABLED']

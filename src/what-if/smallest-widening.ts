@@ -20,7 +20,6 @@ export type Widening = { readonly additions: readonly Addition[] } | { readonly 
 export interface Ground {
   readonly driver: Driver
   readonly body: QueryBody
-  /** The whole catalog. */
   readonly full: Catalog
   readonly saved: readonly ShownTable[]
 }
@@ -69,7 +68,6 @@ class Search {
     }
   }
 
-  /** Drops the columns that the query does not need. */
   async shrink(additions: readonly Addition[]): Promise<readonly Addition[]> {
     let remaining = additions
     for (let size = Math.ceil(remaining.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
@@ -228,7 +226,6 @@ class Search {
   }
 }
 
-/** Returns the saved exposure with the added columns. */
 export function withAdditions(saved: readonly ShownTable[], additions: readonly Addition[]): readonly ShownTable[] {
   const tables = new Map(saved.map((shown) => [tableKey(shown.schema, shown.table), shown]))
   for (const { table, column } of additions) {

@@ -6,7 +6,6 @@ import type { Position } from './chains.ts'
 import type { Writing } from './locked-transaction.ts'
 import { sameSeal, textOf, type Content, type Seal } from './seal.ts'
 
-/** A row with its position in a chain. */
 export interface Placed {
   readonly row: Content
   readonly chain: string
@@ -50,7 +49,6 @@ export class ChainEnd {
   }
 }
 
-/** What happened to each row. */
 export interface Linked {
   /** Rows that are done: linked now, linked before, or `foreign`. */
   readonly settled: readonly AuditId[]

@@ -71,7 +71,6 @@ async function nextNumber(writing: Writing, seal: Seal, openedAt: string): Promi
   return number
 }
 
-/** Counts the rows that belong to no chain. */
 export async function unchained(tx: Transaction<Tables>): Promise<number> {
   const { rows } = await tx
     .selectFrom('audit')

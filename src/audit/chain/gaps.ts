@@ -48,7 +48,6 @@ export async function isRemoved(tx: Transaction<Tables>, chain: string, first: n
   return gap !== undefined && gap.last_seq >= first
 }
 
-/** Returns the last gap that starts at or before the number `seq`. */
 async function lastGapUpTo(tx: Transaction<Tables>, chain: string, seq: number): Promise<Gap | undefined> {
   return await tx
     .selectFrom('audit_gaps')

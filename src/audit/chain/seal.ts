@@ -125,7 +125,6 @@ export function contentOf(row: Content): ContentValues {
   ]
 }
 
-/** Inverts contentOf(). */
 function contentFrom(values: ContentValues): Content {
   return {
     id: values[0],

@@ -25,7 +25,6 @@ export interface ChainReport {
   /** The number of the chain. 0 if the report is not about one known chain. */
   readonly number: number
   readonly openedAt: string | null
-  /** How many rows were checked. */
   readonly rows: number
   /** How many rows were removed because they were too old, and the newest time of these rows. */
   readonly pruned: number
@@ -132,7 +131,6 @@ async function verifyChain(
   return report(walk.end(chain))
 }
 
-/** Checks one chain from its start, until the first problem. */
 class Walk {
   readonly #seal: Seal
   readonly #chain: string
@@ -217,7 +215,6 @@ function packFinding({ pack, holds }: Step & { kind: 'pack' }): Finding | null {
   return { kind: 'changed', id: pack.first_id, what }
 }
 
-/** What a report says about a row. */
 type Named = { readonly id: string; readonly at: string; readonly action: string }
 
 function rowsNamed(first: number, last: number): string {
@@ -250,7 +247,6 @@ async function* strayRows(tx: Transaction<Tables>, chains: readonly Chain[]): As
   }
 }
 
-/** Returns the first row of the next chain. */
 async function nextRow(tx: Transaction<Tables>, last: string | null) {
   const rows = tx.selectFrom('audit').selectAll().where('seq', 'is not', null)
   return await (last === null ? rows.where('chain', 'is not', null) : rows.where('chain', '>', last))
@@ -271,7 +267,6 @@ async function nextPack(tx: Transaction<Tables>, last: string | null) {
     .executeTakeFirst()
 }
 
-/** Checks the seals of rows that are not linked yet. */
 async function* unlinkedRows(
   tx: Transaction<Tables>,
   seal: Seal,

@@ -10,7 +10,6 @@ export const CONTENT_TYPE: Readonly<Record<ExportFormat, string>> = {
   jsonl: 'application/jsonl; charset=utf-8',
 }
 
-/** Returns the header line, or '' if the format has none. */
 export function headOf(format: ExportFormat): string {
   return format === 'csv' ? line(CELLS.map(([name]) => name)) : ''
 }

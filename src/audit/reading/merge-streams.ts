@@ -32,7 +32,6 @@ function woven<T>(a: Ahead<T>, b: Ahead<T>, isBefore: (a: T, b: T) => boolean): 
   }
 }
 
-/** A stream and its current batch. */
 class Ahead<T> implements AsyncDisposable {
   readonly #from: AsyncIterator<readonly T[]>
   #portion: readonly T[] = []
@@ -46,7 +45,6 @@ class Ahead<T> implements AsyncDisposable {
     return this.#portion[this.#taken]
   }
 
-  /** Reads the next batch if the current one is used up. */
   async hasMore(): Promise<boolean> {
     while (this.#taken === this.#portion.length) {
       const next = await this.#from.next()

@@ -28,7 +28,6 @@ export async function* searched(
   else yield* merged(single, packedRows(store, teamId, scope, before, signal), isNewer)
 }
 
-/** Yields only the rows. */
 export async function* newest(
   store: Pick<Store, 'db'>,
   teamId: TeamId,

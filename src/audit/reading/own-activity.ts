@@ -11,7 +11,6 @@ import type { Call } from '../../auth/caller.ts'
 import type { DatasourceId, TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
 
-/** The default number of rows on a page. */
 const LIMIT = 50
 
 export interface ActivityDeps extends Pick<AuditTrailDeps, 'reachableIds'> {

@@ -25,7 +25,6 @@ export interface AuditItem {
   readonly keyName?: string
   /** The name that the client of the grant gave itself. */
   readonly grantName?: string
-  /** The `X-Request-Id` of the answer. */
   readonly requestId?: string
   readonly via: AuditTable['via']
   readonly action: string
@@ -43,7 +42,6 @@ export interface AuditItem {
   readonly query?: string
   readonly params?: unknown
   readonly printed?: string
-  /** The tables that the query read. */
   readonly tables?: readonly { readonly schema: string; readonly table: string }[]
   /** True if literals were removed from the texts, or the texts were left out. */
   readonly redacted?: true

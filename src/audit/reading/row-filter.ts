@@ -27,7 +27,6 @@ export interface AuditFilter {
   readonly to?: string
 }
 
-/** Which rows of a team a reader requests and may see. */
 export interface AuditScope {
   /**
    * Only rows of these datasources, and rows without a datasource. If missing, all rows, including those of deleted
@@ -35,11 +34,9 @@ export interface AuditScope {
    */
   readonly datasourceIds?: readonly DatasourceId[]
   readonly filter?: AuditFilter
-  /** Only rows newer than this position. */
   readonly after?: Key
 }
 
-/** A position in the order of rows. */
 export interface Key {
   readonly at: string
   readonly id: AuditId
@@ -50,7 +47,6 @@ export function isNewer(a: Key, b: Key): boolean {
   return a.at === b.at ? a.id > b.id : a.at > b.at
 }
 
-/** Returns true if the row is in the scope and older than `before`. */
 export function fits(row: Content, scope: AuditScope, before: Key | null): boolean {
   const { datasourceIds: ids, filter = {}, after } = scope
   const { datasourceId, accountId, from, to } = filter

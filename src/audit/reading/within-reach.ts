@@ -19,7 +19,6 @@ export interface Reader {
 
 export interface AuditTrailDeps {
   readonly audit: Audit
-  /** Returns the team's datasources that the caller can reach. */
   reachableIds(call: Call, reader: Reader): Promise<readonly DatasourceId[]>
 }
 
@@ -69,7 +68,6 @@ export interface AuditExport {
   readonly parts: AsyncIterable<string>
 }
 
-/** The default number of rows on a page. */
 const LIMIT = 50
 /** A text search reads every row of its period. So it goes back only this far, even if `from` is earlier. */
 const SEARCHED_MS = 30 * 86_400_000
@@ -196,7 +194,6 @@ function blockedOf(text: string): { readonly kind: string; readonly name?: strin
 /** The latest time in a filter. Later years are written with a sign, which would sort before all others. */
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
-/** Returns the time as it is written in rows. */
 function utc(name: string, time: string): string {
   const ms = Date.parse(time)
   if (Number.isNaN(ms)) throw invalidRequest([`${name}: not a valid time`])

@@ -10,13 +10,11 @@ const ROWS_MAX = 1_000
 const BYTES_FULL = PACK_BYTES_MAX / 4
 /** A longer line is not packed. */
 const BYTES_MAX = PACK_BYTES_MAX / 2
-/** The initial size of a buffer. */
 const BYTES_FIRST = 1 << 14
 /** A buffer up to this size is used again for another batch. This saves garbage collection. */
 const BYTES_KEPT = BYTES_MAX * 2
 const LINE_END = 10
 
-/** Where a line is in the buffer. */
 export interface Line {
   readonly from: number
   /** The position after the last byte. */
@@ -52,7 +50,6 @@ export class Lines {
     return this.#used
   }
 
-  /** True if the next row must go into a new batch. */
   get isFull(): boolean {
     return this.#rows >= ROWS_MAX || this.#used >= BYTES_FULL
   }

@@ -44,7 +44,6 @@ const WAITING_BYTES_MAX = 64 * 1024 * 1024
 const WAITING_MS_MAX = 5_000
 /** How many buffers of written batches are kept for new batches. */
 const SPARES_MAX = 8
-/** How many rows one transaction links. */
 const LINKED_MAX = 1_000
 /** Other processes may add to a folded row until its minute is over. So it is linked this long after the minute. */
 const AFTER_MINUTE_MS = 2_000
@@ -85,7 +84,6 @@ export class Writer {
   #waiting: Lines[] = []
   /** The batches that the last drain() wrote. New batches use their buffers. */
   #spares: Lines[] = []
-  /** The folded rows by id. */
   #folded = new Map<AuditId, Content>()
   /**
    * The rows that are in the store, or soon will be, but are not linked yet. A row is linked after the time `from`. If
@@ -96,7 +94,6 @@ export class Writer {
   #unfinished: Batch | null = null
   /** True if all committed rows are on disk. */
   #isSettled = true
-  /** The number of rows that this process has written. */
   written = 0
 
   constructor(deps: WriterDeps) {

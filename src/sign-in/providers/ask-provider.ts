@@ -15,7 +15,6 @@ interface ProviderAnswer {
 
 interface ProviderQuestion {
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent as a form. */
   readonly form?: Readonly<Record<string, string>>
 }
 

@@ -39,9 +39,7 @@ type Claims = z.infer<typeof Claims>
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 /** How much the provider's clock may differ from ours. */
 const CLOCK_SECONDS = 60
-/** How long the discovery document is cached. */
 const DISCOVERED_MS = 3_600_000
-/** How long the provider's keys are cached. */
 const KEYS_MS = 600_000
 /** The keys are not fetched again before this time. Otherwise each invalid token would cause a request. */
 const KEYS_AGAIN_MS = 30_000

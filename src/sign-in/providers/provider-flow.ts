@@ -6,7 +6,6 @@ interface Trip {
   readonly redirectUri: string
   readonly state: string
   readonly nonce: string
-  /** The code verifier of PKCE. */
   readonly verifier: string
 }
 

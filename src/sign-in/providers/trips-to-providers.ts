@@ -113,7 +113,6 @@ export async function startTrip(
 interface StartDeps {
   readonly providers: Providers
   readonly config: Pick<Config, 'publicUrl' | 'loopback'>
-  /** Returns the public origin. */
   readonly origin: () => string
 }
 
@@ -127,7 +126,6 @@ function originFor({ publicUrl, loopback }: StartDeps['config'], request: Reques
   return publicUrl ?? origin()
 }
 
-/** Returns true if this request completes the trip. */
 export function isBack(trip: HeldTrip | null, provider: string, state: string | undefined): trip is HeldTrip {
   if (trip === null || trip.provider !== provider || state === undefined) return false
   const [sent, wanted] = [Buffer.from(state), Buffer.from(trip.state)]
