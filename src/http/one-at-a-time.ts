@@ -1,30 +1,63 @@
 // node:http reads all requests that a client sends at once. If they were all answered at once, the later answers would
 // need memory until the client has read the earlier ones. So the next request is answered only when the answer before
-// it was sent.
+// it was sent. A request that cannot be read is refused only then, too.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-type Listener = (request: IncomingMessage, response: ServerResponse) => void
+type Exchange = readonly [IncomingMessage, ServerResponse]
+type Listener = (...exchange: Exchange) => void
 
-export function oneAtATime(answer: Listener): Listener {
-  /** The requests that wait, for each connection that has a request in progress. */
-  const waiting = new WeakMap<Socket, [IncomingMessage, ServerResponse][]>()
-  const begin = (socket: Socket, request: IncomingMessage, response: ServerResponse): void => {
+export interface Turns {
+  /** Returns a listener that calls `answer` for a request when the answers before it were sent. */
+  listener(answer: Listener): Listener
+  /**
+   * Ends a connection whose next bytes cannot be read: calls `end` when the complete requests before them were answered.
+   * Destroys the connection if these bytes belong to a request whose answer has begun.
+   */
+  endAfterAnswers(socket: Socket, end: () => void): void
+}
+
+/** The requests of a connection that have no complete answer. */
+interface Turn {
+  readonly current: Exchange
+  /** The requests that wait. */
+  readonly waiting: Exchange[]
+  readonly end: (() => void) | null
+}
+
+export function openTurns(): Turns {
+  const turns = new WeakMap<Socket, Turn>()
+  const begin = (answer: Listener, socket: Socket, turn: Turn): void => {
+    turns.set(socket, turn)
+    const [, response] = turn.current
     response.once('close', () => {
-      // If the connection was closed, or will be after this answer, nobody would get further answers.
-      const next = socket.writable ? waiting.get(socket)?.shift() : undefined
-      if (next === undefined) waiting.delete(socket)
-      else begin(socket, ...next)
+      const { waiting, end } = turns.get(socket) ?? turn
+      // If the connection was closed, or will be after this answer, further answers would reach nobody.
+      const next = socket.writable ? waiting.shift() : undefined
+      if (next !== undefined) return begin(answer, socket, { current: next, waiting, end })
+      turns.delete(socket)
+      if (socket.writable) end?.()
     })
-    answer(request, response)
+    answer(...turn.current)
   }
-  return (request, response) => {
-    const { socket } = request
-    // Too many requests wait. connections.ts has already refused this one, or closed the connection.
-    if (response.writableEnded || socket.destroyed) return
-    const queue = waiting.get(socket)
-    if (queue !== undefined) return void queue.push([request, response])
-    waiting.set(socket, [])
-    begin(socket, request, response)
+  return {
+    listener: (answer) => (request, response) => {
+      const { socket } = request
+      // connections.ts has already refused this request, or closed its connection, because too many requests wait.
+      if (response.writableEnded || socket.destroyed) return
+      const turn = turns.get(socket)
+      if (turn !== undefined) turn.waiting.push([request, response])
+      else begin(answer, socket, { current: [request, response], waiting: [], end: null })
+    },
+    endAfterAnswers(socket, end) {
+      const turn = turns.get(socket)
+      if (turn === undefined) return end()
+      const [request, response] = turn.current
+      if (request.complete) {
+        const waiting = turn.waiting.filter(([each]) => each.complete)
+        turns.set(socket, { current: turn.current, waiting, end })
+      } else if (response.headersSent) socket.destroy()
+      else end()
+    },
   }
 }

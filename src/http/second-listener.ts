@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { bareHost } from '../host-names.ts'
 import { holdConnections } from './connections.ts'
-import { oneAtATime } from './one-at-a-time.ts'
+import { openTurns } from './one-at-a-time.ts'
 import { JSON_TYPE } from './send-answer.ts'
 import { REQUEST_ID } from './request-id.ts'
 
@@ -34,7 +34,7 @@ export interface SideServer extends AsyncDisposable {
 export async function openSideServer(address: string, routes: SideRoutes, nextId: () => string): Promise<SideServer> {
   const { hostname, port } = new URL(`http://${address}`)
   const answer = (request: IncomingMessage, response: ServerResponse) => void reply(routes, nextId(), request, response)
-  const server = createServer(OPTIONS, oneAtATime(answer))
+  const server = createServer(OPTIONS, openTurns().listener(answer))
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   holdConnections(server, { max: CONNECTIONS_MAX, maxPerAddress: null }, nextId)
   server.requestTimeout = REQUEST_MS

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
@@ -81,3 +82,59 @@ for (const [name, head, status, said] of [
     await app.close()
   })
 }
+
+const BROKEN = 'GET / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n'
+
+test('a broken request is refused after the answers to the requests before it', async () => {
+  const app = server()
+  const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
+  const socket = connect({ port: Number(port), host: '127.0.0.1' })
+  socket.write('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(2) + BROKEN)
+  const heard = await text(socket)
+  assert.deepEqual(heard.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 400'])
+  await app.close()
+})
+
+test('a broken request does not interrupt an answer that the client still reads', async () => {
+  const app = server()
+  const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
+  const socket = connect({ port: Number(port), host: '127.0.0.1' })
+  const refused = once(app.server, 'clientError')
+  // Two answers of 4 MB fill all buffers between the service and a client that reads nothing.
+  socket.pause()
+  socket.write('GET /docs/scalar.js HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(2))
+  await once(app.server, 'request')
+  socket.write(BROKEN)
+  await refused
+  const [first = '', second = '', third, more] = (await text(socket)).split('HTTP/1.1 ').slice(1)
+  const lengthOf = (answer: string) => Buffer.byteLength(answer.slice(answer.indexOf('\r\n\r\n') + 4))
+  for (const answer of [first, second]) {
+    assert.ok(answer.startsWith('200 '))
+    assert.equal(lengthOf(answer), Number(/content-length: (\d+)/.exec(answer)?.[1]))
+  }
+  assert.ok(third?.startsWith('400 '))
+  assert.equal(more, undefined)
+  await app.close()
+})
+
+test('a broken body does not interrupt the answer to its own request', async () => {
+  const app = server()
+  const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
+  const socket = connect({ port: Number(port), host: '127.0.0.1' })
+  const refused = once(app.server, 'clientError')
+  let heard = ''
+  socket.on('error', () => undefined)
+  socket.on('data', (bytes) => (heard += String(bytes)))
+  socket.once('data', () => {
+    // The head of the answer has arrived.
+    socket.pause()
+    socket.write('zz\r\n')
+  })
+  socket.write('GET /docs/scalar.js HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n')
+  await refused
+  socket.resume()
+  await once(socket, 'close')
+  assert.match(heard, /^HTTP\/1\.1 200 /)
+  assert.doesNotMatch(heard, /HTTP\/1\.1 400/)
+  await app.close()
+})

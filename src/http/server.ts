@@ -21,7 +21,7 @@ import { publicRoutes } from './health-routes.ts'
 import { readQueries, type QueryConnections } from './query-connection.ts'
 import { quickQuery, type QuickQuery } from './query-short-path.ts'
 import { readJsonOnly } from './json-body.ts'
-import { oneAtATime } from './one-at-a-time.ts'
+import { openTurns, type Turns } from './one-at-a-time.ts'
 import { refusalFor, refuse } from './error-responses.ts'
 import { REQUEST_ID, type RequestIds } from './request-id.ts'
 import { JSON_TYPE } from './send-answer.ts'
@@ -77,6 +77,7 @@ export interface Door {
 
 /** The server does not listen yet. */
 export function createServer(door: Door): FastifyInstance {
+  const turns = openTurns()
   const app = fastify({
     logger: false, // logging a request costs as much as answering it
     requestIdHeader: REQUEST_ID, // set before Fastify sees the request
@@ -99,9 +100,11 @@ export function createServer(door: Door): FastifyInstance {
     clientErrorHandler: (error, socket) => {
       if (!socket.writable) return void socket.destroy()
       const isLate = 'code' in error && error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-      socket.end(lastAnswer(isLate ? LATE : BROKEN, door.requestIds.next()))
-      // If the client never closes its side, end() alone would keep the socket open.
-      setTimeout(() => socket.destroy(), LINGER_MS).unref()
+      turns.endAfterAnswers(socket, () => {
+        socket.end(lastAnswer(isLate ? LATE : BROKEN, door.requestIds.next()))
+        // If the client never closes its side, end() alone would keep the socket open.
+        setTimeout(() => socket.destroy(), LINGER_MS).unref()
+      })
     },
   })
   app.server.headersTimeout = HEADERS_MS
@@ -132,7 +135,7 @@ export function createServer(door: Door): FastifyInstance {
   }
   app.setErrorHandler((error, _request, reply) => refuse(reply, door.log, error))
   const parse = readJsonOnly(app)
-  receive(app, door, answered, parse)
+  receive(app, door, turns, answered, parse)
 
   for (const [id, route] of Object.entries(door.routes)) {
     const operation = door.operations[id]
@@ -173,6 +176,7 @@ function observersOf({ metrics, accessLog, tracing, trustProxy }: Door): ((answe
 function receive(
   app: FastifyInstance,
   door: Door,
+  turns: Turns,
   answered: ((answered: Answered) => void) | null,
   parse: (body: Buffer) => unknown,
 ): void {
@@ -203,7 +207,7 @@ function receive(
     response.setHeader(REQUEST_ID, requestId)
     for (const each of ordinary) each.call(app.server, request, response)
   }
-  app.server.on('request', oneAtATime(listener))
+  app.server.on('request', turns.listener(listener))
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 }
 
