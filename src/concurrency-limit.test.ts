@@ -1,8 +1,9 @@
-// Tests that no requester can take all slots of a concurrency limit.
+// Tests that no requester can take all slots of a concurrency limit, and in which order work waits for a slot.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { openConcurrencyLimit, type ConcurrencyLimit } from './concurrency-limit.ts'
+import { setImmediate } from 'node:timers/promises'
+import { openConcurrencyLimit, openFairLimit, type ConcurrencyLimit } from './concurrency-limit.ts'
 import { AppError } from './errors.ts'
 
 const LIMITS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Others are running.' }
@@ -89,4 +90,35 @@ test('a slot that is disposed is free for everybody', () => {
   assert.throws(() => limit.take('b', eve, 'eve’s'), { code: 'RATE_LIMITED', extra: { retryAfter: 5 } })
   slot[Symbol.dispose]()
   limit.take('b', eve, 'eve’s')
+})
+
+test('work that waits in several lanes begins in turn, so a long lane delays another by one slot', async () => {
+  const limit = openFairLimit({ each: 1, all: 1 })
+  const slot = await limit.take('first')
+  const begun: string[] = []
+  const run = async (key: string, lane: string) => {
+    using _slot = await limit.take(key, { waitMs: 60_000, lane })
+    begun.push(key)
+  }
+  const strangers = ['a', 'b', 'c', 'd'].map((key) => run(key, 'strangers'))
+  const known = ['x', 'y'].map((key) => run(key, 'known'))
+  await setImmediate() // all of them wait now
+  slot[Symbol.dispose]()
+  await Promise.all([...strangers, ...known])
+  assert.deepEqual(begun, ['a', 'x', 'b', 'y', 'c', 'd'])
+})
+
+test('work that is aborted while it waits leaves the queue, and does not keep the place of its key', async () => {
+  const limit = openFairLimit({ each: 1, all: 1 })
+  const slot = await limit.take('first')
+  const gone = new AbortController()
+  const wait = { waitMs: 60_000, signal: gone.signal }
+  const waiting = [limit.take('a', wait), limit.take('a', wait), limit.take('first', wait)]
+  const next = limit.take('a', { waitMs: 60_000 })
+  gone.abort(new Error('gone'))
+  for (const each of waiting) await assert.rejects(each, /gone/)
+  slot[Symbol.dispose]()
+  ;(await next)?.[Symbol.dispose]()
+  await assert.rejects(limit.take('a', wait), /gone/)
+  assert.notEqual(await limit.take('a', { waitMs: 0 }), null)
 })

@@ -65,11 +65,19 @@ export function openConcurrencyLimit(limits: Limits, networkOf: (address: string
 export interface FairLimit {
   /**
    * Waits until the work may run. It may then run until the result is disposed. Work with the same key runs in the
-   * order of arrival, and the keys take turns. Returns null if the work could not begin within `waitMs`. Without
-   * `waitMs`, waits as long as needed.
+   * order of arrival, and the keys take turns. With `wait`, returns null if the work could not begin in time, and throws
+   * the reason of the signal if it aborts before.
    */
   take(key: string): Promise<Disposable>
-  take(key: string, waitMs: number): Promise<Disposable | null>
+  take(key: string, wait: Wait): Promise<Disposable | null>
+}
+
+interface Wait {
+  readonly waitMs: number
+  /** If it aborts, the work leaves the queue. */
+  readonly signal?: AbortSignal
+  /** While work waits in several lanes, the lanes take turns. Then a long queue in one lane does not delay another. */
+  readonly lane?: string
 }
 
 /** `each` is the maximum for each key, and `all` is the maximum in all. */
@@ -79,29 +87,32 @@ export function openFairLimit(limits: { readonly each: number; readonly all: num
 
 class FairSlots implements FairLimit {
   readonly #each: number
-  readonly #all: FifoSlots
-  readonly #ofKeys = new Map<string, FifoSlots>()
+  readonly #all: Slots
+  readonly #ofKeys = new Map<string, Slots>()
 
   constructor({ each, all }: { readonly each: number; readonly all: number }) {
     this.#each = each
-    this.#all = new FifoSlots(all)
+    this.#all = new Slots(all)
   }
 
   take(key: string): Promise<Disposable>
-  take(key: string, waitMs: number): Promise<Disposable | null>
-  async take(key: string, waitMs?: number): Promise<Disposable | null> {
+  take(key: string, wait: Wait): Promise<Disposable | null>
+  async take(key: string, { waitMs, signal, lane = '' }: Partial<Wait> = {}): Promise<Disposable | null> {
     const until = waitMs === undefined ? null : performance.now() + waitMs
-    const ofKey = this.#ofKeys.get(key) ?? new FifoSlots(this.#each)
+    const ofKey = this.#ofKeys.get(key) ?? new Slots(this.#each)
     this.#ofKeys.set(key, ofKey)
     const leave = () => {
       ofKey.release()
       if (ofKey.isUnused && this.#ofKeys.get(key) === ofKey) this.#ofKeys.delete(key)
     }
-    if (!(await ofKey.take(until))) return null
-    if (!(await this.#all.take(until))) {
-      leave()
-      return null
+    if (!(await ofKey.take(lane, until, signal))) return null
+    let isTaken = false
+    try {
+      isTaken = await this.#all.take(lane, until, signal)
+    } finally {
+      if (!isTaken) leave()
     }
+    if (!isTaken) return null
     return {
       [Symbol.dispose]: () => {
         this.#all.release()
@@ -111,12 +122,12 @@ class FairSlots implements FairLimit {
   }
 }
 
-/** Slots are given in the order of arrival. */
-class FifoSlots {
+/** Slots are given to the lanes in turn, and within a lane in the order of arrival. */
+class Slots {
   #taken = 0
   readonly #max: number
-  /** The work that waits. The oldest comes first. */
-  readonly #waiting = new Set<(isTaken: boolean) => void>()
+  /** The work that waits, for each lane that has any. The lane whose turn is next and the oldest work come first. */
+  readonly #waiting = new Map<string, Set<(isTaken: boolean) => void>>()
 
   constructor(max: number) {
     this.#max = max
@@ -126,31 +137,42 @@ class FifoSlots {
     return this.#taken === 0 && this.#waiting.size === 0
   }
 
-  /** Returns false if no slot was free until the time `until`. */
-  async take(until: number | null): Promise<boolean> {
+  /** Returns false if no slot was free until the time `until`. Throws if `signal` aborts before. */
+  async take(lane: string, until: number | null, signal: AbortSignal | undefined): Promise<boolean> {
+    signal?.throwIfAborted()
     if (this.#taken < this.#max) {
       this.#taken++
       return true
     }
     const { promise, resolve } = Promise.withResolvers<boolean>()
-    this.#waiting.add(resolve)
-    if (until === null) return await promise
-    const timer = setTimeout(() => {
-      this.#waiting.delete(resolve)
+    const waiting = this.#waiting.get(lane) ?? new Set()
+    this.#waiting.set(lane, waiting.add(resolve))
+    const leave = () => {
+      if (waiting.delete(resolve) && waiting.size === 0) this.#waiting.delete(lane)
       resolve(false)
-    }, until - performance.now())
+    }
+    const timer = until === null ? undefined : setTimeout(leave, until - performance.now())
+    signal?.addEventListener('abort', leave)
     try {
-      return await promise
+      const isTaken = await promise
+      if (!isTaken) signal?.throwIfAborted()
+      return isTaken
     } finally {
       clearTimeout(timer)
+      signal?.removeEventListener('abort', leave)
     }
   }
 
-  /** The slot goes to the work that has waited for longest. */
+  /** The slot goes to the work that has waited for longest in the lane whose turn it is. */
   release(): void {
-    const [next] = this.#waiting
-    if (next === undefined) return void this.#taken--
-    this.#waiting.delete(next)
-    next(true)
+    for (const [lane, waiting] of this.#waiting) {
+      this.#waiting.delete(lane)
+      for (const next of waiting) {
+        waiting.delete(next)
+        if (waiting.size > 0) this.#waiting.set(lane, waiting)
+        return next(true)
+      }
+    }
+    this.#taken--
   }
 }

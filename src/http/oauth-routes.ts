@@ -45,7 +45,7 @@ export function oauthRoutes(app: FastifyInstance, oauth: OAuthDoor): readonly Kn
   document('/.well-known/oauth-authorization-server', () => oauth.authorizationServer())
 
   const handler = async (request: FastifyRequest, reply: FastifyReply) =>
-    carry(await oauth.handle(toWeb(request)), reply)
+    carry(await oauth.handle(toWeb(request, reply)), reply)
   const open = async (request: FastifyRequest, reply: FastifyReply) => handler(request, reply.headers(CORS))
   const pages = [
     { method: 'GET', url: '/auth/oauth2/authorize' },

@@ -15,7 +15,7 @@ export function signInRoutes(app: FastifyInstance, signIn: SignInDoor): readonly
     method: [...methods],
     url: '/auth/*',
     bodyLimit: BODY_BYTES,
-    handler: async (request, reply) => carry(await signIn.handle(toWeb(request)), reply),
+    handler: async (request, reply) => carry(await signIn.handle(toWeb(request, reply)), reply),
   })
   return methods.map((method) => ({ method, path: '/auth/*' }))
 }

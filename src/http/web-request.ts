@@ -3,16 +3,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { CLIENT_ADDRESS } from '../auth/client-name-and-address.ts'
 import { invalidRequest } from '../errors.ts'
+import { hangUpOf } from '../hang-up.ts'
 
 /** Hop-by-hop headers, and headers that could claim another host or address. */
 const DROPPED =
   /^(connection|keep-alive|transfer-encoding|content-length|upgrade|te|trailer|forwarded|x-forwarded-.*|x-real-ip)$/
 
 /**
- * A JSON body is serialized again, and a form stays as it is. Throws INVALID_REQUEST for an invalid Host header, or if
+ * A JSON body is serialized again, and a form stays as it is. The signal aborts if the caller hangs up. Throws INVALID_REQUEST for an invalid Host header, or if
  * the body is nested too deeply.
  */
-export function toWeb(request: FastifyRequest): Request {
+export function toWeb(request: FastifyRequest, reply: FastifyReply): Request {
   const headers = new Headers()
   for (const [name, value] of Object.entries(request.headers)) {
     if (value === undefined || DROPPED.test(name)) continue
@@ -20,7 +21,7 @@ export function toWeb(request: FastifyRequest): Request {
   }
   // The caller's address. Whether a proxy may set it depends on trustProxy.
   headers.set(CLIENT_ADDRESS, request.ip)
-  const init: RequestInit = { method: request.method, headers }
+  const init: RequestInit = { method: request.method, headers, signal: hangUpOf(reply.raw) }
   const { body } = request
   if (body !== undefined && request.method !== 'GET') {
     init.body = typeof body === 'string' ? body : serialized(body)

@@ -11,8 +11,9 @@ import type { KnownDevices } from './known-browser-cookie.ts'
 import { PATHS, SIGN_IN, SIGN_UP } from './allowed-paths.ts'
 
 /**
- * How many requests may hash passwords at the same time, for one network address and in this process. A hash takes a
- * thread of libuv's pool, which has four. The others stay free for files, SQLite and connections to PostgreSQL.
+ * How many requests may hash passwords at the same time, for one network address or known account, and in this process.
+ * A hash takes a thread of libuv's pool, which has four. The others stay free for files, SQLite and connections to
+ * PostgreSQL.
  */
 const HASHING = { each: 1, all: 2 }
 const HASHING_WAIT_MS = 5_000
@@ -45,6 +46,8 @@ export interface Attempt {
 }
 
 export interface Counted {
+  /** Whether the request has the cookie of a known device of the account with this e-mail address. */
+  readonly isKnownDevice: boolean
   /**
    * False if too many mails were requested for this e-mail address. Then no mail is sent, but the answer is the same.
    */
@@ -68,19 +71,23 @@ export function openThrottle(
     const guesses = guessesOf(attempt, device, sessionCookie)
     await tries.spend([...costsOf(attempt), ...guesses])
     const mails = await tries.allows(mailsOf(attempt, device))
-    return { mails, settle: () => tries.clear(guesses.map(({ key }) => key)) }
+    return { isKnownDevice: device !== null, mails, settle: () => tries.clear(guesses.map(({ key }) => key)) }
   }
 }
 
 /**
  * Returns a function that waits until a request may hash a password. It returns null if the request hashes none, and
- * throws OVERLOADED after a long wait. The request may hash until the result is disposed.
+ * throws OVERLOADED after a long wait. The request may hash until the result is disposed. `known` is the account of the
+ * known device or session that sent the request, or null. Strangers and known accounts wait in separate lanes. So
+ * strangers with thousands of networks cannot keep people from signing in on their own devices.
  */
-export function openHashing(): (name: string, request: Request) => Promise<Disposable | null> {
+export function openHashing(): (name: string, request: Request, known: string | null) => Promise<Disposable | null> {
   const slots = openFairLimit(HASHING)
-  return async (name, request) => {
+  return async (name, request, known) => {
     if (PATHS.get(name)?.hashes !== true) return null
-    const slot = await slots.take(networkOf(addressOf(request)), HASHING_WAIT_MS)
+    const [key, lane] =
+      known === null ? [`network ${networkOf(addressOf(request))}`, 'strangers'] : [`account ${known}`, 'known']
+    const slot = await slots.take(key, { waitMs: HASHING_WAIT_MS, signal: request.signal, lane })
     if (slot !== null) return slot
     const retryAfter = HASHING_WAIT_MS / 1000
     throw new AppError('OVERLOADED', `Too many passwords are being checked. Wait ${retryAfter} s.`, {

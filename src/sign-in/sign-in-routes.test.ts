@@ -100,6 +100,83 @@ test('two passwords are hashed at the same time, one for each address, and addre
   assert.equal(await ask('192.0.2.3', 'third again'), 'UNAUTHENTICATED')
 })
 
+test('strangers from any number of networks do not keep a known browser or a session waiting', async () => {
+  const held: (() => void)[] = []
+  let begun = 0
+  const hold = async (password: string) => {
+    if (!password.startsWith('stranger')) return
+    begun++
+    await new Promise<void>((resolve) => held.push(resolve))
+  }
+  const passwords = {
+    hash: async (password: string) => (await hold(password), password),
+    verify: async ({ hash, password }: { hash: string; password: string }) => (await hold(password), hash === password),
+  }
+  await using source = await storeSource('sqlite')
+  await using rooms = await openRooms(source, {}, { passwords })
+  const email = 'ada@example.test'
+  const headers = (from: string) => ({ origin: 'http://127.0.0.1:3000', 'x-vitrine-client': from })
+  const from = headers('198.51.100.1')
+  const account = { email, password: PASSWORD }
+  const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', ...account }, { headers: from })
+  const strangers = Array.from({ length: 40 }, (_, n) =>
+    codeOf(
+      auth(
+        rooms,
+        'POST sign-in/email',
+        { email: `eve${n}@example.test`, password: `stranger ${n}` },
+        { headers: headers(`192.0.2.${n}`) },
+      ),
+    ),
+  )
+  const known = async (): Promise<number> => {
+    await until('two strangers that hash', () => begun === 2)
+    const device = /vitrine\.known_device=[^;]+/.exec(cookie)?.[0]
+    const { json } = await auth(rooms, 'POST sign-in/email', account, { headers: from, cookie: device })
+    assert.equal(json.user.email, email)
+    const order = { currentPassword: PASSWORD, newPassword: 'another long password' }
+    await auth(rooms, 'POST change-password', order, { headers: from, cookie })
+    return begun
+  }
+  let isOver = false
+  const all = Promise.all([known(), ...strangers]).finally(() => (isOver = true))
+  while (!isOver) {
+    await until('a hash that can end', () => (begun > 1 && held.length > 0) || isOver)
+    held.shift()?.()
+  }
+  const [begunBefore] = await all
+  assert.ok(begunBefore < strangers.length, `${begunBefore} strangers were served before`)
+})
+
+test('a request whose caller hangs up leaves the queue for hashes', async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const begun: string[] = []
+  const held = async (password: string) => {
+    begun.push(password)
+    await released
+  }
+  const passwords = {
+    hash: async (password: string) => (await held(password), ''),
+    verify: async ({ password }: { password: string }) => (await held(password), false),
+  }
+  await using source = await storeSource('sqlite')
+  await using rooms = await openRooms(source, {}, { passwords })
+  const ask = (n: number, signal?: AbortSignal) => {
+    const headers = { origin: 'http://127.0.0.1:3000', 'x-vitrine-client': `192.0.2.${n}` }
+    const body = { email: `eve${n}@example.test`, password: `password ${n}` }
+    return auth(rooms, 'POST sign-in/email', body, { headers, signal })
+  }
+  const first = [1, 2].map((n) => codeOf(ask(n)))
+  await until('two hashes', () => begun.length === 2)
+  const gone = new AbortController()
+  const third = ask(3, gone.signal)
+  gone.abort(new Error('hung up'))
+  await assert.rejects(third, /hung up/)
+  release()
+  assert.deepEqual(await Promise.all(first), ['UNAUTHENTICATED', 'UNAUTHENTICATED'])
+  assert.equal(begun.length, 2)
+})
+
 test('each answer under /auth matches openapi.json', async () => {
   await using source = await storeSource('sqlite')
   await using smtp = await startSmtp()

@@ -110,15 +110,16 @@ export function openSignIn(deps: Deps): SignIn {
     identified: (identity: Identity) => void,
   ): Promise<Response> => {
     const { name, email } = input
-    const { mails, settle } = await throttle({ name, request, email, mailIsOn: deps.mail.isOn })
+    const { isKnownDevice, mails, settle } = await throttle({ name, request, email, mailIsOn: deps.mail.isOn })
+    const identity = isOfPerson(name) ? await (await library()).identify(request) : NOBODY
+    identified(identity)
+    const known = isKnownDevice && email !== undefined ? email : identity.signedIn
     // Wait here, before the library begins a transaction. On SQLite, other changes would have to wait for that
     // transaction.
-    using _slot = await hashing(name, request)
+    using _slot = await hashing(name, request, known)
     if (name === SIGN_UP) await requireSignUp(deps, SignUp.parse(input.body), now())
     const ours = await ownDeps()
     if (!mails) return await unsent(ours.library, input, now())
-    const identity = isOfPerson(name) ? await ours.library.identify(request) : NOBODY
-    identified(identity)
     const held = await heldOf(deps.store, input, identity)
     const counted = PATHS.get(name)?.asksCode === true ? await countCode(ours, request, identity) : null
     try {

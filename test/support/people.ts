@@ -49,6 +49,8 @@ export async function openRooms(
 export interface RequestOptions {
   readonly cookie?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
+  /** Aborts if the caller hangs up. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Sends one request under /auth to the room, as the HTTP server would. */
@@ -57,6 +59,7 @@ export async function auth(rooms: Pick<Rooms, 'signIn'>, route: string, body?: u
   const response = await rooms.signIn.handle(
     new Request(`http://127.0.0.1:3000/auth/${path}`, {
       method,
+      signal: options.signal ?? null,
       headers: {
         'x-vitrine-client': '127.0.0.1',
         ...(options.cookie === undefined ? {} : { cookie: options.cookie }),
