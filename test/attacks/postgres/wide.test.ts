@@ -12,9 +12,12 @@ const GROWN_MB = 512
 
 const SCHEMA = `
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
-CREATE TABLE long (id int PRIMARY KEY, m numeric, k numeric, a text, n numeric, j jsonb, list text[]);
+CREATE TABLE long (id int PRIMARY KEY, m numeric, k numeric, a text, n numeric, j jsonb, list text[],
+  bits varbit, multi int4multirange, words json);
 INSERT INTO long SELECT g, repeat('7', 131000)::numeric, repeat('3', 60000)::numeric, repeat('a', 1000000), 5, (SELECT jsonb_agg(x) FROM generate_series(1, 100000) x),
-  ARRAY(SELECT x::text FROM generate_series(1, 100000) x) FROM generate_series(1, 2) g;
+  ARRAY(SELECT x::text FROM generate_series(1, 100000) x), repeat('10', 2000000)::varbit,
+  (SELECT range_agg(int4range(3 * x, 3 * x + 1)) FROM generate_series(1, 20000) x),
+  (SELECT json_agg(md5(x::text)) FROM generate_series(1, 25000) x) FROM generate_series(1, 2) g;
 CREATE TABLE short (id int PRIMARY KEY, a text, status text, amount numeric, n numeric, j jsonb, list text[], on_day date);
 INSERT INTO short SELECT g, 'customer ' || g, 's' || g % 3, g * 1.25, g, jsonb_build_object('k1', g, 'k2', g::text),
   ARRAY['x', g::text], '2026-01-01'::date + g FROM generate_series(1, 500) g;
@@ -35,7 +38,9 @@ const nested = (levels: number): string => (levels === 0 ? 'q.x' : `btrim(${nest
 
 const REFUSED = [403, /the expressions of the query (?:make|take) \d+/] as const
 const STORED = [422, /^stored_value would exceed/] as const
-const COLLECTED = [422, /^(?:jsonb_agg|string_agg) would exceed/] as const
+const COLLECTED = [422, /^(?:jsonb_agg|string_agg|range_agg) would exceed/] as const
+const SORTS = [403, /the query has 151 joins, sorts/] as const
+const MULTI = 'FROM (SELECT range_agg(int4range(3 * g, 3 * g + 1)) AS m FROM generate_series(1, 500000) g OFFSET 0) q'
 
 /** Queries over long values, with the answer. */
 const ATTACKS: readonly (readonly [string, string, readonly [number, RegExp]])[] = [
@@ -96,8 +101,22 @@ const ATTACKS: readonly (readonly [string, string, readonly [number, RegExp]])[]
   ['VALUES of one row', `SELECT 1 ${LONG}, LATERAL (VALUES (lower(a))) v(x) WHERE ${each(300, (at) => `x = '${at}'`, ' OR ')}`, STORED],
   ['BETWEEN', `SELECT 1 ${LONG} WHERE ${each(200, (at) => `lower(a) BETWEEN a AND list[${at}]`, ' OR ')}`, STORED],
   ['a column behind coalesce()', columns(1000, () => "length(coalesce(a, ''))", LONG), STORED],
+  ['a column behind coalesce() with a list of rows', `SELECT 1 FROM (SELECT coalesce(list, ARRAY(SELECT 'x')) AS t ${LONG} OFFSET 0) q WHERE ${each(1800, (at) => `cardinality(t) = -${at}`, ' OR ')}`, STORED],
   ['conditions of AND', `SELECT 1 ${LONG} WHERE ${each(1500, (at) => `lower(a) <> '${at}'`, ' AND ')}`, STORED],
   ['divisions of stored numbers', columns(60, (at) => `sign(div(m, k + ${at}))`, LONG), STORED],
+  ['a body of WITH that is copied', `WITH v AS NOT MATERIALIZED (SELECT id ${LONG} WHERE ${each(55, (at) => `length(a || '${at}') = 0`, ' OR ')}) SELECT ${each(30, () => 'EXISTS (SELECT FROM v)')}`, STORED],
+  ['a cast that changes nothing', `SELECT count(*) FROM (SELECT j::jsonb AS v ${LONG} OFFSET 0) q WHERE ${each(2500, (at) => `v ? 'x${at}'`, ' OR ')}`, STORED],
+  ['a cast of json that changes nothing', `SELECT count(*) FROM (SELECT words::json AS v ${LONG} OFFSET 0) q WHERE ${each(1500, (at) => `json_array_length(v) = -${at}`, ' OR ')}`, STORED],
+  ['a text that is read as a number', `SELECT count(*) ${LONG} WHERE ${each(1500, (at) => `to_number(a, '9') = -${at}`, ' OR ')}`, STORED],
+  ['many arguments in AND', `SELECT count(*) ${LONG} WHERE ${each(31, (at) => `length(concat(${each(90, () => 'a')}, ${at})) > 0`, ' AND ')}`, STORED],
+  ['strings of bits', `SELECT count(*) ${LONG} WHERE ${each(1000, (at) => `bit_length(bits & bits) = -${at}`, ' OR ')}`, STORED],
+  ['the length of a string of bits', columns(1500, () => 'bit_length(bits)', LONG), STORED],
+  ['comparisons of multiranges', `SELECT count(*) ${LONG} WHERE ${each(1200, (at) => `(multi <> multi) IS DISTINCT FROM (id = ${at})`, ' OR ')}`, STORED],
+  ['intersections of collected multiranges', columns(100, () => 'isempty(q.m * q.m)', MULTI), COLLECTED],
+  ['variances of long numbers', columns(100, (at) => `variance(x + ${at})`, 'FROM (SELECT div(1e65000::numeric, 7) + id AS x FROM long WHERE id = 1 OFFSET 0) q'), REFUSED],
+  ['powers of numbers that a cast makes long', columns(60, (at) => `sign(power(10::numeric, 130000::numeric) / ${at})`, LONG), REFUSED],
+  ['functions that return rows', `SELECT count(*) FROM (SELECT ${each(1000, () => "string_to_table('a,b', ',')")}) r`, SORTS],
+  ['functions that return rows in ROWS FROM', `SELECT count(*) FROM LATERAL ROWS FROM (${each(1000, () => "string_to_table('a,b', ',')")}) r`, SORTS],
   ['roots', `SELECT ${each(60, (at) => `sign(sqrt(1e131000::numeric + ${at}))`)}`, REFUSED],
 ]
 
@@ -136,6 +155,9 @@ const ANSWERED: readonly (readonly [string, string])[] = [
   ['instalments', columns(10, () => 'amount * n * power(1 + n, id) / (power(1 + n, id) - 1)', `${SHORT} WHERE id < 20`)],
   ['normalised texts', columns(20, () => 'normalize(a)', SHORT)],
   ['a long column that is read once', `SELECT id, a, ${each(20, (at) => `n + ${at}`)} FROM long`],
+  ['a sorted page of a long column', "SELECT id, upper(a), j ->> 'k' AS k FROM long ORDER BY a, k DESC LIMIT 10 OFFSET 1"],
+  ['sums of all types of numbers', columns(300, (at) => `sum(amount * n + id - ${at}), avg(extract(epoch FROM on_day)), max(on_day) - min(on_day)`, SHORT)],
+  ['100 functions that return rows', `SELECT ${each(100, (at) => `generate_series(1, ${at})`)}`],
   ['some calls on a long column', 'SELECT length(a), md5(a), upper(left(a, 10)), strpos(a, \'b\'), octet_length(lower(a)) FROM long'],
 ]
 

@@ -681,7 +681,13 @@ test('returns the tables that are read, the generated aliases, and whether a tab
       ],
     },
   ])
-  assert.deepEqual([...query.names], [['t1', 'people']])
+  assert.deepEqual(
+    [...query.names],
+    [
+      ['t1', 'people'],
+      ['t2', 'the query'],
+    ],
+  )
   assert.equal(query.bound?.table, 'customers')
   assert.equal(query.bound.sorts, true)
   const unbounded = [

@@ -21,7 +21,7 @@ import { printSelect } from './syntax/print.ts'
 import type { PostgresQuery, ReadTable, RecordShape } from '../confined-query.ts'
 import { readStatement } from './syntax/read-tree.ts'
 import { Refusal, refusedLimit, refusedStatement } from './refusal.ts'
-import { TooMuchHere, type Params, type Walk } from './walk/scope.ts'
+import { newAlias, TooMuchHere, type Params, type Walk } from './walk/scope.ts'
 import { select, type Selected } from './walk/walk-select.ts'
 import { syntaxHint } from './syntax/syntax-hints.ts'
 import { isSameTree } from './syntax/verify-printed.ts'
@@ -203,7 +203,7 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
   const confined = limited(walk, selected, rowCap + 1)
   countPrinted(walk, 0, confined, undefined)
   for (const { finish } of walk.bases) finish()
-  const grown = checkGrowth(confined, walk.growing)
+  const grown = checkGrowth(confined, walk.growing, () => newAlias(walk, 't', 'the query'))
   for (const { limit } of walk.bases) limit(grown)
   const bound = costBound(walk)
   const query: PostgresQuery = {

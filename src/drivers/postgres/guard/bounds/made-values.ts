@@ -112,6 +112,15 @@ export class MadeValues {
     return Math.max(count - most, 0)
   }
 
+  /** The copies of values, and the bytes from constants, so far. */
+  get copies(): number {
+    return this.#made.copies
+  }
+
+  get own(): number {
+    return this.#made.own
+  }
+
   /** Returns what `run` adds, and the result of `run`. */
   during<T>(run: () => T): { result: T; made: Made } {
     const before = this.#made

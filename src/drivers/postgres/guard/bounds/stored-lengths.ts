@@ -2,7 +2,7 @@
 // sub-select of each table gets a condition that fails the query at the first row with a longer value. The condition has
 // the form … IS NOT NULL, of which the planner expects that nearly all rows meet it.
 import type { TypeName } from '../../captured-facts.ts'
-import type { Node } from '../allowed/allowed-nodes.ts'
+import type { Node, Struct } from '../allowed/allowed-nodes.ts'
 import type { Exposed } from '../exposed.ts'
 import { call, either, onlyIf, operator, whole } from '../node-builders.ts'
 import { bytesAsText, failure, isMore, bigOctets, type Bound } from './argument-bounds.ts'
@@ -74,7 +74,30 @@ function lengthOf(exposed: Exposed, { node, type }: PrintedColumn): Node[] {
   return [operator('*', bytesAsText(node), whole(TEXT_TIMES))]
 }
 
+/**
+ * What the type of a stored column says about its values: `fixed` are short, `text` are strings, `numeric` are numbers.
+ * Operators that compare values of `freed` free what they have decompressed. `other` is every other type.
+ */
+export type StoredKind = 'fixed' | 'numeric' | 'text' | 'freed' | 'other'
+
+const KINDS = new WeakMap<object, StoredKind>()
+
+/** Records the type of a column in the sub-select that reads its table. */
+export function noteStored(exposed: Exposed, { ColumnRef: ref }: Node, type: TypeName): void {
+  if (!ref) return
+  const below = belowDomains(exposed, type)
+  const isFreed = below?.startsWith('_') === true || FREED.has(below ?? '')
+  const kind = TEXTS.has(below ?? '') ? 'text' : below === 'numeric' ? 'numeric' : isFreed ? 'freed' : 'other'
+  KINDS.set(ref, below === undefined ? 'fixed' : kind)
+}
+
+/** Returns what noteStored() has recorded. Undefined for a reference that does not read a table itself. */
+export function storedKind(ref: Struct<'ColumnRef'>): StoredKind | undefined {
+  return KINDS.get(ref)
+}
+
 const TEXTS: ReadonlySet<string> = new Set(['text', 'varchar', 'bpchar', 'bytea'])
+const FREED: ReadonlySet<string> = new Set(['jsonb', 'bit', 'varbit', 'tsvector'])
 /** Types whose values are short. */
 const SHORT: ReadonlySet<string> = new Set([
   ...['bool', 'char', 'int2', 'int4', 'int8', 'float4', 'float8', 'money', 'oid', 'xid', 'xid8', 'name', 'uuid'],
@@ -83,12 +106,14 @@ const SHORT: ReadonlySet<string> = new Set([
   ...['int4range', 'int8range', 'daterange', 'tsrange', 'tstzrange'],
 ])
 
-/** Returns the name of a type without its domains. Returns undefined for a type whose values are
- * short. */
+/**
+ * Returns the name of a type without its domains, with its schema if that is not pg_catalog. Returns undefined for a type
+ * whose values are short.
+ */
 function belowDomains(exposed: Exposed, type: TypeName): string | undefined {
   if (type.schema === 'pg_catalog') return SHORT.has(type.name) ? undefined : type.name
   const captured = exposed.type(type.schema, type.name)
   if (captured?.kind === 'enum') return undefined
   if (captured?.kind === 'domain' && captured.of) return belowDomains(exposed, captured.of)
-  return type.name
+  return `${type.schema}.${type.name}`
 }

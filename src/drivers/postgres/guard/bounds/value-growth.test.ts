@@ -293,6 +293,12 @@ const STORED_LIMITS: readonly (readonly [string, string, number | undefined])[] 
     `SELECT 1 FROM (SELECT country, max(name) AS x FROM customers GROUP BY 1) q WHERE ${same('x')}`,
     undefined,
   ],
+  [
+    'texts that are checked for unique keys',
+    `SELECT 1 FROM customers WHERE ${each(100, (at) => `(name IS JSON WITH UNIQUE KEYS) = (id = ${at})`)}`,
+    55_924,
+  ],
+  ['numbers, which are no copies', columns(1_000, (at) => `amount * ${at} + id - total`, 'FROM orders'), undefined],
   ['whole rows', columns(1_000, () => 'q IS NULL', 'FROM (SELECT name FROM customers OFFSET 0) q'), 134_217],
   [
     'slices',

@@ -27,6 +27,8 @@ import { COLLECTED_MAX, collects } from './collected-rows.ts'
 import { COLLECTED_VALUE } from './collected-values.ts'
 import { DIGITS_OF_A_STEP, eachOf, isNothing, MadeValues, partOf, type Made, type Parts } from './made-values.ts'
 import { copiedSides, remembered } from './printed-size.ts'
+import { rowsKept, sortWhole } from './kept-rows.ts'
+import { storedKind, type StoredKind } from './stored-lengths.ts'
 import { SEEKING, SEEKS } from './work-bounds.ts'
 
 /** The maximum number of bytes in one value that come from the query's constants. */
@@ -59,6 +61,9 @@ const SHORT_NUMBER = 9
 const LONG_VALUE = 1_024
 const LONG_COPIES = 64
 const LONG_ROW = 4_096
+/** The maximum number of copies of stored values, and of bytes from constants, in the rows that a sort with LIMIT keeps. */
+const KEPT_COPIES = 128
+const KEPT_BYTES = 67_108_864
 /** The maximum nesting of JSON that the database's stack allows, rounded up. */
 const JSON_DEPTH = 8_000
 
@@ -79,9 +84,19 @@ interface Size {
   readonly kind?: 'fixed' | 'number' | 'json' | undefined
   /** True if the value is computed with numbers. It is then no text that a cast could read as a long number. */
   readonly isComputed?: boolean | undefined
+  /** True if the type is numeric, and the length is that of stored numbers. */
+  readonly isNumeric?: boolean | undefined
+  /** Set for a value as a table stores it: see StoredKind. Undefined for any value that PostgreSQL makes. */
+  readonly stored?: StoredKind | undefined
+  /** True if the value may be one of a table, as the table stores it. */
+  readonly isTable?: boolean | undefined
+  /** True if comparisons do not free what they decompress: for ranges, XML, shapes and types of extensions. */
+  readonly isUnfreed?: boolean | undefined
+  /** True for collected values that are sorted, so that two of them are compared in linear time. */
+  readonly isSorted?: boolean | undefined
   /** The digits of a number, if stored values make it shorter than `own`. */
   readonly digits?: number | undefined
-  /** True for a number of any length that is computed from stored values. */
+  /** True for a number of any length that is computed from stored values, and for a stored number of a fixed type. */
   readonly isGuess?: boolean | undefined
   /** Of `times`: how many copies of parts of other values the value contains, by part (made-values.ts). */
   readonly parts?: Parts | undefined
@@ -114,13 +129,18 @@ export interface Grown {
 
 /**
  * Throws Refusal if a value can grow beyond the bounds, or all values of a row together. Lowers the bounds that the
- * printed text contains if the query has many. The check takes time linear in the tree. `growing` are the aggregates
- * whose states may grow.
+ * printed text contains if the query has many, and rewrites sorts that would keep long rows in memory. The check takes
+ * time linear in the tree. `growing` are the aggregates whose states may grow.
  */
-export function checkGrowth(select: SelectStmt, growing: ReadonlySet<Struct<'FuncCall'>>): Grown {
+export function checkGrowth(
+  select: SelectStmt,
+  growing: ReadonlySet<Struct<'FuncCall'>>,
+  newAlias: () => string,
+): Grown {
   const growth = new Growth(growing)
   growth.send(select)
   growth.lowerLimits()
+  for (const query of growth.keeping) sortWhole(query, newAlias())
   return growth
 }
 
@@ -142,13 +162,21 @@ class Growth implements Grown {
   readonly #bounded = new Set<PrintedLimit>()
   /** The computed columns that were read. */
   readonly #read = new Set<Size>()
-  readonly #conjunctions: { readonly all: Struct<'BoolExpr'>; readonly makes: readonly Node[] }[] = []
+  readonly #conjunctions: { readonly all: Struct<'BoolExpr'>; readonly makes: readonly Part[] }[] = []
+  /** Queries with ORDER BY and LIMIT whose sort would keep long rows in memory. */
+  readonly #keeping: SelectStmt[] = []
   #aggregates = 0
   readonly #aliases = new Map<string, Columns>()
   readonly #queries = new Map<string, readonly Size[]>()
+  /** What the body of each WITH … AS NOT MATERIALIZED makes, and whether it was referred to. */
+  readonly #copied = new Map<string, { readonly made: Made; isRead: boolean }>()
 
   constructor(growing: ReadonlySet<Struct<'FuncCall'>>) {
     this.#growing = growing
+  }
+
+  get keeping(): readonly SelectStmt[] {
+    return this.#keeping
   }
 
   get digitsMax(): number | undefined {
@@ -191,11 +219,14 @@ class Growth implements Grown {
       rarg: _r,
       groupClause = [],
       whereClause,
+      sortClause = [],
       ...rest
     } = query
     if (whereClause) this.#condition(whereClause)
     this.#groups(groupClause)
+    const keys = sortClause.map((key) => this.#parts(key))
     this.#parts(rest)
+    if (keys.length > 0 && keepsLongRows(query, [...outputs, ...keys])) this.#keeping.push(query)
     const { own } = total(outputs)
     if (own > ROW_MAX) throw tooLarge(`${Math.round(own)} bytes of literals in one row`, ROW_MAX)
     return outputs
@@ -231,7 +262,8 @@ class Growth implements Grown {
     this.#parts(rest)
     if (!body) return
     if (!mayRecurse || !body.larg || !body.rarg) {
-      const sizes = this.select(body)
+      const { result: sizes, made } = this.#values.during(() => this.select(body))
+      if (rest.ctematerialized === 'CTEMaterializeNever') this.#copied.set(ctename, { made, isRead: false })
       const isKept = rest.ctematerialized === 'CTEMaterializeAlways'
       this.#queries.set(ctename, isKept ? sizes.map(notMade) : sizes)
       return
@@ -257,6 +289,12 @@ class Growth implements Grown {
     if (item.RangeVar) {
       const { relname = '', schemaname, alias } = item.RangeVar
       const known = schemaname === undefined ? this.#queries.get(relname) : undefined
+      const copied = known && this.#copied.get(relname)
+      if (copied) {
+        // PostgreSQL plans and computes the body again for each further reference.
+        if (copied.isRead) this.#values.add(copied.made)
+        copied.isRead = true
+      }
       return known ? this.#bind(alias, known, []) : []
     }
     if (item.RangeFunction) {
@@ -326,9 +364,9 @@ class Growth implements Grown {
       this.size(node)
       return
     }
-    const makes = args.filter((arg) => {
-      const { made } = this.#values.during(() => this.#condition(arg))
-      return made.copies > 0 && !asksRows(arg)
+    const makes = args.flatMap((node): Part[] => {
+      const { made } = this.#values.during(() => this.#condition(node))
+      return made.copies > 0 && !asksRows(node) ? [{ node, copies: made.copies }] : []
     })
     this.#conjunctions.push({ all: node.BoolExpr, makes })
   }
@@ -339,11 +377,12 @@ class Growth implements Grown {
    * them took 2.9 GB.
    */
   #joinConditions(): void {
-    const count = this.#conjunctions.reduce((sum, { makes }) => sum + makes.length, 0)
-    if (this.storedMax === undefined || count <= FREE_CONDITIONS) return
+    const count = this.#conjunctions.reduce((sum, { makes }) => sum + copiesOf(makes), 0)
+    if (this.storedMax === undefined || count <= FREE_COPIES) return
     for (const { all, makes } of this.#conjunctions) {
-      const links = new Set(makes.filter(isLink).slice(0, FREE_LINKS))
-      const kept = makes.filter((each) => !links.has(each))
+      const links = makes.filter(({ node }) => isLink(node)).slice(0, FREE_LINKS)
+      const free = new Set(copiesOf(links) <= FREE_COPIES ? links : [])
+      const kept = makes.filter((each) => !free.has(each)).map(({ node }) => node)
       if (kept.length < 2) continue
       const both: Node = { BoolExpr: { boolop: 'AND_EXPR', args: kept } }
       const isTrue: Node = { BooleanTest: { arg: both, booltesttype: 'IS_TRUE' } }
@@ -355,7 +394,8 @@ class Growth implements Grown {
 
   /** Returns the size of an expression. */
   size(node: Node): Size {
-    const size = this.#sized(node)
+    const found = this.#sized(node)
+    const size = found.stored && !node.ColumnRef ? { ...found, stored: undefined } : found
     if (size.own > OWN_MAX) throw tooLarge(`${Math.round(size.own)} bytes of literals`, OWN_MAX)
     if (size.times > TIMES_MAX) throw tooLarge(`${Math.round(size.times)} copies of stored values`, TIMES_MAX)
     if (makes(node, size)) this.#make(size)
@@ -367,12 +407,19 @@ class Growth implements Grown {
     this.#values.addCopies(ownBytes(size), Math.min(size.times, COPIES_COUNTED), size.isMany, size.parts)
   }
 
-  /** Counts the arguments of a call that may be stored values, which the call decompresses. Throws Refusal. */
-  #decompress(args: readonly Node[], sizes: readonly Size[], times = 1): void {
+  /**
+   * Counts the arguments of a call that may be stored values, which the call decompresses. `frees` says for which values
+   * the call frees what it has decompressed, or does not decompress them. Throws Refusal.
+   */
+  #decompress(
+    args: readonly Node[],
+    sizes: readonly Size[],
+    { times = 1, frees = () => false }: { readonly times?: number; readonly frees?: (size: Size) => boolean } = {},
+  ): void {
     for (const [at, arg] of args.entries()) {
       const size = sizes[at]
-      if (passes(arg) && size && size.kind === undefined && !size.isMany)
-        this.#values.add({ copies: size.times * times })
+      if (!size || !passes(arg) || isNumber(size) || (size.isMany && size.isTable !== true)) continue
+      if (!frees(size)) this.#values.add({ copies: size.times * times })
     }
   }
 
@@ -385,6 +432,12 @@ class Growth implements Grown {
       sought,
       soughtCollected: isMany ? sought : 0,
     })
+  }
+
+  /** Counts the parsing of a JSON text. The check for unique keys keeps all keys. Throws Refusal. */
+  #parse(text: Size, keepsKeys: boolean): void {
+    this.#search(text, COSTS.get('jsonb') ?? 0)
+    this.#values.add({ copies: Math.min(text.times, COPIES_COUNTED) * (keepsKeys ? JSONB_COPIES : 1) })
   }
 
   /** Counts LIKE, whose pattern is searched for from its first % on. `name` is the operator. Throws Refusal. */
@@ -400,7 +453,7 @@ class Growth implements Grown {
     this.#search(sides[0], Math.min(bytes, FREE_PATTERN))
     // The text is decompressed for each pattern, and ILIKE makes it in lower case.
     const count = Math.max(1, patterns.length)
-    if (text && sides[0]) this.#decompress([text], sides, count)
+    if (text && sides[0]) this.#decompress([text], sides, { times: count })
     if (name.endsWith('*') && sides[0]) this.#make(scaled(sides[0], 2 * count))
   }
 
@@ -455,7 +508,7 @@ class Growth implements Grown {
 
   #sized(node: Node): Size {
     if (node.A_Const) return literalSize(node.A_Const)
-    if (node.ColumnRef) return this.#column(node.ColumnRef)
+    if (node.ColumnRef) return this.#storedColumn(node.ColumnRef) ?? this.#column(node.ColumnRef)
     if (node.ParamRef) return STORED
     if (node.FuncCall) return this.#call(node.FuncCall)
     if (node.A_Expr) return this.#operator(node.A_Expr)
@@ -474,7 +527,15 @@ class Growth implements Grown {
       const { pathspec, ...json } = node.JsonFuncExpr
       return total([documentOf(this.#parts(json)), pathspec ? this.size(pathspec) : NOTHING])
     }
-    if (node.JsonParseExpr ?? node.JsonScalarExpr) return documentOf(this.#parts(node))
+    if (node.JsonParseExpr ?? node.JsonScalarExpr) {
+      const text = this.#parts(node)
+      this.#parse(text, node.JsonParseExpr?.unique_keys === true)
+      return documentOf(text)
+    }
+    if (node.JsonIsPredicate) {
+      this.#parse(this.#parts(node), node.JsonIsPredicate.unique_keys === true)
+      return FIXED
+    }
     if (node.BoolExpr ?? node.NullTest ?? node.BooleanTest) {
       this.#parts(node)
       return FIXED
@@ -498,6 +559,14 @@ class Growth implements Grown {
     return this.#readColumn(columns?.get(name) ?? STORED)
   }
 
+  /** Returns the size of a column of a table, inside the sub-select that reads the table. */
+  #storedColumn(ref: Struct<'ColumnRef'>): Size | undefined {
+    const stored = storedKind(ref)
+    if (stored === 'fixed') return { ...FIXED, isGuess: true }
+    if (stored === undefined) return undefined
+    return { ...STORED, stored, isTable: true, isNumeric: stored === 'numeric', isUnfreed: stored === 'other' }
+  }
+
   #readColumn(size: Size): Size {
     if (!size.made) return size
     // Each read but the first computes the value once more.
@@ -515,7 +584,8 @@ class Growth implements Grown {
       this.#search(size, COSTS.get(name) ?? ((typeName?.arrayBounds ?? []).length > 0 ? LIST_COST : 0))
       if (name === 'jsonb') this.#values.add({ copies: Math.min(size.times, COPIES_COUNTED) * JSONB_COPIES })
     }
-    return castSize(arg, size, typeName)
+    const isNumeric = name === 'numeric' && (typeName?.arrayBounds ?? []).length === 0
+    return { ...castSize(arg, size, typeName), isNumeric }
   }
 
   #case({ arg, args = [], defresult }: Struct<'CaseExpr'>): Size {
@@ -545,8 +615,15 @@ class Growth implements Grown {
     if (SEEKS.has(symbol)) checkSteps(`operator ${symbol}`, sides)
     const isAny = kind === 'AEXPR_OP_ANY' || kind === 'AEXPR_OP_ALL'
     if (LIKES.test(symbol)) this.#like(symbol, sides, given, isAny)
-    else if (isAny) this.#decompress(given.slice(1), sides.slice(1))
-    else if (!FREES.test(symbol)) this.#decompress(given, sides)
+    else {
+      for (const [at, side] of given.entries()) {
+        const isList = isAny && side === rexpr
+        const frees = (size: Size): boolean => !isList && COMPARISONS.test(symbol) && size.isUnfreed !== true
+        const again = side === lexpr ? copies.left : copies.right
+        const times = isAny && side === lexpr ? LIST_LENGTH : again + 1
+        this.#decompress([side], sides.slice(at, at + 1), { times, frees })
+      }
+    }
     if (symbol === '/' || symbol === '%') this.#divide(sides)
     if (symbol === '*') this.#multiply(sides)
     if (symbol === '^') this.#power(given, sides)
@@ -583,7 +660,9 @@ class Growth implements Grown {
     const [name = ''] = words(funcname).slice(-1)
     const sizes = this.#each(args)
     this.#parts(rest)
-    if (!SKIMS.has(name) && !NUMERIC_FUNCTIONS.has(name) && !COMPUTES.has(name)) this.#decompress(args, sizes)
+    if (!SKIMS.has(name)) {
+      this.#decompress(args, sizes, { frees: (size) => SKIMS_TEXT.has(name) && size.stored === 'text' })
+    }
     const cost = COSTS.get(name)
     if (cost !== undefined) for (const size of sizes) this.#search(size, cost)
     if (SEARCHES.has(name)) this.#search(sizes[0], Math.min(lengthOf(args[1]) ?? 0, FREE_BYTES))
@@ -596,6 +675,7 @@ class Growth implements Grown {
     if (name === 'round' || name === 'trunc') return rounded(args, sizes)
     if (POWERS.has(name)) return power(args, sizes)
     if (NUMERIC_FUNCTIONS.has(name)) return computed(args, sizes, LONG_RESULTS.has(name))
+    if (SUMS.has(name)) return { ...asNumber(total(sizes)), isComputed: true }
     if (COMPUTES.has(name)) return { ...total(sizes), isComputed: true }
     const size = result(name, args, sizes)
     return AGGREGATES.has(name) && collects(name) ? this.#collected(size) : size
@@ -638,12 +718,18 @@ function ownBytes({ own, kind }: Size): number {
 
 /** Operators of LIKE and ILIKE. */
 const LIKES = /^!?~~\*?$/
-/** Operators that free what they decompress, or that read numbers. */
-const FREES = /^(?:=|<>|!=|<|>|<=|>=|\+|-|\*|\/|%|\^|@|&|\||\|\/|\|\|\/)$/
-/** Functions that read no more than the length or the head of a stored value. */
-const SKIMS: ReadonlySet<string> = new Set(['octet_length', 'bit_length', 'pg_column_size', 'count', 'num_nulls'])
+/** Operators that free most values after they have decompressed them: see `isUnfreed`. */
+const COMPARISONS = /^(?:=|<>|!=|<|>|<=|>=)$/
+/** The assumed number of elements of a list in x = ANY (list). */
+const LIST_LENGTH = 64
+/** Functions that read no more than the head of a stored value, and those that do so only for strings. */
+const SKIMS: ReadonlySet<string> = new Set(['pg_column_size', 'count', 'num_nulls', 'num_nonnulls'])
+const SKIMS_TEXT: ReadonlySet<string> = new Set(['octet_length', 'bit_length'])
 /** Functions of numbers whose work is the product of the digits of their arguments. */
-const DIVIDES: ReadonlySet<string> = new Set(['div', 'mod', 'sqrt', 'gcd', 'lcm'])
+const DIVIDES: ReadonlySet<string> = new Set([
+  ...['div', 'mod', 'sqrt', 'gcd', 'lcm', 'width_bucket'],
+  ...['stddev', 'stddev_pop', 'stddev_samp', 'variance', 'var_pop', 'var_samp'],
+])
 const POWERS: ReadonlySet<string> = new Set(['pow', 'power'])
 /** Operators of pg_trgm. */
 const TRIGRAMS = /^(?:%|<%|%>|<<%|%>>|<->|<<->|<->>|<<<->|<->>>)$/
@@ -663,28 +749,28 @@ const COSTS: ReadonlyMap<string, number> = new Map([
 ])
 /** The copies of a text that the parts of jsonb take while it is built from the text. */
 const JSONB_COPIES = 24
-/** Operators that make a number, or a short value. */
-const MAKES_NUMBER: ReadonlySet<string> = new Set(['+', '*', '/', '%', '^', '@', '|/', '||/', '&', '|'])
+/** Returns whether the type of a value is known to be a number or another type of fixed size. */
+function isNumber({ kind, isNumeric }: Size): boolean {
+  return kind === 'fixed' || kind === 'number' || isNumeric === true
+}
 
 /** Returns whether PostgreSQL makes a new value of this size for the expression. */
 function makes({ FuncCall: call, A_Expr: expr, TypeCast: cast, ...rest }: Node, size: Size): boolean {
-  if (size.kind === 'fixed' || (size.own === 0 && size.times === 0)) return false
+  if (isNumber(size) || (size.own === 0 && size.times === 0)) return false
   if (call) {
     const [name = ''] = words(call.funcname).slice(-1)
-    return !NUMERIC_FUNCTIONS.has(name) && !COMPUTES.has(name) && !(AGGREGATES.has(name) && collects(name))
+    return !(AGGREGATES.has(name) && collects(name))
   }
-  if (expr) {
-    const [symbol = ''] = words(expr.name).slice(-1)
-    return !MAKES_NUMBER.has(symbol) && expr.kind !== 'AEXPR_NULLIF'
-  }
+  if (expr) return expr.kind !== 'AEXPR_NULLIF'
   // A constant is read once, before the first row.
   if (cast) {
-    const isNumber = size.kind === 'number' || words(cast.typeName?.names).at(-1) === 'numeric'
-    return cast.arg?.A_Const === undefined && cast.arg?.ParamRef === undefined && !isNumber
+    const isNumeric =
+      words(cast.typeName?.names).at(-1) === 'numeric' && (cast.typeName?.arrayBounds ?? []).length === 0
+    return cast.arg?.A_Const === undefined && cast.arg?.ParamRef === undefined && !isNumeric
   }
   const [tag] = Object.keys(rest)
   const isArray = rest.SubLink?.subLinkType === 'ARRAY_SUBLINK'
-  return tag !== undefined && !MAKES_NOTHING.has(tag) && !isArray && size.kind !== 'number'
+  return tag !== undefined && !MAKES_NOTHING.has(tag) && !isArray
 }
 
 /** Nodes that pass values on, or whose values are counted elsewhere. All others make a value. */
@@ -710,8 +796,18 @@ const hasAggregate = remembered((part) => {
   return calls(part, AGGREGATES)
 })
 
-/** So many parts of AND that make values may stay apart. */
-const FREE_CONDITIONS = 32
+/** A part of AND, and how many copies of values it makes. */
+interface Part {
+  readonly node: Node
+  readonly copies: number
+}
+
+function copiesOf(parts: readonly Part[]): number {
+  return parts.reduce((sum, { copies }) => sum + copies, 0)
+}
+
+/** Parts of AND that make so many copies of values together may stay apart. */
+const FREE_COPIES = 32
 /** So many of them that compare two columns may stay apart, because PostgreSQL may join tables by them. */
 const FREE_LINKS = 8
 
@@ -737,6 +833,20 @@ function digitsOf(size: Size): number {
 /** Returns how many stored numbers a number may be as long as. Numbers in stored texts do not count. */
 function numbersIn(size: Size): number {
   return size.digits === undefined && size.kind !== 'fixed' ? size.times : 0
+}
+
+/**
+ * Returns whether a sort with LIMIT may keep too much: rows with these values. A value as the table stores it is not
+ * read, so that only a reference to it is kept.
+ */
+function keepsLongRows(query: SelectStmt, values: readonly Size[]): boolean {
+  const rows = rowsKept(query)
+  if (rows === undefined) return false
+  const kept = new MadeValues()
+  for (const size of values) {
+    if (!size.stored && !isNumber(size)) kept.addCopies(size.own, size.times, false, size.parts)
+  }
+  return kept.copies * rows > KEPT_COPIES || kept.own * rows > KEPT_BYTES
 }
 
 function isLong(size: Size): boolean {
@@ -778,10 +888,7 @@ const NUMERIC_FUNCTIONS: ReadonlySet<string> = new Set([
 /** Functions in NUMERIC_FUNCTIONS whose result may have far more digits than their arguments. */
 const LONG_RESULTS: ReadonlySet<string> = new Set(['exp', 'pow', 'power', 'numeric', 'to_number'])
 /** Operators and functions whose result is computed with numbers: see `isComputed`. */
-const COMPUTES: ReadonlySet<string> = new Set([
-  ...['+', '-', '*', '/', '%', 'avg', 'sum', 'stddev', 'stddev_pop', 'stddev_samp', 'variance', 'var_pop'],
-  ...['var_samp', 'corr', 'extract', 'date_part', 'percentile_cont'],
-])
+const COMPUTES: ReadonlySet<string> = new Set([...['+', '-', '*', '/', '%', 'corr', 'percentile_cont']])
 /** Functions that return an integer. */
 const COUNTS: ReadonlySet<string> = new Set([
   ...['count', 'length', 'char_length', 'character_length', 'octet_length', 'bit_length', 'strpos', 'position'],
@@ -806,8 +913,8 @@ function checkSteps(what: string, sides: readonly Size[]): void {
 }
 
 /** Returns the maximum number of elements. An element takes at least two bytes as text: `1,`. */
-function elements({ own, times, isMany }: Size): number {
-  return Math.max(isMany ? MANY : 0, (own + times * STORED_BYTES) / 2)
+function elements({ own, times, isMany, isSorted }: Size): number {
+  return Math.max(isMany && isSorted !== true ? MANY : 0, (own + times * STORED_BYTES) / 2)
 }
 
 /** Aggregates that compute a number from numbers. */
@@ -833,10 +940,9 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
   const [first = NOTHING, second = NOTHING, third = NOTHING] = sizes
   if (AGGREGATES.has(name)) {
     if (name === 'count' || name.startsWith('regr_')) return FIXED
-    if (SUMS.has(name)) return computed(args, [...sizes, ...sizes, FIXED], false)
     if (NARROWING.has(name)) return greatest(sizes)
     const values = collected(name === 'string_agg' ? total(sizes) : escaped(sizes))
-    return { ...values, isMany: !RANGES.has(name), kind: name.startsWith('json') ? 'json' : undefined }
+    return { ...values, isSorted: RANGES.has(name), kind: name.startsWith('json') ? 'json' : undefined }
   }
   if (SEEKING.has(name)) checkSteps(`function ${name}()`, sizes)
   if (FIXED_RESULTS.has(name)) return FIXED
@@ -913,8 +1019,18 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
     case 'to_char':
       return total([first, scaled(second, 16)])
     default:
-      return total(sizes)
+      return { ...total(sizes), isNumeric: undefined }
   }
+}
+
+/** Returns the size of a value of a fixed type, which is computed from others. */
+function fixed(sizes: readonly Size[]): Size {
+  return sizes.some(({ isGuess }) => isGuess === true) ? { ...FIXED, isGuess: true } : FIXED
+}
+
+/** Returns the size of a sum or an average, which is numeric for whole numbers too. */
+function asNumber(size: Size): Size {
+  return size.kind === 'fixed' ? { ...size, kind: 'number' } : size
 }
 
 /**
@@ -988,13 +1104,13 @@ function castSize(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'
   const elementsMax = isArray ? Math.max(1, size.own / 2 + size.times * STORED_BYTES) : 1
   // The server fills values of these types up to their length. For a numeric, `length` and `scale` are its digits.
   if (PADDED.has(name)) return { ...size, own: size.own + elementsMax * Math.max(length, 1), kind: undefined }
-  if (FIXED_TYPES.has(name)) return isArray ? scaledOwn(size, 8) : { ...FIXED, before: size.before }
+  if (FIXED_TYPES.has(name)) return isArray ? scaledOwn(size, 8) : { ...fixed([size]), before: size.before }
   const isLiteral = arg?.A_Const !== undefined
   if (name === 'numeric') {
     if (isArray) return isLiteral ? size : documentOf(size)
     if (length > 0) return { ...NOTHING, own: Math.max(FIXED_BYTES, length + scale + 3), kind: 'number' }
     if (size.isComputed && size.kind === undefined) return { ...size, own: size.own + FLOAT_BYTES }
-    const number = arg ? computed([arg], [size], true) : LONG_NUMBER
+    const number = arg ? asNumber(computed([arg], [size], true)) : LONG_NUMBER
     // A text that contains nothing of the query has at least as many letters as the number has digits.
     return size.own === 0 && number.kind === 'number' ? { ...number, digits: digitsOf(size) } : number
   }
@@ -1024,7 +1140,8 @@ function jsonOf(sizes: readonly Size[]): Size {
 
 /** Returns the size of values whose strings are escaped. A number has nothing to escape. */
 function escaped(sizes: readonly Size[]): Size {
-  return { ...total(sizes.map((size) => (size.kind === undefined ? scaled(size, 2) : size))), kind: undefined }
+  const values = sizes.map((size) => (size.kind === undefined ? scaled(size, 2) : size))
+  return { ...total(values), kind: undefined, isNumeric: undefined }
 }
 
 function scaledOwn(size: Size, by: number): Size {
@@ -1045,14 +1162,14 @@ function definedSizes({ coldeflist, functions = [] }: Struct<'RangeFunction'>, s
  * result may contain both sides. `isLong` says that the result may have far more digits than the sides.
  */
 function computed(nodes: readonly Node[], sizes: readonly Size[], isLong: boolean): Size {
-  if (sizes.every(({ kind }) => kind === 'fixed')) return FIXED
-  const isNumber = sizes.every(({ kind }) => kind === 'fixed' || kind === 'number')
-  const all = total(sizes)
+  if (sizes.every(({ kind }) => kind === 'fixed')) return fixed(sizes)
+  const isKnown = sizes.every(({ kind }) => kind === 'fixed' || kind === 'number')
+  const all = { ...total(sizes), isNumeric: sizes.every(isNumber) }
   const isStored = nodes.every((node) => node.ColumnRef) && all.own === 0
   const isGuess = all.times > 0 || sizes.some((size) => size.isGuess === true)
   if (isLong && !isStored) return { ...LONG_NUMBER, isGuess }
-  if (nodes.some((node) => node.ParamRef)) return isNumber ? LONG_NUMBER : total([all, LONG_NUMBER])
-  if (!isNumber) return all
+  if (nodes.some((node) => node.ParamRef)) return isKnown ? LONG_NUMBER : total([all, LONG_NUMBER])
+  if (!isKnown) return all
   const own = Math.min(all.own + all.times * STORED_BYTES + FIXED_BYTES, NUMBER_BYTES)
   const digits = sizes.reduce((sum, size) => sum + digitsOf(size), FIXED_BYTES)
   return { ...NOTHING, own, kind: 'number', isGuess, ...(digits < own && { digits }) }
@@ -1103,14 +1220,15 @@ function afterTurns(size: Size): Size {
 }
 
 function stored(size: Size): Size {
-  return { ...size, own: 0, times: Math.max(1, size.times + size.own / STORED_BYTES), kind: undefined }
+  const times = Math.max(1, size.times + size.own / STORED_BYTES)
+  return { ...size, own: 0, times, kind: undefined, isNumeric: undefined, isTable: undefined }
 }
 
 function scaled(size: Size, by: number): Size {
   if (by === 1) return size
   const before = size.before.size === 0 ? NONE : new Map([...size.before].map(([place, count]) => [place, count * by]))
   const parts = size.parts && new Map([...size.parts].map(([part, count]) => [part, count * by]))
-  return { ...size, own: size.own * by, times: size.times * by, before, parts, kind: undefined }
+  return { ...size, own: size.own * by, times: size.times * by, before, parts, kind: undefined, isNumeric: undefined }
 }
 
 function total(sizes: readonly Size[]): Size {
@@ -1120,16 +1238,17 @@ function total(sizes: readonly Size[]): Size {
 
 function greatest(sizes: readonly Size[]): Size {
   const kinds = new Set(sizes.map(({ kind }) => kind))
-  const isNumber = kinds.size === 2 && kinds.has('fixed') && kinds.has('number')
+  const isBoth = kinds.size === 2 && kinds.has('fixed') && kinds.has('number')
   const [only] = kinds.size === 1 ? kinds : []
   const isComputed = sizes.every((size) => size.isComputed ?? size.kind === 'fixed')
-  return { ...combined(sizes, Math.max), kind: isNumber ? 'number' : only, isComputed }
+  const isNumeric = sizes.length > 0 && sizes.every(isNumber)
+  return { ...combined(sizes, Math.max), kind: isBoth ? 'number' : only, isComputed, isNumeric }
 }
 
 function combined(sizes: readonly Size[], by: (a: number, b: number) => number): Size {
   let [own, times] = [0, 0]
   let before: Map<number, number> | undefined
-  let [isMany, isGuess, isShorter] = [false, false, false]
+  let [isMany, isGuess, isShorter, isUnfreed, isTable] = [false, false, false, false, false]
   let digits = 0
   let parts: Map<string, number> | undefined
   let made: Made | undefined
@@ -1137,6 +1256,8 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     if (size.made) made = made ? eachOf(made, size.made, by) : size.made
     isMany ||= size.isMany
     isGuess ||= size.isGuess === true
+    isUnfreed ||= size.isUnfreed === true
+    isTable ||= size.isTable === true
     isShorter ||= size.digits !== undefined
     digits = by(digits, digitsOf(size))
     if (size.parts) {
@@ -1158,6 +1279,8 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     ...(parts && { parts }),
     ...(made && { made }),
     ...(isGuess && { isGuess }),
+    ...(isUnfreed && { isUnfreed }),
+    ...(isTable && { isTable }),
     ...(isShorter && { digits }),
   }
 }

@@ -534,7 +534,11 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const isExtension = found.extension !== undefined
   const taken = takenBy(walk, level, name, args, { isExtension, at: node.location })
   const printed = boundedCall(walk, name, node, taken.args, found)
-  if (RETURNS_ROWS.has(name)) walk.rowFunctions += 1
+  if (RETURNS_ROWS.has(name)) {
+    walk.rowFunctions += 1
+    // Its rows are kept, up to work_mem.
+    addSort(walk)
+  }
   const funcname = [word(found.schema), word(name)]
   const sorted: Typed[] = []
   const rest = modifiers(walk, level, node, sorted)

@@ -1,7 +1,7 @@
 // Walks FROM. A table becomes a sub-select of its exposed columns. Each item except a join gets a generated alias and a
 // list of its columns, so nothing inside the item can be reached by another name.
 import type { TypeName } from '../../captured-facts.ts'
-import { FROM_DEFINITION } from '../allowed/allowed-functions.ts'
+import { FROM_DEFINITION, RETURNS_ROWS } from '../allowed/allowed-functions.ts'
 import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { readAs } from './column-read-type.ts'
 import type { ExposedColumn, ExposedTable } from '../exposed.ts'
@@ -22,7 +22,7 @@ import {
 import { collectedIn, copiedInto, maxCollected, withCollected } from '../bounds/collected-values.ts'
 import { readsMade } from '../bounds/printed-size.ts'
 import { unifiedType } from '../bounds/spatial.ts'
-import { noLongerThan, type PrintedColumn } from '../bounds/stored-lengths.ts'
+import { noLongerThan, noteStored, type PrintedColumn } from '../bounds/stored-lengths.ts'
 import { Refusal, refusedColumn, refusedFunction, refusedStatement, refusedTable } from '../refusal.ts'
 import {
   addSort,
@@ -291,7 +291,9 @@ function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrap
       for (const [index, column] of base.table.columns.entries()) {
         const { name } = column
         if (!base.used.has(name)) continue
-        const node = plainly(columnRef(name), readAs(walk.exposed, column))
+        const ref = columnRef(name)
+        const node = plainly(ref, readAs(walk.exposed, column))
+        noteStored(walk.exposed, ref, column.type)
         targetList.push({ ResTarget: { val: node } })
         colnames.push(word(printed[index] ?? name))
         read.push({ node, type: shownType(walk, column) })
@@ -479,7 +481,6 @@ interface Part {
 /** Confines a RangeFunction. Throws Refusal. */
 function functionItem(walk: Walk, level: Level, node: Struct<'RangeFunction'>): From {
   walk.rowFunctions += 1
-  addSort(walk)
   const { alias, ordinality, is_rowsfrom, coldeflist, lateral } = node
   const functions = node.functions ?? []
   const name = alias?.aliasname ?? functionName(walk, functions[0])
@@ -536,6 +537,7 @@ function part(
     call.funcname?.length === 1 && call.funcname[0]?.String?.sval === 'unnest' && (call.args?.length ?? 0) > 1
   if (isMany) return unnestMany(walk, level, call)
   const called = callOf(walk, level, call)
+  if (!RETURNS_ROWS.has(called.name)) addSort(walk)
   notePlace(walk.places, called.node, source)
   if (called.name === 'pg_typeof') throw refusedFunction('pg_typeof', call.location, 'Call it in the select list.')
   const written = outside ?? inside?.List?.items

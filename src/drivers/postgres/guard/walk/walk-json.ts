@@ -7,7 +7,7 @@ import { ofRow, rowsWork, type Term } from '../bounds/json-path.ts'
 import { countedJson, countedRows } from '../bounds/collected-rows.ts'
 import { collectedIn, takenAsJson } from '../bounds/collected-values.ts'
 import { Refusal, refusedStatement } from '../refusal.ts'
-import type { Level, Walk } from './scope.ts'
+import { addSort, type Level, type Walk } from './scope.ts'
 import type { Field, Typed } from './from-items.ts'
 import { typeName } from '../allowed/type-names.ts'
 import { Shown } from './visible-names.ts'
@@ -242,6 +242,7 @@ function since(walk: Walk, version: number, name: string, at: number | undefined
 export function jsonTable(walk: Walk, level: Level, node: Struct<'JsonTable'>): From {
   since(walk, 17, 'json_table', node.location)
   walk.rowFunctions += 1
+  addSort(walk)
   const { lateral, on_error, alias } = node
   const { nodes, fields } = columnsOf(walk, level, node.columns ?? [])
   const item = jsonValue(walk, level, node.context_item)

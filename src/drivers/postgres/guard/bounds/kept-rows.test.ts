@@ -1,0 +1,74 @@
+// Tests which sorts with LIMIT are printed so that PostgreSQL does not keep their rows in memory, on a real server.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { Client } from 'pg'
+import { shop } from '../../../../../test/support/postgres-catalog.ts'
+import { openGuard, type Guard } from '../../../../../test/support/postgres-guard.ts'
+import { startPostgres, type TestPostgres } from '../../../../../test/support/postgres.ts'
+
+const ROWS = 'FROM generate_series(1, 5000) g'
+const LONG = `(SELECT g, repeat('x', 9000) || g AS x ${ROWS} OFFSET 0) q`
+
+/** Each query returns the numbers from 5000 down, or up. */
+const KEPT: readonly (readonly [string, string])[] = [
+  ['a long output', `SELECT g, x FROM ${LONG} ORDER BY g DESC LIMIT 10000`],
+  ['a long output, with the row cap as its LIMIT', `SELECT g, x FROM ${LONG} ORDER BY g DESC`],
+  ['a long output behind OFFSET', `SELECT g, x FROM ${LONG} ORDER BY g DESC LIMIT 1 OFFSET 9000`],
+  ['a long sort key', `SELECT g FROM ${LONG} ORDER BY x || 'y' LIMIT 9000`],
+  ['a LIMIT that is no constant', `SELECT count(*) FROM (SELECT g, x FROM ${LONG} ORDER BY g LIMIT (SELECT 100)) r`],
+  ['a sub-query', `SELECT count(x) FROM (SELECT g, x FROM ${LONG} ORDER BY g LIMIT 9000) r`],
+  ['a UNION', `SELECT g, x FROM ${LONG} UNION ALL SELECT 1, 'y' ORDER BY 1 DESC`],
+  ['WITH', `WITH w AS (SELECT 9000 AS n) SELECT g, x FROM ${LONG} ORDER BY g DESC LIMIT (SELECT n FROM w)`],
+]
+const FREE: readonly (readonly [string, string])[] = [
+  ['short values', `SELECT g, g * 2 ${ROWS} ORDER BY g DESC LIMIT 10`],
+  ['few long values', `SELECT g, x FROM ${LONG} ORDER BY g DESC LIMIT 10`],
+]
+
+describe('a sort with LIMIT', () => {
+  let guard: Guard
+  let postgres: TestPostgres
+  let client: Client
+  before(async () => {
+    guard = await openGuard()
+    postgres = await startPostgres()
+    client = new Client({ connectionString: postgres.url('postgres') })
+    await client.connect()
+  })
+  after(async () => {
+    await client.end()
+    await postgres[Symbol.asyncDispose]()
+    await guard[Symbol.asyncDispose]()
+  })
+
+  const isTop = async (text: string): Promise<boolean> => {
+    const { rows } = await client.query<{ 'QUERY PLAN': string }>(`EXPLAIN (ANALYZE, COSTS OFF) ${text}`)
+    return rows.some((row) => row['QUERY PLAN'].includes('top-N heapsort'))
+  }
+
+  for (const [name, sql] of KEPT) {
+    test(`sorts all rows, and returns the same rows as the caller’s text: ${name}`, async () => {
+      const { text } = await guard.confined(sql, shop())
+      assert.equal(await isTop(text), false, text)
+      const printed = await client.query(text)
+      const asked = await client.query(sql)
+      assert.deepEqual(printed.rows, asked.rows.slice(0, printed.rows.length))
+      assert.deepEqual(
+        printed.fields.map((field) => field.name),
+        asked.fields.map((field) => field.name),
+      )
+    })
+  }
+
+  for (const [name, sql] of FREE) {
+    test(`keeps only the first rows: ${name}`, async () => {
+      assert.equal(await isTop((await guard.confined(sql, shop())).text), true)
+    })
+  }
+
+  test('returns whole rows with NULL in them', async () => {
+    const sql = `SELECT r FROM (SELECT NULL::int AS a, x FROM ${LONG}) r ORDER BY x`
+    const { text } = await guard.confined(sql, shop())
+    assert.equal((await client.query(text)).rows.length > 0, true)
+  })
+})
