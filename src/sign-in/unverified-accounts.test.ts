@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { startSmtp, type TestSmtp } from '../../test/support/mail.ts'
 import { auth, openRooms, PASSWORD, someone } from '../../test/support/people.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { createKey } from '../auth/api-keys.ts'
+import { newId, type AccountId } from '../ids.ts'
+import { storedFlag } from '../store/better-auth-booleans.ts'
+import { storedTime } from '../store/better-auth-times.ts'
 import { createTeam } from '../teams/teams.ts'
 import { openUnverifiedAccounts } from './unverified-accounts.ts'
 
@@ -65,6 +69,41 @@ for (const dialect of DIALECTS) {
         rows.filter(({ detail }) => detail?.includes('@')),
         [],
       )
+    })
+
+    test('other work runs after every few deletions', async () => {
+      await using rooms = await openRooms(source)
+      const createdAt = storedTime(dialect, rooms.now() - 8 * DAY)
+      const emailVerified = storedFlag(dialect, false)
+      const rows = Array.from({ length: 120 }, (_, n) => {
+        const dates = { createdAt, updatedAt: createdAt }
+        return { id: newId<AccountId>(), name: 'n', email: `n${n}@example.test`, emailVerified, image: null, ...dates }
+      })
+      await rooms.store.write((tx) => tx.insertInto('accounts').values(rows).execute())
+      let since = 0
+      let most = 0
+      const change: typeof rooms.audit.change = async (...what) => {
+        most = Math.max(most, ++since)
+        await rooms.audit.change(...what)
+      }
+      let isOver = false
+      const otherWork = (async () => {
+        for (; !isOver; since = 0) await setImmediate()
+      })()
+      const mail = { isOn: true }
+      const log = { warn: () => undefined, error: () => undefined }
+      await using unverified = openUnverifiedAccounts({
+        ...rooms,
+        mail,
+        log,
+        audit: { change },
+        clock: { reason: () => null },
+      })
+      await unverified.remove()
+      isOver = true
+      await otherWork
+      assert.deepEqual(await rooms.store.db.selectFrom('accounts').select('id').execute(), [])
+      assert.ok(most > 0 && most <= 10, `${most} accounts were deleted at once`)
     })
 
     test('unverified accounts stay if mail is off, and while the clock is doubted', async () => {

@@ -1,6 +1,7 @@
 // Anybody can create accounts with addresses of others, which would fill the store. So accounts that have not verified
 // their address some days after the sign-up are deleted. If mail is off, no address can be verified, and nothing is
 // deleted.
+import { setImmediate } from 'node:timers/promises'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf } from '../audit/recorded-changes.ts'
 import { accountTarget } from '../auth/own-account.ts'
@@ -14,7 +15,9 @@ import { deleteUnverifiedIn } from './sign-up.ts'
 const KEPT_MS = 7 * 86_400_000
 const FIRST_MS = 60_000
 const EVERY_MS = 3_600_000
-const ACCOUNTS_AT_ONCE = 100
+/** How many accounts a search returns, and how many a transaction deletes before other requests run. */
+const FOUND_MAX = 100
+const DELETED_MAX = 10
 
 export interface UnverifiedAccounts extends AsyncDisposable {
   /** Deletes all accounts whose time is over. A timer also does this once an hour. */
@@ -63,9 +66,11 @@ async function removeAll(deps: Deps, closing: AbortSignal): Promise<void> {
   for (;;) {
     const accounts = await overdue(deps)
     let deleted = 0
-    for (const account of accounts) {
+    for (let n = 0; n < accounts.length; n += DELETED_MAX) {
+      // On SQLite, the work of this loop waits for nothing, so without this, other requests would wait for its end.
+      await setImmediate()
       if (closing.aborted) return
-      if (await removeOne(deps, account)) deleted++
+      deleted += await removeSome(deps, accounts.slice(n, n + DELETED_MAX))
     }
     if (deleted === 0) return
   }
@@ -82,18 +87,27 @@ function overdue({ store, now }: Deps) {
     .where('createdAt', '<', storedTime(store.dialect, now() - KEPT_MS))
     .where('id', 'not in', (eb) => eb.selectFrom('memberships').select('account_id'))
     .orderBy('createdAt')
-    .limit(ACCOUNTS_AT_ONCE)
+    .limit(FOUND_MAX)
     .execute()
 }
 
-/** Returns false if the account has verified its address or joined a team in the meantime. Then it stays. */
-async function removeOne({ store, audit }: Deps, { id, name }: Overdue): Promise<boolean> {
-  return await store.write(async (tx) => {
-    if (!(await deleteUnverifiedIn(tx, id))) return false
-    // These rows have no foreign key: links for a new password, and sign-ins that wait for a code.
-    await tx.deleteFrom('verifications').where('value', '=', id).execute()
-    const call = { action: 'deleteUnverifiedAccount', caller: { kind: 'session', accountId: id } } as const
-    await audit.change(tx, call, {}, { target: accountTarget(id, name), changes: changesOf({ name }, null) })
-    return true
-  })
+/** Returns how many were deleted. Accounts that have verified their address or joined a team in the meantime stay. */
+async function removeSome({ store, audit }: Deps, accounts: readonly Overdue[]): Promise<number> {
+  try {
+    // Unlike write(), append() does not block other requests while the disk syncs. It leaves the cache to us.
+    return await store.append(async (tx) => {
+      let deleted = 0
+      for (const { id, name } of accounts) {
+        if (!(await deleteUnverifiedIn(tx, id))) continue
+        deleted++
+        // These rows have no foreign key: links for a new password, and sign-ins that wait for a code.
+        await tx.deleteFrom('verifications').where('value', '=', id).execute()
+        const call = { action: 'deleteUnverifiedAccount', caller: { kind: 'session', accountId: id } } as const
+        await audit.change(tx, call, {}, { target: accountTarget(id, name), changes: changesOf({ name }, null) })
+      }
+      return deleted
+    })
+  } finally {
+    store.forget()
+  }
 }

@@ -26,6 +26,7 @@ import { usageSlots } from './migrations/0022-usage-slots.ts'
 import { waysToSignIn } from './migrations/0023-ways-to-sign-in.ts'
 import { webhooks } from './migrations/0024-webhooks.ts'
 import { webhookTurns } from './migrations/0025-webhook-turns.ts'
+import { accountDeletion } from './migrations/0026-account-deletion.ts'
 
 // withTables() requires an index signature, which an interface does not have.
 type Recorded = { migrations: { name: string; at: string } }
@@ -55,6 +56,7 @@ export const MIGRATIONS: readonly Migration[] = [
   waysToSignIn,
   webhooks,
   webhookTurns,
+  accountDeletion,
 ]
 
 /**

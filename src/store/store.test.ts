@@ -276,6 +276,26 @@ describe('the data folder', () => {
   })
 })
 
+test('deleting an account reads no table whole', async () => {
+  await using source = await storeSource('sqlite')
+  await using store = await openStore(await source.config())
+  const unindexed = await sql<{ name: string }>`
+    select child.name || '.' || key."from" as name
+    from sqlite_schema as child, pragma_foreign_key_list(child.name) as key
+    where child.type = 'table' and not exists (
+      select 1 from pragma_index_list(child.name) as list, pragma_index_info(list.name) as part
+      where part.seqno = 0 and part.name = key."from"
+    )`.execute(store.db)
+  assert.deepEqual(unindexed.rows, [])
+  for (const statement of [
+    sql`delete from verifications where value = 'x'`,
+    sql`select id from accounts where "emailVerified" = 0 and "createdAt" < 'x' order by "createdAt" limit 100`,
+  ]) {
+    const { rows } = await sql<{ detail: string }>`explain query plan ${statement}`.execute(store.db)
+    assert.match(rows.map(({ detail }) => detail).join('; '), /^SEARCH \w+ USING [^;]+$/)
+  }
+})
+
 test('deleting an account deletes its keys', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.nothing())
