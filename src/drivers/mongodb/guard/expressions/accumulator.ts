@@ -36,6 +36,14 @@ const inSet: Reads = () => 4
 const amongN: Reads = (n = N_UNKNOWN) => 2 + Math.log2(Math.max(1, n) + 1)
 const N_UNKNOWN = 2 ** 16
 
+/** The steps of each output for each document, without those for its values. */
+const OUTPUT_STEPS = 1
+/** The steps in which $top and similar operators make a sort key, and for each of its fields. */
+const SORT_KEY_STEPS = 10
+const SORT_FIELD_STEPS = 10
+/** The steps in which $integral computes an area. */
+const AREA_STEPS = 20
+
 const INPUT_N: Fields = { needed: ['input', 'n'], optional: [] }
 
 const each = (names: string, form: Form, reads: Reads): [string, Operator][] =>
@@ -74,6 +82,8 @@ export const [ACCUMULATOR_NAMES, WINDOW_NAMES]: readonly [readonly string[], rea
 
 /** A window operator that orders values compares each value when it enters the window, and again when it leaves. */
 const WINDOW_READS = 8
+/** How much more a sort key takes in a window: $top and similar operators put the key into a tree. */
+const WINDOW_KEYS = 1.5
 
 export interface Accumulated {
   /** The printed accumulator: {$sum: …}. */
@@ -219,7 +229,9 @@ function operand(
   const { form, reads } = found
   const n = numberOf(isDocument(value) ? value['n'] : undefined)
   const isOrdered = form === 'sorted' || reads === compared || reads === amongN
-  const times = reads(n) * (vocabulary === 'window' && isOrdered && !isFull ? WINDOW_READS : 1)
+  const isMoving = vocabulary === 'window' && !isFull
+  const times = reads(n) * (isMoving && isOrdered ? WINDOW_READS : 1)
+  scope.meter.step(name === '$integral' ? AREA_STEPS : OUTPUT_STEPS)
   if (form === 'nothing') {
     fieldsOf(name, value, [], [])
     return { printed: {}, extents: [], isStored: false }
@@ -229,7 +241,7 @@ function operand(
     if (name === '$setUnion') scope.meter.step(plus(...made.extents.map(hashedSteps)))
     return made
   }
-  if (form === 'sorted') return sorted(name, value, scope, times)
+  if (form === 'sorted') return sorted(name, value, scope, { times, keys: isMoving ? WINDOW_KEYS : 1 })
   const printed: Record<string, Bson> = {}
   const extents: Extent[] = []
   for (const [field, below] of Object.entries(fieldsOf(name, value, form.needed, form.optional))) {
@@ -253,10 +265,20 @@ function one(
   return { printed, extents: [extent], isStored: shape.isStored === true }
 }
 
-function sorted(name: string, value: Bson, scope: Scope, times: number): Operand {
+/**
+ * Confines $top and similar operators. `times` is how often mongod compares the sort key of each document. The steps in
+ * which it makes the key count `keys` times.
+ */
+function sorted(
+  name: string,
+  value: Bson,
+  scope: Scope,
+  { times, keys }: { readonly times: number; readonly keys: number },
+): Operand {
   const many = name.endsWith('N')
   const { sortBy, output, n } = fieldsOf(name, value, many ? ['sortBy', 'output', 'n'] : ['sortBy', 'output'], [])
   if (!isDocument(sortBy)) throw new Broken(`${name} takes an object for sortBy`)
+  scope.meter.step(keys * (SORT_KEY_STEPS + SORT_FIELD_STEPS * Object.keys(sortBy).length))
   const made = one(output, scope, { times: 1, compares: false })
   const printed = {
     sortBy: sortSpecOf(name, sortBy, scope, times).printed,

@@ -1,0 +1,57 @@
+// Tests the bound on the work of outputs that no timeout of mongod ends: all outputs of $bucketAuto, and the outputs of
+// $setWindowFields that read the whole partition, except for the smallest.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { mongoCatalog } from '../../support/mongo-catalog.ts'
+import { judge } from './ask.ts'
+import { EXPOSED } from './fixture.ts'
+
+const CATALOG = mongoCatalog(EXPOSED, {
+  version: [6, 0, 5],
+  arrays: { tags: 5 },
+  types: { _id: 'objectId', name: 'string', land: 'string', score: 'double', since: 'date', 'home.city': 'string' },
+})
+
+const MOVING = { documents: [-600_000, 600_000] }
+const named = (n: number, output: object): object =>
+  Object.fromEntries(Array.from({ length: n }, (_, k) => [`m${k}`, output]))
+const people = (...pipeline: object[]): object => ({ collection: 'people', pipeline })
+const buckets = (output: object): object => people({ $bucketAuto: { groupBy: '$score', buckets: 4, output } })
+const windows = (output: object): object =>
+  people({ $setWindowFields: { partitionBy: '$land', sortBy: { score: 1 }, output } })
+
+const top = { $top: { sortBy: { score: -1 }, output: '$score' } }
+const topN = { $topN: { n: 3, sortBy: { score: -1 }, output: '$score' } }
+const bottom = { $bottom: { sortBy: { score: -1, since: 1 }, output: '$score' } }
+
+const REFUSED: Readonly<Record<string, object>> = {
+  'many counts in buckets': buckets(named(900, { $count: {} })),
+  'many counts beside a sum': windows({ a: { $sum: '$score' }, ...named(900, { $count: {} }) }),
+  'many counts of windows that move': windows(named(900, { $count: {}, window: MOVING })),
+  'many sort keys in buckets': buckets(named(20, top)),
+  'many lists by a sort key in buckets': buckets(named(9, topN)),
+  'many sort keys of a whole partition': windows(named(20, top)),
+  'many lists by a sort key of a whole partition': windows(named(20, topN)),
+  'many sort keys of windows that move': windows(named(8, { ...bottom, window: MOVING })),
+  'many areas': windows(named(40, { $integral: { input: '$score' } })),
+}
+
+for (const [name, body] of Object.entries(REFUSED))
+  test(`refuses outputs that no timeout ends: ${name}`, () => {
+    const verdict = judge(CATALOG, body)
+    assert.ok('kind' in verdict, 'the query was allowed')
+    assert.match(verdict.why, /^the outputs of .* steps for one document, and no timeout ends this work/)
+  })
+
+const ALLOWED: Readonly<Record<string, object>> = {
+  'the usual numbers of a bucket': buckets({ n: { $count: {} }, sum: { $sum: '$score' }, avg: { $avg: '$score' }, min: { $min: '$since' }, max: { $max: '$since' }, best: top, worst: bottom }),
+  'the usual numbers of a partition': windows({ n: { $count: {} }, sum: { $sum: '$score' }, avg: { $avg: '$score' }, min: { $min: '$since' }, max: { $max: '$since' }, three: topN, best: top, worst: bottom }),
+  'numbers of windows that move': windows({ n: { $count: {}, window: MOVING }, avg: { $avg: '$score', window: MOVING }, best: { ...top, window: MOVING }, worst: { ...bottom, window: MOVING } }),
+  'thirty sums': windows(named(30, { $sum: '$score' })),
+}
+
+for (const [name, body] of Object.entries(ALLOWED))
+  test(`allows ${name}`, () => {
+    const verdict = judge(CATALOG, body)
+    assert.ok(!('kind' in verdict), 'kind' in verdict ? verdict.why : '')
+  })
