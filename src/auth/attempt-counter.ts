@@ -2,14 +2,14 @@
 // store, so that several processes share them. The limits slow down guessing, and bound the cost of hashing passwords.
 // They do not reveal whether an account exists.
 import { hash } from 'node:crypto'
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import { AppError } from '../errors.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 
 /** At most `limit` attempts are allowed within `windowMs`. */
 export interface Allowance {
-  /** Who attempts what. It is stored as a hash. */
+  /** What is attempted and by whom, as `kind: who`. The store has a hash of the key, and its kind. */
   readonly key: string
   readonly limit: number
   readonly windowMs: number
@@ -31,19 +31,43 @@ export interface Attempts {
 /** Expired windows are deleted at most this often, when an attempt comes. */
 const PRUNE_MS = 60_000
 /**
- * The maximum number of windows, so that a flood of attempts cannot fill the disk. If there are more, the windows that
- * end soonest are deleted.
+ * The maximum number of windows of a kind, so that a flood of attempts cannot fill the disk. If there are more, the
+ * windows with the fewest attempts are deleted. So neither a flood of another kind nor windows with one attempt each can
+ * delete a window that is nearly used up.
  */
-const WINDOWS_MAX = 100_000
+const WINDOWS_MAX = 20_000
 /** A used-up limit is cached for this long, so that a flood of attempts cannot keep the disk busy. */
 const CACHED_MS = 1_000
 const CACHED_MAX = 1_000
 
 const PREFIX = 'attempt:'
 
+const HASH_LENGTH = 64
+/** The stored key without its hash. */
+const KIND = sql<string>`substr(key, 1, length(key) - ${sql.lit(HASH_LENGTH)})`
+
 interface UsedUp {
   readonly key: string
   readonly endsAt: number
+}
+
+async function deleteExcess(db: Store['db'], kind: string): Promise<void> {
+  const first = await db
+    .selectFrom('counters')
+    .select(['points', 'expire'])
+    .where(KIND, '=', kind)
+    .orderBy('points', 'desc')
+    .orderBy('expire', 'desc')
+    .offset(WINDOWS_MAX)
+    .limit(1)
+    .executeTakeFirst()
+  if (first === undefined) return
+  const { points, expire } = first
+  await db
+    .deleteFrom('counters')
+    .where(KIND, '=', kind)
+    .where((eb) => eb.or([eb('points', '<', points), eb('points', '=', points).and('expire', '<=', expire)]))
+    .execute()
 }
 
 export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => number = Date.now): Attempts {
@@ -52,19 +76,15 @@ export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => numb
     if (at - prunedAt < PRUNE_MS) return
     prunedAt = at
     store.later(async (db) => {
-      const last = await db
+      await db.deleteFrom('counters').where('key', 'like', `${PREFIX}%`).where('expire', '<=', at).execute()
+      const flooded = await db
         .selectFrom('counters')
-        .select('expire')
+        .select(KIND.as('kind'))
         .where('key', 'like', `${PREFIX}%`)
-        .orderBy('expire', 'desc')
-        .offset(WINDOWS_MAX)
-        .limit(1)
-        .executeTakeFirst()
-      await db
-        .deleteFrom('counters')
-        .where('key', 'like', `${PREFIX}%`)
-        .where('expire', '<=', Math.max(at, last?.expire ?? at))
+        .groupBy('kind')
+        .having((eb) => eb.fn.countAll(), '>', WINDOWS_MAX)
         .execute()
+      for (const { kind } of flooded) await deleteExcess(db, kind)
     })
   }
   const known = new Map<string, { readonly since: number; readonly endsAt: number }>()
@@ -143,7 +163,7 @@ async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[]
   return null
 }
 
-/** Keys contain e-mail and network addresses, so only their hash is stored. */
+/** A hash, because keys contain e-mail and network addresses. The kind stays readable, so that it can be counted. */
 function keyOf(key: string): string {
-  return PREFIX + hash('sha256', key)
+  return `${PREFIX}${key.slice(0, key.indexOf(':') + 1)}${hash('sha256', key)}`
 }

@@ -48,7 +48,7 @@ export function openNotices({ store, mail, tries, origin, log, now = Date.now }:
           .executeTakeFirst()
         if (account === undefined || !isTrue(account.emailVerified)) return
         const limit = change.kind === 'new key' ? NEW_KEYS : OTHERS
-        if (!(await tries.allows([{ key: `notices ${change.kind} ${accountId}`, ...limit }]))) return
+        if (!(await tries.allows([{ key: `notices: ${change.kind} ${accountId}`, ...limit }]))) return
         const at = new Date(now())
         mail.send(securityLetter({ to: account.email, origin: origin(), change, at, client, address }))
       } catch (err) {

@@ -41,7 +41,7 @@ export async function authorize(deps: Deps, request: Request): Promise<Response>
   if (twice !== undefined) return errorPage(`The request of the agent names ${twice} more than once.`)
   const clientId = sent.get('client_id')
   if (clientId === null) return errorPage('The request of the agent does not name the agent (client_id).')
-  await deps.tries.spend([{ key: `oauth authorization ${networkOf(addressOf(request))}`, ...BY_NETWORK }])
+  await deps.tries.spend([{ key: `oauth authorization: ${networkOf(addressOf(request))}`, ...BY_NETWORK }])
   if ((await deps.clients.find(clientId)) === null) return errorPage(UNKNOWN_CLIENT)
   const location = await deps.provider.authorize(checked(sent, deps.resource), request.headers.get('cookie'))
   if (location.startsWith(ERROR_PATH)) return errorPage(sentenceOf(location))

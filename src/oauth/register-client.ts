@@ -44,10 +44,7 @@ const Registration = z.object({
  */
 export async function registerClient(deps: Deps, request: Request): Promise<Response> {
   const network = networkOf(addressOf(request))
-  await deps.tries.spend([
-    { key: `oauth registration ${network}`, ...BY_NETWORK },
-    { key: `oauth registration a day ${network}`, ...BY_NETWORK_A_DAY },
-  ])
+  await deps.tries.spend([{ key: `oauth registration: ${network}`, ...BY_NETWORK }])
   const read = Registration.safeParse(await bodyOf(request))
   if (!read.success) throw metadata(read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)[0])
   const { redirect_uris: uris, grant_types: grants, response_types: types } = read.data
@@ -56,6 +53,8 @@ export async function registerClient(deps: Deps, request: Request): Promise<Resp
   if (types?.includes('code') === false) throw metadata('response_types: code is needed')
   const redirectUris = allowedUris(uris)
   const name = shortName(read.data.client_name) ?? 'An agent without a name'
+  // Only valid registrations are stored, so only they count for a day.
+  await deps.tries.spend([{ key: `oauth registration a day: ${network}`, ...BY_NETWORK_A_DAY }])
   const { store, now } = deps
   await pruneUnused(store, now)
   const clientId = randomUUID()

@@ -41,7 +41,7 @@ export function openCodeTries(deps: {
       const factor = await factorOf(store, accountId)
       const device = factor === null ? null : devices.passed(request, factor.id)
       if (device !== null) {
-        const key = `code device ${device} ${accountId}`
+        const key = `code device: ${device} ${accountId}`
         await tries.spend([{ key, ...BY_DEVICE }])
         return () => tries.clear([key])
       }
@@ -49,8 +49,8 @@ export function openCodeTries(deps: {
       return () => forgetCodes(store, accountId)
     },
     async signedIn(request, accountId) {
-      const session = `code session ${sessionOf(request, deps.sessionCookie)}`
-      const account = `code signed in ${accountId}`
+      const session = `code session: ${sessionOf(request, deps.sessionCookie)}`
+      const account = `code signed in: ${accountId}`
       await tries.spend([
         { key: session, ...BY_SESSION },
         { key: account, ...SIGNED_IN },
@@ -58,7 +58,7 @@ export function openCodeTries(deps: {
       return () => tries.clear([session, account])
     },
     async byLink(accountId) {
-      const key = `code link ${accountId}`
+      const key = `code link: ${accountId}`
       await tries.spend([{ key, ...BY_LINK }])
       return () => tries.clear([key])
     },

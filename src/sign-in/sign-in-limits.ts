@@ -98,7 +98,7 @@ export function openHashing(): (name: string, request: Request, known: string | 
 
 /** The cost is counted by network address, never by account. */
 function costsOf({ name, request }: Attempt): readonly Allowance[] {
-  return PATHS.get(name)?.costly === true ? [{ key: `address ${networkOf(addressOf(request))}`, ...BY_ADDRESS }] : []
+  return PATHS.get(name)?.costly === true ? [{ key: `address: ${networkOf(addressOf(request))}`, ...BY_ADDRESS }] : []
 }
 
 /** Each kind of mail has its own limit, so that sign-ups cannot use up the mails for password resets. */
@@ -107,8 +107,8 @@ function mailsOf({ name, request, email, mailIsOn }: Attempt, device: string | n
   const [from, all] =
     device === null ? [networkOf(addressOf(request)), 'everywhere'] : [`device ${device}`, 'known devices']
   return [
-    { key: `mail ${name} ${from} ${email}`, ...MAILS_BY_ADDRESS },
-    { key: `mail ${name} ${all} ${email}`, ...MAILS },
+    { key: `mail by: ${name} ${from} ${email}`, ...MAILS_BY_ADDRESS },
+    { key: `mail: ${name} ${all} ${email}`, ...MAILS },
   ]
 }
 
@@ -119,15 +119,15 @@ function guessesOf(
 ): readonly Allowance[] {
   if (PATHS.get(name)?.asksPassword === true) {
     const session = sessionOf(request, sessionCookie)
-    return session === null ? [] : [{ key: `session ${session}`, ...BY_ACCOUNT_AND_ADDRESS }]
+    return session === null ? [] : [{ key: `session: ${session}`, ...BY_ACCOUNT_AND_ADDRESS }]
   }
   if (name !== SIGN_IN || email === undefined) return []
   return device === null
     ? [
-        { key: `pair ${networkOf(addressOf(request))} ${email}`, ...BY_ACCOUNT_AND_ADDRESS },
-        { key: `account ${email}`, ...BY_ACCOUNT },
+        { key: `pair: ${networkOf(addressOf(request))} ${email}`, ...BY_ACCOUNT_AND_ADDRESS },
+        { key: `account: ${email}`, ...BY_ACCOUNT },
       ]
-    : [{ key: `device ${device} ${email}`, ...BY_ACCOUNT_AND_ADDRESS }]
+    : [{ key: `device: ${device} ${email}`, ...BY_ACCOUNT_AND_ADDRESS }]
 }
 
 /**

@@ -39,7 +39,7 @@ export async function verifyEmail(
   const link = await deps.links.opened(order.token)
   if (link === null) throw refused('INVALID_TOKEN', NO_SUCH_LINK)
   if (link.endsAt <= deps.now) throw refused('TOKEN_EXPIRED', 'This link has expired. Request another one.')
-  const key = `verify ${link.accountId}`
+  const key = `verify: ${link.accountId}`
   // Only somebody who has a link of the account can use up this limit.
   await deps.tries.spend([{ key, ...BY_LINK }])
   const held = await heldBy(deps.store, { accountId: link.accountId })

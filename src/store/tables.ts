@@ -168,7 +168,7 @@ interface UsedCodeTable {
 
 /** A count within a time window. rate-limiter-flexible also writes rows. It requires these columns in this order. */
 interface CounterTable {
-  /** `attempt:` and the SHA-256 of caller and action, or `queries:` with team and window. */
+  /** `attempt:`, a kind and the SHA-256 of caller and action; or `queries:` with team and window. */
   key: string
   points: number
   /** When the window ends, in milliseconds since 1970. */

@@ -27,7 +27,7 @@ interface Deps {
 
 /** Throws RATE_LIMITED, and NOT_FOUND if the token is unknown, used or expired. */
 export async function previewInvitation(deps: Deps, token: string, address: string): Promise<InvitationPreview> {
-  await deps.tries.spend([{ key: `invitation ${networkOf(address)}`, ...BY_ADDRESS }])
+  await deps.tries.spend([{ key: `invitation: ${networkOf(address)}`, ...BY_ADDRESS }])
   const row = await deps.store.db
     .selectFrom('invitations')
     .innerJoin('teams', 'teams.id', 'invitations.team_id')

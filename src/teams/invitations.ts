@@ -54,7 +54,7 @@ export async function addMember(
   const at = (deps.now ?? Date.now)()
   const inviteToken = randomBytes(32).toString('base64url')
   if (deps.mail.isOn) {
-    await deps.tries.spend([{ key: `invitations by ${membership.accountId}`, ...MAILS_BY_ACCOUNT }])
+    await deps.tries.spend([{ key: `invitations by: ${membership.accountId}`, ...MAILS_BY_ACCOUNT }])
   }
   const { invited, letter } = await changing(deps, call, teamId, async (tx) => {
     const by = await membershipIn(tx, teamId, membership.accountId)
@@ -87,7 +87,7 @@ export async function addMember(
     return { value: { invited: { ...shown(row), inviteToken }, letter }, target: targetOf(row), changes }
   })
   // Strangers can use up the limit of an address, so then only the mail is left out.
-  if (deps.mail.isOn && (await deps.tries.allows([{ key: `invited ${email}`, ...MAILS_TO_ADDRESS }]))) {
+  if (deps.mail.isOn && (await deps.tries.allows([{ key: `invited: ${email}`, ...MAILS_TO_ADDRESS }]))) {
     deps.mail.send(letter)
   }
   return invited
