@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
+import { gathered } from '../../test/support/audited.ts'
+import { sessionCall } from '../../test/support/connected.ts'
 import { sql } from 'kysely'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { AppError } from '../errors.ts'
@@ -8,6 +10,7 @@ import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type Datasour
 import { openStore, type Store } from '../store/open.ts'
 import { openAudit, outcomeOf } from './audit.ts'
 import type { AuditedCall } from './make-rows.ts'
+import { exportAudit, openExports } from './reading/within-reach.ts'
 
 const accountId = newId<AccountId>()
 const key = new Uint8Array(32).fill(7)
@@ -46,6 +49,40 @@ for (const dialect of DIALECTS) {
         cursor = page.nextCursor ?? undefined
       } while (cursor !== undefined)
       assert.deepEqual(seen, [...Array(150).keys()].reverse())
+    })
+
+    test('long rows are read, shown and exported a few at a time', async () => {
+      await using audit = openAudit({ store, key })
+      const reader = { teamId: newId<TeamId>(), accountId, role: 'OWNER', status: 'ACTIVE' } as const
+      const { teamId } = reader
+      const numbers = [...Array(40).keys()].reverse()
+      const query = 'x'.repeat(200_000)
+      for (const rowCount of numbers.toReversed()) audit.record(byKey(), { teamId, outcome: 'DENIED', rowCount, query })
+      const ids = (await gathered(audit.all(teamId, {}))).flat().map(({ id }) => asId<AuditId>(id))
+      for (const filter of [{}, { ids }]) {
+        const seen: (number | undefined)[] = []
+        let cursor: string | undefined
+        do {
+          const page = await audit.page(teamId, { limit: 40, cursor, filter })
+          assert.ok(page.items.length <= 6, `${page.items.length} items on a page`)
+          seen.push(...page.items.map((item) => item.rowCount))
+          cursor = page.nextCursor ?? undefined
+        } while (cursor !== undefined)
+        assert.deepEqual(seen, numbers)
+      }
+      for await (const items of audit.all(teamId, {})) assert.ok(items.length <= 5, `${items.length} items in a batch`)
+
+      let [turns, isDone] = [0, false]
+      const counting = (async () => {
+        for (; !isDone; turns++) await setImmediate()
+      })()
+      const deps = { audit, exports: openExports((address) => address), reachableIds: async () => [] }
+      const parts = await gathered((await exportAudit(deps, sessionCall(accountId, 'x'), reader, {})).parts)
+      isDone = true
+      await counting
+      assert.equal(parts.join('').split('\r\n').length, 42)
+      assert.ok(Math.max(...parts.map((part) => part.length)) < 500_000)
+      assert.ok(turns >= 20, `${turns} turns`)
     })
 
     test('a row keeps its fields as recorded, and leaves out fields that do not apply', async () => {

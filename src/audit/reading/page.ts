@@ -9,6 +9,7 @@ import { readDetail, type Detail } from '../row-detail.ts'
 import { Blocked } from '../refusal-reason.ts'
 import { charsOf, msOf } from '../make-rows.ts'
 import { newest, rowOfTeam, searched } from './newest-rows.ts'
+import { CHARS_AIM } from './portion-size.ts'
 import { fits, type AuditScope, type Key } from './row-filter.ts'
 
 /** An item in the answer of GET …/audit. Fields that do not apply are missing. */
@@ -62,8 +63,8 @@ export interface AuditPage {
   readonly nextCursor: string | null
 }
 
-/** When a page has this many characters, no further batch is read. */
-const PAGE_CHARS_MAX = 8 << 20
+/** The row with which a page has this many characters is the last row of the page. A page is written in one turn. */
+const PAGE_CHARS_MAX = CHARS_AIM
 /** How many batches are searched for one page. This takes about a second. */
 const PORTIONS_MAX = 200
 
@@ -92,15 +93,16 @@ export async function pageOf(
   let reached: Key | undefined
   for await (const keys of from(before)) {
     for (const key of keys) {
-      if ('chain' in key) {
+      if (!('chain' in key)) portions++
+      else if (chars <= PAGE_CHARS_MAX) {
         rows.push(key)
         chars += charsOf(key)
-      } else portions++
+      }
     }
     reached = keys.at(-1) ?? reached
     if (rows.length > ask.limit || chars > PAGE_CHARS_MAX || portions > PORTIONS_MAX) break
   }
-  if (portions > PORTIONS_MAX && rows.length <= ask.limit && reached !== undefined) {
+  if (portions > PORTIONS_MAX && rows.length <= ask.limit && chars <= PAGE_CHARS_MAX && reached !== undefined) {
     return { items: rows.map(itemOf), nextCursor: writeCursor(reached) }
   }
   // A page that is cut because of its length has a cursor, although it is unknown whether more rows follow.

@@ -6,7 +6,7 @@ import type { TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
 import type { Tables } from '../../store/tables.ts'
 import type { Stored } from '../chain/seal.ts'
-import { FIRST_PORTION, nextPortion } from './portion-size.ts'
+import { FIRST_PORTION, nextPortion, rowsWithin } from './portion-size.ts'
 import { fitsContent, type AuditScope, type Key } from './row-filter.ts'
 
 /** How many rows one statement reads. This takes a few milliseconds. */
@@ -28,10 +28,12 @@ export async function* singleRows(
     const end: Key | null = isFiltered(scope) ? await sliceEnd(store, teamId, scope, key) : null
     for (let full = true; full;) {
       signal?.throwIfAborted()
-      const rows: readonly Stored[] = await slice(store, teamId, scope, key, end, count)
+      const sizes = await sizesOf(store, teamId, scope, key, end, count)
+      const wanted = rowsWithin(sizes)
+      const rows: readonly Stored[] = await slice(store, teamId, scope, key, end, wanted)
       const last = rows.at(-1)
       if (last !== undefined) yield [...rows.filter((row) => fitsContent(row, scope)), { at: last.at, id: last.id }]
-      full = rows.length === count
+      full = sizes.length === count || wanted < sizes.length
       key = rows.at(-1) ?? key
       count = nextPortion(rows)
       // SQLite answers synchronously, so let other requests run.
@@ -43,6 +45,26 @@ export async function* singleRows(
   }
 }
 
+/** Returns the sizes of the next rows, at most `count`. The store finds them without reading long texts. */
+async function sizesOf(
+  store: Pick<Store, 'db'>,
+  teamId: TeamId | null,
+  scope: AuditScope,
+  before: Key | null,
+  end: Key | null,
+  count: number,
+): Promise<readonly number[]> {
+  const sizes = await next(store, teamId, scope, before, end)
+    .select(
+      sql<number>`coalesce(octet_length(query), 0) + coalesce(octet_length(printed), 0) + coalesce(octet_length(detail), 0)`.as(
+        'size',
+      ),
+    )
+    .limit(count)
+    .execute()
+  return sizes.map(({ size }) => size)
+}
+
 async function slice(
   store: Pick<Store, 'db'>,
   teamId: TeamId | null,
@@ -51,11 +73,15 @@ async function slice(
   end: Key | null,
   count: number,
 ): Promise<readonly Stored[]> {
-  let query = filtered(within(store, teamId, scope, before).selectAll(), scope)
+  return await next(store, teamId, scope, before, end).selectAll().limit(count).execute()
+}
+
+function next(store: Pick<Store, 'db'>, teamId: TeamId | null, scope: AuditScope, before: Key | null, end: Key | null) {
+  let query = filtered(within(store, teamId, scope, before), scope)
   if (end !== null) {
     query = query.where(sql<boolean>`(at, id) >= (${end.at}, ${end.id})`)
   }
-  return await query.orderBy('at', 'desc').orderBy('id', 'desc').limit(count).execute()
+  return query.orderBy('at', 'desc').orderBy('id', 'desc')
 }
 
 /** Returns the last row of the next slice. Null if there is only one slice left. */
