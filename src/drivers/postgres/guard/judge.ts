@@ -4,6 +4,7 @@ import type { Denied, Malformed } from '../../driver.ts'
 import { namesIcu } from './allowed/collations.ts'
 import { costBound } from './bounds/cost-bound.ts'
 import { mayCollect } from './bounds/collected-values.ts'
+import { hideConditions } from './bounds/estimated-conditions.ts'
 import { callsNothing, isLookup } from './bounds/key-lookup.ts'
 import { isKnownSame } from './syntax/reparse-cache.ts'
 import { comparedByIcu, exposedOf, heldTables, type Exposed, type ExposedTable } from './exposed.ts'
@@ -206,6 +207,9 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
   const grown = checkGrowth(confined, walk.growing, () => newAlias(walk, 't', 'the query'))
   for (const { limit } of walk.bases) limit(grown)
   const bound = costBound(walk)
+  const reads = { isLookup: isLookup(walk, confined), callsNothing: bound !== null && callsNothing(confined) }
+  const settings = [switchedOff(confined, grown, walk.isGrouped), joinsByMany(confined) ? 'enable_mergejoin' : '']
+  hideConditions(confined)
   const query: PostgresQuery = {
     text: printSelect(confined),
     slots: walk.params.slots,
@@ -216,12 +220,9 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
     reads: readTables(walk),
     implicit: exposed.capture.implicit,
     bound,
-    isLookup: isLookup(walk, confined),
-    callsNothing: bound !== null && callsNothing(confined),
+    ...reads,
     searchPath: exposed.capture.trustedSchemas,
-    switchedOff: [switchedOff(confined, grown, walk.isGrouped), joinsByMany(confined) ? 'enable_mergejoin' : '']
-      .filter((settings) => settings !== '')
-      .join(' '),
+    switchedOff: settings.filter((setting) => setting !== '').join(' '),
     serverVersion: exposed.capture.serverVersion,
   }
   return { tree: confined, query }
