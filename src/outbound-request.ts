@@ -7,6 +7,7 @@ import { isIP, type Socket } from 'node:net'
 import { connect } from 'node:tls'
 import { bareHost } from './host-names.ts'
 import { deadlineOf } from './deadline.ts'
+import { endHttpParsing } from './end-http-parsing.ts'
 import { dial } from './drivers/allowed-addresses.ts'
 
 /** How connections are opened. Tests connect to their own server. */
@@ -32,6 +33,11 @@ export interface Incoming {
 }
 
 const DEADLINE_MS = 5_000
+/**
+ * How many interim answers (1xx) may precede the answer. Without this limit, a server could send them without end, and
+ * parsing them would take half of the CPU time until the deadline.
+ */
+const INTERIM_MAX = 8
 
 /**
  * Returns a function that connects to public addresses. It connects to a private address only if `mayBePrivate` accepts
@@ -43,7 +49,7 @@ export function dialing(mayBePrivate: (host: string) => boolean): Transport['dia
 
 /**
  * Throws an Error if the address is not allowed, if the connection fails, or if the answer is late, too large or not
- * UTF-8.
+ * UTF-8, or comes after many interim answers.
  */
 export async function sendOut(
   transport: Transport,
@@ -104,7 +110,13 @@ function answerOf(
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const sent = request(url, options, resolve)
-    sent.once('error', reject)
+    sent.on('error', reject)
+    let interim = 0
+    sent.on('information', () => {
+      if (++interim <= INTERIM_MAX) return
+      reject(new Error('there are too many interim answers'))
+      if (sent.socket !== null) endHttpParsing(sent.socket)
+    })
     // After a 101 answer, Node closes the connection without an error and without a response.
     sent.once('close', () => reject(new Error('the connection was closed without an answer')))
     sent.end(body)

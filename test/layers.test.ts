@@ -32,7 +32,16 @@ const ORDER: readonly (readonly string[])[] = [
   ['log', 'tracing'],
   ['config', 'compact-text'],
   ['contract'],
-  ['deadline', 'bounded-map', 'hang-up', 'event-loop-slices', 'metric-types', 'clock-doubt', 'concurrency-limit'],
+  [
+    'deadline',
+    'bounded-map',
+    'hang-up',
+    'end-http-parsing',
+    'event-loop-slices',
+    'metric-types',
+    'clock-doubt',
+    'concurrency-limit',
+  ],
   ['errors', 'ids', 'fetch-package', 'host-names', 'reserved-words'],
 ]
 
@@ -105,7 +114,7 @@ test('a door imports only operations, auth, contract, errors and rooms without a
     const to = target(entry)
     const door = room(entry.file)
     if (!/^(http|connector)$/.test(door) || to === null || room(to) === door) return false
-    return !/^(operations|auth|contract|errors|compact-text|hang-up|event-loop-slices|bounded-map|metric-types|host-names)$/.test(
+    return !/^(operations|auth|contract|errors|compact-text|hang-up|end-http-parsing|event-loop-slices|bounded-map|metric-types|host-names)$/.test(
       room(to),
     )
   })
