@@ -27,6 +27,8 @@ const LIFE_MS = 14 * 86_400_000
 /** Limits for mails that other people cause: to one address, and by one inviter. */
 const MAILS_TO_ADDRESS = { limit: 10, windowMs: 3_600_000 }
 const MAILS_BY_ACCOUNT = { limit: 200, windowMs: 3_600_000 }
+/** The list of members contains all pending invitations, so their number is limited. */
+const PENDING_MAX = 500
 
 export interface InviteDeps extends TeamChangeDeps {
   readonly mail: Mail
@@ -65,6 +67,7 @@ export async function addMember(
       throw new AppError('CONFLICT', `${email} is already a member of this team.`)
     }
     await replaceOlder(tx, by, { teamId, email, at: new Date(at).toISOString() })
+    await requireRoom(tx, teamId, new Date(at).toISOString())
     const verified = account !== undefined && isTrue(account.emailVerified)
     const row = {
       id: newId<InvitationId>(),
@@ -221,6 +224,20 @@ export async function pendingInvitations(db: Store['db'], teamId: TeamId, now: n
     .orderBy('id')
     .execute()
   return rows.map(shown)
+}
+
+/** Throws CONFLICT, also for a verified account: the answer must not show whether the address has one. */
+async function requireRoom(tx: Transaction<Tables>, teamId: TeamId, at: string): Promise<void> {
+  const { count } = await tx
+    .selectFrom('invitations')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('team_id', '=', teamId)
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', at)
+    .executeTakeFirstOrThrow()
+  if (Number(count) < PENDING_MAX) return
+  const why = `A team can have at most ${PENDING_MAX} pending invitations. Remove one first, or wait until one expires.`
+  throw new AppError('CONFLICT', why)
 }
 
 function usable(

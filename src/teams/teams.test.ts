@@ -224,6 +224,31 @@ for (const dialect of DIALECTS) {
       ])
     })
 
+    test('a team has at most 500 pending invitations', async () => {
+      await using rooms = await openRooms(source)
+      const { call, teamId } = await owned(rooms)
+      const at = await requireMembership(rooms, call, teamId)
+      const invite = (email: string) => addMember(rooms, call, at, { email, role: 'MEMBER' })
+      const first = await invite('first@example.test')
+      const row = await rooms.store.db.selectFrom('invitations').selectAll().executeTakeFirstOrThrow()
+      await rooms.store.write(async (tx) => {
+        for (let n = 1; n < 500; n++) {
+          const copy = { id: newId<InvitationId>(), email: `${n}@example.test`, token_hash: newId() }
+          await tx
+            .insertInto('invitations')
+            .values({ ...row, ...copy })
+            .execute()
+        }
+      })
+      await assert.rejects(invite('no@example.test'), { code: 'CONFLICT', message: /at most 500 pending invitations/ })
+      await someone(rooms, 'verified@example.test', { verified: true })
+      assert.equal(await codeOf(invite('verified@example.test')), 'CONFLICT', 'the same answer as for a stranger')
+      const again = await invite('first@example.test')
+      assert.notEqual(again.invitationId, first.invitationId, 'replaces the older one')
+      rooms.clock.at += 15 * 86_400_000
+      await invite('no@example.test')
+    })
+
     test('only managers see pending invitations, and a new invitation replaces the old one and can be revoked', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
