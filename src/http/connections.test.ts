@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import { connect, type Socket } from 'node:net'
+import { connect, type AddressInfo, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { until } from '../../test/support/until.ts'
 import { holdConnections, PATIENCE, type ConnectionLimits, type Connections } from './connections.ts'
@@ -142,4 +142,24 @@ test('the addresses of an IPv6 network (/64) share one limit, and another networ
   }
   await until('one connection was closed or refused', () => opened.held.evicted + opened.held.refused === 1)
   assert.equal(opened.held.open, 3)
+})
+
+test('if a connection sends far too many requests in one packet, the rest of the packet is not read', async () => {
+  await using server = createServer((_request, response) => void response.end())
+  const held = holdConnections(server, MANY, () => 'id')
+  let read = 0
+  let errors = 0
+  server.on('request', () => read++)
+  server.on('clientError', (_error, socket) => {
+    errors++
+    socket.destroy()
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  const socket = connect({ port, host: '127.0.0.1' })
+  socket.on('error', () => undefined).resume()
+  socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(2_000))
+  await once(socket, 'close')
+  assert.equal(held.evicted, 1)
+  assert.ok(read <= 65 && errors <= 1, `${read} requests were read, with ${errors} errors`)
 })

@@ -4,6 +4,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { networkOf } from '../auth/client-network.ts'
+import { endHttpParsing } from '../end-http-parsing.ts'
 import { REQUEST_ID } from './request-id.ts'
 
 /** The state of a connection whose requests query-connection.ts reads without node:http. */
@@ -92,7 +93,7 @@ export const PATIENCE = {
 const PIPELINED_MAX = 32
 /**
  * If even more requests wait, the connection is closed at once, without refusals. A client can send 64 kB of small
- * requests in one packet, and refusing all of them would delay others by 0.2 s.
+ * requests in one packet. Refusing all of them would delay others by 0.2 s, and only reading them by 50 ms.
  */
 const REFUSED_MAX = 2 * PIPELINED_MAX
 /**
@@ -145,7 +146,10 @@ class HeldConnections implements Connections {
     server.prependListener('request', (request, response) => {
       const held = this.#held.get(request.socket)
       if (held === undefined) return
-      if (++held.waiting > REFUSED_MAX) return void this.#close(request.socket)
+      if (++held.waiting > REFUSED_MAX) {
+        endHttpParsing(request.socket)
+        return void this.#close(request.socket)
+      }
       const isQueued = held.waiting > 1
       if (held.waiting > PIPELINED_MAX || (isQueued && this.#queued >= patience.queuedRequests)) {
         this.refused++
