@@ -12,6 +12,8 @@ INSERT INTO texts VALUES
   (1, 'Zoë', ' Köln ', '{"a": "x", "tags": ["b", "a"]}', chr(3953), '{b,a}', '2024-01-02Z'),
   (2, 'adam', 'köln', '{"a": "y", "tags": []}', chr(3953), '{}', '2024-02-03Z'),
   (3, 'Ádám', NULL, NULL, chr(3953), NULL, NULL);
+CREATE TABLE letters (id int, text text);
+INSERT INTO letters VALUES (1, repeat('x', 300000)), (2, repeat('x', 300000));
 CREATE TABLE bodies (id int, body text);
 INSERT INTO bodies VALUES (1, repeat('東京の天気。', 2000)), (2, repeat('e' || chr(769) || '-', 3000)), (3, repeat('─', 200));`
 
@@ -104,6 +106,32 @@ const ORDINARY: readonly (readonly [string, (readonly unknown[])?])[] = [
   ["SELECT row_number() OVER (PARTITION BY translate(city, ' ', '') ORDER BY initcap(name)) FROM texts ORDER BY 1"],
   ["SELECT array_to_string(array_agg(DISTINCT name ORDER BY name), ', ') FROM texts"],
   ["SELECT name FROM texts WHERE name < $1 ORDER BY 1", ['é́́́z']],
+  ["SELECT id, string_agg(name, ', ') AS names FROM texts GROUP BY id ORDER BY names, string_agg(name, ', ')"],
+  ["SELECT string_agg(body, ',' ORDER BY id) FROM bodies HAVING string_agg(body, ',') > 'a'"],
+  ["SELECT id FROM letters ORDER BY lower(text) || '-' || id, concat_ws(' ', id, text, id)"],
+  ["SELECT max(lower(name)), min(upper(city)), greatest(max(lower(name)), 'b') FROM texts"],
+  ["SELECT CASE WHEN lower(name) < 'b' THEN 'a' WHEN lower(name) < 'n' THEN 'b-m' ELSE 'n-z' END AS g, count(*) FROM texts GROUP BY 1 ORDER BY 1"],
+  ["SELECT id FROM texts WHERE date_trunc('day', at) >= '2024-01-01' AND date_trunc('day', at) < '2024-02-01' ORDER BY lower(name)"],
+  ["SELECT array_to_string(array_agg(name ORDER BY id), '/') AS p, string_agg(name, '-') OVER (ORDER BY id) FROM texts GROUP BY id, name ORDER BY p"],
+  ["WITH RECURSIVE t(id, path) AS (SELECT id, name FROM texts WHERE id = 1 UNION ALL SELECT x.id, concat_ws(' > ', t.path, x.name) FROM t JOIN texts x ON x.id = t.id + 1) SELECT path FROM t ORDER BY path"],
+]
+
+const WIDE = "repeat(repeat(U&'\\FDFA', 5000), 16)"
+const LONG = `(SELECT string_agg(${WIDE}, '') AS x FROM generate_series(1, 30) g) q`
+
+/** Each compares or sorts long texts without marks, of which ICU makes 160 bytes for each byte. */
+const LONG_TEXTS: readonly (readonly [string, string])[] = [
+  ['a constant that is repeated', `SELECT 'a' || x < 'A' || x FROM (SELECT ${Array(20).fill(WIDE).join(' || ')} AS x OFFSET 0) q`],
+  ['many comparisons of one row', `SELECT ${Array(50).fill('x < y').join(', ')} FROM (SELECT 'a' || ${WIDE} AS x, 'A' || ${WIDE} AS y OFFSET 0) q`],
+  ['many greatest values', `SELECT ${Array(50).fill('length(greatest(x, y))').join(', ')} FROM (SELECT 'a' || ${WIDE} AS x, 'A' || ${WIDE} AS y OFFSET 0) q`],
+  ['the same text against each element', `SELECT x < ANY (string_to_array(repeat(',', 1000), ',')) FROM (SELECT repeat(repeat(U&'\\200B', 5000), 16) AS x OFFSET 0) q`],
+  ['a collected text that is sorted', `SELECT length(x) FROM (SELECT id, string_agg(id % 2 || ${WIDE}, ',') AS x FROM texts, generate_series(1, 30) GROUP BY id) q ORDER BY x`],
+  ['a collected text that is compared', `SELECT 'a' || q.x < 'A' || q.x FROM ${LONG}`],
+  ['a collected text with a long delimiter', `SELECT DISTINCT array_to_string(array_agg(id), ${WIDE}) FROM texts, generate_series(1, 10) GROUP BY id % 2`],
+  ['collected documents as text', `SELECT length(x) FROM (SELECT json_agg(${WIDE})::text AS x FROM texts, generate_series(1, 30) GROUP BY id) q ORDER BY x`],
+  ['copies of a stored text', `SELECT id FROM letters ORDER BY concat(id % 2, ${Array(30).fill('text').join(', ')})`],
+  ['copies of a changed text', `SELECT id FROM letters ORDER BY repeat(repeat(translate(text, 'x', U&'\\FDFA'), 5), 5) || id`],
+  ['a recursion', `WITH RECURSIVE t(n, s) AS (SELECT 1, 'a' UNION ALL SELECT n + 1, s || ${WIDE} FROM t WHERE n < 30) SELECT 'A' || s < s FROM t WHERE n = 30`],
 ]
 
 const IN_COLUMNS: readonly (readonly [string, string])[] = [
@@ -205,7 +233,7 @@ before(async () => {
     const path = `/teams/${teamId}/datasources/${id}/query`
     return (sql, params) => app.ask('POST', path, { token, body: { sql, ...(params && { params }) } })
   }
-  icu = await asking('icu', ['texts', 'bodies'])
+  icu = await asking('icu', ['texts', 'bodies', 'letters'])
   columns = await asking('columns', ['named', 'lines'])
   bytes = await asking('bytes', ['texts', 'bodies'])
   direct = (database, sql) => postgres.query(database, sql)
@@ -245,6 +273,10 @@ for (const [name, sql] of IN_COLUMNS) {
 
 for (const [name, sql, params] of NAMED) {
   test(`refuses a long run of marks where a collation of ICU is named: ${name}`, () => refused(bytes(sql, params)))
+}
+
+for (const [name, sql] of LONG_TEXTS) {
+  test(`refuses to compare long texts: ${name}`, () => refused(icu(sql)))
 }
 
 for (const [sql, params] of ORDINARY_NAMED) {

@@ -3,7 +3,7 @@
 import type { Denied, Malformed } from '../../driver.ts'
 import { namesIcu } from './allowed/collations.ts'
 import { costBound } from './bounds/cost-bound.ts'
-import { mayCollect } from './bounds/collected-values.ts'
+import { mayCollect, mayRepeat } from './bounds/collected-values.ts'
 import { hideConditions } from './bounds/estimated-conditions.ts'
 import { callsNothing, isLookup } from './bounds/key-lookup.ts'
 import { isKnownSame } from './syntax/reparse-cache.ts'
@@ -193,7 +193,8 @@ function malformed(text: string, why: string, position: number): Malformed {
 function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bounds, places: Places | null = null): Made {
   const { select: raw, words } = readStatement(tree)
   const exposed = namesIcu(words) ? comparedByIcu(exposedOf(catalog)) : exposedOf(catalog)
-  const walk = newWalk(exposed, { words, collects: mayCollect(raw) }, newParams(params), bounds, places)
+  const collects = mayCollect(raw) || (exposed.comparesByIcu && mayRepeat(raw))
+  const walk = newWalk(exposed, { words, collects }, newParams(params), bounds, places)
   let selected: Selected
   try {
     selected = select(walk, raw, null, null)
@@ -204,7 +205,7 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
   const confined = limited(walk, selected, rowCap + 1)
   countPrinted(walk, 0, confined, undefined)
   for (const { finish } of walk.bases) finish()
-  const grown = checkGrowth(confined, walk.growing, () => newAlias(walk, 't', 'the query'))
+  const grown = checkGrowth(confined, walk.growing, exposed, () => newAlias(walk, 't', 'the query'))
   for (const { limit } of walk.bases) limit(grown)
   const bound = costBound(walk)
   const reads = { isLookup: isLookup(walk, confined), callsNothing: bound !== null && callsNothing(confined) }

@@ -18,6 +18,8 @@ const TAKEN_MAX = 4_194_304
 const COPIED_MAX = 33_554_432
 /** The same for those of extensions and for multiranges, which cannot be cancelled. */
 const EXTENSION_MAX = 1_048_576
+/** The maximum number of bytes of a text that may be compared by ICU: 4 MB took 1.4 s in one comparison, and 480 MB. */
+export const COMPARED_MAX = 4_194_304
 /** The name of the bound: see failure-hint.ts. */
 export const COLLECTED_VALUE = 'collected_value'
 
@@ -63,6 +65,9 @@ export const mayCollect = remembered((part) => {
   if (!('funcname' in part) || !Array.isArray(part.funcname)) return undefined
   return collects(words(part.funcname).at(-1) ?? '') ? true : undefined
 })
+
+/** Returns whether the query repeats a query: each iteration may make a value longer. */
+export const mayRepeat = remembered((part) => ('recursive' in part && part.recursive === true ? true : undefined))
 
 /** Returns the maximum number of bytes of a confined expression's value: 0 if no part of it was collected from rows. */
 export function collectedIn(node: Node): number {
@@ -269,6 +274,34 @@ export function takenBySubscript(
 /** Returns a value that a function of SQL/JSON takes. Throws Refusal. */
 export function takenAsJson(walk: Walk, level: Level, value: Typed, at: number | undefined): Typed {
   return noLonger(walk, level, value, TAKEN_MAX, at)
+}
+
+/**
+ * Returns a value, measured if it may be a long text that was collected from rows or made by a recursion, and texts are
+ * compared by ICU. Each text is measured where it is made, because any place that reads it may sort it. Throws Refusal.
+ */
+export function comparable<T extends Typed>(walk: Walk, level: Level, typed: T, at: number | undefined): T {
+  return walk.exposed.comparesByIcu && makesText(typed.node) ? noLonger(walk, level, typed, COMPARED_MAX, at) : typed
+}
+
+/** Functions that make an array or a document, whose parts are compared one by one. */
+const MAKES_PARTS = /^(?:array_(?!to_string$)|json|to_json|row_to_json|unnest$)/
+
+function makesText(node: Node): boolean {
+  const { FuncCall: called, A_Expr: expr, TypeCast: cast } = node
+  if (called) {
+    const name = words(called.funcname).at(-1) ?? ''
+    return !MAKES_PARTS.test(name) && !RETURNS_ARGUMENT.has(name)
+  }
+  if (expr) return /^(?:\|\||->>|#>>)$/.test(words(expr.name).at(-1) ?? '')
+  if (cast) return isTextName(cast.typeName)
+  const json = node.JsonObjectConstructor ?? node.JsonArrayConstructor ?? node.JsonFuncExpr ?? node.JsonSerializeExpr
+  const output = json?.output ?? (node.JsonArrayAgg ?? node.JsonObjectAgg)?.constructor?.output
+  return output ? isTextName(output.typeName) : (node.JsonSerializeExpr ?? node.JsonFuncExpr) !== undefined
+}
+
+function isTextName(type: Struct<'TypeName'> | undefined): boolean {
+  return !type?.arrayBounds && TEXTS.test(words(type?.names).at(-1) ?? '')
 }
 
 // The measure. The value is computed once, in a sub-select: each level of nested calls would double a value that is

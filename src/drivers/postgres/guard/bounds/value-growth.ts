@@ -22,9 +22,10 @@ import {
 import { AGGREGATES, COUNTED_ARGUMENT, COUNT_MAX } from '../allowed/allowed-functions.ts'
 import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { TRUE } from '../node-builders.ts'
+import type { Exposed } from '../exposed.ts'
 import { Refusal } from '../refusal.ts'
 import { COLLECTED_MAX, collects } from './collected-rows.ts'
-import { COLLECTED_VALUE } from './collected-values.ts'
+import { COLLECTED_VALUE, COMPARED_MAX } from './collected-values.ts'
 import { DIGITS_OF_A_STEP, eachOf, isNothing, MadeValues, partOf, type Made, type Parts } from './made-values.ts'
 import { copiedSides, remembered } from './printed-size.ts'
 import { rowsKept, sortWhole } from './kept-rows.ts'
@@ -94,6 +95,10 @@ interface Size {
   readonly isUnfreed?: boolean | undefined
   /** True for collected values that are sorted, so that two of them are compared in linear time. */
   readonly isSorted?: boolean | undefined
+  /** True if the query makes the value, and ICU may compare it. */
+  readonly isMade?: boolean | undefined
+  /** True if `times` is an assumption about the lengths of stored values. */
+  readonly isAssumed?: boolean | undefined
   /** The digits of a number, if stored values make it shorter than `own`. */
   readonly digits?: number | undefined
   /** True for a number of any length that is computed from stored values, and for a stored number of a fixed type. */
@@ -135,9 +140,10 @@ export interface Grown {
 export function checkGrowth(
   select: SelectStmt,
   growing: ReadonlySet<Struct<'FuncCall'>>,
+  icu: Pick<Exposed, 'comparesByIcu' | 'equatesByIcu'>,
   newAlias: () => string,
 ): Grown {
-  const growth = new Growth(growing)
+  const growth = new Growth(growing, icu)
   growth.send(select)
   growth.lowerLimits()
   for (const query of growth.keeping) sortWhole(query, newAlias())
@@ -156,7 +162,10 @@ class Growth implements Grown {
   hasLongRows = false
   states: Grown['states'] = undefined
   readonly #growing: ReadonlySet<Struct<'FuncCall'>>
+  readonly #icu: Pick<Exposed, 'comparesByIcu' | 'equatesByIcu'>
   readonly #values = new MadeValues()
+  /** The most copies of stored values in one value that ICU may compare. */
+  #comparedCopies = 0
   /** The limits of collected rows, and of calls, that the printed text contains. */
   readonly #collecting = new Set<PrintedLimit>()
   readonly #bounded = new Set<PrintedLimit>()
@@ -171,8 +180,9 @@ class Growth implements Grown {
   /** What the body of each WITH … AS NOT MATERIALIZED makes, and whether it was referred to. */
   readonly #copied = new Map<string, { readonly made: Made; isRead: boolean }>()
 
-  constructor(growing: ReadonlySet<Struct<'FuncCall'>>) {
+  constructor(growing: ReadonlySet<Struct<'FuncCall'>>, icu: Pick<Exposed, 'comparesByIcu' | 'equatesByIcu'>) {
     this.#growing = growing
+    this.#icu = icu
   }
 
   get keeping(): readonly SelectStmt[] {
@@ -184,7 +194,9 @@ class Growth implements Grown {
   }
 
   get storedMax(): number | undefined {
-    return this.#values.storedMax
+    const compared = Math.floor(COMPARED_MAX / this.#comparedCopies)
+    const most = this.#values.storedMax
+    return this.#comparedCopies <= FREE_COMPARED ? most : Math.min(most ?? Infinity, compared)
   }
 
   lowerLimits(): void {
@@ -398,8 +410,28 @@ class Growth implements Grown {
     const size = found.stored && !node.ColumnRef ? { ...found, stored: undefined } : found
     if (size.own > OWN_MAX) throw tooLarge(`${Math.round(size.own)} bytes of literals`, OWN_MAX)
     if (size.times > TIMES_MAX) throw tooLarge(`${Math.round(size.times)} copies of stored values`, TIMES_MAX)
-    if (makes(node, size)) this.#make(size)
-    return size
+    if (!makes(node, size)) return size
+    this.#make(size)
+    if (!this.#icu.comparesByIcu || size.kind !== undefined) return size
+    if (size.own > COMPARED_MAX && (node.FuncCall ?? node.A_Expr)) {
+      throw tooLarge(`${Math.round(size.own)} bytes of literals that ICU may compare`, COMPARED_MAX)
+    }
+    if (MAKES_TIMES.test(words(node.FuncCall?.funcname).at(-1) ?? '')) return size
+    if ((node.FuncCall ?? node.A_Expr) && !size.isMany && !size.isComputed) {
+      this.#comparedCopies = Math.max(
+        this.#comparedCopies,
+        Math.min(size.times, size.isAssumed ? ASSUMED_COPIES : Infinity),
+      )
+    }
+    return { ...size, isMade: true }
+  }
+
+  /** Counts comparisons of values that the query makes, if ICU reads them in full. Throws Refusal. */
+  #compare(symbol: string, sides: readonly Size[], times = 1): void {
+    const { comparesByIcu, equatesByIcu } = this.#icu
+    if (!comparesByIcu || !(equatesByIcu ? COMPARES : ORDERS).test(symbol)) return
+    for (const side of sides)
+      if (side.isMade === true && side.kind === undefined && !side.isComputed) this.#search(side, times * ICU_COST)
   }
 
   /** Counts a value that PostgreSQL makes. Throws Refusal. */
@@ -515,7 +547,11 @@ class Growth implements Grown {
     if (node.TypeCast) return this.#cast(node.TypeCast)
     if (node.CaseExpr) return this.#case(node.CaseExpr)
     if (node.CoalesceExpr) return greatest(this.#each(node.CoalesceExpr.args))
-    if (node.MinMaxExpr) return greatest(this.#each(node.MinMaxExpr.args))
+    if (node.MinMaxExpr) {
+      const sizes = this.#each(node.MinMaxExpr.args)
+      this.#compare('<', sizes)
+      return greatest(sizes)
+    }
     if (node.SubLink) return this.#subLink(node.SubLink)
     if (node.JsonArrayAgg ?? node.JsonObjectAgg) {
       return this.#collected({ ...collected(escaped([this.#parts(node)])), kind: 'json' })
@@ -627,6 +663,8 @@ class Growth implements Grown {
     if (symbol === '/' || symbol === '%') this.#divide(sides)
     if (symbol === '*') this.#multiply(sides)
     if (symbol === '^') this.#power(given, sides)
+    if (isAny) this.#compare(symbol, sides.slice(0, 1), elementsIn(given[1]))
+    else this.#compare(kind?.includes('BETWEEN') ? '<' : symbol, sides, 1 + copies.left)
     if (TRIGRAMS.test(symbol)) for (const side of sides) this.#search(side, TRIGRAM_COST)
     if (kind === 'AEXPR_NULLIF') return sides[0] ?? NOTHING
     if (kind !== undefined && kind !== 'AEXPR_OP') return FIXED
@@ -668,6 +706,7 @@ class Growth implements Grown {
     if (SEARCHES.has(name)) this.#search(sizes[0], Math.min(lengthOf(args[1]) ?? 0, FREE_BYTES))
     if (DIVIDES.has(name)) this.#divide(sizes)
     if (POWERS.has(name)) this.#power(args, sizes)
+    if (ORDERED.has(name)) this.#compare('<', sizes)
     if (name === 'concat') this.#note(args[0])
     if (this.#growing.has(call) && this.states !== 'long') this.states = sizes.some(isLong) ? 'long' : 'stored'
     if (COUNTS.has(name)) return FIXED
@@ -718,6 +757,25 @@ function ownBytes({ own, kind }: Size): number {
 
 /** Operators of LIKE and ILIKE. */
 const LIKES = /^!?~~\*?$/
+/** Operators and functions that compare texts by their collation. */
+const ORDERS = /^[<>]=?$/
+const ORDERED: ReadonlySet<string> = new Set(['max', 'min', 'width_bucket'])
+/** Functions that make dates and times. */
+const MAKES_TIMES = /^(?:age|date_\w+|justify_\w+|make_\w+|timezone|to_date|to_timestamp)$/
+/** The time that ICU takes for a byte of a text that is hard to compare, in searches for one byte. */
+const ICU_COST = 128
+/** A text of so many copies of stored values needs no limit. */
+const FREE_COMPARED = 3
+/** So many copies are counted at most, if their number is an assumption. */
+const ASSUMED_COPIES = 32
+/** The assumed number of elements of an array. */
+const ELEMENTS = 1_000
+
+/** Returns the number of elements of the array of ANY or ALL. */
+function elementsIn(array: Node | undefined): number {
+  return array?.A_ArrayExpr?.elements?.length ?? ELEMENTS
+}
+
 /** Operators that free most values after they have decompressed them: see `isUnfreed`. */
 const COMPARISONS = /^(?:=|<>|!=|<|>|<=|>=)$/
 /** The assumed number of elements of a list in x = ANY (list). */
@@ -975,7 +1033,9 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
       return total([...sizes.slice(1), scaled(first, Math.max(sizes.length - 2, 0))])
     case 'array_to_string': {
       const between = total([second, third])
-      return { ...first, own: first.own * Math.max(1, between.own), times: first.times + between.times * STORED_BYTES }
+      const own = first.own * Math.max(1, between.own)
+      const isAssumed = between.times > 0 || first.isAssumed
+      return { ...first, own, times: first.times + between.times * STORED_BYTES, isAssumed }
     }
     case 'array_replace':
     case 'ts_rewrite':
@@ -1054,7 +1114,8 @@ function cut(size: Size, characters: number | undefined): Size {
 function replaced(text: Size, length: number, by: Size, copies: number): Size {
   const grows = Math.max(1, by.own / length + copies)
   const places = text.own / length + (text.times * STORED_BYTES) / length
-  return total([scaled(text, grows), { ...NOTHING, times: by.times * places, before: scaled(by, places).before }])
+  const put: Size = { ...NOTHING, times: by.times * places, before: scaled(by, places).before }
+  return total([scaled(text, grows), by.times > 0 ? { ...put, isAssumed: true } : put])
 }
 
 function formatted(format: Node | undefined, sizes: readonly Size[]): Size {
@@ -1088,7 +1149,7 @@ function literalSize(value: Struct<'A_Const'>): Size {
   if (bits !== undefined) return { ...NOTHING, own: 4 * bits.length }
   const isNumber = value.fval !== undefined
   const text = value.fval?.fval ?? value.sval?.sval ?? ''
-  let own = text.length
+  let own = Buffer.byteLength(text)
   for (const [, digits] of text.matchAll(/[\d.][eE]([-+]?\d+)/g)) {
     const power = Number(digits)
     own += power < 0 ? Math.min(-power, FRACTION_DIGITS) : Math.min(power, WHOLE_DIGITS)
@@ -1249,6 +1310,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
   let [own, times] = [0, 0]
   let before: Map<number, number> | undefined
   let [isMany, isGuess, isShorter, isUnfreed, isTable] = [false, false, false, false, false]
+  let [isMade, isAssumed] = [false, false]
   let digits = 0
   let parts: Map<string, number> | undefined
   let made: Made | undefined
@@ -1258,6 +1320,8 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     isGuess ||= size.isGuess === true
     isUnfreed ||= size.isUnfreed === true
     isTable ||= size.isTable === true
+    isMade ||= size.isMade === true
+    isAssumed ||= size.isAssumed === true
     isShorter ||= size.digits !== undefined
     digits = by(digits, digitsOf(size))
     if (size.parts) {
@@ -1281,6 +1345,8 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     ...(isGuess && { isGuess }),
     ...(isUnfreed && { isUnfreed }),
     ...(isTable && { isTable }),
+    ...(isMade && { isMade }),
+    ...(isAssumed && { isAssumed }),
     ...(isShorter && { digits }),
   }
 }

@@ -9,6 +9,7 @@ import { mayGrow } from '../bounds/unhashed.ts'
 import { collects, countedCall, countedRows, isClosed } from '../bounds/collected-rows.ts'
 import {
   collectedIn,
+  comparable,
   madeByOperator,
   takenBy,
   takenByCast,
@@ -57,7 +58,7 @@ import { select, textOf } from './walk-select.ts'
 export function expression(walk: Walk, level: Level, node: Node): Typed {
   const before = walk.printed
   const at = locationOf(node)
-  const typed = withoutLongRuns(walk, confined(walk, level, node), at)
+  const typed = withoutLongRuns(walk, comparable(walk, level, confined(walk, level, node), at), at)
   countPrinted(walk, before, typed.node, at)
   notePlace(walk.places, typed.node, node)
   return typed
