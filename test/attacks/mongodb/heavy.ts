@@ -330,6 +330,8 @@ const stages: readonly Heavy[] = [
   { name: 'many excluded values', body: (n) => excluding(n, (k) => ({ $ne: k })) },
   { name: 'many excluded values, by $not', body: (n) => excluding(n, (k) => ({ $not: { $eq: k } })) },
   { name: 'many excluded lists', body: (n) => excluding(n, (k) => ({ $nin: many(10, (j) => 10 * k + j) })) },
+  { name: 'many excluded values, by $nor', body: (n) => people({ $match: { $and: many(n, (k) => ({ $nor: [{ _id: k }] })) } }) },
+  { name: 'many ranges in many $or', body: (n) => people({ $match: { $and: many(n / 70, (k) => ({ $or: many(70, (j) => ({ _id: { $gt: j, $lt: k } })) })) } }) },
   { name: 'many excluded values in a lookup', body: (n) => people({ $lookup: { from: 'people', as: 'o', pipeline: excluding(n, (k) => ({ $ne: k }))['pipeline'] } }, { $match: { o: -1 } }) },
   { name: 'two whole windows', body: (n) => windows({ a: { $sum: '$r' }, b: { $sum: { $size: loop(n, { $add: ['$r', '$$this'] }) } } }), sizes: [8, 3_000] },
   { name: 'many whole windows', body: (n) => windows(outputs(n, (k) => ({ $max: { $add: ['$r', k] } }))) },

@@ -39,6 +39,23 @@ const BYTES_WRITTEN = 100
  */
 const EXCLUDED_MAX = 150_000
 
+/**
+ * The limit on conditions in the $or of a query with more than one $or. The planner makes up to 64 plans of the choices
+ * between indexes in each $or, and copies the whole filter for each plan. A condition takes up to 2 µs in each plan, and
+ * no timeout ends the planner. With one $or, there are 10 plans.
+ */
+const CHOSEN_MAX = 5_000
+
+/** The parts of a condition of a filter for which the planner takes long. */
+export interface Planned {
+  /** The number of values that each $ne, $nin, $not and $nor excludes. */
+  readonly excluded: readonly number[]
+  /** The number of $or with several branches. */
+  readonly choices: number
+  /** The number of conditions in them. */
+  readonly chosen: number
+}
+
 /** The work of all stages for one document, as far as the query alone determines it. */
 export class Load {
   readonly work: Work
@@ -46,9 +63,11 @@ export class Load {
   readonly collation: Collation | null
   #steps = 0
   #kept = 0
-  /** The values that $ne, $nin and $not exclude. */
+  /** The values that $ne, $nin, $not and $nor exclude. */
   #excluded = 0
   #excludedPairs = 0
+  #choices = 0
+  #chosen = 0
 
   constructor(work: Work, collation: Collation | null) {
     this.work = work
@@ -66,14 +85,26 @@ export class Load {
     )
   }
 
-  /** Counts a condition of a filter that excludes values. Throws Refusal if there are too many. */
-  exclude(values: number): void {
+  /** Counts a condition of a filter. Throws Refusal if the planner takes too long for it. */
+  plan({ excluded, choices, chosen }: Planned): void {
+    for (const values of excluded) this.#exclude(values)
+    this.#choices += choices
+    this.#chosen += chosen
+    if (this.#choices < 2 || this.#chosen <= CHOSEN_MAX) return
+    throw refusedLimit(
+      'alternatives',
+      `the $or of the query have ${this.#chosen} conditions together; with more than one $or, the limit is ${CHOSEN_MAX}`,
+      'Write one $in with a list of values instead of many conditions on a path, or send several queries.',
+    )
+  }
+
+  #exclude(values: number): void {
     this.#excluded += values
     this.#excludedPairs += this.#excluded
     if (this.#excludedPairs <= EXCLUDED_MAX) return
     throw refusedLimit(
       'exclusions',
-      `for the $ne, $nin and $not of the query, the database makes about ${this.#excludedPairs} or more comparisons before it can begin; the limit is ${EXCLUDED_MAX}`,
+      `for the $ne, $nin, $not and $nor of the query, the database makes about ${this.#excludedPairs} or more comparisons before it can begin; the limit is ${EXCLUDED_MAX}`,
       'Write one $nin with a list of values instead of many conditions on a path.',
     )
   }
@@ -133,9 +164,9 @@ export class Meter {
     return this.#load.collation
   }
 
-  /** Counts a condition of a filter that excludes values. Throws Refusal if there are too many. */
-  exclude(values: number): void {
-    this.#load.exclude(values)
+  /** Counts a condition of a filter. Throws Refusal if the planner takes too long for it. */
+  plan(condition: Planned): void {
+    this.#load.plan(condition)
   }
 
   /**

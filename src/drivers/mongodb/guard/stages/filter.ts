@@ -23,6 +23,7 @@ import {
   textsOf as textsOfValue,
   type Compared,
 } from '../bounds/collation.ts'
+import type { Planned } from '../bounds/step-meter.ts'
 import { searchSteps, STEP_READS } from '../bounds/operator-steps.ts'
 import { parsePattern, WORK_EACH, type ParsedPattern } from '../body/pattern-tree.ts'
 import { hold, locate, type Located, type Scope } from '../documents/scope.ts'
@@ -54,6 +55,17 @@ interface Walk {
   computed: Amount
   /** Further steps of a condition that runs before the projection, for stored texts that a collation reads. */
   trusted: number
+  readonly planned: Plan
+}
+
+/** Counts the parts of a condition while it is confined. */
+interface Plan extends Planned {
+  readonly excluded: number[]
+  choices: number
+  chosen: number
+  /** The number of tests so far, and of the values in their lists. */
+  tests: number
+  values: number
 }
 
 /** The steps that the filters before the projection may still take together for one document. */
@@ -76,19 +88,23 @@ export function filter(value: Bson | undefined, scope: Scope, early: EarlySteps 
   const all = documentOf(value)
   for (const [name, below] of Object.entries(all)) {
     if (name === '$comment') continue
-    const walk: Walk = { scope, hoistable: true, computed: NONE, trusted: 0 }
+    const planned: Plan = { excluded: [], tests: 0, values: 0, choices: 0, chosen: 0 }
+    const walk: Walk = { scope, hoistable: true, computed: NONE, trusted: 0, planned }
     const [, steps] = scope.meter.stepsOf(() => {
       printed[name] = within(all, name, () => conditionOf(name, below, '', walk))
     })
     const most = worstOf(steps, DOCUMENT_MAX) + walk.trusted
     // A condition that may take too many steps waits until mongod has measured the document.
-    if (walk.hoistable && early !== null && most <= early.left) {
+    const isEarly = walk.hoistable && early !== null && most <= early.left
+    if (isEarly) {
       first[name] = printed[name] ?? null
       early.left -= most
     } else {
       hoistable = false
       scope.meter.step(walk.computed)
     }
+    // A condition that cannot run before the projection is confined again, and counts then.
+    if (isEarly || early === null) within(all, name, () => scope.meter.plan(planned))
   }
   return { printed, hoistable, early: first }
 }
@@ -114,7 +130,16 @@ function conditions(value: Bson | undefined, above: string, walk: Walk): BsonDoc
 
 function conditionOf(name: string, below: Bson, above: string, walk: Walk): Bson {
   if (name === '$and' || name === '$or' || name === '$nor') {
-    return alternatives(name, below).map((branch) => conditions(branch, above, walk))
+    const { planned } = walk
+    const { tests, values, chosen } = planned
+    const branches = alternatives(name, below).map((branch) => conditions(branch, above, walk))
+    // mongod rewrites a $nor of one branch to $not, and an $or in it to $in.
+    if (name === '$nor') planned.excluded.push(planned.values - values)
+    if (name === '$or' && branches.length > 1) {
+      planned.choices++
+      planned.chosen = chosen + planned.tests - tests
+    }
+    return branches
   }
   if (name === '$expr' && above === '') {
     walk.hoistable = false
@@ -145,6 +170,8 @@ function refusedName(name: string): Error {
 /** Counts `times` tests of each value at the path, and the regular expressions. */
 function countTests(found: Located, walk: Walk, { times = 1, patterns = [], texts = NO_TEXTS }: Tests): void {
   const { meter } = walk.scope
+  walk.planned.tests++
+  walk.planned.values += texts.count
   const tested = measuredAt(found, walk)
   const { bytes, isSingle } = tested
   const indexes = found.components.filter((name, n) => n > 0 && isPlace(name)).length
@@ -327,7 +354,9 @@ interface Test {
 
 function test({ path, name, operand, options: own }: Test, found: Located, walk: Walk): Bson {
   markPath(found, walk)
-  countExcluded(name, operand, walk)
+  // The planner makes an interval between each two excluded values.
+  if (name === '$ne') walk.planned.excluded.push(1)
+  if (name === '$nin' && isArray(operand)) walk.planned.excluded.push(operand.length)
   countTests(found, walk, {
     times: timesOf(name, operand),
     patterns: patternsOf(operand, name, own),
@@ -393,16 +422,6 @@ function ringSteps(shape: Bson): number {
   return SIDES_STEPS * corners ** 2 + shape.reduce<number>((all, each) => all + ringSteps(each), 0)
 }
 
-/** Counts the values that a condition excludes. The planner makes an interval between each two of them. */
-function countExcluded(name: string, operand: Bson, { scope }: Walk): void {
-  if (name === '$ne') scope.meter.exclude(1)
-  if (name === '$nin' && isArray(operand)) scope.meter.exclude(operand.length)
-  if (name !== '$not' || !isDocument(operand)) return
-  if (operand['$eq'] !== undefined) scope.meter.exclude(1)
-  const { $in: list } = operand
-  if (isArray(list)) scope.meter.exclude(list.length)
-}
-
 /** Returns the steps of an operator for each value. mongod searches the whole array for each value of $all. */
 function timesOf(name: string, operand: Bson): number {
   if (name.startsWith('$geo')) return POINT_STEPS + numbersIn(operand) / 8
@@ -447,7 +466,11 @@ function negated(path: string, operand: Bson, found: Located, walk: Walk): Bson 
   if (!isDocument(operand) || Object.keys(operand).length === 0) {
     throw new Broken('$not takes an object of operators, or a regular expression')
   }
-  return tests(path, operand, found, walk)
+  const { planned } = walk
+  const { values } = planned
+  const printed = tests(path, operand, found, walk)
+  planned.excluded.push(planned.values - values)
+  return printed
 }
 
 /** Confines the operand of $elemMatch: conditions on the fields of an element, or operators on the element itself. */

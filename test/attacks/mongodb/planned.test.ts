@@ -1,0 +1,60 @@
+// Tests the bounds on filters for which mongod's planner takes long, because no timeout ends the planner.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { mongoCatalog } from '../../support/mongo-catalog.ts'
+import { judge } from './ask.ts'
+import { EXPOSED } from './fixture.ts'
+
+const SAMPLED = mongoCatalog(EXPOSED, {
+  version: [6, 0, 5],
+  arrays: { tags: 5 },
+  types: { name: 'string', land: 'string', score: 'double' },
+})
+/** A catalog without facts about the values. Long filters then run after the projection, and are confined twice. */
+const UNSAMPLED = mongoCatalog(EXPOSED, { version: [6, 0, 5] })
+
+const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length: n }, (_, k) => make(k))
+const all = (n: number, make: (k: number) => object): object => ({
+  collection: 'people',
+  filter: { $and: many(n, make) },
+})
+const range = (k: number): object => ({ name: { $gt: `a${k}`, $lt: `b${k}` } })
+const key = (k: number): object => ({ name: `a${k}`, land: `b${k}` })
+
+const REFUSED: Readonly<Record<string, object>> = {
+  'many $nor of one condition': all(600, (k) => ({ $nor: [{ name: k }] })),
+  'many $nor of a list': all(200, (k) => ({ $nor: [{ name: { $in: many(10, (j) => 10 * k + j) } }] })),
+  'many $nor of an $or': all(600, (k) => ({ $nor: [{ $or: [{ name: k }] }] })),
+  'many $nor of a $nor': all(600, (k) => ({ $nor: [{ $nor: [{ $nor: [{ name: k }] }] }] })),
+  'many $not of $all': all(600, (k) => ({ name: { $not: { $all: [k] } } })),
+  'many $not of $elemMatch': all(600, (k) => ({ name: { $not: { $elemMatch: { $eq: k } } } })),
+  'many $nor in $elemMatch': all(600, (k) => ({ cards: { $elemMatch: { $nor: [{ brand: k }] } } })),
+  'many ranges in many $or': all(40, (k) => ({ $or: many(70, (j) => range(70 * k + j)) })),
+  'many keys in two $or': all(2, () => ({ $or: many(1_300, key) })),
+  'many short $or': all(1_400, (k) => ({ $or: [{ name: { $gt: k } }, { land: { $gt: k } }, { score: { $lt: k } }, { since: k }] })),
+}
+
+for (const [name, body] of Object.entries(REFUSED))
+  for (const catalog of [SAMPLED, UNSAMPLED])
+    test(`refuses filters that the planner takes long for: ${name}, ${catalog === SAMPLED ? 'with' : 'without'} a sample`, () => {
+      const verdict = judge(catalog, body)
+      assert.ok('kind' in verdict, 'the query was allowed')
+      assert.match(verdict.why, /before it can begin|with more than one \$or/)
+    })
+
+const ALLOWED: Readonly<Record<string, object>> = {
+  '540 excluded values': all(540, (k) => ({ name: { $ne: k } })),
+  'ten excluded lists': all(10, (k) => ({ name: { $nin: many(1_600, (j) => 2_000 * k + j) } })),
+  'a $nor of many conditions': { collection: 'people', filter: { $nor: many(3_000, (k) => ({ name: k })) } },
+  'a $nor of a long list': { collection: 'people', filter: { $nor: [{ name: { $in: many(2_000, (k) => k) } }, { score: null }] } },
+  'many keys in one $or': { collection: 'people', filter: { land: 'BE', $or: many(3_000, key) } },
+  'many keys in an $or, and another $or': all(2, (k) => ({ $or: k === 0 ? many(2_400, key) : [{ score: null }, { score: { $gt: 5 } }] })),
+  'two $or of long lists': all(2, () => ({ $or: [{ name: { $in: many(2_000, String) } }, { land: { $in: many(2_000, String) } }] })),
+}
+
+for (const [name, body] of Object.entries(ALLOWED))
+  for (const catalog of [SAMPLED, UNSAMPLED])
+    test(`allows ${name}, ${catalog === SAMPLED ? 'with' : 'without'} a sample`, () => {
+      const verdict = judge(catalog, body)
+      assert.ok(!('kind' in verdict), 'kind' in verdict ? verdict.why : '')
+    })
