@@ -16,6 +16,7 @@ import {
   REPLACED,
   said,
   shot,
+  signIn,
   signInOnPage,
 } from '../support/console.ts'
 import { openShop, type Shop } from '../support/shop.ts'
@@ -77,7 +78,7 @@ describe('bad input', () => {
       const ann = await app.person('Ann')
       await app.join(owner, shop.teamId, ann, 'ADMIN')
       const page = await browser.open(app)
-      await signInOnPage(page, ann.email, exposure)
+      await signIn(page, ann.email, exposure)
       await ready(page, 'Exposure')
       const isReviewed = Promise.withResolvers<void>()
       await endSessionAt(page, app, isEnd, isReviewed.promise)
@@ -120,7 +121,7 @@ describe('bad input', () => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
-    await signInOnPage(page, owner.email, exposure)
+    await signIn(page, owner.email, exposure)
     await ready(page, 'Exposure')
     await tick(page, 'note')
     const at = /\/datasources\/[\w-]+\/exposure$/
@@ -149,7 +150,7 @@ describe('bad input', () => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
-    await signInOnPage(page, owner.email, '/app/t/shop/datasources/new')
+    await signIn(page, owner.email, '/app/t/shop/datasources/new')
     await ready(page, 'Connect a datasource')
     const { superuser, password } = shop.postgres
     await page
@@ -176,7 +177,7 @@ describe('bad input', () => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
-    await signInOnPage(page, owner.email, exposure)
+    await signIn(page, owner.email, exposure)
     await ready(page, 'Exposure')
     await tick(page, 'email')
     const other = await browser.watch(page.context(), app)
@@ -224,7 +225,7 @@ describe('bad input', () => {
     const stranger = await app.person('Sid')
     await app.team(stranger, 'Elsewhere')
     const page = await browser.open(app)
-    await signInOnPage(page, mia.email, exposure)
+    await signIn(page, mia.email, exposure)
     await ready(page, 'Exposure')
     for (const [path, heading] of [
       [exposure, 'Exposure'],
@@ -250,7 +251,7 @@ describe('bad input', () => {
     }
     assert.equal(new Set(texts).size, 1, 'the same page whether it exists or not')
     const admin = await browser.open(app)
-    await signInOnPage(admin, owner.email, exposure.replace(shop.datasourceId, 'no-such-datasource'))
+    await signIn(admin, owner.email, exposure.replace(shop.datasourceId, 'no-such-datasource'))
     await ready(admin, 'Nothing here')
     browser.clean(/status of (403|404)/)
   })
@@ -266,7 +267,7 @@ describe('bad input', () => {
     const { jobId } = await owner.must('POST', `${shop.at}/documentation/generate`)
     while ((await owner.must('GET', `${shop.at}/jobs/${jobId}`)).state !== 'DONE');
     const page = await browser.open(app)
-    await signInOnPage(page, owner.email, playground(sql))
+    await signIn(page, owner.email, playground(sql))
     await page.getByRole('status', { name: 'Verdict', exact: true }).filter({ hasText: 'Allowed' }).waitFor()
     await page.getByRole('button', { name: /^Run query/ }).click()
     const grid = page.getByRole('grid', { name: 'Result', exact: true })
@@ -307,7 +308,7 @@ describe('bad input', () => {
     await app.datasource(eve, teamId, { ...shop.spec, name: odd })
     await app.key(eve, { name: odd })
     const page = await browser.open(app)
-    await signInOnPage(page, eve.email, `/app/t/${slug}/datasources`)
+    await signIn(page, eve.email, `/app/t/${slug}/datasources`)
     for (const [path, heading] of [
       [`/app/t/${slug}`, 'Home'],
       [`/app/t/${slug}/datasources`, 'Datasources'],
@@ -330,7 +331,7 @@ describe('bad input', () => {
     if (browser === null) return
     await expose('wide')
     const page = await browser.open(app)
-    await signInOnPage(page, owner.email, playground('SELECT * FROM wide'))
+    await signIn(page, owner.email, playground('SELECT * FROM wide'))
     const grid = page.getByRole('grid', { name: 'Result', exact: true })
     await page.getByRole('button', { name: /^Run query/ }).click()
     await grid.waitFor()
@@ -378,7 +379,7 @@ describe('bad input', () => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
-    await signInOnPage(page, owner.email)
+    await signIn(page, owner.email)
     await ready(page, 'Home')
     const at = `/app/t/shop/datasources/${shop.datasourceId}`
     const body = JSON.stringify({ error: 'The service failed.', code: 'INTERNAL', requestId: 'r-2' })

@@ -23,8 +23,10 @@ export async function startBrowser(): Promise<Browser> {
   const candidates = given === undefined ? BROWSERS : [given]
   for (const executablePath of candidates) {
     if (!(await exists(executablePath))) continue
+    // Without threads for garbage collection, a page takes a tenth less CPU time.
+    const args = ['--js-flags=--single-threaded-gc']
     // If root runs the tests, start Chromium without its sandbox, which does not work for root.
-    const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+    if (process.getuid?.() === 0) args.push('--no-sandbox')
     return chromium.launch({ executablePath, args, timeout: START_MS_MAX })
   }
   throw new NoSuchEngine(
