@@ -6,11 +6,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import { after, before, describe, test } from 'node:test'
 import { makeCertificates, type Certificates } from '../../test/support/certificates.ts'
+import { until } from '../../test/support/until.ts'
 import { dial } from '../drivers/allowed-addresses.ts'
 import { openClientDocuments, type DocumentTransport } from './client-documents.ts'
 import { isDocumentId } from './find-client.ts'
 
 const ID = 'https://agent.example/client.json'
+const FROM = '192.0.2.1'
 const REDIRECT = 'https://agent.example/callback'
 const DOCUMENT = { client_id: ID, client_name: 'Agent', redirect_uris: [REDIRECT] }
 
@@ -57,7 +59,7 @@ describe('client metadata documents', () => {
 
   test('are read from their URL, and identify the client', async () => {
     json({ ...DOCUMENT, logo_uri: 'http://169.254.169.254/', jwks_uri: 'http://10.0.0.1/' })
-    const client = await openClientDocuments(transport).read(ID)
+    const client = await openClientDocuments(transport).read(ID, FROM)
     assert.deepEqual(client, { id: ID, name: 'Agent', host: 'agent.example', redirectUris: [REDIRECT] })
     assert.deepEqual(asked, [`GET ${ID}`])
   })
@@ -74,12 +76,12 @@ describe('client metadata documents', () => {
       json(DOCUMENT, header === '' ? {} : { 'cache-control': header })
       let now = 0
       const documents = openClientDocuments(transport, () => now)
-      await Promise.all([1, 2, 3].map(() => documents.read(ID)))
+      await Promise.all([1, 2, 3].map(() => documents.read(ID, FROM)))
       now = seconds * 1000 - 1
-      await documents.read(ID)
+      await documents.read(ID, FROM)
       assert.equal(asked.length, 1, header)
       now++
-      await documents.read(ID)
+      await documents.read(ID, FROM)
       assert.equal(asked.length, 2, header)
     }
   })
@@ -88,13 +90,13 @@ describe('client metadata documents', () => {
     json('{', {}, 500)
     let now = 0
     const documents = openClientDocuments(transport, () => now)
-    assert.equal(await documents.read(ID), null)
+    assert.equal(await documents.read(ID, FROM), null)
     json(DOCUMENT)
     now = 29_999
-    assert.equal(await documents.read(ID), null)
+    assert.equal(await documents.read(ID, FROM), null)
     assert.deepEqual(asked, [])
     now = 30_000
-    assert.equal((await documents.read(ID))?.name, 'Agent')
+    assert.equal((await documents.read(ID, FROM))?.name, 'Agent')
   })
 
   test('a name is one line, cut after 100 characters; without a name, the host is the name', async () => {
@@ -106,13 +108,13 @@ describe('client metadata documents', () => {
     ]
     for (const [given, shown] of names) {
       json({ ...DOCUMENT, client_name: given })
-      assert.equal((await openClientDocuments(transport).read(ID))?.name, shown)
+      assert.equal((await openClientDocuments(transport).read(ID, FROM))?.name, shown)
     }
   })
 
   test('redirect URIs of unknown schemes are left out', async () => {
     json({ ...DOCUMENT, redirect_uris: ['weird://x', REDIRECT, 'http://127.0.0.1/callback'] })
-    const client = await openClientDocuments(transport).read(ID)
+    const client = await openClientDocuments(transport).read(ID, FROM)
     assert.deepEqual(client?.redirectUris, [REDIRECT, 'http://127.0.0.1/callback'])
   })
 
@@ -138,7 +140,7 @@ describe('client metadata documents', () => {
   for (const [name, body, headers, status] of bad) {
     test(`refuses ${name}`, async () => {
       json(body, headers, status)
-      assert.equal(await openClientDocuments(transport).read(ID), null)
+      assert.equal(await openClientDocuments(transport).read(ID, FROM), null)
       assert.equal(asked.length, 1)
     })
   }
@@ -149,13 +151,13 @@ describe('client metadata documents', () => {
       response.writeHead(200, { 'content-type': 'application/json' })
       response.end(Buffer.concat([Buffer.from(head), Buffer.from([0xff]), Buffer.from(tail)]))
     }
-    assert.equal(await openClientDocuments(transport).read(ID), null)
+    assert.equal(await openClientDocuments(transport).read(ID, FROM), null)
   })
 
   test('refuses a document that takes too long or is too large', async () => {
     answer = (_request, response) =>
       void response.writeHead(200, { 'content-type': 'application/json' }).write('{"client_id":')
-    assert.equal(await openClientDocuments({ ...transport, deadlineMs: 300 }).read(ID), null)
+    assert.equal(await openClientDocuments({ ...transport, deadlineMs: 300 }).read(ID, FROM), null)
     let ended = false
     answer = (_request, response) => {
       response.writeHead(200, { 'content-type': 'application/json' })
@@ -166,36 +168,53 @@ describe('client metadata documents', () => {
       response.on('drain', more)
       more()
     }
-    assert.equal(await openClientDocuments(transport).read(ID), null)
+    assert.equal(await openClientDocuments(transport).read(ID, FROM), null)
     while (!ended) await new Promise((resolve) => setImmediate(resolve))
   })
 
   test('refuses a server whose certificate is not for the host, or not trusted', async () => {
     json(DOCUMENT)
     const other = certificates.pem['other.crt'] ?? ''
-    assert.equal(await openClientDocuments({ ...transport, ca: other }).read(ID), null)
+    assert.equal(await openClientDocuments({ ...transport, ca: other }).read(ID, FROM), null)
     const anyHost = { ...transport, dial: transport.dial }
     const wrongHost = 'https://other.example/client.json'
     anyHost.dial = (_at, signal) => transport.dial({ host: 'agent.example', port: 443 }, signal)
-    assert.equal(await openClientDocuments(anyHost).read(wrongHost), null)
+    assert.equal(await openClientDocuments(anyHost).read(wrongHost, FROM), null)
     assert.deepEqual(asked, [])
   })
 
-  test('reads at most eight documents at a time', async () => {
+  test('silent hosts that one network names delay only the reads of that network', async () => {
+    asked = []
     const waiting: ServerResponse[] = []
     answer = (_request, response) => void waiting.push(response)
-    asked = []
     const documents = openClientDocuments(transport)
     const ids = Array.from({ length: 12 }, (_, n) => `https://agent.example/${n}.json`)
-    const reads = ids.map((id) => documents.read(id))
-    // The four reads above the limit are refused immediately, and these refusals are not cached.
-    assert.deepEqual(await Promise.all(reads.slice(8)), [null, null, null, null])
-    while (waiting.length < 8) await new Promise((resolve) => setImmediate(resolve))
-    assert.equal(asked.length, 8)
+    const silent = ids.map((id) => documents.read(id, '192.0.2.1'))
+    await until('two reads', () => waiting.length >= 2)
+    answer = (_request, response) =>
+      void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(DOCUMENT))
+    assert.equal((await documents.read(ID, '192.0.2.2'))?.id, ID)
+    // A read that waits is not shared, so the last document is read at once for another network.
+    answer = (_request, response) => void response.writeHead(404).end()
+    await documents.read(ids[11] ?? '', '192.0.2.2')
+    assert.deepEqual(new Set(asked), new Set([ids[0], ids[1], ID, ids[11]].map((id) => `GET ${id}`)))
     for (const response of waiting) response.writeHead(404).end()
-    await Promise.all(reads)
-    json({ ...DOCUMENT, client_id: ids[11] })
-    assert.equal((await documents.read(ids[11] ?? ''))?.id, ids[11])
+    await Promise.all(silent)
+    assert.equal(asked.length, 13)
+  })
+
+  test('a read that gets no place in five seconds fails, and this failure is not cached', async () => {
+    const waiting: ServerResponse[] = []
+    asked = []
+    answer = (_request, response) => void waiting.push(response)
+    const documents = openClientDocuments(transport)
+    const silent = [1, 2].map((n) => documents.read(`https://agent.example/${n}.json`, '192.0.2.1'))
+    assert.equal(await documents.read(ID, '192.0.2.1'), null)
+    assert.equal(asked.includes(`GET ${ID}`), false)
+    for (const response of waiting) response.writeHead(404).end()
+    await Promise.all(silent)
+    json(DOCUMENT)
+    assert.equal((await documents.read(ID, '192.0.2.1'))?.id, ID)
   })
 
   test('a private address is never connected to', async () => {
@@ -216,14 +235,14 @@ describe('client metadata documents', () => {
         '0x7f.1',
       ]) {
         const url = new URL(`https://${host}/client.json`).href
-        assert.equal(await openClientDocuments().read(url), null, url)
+        assert.equal(await openClientDocuments().read(url, FROM), null, url)
       }
       assert.equal(sockets, 0)
     } finally {
       unsubscribe('net.client.socket', count)
     }
     // This name resolves to a private address. The address is checked before the connection.
-    assert.equal(await openClientDocuments().read('https://localhost/client.json'), null)
+    assert.equal(await openClientDocuments().read('https://localhost/client.json', FROM), null)
   })
 
   test('an id is the URL of a document only over https, at the default port, with a path, and in normalized form', () => {

@@ -3,14 +3,18 @@
 // 5 seconds, without redirects. A document is cached while it is fresh.
 import { z } from 'zod'
 import { BoundedMap } from '../bounded-map.ts'
+import { openFairLimit } from '../concurrency-limit.ts'
 import { dial } from '../drivers/allowed-addresses.ts'
 import { sendOut, type Transport } from '../outbound-request.ts'
 import type { Client } from './client.ts'
 import { verdictOf } from './redirect-uris.ts'
 
 export interface ClientDocuments {
-  /** Returns null if the document cannot be read or is not valid. `id` is the document's URL. */
-  read(id: string): Promise<Client | null>
+  /**
+   * Returns null if the document cannot be read or is not valid. `id` is the document's URL. Readers with the same key,
+   * such as the network of the caller, share few places. If all are taken, waits for one, for as long as for a document.
+   */
+  read(id: string, key: string): Promise<Client | null>
 }
 
 /** How to connect to the host of a document. */
@@ -21,8 +25,12 @@ const PUBLIC_ONLY: DocumentTransport = {
 }
 
 const SIZE_MAX = { bytesMax: 5 * 1024, headerBytesMax: 8 * 1024 }
-/** The maximum number of concurrent reads. Without this limit, callers could use this service to flood other hosts. */
-const READS_MAX = 8
+/**
+ * The maximum number of concurrent reads, for each key and in all. Without this limit, callers could use this service to
+ * flood other hosts. A silent host takes its place for five seconds, so no caller gets many.
+ */
+const READS = { each: 2, all: 32 }
+const READS_WAIT_MS = 5_000
 const CACHED_MAX = 500
 /** The time for which a document stays fresh. `min` and `max` bound the time in its headers. */
 const FRESH_MS = { min: 60_000, default: 300_000, max: 3_600_000 }
@@ -49,12 +57,12 @@ export function openClientDocuments(
   now: () => number = Date.now,
 ): ClientDocuments {
   const held = new BoundedMap<string, Held>(CACHED_MAX)
-  let reading = 0
+  const places = openFairLimit(READS)
+  const fresh = (id: string): Promise<Client | null> | null => {
+    const known = held.get(id)
+    return known !== undefined && known.until > now() ? known.client : null
+  }
   const load = async (id: string, entry: { until: number }): Promise<Client | null> => {
-    // Do not cache this failure: a read may be possible at the next request.
-    if (reading >= READS_MAX) return null
-    reading++
-    entry.until = Infinity
     try {
       const { text, freshMs } = await fetchDocument(new URL(id), transport)
       entry.until = now() + freshMs
@@ -63,18 +71,22 @@ export function openClientDocuments(
       // Do not report the reason: it would reveal which hosts this service can reach.
       entry.until = now() + FAILED_MS
       return null
-    } finally {
-      reading--
     }
   }
   return {
-    read(id) {
-      const known = held.get(id)
-      if (known !== undefined && known.until > now()) return known.client
-      const entry = { until: 0 }
+    async read(id, key) {
+      const known = fresh(id)
+      if (known !== null) return await known
+      using place = await places.take(key, { waitMs: READS_WAIT_MS })
+      // Do not cache this failure: a read may be possible at the next request.
+      if (place === null) return null
+      // Only reads that have begun are shared. So nobody waits for the place of another caller.
+      const begun = fresh(id)
+      if (begun !== null) return await begun
+      const entry = { until: Infinity }
       const client = load(id, entry)
       held.set(id, Object.assign(entry, { client }))
-      return client
+      return await client
     },
   }
 }

@@ -2,7 +2,8 @@
 // may send a choice, and only for the account that the page showed.
 import { z } from 'zod'
 import type { Call, SessionCaller } from '../auth/caller.ts'
-import { clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
+import { addressOf, clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
+import { networkOf } from '../auth/client-network.ts'
 import { endGrant, makeGrant, type GrantDeps } from '../auth/grants.ts'
 import type { Config } from '../config.ts'
 import { AppError, invalidRequest } from '../errors.ts'
@@ -57,7 +58,7 @@ interface Pending {
 /** Returns the page: the consent, the sign-in that must come first, or an error. */
 export async function showConsent(deps: ConsentDeps, request: Request): Promise<Response> {
   const { pathname, search } = new URL(request.url)
-  const pending = await pendingOf(deps, search.slice(1))
+  const pending = await pendingOf(deps, request, search.slice(1))
   if (pending === null) return errorPage(EXPIRED)
   const { client, redirectUri, scopes } = pending
   const host = hostOf(client, redirectUri)
@@ -94,7 +95,7 @@ export async function decideConsent(deps: ConsentDeps, request: Request): Promis
   if (accountId !== person.caller.accountId) {
     throw new AppError('CONFLICT', 'You are now signed in with another account. Reload the page.')
   }
-  const pending = await pendingOf(deps, query)
+  const pending = await pendingOf(deps, request, query)
   if (pending === null) throw invalidRequest([`query: ${EXPIRED}`])
   const cookie = request.headers.get('cookie') ?? ''
   const url =
@@ -141,11 +142,15 @@ async function approved(deps: ConsentDeps, call: Call, { pending, query, cookie,
 }
 
 /** Returns null for a query that the provider did not sign, that has expired, or whose client is not found. */
-async function pendingOf(deps: Pick<ConsentDeps, 'provider' | 'clients'>, query: string): Promise<Pending | null> {
+async function pendingOf(
+  deps: Pick<ConsentDeps, 'provider' | 'clients'>,
+  request: Request,
+  query: string,
+): Promise<Pending | null> {
   if (!(await deps.provider.isSigned(query))) return null
   const params = new URLSearchParams(query)
   const redirectUri = params.get('redirect_uri')
-  const client = await deps.clients.find(params.get('client_id') ?? '')
+  const client = await deps.clients.find(params.get('client_id') ?? '', networkOf(addressOf(request)))
   if (client === null || redirectUri === null) return null
   return { client, redirectUri, scopes: scopesIn(params.get('scope')) }
 }

@@ -5,8 +5,11 @@ import type { Store } from '../store/open.ts'
 import type { ClientDocuments } from './client-documents.ts'
 
 export interface Clients {
-  /** Returns null if there is no such client, or if its document cannot be read or is not valid. */
-  find(id: string): Promise<Client | null>
+  /**
+   * Returns null if there is no such client, or if its document cannot be read or is not valid. `from` is the network of
+   * the caller. Leave it out if the client holds a code or a token: then only clients at the same host share places.
+   */
+  find(id: string, from?: string): Promise<Client | null>
 }
 
 const ID_MAX = 2_000
@@ -22,8 +25,8 @@ export function isDocumentId(id: string): boolean {
 
 export function openClients(deps: { readonly store: Pick<Store, 'db'>; readonly documents: ClientDocuments }): Clients {
   return {
-    async find(id) {
-      if (isDocumentId(id)) return await deps.documents.read(id)
+    async find(id, from) {
+      if (isDocumentId(id)) return await deps.documents.read(id, from ?? new URL(id).host)
       // PostgreSQL refuses a text with a null byte.
       if (id.length > ID_MAX || id.includes('\0')) return null
       const row = await deps.store.db

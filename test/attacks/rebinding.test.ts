@@ -97,7 +97,7 @@ test('the metadata document of an OAuth client: connects to the address that was
   const now = { ms: 0 }
   const documents = openClientDocuments(undefined, () => now.ms)
   for (let n = 0; n < 2; n++) {
-    assert.equal(await documents.read(`https://${NAME}/client.json`), null)
+    assert.equal(await documents.read(`https://${NAME}/client.json`, 'a network'), null)
     now.ms += 3_600_000
   }
   assert.ok(lookups >= 2)
