@@ -31,9 +31,9 @@ export interface Typed {
   readonly isStored?: boolean
 }
 
-/** Returns an output of a query as a value. If its expression is not known, the node is empty. */
-export function outputValue({ made, type }: Field): Typed {
-  return { node: made?.[0] ?? {}, type }
+/** Returns an output of a query as values: one for each arm of UNION. If an expression is not known, the node is empty. */
+export function outputValues({ made, type }: Field): readonly Typed[] {
+  return (made ?? [{}]).map((node) => ({ node, type }))
 }
 
 /** A visible column. `read` returns the reference to print, and records that the column is read. */

@@ -35,7 +35,7 @@ import { asText, parameter, typedArguments } from './params.ts'
 import { refusedColumn, refusedFunction, refusedStatement } from '../refusal.ts'
 import { columnHere, columnOfRow, reference, resolve, rowMeant, starColumns } from './resolve-columns.ts'
 import { addSort, checkColumns, newAlias, spend, type Level, type Walk } from './scope.ts'
-import { outputValue, type Field, type SqlType, type Typed } from './from-items.ts'
+import { outputValues, type Field, type SqlType, type Typed } from './from-items.ts'
 import { countPrinted, remembered } from '../bounds/printed-size.ts'
 import { locationOf, notePlace } from '../syntax/source-position.ts'
 import { withConfiguration, withDictionary } from '../allowed/text-search.ts'
@@ -179,7 +179,7 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
       if (!link.testexpr) throw refusedStatement('ANY', link.location)
       const test = expression(walk, level, link.testexpr)
       const types = inner.outputs.map((output) => output.type)
-      checkUnified(walk.exposed, [test, ...inner.outputs.map(outputValue)], link.location)
+      checkUnified(walk.exposed, [test, ...inner.outputs.flatMap(outputValues)], link.location)
       const operName = operatorName(
         walk,
         words(link.operName ?? [word('=')]),

@@ -21,7 +21,7 @@ import {
   type Level,
   type Walk,
 } from './scope.ts'
-import { outputValue, type Base, type Column, type Field, type SqlType, type Typed } from './from-items.ts'
+import { outputValues, type Base, type Column, type Field, type SqlType, type Typed } from './from-items.ts'
 import { checkUnified, unifiedType } from '../bounds/spatial.ts'
 import { notePlace } from '../syntax/source-position.ts'
 import {
@@ -201,7 +201,7 @@ function setOperation(
   weight.joined = Math.max(first, weight.joined)
   for (const [index, output] of left.outputs.entries()) {
     const other = right.outputs[index]
-    if (other) checkUnified(walk.exposed, [outputValue(output), outputValue(other)], undefined)
+    if (other) checkUnified(walk.exposed, [...outputValues(output), ...outputValues(other)], undefined)
   }
   const outputs = left.outputs.map(({ name, type }, index) => ({
     name,
