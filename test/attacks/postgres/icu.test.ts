@@ -70,6 +70,10 @@ const ATTACKS: readonly (readonly [string, string, (readonly unknown[])?])[] = [
   ['the star of a function in FROM', `SELECT DISTINCT * FROM repeat(chr(3953), 300) x, texts ORDER BY x`],
   ['a set', `SELECT 'a' || repeat(chr(3953), 300 * generate_series(1, 2)) < 'A'`],
   ['a constant', `SELECT name < 'a${'ཱ'.repeat(2_000)}' FROM texts`],
+  ['constants that a call compares often', `SELECT q.x < ANY (array_fill(q.y, ARRAY[5000])) FROM (SELECT 'A${'ཱ'.repeat(900)}' AS x, 'a${'ཱ'.repeat(900)}' AS y OFFSET 0) q`],
+  ['constants that are joined', `SELECT name < 'a' || ${Array.from({ length: 31 }, () => `'${'ཱ'.repeat(32)}'`).join(' || ')} FROM texts`],
+  ['a constant that is repeated', `SELECT name < 'a' || repeat('${'ཱ'.repeat(32)}', 31) FROM texts`],
+  ['a parameter that is joined', `SELECT name < 'a' || ${Array.from({ length: 31 }, () => '$1::text').join(' || ')} FROM texts`, ['ཱ'.repeat(32)]],
   ['a parameter', 'SELECT name < $1 FROM texts', [`a${'ཱ'.repeat(2_000)}`]],
   ['a parameter with escapes', 'SELECT doc = $1 FROM texts', [{ type: 'jsonb', value: `"${HEX.slice(1).repeat(2_000)}"` }]],
 ]

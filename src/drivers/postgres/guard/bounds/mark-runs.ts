@@ -13,8 +13,15 @@ import { givesRows, literalText, steadily, unlessAny, unlessText, wholeNumber } 
 
 /** The longest run of combining marks in a value that was searched. A stored value is assumed to have no longer run. */
 export const RUN = 32
-/** The maximum number of such runs that may meet in a value. 1,024 marks took 0.1 s. */
+/** The maximum number of runs that may meet in a value. */
 export const RUNS_MAX = 32
+/**
+ * A run in a constant counts for each two marks in it: 64 marks may meet. One comparison of 1,024 marks took 0.1 s, and a
+ * query may compare the same values 10,000 times.
+ */
+const MARKS_OF_A_RUN = 2
+/** A parameter, and a value that was searched, may have a run of RUN marks. */
+const RUNS_OF_A_LONG_RUN = RUN / MARKS_OF_A_RUN
 /** The number of runs in a value that may join any number of characters. */
 const MANY = 1e6
 /**
@@ -66,7 +73,7 @@ export function withoutLongRuns<T extends Typed>({ exposed }: Walk, typed: T, at
   const bound = { what: 'marks', size: steadily(found, [node], 'marks', at), most: RUN }
   const searched = isSet ? unlessText(bound, node) : unlessAny(bound, node, at)
   SEARCHED.set(searched, node)
-  return { ...typed, node: withRuns(searched, 1) }
+  return { ...typed, node: withRuns(searched, RUNS_OF_A_LONG_RUN) }
 }
 
 /** Returns the value without the search of withoutLongRuns(). */
@@ -76,11 +83,11 @@ export function unsearched(node: Node): Node {
 
 /** Returns whether a parameter or a constant has a run longer than RUN, also one written as escape sequences. */
 export function hasLongRun(text: string): boolean {
-  return runsIn(text) > 1
+  return marksIn(text) > RUN
 }
 
 function tooLong(at: number | undefined): Refusal {
-  const why = `a text has more than ${RUN * RUNS_MAX} combining marks in a row, which ICU compares too slowly`
+  const why = `a text has more than ${MARKS_OF_A_RUN * RUNS_MAX} combining marks in a row, which ICU compares too slowly`
   return new Refusal('limit', 'collation', why, 'Remove the combining marks, or shorten the text.', at)
 }
 
@@ -91,13 +98,13 @@ export function unsearchable(name: string): Refusal {
 
 const ESCAPED = /\\+u?([\da-f]{4})/gi
 
-function runsIn(text: string): number {
+function marksIn(text: string): number {
   const plain = text.includes('\\')
     ? text.replaceAll(ESCAPED, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
     : text
   let longest = 0
   for (const [run] of plain.matchAll(/\p{M}+/gu)) longest = Math.max(longest, [...run].length)
-  return Math.ceil(longest / RUN)
+  return longest
 }
 
 /** Returns how many runs may meet in the value of a confined expression. */
@@ -110,8 +117,9 @@ export function runsOf(node: Node): number {
 }
 
 function computed(node: Node): number {
-  if (node.A_Const) return runsIn(literalText(node) ?? '')
-  if (node.ParamRef ?? node.ColumnRef) return 1
+  if (node.A_Const) return Math.ceil(marksIn(literalText(node) ?? '') / MARKS_OF_A_RUN)
+  if (node.ParamRef) return RUNS_OF_A_LONG_RUN
+  if (node.ColumnRef) return 1
   if (node.TypeCast) return afterCast(node.TypeCast)
   if (node.A_Expr) return afterOperator(node.A_Expr)
   if (node.CaseExpr) {
