@@ -46,7 +46,7 @@ export class ConditionFinder {
     if (seen === null) return null
     const events = new Set(eventsOf(webhook))
     const found: Condition[] = []
-    if (events.has('refusals')) found.push(...(await refusals(this.#deps, webhook, seen.ids)))
+    if (events.has('refusals')) found.push(...(await refusals(this.#deps, webhook, seen.ids, this.#turn)))
     if (events.has('drift') || events.has('datasourceError')) {
       seen.datasources ??= await datasources(this.#deps, seen.ids, this.#turn)
       found.push(...seen.datasources.filter(({ event }) => events.has(event)))
@@ -75,24 +75,34 @@ async function managerOf(store: Store, webhook: WebhookRow): Promise<Membership 
   return membership !== null && roleAtLeast(membership.role, 'ADMIN') ? membership : null
 }
 
+/** One statement counts the refusals of this time. A day can have hundreds of thousands. */
+const SLICE_MS = 3_600_000
+
 /** Refused rows are never packed, so only single audit rows are read. */
 async function refusals(
   { store, now }: ConditionDeps,
   webhook: WebhookRow,
   ids: readonly DatasourceId[],
+  turn: Turn,
 ): Promise<readonly Condition[]> {
   if (ids.length === 0) return []
   const { refusals_count: count, refusals_minutes: minutes } = webhook
-  const row = await store.db
-    .selectFrom('audit')
-    .select((eb) => eb.fn.sum<number | null>('times').as('refused'))
-    .where('team_id', '=', webhook.team_id)
-    .where('at', '>=', new Date(now() - minutes * 60_000).toISOString())
-    .where('outcome', '=', 'DENIED')
-    .where('action', '=', 'runQuery')
-    .where('datasource_id', 'in', ids)
-    .executeTakeFirst()
-  const refused = Number(row?.refused ?? 0)
+  const end = now()
+  let refused = 0
+  for (let from = end - minutes * 60_000; from < end; from += SLICE_MS) {
+    await turn()
+    const row = await store.db
+      .selectFrom('audit')
+      .select((eb) => eb.fn.sum<number | null>('times').as('refused'))
+      .where('team_id', '=', webhook.team_id)
+      .where('at', '>=', new Date(from).toISOString())
+      .$if(from + SLICE_MS < end, (query) => query.where('at', '<', new Date(from + SLICE_MS).toISOString()))
+      .where('outcome', '=', 'DENIED')
+      .where('action', '=', 'runQuery')
+      .where('datasource_id', 'in', ids)
+      .executeTakeFirst()
+    refused += Number(row?.refused ?? 0)
+  }
   return refused >= count ? [refusalsCondition(refused, { count, minutes })] : []
 }
 

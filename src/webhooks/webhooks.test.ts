@@ -93,7 +93,7 @@ describe('webhooks', () => {
     const catalogs = { summary: (row: DatasourceRow) => (calls.summaries++, rooms.catalogs.summary(row)) }
     const finder = new ConditionFinder({ ...deps, catalogs, now: () => now }, () => void calls.turns++)
     for (const row of rows) assert.deepEqual(await finder.conditionsFor(row), [])
-    assert.deepEqual([rows.length, calls], [2, { summaries: 3, turns: 3 }])
+    assert.deepEqual([rows.length, calls], [2, { summaries: 3, turns: 3 + 2 }])
   })
 
   test('a datasource in ERROR is reported once, and again when it fails again', async () => {
@@ -166,6 +166,29 @@ describe('webhooks', () => {
     await require(false)
     await round()
     assert.equal(events().length, 1)
+  })
+
+  test('the refusals of a day are counted hour by hour, and other work runs in between', async () => {
+    const id = await connect()
+    const { id: webhookId } = await make(owner, { events: ['refusals'], refusals: { count: 1, minutes: 1_440 } })
+    const row = await rowOf(webhookId)
+    const call = sessionCall(owner.accountId, 'runQuery')
+    const entry = { teamId, datasourceId: id, outcome: 'DENIED', code: 'QUERY_DENIED' } as const
+    const hour = 3_600_000
+    for (const ago of [24 * hour + 1, 24 * hour, 23 * hour + 1, 23 * hour, 22 * hour, 1, 0]) {
+      const auditId = rooms.audit.record(call, entry)
+      await rooms.audit.flush()
+      const at = new Date(now - ago).toISOString()
+      await rooms.store.write((tx) => tx.updateTable('audit').set({ at }).where('id', '=', auditId).execute())
+    }
+    let turns = 0
+    const finder = new ConditionFinder({ ...deps, catalogs: rooms.catalogs, now: () => now }, () => void turns++)
+    const found = await finder.conditionsFor(row)
+    assert.deepEqual(
+      found?.map(({ data }) => data),
+      [{ refused: 6, minutes: 1_440, threshold: 1 }],
+    )
+    assert.equal(turns, 24)
   })
 
   test('only refusals of queries within the configured minutes are counted', async () => {
