@@ -1,13 +1,9 @@
 // npm exec -- node bench/long-values.ts: measures by how much one long value in an answer delays other requests, for
-// PostgreSQL and MongoDB. BENCH_ONLY is a pattern for the names. BENCH_ROUNDS (10) is the number of requests of each
+// PostgreSQL. BENCH_ONLY is a pattern for the names. BENCH_ROUNDS (10) is the number of requests of each
 // kind. BENCH_BEFORE names another checkout, whose bundle is measured instead.
-import { Binary } from 'mongodb'
-import { startMongod } from '../test/support/mongodb.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { openLoopBench } from './loop-bench.ts'
 import { connectTo } from './world.ts'
-
-const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length: n }, (_, k) => make(k))
 
 /** The expressions of long values in PostgreSQL. The number is the length of their text in millions of bytes. */
 const POSTGRES: Readonly<Record<string, string>> = {
@@ -35,19 +31,6 @@ const POSTGRES: Readonly<Record<string, string>> = {
 const ROWS: Readonly<Record<string, string>> = {
   'rows of 100 numbers of 131,000 digits': `SELECT repeat('9', 131000)::numeric AS v FROM generate_series(1, 100)`,
   '8,000 rows of 8 kB': `SELECT repeat('abcdefghij', 780) AS v FROM generate_series(1, 8000)`,
-}
-
-const MONGODB: Readonly<Record<string, () => unknown>> = {
-  'text, 16 MB': () => 'abcdefghij'.repeat(1_600_000),
-  'text of quotes, 16 MB': () => 'a"b\n'.repeat(4_000_000),
-  'text of control characters, 16 MB': () => '\u0001'.repeat(16_000_000),
-  'array of 1,000,000': () => many(1_000_000, (k) => k),
-  'binary, 16 MB': () => new Binary(Buffer.alloc(16_000_000, 7)),
-  'nested 90 levels': () => {
-    let value: unknown = 'x'.repeat(16_000_000)
-    for (let n = 0; n < 90; n++) value = { a: value }
-    return value
-  },
 }
 
 await using stack = new AsyncDisposableStack()
@@ -81,18 +64,4 @@ async function postgres(): Promise<void> {
     await asked(`PostgreSQL: ${name}`, `${at}/query`, key, { sql: `SELECT v FROM t${n}` })
 }
 
-async function mongodb(): Promise<void> {
-  await using server = await startMongod({ auth: true })
-  const tables = Object.entries(MONGODB)
-  for (const [n, [, make]] of tables.entries())
-    await server.client.db('bench').collection(`t${n}`).insertOne({ v: make() })
-  const { host, port, password } = server
-  const where = { host, port, database: 'bench', username: 'root', sslMode: 'disable', config: {} }
-  const exposed = tables.map((_, n) => ({ schema: 'bench', table: `t${n}`, columns: null }))
-  const { at, key } = await connectTo(base, { type: 'MONGODB', connectionMode: 'DIRECT', ...where, password }, exposed)
-  for (const [n, [name]] of tables.entries())
-    await asked(`MongoDB: ${name}`, `${at}/query`, key, { collection: `t${n}`, filter: {} })
-}
-
 await postgres()
-await mongodb()
