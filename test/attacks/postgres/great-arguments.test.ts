@@ -14,7 +14,7 @@ import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/d
 import type { PostgresQuery } from '../../../src/drivers/postgres/confined-query.ts'
 import { createPostgresDriver } from '../../../src/drivers/postgres/driver.ts'
 import { FUNCTIONS } from '../../../src/drivers/postgres/guard/allowed/allowed-functions.ts'
-import { EXTENSION_FUNCTIONS, OWN_OPERATORS } from '../../../src/drivers/postgres/guard/allowed/types-and-extensions.ts'
+import { EXTENSION_COLLECTS, EXTENSION_FUNCTIONS, OWN_OPERATORS } from '../../../src/drivers/postgres/guard/allowed/types-and-extensions.ts'
 import { settingsOf } from '../../support/postgres-session.ts'
 import { startPostgres, type PostgresVersion, type TestPostgres } from '../../support/postgres.ts'
 
@@ -165,6 +165,19 @@ async function signatures(): Promise<Signature[]> {
   }
   return out
 }
+
+/** Aggregates of extensions whose memory does not grow with the number of rows. */
+const KEEPS_ONE: ReadonlySet<string> = new Set(['avg', 'first', 'histogram', 'last', 'max', 'min', 'st_extent', 'sum'])
+
+test('the rows of each aggregate of an extension are counted, unless it keeps one value', async () => {
+  const aggregates = await server.query(
+    'great',
+    `SELECT DISTINCT e.extname, p.proname FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+     JOIN pg_extension e ON e.oid = d.refobjid WHERE p.prokind = 'a'`,
+  )
+  const allowed = aggregates.flatMap(([extension, name]) => (EXTENSION_FUNCTIONS.get(extension ?? '')?.has(name ?? '') === true ? [name ?? ''] : []))
+  assert.deepEqual(allowed.filter((name) => !KEEPS_ONE.has(name) && !EXTENSION_COLLECTS.has(name)), [])
+})
 
 /** Returns the values to try for an argument of the type. */
 function valuesOf(type: string): readonly string[] {

@@ -88,7 +88,7 @@ export function adviceForBound(what: string): string {
 }
 
 /** The names of the bounds in collected-rows.ts. */
-const COLLECTS = /_agg$|^(?:array|except|in|intersect|json_array|json_arrayagg|union)$/
+const COLLECTS = /_agg$|^(?:array|except|in|intersect|json_array|json_arrayagg|st_collect|st_makeline|union)$/
 const COLLECTED_HINT =
   'The rows that a query collects must fit into memory. Collect fewer or shorter values, or read the rows without collecting them. Write UNION ALL in a recursive query, and NOT EXISTS instead of NOT IN and EXCEPT.'
 const STORED_HINT =

@@ -168,6 +168,12 @@ export const EXTENSION_OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new
   ['postgis.st_squaregrid', ['geom', 'i', 'j']],
 ])
 
+/**
+ * Aggregates of extensions that keep the values of all rows. With two arguments, or with an array, PostGIS has functions
+ * of the same names that are no aggregates.
+ */
+export const EXTENSION_COLLECTS: ReadonlySet<string> = new Set(['st_collect', 'st_makeline'])
+
 /** The first major version of PostgreSQL that has a function (key: `extension.function`). */
 export const EXTENSION_SINCE: ReadonlyMap<string, number> = new Map([['fuzzystrmatch.daitch_mokotoff', 16]])
 

@@ -5,7 +5,8 @@
 // setting of the transaction, and fails when the sum exceeds the limit.
 import { AGGREGATES } from '../allowed/allowed-functions.ts'
 import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
-import type { Field } from '../walk/from-items.ts'
+import { EXTENSION_COLLECTS } from '../allowed/types-and-extensions.ts'
+import type { Field, SqlType } from '../walk/from-items.ts'
 import { failure, isMore, isUnsteady, wholeNumber, type Bound } from './argument-bounds.ts'
 import { FRAME } from '../syntax/print.ts'
 import { call, cast, constant, either, onlyIf, operator, selectFrom, TRUE, whole } from '../node-builders.ts'
@@ -23,6 +24,8 @@ const TEXT_TIMES = 2
 const JSONB_TIMES = 4
 /** The bytes that an element, a key or a container takes while jsonb is built. */
 const JSONB_PART_BYTES = 96
+/** The further bytes of a geometry in an aggregate of PostGIS. */
+const GEOMETRY_BYTES = 64
 /** The prefix of the names of the settings that hold counts. */
 const SETTINGS = 'vitrine'
 /** The setting that holds the bytes collected so far. */
@@ -32,9 +35,33 @@ const COUNTER = `${SETTINGS}.collected`
 const KEEPS_ONE =
   /^(any_value|avg|bit_.*|bool_.*|corr|count|covar_.*|every|max|min|mode|percentile_.*|range_intersect_agg|regr_.*|stddev.*|sum|var.*)$/
 
-/** Returns whether the aggregate keeps the values of all rows in memory. */
+/** Returns whether the aggregate of pg_catalog keeps the values of all rows in memory. */
 export function collects(name: string): boolean {
   return AGGREGATES.has(name) && !KEEPS_ONE.test(name)
+}
+
+/** Returns whether a function of an extension, with arguments of these types, is an aggregate that keeps all rows. */
+export function collectsForExtension(name: string, types: readonly (SqlType | null)[]): boolean {
+  return EXTENSION_COLLECTS.has(name) && types.length === 1 && types[0]?.kind !== 'array'
+}
+
+/** Returns whether a confined call is an aggregate that keeps the values of all rows. */
+export function isCollecting(call: Struct<'FuncCall'>): boolean {
+  return collects(nameOf(call)) || isCounted(call)
+}
+
+/** Returns whether a confined call is an aggregate, and no window function. */
+export function isAggregate(call: Struct<'FuncCall'>): boolean {
+  return !call.over && (AGGREGATES.has(nameOf(call)) || isCounted(call))
+}
+
+/** Returns whether a call of an extension is an aggregate: countedCall() has given it a FILTER, which others cannot have. */
+function isCounted(call: Struct<'FuncCall'>): boolean {
+  return EXTENSION_COLLECTS.has(nameOf(call)) && (call.agg_filter ?? call.over) !== undefined
+}
+
+function nameOf({ funcname }: Struct<'FuncCall'>): string {
+  return words(funcname).at(-1) ?? ''
 }
 
 /**
@@ -237,7 +264,8 @@ function bytesOf(name: string, value: Node): Node {
   if (isJson && name.startsWith('jsonb')) return jsonbBytes(value)
   const text = coalesced(call('octet_length', cast(isJson ? call('to_json', value) : value, 'text')))
   if (isJson) return operator('*', text, whole(TEXT_TIMES))
-  return operator('+', text, coalesced(call('pg_column_size', value)))
+  const bytes = operator('+', text, coalesced(call('pg_column_size', value)))
+  return EXTENSION_COLLECTS.has(name) ? operator('+', bytes, whole(GEOMETRY_BYTES)) : bytes
 }
 
 /** Returns the bytes of jsonb while it is built from a value: its text, and a struct for each part. */

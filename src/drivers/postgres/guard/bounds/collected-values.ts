@@ -2,15 +2,18 @@
 // 256 MB, also in one value, and one call may take 40 times its argument: string_to_array() of 60 MB took 2.5 GB. This file
 // records for each expression how long its value may be, if it was collected from rows. An argument that may be too long
 // is measured in the printed text. A value that is only returned, or whose length is asked for, is not measured.
-import { AGGREGATES, RETURNS_ROWS } from '../allowed/allowed-functions.ts'
+import { RETURNS_ROWS } from '../allowed/allowed-functions.ts'
+import type { Found } from '../allowed/function-lookup.ts'
 import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
+import { EXTENSION_COLLECTS } from '../allowed/types-and-extensions.ts'
 import type { Field, SqlType, Typed } from '../walk/from-items.ts'
 import { call, selectFrom, whole } from '../node-builders.ts'
 import { columnRef, distinctNames, newAlias, type Level, type Walk } from '../walk/scope.ts'
 import { givesRows, steadily, unlessAny, type Bound } from './argument-bounds.ts'
-import { collects, isClosed } from './collected-rows.ts'
+import { collects, isAggregate, isClosed } from './collected-rows.ts'
 import { runsOf, withRuns } from './mark-runs.ts'
 import { remembered } from './printed-size.ts'
+import { returnsShort } from './spatial.ts'
 
 /** The maximum number of bytes of a collected value that any function, operator or cast of pg_catalog takes. */
 const TAKEN_MAX = 4_194_304
@@ -20,6 +23,8 @@ const COPIED_MAX = 33_554_432
 const EXTENSION_MAX = 1_048_576
 /** The maximum number of bytes of a text that may be compared by ICU: 4 MB took 1.4 s in one comparison, and 480 MB. */
 export const COMPARED_MAX = 4_194_304
+/** The same for st_simplify, whose time is quadratic: 30,000 points of a spiral took 0.7 s, and no cancel ends it. */
+const SIMPLIFIED_MAX = 524_288
 /** The name of the bound: see failure-hint.ts. */
 export const COLLECTED_VALUE = 'collected_value'
 
@@ -63,7 +68,8 @@ export const mayCollect = remembered((part) => {
   if ('JsonArrayAgg' in part || 'JsonObjectAgg' in part || 'JsonArrayQueryConstructor' in part) return true
   if ('subLinkType' in part && part.subLinkType === 'ARRAY_SUBLINK') return true
   if (!('funcname' in part) || !Array.isArray(part.funcname)) return undefined
-  return collects(words(part.funcname).at(-1) ?? '') ? true : undefined
+  const name = words(part.funcname).at(-1) ?? ''
+  return collects(name) || EXTENSION_COLLECTS.has(name) ? true : undefined
 })
 
 /** Returns whether the query repeats a query: each iteration may make a value longer. */
@@ -146,20 +152,34 @@ export function takenBy(
   level: Level,
   name: string,
   given: readonly Typed[],
-  { isExtension, at }: { readonly isExtension: boolean; readonly at: number | undefined },
+  {
+    extension,
+    isCollecting,
+    at,
+  }: {
+    readonly extension: Found['extension'] | undefined
+    readonly isCollecting: boolean
+    readonly at: number | undefined
+  },
 ): Taken {
+  const isExtension = extension !== undefined
   const all = walk.collects ? given.map(({ node }) => collectedIn(node)) : []
   const longest = Math.max(0, ...all)
-  if (!isExtension && collects(name)) return { args: given, result: hasRows(level) ? Infinity : longest }
+  if (isCollecting) return { args: given, result: hasRows(level) ? Infinity : longest }
   if (longest === 0 || (!isExtension && ASKS.has(name))) return { args: given, result: 0 }
   if (!isExtension && RETURNS_ARGUMENT.has(name)) return { args: given, result: longest }
   const copies = !isExtension && COPIES.has(name)
-  const limit = isExtension ? EXTENSION_MAX : copies || FILLS.has(name) ? COPIED_MAX : TAKEN_MAX
-  const args = given.map((arg) => noLonger(walk, level, arg, limit, at))
-  if (SHORT.has(name)) return { args, result: 0 }
+  const args = given.map((arg) => noLonger(walk, level, arg, limitOf(name, extension), at))
+  if (SHORT.has(name) || (extension === 'postgis' && returnsShort(name))) return { args, result: 0 }
   const sum = args.reduce((bytes, { node }) => bytes + collectedIn(node), 0)
   if (RETURNS_ROWS.has(name)) return { args, result: hasShortElements(name, given) ? 0 : sum }
   return { args, result: copies ? sum : Infinity }
+}
+
+function limitOf(name: string, extension: string | undefined): number {
+  if (extension === 'postgis') return name === 'st_simplify' ? SIMPLIFIED_MAX : TAKEN_MAX
+  if (extension !== undefined) return EXTENSION_MAX
+  return COPIES.has(name) || FILLS.has(name) ? COPIED_MAX : TAKEN_MAX
 }
 
 /** Returns whether an aggregate of the level collects from more than one row. */
@@ -285,7 +305,7 @@ export function comparable<T extends Typed>(walk: Walk, level: Level, typed: T, 
 }
 
 /** Functions that make an array or a document, whose parts are compared one by one. */
-const MAKES_PARTS = /^(?:array_(?!to_string$)|json|to_json|row_to_json|unnest$)/
+const MAKES_PARTS = /^(?:array_(?!to_string$)|json|to_json|row_to_json|(?:unnest|st_collect|st_makeline)$)/
 
 function makesText(node: Node): boolean {
   const { FuncCall: called, A_Expr: expr, TypeCast: cast } = node
@@ -382,10 +402,6 @@ function pinnedHere(level: Level, walk: Walk, node: Node): Node | undefined {
   const { aggregates, columns } = partsOf(node)
   if (aggregates.some((each) => isClosed(walk, each))) return undefined
   return level.groupsExpressions && columns ? undefined : node
-}
-
-function isAggregate({ funcname, over }: Struct<'FuncCall'>): boolean {
-  return !over && AGGREGATES.has(words(funcname).at(-1) ?? '')
 }
 
 const hasWindow = remembered((part) => ('SubLink' in part ? false : 'over' in part ? true : undefined))

@@ -7,7 +7,7 @@ import { bindParams } from '../param-values.ts'
 import { openGuard, say, type Guard } from '../../../../../test/support/postgres-guard.ts'
 
 const FUNCTIONS =
-  'geography geometry st_area st_asgeojson st_astext st_buffer st_clusterdbscan st_collect st_contains st_distance st_dump st_dwithin st_geohash st_geomfromewkt st_geomfromgeojson st_geomfromtext st_geomfromwkb st_intersection st_intersects st_length st_makeenvelope st_makeline st_makepoint st_point st_setsrid st_srid st_transform st_union st_within st_x st_y'
+  'geography geometry st_area st_asgeojson st_astext st_buffer st_clusterdbscan st_collect st_contains st_distance st_dump st_dwithin st_geohash st_geomfromewkt st_geomfromgeojson st_geomfromtext st_geomfromwkb st_intersection st_intersects st_length st_makeenvelope st_makeline st_makepoint st_point st_setsrid st_simplify st_srid st_transform st_union st_within st_x st_y'
 const places = shop(
   {
     extensions: [
@@ -225,6 +225,48 @@ test('the options of st_asgeojson are printed, and a value that the query makes 
   assert.match(say(made), /octet_length/)
   const joined = await guard.judge('SELECT 1 FROM places a JOIN places b ON st_contains(a.g, b.g)', places)
   assert.doesNotMatch(say(joined), /octet_length/)
+})
+
+describe('an aggregate of PostGIS that keeps all rows', () => {
+  const printed = async (sql: string): Promise<string> => say(await guard.judge(sql, places))
+
+  for (const sql of [
+    'SELECT st_makeline(g ORDER BY id) FROM places',
+    'SELECT st_collect(DISTINCT st_setsrid(g, 4326)) FILTER (WHERE id > 1) FROM places',
+    'SELECT st_collect(g) OVER (ORDER BY id) FROM places',
+  ]) {
+    test(`is counted: ${sql}`, async () => {
+      assert.match(await printed(sql), /vitrine\.collected/)
+    })
+  }
+
+  for (const sql of [
+    'SELECT st_makeline(a.g, b.g) FROM places a, places b',
+    'SELECT st_collect(ARRAY[g, g]) FROM places',
+  ]) {
+    test(`is another function with other arguments: ${sql}`, async () => {
+      assert.doesNotMatch(await printed(sql), /vitrine\.collected/)
+    })
+  }
+
+  test('makes a collected value', async () => {
+    const measured = (sql: string): Promise<string> => printed(`SELECT ${sql} FROM places`)
+    assert.match(await measured('st_length(st_makeline(g))'), /bound: 4194304 collected_value/)
+    assert.match(await measured('st_simplify(st_collect(g), 1)'), /bound: 524288 collected_value/)
+    assert.doesNotMatch(await measured('st_length(st_makeline(g)) > 5'), /bound: 1048576 collected_value/)
+    assert.doesNotMatch(await measured('st_length(st_setsrid(g, 4326))'), /collected_value/)
+  })
+
+  test('makes values that the copies of a row count, and that && may compare', async () => {
+    const lines = '(SELECT st_makeline(g) AS g FROM places) x'
+    const calls = Array.from({ length: 400 }, () => 'st_length(st_setsrid(x.g, 4326))').join(', ')
+    const [, limit] = /bound: (\d+) st_makeline/.exec(await printed(`SELECT ${calls} FROM ${lines}`)) ?? []
+    assert.ok(Number(limit) < 2_000_000, limit)
+    assert.equal(
+      (await guard.judge(`SELECT x.g && y.g FROM ${lines}, ${lines.replace('x', 'y')}`, places)).kind,
+      'confined',
+    )
+  })
 })
 
 test('a cached query keeps the checks of its constants', async () => {

@@ -47,6 +47,11 @@ const HASH_MAX = 20
 const RETURNS_OTHER =
   /^st_(?:as\w+|[xyzm]|srid|distance\w*|dwithin|intersects|contains|within|covers|coveredby|overlaps|touches|crosses|equals|disjoint|area|length|perimeter|isvalid|isempty|geometrytype|numpoints|npoints|azimuth|linelocatepoint|geohash|[xy]m(?:in|ax))$/
 
+/** Returns whether a function of PostGIS returns a number, a truth value or a short text. */
+export function returnsShort(name: string): boolean {
+  return RETURNS_OTHER.test(name) && !name.startsWith('st_as')
+}
+
 /** Returns the arguments of a call of PostGIS, bounded. Throws Refusal. */
 export function spatialArguments(
   exposed: Exposed,

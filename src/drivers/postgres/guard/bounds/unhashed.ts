@@ -2,11 +2,12 @@
 // they grow. But a hash join keeps all rows of one key in memory, and a hash of groups does not notice when the values of
 // its groups grow later. The planner avoids neither if its estimates are misled. A query of stored rows is limited by
 // what is stored, so only a query that makes many rows or long values itself sorts instead. Its answer is the same.
-import { AGGREGATES, RETURNS_ROWS } from '../allowed/allowed-functions.ts'
+import { RETURNS_ROWS } from '../allowed/allowed-functions.ts'
 import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import type { SwitchedOff } from '../../confined-query.ts'
 import type { SqlType } from '../walk/from-items.ts'
 import { literalText, wholeNumber } from './argument-bounds.ts'
+import { isAggregate } from './collected-rows.ts'
 import type { Grown } from './value-growth.ts'
 
 /** Aggregates whose state is as large as a value, or as a sum of values. */
@@ -240,7 +241,7 @@ export function aggregates(value: unknown): boolean {
   if (!isNode(value)) return false
   const { FuncCall: call, SubLink: link, JsonArrayAgg, JsonObjectAgg } = value
   if (link) return false
-  if (call && !call.over && AGGREGATES.has(words(call.funcname).at(-1) ?? '')) return true
+  if (call && isAggregate(call)) return true
   return (JsonArrayAgg ?? JsonObjectAgg) !== undefined || Object.values(value).some(aggregates)
 }
 

@@ -3,7 +3,6 @@
 // bottom up through expressions, sub-selects and WITH. The guard refuses a query whose constants multiply too much. The
 // walk visits every node. An unknown node counts as the sum of its parts.
 import {
-  calls,
   elementCount,
   FREE_BYTES,
   FREE_COUNT,
@@ -24,7 +23,7 @@ import { word, words, type Node, type SelectStmt, type Struct } from '../allowed
 import { TRUE } from '../node-builders.ts'
 import type { Exposed } from '../exposed.ts'
 import { Refusal } from '../refusal.ts'
-import { COLLECTED_MAX, collects } from './collected-rows.ts'
+import { COLLECTED_MAX, isAggregate, isCollecting } from './collected-rows.ts'
 import { COLLECTED_VALUE, COMPARED_MAX } from './collected-values.ts'
 import { DIGITS_OF_A_STEP, eachOf, isNothing, MadeValues, partOf, type Made, type Parts } from './made-values.ts'
 import { copiedSides, remembered } from './printed-size.ts'
@@ -366,7 +365,7 @@ class Growth implements Grown {
   /** Returns the size of an aggregate that collects: the rows of all of them together have one limit. */
   #collected(size: Size): Size {
     this.#aggregates += 1
-    return { ...size, times: 1, parts: new Map([[partOf('collected', String(this.#aggregates)), 1]]) }
+    return { ...size, times: 1, parts: new Map([[partOf(COLLECTED, String(this.#aggregates)), 1]]) }
   }
 
   /** Visits a condition on rows. Notes the parts of AND that make values. Throws Refusal. */
@@ -436,7 +435,7 @@ class Growth implements Grown {
 
   /** Counts a value that PostgreSQL makes. Throws Refusal. */
   #make(size: Size): void {
-    this.#values.addCopies(ownBytes(size), Math.min(size.times, COPIES_COUNTED), size.isMany, size.parts)
+    this.#values.addCopies(ownBytes(size), Math.min(size.times, COPIES_COUNTED), isCollected(size), size.parts)
   }
 
   /**
@@ -450,7 +449,7 @@ class Growth implements Grown {
   ): void {
     for (const [at, arg] of args.entries()) {
       const size = sizes[at]
-      if (!size || !passes(arg) || isNumber(size) || (size.isMany && size.isTable !== true)) continue
+      if (!size || !passes(arg) || isNumber(size) || (isCollected(size) && size.isTable !== true)) continue
       if (!frees(size)) this.#values.add({ copies: size.times * times })
     }
   }
@@ -717,7 +716,9 @@ class Growth implements Grown {
     if (SUMS.has(name)) return { ...asNumber(total(sizes)), isComputed: true }
     if (COMPUTES.has(name)) return { ...total(sizes), isComputed: true }
     const size = result(name, args, sizes)
-    return AGGREGATES.has(name) && collects(name) ? this.#collected(size) : size
+    if (!isCollecting(call)) return size
+    // Geometries are compared by their boxes, and not each point with each point.
+    return this.#collected(AGGREGATES.has(name) ? size : { ...collected(size), isMany: false })
   }
 
   #each(nodes: readonly Node[] | undefined): Size[] {
@@ -815,10 +816,7 @@ function isNumber({ kind, isNumeric }: Size): boolean {
 /** Returns whether PostgreSQL makes a new value of this size for the expression. */
 function makes({ FuncCall: call, A_Expr: expr, TypeCast: cast, ...rest }: Node, size: Size): boolean {
   if (isNumber(size) || (size.own === 0 && size.times === 0)) return false
-  if (call) {
-    const [name = ''] = words(call.funcname).slice(-1)
-    return !(AGGREGATES.has(name) && collects(name))
-  }
+  if (call) return !isCollecting(call)
   if (expr) return expr.kind !== 'AEXPR_NULLIF'
   // A constant is read once, before the first row.
   if (cast) {
@@ -851,8 +849,12 @@ function mayBeMerged({ limitOffset, limitCount }: SelectStmt): boolean {
 
 const hasAggregate = remembered((part) => {
   if ('SubLink' in part) return false
-  return calls(part, AGGREGATES)
+  return isCall(part) && isAggregate(part.FuncCall) ? true : undefined
 })
+
+function isCall(part: object): part is { readonly FuncCall: Struct<'FuncCall'> } {
+  return 'FuncCall' in part
+}
 
 /** A part of AND, and how many copies of values it makes. */
 interface Part {
@@ -1271,6 +1273,14 @@ function rounded(args: readonly Node[], sizes: readonly Size[]): Size {
 function collected(each: Size): Size {
   return { ...stored(each), isMany: true }
 }
+
+/** Returns whether the value contains rows that the query collected, whose number is limited when the query runs. */
+function isCollected({ isMany, parts }: Size): boolean {
+  return isMany || [...(parts?.keys() ?? [])].some((part) => part.startsWith(partOf(COLLECTED, '')))
+}
+
+/** The parts that aggregates collect. */
+const COLLECTED = 'collected'
 
 /** Aggregates whose results are sorted, and are therefore compared in linear time. */
 const RANGES: ReadonlySet<string> = new Set(['range_agg', 'range_intersect_agg'])

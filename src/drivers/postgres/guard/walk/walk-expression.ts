@@ -6,7 +6,7 @@ import { word, words, type Node, type SelectStmt, type Struct } from '../allowed
 import { boundedArguments, boundedPattern, boundedPatterns, boundedText } from '../bounds/argument-bounds.ts'
 import { collationName } from '../allowed/collations.ts'
 import { mayGrow } from '../bounds/unhashed.ts'
-import { collects, countedCall, countedRows, isClosed } from '../bounds/collected-rows.ts'
+import { collects, collectsForExtension, countedCall, countedRows, isClosed } from '../bounds/collected-rows.ts'
 import {
   collectedIn,
   comparable,
@@ -532,8 +532,9 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const args = typedArguments(name, given)
   const types = args.map((arg) => arg.type)
   const found = findFunction(walk.exposed, written, types, node.location)
-  const isExtension = found.extension !== undefined
-  const taken = takenBy(walk, level, name, args, { isExtension, at: node.location })
+  const { extension } = found
+  const isCollecting = extension === undefined ? collects(name) : collectsForExtension(name, types)
+  const taken = takenBy(walk, level, name, args, { extension, isCollecting, at: node.location })
   const printed = boundedCall(walk, name, node, taken.args, found)
   if (RETURNS_ROWS.has(name)) {
     walk.rowFunctions += 1
@@ -556,7 +557,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const isSorted = node.agg_order ?? node.agg_distinct ?? node.agg_within_group
   if (isAggregate && isSorted) addSort(walk, level.sets)
   if (isAggregate && mayGrow(name, types[0] ?? null)) walk.growing.add(made)
-  const confined: Node = { FuncCall: collects(name) ? countedCall(walk, level, name, made, node.location) : made }
+  const confined: Node = { FuncCall: isCollecting ? countedCall(walk, level, name, made, node.location) : made }
   withCollected(confined, taken.result)
   if (walk.exposed.comparesByIcu) {
     const runs = runsOfCall(
