@@ -37,7 +37,7 @@ const amongN: Reads = (n = N_UNKNOWN) => 2 + Math.log2(Math.max(1, n) + 1)
 const N_UNKNOWN = 2 ** 16
 
 /** The steps of each output for each document, without those for its values. */
-const OUTPUT_STEPS = 1
+const OUTPUT_STEPS = 2
 /** The steps in which $top and similar operators make a sort key, and for each of its fields. */
 const SORT_KEY_STEPS = 10
 const SORT_FIELD_STEPS = 10
