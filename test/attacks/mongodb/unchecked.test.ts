@@ -36,6 +36,22 @@ const REFUSED: Readonly<Record<string, object>> = {
   'many areas': windows(named(40, { $integral: { input: '$score' } })),
 }
 
+/** The query chooses these values, so many of them may have the same hash. */
+const CHOSEN: Readonly<Record<string, object>> = {
+  decimals: { $add: ['$score', { $numberDecimal: '1' }] },
+  'parts of a constant': { $substrCP: ['abcdefghijklmnop', '$score', 2] },
+  'constants chosen by a condition': { $concat: [{ $cond: [{ $gt: ['$score', 1] }, 'a', 'b'] }, '$name'] },
+  'constants for missing dates': { $concat: [{ $dateToString: { date: '$since', format: 'a', onNull: 'b' } }, '$name'] },
+  'texts of computed numbers': { $toString: { $add: ['$score', { $numberDecimal: '1' }] } },
+}
+
+for (const [name, element] of Object.entries(CHOSEN))
+  test(`refuses a set of values that the query chooses beside another output: ${name}`, () => {
+    const verdict = judge(CATALOG, windows({ n: { $sum: 1 }, s: { $addToSet: element } }))
+    assert.ok('kind' in verdict, 'the query was allowed')
+    assert.match(verdict.why, /Put the set of computed values into a \$setWindowFields of its own/)
+  })
+
 for (const [name, body] of Object.entries(REFUSED))
   test(`refuses outputs that no timeout ends: ${name}`, () => {
     const verdict = judge(CATALOG, body)
@@ -47,6 +63,11 @@ const ALLOWED: Readonly<Record<string, object>> = {
   'the usual numbers of a bucket': buckets({ n: { $count: {} }, sum: { $sum: '$score' }, avg: { $avg: '$score' }, min: { $min: '$since' }, max: { $max: '$since' }, best: top, worst: bottom }),
   'the usual numbers of a partition': windows({ n: { $count: {} }, sum: { $sum: '$score' }, avg: { $avg: '$score' }, min: { $min: '$since' }, max: { $max: '$since' }, three: topN, best: top, worst: bottom }),
   'numbers of windows that move': windows({ n: { $count: {}, window: MOVING }, avg: { $avg: '$score', window: MOVING }, best: { ...top, window: MOVING }, worst: { ...bottom, window: MOVING } }),
+  'a set of stored texts in lower case': windows({ n: { $sum: 1 }, cities: { $addToSet: { $toLower: '$home.city' } } }),
+  'a set of texts in upper case from a $set': people({ $set: { c: { $toUpper: { $trim: { input: '$name' } } } } }, { $setWindowFields: { partitionBy: '$land', output: { n: { $sum: 1 }, c: { $addToSet: '$c' } } } }),
+  'a set of joined texts': windows({ n: { $sum: 1 }, names: { $addToSet: { $concat: ['$name', ' ', '$land'] } } }),
+  'a set of days': windows({ n: { $sum: 1 }, days: { $addToSet: { $dateTrunc: { date: '$since', unit: 'day' } } } }),
+  'a set of computed numbers in a window stage of its own': people({ $setWindowFields: { partitionBy: '$land', output: { n: { $sum: 1 } } } }, { $setWindowFields: { partitionBy: '$land', output: { s: { $addToSet: { $add: ['$score', { $numberDecimal: '1' }] } } } } }),
   'thirty sums': windows(named(30, { $sum: '$score' })),
 }
 

@@ -17,7 +17,7 @@ function uncheckedSteps(amount: Amount): number {
   return isLinear && isInside ? Math.max(amount.constant, worstOf(amount, DOCUMENT_KEPT)) : HUGE
 }
 
-/** The steps of an output without a bound. */
+/** The steps of an output that makes a set of values whose hashes the query can choose. They have no bound. */
 export const UNBOUNDED: Amount = constant(HUGE)
 
 /**
@@ -30,7 +30,9 @@ export function checkReadAgain(of: string, outputs: readonly Amount[]): void {
   checkUnchecked(
     `the outputs of ${of} that read the whole partition`,
     plus(...others),
-    `Compute the values in a $set before ${of}, or put one of these outputs into a ${of} of its own.`,
+    others.includes(UNBOUNDED)
+      ? `Put the set of computed values into a ${of} of its own.`
+      : `Compute the values in a $set before ${of}, or put one of these outputs into a ${of} of its own.`,
   )
 }
 

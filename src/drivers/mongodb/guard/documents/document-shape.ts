@@ -38,7 +38,7 @@ export interface Shape {
   readonly extent?: Extent
   /** Set if the query writes the value as an object, so that the value is no array. */
   readonly isWritten?: true
-  /** Set if the value is stored in the collection, and not computed by the query. */
+  /** Set if the value is stored in the collection, or is a text or a date that the query makes of stored values alone. */
   readonly isStored?: true
 }
 

@@ -5,7 +5,7 @@ import { expression } from './expression.ts'
 import { sizeOf } from '../bounds/amount.ts'
 import { anything, STORED, type Extent } from '../bounds/value-size.ts'
 import { grown } from '../bounds/growth.ts'
-import { isDocument, type Bson } from '../../confined-query.ts'
+import { isArray, isDocument, type Bson } from '../../confined-query.ts'
 import { variable, type Scope } from '../documents/scope.ts'
 import { closed, find, shapeWith, valueAt, type Shape } from '../documents/document-shape.ts'
 
@@ -43,9 +43,27 @@ function shapeOf(value: Bson | undefined, extent: Extent, scope: Scope): Shape {
   }
   if (!isDocument(value)) return shapeWith(extent)
   const entries = Object.entries(value)
-  if (entries.length === 0 || entries.some(([name]) => name.startsWith('$'))) return shapeWith(extent)
+  if (entries.length === 0 || entries.some(([name]) => name.startsWith('$')))
+    return isOfStored(value, scope) ? { ...shapeWith(extent), isStored: true } : shapeWith(extent)
   const { fields } = extent
   return closed(new Map(entries.map(([name, below]) => [name, shapeOf(below, fields?.get(name) ?? extent, scope)])))
+}
+
+/** Operators that make a text or a date, and their arguments. No argument chooses between constants. */
+const TEXTS = new Set(
+  '$concat $dateToString $dateTrunc $ltrim $rtrim $toLower $toString $toUpper $trim binSize chars date format input startOfWeek timezone unit'.split(
+    ' ',
+  ),
+)
+
+/**
+ * Returns whether an expression makes texts or dates of stored values alone, so that the query cannot choose their hashes.
+ */
+function isOfStored(value: Bson, scope: Scope): boolean {
+  if (typeof value === 'string') return !value.startsWith('$') || shapeOf(value, STORED, scope).isStored === true
+  const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
+  const isText = isArray(value) || !isDocument(value) || Object.keys(value).every((name) => TEXTS.has(name))
+  return isText && parts.every((part) => isOfStored(part, scope))
 }
 
 /** Returns the shape of the document after $replaceRoot or $replaceWith has replaced it with a value of this shape. */
