@@ -16,6 +16,7 @@ import {
 } from '../datasources/datasources.ts'
 import { introspectDatasource } from './introspect-job.ts'
 import { reach } from '../datasources/require-reach.ts'
+import { until } from '../../test/support/until.ts'
 import { openReintrospection } from './scheduled-introspection.ts'
 
 const HOUR = 3_600_000
@@ -50,10 +51,17 @@ for (const dialect of DIALECTS) {
       await rooms.store.write((tx) => tx.updateTable('catalogs').set(set).where('datasource_id', '=', id).execute())
     }
 
-    async function connected(rooms: Rooms, config: object = {}) {
-      const teamId = await addTeam(rooms)
-      const owner = await addMember(rooms, teamId, 'OWNER')
-      const database = await postgres.createDatabase(`again_${dialect}_${++databases}`, 'CREATE TABLE a (x int)')
+    interface Beside {
+      readonly teamId: TeamId
+      readonly owner: Membership
+      readonly database: string
+    }
+
+    async function connected(rooms: Rooms, config: object = {}, beside?: Beside) {
+      const teamId = beside?.teamId ?? (await addTeam(rooms))
+      const owner = beside?.owner ?? (await addMember(rooms, teamId, 'OWNER'))
+      const database =
+        beside?.database ?? (await postgres.createDatabase(`again_${dialect}_${++databases}`, 'CREATE TABLE a (x int)'))
       const call = sessionCall(owner.accountId, 'introspectDatasource')
       const item = await createDatasource(rooms, call, owner, {
         name: 'shop',
@@ -211,6 +219,28 @@ for (const dialect of DIALECTS) {
       await scheduled.run()
       rooms.store.forget()
       assert.equal((await shop.row()).catalog_version, 2)
+    })
+
+    test('slow databases of one owner do not delay the introspections of other owners', async () => {
+      await using world = await opened()
+      const { rooms } = world
+      const slow = [await connected(rooms)]
+      for (let n = 0; n < 3; n++) slow.push(await connected(rooms, {}, slow[0]))
+      const other = await connected(rooms)
+      for (const each of [...slow, other]) await each.introspect()
+      for (const each of slow) await age(rooms, each.id, 100 * HOUR)
+      await age(rooms, other.id, 50 * HOUR)
+      await using _locker = await lockedCatalog(slow[0]?.database ?? '')
+      await using scheduled = world.scheduled()
+      const ended = scheduled.run()
+      await until('the introspection of the other owner', async () => {
+        rooms.store.forget()
+        return (await other.row()).catalog_version === 2
+      })
+      const counts = await Promise.all(slow.map((each) => running(rooms, each.id)))
+      assert.equal(counts.filter((count) => count > 0).length, 2)
+      await scheduled[Symbol.asyncDispose]()
+      await ended
     })
 
     test('callers share a scheduled introspection, and it is cancelled by delete, disable and shutdown', async () => {

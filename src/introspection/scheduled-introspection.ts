@@ -2,10 +2,10 @@
 // without a caller. The store contains the schedule. So a restart does not change it, and only one of several processes
 // runs an introspection. Datasources that are disabled or were never introspected are skipped.
 import { createHash } from 'node:crypto'
-import type { Selectable } from 'kysely'
+import type { ExpressionBuilder, Selectable } from 'kysely'
 import { AppError } from '../errors.ts'
-import type { DatasourceId } from '../ids.ts'
-import type { DatasourceTable } from '../store/tables.ts'
+import type { AccountId, DatasourceId } from '../ids.ts'
+import type { DatasourceTable, Tables } from '../store/tables.ts'
 import type { DatasourceDeps } from '../datasources/datasources.ts'
 import { INTROSPECT, introspect } from './introspect-job.ts'
 
@@ -24,8 +24,11 @@ type Deps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases' | 'jo
 }
 
 const EVERY_MS = 60_000
-/** The maximum number of introspections at the same time in this process. Each opens one connection. */
-const AT_ONCE = 3
+/**
+ * The maximum numbers of introspections at the same time in this process: of the teams of one owner, and in all. Each
+ * opens one connection. An introspection of a slow database takes up to half an hour, so one account must not take all.
+ */
+const AT_ONCE = { each: 2, all: 8 }
 /**
  * A process claims an introspection before it runs it, so that no other process does. The claim is valid for this time.
  * The process renews it at each check, so the claims of a dead process expire soon.
@@ -46,15 +49,27 @@ export function openReintrospection(deps: Deps): Reintrospection {
 
 interface Due {
   readonly row: Selectable<DatasourceTable>
+  /** An OWNER of the team. */
+  readonly owner: AccountId | null
   readonly failures: number
   readonly error: string | null
   readonly at: number
 }
 
+function ownerOf(eb: ExpressionBuilder<Tables & { datasources: DatasourceTable }, 'datasources'>) {
+  return eb
+    .selectFrom('memberships')
+    .select((of) => of.fn.min('memberships.account_id').as('owner'))
+    .whereRef('memberships.team_id', '=', 'datasources.team_id')
+    .where('memberships.role', '=', 'OWNER')
+    .where('memberships.status', '=', 'ACTIVE')
+    .as('owner')
+}
+
 class Scheduled implements Reintrospection {
   readonly #deps: Deps
   readonly #now: () => number
-  readonly #active = new Map<DatasourceId, Promise<void>>()
+  readonly #active = new Map<DatasourceId, { readonly owner: Due['owner']; readonly work: Promise<void> }>()
   readonly #closing = new AbortController()
   readonly #timer: NodeJS.Timeout
   #looking: Promise<void> = Promise.resolve()
@@ -68,14 +83,14 @@ class Scheduled implements Reintrospection {
 
   async run(): Promise<void> {
     await this.#look()
-    while (this.#active.size > 0) await Promise.all(this.#active.values())
+    while (this.#active.size > 0) await Promise.all([...this.#active.values()].map(({ work }) => work))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer)
     this.#closing.abort()
     await this.#looking
-    await Promise.all(this.#active.values())
+    await Promise.all([...this.#active.values()].map(({ work }) => work))
   }
 
   /** Checks for due introspections, one check at a time. After an error, the next check tries again. */
@@ -89,14 +104,16 @@ class Scheduled implements Reintrospection {
   async #fill(): Promise<void> {
     await this.#renew()
     for (const due of await this.#due()) {
-      if (this.#active.size >= AT_ONCE) return
-      if (this.#active.has(due.row.id) || !(await this.#claim(due))) continue
+      if (this.#active.size >= AT_ONCE.all) return
+      const { owner } = due
+      const running = [...this.#active.values()].filter((each) => each.owner === owner).length
+      if (running >= AT_ONCE.each || this.#active.has(due.row.id) || !(await this.#claim(due))) continue
       const work = this.#work(due)
         .catch((err: unknown) => this.#deps.log?.error({ err }, 'a scheduled introspection could not be recorded'))
         .finally(() => this.#active.delete(due.row.id))
-        // Less than AT_ONCE are running now, so check again.
+        // Fewer are running now, so check again.
         .then(() => this.#look())
-      this.#active.set(due.row.id, work)
+      this.#active.set(due.row.id, { owner, work })
     }
   }
 
@@ -114,12 +131,13 @@ class Scheduled implements Reintrospection {
       .selectAll('datasources')
       .select(['catalogs.captured_at', 'reintrospections.claimed_until', 'reintrospections.failures'])
       .select(['reintrospections.retry_at', 'reintrospections.error'])
+      .select(ownerOf)
       .where('datasources.status', '!=', 'DISABLED')
       .where('datasources.reintrospect_hours', '>', 0)
       .execute()
     return rows
       .filter((row) => row.claimed_until === null || Date.parse(row.claimed_until) <= now)
-      .map((row) => ({ row, failures: row.failures ?? 0, error: row.error, at: dueAt(row) }))
+      .map((row) => ({ row, owner: row.owner, failures: row.failures ?? 0, error: row.error, at: dueAt(row) }))
       .filter((due) => due.at <= now)
       .sort((a, b) => a.at - b.at)
   }
