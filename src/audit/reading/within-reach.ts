@@ -135,6 +135,8 @@ async function* linesOf(
     // The header line is sent with the first rows. So if the first read fails, the export can still be refused.
     let lines = headOf(format)
     for await (const items of deps.audit.all(teamId, scope, call.signal)) {
+      // Reading the items took a part of this turn.
+      await setImmediate()
       for (const item of items) {
         lines += lineOf(format, item)
         if (lines.length < PART_CHARS) continue
