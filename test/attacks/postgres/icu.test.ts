@@ -113,6 +113,7 @@ const ORDINARY: readonly (readonly [string, (readonly unknown[])?])[] = [
   ["SELECT id, string_agg(name, ', ') AS names FROM texts GROUP BY id ORDER BY names, string_agg(name, ', ')"],
   ["SELECT string_agg(body, ',' ORDER BY id) FROM bodies HAVING string_agg(body, ',') > 'a'"],
   ["SELECT id FROM letters ORDER BY lower(text) || '-' || id, concat_ws(' ', id, text, id)"],
+  ["SELECT replace(name, 'a', city) AS x, length(replace(body, 'e', name)), t.id, b.id FROM texts t JOIN bodies b USING (id) ORDER BY x, t.id"],
   ["SELECT max(lower(name)), min(upper(city)), greatest(max(lower(name)), 'b') FROM texts"],
   ["SELECT CASE WHEN lower(name) < 'b' THEN 'a' WHEN lower(name) < 'n' THEN 'b-m' ELSE 'n-z' END AS g, count(*) FROM texts GROUP BY 1 ORDER BY 1"],
   ["SELECT id FROM texts WHERE date_trunc('day', at) >= '2024-01-01' AND date_trunc('day', at) < '2024-02-01' ORDER BY lower(name)"],

@@ -435,7 +435,20 @@ class Growth implements Grown {
 
   /** Counts a value that PostgreSQL makes. Throws Refusal. */
   #make(size: Size): void {
-    this.#values.addCopies(ownBytes(size), Math.min(size.times, COPIES_COUNTED), isCollected(size), size.parts)
+    this.#values.addCopies(
+      ownBytes(size),
+      Math.min(this.#copiesIn(size), COPIES_COUNTED),
+      isCollected(size),
+      size.parts,
+    )
+  }
+
+  /**
+   * Returns the copies of stored values in a value. A search for long runs of marks repeats the value, and its stored
+   * values are limited by #comparedCopies, so assumed copies count less.
+   */
+  #copiesIn({ times, isAssumed }: Size): number {
+    return this.#icu.comparesByIcu && isAssumed === true ? Math.min(times, ASSUMED_COPIES) : times
   }
 
   /**
@@ -450,7 +463,7 @@ class Growth implements Grown {
     for (const [at, arg] of args.entries()) {
       const size = sizes[at]
       if (!size || !passes(arg) || isNumber(size) || (isCollected(size) && size.isTable !== true)) continue
-      if (!frees(size)) this.#values.add({ copies: size.times * times })
+      if (!frees(size)) this.#values.add({ copies: this.#copiesIn(size) * times })
     }
   }
 
