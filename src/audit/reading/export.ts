@@ -78,6 +78,5 @@ function written(cell: Cell): string {
   if (cell === undefined) return ''
   if (typeof cell === 'number') return String(cell)
   const text = FORMULA.test(cell) ? `'${cell}` : cell
-  // With a string instead of the pattern, a long JSON text takes three times as long.
-  return `"${text.replaceAll(/"/g, '""')}"`
+  return `"${text.replaceAll('"', '""')}"`
 }
