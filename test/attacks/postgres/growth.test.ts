@@ -15,6 +15,8 @@ const TIMEOUT_MS = 300
 const LATE_MS = 60_000
 const GROWN_MB = 512
 
+const ENDS = Array.from({ length: 10 }, (_, n) => `k${n}`)
+
 const SCHEMA = `
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 CREATE EXTENSION IF NOT EXISTS citext;
@@ -29,7 +31,9 @@ INSERT INTO texts VALUES (repeat('a', 1000000), repeat(U&'\\0301\\0316', 50000),
 CREATE TABLE levels (id int PRIMARY KEY, parent int, name text);
 INSERT INTO levels VALUES (1, NULL, 'root'), (2, 1, 'branch'), (3, 2, 'leaf');
 CREATE TABLE many AS SELECT g AS id FROM generate_series(1, 100000) g;
-ANALYZE many;`
+CREATE TABLE ends AS SELECT ${ENDS.map((name) => `g AS ${name}`).join(', ')}, CASE WHEN g IN (1, 20000) THEN repeat('a', 1000000) ELSE 'x' END AS a FROM generate_series(1, 20000) g;
+${ENDS.map((name) => `CREATE INDEX ON ends (${name});`).join(' ')}
+ANALYZE many, ends;`
 
 const LIST = "(SELECT string_agg(g::text, ',') FROM generate_series(1, 100000) g)"
 const POINTS = "(SELECT string_agg('(' || g % 700 || ',' || g || ')', ',') FROM generate_series(1, 60000) g)"
@@ -240,6 +244,8 @@ const HASHED: readonly (readonly [string, string])[] = [
   ['a join with a side that looks small', `SELECT count(length(b.v)) FROM many a JOIN (SELECT id * 0 AS k, ${LONG} || id AS v FROM many WHERE id * 0 = 0 AND id % 1 = 0 AND id * 1 = id OFFSET 0) b ON a.id + 0 = b.k`],
   ['a frame of long texts', `SELECT count(s) FROM (SELECT array_agg(${LONG} || g) OVER (ORDER BY g ROWS BETWEEN 900 PRECEDING AND 99 FOLLOWING) AS s FROM generate_series(1, 9000) g) q`],
   ['texts whose frame grows', `SELECT count(s) FROM (SELECT array_agg(left(${LONG}, g * 10)) OVER (ORDER BY g ROWS BETWEEN 900 PRECEDING AND CURRENT ROW) AS s FROM generate_series(1, 9000) g) q`],
+  ['ends of columns with indexes', `SELECT ${ENDS.map((name) => `min(${name}), max(${name})`).join(', ')} FROM ends WHERE ${"length(a || '0') = 0 OR ".repeat(16)}k0 > 0`],
+  ['regular expressions', `SELECT count(*) FROM texts WHERE ${Array.from({ length: 120 }, (_, n) => `regexp_count(a, 'z') = -${n + 1}`).join(' OR ')}`],
   ['groups whose texts grow', `SELECT sum(length(m)) FROM (SELECT g, max(v) AS m FROM (${TWICE}) q GROUP BY ROLLUP (g)) z`],
 ]
 
@@ -327,7 +333,7 @@ describe('queries that compute large values', () => {
     const database = await shop.postgres.createDatabase('growth', SCHEMA)
     watch = new Client({ connectionString: shop.postgres.url(database) })
     await watch.connect()
-    const tables = ['texts', 'levels', 'documents', 'many'].map((table) => ({ schema: 'public', table, columns: null }))
+    const tables = ['texts', 'levels', 'documents', 'many', 'ends'].map((table) => ({ schema: 'public', table, columns: null }))
     const id = await shop.app.datasource(shop.owner, shop.teamId, { ...shop.spec, name: 'growth', database }, tables)
     at = `/teams/${shop.teamId}/datasources/${id}`
   })

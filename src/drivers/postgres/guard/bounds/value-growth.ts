@@ -229,11 +229,10 @@ class Growth implements Grown {
       larg: _l,
       rarg: _r,
       groupClause = [],
-      whereClause,
+      whereClause: _where,
       sortClause = [],
       ...rest
     } = query
-    if (whereClause) this.#condition(whereClause)
     this.#groups(groupClause)
     const keys = sortClause.map((key) => this.#parts(key))
     this.#parts(rest)
@@ -252,7 +251,11 @@ class Growth implements Grown {
       const isMerged = rows.length === 1 && mayBeMerged(query)
       return most(this.#values.either(rows.map((row) => () => row.map((value) => this.#output(value, isMerged)))))
     }
-    for (const item of query.fromClause ?? []) this.#from(item)
+    const { made } = this.#values.during(() => {
+      for (const item of query.fromClause ?? []) this.#from(item)
+      if (query.whereClause) this.#condition(query.whereClause)
+    })
+    this.#values.addAgain(made, endsOf(query) - 1)
     const isMerged = mayBeMerged(query)
     // A condition outside is moved into groups too, but not an aggregate.
     const isGrouped = query.groupClause !== undefined || query.havingClause !== undefined
@@ -713,6 +716,7 @@ class Growth implements Grown {
     if (!SKIMS.has(name)) {
       this.#decompress(args, sizes, { frees: (size) => SKIMS_TEXT.has(name) && size.stored === 'text' })
     }
+    if (WIDENS.test(name) && sizes[0]) this.#make(scaled(sizes[0], 4))
     const cost = COSTS.get(name)
     if (cost !== undefined) for (const size of sizes) this.#search(size, cost)
     if (SEARCHES.has(name)) this.#search(sizes[0], Math.min(lengthOf(args[1]) ?? 0, FREE_BYTES))
@@ -797,6 +801,8 @@ const LIST_LENGTH = 64
 /** Functions that read no more than the head of a stored value, and those that do so only for strings. */
 const SKIMS: ReadonlySet<string> = new Set(['pg_column_size', 'count', 'num_nulls', 'num_nonnulls'])
 const SKIMS_TEXT: ReadonlySet<string> = new Set(['octet_length', 'bit_length'])
+/** Functions that keep four bytes for each character of their text. */
+const WIDENS = /^regexp_(?:count|instr|substr|match|matches|split_to_array|split_to_table)$/
 /** Functions of numbers whose work is the product of the digits of their arguments. */
 const DIVIDES: ReadonlySet<string> = new Set([
   ...['div', 'mod', 'sqrt', 'gcd', 'lcm', 'width_bucket'],
@@ -1449,4 +1455,26 @@ function tooLarge(found: string, limit: number): Refusal {
     'Make the value shorter: use smaller counts and fewer nested repetitions.',
     undefined,
   )
+}
+
+/**
+ * Returns the number of different min() and max() of a query that has no other aggregates and no groups. PostgreSQL may
+ * read each from an index: it then computes FROM and WHERE once for each, and keeps the values of each until the end.
+ */
+function endsOf({ targetList, groupClause, havingClause, sortClause }: SelectStmt): number {
+  const ends = new Set<string>()
+  return groupClause === undefined && onlyEnds([targetList, havingClause, sortClause], ends) ? ends.size : 0
+}
+
+/** Adds each min() and max() in a part of a query. Returns false if the part has another aggregate. */
+function onlyEnds(value: unknown, ends: Set<string>): boolean {
+  if (!isPart(value) || value.SubLink) return true
+  const name = value.FuncCall?.over ? '' : (words(value.FuncCall?.funcname).at(-1) ?? '')
+  if (name === 'min' || name === 'max') ends.add(JSON.stringify(value))
+  else if (AGGREGATES.has(name) || (value.JsonArrayAgg ?? value.JsonObjectAgg)) return false
+  return Object.values(value).every((part) => onlyEnds(part, ends))
+}
+
+function isPart(value: unknown): value is Node {
+  return typeof value === 'object' && value !== null
 }
