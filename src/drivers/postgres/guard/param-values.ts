@@ -5,6 +5,7 @@ import { invalidRequest } from '../../../errors.ts'
 import type { Exposed } from './exposed.ts'
 import { word, type Node } from './allowed/allowed-nodes.ts'
 import type { ParamForm } from './walk/scope.ts'
+import { longNumberIn } from './bounds/long-numbers.ts'
 import { hasLongRun, RUN } from './bounds/mark-runs.ts'
 import { Refusal } from './refusal.ts'
 import { checkSpatialText } from './allowed/srids.ts'
@@ -83,7 +84,10 @@ function bindOne(value: Param, exposed: () => Exposed): Bound | string {
   try {
     const { node, type } = typeNamed(exposed(), named)
     const text = value.value === null ? null : String(value.value)
-    const wrong = value.value === null ? null : (misfit(type, value.value) ?? unusable(String(value.value), exposed))
+    const wrong =
+      value.value === null || text === null
+        ? null
+        : (misfit(type, value.value) ?? longNumberIn(text, type) ?? unusable(text, exposed))
     if (wrong !== null) return `is not a value of the type ${value.type}: ${wrong}`
     return { form: { cast: node, type }, key: value.type, text }
   } catch (error) {

@@ -17,6 +17,8 @@ import { columnRef, distinctNames, newAlias, type Level, type Walk } from '../wa
 export const COLLECTED_MAX = 268_435_456
 /** The bytes that each collected row takes besides its values. */
 const ROW_BYTES = 40
+/** The longest text of a numeric. */
+const NUMBER_BYTES = 147_457
 /** The further bytes of a row in a hash table. */
 const HASH_BYTES = 56
 /** A value may take this many times the size of its text: a growing text is copied, and jsonb has larger parts. */
@@ -220,8 +222,14 @@ export function countedRows(walk: Walk, query: SelectStmt, outputs: readonly Fie
     const isUntyped = written?.A_Const ?? written?.ParamRef
     return { ResTarget: { name, val: written && isUntyped ? written : columnRef(alias, names[at] ?? name) } }
   })
-  const bytes = names.map((name) => coalesced(call('pg_column_size', columnRef(alias, name))))
-  const whereClause = counts(what, what.endsWith('array') ? bytes : [whole(HASH_BYTES), ...bytes])
+  const isArray = what.endsWith('array')
+  const bytes = names.flatMap((name) => {
+    const column = columnRef(alias, name)
+    const size = coalesced(call('pg_column_size', column))
+    // A number may be short in memory, and long when the array is written as text.
+    return isArray ? [size, coalesced(call('octet_length', cast(column, 'text')))] : [size]
+  })
+  const whereClause = counts(what, isArray ? bytes : [whole(HASH_BYTES), ...bytes])
   return { ...selectFrom(columns, query, alias, names), whereClause }
 }
 
@@ -258,7 +266,7 @@ export function isClosed({ names: aliases }: Walk, query: object): boolean {
 }
 
 function bytesOf(name: string, value: Node): Node {
-  if (value.A_Const) return whole((value.A_Const.sval?.sval?.length ?? ROW_BYTES) * 4)
+  if (value.A_Const) return whole(constantBytes(value.A_Const))
   if (name === 'string_agg') return operator('*', coalesced(call('octet_length', value)), whole(TEXT_TIMES))
   const isJson = name.startsWith('json') && !value.ParamRef
   if (isJson && name.startsWith('jsonb')) return jsonbBytes(value)
@@ -266,6 +274,12 @@ function bytesOf(name: string, value: Node): Node {
   if (isJson) return operator('*', text, whole(TEXT_TIMES))
   const bytes = operator('+', text, coalesced(call('pg_column_size', value)))
   return EXTENSION_COLLECTS.has(name) ? operator('+', bytes, whole(GEOMETRY_BYTES)) : bytes
+}
+
+/** Returns the bytes of a constant as text. A number with an exponent may be as long as a number can be. */
+function constantBytes({ sval, fval }: Struct<'A_Const'>): number {
+  if (fval?.fval && /e/i.test(fval.fval)) return NUMBER_BYTES
+  return (sval?.sval?.length ?? fval?.fval?.length ?? ROW_BYTES) * 4
 }
 
 /** Returns the bytes of jsonb while it is built from a value: its text, and a struct for each part. */

@@ -350,18 +350,27 @@ export function noLonger<T extends Typed>(
     const arg = noLonger(walk, level, { node: named.arg, type: typed.type }, limit, at).node
     return { ...typed, node: withCollected({ NamedArgExpr: { ...named, arg } }, limit) }
   }
-  const measured = withCollected(measure(walk, level, node, limit, at), limit)
+  const isShorter = (value: Node): Bound => ({
+    what: COLLECTED_VALUE,
+    size: call('pg_column_size', value),
+    most: limit,
+  })
+  const measured = withCollected(measure(walk, level, node, isShorter, at), limit)
   return { ...typed, node: walk.exposed.comparesByIcu ? withRuns(measured, runsOf(node)) : measured }
 }
 
-function measure(walk: Walk, level: Level, node: Node, most: number, at: number | undefined): Node {
-  const isShorter = (value: Node): Node => {
-    const bound: Bound = { what: COLLECTED_VALUE, size: call('pg_column_size', value), most }
-    return unlessAny(bound, value, at)
-  }
+/** Returns a value that the printed text fails for if the value exceeds a bound. Throws Refusal. */
+export function measure(
+  walk: Walk,
+  level: Level,
+  node: Node,
+  boundOf: (value: Node) => Bound,
+  at: number | undefined,
+): Node {
+  const isShorter = (value: Node): Node => unlessAny(boundOf(value), value, at)
   if (ONCE.has(node) || givesRows(node)) return isShorter(node)
   const pinned = pinnedHere(level, walk, node)
-  if (!pinned) return isShorter(steadily(node, [node], COLLECTED_VALUE, at))
+  if (!pinned) return isShorter(steadily(node, [node], boundOf(node).what, at))
   const alias = aliasIn(walk)
   const inner: SelectStmt = {
     targetList: [{ ResTarget: { name: 'v', val: pinned } }],

@@ -269,7 +269,7 @@ test('a parameter with a type may be cast again', async () => {
   assert.equal(await settings('unnest($1::text[])', 'text[]', '{a,b}'), '')
   // The text of a number may be long.
   assert.equal(await settings('string_to_table($1::text, NULL)', 'numeric', '1e100000'), JOINS)
-  assert.equal(await settings('string_to_table($1::text, NULL)', 'numeric[]', '{1e100000}'), JOINS)
+  assert.equal(await settings('string_to_table($1::text, NULL)', 'numeric[]', '{1e900}'), JOINS)
 })
 
 test('a known shape with other numbers runs with its own settings', async () => {

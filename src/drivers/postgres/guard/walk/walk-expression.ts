@@ -6,6 +6,7 @@ import { word, words, type Node, type SelectStmt, type Struct } from '../allowed
 import { boundedArguments, boundedPattern, boundedPatterns, boundedText } from '../bounds/argument-bounds.ts'
 import { collationName } from '../allowed/collations.ts'
 import { mayGrow } from '../bounds/unhashed.ts'
+import { readByCast, readByFunction } from '../bounds/long-numbers.ts'
 import { collects, collectsForExtension, countedCall, countedRows, isClosed } from '../bounds/collected-rows.ts'
 import {
   collectedIn,
@@ -144,7 +145,8 @@ function cast(walk: Walk, level: Level, { arg, typeName: to, location }: Struct<
   const from = expression(walk, level, arg)
   if (isPathType(target.type)) checkLinear(from.node, location)
   checkSpatialCast(walk.exposed, target.type, from, location)
-  const taken = takenByCast(walk, level, from, target.node, location)
+  const read = readByCast(walk, level, from, target.node, location)
+  const taken = takenByCast(walk, level, read, target.node, location)
   const node: Node = { TypeCast: { arg: taken.arg.node, typeName: target.node } }
   return { node: withCollected(node, taken.result), type: target.type }
 }
@@ -534,7 +536,8 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const found = findFunction(walk.exposed, written, types, node.location)
   const { extension } = found
   const isCollecting = extension === undefined ? collects(name) : collectsForExtension(name, types)
-  const taken = takenBy(walk, level, name, args, { extension, isCollecting, at: node.location })
+  const read = extension === undefined ? readByFunction(walk, level, name, args, node.location) : args
+  const taken = takenBy(walk, level, name, read, { extension, isCollecting, at: node.location })
   const printed = boundedCall(walk, name, node, taken.args, found)
   if (RETURNS_ROWS.has(name)) {
     walk.rowFunctions += 1

@@ -6,6 +6,7 @@ import { boundedDocument, notAPath, plainPath, workOf } from '../bounds/json-pat
 import { ofRow, rowsWork, type Term } from '../bounds/json-path.ts'
 import { countedJson, countedRows } from '../bounds/collected-rows.ts'
 import { collectedIn, takenAsJson } from '../bounds/collected-values.ts'
+import { readAsJson } from '../bounds/long-numbers.ts'
 import { Refusal, refusedStatement } from '../refusal.ts'
 import { addSort, type Level, type Walk } from './scope.ts'
 import type { Field, Typed } from './from-items.ts'
@@ -74,7 +75,7 @@ function queried(walk: Walk, level: Level, node: Node): Node | undefined {
     const { expr, output, unique_keys, location } = node.JsonParseExpr
     since(walk, 17, 'json', location)
     return {
-      JsonParseExpr: { expr: jsonValue(walk, level, expr), ...returning(walk, output), ...flags({ unique_keys }) },
+      JsonParseExpr: { expr: jsonDocument(walk, level, expr), ...returning(walk, output), ...flags({ unique_keys }) },
     }
   }
   if (node.JsonScalarExpr) {
@@ -101,7 +102,7 @@ function func(walk: Walk, level: Level, node: Struct<'JsonFuncExpr'>): Node {
     JsonFuncExpr: {
       op,
       context_item: boundedValue(
-        jsonValue(walk, level, context_item),
+        jsonDocument(walk, level, context_item),
         workOf(path, location),
         passed.passing,
         location,
@@ -190,8 +191,16 @@ function pair(walk: Walk, level: Level, node: Struct<'JsonKeyValue'> | undefined
 /** Confines a value with its FORMAT. Throws Refusal. */
 function jsonValue(walk: Walk, level: Level, node: Struct<'JsonValueExpr'> | undefined): Struct<'JsonValueExpr'> {
   if (!node?.raw_expr) throw refusedStatement('a JSON value')
-  const value = takenAsJson(walk, level, expression(walk, level, node.raw_expr), undefined)
-  return { raw_expr: value.node, format: formatOf(node.format) }
+  const value = expression(walk, level, node.raw_expr)
+  const read = node.format?.format_type === 'JS_FORMAT_JSON' ? readAsJson(walk, level, value, undefined) : value
+  return { raw_expr: takenAsJson(walk, level, read, undefined).node, format: formatOf(node.format) }
+}
+
+/** Confines a document that is read as jsonb. Throws Refusal. */
+function jsonDocument(walk: Walk, level: Level, node: Struct<'JsonValueExpr'> | undefined): Struct<'JsonValueExpr'> {
+  if (!node?.raw_expr) throw refusedStatement('a JSON value')
+  const value = readAsJson(walk, level, expression(walk, level, node.raw_expr), undefined)
+  return { raw_expr: takenAsJson(walk, level, value, undefined).node, format: formatOf(node.format) }
 }
 
 /** Confines PASSING. Returns an object for the caller to spread. Throws Refusal. */
@@ -245,7 +254,7 @@ export function jsonTable(walk: Walk, level: Level, node: Struct<'JsonTable'>): 
   addSort(walk)
   const { lateral, on_error, alias } = node
   const { nodes, fields } = columnsOf(walk, level, node.columns ?? [])
-  const item = jsonValue(walk, level, node.context_item)
+  const item = jsonDocument(walk, level, node.context_item)
   const collected = item.raw_expr && walk.collects ? collectedIn(item.raw_expr) : 0
   const named = fields.map((field) => ({ ...field, collected }))
   const made = namedItem(walk, { name: alias?.aliasname ?? 'json_table', alias, fields: named })
