@@ -2,7 +2,7 @@
 // limit immediately, and the refusal says when to retry. No requester can take all slots. A FairLimit lets work wait.
 import { AppError } from './errors.ts'
 
-export interface Requester {
+interface Requester {
   readonly caller: { readonly accountId: string }
   /** The client's network address, if known. */
   readonly address?: string | undefined

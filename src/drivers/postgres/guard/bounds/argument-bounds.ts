@@ -198,7 +198,7 @@ export const givesRows = remembered((part) => {
 })
 
 /** Returns true if the part is a call of one of these functions, and undefined otherwise. */
-export function calls(part: object, names: { has(name: string): boolean }): true | undefined {
+function calls(part: object, names: { has(name: string): boolean }): true | undefined {
   if (!('funcname' in part) || !Array.isArray(part.funcname)) return undefined
   return names.has(words(part.funcname).at(-1) ?? '') ? true : undefined
 }

@@ -328,7 +328,7 @@ function isTextName(type: Struct<'TypeName'> | undefined): boolean {
 // printed twice. A plain column is printed twice.
 
 /** Returns a value that the printed text fails for if it is longer than the limit. Throws Refusal. */
-export function noLonger<T extends Typed>(
+function noLonger<T extends Typed>(
   walk: Walk,
   level: Level,
   typed: T,
