@@ -328,13 +328,7 @@ function isTextName(type: Struct<'TypeName'> | undefined): boolean {
 // printed twice. A plain column is printed twice.
 
 /** Returns a value that the printed text fails for if it is longer than the limit. Throws Refusal. */
-function noLonger<T extends Typed>(
-  walk: Walk,
-  level: Level,
-  typed: T,
-  limit: number,
-  at: number | undefined,
-): T {
+function noLonger<T extends Typed>(walk: Walk, level: Level, typed: T, limit: number, at: number | undefined): T {
   const { node } = typed
   if (!walk.collects || collectedIn(node) <= limit) return typed
   const { CollateClause: collate, NamedArgExpr: named, RowExpr: row } = node
