@@ -1,5 +1,5 @@
-// Accepts many proposed texts in one new version of the documentation. A text stays proposed if a column that it
-// depends on changed since the text was written.
+// A manager accepts many proposed texts at once, which saves one new version of the documentation. Each text lists the
+// columns that it depends on. If one of these columns has changed since the text was written, the text stays proposed.
 import type { Transaction } from 'kysely'
 import { changesOf, listedOf, pathName } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
@@ -40,8 +40,8 @@ interface Accepted {
 type Drafts = Awaited<ReturnType<typeof draftsOf>>
 
 /**
- * Accepts texts. Throws INVALID_REQUEST for a table without documentation, and CONFLICT if `version` is not the current
- * version or another version is saved meanwhile.
+ * Throws INVALID_REQUEST for a table without documentation. Throws CONFLICT if `version` is not the current version, or
+ * another version is saved in the meantime.
  */
 export async function acceptDocumentation(
   deps: DocumentationDeps,
@@ -77,7 +77,7 @@ export async function acceptDocumentation(
   return { accepted: counts, stale, version: saved }
 }
 
-/** Returns the drafts that change, with their accepted texts. */
+/** Returns only the drafts in which a text is accepted. */
 async function accepted(acceptance: Acceptance, drafts: Drafts): Promise<Drafts> {
   const turn = inSlices()
   const changed: Drafts[number][] = []
@@ -99,7 +99,7 @@ async function versionNow(tx: Transaction<Tables>, { id }: DocumentationPlace): 
   return row.documentation_version
 }
 
-/** Returns the drafts of the named tables, or all drafts. Throws INVALID_REQUEST for a table without documentation. */
+/** Without `tables`, returns all drafts. Throws INVALID_REQUEST for a table without documentation. */
 function chosen(drafts: Drafts, tables: Request['tables']): Drafts {
   if (tables === undefined) return drafts
   const named = new Set(tables.map(({ schema, table }) => tableKey(schema, table)))
@@ -113,7 +113,7 @@ function chosen(drafts: Drafts, tables: Request['tables']): Drafts {
 
 class Acceptance {
   readonly counts: Record<Kind, number> = { summary: 0, examples: 0, statements: 0, columns: 0 }
-  /** The places of the accepted texts (table, then `summary` or `columns.name`, for example), for the audit. */
+  /** For the audit: where the accepted texts are, for example `columns.name` of a table. */
   readonly places: string[] = []
   stale = 0
   readonly #tables: ReadonlyMap<string, Catalog['tables'][number]>

@@ -1,13 +1,13 @@
-// Pure: returns the changes of documentation as the audit records them: the places of added, removed and changed texts
-// and marks. The audit does not record the texts, because they may contain values that must disappear when a text is
+// The audit records which texts and personal marks of a documentation were added, removed or changed, for example
+// `columns.name`. It does not record the texts, because a text may contain values that must disappear when the text is
 // withdrawn.
 import { listedOf, pathName, type Changes } from '../audit/recorded-changes.ts'
 import type { Draft, Said } from './stored-draft.ts'
 import type { PublishedTable } from './visible-texts.ts'
 
 /**
- * One string per text or mark, by its place (`summary`, `statements.0`, `columns.name`). Different texts have different
- * strings.
+ * Maps the place of each text or mark (`summary`, `statements.0`, `columns.name`) to a string that changes when the
+ * text or mark changes.
  */
 type Texts = ReadonlyMap<string, string>
 
@@ -24,10 +24,7 @@ export function publishedChanges(before: readonly PublishedTable[], after: reado
   return compared('texts', publishedTexts(before), publishedTexts(after))
 }
 
-/**
- * Returns how many texts a publication has, and how many were added, changed and removed since the previous
- * publication.
- */
+/** Counts the texts of a publication, and how many were added, changed and removed since the previous publication. */
 export function publishedCounts(before: readonly PublishedTable[], after: readonly PublishedTable[]) {
   const [was, is] = [publishedTexts(before), publishedTexts(after)]
   const kept = [...is].filter(([place]) => was.has(place))

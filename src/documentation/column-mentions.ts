@@ -1,11 +1,11 @@
-// Finds the columns that a text names. A text depends on every column that it names, even if its author did not list
-// the column. If in doubt, a column counts as named: a surplus dependency may hide a text too early, but a missing
-// dependency could show a text for too long.
+// A text depends on every column that it names, even if its author did not list the column. If in doubt, a column
+// counts as named. One dependency too many may hide a text too early, but a missing dependency could show a text for
+// too long.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { fullName } from './text-dependencies.ts'
 import { Names, wordsOf } from './split-words.ts'
 
-/** Finds mentions. One instance per catalog serves any number of texts. */
+/** One instance per catalog serves any number of texts. */
 export class ColumnMentions {
   readonly #tables = new Names<CatalogTable>()
 
@@ -14,8 +14,9 @@ export class ColumnMentions {
   }
 
   /**
-   * Returns the columns that a text about `own` names: columns of `own` by name, and columns of other tables by full
-   * name. If the text names another table but none of its columns, the first column of that table counts as named.
+   * Returns the columns that a text about the table `own` names: columns of `own` by name, and columns of other tables
+   * by full name. If the text names another table but none of its columns, the first column of that table counts as
+   * named.
    */
   in(text: string, own: CatalogTable): readonly string[] {
     const words = wordsOf(text)

@@ -1,5 +1,5 @@
-// Tests the pure functions: which names a text may contain, on which columns a text depends, which texts the rules
-// write, and how a model's answer is read.
+// Tests which texts a description shows, on which columns a text depends, which texts the rules write, and how a
+// model's answer is read.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
@@ -46,7 +46,7 @@ const FULL = catalog(
 )
 const SHOWN = catalog(table('orders', [ID, column('status')]), table('people', [ID, column('name')]))
 
-describe('shows a text', () => {
+describe('Visibility', () => {
   const sight = new Visibility(SHOWN, FULL).of({ schema: 'public', table: 'orders' })
   const cases: readonly (readonly [string, string, readonly string[], boolean])[] = [
     ['that names an exposed column', 'Its status is final.', ['status'], true],
@@ -108,10 +108,11 @@ describe('shows a text', () => {
     ],
   ]
   for (const [what, text, restsOn, isShown] of cases) {
-    test(`${what}: ${isShown ? 'yes' : 'no'}`, () => assert.equal(sight?.maySee({ text, restsOn }), isShown))
+    test(`a text ${what} is ${isShown ? 'shown' : 'hidden'}`, () =>
+      assert.equal(sight?.maySee({ text, restsOn }), isShown))
   }
 
-  test('that depends on a name that a shown and a hidden column share: no', () => {
+  test('a text is hidden if it depends on a name that means both a shown and a hidden column', () => {
     const [orders] = SHOWN.tables
     assert.ok(orders)
     const [one, other] = [table('b', [column('c.d')], 'a'), table('c', [column('d')], 'a.b')]
@@ -121,12 +122,12 @@ describe('shows a text', () => {
     assert.deepEqual([shown(one), shown(other), shown(one, other)], [false, false, true])
   })
 
-  test('about a hidden table: never', () => {
+  test('no text about a hidden table is shown', () => {
     assert.equal(new Visibility(SHOWN, FULL).of({ schema: 'public', table: 'wages' }), null)
   })
 })
 
-test('a text depends on the columns it names, of its own table and of other tables', () => {
+test('a text depends on the columns that it names, in its own table and in other tables', () => {
   const [orders] = FULL.tables
   assert.ok(orders)
   const naming = new ColumnMentions(FULL)
@@ -140,7 +141,7 @@ test('a text depends on the columns it names, of its own table and of other tabl
   assert.deepEqual(naming.in('Nothing of all that.', orders), ['of'])
 })
 
-describe('the rules', () => {
+describe('writeByRules', () => {
   const to = (name: string) => ({ schema: 'public', table: name, column: 'id' })
   const shop = catalog(
     table('customers', [ID, column('name')]),
@@ -187,7 +188,7 @@ describe('the rules', () => {
     return writeByRules(about, (question) => questionInSql(question, (each) => each))
   }
 
-  test('write the grain, joins, units, enumerations and soft deletes', () => {
+  test('the rules write the grain, joins, units, enumerations and soft deletes', () => {
     const { statements, summary, columns, examples } = write('lines', ['paid', 'open'])
     assert.equal(summary?.text, 'One row per line. Each line belongs to an order.')
     assert.deepEqual(
@@ -208,7 +209,7 @@ describe('the rules', () => {
     for (const said of statements) assert.ok(said.restsOn.length > 0, said.text)
   })
 
-  test('write how to keep rows with a null foreign key, and “at most one row” for a primary key that is also a foreign key', () => {
+  test('the rules suggest LEFT JOIN for a nullable foreign key, and write “at most one row” for a primary key that is also a foreign key', () => {
     const { statements, examples } = write('orders')
     const texts = statements.map((said) => said.text)
     assert.ok(
@@ -224,7 +225,7 @@ describe('the rules', () => {
     )
   })
 
-  test('enumerate no sentences, long lists, single values or values seen under another type', () => {
+  test('the rules list the values of a column only if they are a few codes, and the column still has its type', () => {
     const says = (values: readonly string[], type?: string) =>
       write('lines', values, type).statements.some((said) => said.text.includes('is one of'))
     assert.equal(says(['new', 'old']), true)
@@ -234,7 +235,7 @@ describe('the rules', () => {
     assert.equal(says(['new', 'old'], 'int4'), false)
   })
 
-  test('write a unit only for numbers', () => {
+  test('the rules write a unit only for numbers', () => {
     assert.equal(meaningOf({ name: 'durationMs', type: 'int8' }), 'In milliseconds.')
     assert.equal(meaningOf({ name: 'price_eur', type: 'numeric' }), 'In EUR.')
     assert.equal(meaningOf({ name: 'price_eur', type: 'text' }), null)
@@ -242,7 +243,7 @@ describe('the rules', () => {
   })
 })
 
-describe("a model's answer", () => {
+describe('readAnswer', () => {
   const [orders] = SHOWN.tables
   assert.ok(orders)
   const read = (answer: unknown) =>
@@ -258,15 +259,15 @@ describe("a model's answer", () => {
     ['nothing but Markdown marks', '` ** `'],
   ]
   for (const [what, text] of dropped) {
-    test(`loses a statement with ${what}`, () => assert.deepEqual(read({ statements: [{ text }] }).statements, []))
+    test(`a statement with ${what} is dropped`, () => assert.deepEqual(read({ statements: [{ text }] }).statements, []))
   }
 
-  test('is reduced to one line of plain text', () => {
+  test('a summary is reduced to one line of plain text', () => {
     const { summary } = read({ summary: '# **Orders**\u0000\u202e and\n\n`status`.\ud800' })
     assert.equal(summary?.text, 'Orders and status.\ufffd')
   })
 
-  test('is cut to 12 statements and 3 examples, and loses queries with a comment', () => {
+  test('an answer is cut to 12 statements and 3 examples, and queries with a comment are dropped', () => {
     const many = Array.from({ length: 40 }, (_, n) => ({ text: `Fact ${n}.` }))
     const examples = [
       { words: 'a', query: 'SELECT 1 -- x' },
@@ -282,7 +283,7 @@ describe("a model's answer", () => {
     )
   })
 
-  test('is refused if it has the wrong shape', () => {
+  test('an answer of the wrong shape is refused', () => {
     for (const text of ['', 'null', '[]', '{', '{"statements":[1]}', '{"columns":[]}', '{"examples":{}}']) {
       assert.throws(() => readAnswer(text, orders, new ColumnMentions(SHOWN), new ValueMentions([])), text)
     }

@@ -1,5 +1,4 @@
-// Reads the documentation drafts of a datasource's tables, and changes the draft of one table at a time. Descriptions
-// show only published texts, never a draft.
+// Each table of a datasource has one draft of its documentation. Descriptions show only published texts, never a draft.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
@@ -39,7 +38,6 @@ export interface DocumentationDeps {
   readonly catalogs: Catalogs
 }
 
-/** The documented datasource, for example a `Reached`. */
 export interface DocumentationPlace {
   readonly id: DatasourceId
   readonly teamId: TeamId
@@ -58,13 +56,13 @@ export interface TableView {
   readonly examples: TextView | null
   readonly statements: readonly TextView[]
   readonly columns: ReadonlyMap<string, Partial<TextView> & { readonly personal: boolean | null }>
-  /** Set if the database no longer has this table. */
+  /** The database no longer has this table. */
   readonly gone?: true
-  /** Only in the answer to a PUT: warnings for the author. */
+  /** Warnings for the author. Only in the answer to a PUT. */
   readonly warnings?: readonly string[]
 }
 
-/** Returns every draft, in catalog order. Tables that the database no longer has come last. */
+/** Returns the drafts in catalog order. Tables that the database no longer has come last. */
 export async function getDocumentation(
   deps: Pick<DocumentationDeps, 'store' | 'catalogs'>,
   at: DocumentationPlace,
@@ -94,9 +92,8 @@ export async function getDocumentation(
 }
 
 /**
- * Changes the draft of one table. Throws NOT_FOUND for a table that neither the database nor the documentation knows,
- * INVALID_REQUEST with `details` for every unknown column, and CONFLICT if `version` is given and is not the current
- * version.
+ * Throws NOT_FOUND if neither the database nor the documentation has the table. Throws INVALID_REQUEST with `details`
+ * for every unknown column, and CONFLICT if `version` is given and is not the current version.
  */
 export async function putDocumentation(
   deps: DocumentationDeps,
@@ -128,7 +125,7 @@ export async function putDocumentation(
   return { ...viewOf(name, draft, table, place), version, warnings }
 }
 
-/** Throws NOT_FOUND for a table that neither the database nor the documentation knows. */
+/** Throws NOT_FOUND if neither the database nor the documentation has the table. */
 export async function requireDocumented(
   deps: Pick<DocumentationDeps, 'store' | 'catalogs'>,
   at: DocumentationPlace,
@@ -158,7 +155,7 @@ function shortened(text: string): string {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }
 
-/** Increases the documentation's version. Throws CONFLICT if `expected` is not the current version. */
+/** Throws CONFLICT if `expected` is not the current version. */
 export async function raiseVersion(
   tx: Transaction<Tables>,
   id: DatasourceId,
@@ -174,7 +171,7 @@ export async function raiseVersion(
   return row.documentation_version
 }
 
-/** Returns every draft of a datasource. Yields to the event loop. */
+/** Yields to the event loop. */
 export async function draftsOf(
   db: Pick<Transaction<Tables>, 'selectFrom'>,
   id: DatasourceId,
@@ -210,7 +207,7 @@ export async function draftOf(
   return row === undefined ? null : readDraft(row.draft)
 }
 
-/** Replaces a draft, or deletes the stored draft if `draft` is empty. `author` is null for a generated draft. */
+/** Deletes the stored draft if `draft` is empty. `author` is null for a generated draft. */
 export async function saveDraft(
   tx: Transaction<Tables>,
   id: DatasourceId,
@@ -240,7 +237,6 @@ function findTable(tables: readonly CatalogTable[] | undefined, schema: string, 
   return tables?.find((each) => each.schema === schema && each.table === table) ?? null
 }
 
-/** Returns the refusal of a change that is not based on the newest version. */
 export function conflict(): AppError {
   return new AppError(
     'CONFLICT',
@@ -283,8 +279,8 @@ function viewOf(
 }
 
 /**
- * Returns the columns whose mark `personal: false` the change removes. The next profile decides whether these columns
- * are personal. Until then, their values are hidden.
+ * Returns the columns that were marked as not personal before the change, but are not marked after it. The next profile
+ * decides whether these columns are personal. Until then, their values are hidden.
  */
 function unclearedOf(before: Draft | null, draft: Draft): readonly string[] {
   return [...(before?.columns ?? [])].flatMap(([name, { personal }]) =>

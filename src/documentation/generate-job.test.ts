@@ -21,7 +21,7 @@ const orderOf = async (server: TestPostgres) => ({
   username: server.superuser,
   password: server.password,
 })
-/** Starts the generation of documentation, which resumes stored jobs. `tried` runs before each example query. */
+/** The stored jobs resume. `tried` is called before each example query runs. */
 const withGeneration = (rooms: Rooms, tried: (signal: AbortSignal) => Promise<void> = () => Promise.resolve()) => {
   const run: TryQuery = async (id, query, signal) => {
     await tried(signal)
@@ -33,7 +33,7 @@ const withGeneration = (rooms: Rooms, tried: (signal: AbortSignal) => Promise<vo
 }
 
 for (const dialect of DIALECTS) {
-  test(`resumes after a restart of the service, with the store on ${dialect}`, async () => {
+  test(`the job resumes after a restart of the service, with the store on ${dialect}`, async () => {
     await using server = await startPostgres()
     await using source = await storeSource(dialect)
     const at = await source.config()
@@ -67,7 +67,7 @@ for (const dialect of DIALECTS) {
   })
 }
 
-test('fails with DATASOURCE_UNAVAILABLE if the database goes away, and keeps finished tables', async () => {
+test('the job fails if the database goes away, and keeps the texts of finished tables', async () => {
   await using server = await startPostgres()
   await using rooms = await openRooms()
   const shop = await Profiled.connect(rooms, await orderOf(server), null)
@@ -83,7 +83,7 @@ test('fails with DATASOURCE_UNAVAILABLE if the database goes away, and keeps fin
   assert.deepEqual([tables.length, publishedAt], [4, null])
 })
 
-test('stores nothing about a column that is hidden while the job runs', async () => {
+test('the job stores nothing about a column that is hidden while the job runs', async () => {
   await using server = await startPostgres()
   await using rooms = await openRooms()
   const shop = await Profiled.connect(rooms, await orderOf(server), null)

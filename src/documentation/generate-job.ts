@@ -1,5 +1,5 @@
-// Proposes texts for exposed tables, by rules or by the operator's language model, in a job that survives restarts. A
-// text is never published before a person accepts it.
+// A job proposes texts for exposed tables, by rules or by the operator's language model. The job survives a restart. A
+// text is published only after a person has accepted it.
 import { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import { AppError, invalidRequest } from '../errors.ts'
@@ -27,9 +27,9 @@ const Input = z.object({
 })
 
 /**
- * Starts the job. An equal request joins the running job. Throws DATASOURCE_DISABLED for a disabled datasource,
- * NOT_CONNECTED before the first introspection, INVALID_REQUEST for a table that is not exposed or a model that is not
- * configured, and CONFLICT while another job of this kind runs for the datasource.
+ * If the same request is already running, returns the id of the running job. Throws DATASOURCE_DISABLED for a disabled
+ * datasource, NOT_CONNECTED before the first introspection, INVALID_REQUEST for a table that is not exposed or a model
+ * that is not configured, and CONFLICT while another job of this kind runs for the datasource.
  */
 export async function generateDocumentation(
   deps: GenerateDeps,
@@ -56,7 +56,7 @@ export async function generateDocumentation(
   return await orderJob(deps, call, at, { kind: KIND, input, atMost: 1, busy })
 }
 
-/** Registers the job kind, so that its jobs resume after a restart. Must be called once, before the first job. */
+/** Lets jobs resume after a restart. Must be called once, before the first job. */
 export function resumeGeneration(deps: GenerateDeps): void {
   deps.jobs.resumable(KIND, (id, input) => async (progress, ended): Promise<Generated> => {
     const { tables, model } = Input.parse(input)

@@ -1,35 +1,38 @@
-// Finds names of hidden tables and columns in a text. A name that is not a plain word, such as `wage_2`, counts
-// anywhere. A plain word counts as a hidden column only in a text about the column's table, or directly after the name
-// of that table. It counts as a hidden table only where the text uses the word as a name (words-used-as-names.ts). So
-// the word “people” in a sentence is no finding.
+// A text must not reveal the names of hidden tables and columns. A name like `wage_2`, which is not an ordinary word,
+// counts as found wherever it occurs. An ordinary word like `people` counts as a hidden column only in a text about the
+// column's table, or directly after the name of that table. It counts as a hidden table only where the text uses the
+// word as a name (words-used-as-names.ts), for example “FROM people”.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { identifiersOf } from './words-used-as-names.ts'
 import { Names, wordsOf } from './split-words.ts'
 
-/** The minimum length of a name of one word, unless it follows the name of its table. Shorter names are too common. */
+/**
+ * The minimum length of a name that consists of one word. Shorter words are too common. A column name directly after
+ * the name of its table may be shorter.
+ */
 const LETTERS_MIN = 3
 
-/** Finds hidden names. One instance per pair of catalogs serves any number of texts. */
+/** One instance per pair of catalogs serves any number of texts. */
 export class HiddenNames {
-  /** Hidden columns by table. Tables without hidden columns are absent. */
+  /** The hidden columns of each table that has any. */
   readonly #columns = new Map<string, Names<string>>()
   /**
-   * Names of hidden tables and columns that count anywhere in a text. They are not plain words, and no exposed object
-   * has the same name.
+   * Names of hidden tables and columns that count anywhere in a text, because they are no ordinary words. Names that an
+   * exposed object also has are left out.
    */
   readonly #anywhere = new Names<string>()
   readonly #distinct = new Set<string>()
-  /** Hidden tables whose name is a plain word. */
+  /** Hidden tables whose name is an ordinary word. */
   readonly #plain = new Names<string>()
-  /** Tables with a hidden column. In a text, the name of the column may follow the name of the table. */
+  /** Tables with a hidden column. Directly after the name of such a table, the name of the column counts. */
   readonly #owners = new Names<CatalogTable>()
   /** The first words of all names above. Most texts contain none of these words. */
   readonly #firsts = new Set<string>()
 
   constructor(exposed: Pick<Catalog, 'tables'>, full: Pick<Catalog, 'tables'>) {
     const visible = new Map(exposed.tables.map((each) => [tableKey(each.schema, each.table), each]))
-    // The names of exposed objects. Such a name does not reveal a hidden object of the same name.
+    // If an exposed object has the same name as a hidden object, the name reveals nothing.
     const shown = new Set(
       exposed.tables.flatMap(({ schema, table, columns }) =>
         [table, `${schema}.${table}`, ...columns.map(({ name }) => name)].map((name) => name.toLowerCase()),
@@ -74,8 +77,8 @@ export class HiddenNames {
   }
 
   /**
-   * Returns the hidden names that a text about the table `about` contains as whole words. `words` are the words of the
-   * text, if the caller has already split it.
+   * Returns the hidden names in a text about the table `about`. Only whole words count. Callers that have already split
+   * the text pass its words in `words`.
    */
   in(
     text: string,
@@ -103,7 +106,6 @@ export class HiddenNames {
   }
 }
 
-/** Returns true if the name may be an ordinary word, which a text can use in its ordinary sense. */
 function isPlain(name: string): boolean {
   return !/[_\d]|\p{Ll}\p{Lu}/u.test(name)
 }

@@ -1,4 +1,3 @@
-// Tests that reading the drafts of many tables gives other requests a turn.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { datasourceRow, teamRow } from '../../test/support/rows.ts'

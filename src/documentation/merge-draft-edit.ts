@@ -1,4 +1,4 @@
-// Pure: merges a manager's edit of one table into its draft, and returns every problem with its place in the request.
+// Merges a manager's edit of one table into the table's draft, and reports every problem with its place in the request.
 import type { RestingPlace } from './text-dependencies.ts'
 import { EMPTY, textsOf, typesOf, type Draft, type Said } from './stored-draft.ts'
 
@@ -19,8 +19,8 @@ interface ColumnInput {
 }
 
 /**
- * An edit. Omitted parts stay unchanged. Null or an empty list removes a part. `columns` replaces the texts of all
- * columns, but only the personal marks of the columns that it lists.
+ * Omitted parts stay unchanged. Null or an empty list removes a part. `columns` replaces the texts of all columns. It
+ * replaces personal marks only for the columns that it contains.
  */
 export interface DraftInput {
   readonly summary?: TextInput | null
@@ -29,7 +29,7 @@ export interface DraftInput {
   readonly columns?: ReadonlyMap<string, ColumnInput>
 }
 
-/** Merges an edit. Also accepts an edit of a table that the database no longer has. */
+/** The database may no longer have the table. */
 export function readDraftChange(
   input: DraftInput,
   before: Draft | null,
@@ -50,11 +50,11 @@ class Reader {
   readonly problems: string[] = []
   readonly #place: RestingPlace
   /**
-   * The columns of the draft, and the columns that its texts depend on. The value is the column's type when the text
-   * was written, or '' if unknown. The database may no longer have these columns.
+   * The columns of the draft, and the columns that its texts depend on, each with its type when the text was written.
+   * The type is '' if it is unknown. The database may no longer have these columns.
    */
   readonly #before: ReadonlyMap<string, string>
-  /** The generated texts of the draft before the edit, by text. */
+  /** The generated texts of the draft before the edit. The key is the text. */
   readonly #generated: ReadonlyMap<string, Said>
   /** The columns of the draft before the edit. */
   readonly #marked: Draft['columns']
@@ -72,14 +72,14 @@ class Reader {
 
   text(place: string, input: TextInput | null): Said | null {
     if (input === null) return null
-    // A generated text that the manager changed becomes the manager's own. An unchanged generated text keeps its origin
-    // and dependencies.
+    // If the manager changed a generated text, the text becomes the manager's own. If not, it stays a generated text
+    // with the same dependencies.
     const generated = this.#generated.get(input.text)
     const restsOn = [...new Set([...(input.restsOn ?? []), ...(generated?.restsOn ?? [])])]
     for (const name of restsOn) {
       if (!this.#knows(name)) this.problems.push(`${place}.restsOn: ${name} is not a known column`)
     }
-    // A removed column keeps the type that it had.
+    // The type of a column that no longer exists is the type that it had when the text was written.
     const gone = restsOn.flatMap((name) => [[name, this.#before.get(name) ?? ''] as const])
     return {
       text: input.text,

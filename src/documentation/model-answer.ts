@@ -1,5 +1,6 @@
-// Reads a language model's answer as untrusted input. Refuses an answer of the wrong shape. Checks lengths, counts,
-// columns and characters, and drops invalid parts. Any text may repeat values that the model was given.
+// A language model's answer is untrusted input. An answer of the wrong shape is refused. Texts that are too long, that
+// have forbidden characters or that list unknown columns are dropped, and so are texts above the maximum count. Any
+// text may repeat values that the model was given.
 import { z } from 'zod'
 import { byName } from '../contract/name-keyed-objects.ts'
 import type { CatalogTable } from '../drivers/driver.ts'
@@ -17,15 +18,15 @@ const Answer = z.object({
   summary: z.string().nullish(),
   statements: z.array(z.object({ text: z.string(), restsOn: z.array(z.string()).optional() })).optional(),
   columns: byName(z.string()).optional(),
-  /** A query is a text. For MongoDB, models also return it as an object. */
+  /** A query is a string. For MongoDB, models also write it as an object. */
   examples: z
     .array(z.object({ words: z.string(), query: z.union([z.string(), z.record(z.string(), z.unknown())]) }))
     .optional(),
 })
 
 /**
- * Reads an answer. `table` and the catalog of `naming` must be cut to the exposure. `givenValues` holds the values that
- * the model was given. Throws a SyntaxError or a ZodError for an unusable answer.
+ * `table` and the catalog of `naming` must contain only exposed columns. `givenValues` finds the values that the model
+ * was given. Throws a SyntaxError or a ZodError for an unusable answer.
  */
 export function readAnswer(
   text: string,
@@ -75,16 +76,19 @@ function exampleOf(words: string, asked: unknown, restsOn: (text: string) => rea
   return { text, query, restsOn: [...new Set(restsOn(text))], tells: true }
 }
 
-/** Returns the JSON in an answer. Some models wrap it in a code fence, or put words before it. */
+/** Some models wrap the JSON in a code fence, or write words before it. */
 function unwrapped(text: string): string {
   return text.slice(Math.max(0, text.indexOf('{')), text.lastIndexOf('}') + 1)
 }
 
 const ADDRESS = /:\/\/|\bwww\.|\b(?:javascript|mailto|data):/i
-/** Matches tags, links, images and HTML entities. A text with emphasis is accepted without the emphasis. */
+/**
+ * Matches tags, links, images and HTML entities. Emphasis is no reason to drop a text: plainText() only removes its
+ * marks.
+ */
 const MARKUP = /<[a-z!/?]|\]\(|&#?\w+;/i
 
-/** Returns one line of plain text, or null if it is too long, is empty, or contains a URL or markup. */
+/** Returns one line of plain text. Returns null if the text is too long or empty, or if it contains a URL or markup. */
 function plainText(raw: string, max: number): string | null {
   if (raw.length > max * 2) return null
   const text = raw

@@ -1,9 +1,9 @@
-// Sends one question to the operator's language model and returns the text of the answer. Loads the client library at
-// the first question. The library writes only the path and the body of a request. This file sets the headers and all
-// other settings, so that the library's environment variables have no effect. Limits the size and time of an answer.
+// Asks the operator's language model. The client library is loaded for the first question. It writes only the path and
+// the body of a request. This file sets the headers and all other settings, so the library's environment variables have
+// no effect.
 import type { ModelSettings } from '../config.ts'
 
-/** Asks a question. If no answer comes, throws the error of the library unchanged. */
+/** If no answer comes, throws the error of the library unchanged. */
 export type Ask = (instructions: string, question: string, signal: AbortSignal) => Promise<string>
 
 const ANSWER_BYTES = 256 * 1024
@@ -11,7 +11,7 @@ const TOO_LARGE = 413
 const ANSWER_TOKENS = 4_096
 /** The version of Anthropic's protocol, as its documentation requires. */
 const ANTHROPIC_VERSION = '2023-06-01'
-/** The number of retries if the endpoint is busy or fails. The library's own backoff applies. */
+/** Retries if the endpoint is busy or fails. The library waits between them. */
 const RETRIES = 2
 
 export async function openClient(settings: ModelSettings, timeoutMs: number): Promise<Ask> {
@@ -25,7 +25,7 @@ export async function openClient(settings: ModelSettings, timeoutMs: number): Pr
   }
 }
 
-/** Returns settings for both libraries. The libraries would read omitted settings from the environment. */
+/** The libraries would read omitted settings from the environment. */
 function common({ url }: ModelSettings, timeout: number, headers: Readonly<Record<string, string>>) {
   return {
     baseURL: url,
@@ -67,7 +67,7 @@ async function openaiClient(settings: ModelSettings, timeoutMs: number): Promise
 
 async function anthropicClient(settings: ModelSettings, timeoutMs: number): Promise<Ask> {
   const { Anthropic } = await import('@anthropic-ai/sdk')
-  // Remove the version from the path, because the library appends the version itself.
+  // The library appends the version to the path itself.
   const baseURL = settings.url.replace(/\/v1$/, '')
   const apiKey = settings.key ?? NO_KEY
   const client = new Anthropic({
@@ -93,11 +93,11 @@ async function anthropicClient(settings: ModelSettings, timeoutMs: number): Prom
 }
 
 /**
- * Returns a fetch() that replaces the libraries' headers. The libraries would add details of the machine, and headers
- * from the environment (ANTHROPIC_CUSTOM_HEADERS, OPENAI_CUSTOM_HEADERS). No setting turns this off. Limits the size of
- * the answer. Reads the whole answer before it returns, because the libraries limit only the time until fetch()
- * returns. Follows no redirects, because the prompt and the key are meant only for this address. An answer that is too
- * large gets a status that the libraries do not retry.
+ * The libraries add headers with details of the machine, and headers from the environment (ANTHROPIC_CUSTOM_HEADERS,
+ * OPENAI_CUSTOM_HEADERS). No setting turns this off, so this fetch() sends only our own headers. It reads the whole
+ * answer before it returns, because the libraries limit only the time until fetch() returns. It follows no redirects,
+ * because the prompt and the key are meant only for this address. For an answer that is too large, it returns a status
+ * for which the libraries do not retry.
  */
 function boundedFetch(own: Readonly<Record<string, string>>): typeof fetch {
   const sent = { accept: 'application/json', 'content-type': 'application/json', 'user-agent': 'vitrine', ...own }

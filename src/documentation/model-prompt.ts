@@ -1,13 +1,13 @@
-// Writes the prompt about one table. It contains only exposed names and values, and no values of personal columns.
-// Names, comments and values come from other people, so the prompt encloses them in marks as data.
+// The prompt about a table contains only exposed names and values, and no values of personal columns. Other people
+// choose these names, comments and values, so the prompt puts them between two marks and calls them data.
 import { randomBytes } from 'node:crypto'
 import type { CatalogColumn } from '../drivers/driver.ts'
 import type { KeptColumn } from '../profiles/stored-profiles.ts'
 import type { WriterContext } from './writer-context.ts'
 
-/** The question lists at most this many columns, or fewer if it would exceed QUESTION_CHARS. */
+/** If the question would exceed QUESTION_CHARS, it lists fewer columns. */
 const COLUMNS_MAX = 300
-/** The maximum number of foreign keys to the table that the question lists. */
+/** The question lists at most this many foreign keys of other tables that reference the table. */
 const POINTERS_MAX = 50
 const VALUES_MAX = 12
 const COMMENT_MAX = 300
@@ -37,7 +37,7 @@ export function questionOf(about: WriterContext): string {
     text = JSON.stringify(dataOf(about, columns))
     if (text.length <= QUESTION_CHARS) break
   }
-  // Escaping `<` keeps any text inside from looking like the closing mark.
+  // Without this, a value could look like the closing mark.
   const fenced = text.slice(0, QUESTION_CHARS).replaceAll('<', String.raw`\u003c`)
   return `<${mark}>\n${fenced}\n</${mark}>`
 }

@@ -1,5 +1,5 @@
-// Merges a proposal for one table into the current draft. A proposal comes from the rules or a model. The merge keeps
-// texts that people wrote or accepted. Only a different text replaces a rejected summary or example.
+// The rules or a model propose texts for a table. Merging them into the current draft keeps the texts that people wrote
+// or accepted. If a person rejected a summary or an example, only a different text replaces it.
 import type { RestingPlace } from './text-dependencies.ts'
 import { typesOf, type Draft, type Said } from './stored-draft.ts'
 
@@ -7,13 +7,12 @@ export interface ProposedText {
   readonly text: string
   /** The columns on which the text depends. */
   readonly restsOn: readonly string[]
-  /** True if the writer knew values, so the text may contain values. */
+  /** True if the writer was given values, so the text may contain values. */
   readonly tells: boolean
 }
 
-/** A query with a description of its answer. The query was not tried yet. */
+/** A query, described in words. The query has not run yet. */
 export interface Example extends ProposedText {
-  /** The text of the query. */
   readonly query: string
 }
 
@@ -21,11 +20,11 @@ export interface Proposal {
   readonly summary: ProposedText | null
   readonly statements: readonly ProposedText[]
   readonly columns: ReadonlyMap<string, ProposedText>
-  /** Examples in order of preference. Only the first one that runs is used. */
+  /** The best example comes first. Only the first example that runs is used. */
   readonly examples: readonly Example[]
 }
 
-/** Replaces the earlier proposal in the draft, and counts the new texts. */
+/** Replaces the texts of the earlier proposal. `proposed` counts the new texts. */
 export function mergeProposal(
   before: Draft,
   proposal: Omit<Proposal, 'examples'> & { readonly example: Example | null },
@@ -51,7 +50,7 @@ export function mergeProposal(
   return { draft, proposed: proposer.count }
 }
 
-/** Returns true for a generated text that nobody has accepted, edited or rejected. */
+/** True for a generated text that nobody has accepted, edited or rejected. */
 function isOpen(said: Said): boolean {
   return said.origin === 'GENERATED' && said.status === 'PROPOSED'
 }
@@ -59,7 +58,7 @@ function isOpen(said: Said): boolean {
 class Proposed {
   count = 0
   readonly #place: RestingPlace
-  /** Texts that must not be proposed again, because people judged them or this proposal already contains them. */
+  /** Texts that must not be proposed again: people have decided about them, or this proposal already contains them. */
   readonly #judged: Set<string>
   /** The texts of the earlier proposal. They do not count as new. */
   readonly #open: ReadonlySet<string>
@@ -73,8 +72,8 @@ class Proposed {
   }
 
   /**
-   * Returns the text that replaces `was`. A text that a person accepted or edited stays. A rejected text stays if there
-   * is no new proposal. Otherwise returns the proposal, or null if there is none.
+   * Returns the text that replaces `was`. A text that a person accepted or edited stays. A rejected text stays if
+   * nothing new is proposed. If neither is the case, returns the proposed text, or null.
    */
   text(proposed: ProposedText | null, was: Said | null): Said | null {
     if (was !== null && !isOpen(was) && was.status !== 'REJECTED') return was

@@ -1,5 +1,5 @@
-// Publishes the approved texts of all drafts as one complete version. A description shows only those texts that its
-// current exposure allows (visible-texts.ts).
+// Publishing creates one complete version with the approved texts of all drafts. A description then shows the texts
+// that its exposure allows (visible-texts.ts).
 import { changesOf } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { jsonOf } from '../contract/name-keyed-objects.ts'
@@ -16,16 +16,16 @@ import { ColumnMentions } from './column-mentions.ts'
 import { readPublished, type PublishedTable } from './visible-texts.ts'
 
 interface Publishing {
-  /** The time of the newest publication. Null if there is none. */
+  /** Null before the first publication. */
   readonly publishedAt: string | null
   readonly version: number
-  /** True if there was nothing new to publish. Then no version was created. */
+  /** There was nothing new to publish, so no version was created. */
   readonly nothing?: true
 }
 
 /**
- * Publishes every ACCEPTED and CONFIRMED text, unless the newest publication has the same texts. Throws CONFLICT if
- * `version` is given and is not the current version.
+ * Publishes every ACCEPTED and CONFIRMED text. If the newest publication has the same texts, publishes nothing. Throws
+ * CONFLICT if `version` is given and is not the current version.
  */
 export async function publishDocumentation(
   deps: DocumentationDeps,
@@ -106,7 +106,7 @@ export async function publishDocumentation(
 /** The maximum number of entries in the history of a datasource. Older entries are deleted. */
 const HISTORY_KEPT = 1_000
 
-/** A publication, with counts instead of texts. `name` is null if the account was deleted. */
+/** `name` is null if the account was deleted. */
 interface PublicationItem {
   readonly version: number
   readonly publishedAt: string
@@ -118,7 +118,7 @@ interface PublicationItem {
   readonly removed: number
 }
 
-/** Returns the publications page by page, newest first. Throws INVALID_REQUEST for an invalid cursor. */
+/** The newest publication comes first. Throws INVALID_REQUEST for an invalid cursor. */
 export async function listPublications(
   deps: Pick<DocumentationDeps, 'store'>,
   at: Pick<DocumentationPlace, 'id'>,
@@ -142,7 +142,7 @@ export async function listPublications(
   return { items, nextCursor: rows.length > limit && last !== undefined ? String(last.version) : null }
 }
 
-/** Returns the tables of the last publication by tableKey. The map is empty before the first publication. */
+/** The key is tableKey(). The map is empty before the first publication. */
 export async function publishedOf(
   store: Pick<Store, 'db'>,
   at: { readonly id: DatasourceId; readonly published_version: number },
@@ -172,8 +172,8 @@ export async function publishedRevision(
 }
 
 /**
- * Returns the approved texts of a table, or an empty list if there are none. An example depends on every column that it
- * names, even if its author did not list the column.
+ * Returns an empty list if no text of the table is approved. An example depends on every column that it names, even if
+ * its author did not list the column.
  */
 function approvedOf(
   { schema, table, draft }: { readonly schema: string; readonly table: string; readonly draft: Draft },

@@ -1,18 +1,18 @@
-// Splits texts into words and finds names in them, regardless of case and quoting. The time hardly depends on the
-// number of names.
+// Splits texts into words and finds names in them, regardless of case and quotes. The time hardly depends on the number
+// of names.
 
 /** Matches a word: letters, accents, digits and underscores. */
 const WORD = /[\p{L}\p{M}\p{N}_]+/gu
 const ASCII_WORD = /\w+/g
-/** Matches ASCII texts. For these, ASCII_WORD finds the same words as WORD, but faster. */
+/** In an ASCII text, ASCII_WORD finds the same words as WORD, but faster. */
 const ASCII = /^[\x00-\x7f]*$/
 
 /** Invisible characters: zero-width and formatting characters, and variation selectors. */
 const UNSEEN = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
 
 /**
- * Returns the words in lower case. Normalizes full-width letters and decomposed accents. Removes invisible characters,
- * and the Markdown escapes of underscores.
+ * Returns the words in lower case. Full-width letters and decomposed accents are normalized. Invisible characters are
+ * removed, and so are the backslashes in the Markdown escape `\_`.
  */
 export function wordsOf(text: string): readonly string[] {
   const plain = plainOf(text)
@@ -26,16 +26,16 @@ export function plainOf(text: string): string {
   return ASCII.test(plain) ? plain : plain.normalize('NFKC').replaceAll(UNSEEN, '')
 }
 
-/** A set of names to find in texts, each with a value. */
+/** Finds names in texts. Each name has a value. */
 export class Names<T> {
-  /** Names by their first word. A name of one word has an empty rest. */
+  /** The key is the first word of a name. `rest` is empty for a name of one word. */
   readonly #byFirst = new Map<string, { readonly rest: readonly string[]; readonly value: T }[]>()
 
   get isEmpty(): boolean {
     return this.#byFirst.size === 0
   }
 
-  /** Adds a name. Ignores a name without any word, because at() could not find such a name. */
+  /** Ignores a name without any word, because at() could not find it. */
   add(name: string, value: T): void {
     const [first, ...rest] = wordsOf(name)
     if (first === undefined) return
@@ -44,12 +44,11 @@ export class Names<T> {
     else known.push({ rest, value })
   }
 
-  /** The first words of all names. */
   get firsts(): Iterable<string> {
     return this.#byFirst.keys()
   }
 
-  /** Returns the values of the names that start at the word `start`, each with the index of the word after the name. */
+  /** Returns the values of the names that start at the index `start`. `end` is the index of the word after the name. */
   at(words: readonly string[], start: number): readonly { readonly value: T; readonly end: number }[] {
     const known = this.#byFirst.get(words[start] ?? '')
     if (known === undefined) return NOTHING

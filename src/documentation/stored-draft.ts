@@ -1,5 +1,4 @@
-// Pure: reads and writes the stored documentation of a table. Each text has its origin, its status and the columns that
-// it depends on.
+// The stored documentation of a table. Each text has its origin, its status and the columns that it depends on.
 import { z } from 'zod'
 import { byName, jsonOf } from '../contract/name-keyed-objects.ts'
 import type { RestingPlace } from './text-dependencies.ts'
@@ -7,18 +6,18 @@ import type { RestingPlace } from './text-dependencies.ts'
 const Origin = z.enum(['GENERATED', 'HUMAN'])
 const Status = z.enum(['PROPOSED', 'ACCEPTED', 'CONFIRMED', 'REJECTED'])
 
-/** A text with its provenance. `tells` is true if the writer knew values, so the text may contain these values. */
+/** A text, and where it comes from. `tells` is true if the writer was given values, so the text may contain them. */
 export const Provenance = {
   text: z.string(),
   origin: Origin,
   restsOn: z.array(z.string()),
-  /** Texts stored before this field existed default to true, because their provenance is unknown. */
+  /** Texts that were stored before this field existed count as true, because it is unknown who wrote them. */
   tells: z.boolean().default(true),
 }
 
 /**
- * One text. `types` has the types of the columns in `restsOn` when the text was written. isStale() compares these types
- * with the current ones.
+ * `types` has the type that each column of `restsOn` had when the text was written. isStale() compares these types with
+ * the current types.
  */
 const Said = z.object({ ...Provenance, status: Status, types: byName(z.string()) })
 export type Said = z.infer<typeof Said>
@@ -29,7 +28,6 @@ const SaidOfColumn = z.object({
   personal: z.boolean().nullable(),
 })
 
-/** The documentation of one table. */
 const Draft = z.object({
   summary: Said.nullable(),
   examples: Said.nullable(),
@@ -40,7 +38,7 @@ export type Draft = z.infer<typeof Draft>
 
 export const EMPTY: Draft = { summary: null, examples: null, statements: [], columns: new Map() }
 
-/** Parses a stored draft. Throws a ZodError for a damaged store. */
+/** Throws a ZodError if the store is damaged. */
 export function readDraft(json: string): Draft {
   return Draft.parse(JSON.parse(json))
 }
@@ -49,7 +47,6 @@ export function writeDraft(draft: Draft): string {
   return jsonOf(draft)
 }
 
-/** Returns every text of a draft. */
 export function textsOf(draft: Draft): readonly Said[] {
   const ofColumns = [...draft.columns.values()].map((column) => column.said)
   return [draft.summary, draft.examples, ...draft.statements, ...ofColumns].filter((said) => said !== null)
@@ -69,7 +66,7 @@ export function isStale(said: Said, place: RestingPlace): boolean {
   return said.restsOn.some((name) => place.typeOf(name) === undefined || place.typeOf(name) !== said.types.get(name))
 }
 
-/** Returns the current types of the columns a text depends on. */
+/** Returns the current types of the columns in `restsOn`. A column that no longer exists is left out. */
 export function typesOf(restsOn: readonly string[], place: RestingPlace): ReadonlyMap<string, string> {
   return new Map(
     restsOn.flatMap((name) => {

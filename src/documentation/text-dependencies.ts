@@ -1,21 +1,21 @@
-// Finds the columns that a text may depend on. A column of the text's own table is given by its name, and any other
-// column as `schema.table.column`. If the text's own table has a column with the given name, the name means that
-// column. So an exposed column of another table with the same full name cannot make the text visible.
+// A text lists the columns that it depends on: a column of the text's own table by its name, and any other column as
+// `schema.table.column`. Names may contain dots. If the own table has a column `a.b.c`, then `a.b.c` means this column,
+// even if there is also a table `a.b` with an exposed column `c`. So that exposed column cannot make the text visible.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 
-/** The columns that a text about one table can depend on, in the whole catalog or in its exposed part. */
+/** The columns that a text about one table can depend on, in the whole catalog or only in its exposed part. */
 export class RestingPlace {
   readonly #table: CatalogTable | null
   readonly #others: Others
   #types: ReadonlyMap<string, string> | null = null
 
-  /** `table` is null if it is not in the catalog. `others` holds all columns of the catalog. */
+  /** `table` is null if it is not in the catalog. `others` has all columns of the catalog. */
   constructor(table: CatalogTable | null, others: Others) {
     this.#table = table
     this.#others = others
   }
 
-  /** The columns of the text's own table. Built on first access, because in many tables no text depends on a column. */
+  /** Built when it is first needed, because in many tables no text depends on a column. */
   get #own(): ReadonlyMap<string, string> {
     return (this.#types ??= new Map(this.#table?.columns.map((column) => [column.name, column.type])))
   }
@@ -24,12 +24,11 @@ export class RestingPlace {
     return this.#own.has(name)
   }
 
-  /** Returns the type of a column, or undefined if there is no such column. */
   typeOf(name: string): string | undefined {
     return this.#own.get(name) ?? this.#others.typesOf(name)[0]
   }
 
-  /** Returns how many columns the name may refer to, because names may contain dots. */
+  /** How many columns the name may mean. `a.b.c` may mean column `c` of `a.b`, or column `b.c` of table `a`. */
   meanings(name: string): number {
     return this.isOwn(name) ? 1 : this.#others.typesOf(name).length
   }
@@ -37,7 +36,7 @@ export class RestingPlace {
 
 /** Every column of a catalog by its full name. One instance per catalog serves any number of tables. */
 export class Others {
-  /** Tables by `schema.table`. Names may contain dots, so several tables may have the same key. */
+  /** The key is `schema.table`. Names may contain dots, so several tables may have the same key. */
   readonly #tables = new Map<string, CatalogTable[]>()
 
   constructor(catalog: Pick<Catalog, 'tables'> | null) {
@@ -47,7 +46,7 @@ export class Others {
     }
   }
 
-  /** Returns the types of all columns that the name may refer to. */
+  /** Returns the types of all columns that the name may mean. */
   typesOf(name: string): readonly string[] {
     const types: string[] = []
     for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {

@@ -1,4 +1,4 @@
-// Finds the unit of a numeric column in its name, such as `_ms`.
+// The name of a numeric column may contain the column's unit, such as `_ms`.
 import type { CatalogColumn } from '../drivers/driver.ts'
 
 const NUMBER = /int|numeric|decimal|float|double|real|number|serial|bson/i
@@ -29,7 +29,7 @@ const UNITS: readonly (readonly [RegExp, string])[] = [
   [/(?:^|_)(?:fahrenheit|temp_f)$/, 'In degrees Fahrenheit.'],
 ]
 
-/** Returns a short text about the unit. Returns null if the column is not numeric or its name contains no unit. */
+/** Returns null if the column is not numeric or its name contains no unit. */
 export function meaningOf({ name, type }: Pick<CatalogColumn, 'name' | 'type'>): string | null {
   const words = snake(name)
   if (NUMBER.test(type)) {
@@ -41,7 +41,7 @@ export function meaningOf({ name, type }: Pick<CatalogColumn, 'name' | 'type'>):
   return null
 }
 
-/** Converts a name to snake case: `durationMs` becomes `duration_ms`. Takes only the last part of a path. */
+/** `durationMs` becomes `duration_ms`, and `trip.durationMs` also becomes `duration_ms`. */
 function snake(name: string): string {
   const last = name.split('.').at(-1) ?? name
   return last.replaceAll(/(\p{Ll}|\d)(\p{Lu})/gu, '$1_$2').toLowerCase()

@@ -1,5 +1,5 @@
-// Finds values in the texts of a language model. A text that contains a value of a column depends on that column, even
-// if the model does not say so. If in doubt, a value counts as found, as in column-mentions.ts.
+// A language model may write a value of a column into a text. Then the text depends on that column, even if the model
+// does not say so. If in doubt, a value counts as found, as in column-mentions.ts.
 import type { KeptColumn } from '../profiles/stored-profiles.ts'
 import { Names, wordsOf } from './split-words.ts'
 
@@ -11,7 +11,7 @@ export class ValueMentions {
       if (personal) continue
       const ends = range === null ? [] : [range.min, range.max]
       for (const value of [...(values ?? []).map((each) => each.value), ...ends]) {
-        // Skip booleans: they identify nobody, and many texts contain these words.
+        // `true` and `false` identify nobody, and many texts contain these words.
         if (typeof value === 'boolean') continue
         this.#values.add(String(value), name)
         const [date] = DATE.exec(String(value)) ?? []
@@ -20,12 +20,12 @@ export class ValueMentions {
     }
   }
 
-  /** Returns the columns whose values occur in a text. */
+  /** Returns the columns that have a value in the text. */
   in(text: string): readonly string[] {
     const words = wordsOf(text)
     return [...new Set(words.flatMap((_, start) => this.#values.at(words, start).map(({ value }) => value)))]
   }
 }
 
-/** Matches the date of a timestamp, because a text may name only the day. */
+/** A text about a timestamp may contain only its date. */
 const DATE = /^\d{4}-\d{2}-\d{2}/

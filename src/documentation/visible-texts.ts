@@ -1,6 +1,5 @@
-// Pure: decides which published texts a description may show. A text is hidden if it depends on a hidden column or
-// names a hidden object. The decision depends on the current exposure, so a narrower exposure hides texts from the next
-// request on.
+// Decides which published texts a description may show. A text is hidden if it depends on a hidden column or names a
+// hidden object. This is decided for each request, so hiding a column hides the texts about it at once.
 import { z } from 'zod'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { byName } from '../contract/name-keyed-objects.ts'
@@ -23,12 +22,11 @@ const PublishedTable = z.object({
 })
 export type PublishedTable = z.infer<typeof PublishedTable>
 
-/** Parses a stored publication. Throws a ZodError for a damaged store. */
+/** Throws a ZodError if the store is damaged. */
 export function readPublished(json: string): readonly PublishedTable[] {
   return z.array(PublishedTable).parse(JSON.parse(json))
 }
 
-/** Returns the table without the texts that `isRemoved` selects. */
 export function withoutPublished(table: PublishedTable, isRemoved: (said: PublishedText) => boolean): PublishedTable {
   const kept = (said: PublishedText | null) => (said !== null && isRemoved(said) ? null : said)
   return {
@@ -40,7 +38,6 @@ export function withoutPublished(table: PublishedTable, isRemoved: (said: Publis
   }
 }
 
-/** The texts of one table that may be shown. */
 export interface VisibleTexts {
   readonly summary: string | null
   readonly statements: readonly string[]
@@ -48,10 +45,9 @@ export interface VisibleTexts {
   readonly columns: ReadonlyMap<string, string>
 }
 
-/** The words of texts. The key is the object that contains the text. */
+/** The words of each text, by the object that contains the text. */
 export type Words = Map<object, readonly string[]>
 
-/** Decides about texts on the tables of one exposure. */
 export class Visibility {
   readonly #exposed: ReadonlyMap<string, CatalogTable>
   readonly #full: ReadonlyMap<string, CatalogTable>
@@ -60,7 +56,7 @@ export class Visibility {
   readonly #hidden: HiddenNames
   readonly #words: Words
 
-  /** `words` caches the words of texts for several exposures, so that each text is split once. */
+  /** `words` caches the words of texts, so that each text is split only once for several exposures. */
   constructor(exposed: Pick<Catalog, 'tables'>, full: Pick<Catalog, 'tables'>, words: Words = new Map()) {
     this.#words = words
     const keyed = (tables: readonly CatalogTable[]) =>
@@ -82,7 +78,7 @@ export class Visibility {
     return {
       exposed,
       known,
-      /** Returns true if all columns that the text depends on are exposed, and the text names no hidden object. */
+      /** All columns that the text depends on must be exposed, and the text must name no hidden object. */
       maySee: (said) => {
         const rests = said.restsOn.every((name) =>
           known.isOwn(name)
@@ -101,11 +97,10 @@ export class Visibility {
   }
 }
 
-/** Decides about the texts on one exposed table. */
 export interface VisibleColumns {
-  /** The table cut to the exposure. */
+  /** The table with only its exposed columns. */
   readonly exposed: CatalogTable
-  /** The columns of the whole catalog. */
+  /** All columns of the catalog, also those that are hidden. */
   readonly known: RestingPlace
   maySee(said: { readonly text: string; readonly restsOn: readonly string[] }): boolean
 }

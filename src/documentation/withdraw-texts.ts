@@ -1,6 +1,6 @@
-// Deletes generated texts from drafts and the publication when their columns are hidden or marked as personal, in the
-// same transaction. Generated texts are deleted even if a person accepted them. Texts that people wrote stay, but are
-// not shown while their columns are hidden (visible-texts.ts).
+// When a column is hidden or marked as personal, the generated texts that depend on it are deleted from the drafts and
+// the publication, even if a person accepted them. This happens in the same transaction. Texts that people wrote stay,
+// but are not shown while their columns are hidden (visible-texts.ts).
 import type { ExpressionBuilder, Transaction } from 'kysely'
 import { jsonOf } from '../contract/name-keyed-objects.ts'
 import type { Catalog } from '../drivers/driver.ts'
@@ -18,17 +18,16 @@ interface TableName {
 }
 
 type Generated = Pick<Said, 'origin' | 'restsOn' | 'tells'>
-/** Returns true if a generated text about a table must be deleted. */
 type IsWithdrawn = (at: TableName, said: Generated) => boolean
 
-/** Deletes texts. Returns true if a draft changed. Then the caller must increase the documentation's version. */
+/** Returns true if a draft changed. Then the caller must increase the documentation's version. */
 async function withdraw(tx: Transaction<Tables>, id: DatasourceId, isWithdrawn: IsWithdrawn): Promise<boolean> {
   const withdrawal = new Withdrawal(isWithdrawn)
   const drafts = await tx
     .selectFrom('documentation')
     .select(['schema', 'table', 'draft'])
     .where('datasource_id', '=', id)
-    // Drafts without generated texts are not read.
+    // A draft without generated texts need not be read.
     .where('draft', 'like', '%"GENERATED"%')
     .execute()
   let changed = false
@@ -53,7 +52,7 @@ async function withdraw(tx: Transaction<Tables>, id: DatasourceId, isWithdrawn: 
 }
 
 /**
- * Selects the texts to delete, and counts them. The count shows whether a draft changed, so drafts need not be
+ * Decides which texts to delete, and counts them. If the count stays the same, nothing changed, so drafts need not be
  * compared.
  */
 class Withdrawal {
@@ -77,7 +76,7 @@ function isOf(id: DatasourceId, schema: string, table: string) {
   return (eb: ExpressionBuilder<Tables, 'documentation'>) => eb.and({ datasource_id: id, schema, table })
 }
 
-/** Deletes texts from the publication, whose version and author stay the same. */
+/** The version and the author of the publication stay the same. */
 async function withdrawPublished(tx: Transaction<Tables>, id: DatasourceId, withdrawal: Withdrawal): Promise<void> {
   const published = await tx
     .selectFrom('publications')
@@ -96,7 +95,7 @@ async function withdrawPublished(tx: Transaction<Tables>, id: DatasourceId, with
 }
 
 /**
- * Deletes generated texts that may contain values of `columns`. The caller must increase the versions of the
+ * Deletes generated texts that may contain values of `columns`. The caller must then increase the versions of the
  * documentation and the profiles, so that descriptions are rendered again.
  */
 export async function withdrawPersonal(
@@ -111,12 +110,15 @@ export async function withdrawPersonal(
   await withdraw(tx, id, (at, { restsOn, tells }) => {
     if (!tells) return false
     const isOwn = at.schema === schema && at.table === table
-    // A text without listed columns may contain values of any column.
+    // A text that lists no column may contain values of any column of its table.
     return restsOn.some((name) => full.has(name) || (isOwn && own.has(name))) || (isOwn && restsOn.length === 0)
   })
 }
 
-/** Deletes texts about what is no longer exposed. Increases the documentation's version if a draft changed. */
+/**
+ * Deletes generated texts about objects that are no longer exposed. Increases the documentation's version if a draft
+ * changed.
+ */
 export async function withdrawHidden(tx: Transaction<Tables>, id: DatasourceId, now: HiddenNow): Promise<void> {
   if (!(await withdraw(tx, id, isHiddenText(now)))) return
   await tx

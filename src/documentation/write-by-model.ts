@@ -1,5 +1,4 @@
-// Writes proposals with the operator's language model. The model gets only exposed names and values. Its answer is
-// untrusted input.
+// The operator's language model writes proposals. It gets only exposed names and values. Its answer is untrusted input.
 import type { ModelSettings } from '../config.ts'
 import type { WriterContext } from './writer-context.ts'
 import { readAnswer } from './model-answer.ts'
@@ -10,14 +9,14 @@ import type { Proposal } from './proposal.ts'
 import { ValueMentions } from './value-mentions.ts'
 
 export interface Model {
-  /** Writes a proposal. Throws if no valid answer comes in time. If `signal` aborts, throws its reason. */
+  /** Throws if no valid answer comes in time. If `signal` aborts, throws its reason. */
   propose(about: WriterContext, naming: ColumnMentions, signal: AbortSignal): Promise<Proposal>
 }
 
 /** The time limit for one table, including retries. */
 const TABLE_MS = 60_000
 
-/** Opens the model. Does not connect before the first question. */
+/** Connects only for the first question. */
 export function openModel(settings: ModelSettings, timeoutMs = TABLE_MS): Model {
   let ask: Promise<Ask> | null = null
   return {
@@ -32,8 +31,8 @@ export function openModel(settings: ModelSettings, timeoutMs = TABLE_MS): Model 
 }
 
 /**
- * Rejects when the signal aborts. The caller races this promise against the library. The library ignores an abort while
- * it waits for the time in a Retry-After header.
+ * Rejects when the signal aborts. This is necessary because the library does not react to an abort while it waits for
+ * the time in a Retry-After header.
  */
 function ended(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {

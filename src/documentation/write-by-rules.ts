@@ -1,5 +1,5 @@
-// Writes proposals by rules, without a network. The texts follow from keys, names, types and profiles. A table with a
-// comment gets no summary, and a column with a comment gets no unit.
+// Rules write proposals from keys, names, types and profiles, without a network. A table with a comment gets no
+// summary, and a column with a comment gets no unit.
 import type { CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import type { Question } from '../drivers/example-question.ts'
 import type { WriterContext, Key } from './writer-context.ts'
@@ -7,19 +7,19 @@ import { fullName } from './text-dependencies.ts'
 import { meaningOf } from './units-by-name.ts'
 import type { Example, Proposal, ProposedText } from './proposal.ts'
 
-/** Writes a question in the database's own query language. Returns null if the language cannot express it. */
+/** Writes a question in the query language of the database. Returns null if the language cannot express it. */
 type Phrase = (question: Question) => string | null
 
 const STATEMENTS_MAX = 20
 const POINTERS_MAX = 8
-/** The maximum number of values in a text. For a column with more values, the statistics suffice. */
+/** If a column has more values than this, no text lists them. The statistics of the column suffice. */
 const ENUMERATED_MAX = 8
-/** Matches codes: short values without spaces. Full names and sentences do not match. */
+/** Matches codes: short values without spaces, unlike the names of people and sentences. */
 const CODE = /^[\p{L}\p{N}_.:-]{1,24}$/u
 /** The maximum number of columns that an example query returns. */
 const COLUMNS_SHOWN = 6
 
-/** A text without `tells`, which the caller sets for all texts of one kind. */
+/** The caller sets `tells` for all texts of one kind. */
 type RuleText = Omit<ProposedText, 'tells'>
 
 export function writeByRules(about: WriterContext, phrase: Phrase): Proposal {
@@ -46,7 +46,7 @@ function withTells(tells: boolean, texts: readonly RuleText[]): readonly Propose
   return texts.map((text) => ({ ...text, tells }))
 }
 
-/** Returns a text that says what one row stands for, and to which other table it belongs. */
+/** Says what one row stands for, and to which other table it belongs. */
 function summary({ type, table }: WriterContext): RuleText | null {
   const keys = table.columns.filter((column) => column.primaryKey).map((column) => column.name)
   const owners = table.columns.flatMap(({ name, references }) =>
@@ -61,8 +61,7 @@ function summary({ type, table }: WriterContext): RuleText | null {
 }
 
 /**
- * Returns a text about the columns that identify a row. A collection needs no such text, because `_id` always
- * identifies a document.
+ * Says which columns identify a row. In a MongoDB collection `_id` always identifies a document, so nothing is said.
  */
 function grain({ type, table, profile, typed }: WriterContext, isSummed: boolean): RuleText[] {
   const keys = table.columns.filter((column) => column.primaryKey)
@@ -93,7 +92,7 @@ function grain({ type, table, profile, typed }: WriterContext, isSummed: boolean
   ]
 }
 
-/** Returns texts about joins by declared foreign keys. */
+/** Describes joins by declared foreign keys. */
 function joins({ table, profile, typed }: WriterContext): RuleText[] {
   return table.columns.flatMap((column): RuleText[] => {
     const to = column.references
@@ -107,8 +106,7 @@ function joins({ table, profile, typed }: WriterContext): RuleText[] {
 }
 
 /**
- * Returns texts about foreign keys of other tables that reference this table. A join by such a key repeats rows of this
- * table.
+ * Describes foreign keys of other tables that reference this table. A join by such a key repeats rows of this table.
  */
 function pointers({ pointers: all, table, typed }: WriterContext): RuleText[] {
   return all
@@ -121,8 +119,8 @@ function pointers({ pointers: all, table, typed }: WriterContext): RuleText[] {
 }
 
 /**
- * Returns texts about joins that names suggest without a foreign key: customer_id matches a table customers with a key
- * of the same type.
+ * Describes joins that names suggest although there is no foreign key. For example, `customer_id` suggests the table
+ * `customers`, if its key has the same type.
  */
 function likelyJoins({ table, keys, typed }: WriterContext): RuleText[] {
   return table.columns.flatMap((column) => {
@@ -153,13 +151,13 @@ function likelyTarget(
   return one !== undefined && more.length === 0 ? one : null
 }
 
-/** Returns true for `customer` and customers, `category` and categories, `box` and boxes. */
+/** True for `customer` and `customers`, `category` and `categories`, `box` and `boxes`. */
 function isNumberOf(stem: string, table: string): boolean {
   const plural = stem.endsWith('y') ? `${stem.slice(0, -1)}ies` : `${stem}s`
   return [stem, plural, `${stem}es`].includes(table)
 }
 
-/** Returns texts about columns with few values, if all values are known and all are codes. */
+/** Lists the values of a column, if there are few, all are known, and all are codes. */
 function enumerations({ table, profile, typed }: WriterContext): RuleText[] {
   return table.columns.flatMap((column) => {
     const codes = codesOf(column, profile)
@@ -176,7 +174,7 @@ function enumerations({ table, profile, typed }: WriterContext): RuleText[] {
   })
 }
 
-/** Returns the codes of a column, sorted, so that a new profile of the same data gives the same text. */
+/** The codes are sorted, so that a new profile of the same data gives the same text. */
 function codesOf(column: CatalogColumn, profile: WriterContext['profile']): readonly string[] | null {
   // For an array, the profile counts elements, not column values.
   if (column.type.endsWith('[]') || column.seen?.types.includes('array') === true) return null
@@ -187,7 +185,7 @@ function codesOf(column: CatalogColumn, profile: WriterContext['profile']): read
   return codes.includes(null) ? null : codes.filter((code) => code !== null).sort()
 }
 
-/** Returns texts about soft deletes: rows that stay in the table after deletion. */
+/** Soft deletes: a deleted row stays in the table, and `deleted_at` is set. */
 function deletions({ type, table, typed }: WriterContext): RuleText[] {
   const mark = table.columns.find(
     (column) => /^(?:deleted|removed|archived)_?at$/i.test(column.name) && column.nullable,
@@ -207,7 +205,7 @@ interface ExampleQuestion {
   readonly restsOn: readonly string[]
 }
 
-/** Returns examples. The most informative example comes first. The last example only lists rows. */
+/** The most informative example comes first. The last one only lists rows. */
 function examples(about: WriterContext, phrase: Phrase): Example[] {
   const questions = [...countsJoined(about), ...countsBy(about), ...newest(about), anyRows(about)]
   return questions.flatMap(({ question, words, restsOn }) => {
@@ -279,12 +277,12 @@ function rowOf(type: WriterContext['type']): string {
   return type === 'MONGODB' ? 'document' : 'row'
 }
 
-/** Joins names like “a, b and c”. */
+/** Returns for example “a, b and c”. */
 function listed(names: readonly string[], last = 'and'): string {
   return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} ${last} ${names.at(-1) ?? ''}`
 }
 
-/** Turns an English plural into the singular: order items → order item. Leaves other texts unchanged. */
+/** “order items” becomes “order item”. A text that is no plural stays unchanged. */
 function singular(words: string): string {
   const irregular = IRREGULAR.find(([plural]) => new RegExp(`\\b${plural}$`).test(words))
   if (irregular !== undefined) return words.slice(0, -irregular[0].length) + irregular[1]
@@ -301,12 +299,12 @@ const IRREGULAR = [
   ['caches', 'cache'],
 ] as const
 
-/** Adds the article: a customer, an order. `user` and `unit` begin with a consonant sound. */
+/** Returns “a customer”, “an order”. `user` and `unit` begin with a consonant sound, so they get “a”. */
 function withArticle(words: string): string {
   return `${/^(?:[aeio]|u(?!ni|s[aei]|til|uid))/.test(words) ? 'an' : 'a'} ${words}`
 }
 
-/** Splits a name into words: `order_items` becomes “order items”. */
+/** `order_items` becomes “order items”. */
 function inWords(name: string): string {
   return name
     .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')

@@ -1,5 +1,5 @@
-// Writes proposals table by table within one job. Every example passes the guard and runs before it is proposed, even
-// if our own rules wrote it. Only texts that may be shown under the current exposure are stored.
+// Writes proposals table by table within one job. An example query is proposed only after it passed the guard and ran,
+// even if our own rules wrote it. Only texts that may be shown under the current exposure are stored.
 import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Progress } from '../jobs/job-types.ts'
@@ -22,7 +22,7 @@ import { writeByRules } from './write-by-rules.ts'
 import { Visibility } from './visible-texts.ts'
 
 /**
- * Returns true if a query passes the guard and the database answers it. Runs the query with few rows and a short
+ * Returns true if the query passes the guard and the database answers it. The query returns few rows and has a short
  * timeout.
  */
 export type TryQuery = (id: DatasourceId, query: string, signal: AbortSignal) => Promise<boolean>
@@ -38,7 +38,7 @@ interface TableName {
 }
 
 /**
- * The `result` of the job. `failed` lists tables for which the model gave no valid answer or was no longer asked. For
+ * `failed` lists tables for which the model gave no valid answer or was not asked because it had failed too often. For
  * these tables, the rules wrote the texts.
  */
 export interface Generated {
@@ -50,18 +50,18 @@ export interface Generated {
 /** The maximum number of example queries that one attempt tries for a table. */
 const EXAMPLES_TRIED = 4
 /**
- * The maximum number of attempts per table. A change of the catalog, the exposure or the profiles while texts are
- * written makes another attempt necessary.
+ * If the catalog, the exposure or the profiles change while the texts of a table are written, the texts are written
+ * again. This is the maximum number of attempts.
  */
 const TRIES = 5
 /** The maximum number of concurrent questions to a model. */
 const MODEL_AT_ONCE = 4
-/** After this many unanswered tables in a row, the model is not called again. */
+/** If the model gives no valid answer for this many tables in a row, it is not asked again. */
 const MODEL_PATIENCE = 8
 
 /**
- * Writes the proposals: by rules if `model` is null. Throws the database's error if the database is unreachable, the
- * reason of `signal`, and CONFLICT if the datasource was deleted or kept changing.
+ * If `model` is null, the rules write the proposals. Throws the database's error if the database is unreachable. Throws
+ * the signal's reason if `signal` aborts. Throws CONFLICT if the datasource was deleted or kept changing.
  */
 export async function writeProposals(
   deps: WriterDeps,
@@ -97,11 +97,11 @@ export async function writeProposals(
   return { tables: tables.length, proposed: writer.proposed, failed: writer.failed }
 }
 
-/** The names and values that writers may use while these versions are current. */
+/** The names and values that the texts may contain. They were read at `versions`. */
 interface Scene {
   readonly id: DatasourceId
   readonly versions: string
-  /** The requested tables. Null means every exposed table. */
+  /** The requested tables. If null, every exposed table. */
   readonly chosen: ReadonlySet<string> | null
   readonly driver: Driver
   readonly contexts: ReadonlyMap<string, WriterContext>
@@ -109,7 +109,7 @@ interface Scene {
   readonly naming: ColumnMentions
 }
 
-/** Returns the current scene. Returns `known` if its versions are still current. */
+/** If the versions of `known` are still current, returns `known`. */
 async function sceneOf(deps: WriterDeps, id: DatasourceId, chosen: Scene['chosen'], known?: Scene): Promise<Scene> {
   const row = await deps.store.db.selectFrom('datasources').selectAll().where('id', '=', id).executeTakeFirst()
   const driver = row === undefined ? undefined : deps.drivers.get(row.type)
@@ -135,21 +135,19 @@ async function sceneOf(deps: WriterDeps, id: DatasourceId, chosen: Scene['chosen
 }
 
 /**
- * Returns true if the columns and the profile of the table are the same. Dependencies on other tables are checked when
- * a text is stored.
+ * Compares only the table's own columns and profile. If a text depends on another table, this is checked when the text
+ * is stored.
  */
 function isSameContext(a: WriterContext, b: WriterContext): boolean {
   return isDeepStrictEqual([a.table.columns, a.profile], [b.table.columns, b.profile])
 }
 
-/** Returns the versions of everything that a scene depends on. */
 function versionsOf(
   row: Pick<Selectable<DatasourceTable>, 'catalog_version' | 'exposure_version' | 'profile_version'>,
 ) {
   return [row.catalog_version, row.exposure_version, row.profile_version].join('/')
 }
 
-/** One run: its inputs and its results. */
 class Writer {
   proposed = 0
   readonly failed: TableName[] = []
@@ -158,7 +156,7 @@ class Writer {
   readonly #model: Model | null
   readonly #signal: AbortSignal
   #unanswered = 0
-  /** Runs one example at a time, so that callers' queries get the other connections. */
+  /** Only one example runs at a time, so that other connections stay free for the queries of callers. */
   #trying: Promise<unknown> = Promise.resolve()
 
   constructor(deps: WriterDeps, scene: Scene, model: Model | null, signal: AbortSignal) {
@@ -168,7 +166,7 @@ class Writer {
     this.#signal = signal
   }
 
-  /** Writes about one table. Uses the current exposure, because columns may be hidden while the job runs. */
+  /** Reads the exposure again for each table, because a column may be hidden while the job runs. */
   async table(key: string): Promise<void> {
     await setImmediate()
     this.#signal.throwIfAborted()
@@ -195,7 +193,9 @@ class Writer {
     return this.#scene
   }
 
-  /** Returns the model's proposal, followed by the rules' examples. If the model fails, returns the rules' proposal. */
+  /**
+   * Returns the model's proposal, with the rules' examples at its end. If the model fails, returns the rules' proposal.
+   */
   async #byModel(model: Model, about: WriterContext, own: Proposal): Promise<Proposal> {
     const { schema, table } = about.table
     if (this.#unanswered < MODEL_PATIENCE) {

@@ -1,5 +1,5 @@
-// Collects the data that a writer may use about a table: the exposed part of the table and of its neighbours, and its
-// stored profile. There are two writers, the rules and the model. Both get only this data.
+// What a writer may know about a table: its exposed columns, those of related tables, and its stored profile. There are
+// two writers, the rules and the model. Both get only this data.
 import type { Catalog, CatalogColumn, CatalogTable, Driver } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 import type { KeptColumn, KeptProfile } from '../profiles/stored-profiles.ts'
@@ -9,19 +9,19 @@ interface Pointer {
   readonly schema: string
   readonly table: string
   readonly column: string
-  /** The referenced column of this table. */
+  /** The referenced column. */
   readonly to: string
 }
 
 export interface WriterContext {
   readonly type: DatasourceType
   readonly vocabulary: Driver['vocabulary']
-  /** Writes names so that a query can use them unchanged. */
+  /** Quotes names so that a query can contain them. */
   readonly typed: Driver['typed']
   readonly table: CatalogTable
   readonly profile: ReadonlyMap<string, KeptColumn>
   readonly pointers: readonly Pointer[]
-  /** Single-column primary keys of all exposed tables. */
+  /** The primary key of each exposed table whose key is a single column. */
   readonly keys: readonly Key[]
 }
 
@@ -29,11 +29,11 @@ export interface Key {
   readonly schema: string
   readonly table: string
   readonly column: CatalogColumn
-  /** The column that names a row for people. Without such a column, the key column. */
+  /** The column by which people recognize a row. If there is none, the key column. */
   readonly label: string
 }
 
-/** Returns one context per requested exposed table, in catalog order. */
+/** Returns a context for each requested table that is exposed, in catalog order. */
 export function writerContexts(
   driver: Pick<Driver, 'type' | 'vocabulary' | 'typed'>,
   exposed: Pick<Catalog, 'tables'>,
@@ -63,7 +63,7 @@ export function writerContexts(
   }))
 }
 
-/** Drops columns that are not exposed or whose type has changed. */
+/** Drops columns that are not exposed, and columns whose type has changed since the profile. */
 function profileOf(table: CatalogTable, kept: KeptProfile | undefined): ReadonlyMap<string, KeptColumn> {
   const types = new Map(table.columns.map((column) => [column.name, column.type]))
   return new Map(
