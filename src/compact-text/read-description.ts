@@ -1,5 +1,6 @@
-// Reads a description table by table. The JSON of a large datasource has megabytes, and parsing all of it would block
-// the event loop. The input is the JSON of REST, so the text cannot show more than REST does.
+// The JSON of a large datasource has megabytes, and parsing all of it would block the event loop. So the tables of a
+// description are parsed one by one. The input is the JSON of the REST API, so the compact text cannot show more than
+// REST does.
 import type { z } from 'zod'
 import { Description as DescriptionSchema, ExposedTable } from '../contract/schemas.ts'
 
@@ -9,11 +10,11 @@ export type Table = z.infer<typeof ExposedTable>
 export interface DescriptionJson {
   readonly json: string | Buffer
   readonly etag?: string
-  /** The offset of each table in `json`, in bytes. */
+  /** The byte offset of each table in `json`. */
   readonly starts?: readonly number[]
 }
 
-/** A parsed description, which reads tables only when they are needed. */
+/** A table is parsed only when it is needed. */
 export interface Description {
   readonly head: z.infer<typeof Head>
   /** Changes when the description changes. */
@@ -40,5 +41,5 @@ export function descriptionOf({ json, etag = '', starts = [] }: DescriptionJson)
   }
 }
 
-/** The length of `]}` after the last table. */
+/** The bytes `]}` after the last table. */
 const TAIL = 2

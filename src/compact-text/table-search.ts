@@ -1,20 +1,20 @@
-// Pure: ranks tables by searched words. Names of tables weigh most, followed by columns, descriptions and
-// documentation. The search covers only exposed names and texts, so it never finds a hidden name.
+// Ranks tables by searched words. The name of a table weighs most, followed by columns, descriptions and documentation.
+// The search covers only exposed names and texts, so it never finds a hidden name.
 import type { Table } from './read-description.ts'
 
 /** The maximum number of words in a search. Further words are ignored. */
 const WORDS_MAX = 20
 
 const WEIGHT = { table: 100, column: 40, description: 10, documentation: 3 } as const
-/** The share of the weight for a word that only starts with the searched word. */
+/** A word that only starts with the searched word gets this share of the weight. */
 const PREFIX_SHARE = 0.6
 /**
- * A searched word with fewer characters does not match the start of a longer word. A word with at most this number of
- * characters keeps a final s.
+ * A searched word with fewer characters does not match the start of a longer word. A final s is removed only from
+ * longer words.
  */
 const PREFIX_CHARS = 3
 
-/** Returns the words in lower case. Splits at camel case, and at every character except letters and digits. */
+/** Returns the words in lower case. `orderItem_id` becomes order, item and id. */
 function wordsOf(text: string): readonly string[] {
   return (
     text
@@ -29,7 +29,7 @@ export function soughtWords(search: string): readonly string[] {
 }
 
 /**
- * Returns the score of a table, or 0 if no word occurs. A table with more of the words always ranks above a table with
+ * Returns 0 if the table has none of the words. A table with more of the searched words always ranks above a table with
  * fewer.
  */
 export function scoreOf(table: Table, sought: readonly string[]): number {
@@ -47,7 +47,7 @@ export function scoreOf(table: Table, sought: readonly string[]): number {
   return found === 0 ? 0 : found * WEIGHT.table * WORDS_MAX + sum
 }
 
-/** Returns the words of a table with their weights, the heaviest first. */
+/** Returns the words of a table with their weights. The heaviest words come first. */
 function textsOf(table: Table): readonly (readonly [number, readonly string[]])[] {
   const { documentation, columns } = table
   const about = columns.flatMap(({ description, stats }) => [

@@ -1,4 +1,3 @@
-// Checks how names are written in the compact text: as a query must write them, and without line breaks.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Table } from './read-description.ts'
@@ -27,7 +26,7 @@ function table(name: string, columns: readonly string[]): Table {
 const columnsOf = (columns: readonly string[], kind: 'POSTGRES' | 'MONGODB' | 'BIGQUERY') =>
   /\((.*)\)/s.exec(tableText(table('t', columns), 'columns', kind))?.[1]
 
-test('reserved words and other names that need quotes are quoted as in the dialect', () => {
+test('reserved words and other names that need quotes get the quotes of the query language', () => {
   assert.equal(schemaLine('user', 'POSTGRES'), '["user"]')
   assert.equal(
     columnsOf(['order', 'ordered', 'Id', 'a"b'], 'POSTGRES'),
@@ -40,7 +39,7 @@ test('reserved words and other names that need quotes are quoted as in the diale
   assert.equal(columnsOf(['order', 'a b'], 'MONGODB'), 'order, "a b"')
 })
 
-test('a line break in the name of a column starts no line', () => {
+test('a line break in the name of a column starts no new line', () => {
   const breaks = ['\n', '\u0085', '\u2028', '\u2029']
   for (const kind of ['POSTGRES', 'MONGODB', 'BIGQUERY'] as const) {
     const text = tableText(

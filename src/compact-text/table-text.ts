@@ -1,15 +1,14 @@
-// Pure: writes tables as compact text for a model. The JSON of the same tables takes ten times as many tokens. A line
-// break in a name or text never starts a new line, so data cannot imitate a table.
+// Writes tables as compact text for a language model. The JSON of the same tables takes ten times as many tokens. A
+// line break in a name or text never starts a new line, so data cannot imitate a table.
 import { RESERVED_IN_GOOGLESQL, RESERVED_IN_POSTGRES } from '../reserved-words.ts'
 import type { Table } from './read-description.ts'
 
-/** The levels of detail of the text. */
 export const DETAILS = ['names', 'columns', 'full'] as const
 export type Detail = (typeof DETAILS)[number]
 type Kind = 'POSTGRES' | 'MONGODB' | 'BIGQUERY'
 type Column = Table['columns'][number]
 
-/** Returns the first line of every text. `word` is the database's word for a table. */
+/** Returns the first line of the text, which explains the format. `word` is what the database calls a table. */
 export function legend(detail: Detail, word: string): string {
   if (detail === 'names') return `# ${word} ~rows, columns: description`
   const columns = 'column type, pk: primary key, !: not null, >: references'
@@ -17,7 +16,6 @@ export function legend(detail: Detail, word: string): string {
   return `# ${word} ~rows, then a line for each column (${columns}) with description and {statistics}`
 }
 
-/** Returns the text of one table, without the schema. */
 export function tableText(table: Table, detail: Detail, kind: Kind): string {
   const name = `${written(table.table, kind)}`
   const rows = table.estimatedRows === null ? '' : ` ~${table.estimatedRows}`
@@ -39,7 +37,7 @@ export function tableText(table: Table, detail: Detail, kind: Kind): string {
   ].join('\n')
 }
 
-/** Returns the line that begins the tables of a schema. */
+/** Returns the line before the tables of a schema. */
 export function schemaLine(schema: string, kind: Kind): string {
   return `[${written(schema, kind)}]`
 }
@@ -55,7 +53,7 @@ function referenceText(to: NonNullable<Column['references']>, schema: string, ki
   return path.map((name) => written(name, kind)).join('.')
 }
 
-/** PostgreSQL's own short names of types. They take a quarter of the tokens of the long names. */
+/** The short type names of PostgreSQL. They take a quarter of the tokens of the long names. */
 const SHORT: readonly (readonly [RegExp, string])[] = [
   [/^character varying\b/, 'varchar'],
   [/^character\b/, 'char'],
@@ -69,14 +67,14 @@ function shortType(type: string): string {
   return found === undefined ? type : type.replace(...found)
 }
 
-/** Patterns of names that need no quotes, except reserved words. */
+/** A name that matches needs no quotes, unless it is a reserved word. */
 const PLAIN = {
   POSTGRES: /^[a-z_][a-z0-9_$]*$/,
   BIGQUERY: /^[A-Za-z_][A-Za-z0-9_]*$/,
   MONGODB: /^[^\s\p{Cc}\p{Zl}\p{Zp}"(),:[\]]+$/u,
 } as const
 
-/** Returns a name as a query must write it. A BigQuery column with dots is a path of nested fields. */
+/** Returns a name as it is written in a query. In BigQuery, a column with dots is a path of nested fields. */
 function written(name: string, kind: Kind): string {
   if (kind === 'BIGQUERY') return name.split('.').map(inGoogleSql).join('.')
   if (PLAIN[kind].test(name) && !(kind === 'POSTGRES' && RESERVED_IN_POSTGRES.has(name))) return name
@@ -128,15 +126,14 @@ function percent(share: number): string {
   return `${Number((share * 100).toPrecision(2))}%`
 }
 
-/** Returns the text as one line. Replaces control characters and line breaks by spaces. */
+/** Replaces control characters and line breaks by spaces. */
 function line(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim()
 }
 
-/** A longer first sentence is cut. */
+/** A longer sentence is cut. */
 const BRIEF_CHARS = 100
 
-/** Returns the first sentence. */
 function brief(text: string | null): string {
   const first = /^.*?[.!?](?=\s|$)/s.exec(text ?? '')?.[0] ?? text ?? ''
   const short = line(first)

@@ -1,5 +1,5 @@
-// Writes one page of a description as compact text, sized for a model's context. The reader can choose tables, searched
-// words and the level of detail. A cursor leads to the next page.
+// Writes one page of a description as compact text, small enough for a model's context. The reader can choose tables,
+// words to search for and the level of detail. If there is more, the page has a cursor for the next page.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { invalidRequest } from '../errors.ts'
@@ -8,18 +8,18 @@ import { descriptionOf, type Description, type DescriptionJson, type Table } fro
 import { scoreOf, soughtWords } from './table-search.ts'
 import { DETAILS, legend, schemaLine, tableText, type Detail } from './table-text.ts'
 
-/** The reader's request for a page. The fields are validated. */
+/** The fields are validated. */
 export interface PageAsk {
   readonly datasourceId: string
   readonly search?: string
   readonly tables?: readonly string[]
   readonly detail?: Detail
   readonly cursor?: string
-  /** The maximum number of tokens that the reader accepts. */
+  /** The page has at most this many tokens. */
   readonly budgetTokens?: number
 }
 
-/** A page of the text, and which part of the description it shows. Agents get this object. */
+/** A page of the text, and which part of the description it shows. Agents get this object as it is. */
 export interface DescribedPage {
   readonly id: string
   readonly name: string
@@ -34,18 +34,16 @@ export interface DescribedPage {
   readonly nextCursor: string | null
 }
 
-/** The default size of a page in tokens. Clients handle this size well. */
+/** The default maximum of tokens on a page. Clients handle this size well. */
 const TOKENS = 12_000
-/**
- * The measured number of bytes per token. A list of names takes fewer bytes per token than columns with their types.
- */
+/** Measured. A list of names has fewer bytes per token than columns with their types. */
 const BYTES_PER_TOKEN: Readonly<Record<Detail, number>> = { names: 3, columns: 4, full: 4 }
-/** The maximum number of bytes of the tables on a page, even if the caller requests more. */
+/** The maximum number of bytes for the tables of a page, even if the caller allows more tokens. */
 const BYTES_MAX = 256 * 1024
 /** The maximum number of tables that a search returns. */
 const FOUND_MAX = 20
 
-/** Writes a page. Throws INVALID_REQUEST for an invalid cursor, and for a cursor of another description or request. */
+/** Throws INVALID_REQUEST for an invalid cursor, and for a cursor that belongs to another description or request. */
 export async function describedPage(json: DescriptionJson, ask: PageAsk): Promise<DescribedPage> {
   const description = descriptionOf(json)
   const page = cursorOf(ask, description)
@@ -56,7 +54,7 @@ export async function describedPage(json: DescriptionJson, ask: PageAsk): Promis
   return await pageOf({ ask, description, chosen, detail, bytesMax }, page?.at ?? 0)
 }
 
-/** Returns the approximate number of tokens in the text of a page. The exact number depends on the model. */
+/** An estimate, because the exact number depends on the model. */
 export function tokensOf({ schema, detail }: Pick<DescribedPage, 'schema' | 'detail'>): number {
   return Math.ceil(Buffer.byteLength(schema) / BYTES_PER_TOKEN[detail])
 }
@@ -64,7 +62,7 @@ export function tokensOf({ schema, detail }: Pick<DescribedPage, 'schema' | 'det
 interface Chosen {
   /** The tables to show, in their order. */
   readonly indexes: readonly number[]
-  /** Requested tables that are hidden or do not exist. The reader cannot distinguish the two. */
+  /** Requested tables that are hidden or do not exist. The reader cannot tell which of the two applies. */
   readonly missing: readonly string[]
 }
 
@@ -92,8 +90,8 @@ async function choose(ask: PageAsk, description: Description): Promise<Chosen> {
 }
 
 /**
- * Returns the default level of detail: `full` for requested tables, and `columns` for a search. For all tables,
- * `columns` if they fit on one page, otherwise `names`.
+ * Returns the default level of detail. It is `full` for requested tables, and `columns` for a search. For all tables it
+ * is `columns` if they fit on one page, and `names` if not.
  */
 async function detailFor(
   ask: PageAsk,
@@ -156,7 +154,10 @@ async function pageOf({ ask, description, chosen, detail, bytesMax }: Page, from
 const NOT_INTROSPECTED = '# nothing is known yet: a manager of the team must introspect the datasource'
 const NOTHING = '# nothing is exposed: a manager of the team must expose tables'
 
-/** Collects the lines of a page, and limits the bytes of its tables. Always shows at least part of the first table. */
+/**
+ * Collects the lines of a page and limits the bytes of its tables. If the first table is too large, the page shows a
+ * part of it.
+ */
 class PageText {
   readonly #lines: string[]
   readonly #bytesMax: number
@@ -170,7 +171,7 @@ class PageText {
     this.#bytes = Buffer.byteLength(first)
   }
 
-  /** Returns false if there is no more space for the table. */
+  /** Returns false if the table does not fit on the page. */
   add(table: Table, detail: Detail, kind: Description['head']['type']): boolean {
     const lines = tableText(table, detail, kind).split('\n')
     if (table.schema !== this.#schema) lines.unshift(schemaLine(table.schema, kind))
@@ -231,7 +232,7 @@ function writeCursor(cursor: z.infer<typeof Cursor>): string {
   return Buffer.from(JSON.stringify(cursor)).toString('base64url')
 }
 
-/** Parses the cursor. Throws INVALID_REQUEST as describedPage() does. */
+/** Throws INVALID_REQUEST as describedPage() does. */
 function cursorOf(ask: PageAsk, { version }: Description): z.infer<typeof Cursor> | null {
   if (ask.cursor === undefined) return null
   const cursor = Cursor.safeParse(jsonOf(Buffer.from(ask.cursor, 'base64url').toString()))
@@ -245,7 +246,7 @@ function cursorOf(ask: PageAsk, { version }: Description): z.infer<typeof Cursor
   return cursor.data
 }
 
-/** Returns a digest of the arguments that a cursor belongs to. */
+/** A cursor stores this digest, so that it can be used only with the same arguments. */
 function digest({ datasourceId, search, tables, detail }: PageAsk): string {
   const text = JSON.stringify([datasourceId, search ?? null, tables ?? null, detail ?? null])
   return createHash('sha256').update(text).digest('base64url').slice(0, 12)

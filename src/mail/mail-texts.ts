@@ -1,5 +1,5 @@
-// The texts of our mails, as plain text and as simple HTML. Subjects are constants. Text from other people appears only
-// in the body, on one line and without links.
+// The texts of our mails, in plain text and in simple HTML. Subjects are constants. Text from other people, such as the
+// name of a team, appears only in the body, on one line and without links.
 
 /** A line of text, a link to click, or text to copy. */
 type Paragraph = string | { readonly link: string } | { readonly copy: string }
@@ -7,7 +7,7 @@ type Paragraph = string | { readonly link: string } | { readonly copy: string }
 export interface Letter {
   readonly kind:
     'verification' | 'password reset' | 'invitation' | 'signed up again' | 'key expiring' | 'security notice'
-  /** One address, validated by a schema. */
+  /** One address that a schema has validated. */
   readonly to: string
   readonly subject: string
   readonly body: readonly Paragraph[]
@@ -43,7 +43,7 @@ export function resetLetter(to: string, link: string): Letter {
   }
 }
 
-/** Returns the letter to the owner of an address with which somebody signed up again. */
+/** If somebody signs up with an address that already has an account, the owner of the address gets this letter. */
 export function signedUpAgainLetter(to: string, origin: string): Letter {
   return {
     kind: 'signed up again',
@@ -102,7 +102,7 @@ export function keyExpiringLetter({ to, origin, name, hint, expiresAt }: EndingK
   }
 }
 
-/** A change to an account. The owner is notified of it. */
+/** The account's owner gets a notice of such a change. */
 export type SecurityChange =
   | { readonly kind: 'new key'; readonly name: string; readonly hint: string }
   | { readonly kind: 'password changed' }
@@ -123,7 +123,6 @@ export interface SecurityNotice {
   readonly at: Date
   /** The name that the client gives itself. */
   readonly client: string | undefined
-  /** The client's network address, as far as the service can see it. */
   readonly address: string | undefined
 }
 
@@ -149,7 +148,7 @@ export function securityLetter({ to, origin, change, at, client, address }: Secu
   }
 }
 
-/** Returns a sentence with the name of the changed object, such as a key. */
+/** Returns a sentence with the name of the object that was changed, such as a key. */
 function aboutOf(change: SecurityChange): string {
   if (!('name' in change)) return ''
   const hint = 'hint' in change ? ` and ends in ${plain(change.hint)}` : ''
@@ -228,13 +227,12 @@ const NOTICES: Readonly<
   },
 }
 
-/** Renders the letter as text/plain. */
 export function textOf({ body }: Letter): string {
   const lines = body.map((part) => (typeof part === 'string' ? part : 'link' in part ? part.link : part.copy))
   return `${lines.join('\n\n')}\n`
 }
 
-/** Renders the letter as text/html. The HTML loads no external resources. */
+/** The HTML loads nothing from other hosts. */
 export function htmlOf({ body }: Letter): string {
   const paragraphs = body.map((part) => {
     if (typeof part === 'string') return `<p>${escaped(part)}</p>`
@@ -244,10 +242,10 @@ export function htmlOf({ body }: Letter): string {
   return `<!doctype html><html><body>${paragraphs.join('\n')}</body></html>\n`
 }
 
-/** Longer text from other people is cut to this number of UTF-16 code units. */
+/** Text from other people is cut after this number of UTF-16 code units. */
 const WORDS_MAX = 80
 
-/** Puts other people's text on one line without links, so that a team name cannot carry an advertisement. */
+/** Puts text from other people on one line and removes links, so that nobody can advertise in the name of a team. */
 function plain(text: string): string {
   const line = text.replace(/[\p{C}\p{Z}]+/gu, ' ').replace(/:\/\/|\bwww\./gi, ' ')
   return line.length <= WORDS_MAX ? line : `${line.slice(0, WORDS_MAX)}…`

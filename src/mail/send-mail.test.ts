@@ -1,4 +1,3 @@
-// Tests mail: contents and recipients, retries, and that a failure blocks no caller and leaks no address.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -12,7 +11,7 @@ import { openMail } from './send-mail.ts'
 const LINK = 'https://vitrine.example.com/auth/reset-password?token=s3cr3t-token'
 const letter = resetLetter('ada@example.test', LINK)
 
-/** Opens mail to a server address. `lines` contains the log lines as they are written. */
+/** `lines` has the log lines that were written so far. */
 function post(SMTP_URL: string | undefined, env: Record<string, string> = {}) {
   const lines: string[] = []
   const news = new EventTarget()
@@ -30,7 +29,7 @@ function post(SMTP_URL: string | undefined, env: Record<string, string> = {}) {
 }
 
 describe('mail', () => {
-  test('sends a letter as plain text and as HTML that loads nothing', async () => {
+  test('a letter is sent as plain text and as HTML that loads nothing', async () => {
     await using smtp = await startSmtp()
     await using at = post(`${smtp.url}?from=vitrine@example.com`)
     at.mail.send(letter)
@@ -80,7 +79,7 @@ describe('mail', () => {
     assert.ok(smtp.received.every((mail) => !mail.to.some((address) => address.includes('eve'))))
   })
 
-  test('retries a temporary failure, but not a permanent one', async () => {
+  test('a letter is sent again after a temporary failure, but not after a permanent one', async () => {
     let asked = 0
     await using smtp = await startSmtp({
       onRcptTo({ address }, _session, done) {
@@ -102,7 +101,7 @@ describe('mail', () => {
     assert.doesNotMatch(line, /example\.test|s3cr3t/)
   })
 
-  test('sends a password to another host only over TLS with a valid certificate, unless tls=none is set', async () => {
+  test('the password of the mail server is sent to another host only over TLS with a valid certificate, unless tls=none is set', async () => {
     let logins = 0
     const onAuth = (_auth: unknown, _session: unknown, done: (error: null, answer: { user: string }) => void) => {
       logins++
@@ -144,7 +143,7 @@ describe('mail', () => {
     held.resolve()
   })
 
-  test('never waits for a silent server, queues a thousand letters, and stops in time', async () => {
+  test('with a silent server, callers do not wait, a thousand letters are queued, and the service stops in time', async () => {
     const silent = createServer().listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const address = silent.address()
@@ -158,7 +157,7 @@ describe('mail', () => {
   })
 })
 
-test('without SMTP_URL, logs a link once with its recipient, and ignores letters without a link', async () => {
+test('without SMTP_URL, a link is logged once with its recipient, and letters without a link are dropped', async () => {
   await using at = post(undefined)
   const letters: Letter[] = [
     verificationLetter('ada@example.test', LINK),

@@ -1,5 +1,5 @@
-// Sends mail. Letters wait in memory, in two queues, and go to the server of SMTP_URL, a few at a time. Callers never wait. The log of
-// a failure contains no address, no text, and of the server's reply only the status.
+// Sends mail. Letters wait in memory, in two queues, and are sent a few at a time to the server of SMTP_URL. Callers
+// never wait. The log of a failure contains no address and no text. Of the server's reply, it contains only the status.
 import { isIP } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import type { Transporter } from 'nodemailer'
@@ -8,7 +8,7 @@ import { bareHost } from '../host-names.ts'
 import { htmlOf, textOf, type Letter } from './mail-texts.ts'
 
 export interface Mail extends AsyncDisposable {
-  /** False without SMTP_URL. Then addresses cannot be verified by mail, and links go to the log. */
+  /** False without SMTP_URL. Then addresses cannot be verified by mail, and links are logged. */
   readonly isOn: boolean
   /** Queues a letter. Never throws and never waits. */
   send(letter: Letter): void
@@ -24,18 +24,18 @@ interface Deps {
   readonly log: Log
 }
 
-/** The maximum number of letters that wait, in each of the two queues. */
+/** The maximum number of letters that wait in each queue. */
 const WAITING_MAX = { accounts: 1_000, strangers: 500 }
-/** The maximum number of letters of a queue that are sent at the same time. */
+/** For each queue: the maximum number of letters that are sent at the same time. */
 const AT_ONCE = 2
 /**
- * Letters to an address that need not belong to an account. Anybody can cause them, by signing up or inviting. They have
- * their own queue, so that a flood of them neither delays nor drops a letter to an account.
+ * Letters to an address that may have no account. Anybody can cause such letters, by signing up or by inviting. They
+ * have their own queue, so that a flood of them neither delays nor drops a letter to an account.
  */
 const TO_STRANGERS: ReadonlySet<Letter['kind']> = new Set(['verification', 'signed up again', 'invitation'])
-/** Delays before the second and third attempt. The letter is dropped if the server is down for longer. */
+/** The pauses before the second and the third attempt. After the third failure, the letter is dropped. */
 const PAUSES_MS = [1_000, 10_000]
-/** The time that shutdown waits for deliveries in progress. */
+/** Shutdown waits this long for letters that are being sent. */
 const ENDING_MS = 3_000
 const TIMEOUTS_MS = { dnsTimeout: 5_000, connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 20_000 }
 
@@ -56,7 +56,7 @@ function inTwoQueues(smtp: Smtp, sender: string, log: Log): Mail {
   }
 }
 
-/** Logs a link once, so that the operator can pass it on. Letters without a link are optional and are dropped. */
+/** The operator can pass the link on. A letter without a link is not essential, so it is dropped. */
 function noMail(log: Log): Mail {
   return {
     isOn: false,
@@ -144,7 +144,7 @@ class Queue implements AsyncDisposable {
     const transport = await this.#transport
     await transport.sendMail({
       from: { name: 'Vitrine', address: this.#sender },
-      // The recipient is an object, because nodemailer parses a string as a list of addresses.
+      // nodemailer parses a string as a list of addresses, so the recipient is an object.
       to: { name: '', address: letter.to },
       subject: letter.subject,
       text: textOf(letter),
@@ -154,7 +154,7 @@ class Queue implements AsyncDisposable {
   }
 }
 
-/** Loads nodemailer with the first letter. */
+/** nodemailer is loaded for the first letter. */
 async function openTransport({ host, port, tls, login }: Smtp): Promise<Transporter> {
   const { createTransport } = await import('nodemailer')
   return createTransport({
@@ -172,9 +172,9 @@ async function openTransport({ host, port, tls, login }: Smtp): Promise<Transpor
 }
 
 /**
- * Returns the sender: the `from` parameter of SMTP_URL, or else the login if it is an address, or else vitrine@ and a
- * host. The host is from VITRINE_PUBLIC_URL, or from SMTP_URL without this variable. An IP address is replaced by
- * localhost.
+ * The sender is the `from` parameter of SMTP_URL. Without it, the sender is the login, if that is an address. If not,
+ * the sender is vitrine@ and the host of VITRINE_PUBLIC_URL, or else the host of SMTP_URL. localhost replaces a host
+ * that is an IP address.
  */
 function senderOf({ from, login, host }: Smtp, publicUrl: string | null): string {
   if (from !== null) return from
@@ -183,7 +183,7 @@ function senderOf({ from, login, host }: Smtp, publicUrl: string | null): string
   return `vitrine@${isIP(bareHost(name)) === 0 ? name : 'localhost'}`
 }
 
-/** Returns the SMTP command that failed (CONN, AUTH, RCPT TO …), and the server's status. */
+/** `command` is the SMTP command that failed, such as CONN, AUTH or RCPT TO. */
 function stageOf(error: unknown) {
   const command = error instanceof Error && 'command' in error ? error.command : undefined
   return { command: typeof command === 'string' ? command : undefined, smtpStatus: statusOf(error) }
@@ -195,7 +195,7 @@ function statusOf(error: unknown): number | undefined {
     : undefined
 }
 
-/** Returns true if the server rejected the letter or the login permanently. Then a retry would fail too. */
+/** True if the server rejected the letter or the login permanently, so that another attempt would fail too. */
 function isFinal(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   return (statusOf(error) ?? 0) >= 500 || code === 'EAUTH'

@@ -1,4 +1,4 @@
-// Renders the pages of an authorization: errors, sign-in, and the consent. Escapes every text from an agent.
+// The pages of an authorization: errors, sign-in, and the consent. Every text from an agent is escaped.
 import { PASSWORD } from '../contract/sign-in-routes.ts'
 import { page, TELLING_SCRIPT } from '../sign-in/html-page.ts'
 import type { Scope } from '../auth/caller.ts'
@@ -11,7 +11,7 @@ fieldset { margin: 1rem 0; } fieldset fieldset { border: 0; margin: 0 0 0 1.5rem
 label { display: block; } .quiet { color: #555; overflow-wrap: anywhere; }
 `
 
-/** Returns the page for a person whose agent sent an invalid request. The status is 400. */
+/** The status is 400. */
 export function errorPage(sentence: string): Response {
   return page(
     'This agent cannot be connected',
@@ -24,7 +24,7 @@ export function errorPage(sentence: string): Response {
   )
 }
 
-/** Returns the page that asks for a sign-in. `here` is its path, to which the console redirects after the sign-in. */
+/** `here` is the path of this page. The browser returns to it after the sign-in. */
 export function signInPage(host: string, here: string): Response {
   const form = `<h1>Sign in</h1>
 <p>${escaped(host)} asks for access to Vitrine. Sign in to decide.</p>
@@ -37,14 +37,13 @@ export function signInPage(host: string, here: string): Response {
   return page('Sign in', form, SIGN_IN_SCRIPT, { style: STYLE })
 }
 
-/** The contents of the consent page. */
 export interface Asked {
   readonly clientName: string
   readonly host: string
-  /** False if only the redirect URI identifies the agent. */
+  /** False if the redirect URI is all that identifies the agent. */
   readonly hasDocument: boolean
   readonly redirectUri: string
-  /** True if the code is sent to a program on the person's own computer. */
+  /** True if a program on the person's own computer gets the code. */
   readonly isOwnComputer: boolean
   readonly scopes: readonly Scope[]
   readonly account: { readonly id: string; readonly name: string; readonly email: string }

@@ -1,5 +1,6 @@
-// Starts an authorization: lets the provider check the request, and redirects the browser to the consent page, or back
-// to the client with an error. If the redirect URI cannot be trusted, shows an error page instead.
+// An agent starts an authorization by opening this address in the browser. The provider checks the request. Then the
+// browser is redirected to the consent page, or back to the client with an error. If the redirect URI cannot be
+// trusted, the browser shows an error page instead.
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { addressOf } from '../auth/client-name-and-address.ts'
 import { networkOf } from '../auth/client-network.ts'
@@ -12,14 +13,17 @@ interface Deps {
   readonly provider: Provider
   readonly clients: Pick<Clients, 'find'>
   readonly tries: Pick<Attempts, 'spend'>
-  /** The URL of the connector, for requests that name no resource. */
+  /** The URL of the connector. It is used if a request names no resource. */
   readonly resource: string
 }
 
-/** The limit per network. A request can make this service read a document at a URL that the caller chose. */
+/** Limited per network, because each request can make this service read a document at a URL that the caller chose. */
 const BY_NETWORK = { limit: 60, windowMs: 60_000 }
 
-/** The known parameters, except `resource`, which may occur several times. All others are ignored (RFC 6749 §3.1). */
+/**
+ * The parameters that we pass on, besides `resource`, which may occur several times. All others are ignored (RFC 6749
+ * §3.1).
+ */
 const KNOWN = [
   'response_type',
   'client_id',
@@ -34,7 +38,7 @@ const KNOWN = [
   'request_uri',
 ] as const
 
-/** Returns a redirect or an error page. Throws RATE_LIMITED above the limit. */
+/** Returns a redirect or an error page. Throws RATE_LIMITED. */
 export async function authorize(deps: Deps, request: Request): Promise<Response> {
   const { searchParams: sent } = new URL(request.url)
   const twice = KNOWN.find((name) => sent.getAll(name).length > 1)
@@ -61,17 +65,17 @@ function checked(sent: URLSearchParams, resource: string): URLSearchParams {
   }
   // Each authorization shows the consent page. Otherwise an earlier consent would apply to a later request.
   if (sent.get('prompt') !== 'none') params.set('prompt', 'consent')
-  // The person chooses how long an agent stays connected, so every agent may refresh its tokens.
+  // The person decides how long an agent stays connected, so every agent may refresh its tokens.
   const scopes = new Set((sent.get('scope') ?? SCOPES.join(' ')).split(' ').filter((scope) => scope !== ''))
   params.set('scope', [...scopes.add('offline_access')].join(' '))
   const resources = sent.getAll('resource')
-  // One of several resources could use a shared token at another resource. So for several resources, pass an unknown
-  // resource, which the provider refuses.
+  // If one token were valid at several resources, one of them could use the token at another. So for several resources,
+  // pass an unknown resource, which the provider refuses.
   params.set('resource', resources.length > 1 ? 'urn:several-resources' : (resources[0] ?? resource))
   return params
 }
 
-/** Returns the sentence for the error page. The provider found the fault before it could trust the redirect URI. */
+/** Returns the text of the error page, for a request with an untrusted redirect URI. */
 function sentenceOf(location: string): string {
   switch (new URL(location, 'http://localhost').searchParams.get('error')) {
     case 'invalid_redirect':

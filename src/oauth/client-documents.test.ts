@@ -1,4 +1,4 @@
-// Tests client metadata documents on a real TLS server with its own host name, and which documents are never read.
+// Reads client metadata documents from a real TLS server with its own host name.
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
@@ -57,14 +57,14 @@ describe('client metadata documents', () => {
         .end(typeof body === 'string' ? body : JSON.stringify(body))
   }
 
-  test('are read from their URL, and identify the client', async () => {
+  test('a document is read from its URL, and identifies the client', async () => {
     json({ ...DOCUMENT, logo_uri: 'http://169.254.169.254/', jwks_uri: 'http://10.0.0.1/' })
     const client = await openClientDocuments(transport).read(ID, FROM)
     assert.deepEqual(client, { id: ID, name: 'Agent', host: 'agent.example', redirectUris: [REDIRECT] })
     assert.deepEqual(asked, [`GET ${ID}`])
   })
 
-  test('are cached for the max-age of the answer, from one minute to one hour, or for five minutes without a max-age', async () => {
+  test('a document is cached for the max-age of the answer, from one minute to one hour, or for five minutes without a max-age', async () => {
     const cases = [
       ['max-age=600', 600],
       ['max-age=1', 60],
@@ -112,7 +112,7 @@ describe('client metadata documents', () => {
     }
   })
 
-  test('redirect URIs of unknown schemes are left out', async () => {
+  test('redirect URIs with unknown schemes are left out', async () => {
     json({ ...DOCUMENT, redirect_uris: ['weird://x', REDIRECT, 'http://127.0.0.1/callback'] })
     const client = await openClientDocuments(transport).read(ID, FROM)
     assert.deepEqual(client?.redirectUris, [REDIRECT, 'http://127.0.0.1/callback'])
@@ -138,14 +138,14 @@ describe('client metadata documents', () => {
     ['huge headers', DOCUMENT, { 'x-more': 'x'.repeat(9 * 1024) }],
   ]
   for (const [name, body, headers, status] of bad) {
-    test(`refuses ${name}`, async () => {
+    test(`a document with ${name} is refused`, async () => {
       json(body, headers, status)
       assert.equal(await openClientDocuments(transport).read(ID, FROM), null)
       assert.equal(asked.length, 1)
     })
   }
 
-  test('refuses bytes that are not UTF-8', async () => {
+  test('a document that is not UTF-8 is refused', async () => {
     answer = (_request, response) => {
       const [head = '', tail = ''] = JSON.stringify({ ...DOCUMENT, client_name: '?' }).split('?')
       response.writeHead(200, { 'content-type': 'application/json' })
@@ -154,7 +154,7 @@ describe('client metadata documents', () => {
     assert.equal(await openClientDocuments(transport).read(ID, FROM), null)
   })
 
-  test('refuses a document that takes too long or is too large', async () => {
+  test('a document that takes too long or is too large is refused', async () => {
     answer = (_request, response) =>
       void response.writeHead(200, { 'content-type': 'application/json' }).write('{"client_id":')
     assert.equal(await openClientDocuments({ ...transport, deadlineMs: 300 }).read(ID, FROM), null)
@@ -172,7 +172,7 @@ describe('client metadata documents', () => {
     while (!ended) await new Promise((resolve) => setImmediate(resolve))
   })
 
-  test('refuses a server whose certificate is not for the host, or not trusted', async () => {
+  test('a server whose certificate is for another host, or not trusted, is refused', async () => {
     json(DOCUMENT)
     const other = certificates.pem['other.crt'] ?? ''
     assert.equal(await openClientDocuments({ ...transport, ca: other }).read(ID, FROM), null)
@@ -183,7 +183,7 @@ describe('client metadata documents', () => {
     assert.deepEqual(asked, [])
   })
 
-  test('silent hosts that one network names delay only the reads of that network', async () => {
+  test('if one network asks for documents of silent hosts, only the reads of this network are delayed', async () => {
     asked = []
     const waiting: ServerResponse[] = []
     answer = (_request, response) => void waiting.push(response)
@@ -194,7 +194,7 @@ describe('client metadata documents', () => {
     answer = (_request, response) =>
       void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(DOCUMENT))
     assert.equal((await documents.read(ID, '192.0.2.2'))?.id, ID)
-    // A read that waits is not shared, so the last document is read at once for another network.
+    // Reads that only wait are not shared. So the last document is read at once for another network.
     answer = (_request, response) => void response.writeHead(404).end()
     await documents.read(ids[11] ?? '', '192.0.2.2')
     assert.deepEqual(new Set(asked), new Set([ids[0], ids[1], ID, ids[11]].map((id) => `GET ${id}`)))
@@ -203,7 +203,7 @@ describe('client metadata documents', () => {
     assert.equal(asked.length, 13)
   })
 
-  test('a read that gets no place in five seconds fails, and this failure is not cached', async () => {
+  test('a read that must wait for more than five seconds fails, and this failure is not cached', async () => {
     const waiting: ServerResponse[] = []
     asked = []
     answer = (_request, response) => void waiting.push(response)
@@ -217,7 +217,7 @@ describe('client metadata documents', () => {
     assert.equal((await documents.read(ID, '192.0.2.1'))?.id, ID)
   })
 
-  test('a private address is never connected to', async () => {
+  test('no connection is made to a private address', async () => {
     let sockets = 0
     const count = () => void sockets++
     subscribe('net.client.socket', count)
@@ -245,7 +245,7 @@ describe('client metadata documents', () => {
     assert.equal(await openClientDocuments().read('https://localhost/client.json', FROM), null)
   })
 
-  test('an id is the URL of a document only over https, at the default port, with a path, and in normalized form', () => {
+  test('only a normalized https URL with a path and the default port is the id of a document', () => {
     assert.ok(isDocumentId(ID) && isDocumentId('https://agent.example/a?b=c'))
     const others = [
       'http://agent.example/client.json',

@@ -1,6 +1,6 @@
-// Reads client metadata documents (draft-ietf-oauth-client-id-metadata-document): a client's id is the https URL of a
-// JSON document about it. Anybody can send a URL, so documents are read only from public IP addresses, up to 5 KiB and
-// 5 seconds, without redirects. A document is cached while it is fresh.
+// Reads client metadata documents (draft-ietf-oauth-client-id-metadata-document). The id of such a client is the https
+// URL of a JSON document about it. Anybody can send a URL, so documents are read only from public IP addresses and
+// without redirects, and they may take at most 5 KiB and 5 seconds. Documents are cached.
 import { z } from 'zod'
 import { BoundedMap } from '../bounded-map.ts'
 import { openFairLimit } from '../concurrency-limit.ts'
@@ -11,13 +11,13 @@ import { verdictOf } from './redirect-uris.ts'
 
 export interface ClientDocuments {
   /**
-   * Returns null if the document cannot be read or is not valid. `id` is the document's URL. Readers with the same key,
-   * such as the network of the caller, share few places. If all are taken, waits for one, for as long as for a document.
+   * Returns null if the document cannot be read or is not valid. `id` is the document's URL. `key` stands for the
+   * caller, for example its network. Only a few reads with the same key run at the same time. A further read waits for
+   * up to five seconds.
    */
   read(id: string, key: string): Promise<Client | null>
 }
 
-/** How to connect to the host of a document. */
 export type DocumentTransport = Transport
 
 const PUBLIC_ONLY: DocumentTransport = {
@@ -26,15 +26,14 @@ const PUBLIC_ONLY: DocumentTransport = {
 
 const SIZE_MAX = { bytesMax: 5 * 1024, headerBytesMax: 8 * 1024 }
 /**
- * The maximum number of concurrent reads, for each key and in all. Without this limit, callers could use this service to
- * flood other hosts. A silent host takes its place for five seconds, so no caller gets many.
+ * The maximum number of concurrent reads, for each key and in total. Without this limit, callers could use this service
+ * to flood other hosts. A silent host blocks one read for five seconds, so a single caller gets only a few.
  */
 const READS = { each: 2, all: 32 }
 const READS_WAIT_MS = 5_000
 const CACHED_MAX = 500
-/** The time for which a document stays fresh. `min` and `max` bound the time in its headers. */
+/** The time for which a document is cached. The headers of the document may set it between `min` and `max`. */
 const FRESH_MS = { min: 60_000, default: 300_000, max: 3_600_000 }
-/** The time for which a failure is cached. */
 const FAILED_MS = 30_000
 const NAME_MAX = 100
 
@@ -68,7 +67,7 @@ export function openClientDocuments(
       entry.until = now() + freshMs
       return clientOf(id, text)
     } catch {
-      // Do not report the reason: it would reveal which hosts this service can reach.
+      // Do not tell the caller the reason: it would reveal which hosts this service can reach.
       entry.until = now() + FAILED_MS
       return null
     }
@@ -78,9 +77,9 @@ export function openClientDocuments(
       const known = fresh(id)
       if (known !== null) return await known
       using place = await places.take(key, { waitMs: READS_WAIT_MS })
-      // Do not cache this failure: a read may be possible at the next request.
+      // Do not cache this failure. The next request may succeed.
       if (place === null) return null
-      // Only reads that have begun are shared. So nobody waits for the place of another caller.
+      // Join a read that has begun. A read that still waits is not shared, so no caller waits for the reads of another.
       const begun = fresh(id)
       if (begun !== null) return await begun
       const entry = { until: Infinity }
@@ -91,7 +90,7 @@ export function openClientDocuments(
   }
 }
 
-/** Throws if the document describes another client, or a client that this service does not support. */
+/** Throws if the document is about another client, or about a client that this service does not support. */
 function clientOf(id: string, text: string): Client {
   const document = Document.parse(JSON.parse(text))
   const { client_name: name, redirect_uris: uris, grant_types: grants, response_types: types } = document
@@ -106,7 +105,7 @@ function clientOf(id: string, text: string): Client {
   return { id, name: shortName(name) ?? host, host, redirectUris }
 }
 
-/** Returns the name that a client gives itself, on one line. Returns null if it has no visible character. */
+/** Returns the name on one line, shortened. Returns null if it has no visible character. */
 export function shortName(name: string | undefined): string | null {
   const plain = (name ?? '').replaceAll(/[\p{C}\p{Z}]+/gu, ' ').trim()
   if (plain === '') return null

@@ -1,4 +1,4 @@
-// Describes an OAuth client, which is registered or has a metadata document.
+// An OAuth client is registered, or has a metadata document at the URL that is its id.
 
 export interface Client {
   readonly id: string
@@ -9,10 +9,7 @@ export interface Client {
   readonly redirectUris: readonly string[]
 }
 
-/**
- * Returns the host that is responsible for a client: the host of its document, or otherwise the host of its redirect
- * URI.
- */
+/** The consent page shows this host, and the grant stores it. */
 export function hostOf(client: Client, redirectUri: string): string {
   return client.host ?? (URL.parse(redirectUri)?.hostname || 'unknown')
 }

@@ -1,5 +1,5 @@
-// The consent: shows which agent requests which access, and creates the grant that the person chose. Only our own page
-// may send a choice, and only for the account that the page showed.
+// The consent page shows which agent asks for which access. Then the person's choice creates the grant. Only our own
+// page may send a choice, and only for the account that the page showed.
 import { z } from 'zod'
 import type { Call, SessionCaller } from '../auth/caller.ts'
 import { addressOf, clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
@@ -22,7 +22,6 @@ export interface ConsentDeps extends GrantDeps {
   readonly provider: Provider
   readonly clients: Pick<Clients, 'find'>
   readonly config: Pick<Config, 'publicUrl'>
-  /** Returns the person that the session's cookie identifies. */
   readonly identify: (request: Pick<Request, 'headers'>) => Promise<Identity>
   readonly now: () => number
 }
@@ -32,14 +31,13 @@ const ids = z.array(z.string().max(200)).max(1_000)
 
 const Choice = z.strictObject({
   query: z.string().max(10_000),
-  /** The account that the page showed. */
   accountId: z.string(),
-  /** The access that the person allows. If absent, the person refused. */
+  /** Absent if the person refuses. */
   allow: z
     .strictObject({
       scopes: z.array(z.enum(SCOPES)).min(1, 'tick at least one thing that the agent may do').max(SCOPES.length),
       teamIds: ids.min(1, 'tick at least one team'),
-      /** Null stands for all datasources of the teams, including datasources that are added later. */
+      /** Null stands for all datasources of the teams, including those that are added later. */
       datasourceIds: ids.min(1, 'tick at least one datasource').nullable(),
       /** Null if the grant has no expiry. */
       days: z.int().min(1).max(366).nullable(),
@@ -48,14 +46,17 @@ const Choice = z.strictObject({
 })
 type Allowed = NonNullable<z.infer<typeof Choice>['allow']>
 
-/** The request of an agent, after the provider signed it. */
+/** The request of an agent, signed by the provider. */
 interface Pending {
   readonly client: Client
   readonly redirectUri: string
   readonly scopes: readonly (typeof SCOPES)[number][]
 }
 
-/** Returns the page: the consent, the sign-in that must come first, or an error. */
+/**
+ * Returns the consent page. Before it, the person may have to sign in. If the request is not valid, returns an error
+ * page.
+ */
 export async function showConsent(deps: ConsentDeps, request: Request): Promise<Response> {
   const { pathname, search } = new URL(request.url)
   const pending = await pendingOf(deps, request, search.slice(1))
@@ -78,8 +79,8 @@ export async function showConsent(deps: ConsentDeps, request: Request): Promise<
 }
 
 /**
- * Creates the grant that the person allows, or denies the agent's request. Returns `{url}`, the URL where the browser
- * continues. Throws SIGN_IN_REFUSED if the request is not from our page, UNAUTHENTICATED without a session, CONFLICT
+ * Creates the grant that the person allows, or denies the agent's request. Returns `{url}`: the browser continues
+ * there. Throws SIGN_IN_REFUSED if the request does not come from our page, UNAUTHENTICATED without a session, CONFLICT
  * for the session of another account, and INVALID_REQUEST for an invalid choice or an expired request.
  */
 export async function decideConsent(deps: ConsentDeps, request: Request): Promise<Response> {
@@ -135,13 +136,13 @@ async function approved(deps: ConsentDeps, call: Call, { pending, query, cookie,
     await endGrant(deps, { ...call, action: 'endGrant' }, grantId, 'the agent could not be connected')
     throw error
   } finally {
-    // The provider stores a consent so that it can skip the page later. Delete the consent, because our page is
-    // required.
+    // The provider stores a consent so that it can skip the page later. We always want the page, so delete this
+    // consent.
     await deps.store.append((tx) => tx.deleteFrom('oauth_consents').where('referenceId', '=', grantId).execute())
   }
 }
 
-/** Returns null for a query that the provider did not sign, that has expired, or whose client is not found. */
+/** Returns null if the provider did not sign the query, if the query has expired, or if the client is not found. */
 async function pendingOf(
   deps: Pick<ConsentDeps, 'provider' | 'clients'>,
   request: Request,

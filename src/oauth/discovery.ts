@@ -1,11 +1,11 @@
-// Returns the two documents that tell an agent where to ask for access. One describes the connector as a protected
-// resource (RFC 9728), the other this service as its authorization server (RFC 8414).
+// Two documents tell an agent where to ask for access. One describes the connector as a protected resource (RFC 9728),
+// the other describes this service as the connector's authorization server (RFC 8414).
 import { connectorResources } from '../auth/oauth-access-tokens.ts'
 import { SCOPES } from './scopes.ts'
 
 /**
- * Returns the document about the connector. `at` is the URL of the request. The connector of a loopback service has
- * several URLs, and an agent accepts only the URL that it was given.
+ * `at` is the URL of the request. A service on a loopback address has several URLs, but an agent accepts only the URL
+ * that it was given. So the document names the URL with the host of the request.
  */
 export function protectedResource(origin: string, at: URL): object {
   const [canonical, ...others] = connectorResources(origin)

@@ -1,6 +1,6 @@
-// Exchanges codes and refresh tokens for tokens, with the provider, and revokes tokens. A code that is used twice
-// counts as stolen. So does a refresh token that is used again more than 30 seconds after its first use. A theft ends
-// only the grant of the stolen code or token.
+// The provider exchanges codes and refresh tokens for new tokens. This file checks the requests, and revokes tokens. A
+// code that is used twice counts as stolen. So does a refresh token that is used again more than 30 seconds after its
+// first use. Then only the grant of this code or token ends.
 import { hash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { GrantCaller } from '../auth/caller.ts'
@@ -13,12 +13,12 @@ import { REFRESH_PREFIX, REUSE, type Provider, type TokenAnswer } from './provid
 
 interface Deps extends Omit<GrantDeps, 'reached'> {
   readonly provider: Provider
-  /** Returns the grant of a valid access token of the client, or null. */
+  /** Returns the grant of a valid access token, or null. */
   readonly verify: (token: string) => Promise<GrantCaller | null>
   readonly now: () => number
 }
 
-/** The time for which a used refresh token is stored to detect theft. */
+/** Used refresh tokens are stored for this time, to detect theft. */
 const USED_KEPT_MS = 86_400_000
 const MALFORMED = 'The form must have exactly one value for'
 
@@ -40,18 +40,17 @@ export async function tokenAnswer(deps: Deps, form: URLSearchParams): Promise<Re
   const { status, body } = first.status < 400 ? first : ((await raced(deps, form)) ?? first)
   if (status >= 400) throw refusalOf(body, form)
   pruneTokens(deps)
-  // Leave out the other fields that the library adds, such as the session.
+  // The provider adds other fields, such as the session, which agents need not see.
   const { access_token, token_type, expires_in, refresh_token, scope } = body
   return Response.json({ access_token, token_type, expires_in, refresh_token, scope })
 }
 
-/** The number and interval of checks for a concurrent refresh of the same token. */
 const RACE = { tries: 20, stepMs: 50 } as const
 
 /**
- * Returns the answer of a concurrent refresh with the same token, or null if there was no race. Two processes of an
- * agent may refresh at the same moment. The provider repeats its answer to the first request. If that answer is not
- * stored yet, the provider may refuse the second request.
+ * Two processes of an agent may use the same refresh token at the same moment. The provider repeats the answer to the
+ * first request, but it may refuse the second request until that answer is stored. So wait until the answer is stored.
+ * Returns null if the requests did not overlap in this way.
  */
 async function raced(deps: Deps, form: URLSearchParams): Promise<TokenAnswer | null> {
   const token = form.get('refresh_token')
@@ -65,7 +64,7 @@ async function raced(deps: Deps, form: URLSearchParams): Promise<TokenAnswer | n
   return null
 }
 
-/** Revokes a token. Gives the same answer for an unknown token (RFC 7009 §2.2). Throws OauthError. */
+/** Gives the same answer for an unknown token (RFC 7009 §2.2). Throws OauthError. */
 export async function revokeToken(deps: Deps, form: URLSearchParams): Promise<Response> {
   const field = single(form)
   const [token, clientId] = [field('token'), field('client_id')]
@@ -83,7 +82,7 @@ async function grantOf(deps: Deps, token: string, clientId: string): Promise<Gra
   return caller?.clientId === clientId ? caller.grantId : null
 }
 
-/** Returns the fields that the provider needs, without client secrets and assertions: all our clients are public. */
+/** All our clients are public, so client secrets and assertions are left out. */
 function known(form: URLSearchParams): URLSearchParams {
   const params = new URLSearchParams()
   for (const name of [
@@ -98,7 +97,7 @@ function known(form: URLSearchParams): URLSearchParams {
     for (const value of form.getAll(name)) params.append(name, value)
   }
   const scope = form.get('scope')
-  // Without offline_access, the answer would contain no new refresh token.
+  // Without offline_access, the provider would return no new refresh token.
   if (scope !== null) params.set('scope', [...new Set([...scope.split(' '), 'offline_access'])].join(' '))
   return params
 }
@@ -113,7 +112,7 @@ function single(form: URLSearchParams): (name: string) => string {
   }
 }
 
-/** Throws invalid_grant for a used code, and ends the grant of the code. */
+/** If the code was already used, ends its grant and throws invalid_grant. */
 async function requireUnused(deps: Deps, code: string): Promise<void> {
   const row = await deps.store.db
     .selectFrom('oauth_refresh_tokens')
@@ -126,15 +125,15 @@ async function requireUnused(deps: Deps, code: string): Promise<void> {
 }
 
 /**
- * Throws invalid_grant for an unknown, expired or stolen refresh token, and for a token of another client. Theft ends
- * the grant.
+ * Throws invalid_grant for an unknown, expired or stolen refresh token, and for a token of another client. If the token
+ * was stolen, ends the grant.
  */
 async function requireCurrent(deps: Deps, token: string, clientId: string): Promise<void> {
   const row = await rowOf(deps, token)
   if (row === undefined || row.clientId !== clientId) throw invalidRefresh()
   if (row.expires_at !== null && Date.parse(row.expires_at) <= deps.now()) throw invalidRefresh()
   if (row.revoked === null) return
-  // Accept a quick repetition, for which the provider repeats its first answer.
+  // The provider repeats its first answer for a quick repetition.
   if (isRepeated(deps, row)) return
   await endByClient(deps, grantIdOf(row), 'a refresh token was used again')
   throw invalidRefresh()
@@ -163,7 +162,7 @@ function rowOf(deps: Pick<Deps, 'store'>, token: string) {
 
 /**
  * Deletes expired tokens, and tokens that were used over a day ago. Each refresh leaves a used token in the store.
- * After a day, no client repeats the request, and an unknown token is refused like a used token.
+ * After a day, no client repeats its request. A token that is no longer stored is refused too.
  */
 function pruneTokens({ store, now }: Pick<Deps, 'store' | 'now'>): void {
   const time = (ms: number) => storedTime(store.dialect, ms)
@@ -175,7 +174,7 @@ function pruneTokens({ store, now }: Pick<Deps, 'store' | 'now'>): void {
   )
 }
 
-/** Ends the grant: the agent revoked a token, or a token was stolen. */
+/** Called if the agent revoked a token, or a token was stolen. */
 async function endByClient(deps: Deps, id: GrantId, reason: string): Promise<void> {
   const row = await deps.store.db
     .selectFrom('connector_grants')
@@ -189,14 +188,14 @@ async function endByClient(deps: Deps, id: GrantId, reason: string): Promise<voi
   try {
     await endGrant(deps, { action: 'endGrant', via: 'CONNECTOR', caller }, id, reason)
   } catch (error) {
-    // NOT_FOUND means that another request ended the grant first, or that the grant has expired.
+    // NOT_FOUND: another request has ended the grant in the meantime, or the grant has expired.
     if (!(error instanceof AppError && error.code === 'NOT_FOUND')) throw error
   }
 }
 
 /**
- * Converts the provider's refusal. It says invalid_request for a wrong verifier and for a code whose session has ended.
- * RFC 6749 §5.2 and RFC 7636 §4.6 demand invalid_grant if the form is complete.
+ * The provider answers invalid_request for a wrong verifier, and for a code whose session has ended. If no field is
+ * missing, RFC 6749 §5.2 and RFC 7636 §4.6 demand invalid_grant.
  */
 function refusalOf(body: Readonly<Record<string, unknown>>, form: URLSearchParams): OauthError {
   const { error, error_description: description } = body
@@ -212,7 +211,7 @@ function grantIdOf(row: { readonly referenceId: string | null }): GrantId {
   return asId<GrantId>(row.referenceId)
 }
 
-/** Hashes tokens and codes as the library does. */
+/** The provider stores these hashes. */
 function hashOf(text: string): string {
   return hash('sha256', text, 'base64url')
 }

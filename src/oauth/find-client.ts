@@ -1,4 +1,4 @@
-// Finds OAuth clients: registered clients in the store, and clients whose id is the URL of their metadata document.
+// An OAuth client is registered in the store, or its id is the URL of its metadata document.
 import type { Client } from './client.ts'
 import { z } from 'zod'
 import type { Store } from '../store/open.ts'
@@ -6,8 +6,9 @@ import type { ClientDocuments } from './client-documents.ts'
 
 export interface Clients {
   /**
-   * Returns null if there is no such client, or if its document cannot be read or is not valid. `from` is the network of
-   * the caller. Leave it out if the client holds a code or a token: then only clients at the same host share places.
+   * Returns null if there is no such client, or if its document cannot be read or is not valid. `from` is the network
+   * of the caller, for the limit of concurrent reads. Leave it out if the client already has a code or a token: then
+   * reads are limited per host of the document.
    */
   find(id: string, from?: string): Promise<Client | null>
 }
@@ -15,7 +16,7 @@ export interface Clients {
 const ID_MAX = 2_000
 const Uris = z.array(z.string())
 
-/** Returns true if a client id is the URL of a document: https, default port, with a path, and in normalized form. */
+/** The URL must be normalized, with https, the default port and a path. */
 export function isDocumentId(id: string): boolean {
   const url = id.length <= ID_MAX && id.startsWith('https://') ? URL.parse(id) : null
   if (url === null || url.href !== id || url.pathname === '/') return false

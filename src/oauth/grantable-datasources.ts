@@ -1,14 +1,16 @@
-// Finds the teams and datasources that a person can grant to an agent. A person can grant only access that the person
-// has.
+// A person can grant an agent only access that the person has.
 import type { Call } from '../auth/caller.ts'
 import { reachable } from '../datasources/datasources.ts'
 import type { Store } from '../store/open.ts'
 import type { Asked } from './authorization-pages.ts'
 
-/** The maximum number of datasources per team on the page. The person can still allow all datasources of the teams. */
+/**
+ * The page lists at most this many datasources of a team. The person can still allow all datasources of the chosen
+ * teams.
+ */
 const DATASOURCES_MAX = 500
 
-/** Returns the choices. Leaves out teams that the person has not opened. */
+/** Leaves out teams that the person has not opened. */
 export async function choicesOf(deps: { readonly store: Store }, call: Call): Promise<Asked['teams']> {
   const { accountId } = call.caller
   const rows = await deps.store.db

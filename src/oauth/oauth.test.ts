@@ -1,4 +1,4 @@
-// Tests codes, tokens, clients and grants on both stores. test/door has tests of OAuth over HTTP.
+// Tests OAuth on both stores, below HTTP. The folder test/door has the tests over HTTP.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
@@ -33,7 +33,7 @@ async function someone(rooms: Rooms, name: string): Promise<Browser> {
   return { id: json.user.id, cookie }
 }
 
-/** Ends the time in which a used refresh token gets the same answer again. */
+/** Ends the time in which a used refresh token still gets the same answer. */
 const endReplay = ({ store }: Rooms) =>
   store.write((tx) =>
     tx
@@ -83,7 +83,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([broken.status, broken.status], [unknown.status, 400])
     })
 
-    test('a code becomes tokens once; a second use ends the first tokens', async () => {
+    test('a code can be exchanged once, and a second exchange ends the tokens of the first', async () => {
       const { rooms, service, ada, call, team, client, gate } = await opened()
       await using _rooms = rooms
       const coded = await authorized(service, ada, client, { teamIds: [team] })
@@ -129,7 +129,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(errorOf(await exchange(service, coded)), INVALID)
     })
 
-    test('each use replaces a refresh token; the old token gets the same answer for some time, then ends the grant', async () => {
+    test('each use replaces a refresh token, and the old token gets the same answer for some time, but later ends the grant', async () => {
       const { rooms, service, ada, call, team, client, gate } = await opened()
       await using _rooms = rooms
       const first = await connected(service, ada, client, { teamIds: [team] })
@@ -148,7 +148,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await listGrants(rooms, call)).length, 1)
     })
 
-    test('a refresh is bound to the client, the resource and the scopes, and checks the grant', async () => {
+    test('a refresh is refused for another client, another resource, more scopes or an ended grant', async () => {
       const { rooms, service, ada, call, team, client, gate } = await opened()
       await using _rooms = rooms
       const other = await registered(service)
@@ -159,7 +159,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(errorOf(await tried({ resource: 'https://other.example/mcp' })), [400, 'invalid_target'])
       assert.deepEqual(errorOf(await tried({ scope: 'data:schema data:read' })), [400, 'invalid_scope'])
       const next = tokensIn(await tried({ scope: 'data:schema' }))
-      // The next refresh also works, although the agent did not request offline_access.
+      // The next refresh works too, although this agent did not request offline_access.
       const last = tokensIn(await refresh(service, client.clientId, next.refresh))
       const [grant] = await listGrants(rooms, call)
       await endGrant(rooms, call, asId<GrantId>(grant?.id ?? ''))
@@ -176,11 +176,10 @@ for (const dialect of DIALECTS) {
       assert.equal(await count(), 2)
       rooms.clock.at += 86_400_000 + 60_000
       tokensIn(await refresh(service, client.clientId, second.refresh))
-      // The deletion runs in the background.
       while ((await count()) > 1) await new Promise((resolve) => setImmediate(resolve))
     })
 
-    test('refreshes of one token at the same time get the same tokens', async () => {
+    test('simultaneous refreshes with one token get the same tokens', async () => {
       const { rooms, service, ada, team, client, gate } = await opened()
       await using _rooms = rooms
       const tokens = await connected(service, ada, client, { teamIds: [team] })
@@ -218,7 +217,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(errorOf(await refresh(service, client.clientId, two.refresh)), INVALID)
     })
 
-    test('two tabs give two grants; a choice by another account or without a session is refused', async () => {
+    test('two tabs give two grants, and a choice by another account or without a session is refused', async () => {
       const { rooms, service, ada, call, team, client } = await opened()
       await using _rooms = rooms
       const bo = await someone(rooms, 'Bo')
@@ -233,7 +232,7 @@ for (const dialect of DIALECTS) {
       // The page was shown to Ada, but the browser now has Bo's session.
       const stale = await decide(service, { ...bo, id: ada.id }, query, { teamIds: [team] })
       assert.deepEqual([stale.status, stale.json.code], [409, 'CONFLICT'])
-      // Bo may use the link himself, but gets only what he reaches.
+      // Bo may open the same link, but he cannot grant access to a team of Ada.
       const foreign = await decide(service, bo, query, { teamIds: [team] })
       assert.deepEqual([foreign.status, foreign.json.code], [400, 'INVALID_REQUEST'])
       const signedOut = await decide(service, { id: ada.id, cookie: 'vitrine.session_token=x' }, query, { teamIds: [team] }) // prettier-ignore
@@ -267,7 +266,6 @@ for (const dialect of DIALECTS) {
     test('a network address can register 30 clients a minute', async () => {
       const { rooms, service } = await opened()
       await using _rooms = rooms
-      // opened() has registered one client.
       for (let n = 1; n < 30; n++) assert.equal((await register(service)).status, 201)
       const refused = await register(service)
       assert.deepEqual([refused.status, refused.json.code], [429, 'RATE_LIMITED'])
@@ -316,7 +314,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await ids()).size, 10_000)
       rooms.clock.at += 3_600_000 + 1
       const next = await registered(service)
-      // The oldest client has made room for the new one.
+      // The oldest client was deleted to make space for the new one.
       const left = await ids()
       assert.deepEqual([left.size, left.has(next.clientId), left.has(client.clientId)], [10_000, true, false])
     })

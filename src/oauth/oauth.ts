@@ -1,5 +1,5 @@
-// Lets a person allow an agent to act for the person (OAuth 2.1). This file answers only the six requests in its
-// switch, so no other path of the provider can be reached. The provider is loaded with the first request that needs it.
+// OAuth 2.1: a person allows an agent to act for the person. This file answers only the six requests in its switch, so
+// callers cannot reach other paths of the provider. The provider is loaded for the first request that needs it.
 import { connectorResources, connectorTokens } from '../auth/oauth-access-tokens.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { AppError, notFound } from '../errors.ts'
@@ -15,21 +15,19 @@ import { revokeToken, tokenAnswer } from './exchange-and-revoke-tokens.ts'
 
 export interface OAuth {
   /**
-   * Answers one request to /auth/oauth2/… or /auth/consent. Throws AppErrors for refusals for which OAuth has no
-   * format.
+   * Answers a request to /auth/oauth2/… or /auth/consent. Throws an AppError for a refusal that has no format in OAuth.
    */
   handle(request: Request): Promise<Response>
-  /** Returns the document about the connector, for the URL of the request. */
+  /** `at` is the URL of the request. */
   protectedResource(at: URL): object
-  /** Returns the document about this service as an authorization server. */
   authorizationServer(): object
 }
 
 interface Deps extends Omit<ConsentDeps, 'provider' | 'clients'>, Omit<ProviderDeps, 'clients' | 'origin' | 'store'> {
   readonly tries: Attempts
-  /** Returns the public origin. */
+  /** The public origin. */
   readonly origin: () => string
-  /** How to connect to the hosts of metadata documents. Tests read from their own server. */
+  /** Tests replace this, to read documents from their own server. */
   readonly documents?: DocumentTransport
 }
 
@@ -40,7 +38,7 @@ export function openOAuth(deps: Deps): OAuth {
   let loading: Promise<Provider> | undefined
   const provider = () =>
     (loading ??= openProvider({ ...deps, clients, origin: servedAt(deps.origin()) }).catch((error: unknown) => {
-      // If loading fails, retry at the next request: the store may be available again.
+      // If loading fails, the next request tries again, because the store may be available by then.
       loading = undefined
       throw error
     }))
@@ -82,7 +80,7 @@ export function openOAuth(deps: Deps): OAuth {
   }
 }
 
-/** Returns the origin. Throws NOT_FOUND for http, except on this machine, because clients refuse http. */
+/** Clients refuse http, except on this machine. Throws NOT_FOUND for such an origin. */
 function servedAt(origin: string): string {
   const { protocol, hostname } = new URL(origin)
   if (protocol === 'https:' || /^(127\.0\.0\.1|localhost|\[::1\])$/.test(hostname)) return origin

@@ -1,6 +1,6 @@
-// Configures the OAuth provider of better-auth. The provider checks authorization requests, issues codes, and exchanges
-// codes for tokens. Only this file imports the provider, at the first OAuth request. Clients, documents, pages, grants
-// and revocation are our own code.
+// The OAuth provider of better-auth checks authorization requests, issues codes, and exchanges codes for tokens. This
+// file configures it. Only this file imports it, for the first OAuth request. Clients, documents, pages, grants and
+// revocation are our own code.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { BetterAuthPlugin } from 'better-auth'
 import type { createAuthEndpoint as CreateEndpoint } from 'better-auth/api'
@@ -14,43 +14,42 @@ import { SCOPES } from './scopes.ts'
 
 export interface ProviderDeps extends SharedDeps {
   readonly clients: Pick<Clients, 'find'>
-  /** The issuer: https, or loopback. */
+  /** https, or a loopback address. */
   readonly origin: string
 }
 
 export interface Provider {
-  /** Returns the URL for the browser: the consent page, the client with an error, or the error page. */
+  /** Returns the URL where the browser continues: the consent page, the client with an error, or the error page. */
   authorize(params: URLSearchParams, cookie: string | null): Promise<string>
-  /** Returns true if this service signed the query of the consent page, and the query has not expired. */
+  /** True if this service signed the query of the consent page, and the query has not expired. */
   isSigned(query: string): Promise<boolean>
-  /** Issues a code for the grant. Returns the URL for the browser, at the client. */
+  /** Issues a code for the grant. Returns the client's URL with the code, where the browser continues. */
   approve(query: string, scopes: readonly string[], grantId: GrantId, cookie: string): Promise<string>
-  /** Returns the URL for the browser: the client, with access_denied. */
+  /** Returns the client's URL with access_denied, where the browser continues. */
   deny(query: string, cookie: string): Promise<string>
-  /**
-   * Answers a token request. The caller has checked that client_id, grant_type, and the code or refresh token occur
-   * exactly once.
-   */
+  /** The caller must have checked that client_id, grant_type, and the code or refresh token occur exactly once. */
   token(params: URLSearchParams): Promise<TokenAnswer>
 }
 
-/** The fields of RFC 6749 §5.1, or of §5.2 with a status of 400 or 401. */
+/** Has the fields of RFC 6749 §5.1, or those of §5.2 if the status is 400 or 401. */
 export interface TokenAnswer {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>
 }
 
 const CONSENT_PATH = '/auth/consent'
-/** The provider redirects to this path if a browser must not return to the client. The path is no route. */
+/**
+ * If the browser must not return to the client, the provider redirects it to this path. No route exists there:
+ * authorize.ts recognizes the path and shows an error page.
+ */
 export const ERROR_PATH = '/auth/oauth2/error'
-/** The time within which a consent page can be answered, and a code can be exchanged. */
+/** The person must answer the consent page within this time, and the client must exchange its code within this time. */
 const CODE_SECONDS = 600
-/** The lifetime of a refresh token. */
 const REFRESH_SECONDS = 30 * 86_400
 /**
- * Within this time, a client that lost the answer to a refresh, or has two processes, gets the same tokens again.
- * Later, the provider would end all tokens of the client and the person. So exchange-and-revoke-tokens.ts refuses a
- * moment earlier.
+ * A client may lose the answer to a refresh, or refresh in two processes. If it uses the same refresh token again
+ * within this time, it gets the same tokens. After that, the provider would end all tokens of the client and the
+ * person. So exchange-and-revoke-tokens.ts refuses the token a moment earlier.
  */
 export const REUSE = { seconds: 31, marginMs: 1_000 } as const
 
@@ -66,8 +65,8 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
   ])
   const { origin, clients } = deps
   /**
-   * The grant for which approve() is running. It is undefined in all other requests, so that the provider finds no
-   * earlier consent.
+   * The grant for which approve() is running. It is undefined in all other requests, so that the provider never finds
+   * an earlier consent.
    */
   const consented = new AsyncLocalStorage<GrantId>()
   const shared = sharedOptions(deps, origin)
@@ -136,7 +135,7 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
       { id: 'ours', endpoints: { checkQuery: checkQuery(createAuthEndpoint) } },
     ],
   })
-  // Wait until the library has written the resources to the store, so that a failure is not cached.
+  // Wait until the library has stored the resources, so that a failure to store them is thrown here.
   await auth.$context
   const post = async (path: string, body: object, cookie: string): Promise<string> => {
     const headers = { 'content-type': 'application/json', cookie, origin }
@@ -148,7 +147,7 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
   }
   return {
     async authorize(params, cookie) {
-      // Without this header, the provider answers with JSON, as for programs.
+      // Without this header, the provider would answer with JSON instead of a redirect.
       const headers = { 'sec-fetch-mode': 'navigate', ...(cookie === null ? {} : { cookie }) }
       const response = await auth.handler(new Request(`${origin}/auth/oauth2/authorize?${params}`, { headers }))
       const location = response.headers.get('location')
@@ -179,10 +178,10 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
   }
 }
 
-/** Prefixes refresh tokens, so that scanners for leaked secrets recognize them. */
+/** The prefix lets scanners for leaked secrets recognize refresh tokens. */
 export const REFRESH_PREFIX = 'vitrine_rt_'
 
-/** Returns an endpoint that does nothing: before it runs, the provider verifies the signature of the oauth_query. */
+/** The endpoint does nothing. The provider verifies the signature of the oauth_query before the endpoint runs. */
 function checkQuery(createAuthEndpoint: typeof CreateEndpoint) {
   const body = z.object({ oauth_query: z.string() })
   return createAuthEndpoint.serverOnly({ method: 'POST', body }, async (ctx) => ctx.json({ status: true }))

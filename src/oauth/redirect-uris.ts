@@ -1,20 +1,20 @@
-// Pure: decides to which addresses a code may be sent. Allowed are https anywhere, http on the person's own computer,
-// and the schemes of a few known programs. The provider compares the address in a request with the registered addresses
+// Decides to which redirect URIs a code may be sent: https on any host, http on the person's own computer, and the
+// schemes of a few known programs. The provider compares the redirect URI of a request with the registered URIs
 // exactly. Only the port on the person's own computer may differ.
 import { isLoopbackName } from '../host-names.ts'
 
 /**
- * The addresses with schemes of known programs. Another program on the computer could also register such a scheme and
+ * Redirect URIs with the schemes of known programs. Another program on the computer may register such a scheme too and
  * receive the code. PKCE makes the code useless for that program.
  */
 const KNOWN_SCHEMES = new Set(['cursor://anysphere.cursor-mcp/oauth/callback'])
 const LENGTH_MAX = 2_000
-/** Matches addresses whose content a browser would execute or display. */
+/** A browser would execute or display the content of such a URI. */
 const DANGEROUS = /^(javascript|data|vbscript|file|blob|about|view-source|filesystem|ws|wss|ftp):/i
 
 /**
- * `ok` means that the address may be registered. `unknown` means that the scheme belongs to an unknown program. The
- * client may be registered without such an address. `refused` means that the whole client is refused.
+ * `ok`: the URI may be registered. `unknown`: the scheme belongs to an unknown program, so the client may be registered
+ * only without this URI. `refused`: the client may not be registered.
  */
 export type UriVerdict = 'ok' | 'unknown' | 'refused'
 
@@ -28,7 +28,7 @@ export function verdictOf(uri: string): UriVerdict {
   return 'unknown'
 }
 
-/** Returns true if a code is sent to a program on the person's own computer. */
+/** True if a program on the person's own computer gets the code. */
 export function isOwnComputer(uri: string): boolean {
   const url = URL.parse(uri)
   return url?.protocol !== 'https:'

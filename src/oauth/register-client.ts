@@ -1,5 +1,5 @@
-// Registers clients (RFC 7591) for agents that have no metadata document. Anybody may register a client, so a client
-// gets no secret and no rights. Only a person's consent gives rights. Clients without a grant are deleted.
+// Agents without a metadata document register as clients (RFC 7591). Anybody may register a client, so a client gets no
+// secret and no rights. Rights come only from a person's consent. Clients without a grant are deleted.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { Attempts } from '../auth/attempt-counter.ts'
@@ -18,19 +18,22 @@ interface Deps {
   readonly now: number
 }
 
-/** The limits per network. One network can hold only a small part of the clients without a grant. */
+/** Limited per network, so that one network can register only a small part of UNUSED_MAX. */
 const BY_NETWORK = { limit: 30, windowMs: 60_000 }
 const BY_NETWORK_A_DAY = { limit: 1_000, windowMs: 86_400_000 }
 /** A client without a grant is deleted after this time. */
 const UNUSED_MS = 86_400_000
-/** If there are too many clients, older ones are deleted earlier, but not before this time: a person may be consenting. */
+/**
+ * If there are too many clients without a grant, they are deleted earlier than after a day. But they are kept for this
+ * time, because a person may be reading the consent page.
+ */
 const FRESH_MS = 3_600_000
 const RETRY_AFTER_SECONDS = 60
 /** The maximum number of registered clients without a grant. */
 const UNUSED_MAX = 10_000
 const GRANT_TYPES = ['authorization_code', 'refresh_token'] as const
 
-/** Other fields are ignored (RFC 7591 §2), including `application_type`, which follows from the redirect URIs. */
+/** Other fields are ignored (RFC 7591 §2), also `application_type`, because the redirect URIs show the type. */
 const Registration = z.object({
   redirect_uris: z.array(z.string()).min(1).max(20),
   client_name: z.string().optional(),
@@ -39,8 +42,8 @@ const Registration = z.object({
 })
 
 /**
- * Registers a client. Throws OauthError for metadata that this service does not support, RATE_LIMITED above a limit of
- * the network, and OVERLOADED if others registered too many clients within an hour.
+ * Throws OauthError for metadata that this service does not support. Throws RATE_LIMITED above a limit of the network,
+ * and OVERLOADED if too many clients were registered within an hour.
  */
 export async function registerClient(deps: Deps, request: Request): Promise<Response> {
   const network = networkOf(addressOf(request))
@@ -48,12 +51,12 @@ export async function registerClient(deps: Deps, request: Request): Promise<Resp
   const read = Registration.safeParse(await bodyOf(request))
   if (!read.success) throw metadata(read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)[0])
   const { redirect_uris: uris, grant_types: grants, response_types: types } = read.data
-  // Other grant types are ignored, and the answer lists the granted ones (RFC 7591 §3.2.1).
+  // Other grant types are ignored. The answer lists those that are granted (RFC 7591 §3.2.1).
   if (grants?.includes('authorization_code') === false) throw metadata('grant_types: authorization_code is needed')
   if (types?.includes('code') === false) throw metadata('response_types: code is needed')
   const redirectUris = allowedUris(uris)
   const name = shortName(read.data.client_name) ?? 'An agent without a name'
-  // Only valid registrations are stored, so only they count for a day.
+  // Only valid registrations are stored, so only they count for the limit of a day.
   await deps.tries.spend([{ key: `oauth registration a day: ${network}`, ...BY_NETWORK_A_DAY }])
   const { store, now } = deps
   await pruneUnused(store, now)
@@ -82,8 +85,8 @@ export async function registerClient(deps: Deps, request: Request): Promise<Resp
 }
 
 /**
- * Returns the allowed redirect URIs. Leaves out unknown schemes, because programs register several URIs and need only
- * one. Throws OauthError if one URI is refused or none is allowed.
+ * Programs register several URIs and need only one, so unknown schemes are left out. Throws OauthError if a URI is
+ * refused or none is allowed.
  */
 function allowedUris(uris: readonly string[]): readonly string[] {
   const verdicts = uris.map(verdictOf)
@@ -109,8 +112,8 @@ function metadata(detail = 'not valid'): OauthError {
 }
 
 /**
- * Deletes unused clients. Keeps a client whose grant has ended, because the person may connect it again. Throws
- * OVERLOADED if the fresh ones alone are too many.
+ * Deletes clients that never had a grant. A client whose grant has ended is kept, because the person may connect it
+ * again. Throws OVERLOADED if too many clients are younger than an hour.
  */
 async function pruneUnused(store: Store, now: number): Promise<void> {
   const time = (ms: number) => storedTime(store.dialect, ms)

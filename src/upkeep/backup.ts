@@ -1,5 +1,6 @@
-// `vitrine backup` and `vitrine restore` (also `export` and `import`): copy the whole store to and from one SQLite
-// file, for both kinds of store. The file does not contain the root key.
+// `vitrine backup` copies the whole store to one SQLite file, and `vitrine restore` reads such a file. `export` and
+// `import` are other names for the two commands. Both work for SQLite and for PostgreSQL. The file does not contain the
+// root key.
 import { existsSync } from 'node:fs'
 import { chmod, copyFile, mkdtemp, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -15,7 +16,7 @@ export interface Out {
   line(text: string): void
 }
 
-/** Writes the store to a new file. The service may be running. Throws an Error for the operator on failure. */
+/** The service may be running. Throws an Error for the operator. */
 export async function runBackup([file, ...more]: readonly string[], env: Environment, out: Out): Promise<void> {
   const to = resolve(oneFile(file, more, 'backup'))
   const config = readConfig(env)
@@ -46,7 +47,7 @@ async function copyPostgres(config: Config, folder: string): Promise<void> {
   await copyRows(from, to)
 }
 
-/** Checks the copy, turns it into a single file without a journal, and renames it once it is on disk. */
+/** Checks the copy, makes it a single file without a journal, and renames it when it is on disk. */
 async function finish(part: string, to: string): Promise<void> {
   {
     using db = new DatabaseSync(part)
@@ -60,8 +61,8 @@ async function finish(part: string, to: string): Promise<void> {
 }
 
 /**
- * Reads a file of `vitrine backup` into the store of this configuration. An embedded store must not exist yet. A
- * PostgreSQL store must have no accounts.
+ * Restores the store of `env` from a file of `vitrine backup`. An embedded store must not exist yet. A PostgreSQL store
+ * must have no accounts.
  */
 export async function runRestore([file, ...more]: readonly string[], env: Environment, out: Out): Promise<void> {
   const from = resolve(oneFile(file, more, 'restore'))
@@ -83,7 +84,7 @@ async function restoreEmbedded(config: Config, from: string, out: Out): Promise<
   const hasKey =
     config.secretKey !== null || (config.secretKeyCommand ?? null) !== null || existsSync(keyPath(config.dataDir))
   {
-    // Migrates an older copy. Refuses a copy of a newer version or with another key.
+    // Opening migrates an older copy. It refuses a copy of a newer version, and a copy that needs another root key.
     await using _checked = await openStore(
       { dataDir: folder.path, databaseUrl: null },
       hasKey ? { admit: (db) => requireKeyBefore(db, config) } : {},
@@ -115,7 +116,7 @@ async function requireEmpty(store: Store): Promise<void> {
   throw new Error('The database of DATABASE_URL contains a store with accounts. Name an empty database.')
 }
 
-/** Returns a copy in a separate folder beside the target, so that the given file is never changed. */
+/** Copies the file to a separate folder, so that the file itself is never changed. */
 async function copyOf(from: string, beside: string): Promise<AsyncDisposable & { readonly path: string }> {
   const path = await mkdtemp(join(beside, '.vitrine-restore-'))
   await chmod(path, 0o700)
@@ -132,7 +133,7 @@ async function copyOf(from: string, beside: string): Promise<AsyncDisposable & {
   return { path, [Symbol.asyncDispose]: dispose }
 }
 
-/** Throws an Error of one sentence if the file is damaged or not a store. */
+/** Throws an Error for the operator if the file is damaged or not a store. */
 function requireSound(db: DatabaseSync, path: string): void {
   let found: unknown
   try {

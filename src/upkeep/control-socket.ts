@@ -1,5 +1,5 @@
-// Lets a command on the same machine request a copy of the embedded store from the running service, because only one
-// process can open the store. The socket is in the data folder, which only its owner may enter.
+// Only one process can open the embedded store. So while the service is running, `vitrine backup` asks the service for
+// a copy, over a socket in the data folder. Only the folder's owner may enter it.
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
@@ -11,7 +11,7 @@ const Request = z.strictObject({ copyTo: z.string().startsWith('/') })
 const Reply = z.union([z.strictObject({ done: z.literal(true) }), z.strictObject({ error: z.string() })])
 
 const REQUEST_BYTES = 8_192
-/** The longest socket path that every system accepts. */
+/** Every system accepts paths of this length. */
 const PATH_MAX = 100
 
 function socketPath(dataDir: string): string {
@@ -19,8 +19,8 @@ function socketPath(dataDir: string): string {
 }
 
 /**
- * Listens until it is disposed. Returns null if the data folder cannot contain a socket, because its path is too long
- * or its file system does not support sockets.
+ * Listens until it is disposed. Returns null if the path of the data folder is too long for a socket, or if its file
+ * system does not support sockets.
  */
 export async function openControl(
   dataDir: string,
@@ -28,7 +28,7 @@ export async function openControl(
 ): Promise<AsyncDisposable | null> {
   const path = socketPath(dataDir)
   if (path.length > PATH_MAX) return null
-  // The store's lock proves that no other process uses this folder, so the file is a leftover.
+  // We hold the lock of the store, so no other process uses this folder. The file is a leftover.
   await rm(path, { force: true })
   const server = createServer({ allowHalfOpen: true }, (socket) => void answer(socket, copyTo))
   server.maxConnections = 4
@@ -61,10 +61,7 @@ async function answer(socket: Socket, copyTo: (path: string) => Promise<void>): 
   }
 }
 
-/**
- * Requests the copy from the running service. Returns false if no service runs on this data folder. Throws the error
- * that the service reports.
- */
+/** Returns false if no service runs on this data folder. Throws the error that the service reports. */
 export async function askForCopy(dataDir: string, path: string): Promise<boolean> {
   const socket = connect({ path: socketPath(dataDir), allowHalfOpen: true })
   try {

@@ -1,4 +1,5 @@
-// Copies all rows of one store to another, empty store of the same version. One of the two is an SQLite file.
+// Copies all rows of one store to another store, which must be empty and of the same version. One of the two is an
+// SQLite file.
 import { sql, type Kysely, type Transaction } from 'kysely'
 import type { DialectName } from '../store/migration.ts'
 import type { Tables } from '../store/tables.ts'
@@ -10,12 +11,12 @@ export interface CopySide {
 
 type Row = Readonly<Record<string, unknown>>
 
-/** The number of rows that are read together. A row may have several megabytes. */
+/** This many rows are read at once. A row may have several megabytes. */
 const ROWS = 100
 /** SQLite accepts 32,766 parameters in a statement, PostgreSQL 65,535. */
 const PARAMETERS = 30_000
 
-/** Copies all rows in one transaction. Returns the number of rows. */
+/** All rows are copied in one transaction. Returns the number of rows. */
 export async function copyRows(from: CopySide, to: CopySide): Promise<number> {
   return await from.db
     .transaction()
@@ -32,7 +33,7 @@ async function copyAll(
   const tables = await inOrder(to.dialect === 'sqlite' ? writing : reading)
   let copied = 0
   for (const table of tables) {
-    // Delete the rows that a new store may already contain, such as marks.
+    // A new store may already contain rows, such as marks.
     await sql`delete from ${sql.table(table)}`.execute(writing)
     const booleans = to.dialect === 'postgres' ? await booleansOf(writing, table) : NONE
     for await (const rows of portionsOf(reading, from.dialect, table)) {
@@ -45,7 +46,7 @@ async function copyAll(
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** Returns all tables except the list of migrations, each after the tables that it refers to. */
+/** Returns all tables except the list of migrations. A table comes after the tables that it references. */
 async function inOrder(sqlite: Kysely<Tables>): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string }>`
     select name from sqlite_master where type = 'table' and name not like 'sqlite_%' and name <> 'migrations' order by name
@@ -114,7 +115,7 @@ async function insert(
   }
 }
 
-/** Converts a value. SQLite has no booleans and stores 0 and 1. */
+/** SQLite has no booleans and stores 0 and 1. */
 function valueOf(value: unknown, isBoolean: boolean): unknown {
   return isBoolean && value !== null ? value === 1 : value
 }

@@ -1,5 +1,5 @@
-// `vitrine doctor`: checks the configuration, the store, the root key and the machine. Prints one line per result, and
-// the remedy for each problem. Only reads.
+// `vitrine doctor` checks the configuration, the store, the root key and the machine. It prints one line per check, and
+// for each problem what to do. It changes nothing.
 import { statfs } from 'node:fs/promises'
 import { existsSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -19,12 +19,12 @@ type Grade = 'PASS' | 'WARN' | 'FAIL'
 type Report = (grade: Grade, text: string) => void
 
 const FREE_BYTES_MIN = 1 << 30
-/** The time that a server has to accept a connection. */
+/** A server must accept a connection within this time. */
 const PROBE_MS = 5_000
-/** If the newest audit row is further in the future than this, the machine's clock counts as wrong. */
+/** If the newest audit row is this far in the future, the clock of the machine is probably wrong. */
 const CLOCK_MS = 300_000
 
-/** Returns 1 if a check failed, otherwise 0. */
+/** Returns the exit status: 1 if a check failed, otherwise 0. */
 export async function runDoctor(args: readonly string[], env: Environment, out: Out): Promise<number> {
   if (args.length > 0) throw new Error('Usage: vitrine doctor')
   let failed = false
