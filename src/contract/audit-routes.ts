@@ -1,4 +1,3 @@
-// The routes of the audit, of refusals and of usage.
 import { z } from 'zod'
 import * as shape from './audit-schemas.ts'
 import * as requests from './request-schemas.ts'

@@ -1,4 +1,4 @@
-// Wire schemas of the audit and of usage.
+// The JSON of the audit and of usage.
 import { z } from 'zod'
 import { STATUS } from '../errors.ts'
 import { at, Blocked, count, Page, text, time } from './schemas.ts'
@@ -6,10 +6,10 @@ import { at, Blocked, count, Page, text, time } from './schemas.ts'
 const id = z.string().regex(/^[\w-]{1,200}$/, 'must be an id')
 const Outcome = z.enum(['ANSWERED', 'DENIED', 'FAILED'])
 
-/** The maximum number of values of one parameter. */
+/** The maximum number of values for one parameter. */
 const VALUES_MAX = 100
 
-/** Returns the schema of one or several values. The caller separates values by commas or repeats the parameter. */
+/** Accepts one or several values. The caller separates values by commas, or repeats the parameter. */
 function several<V extends z.ZodType>(item: V, split = (text: string): readonly string[] => text.split(',')) {
   const all = z.array(item).min(1).max(VALUES_MAX)
   const read = (sent: unknown) =>
@@ -19,7 +19,7 @@ function several<V extends z.ZodType>(item: V, split = (text: string): readonly 
     .meta({ ...z.toJSONSchema(all, { io: 'input' }), description: 'Several values are separated by commas.' })
 }
 
-/** Splits a list of kinds at commas. Does not split a kind with a name, because a name may contain commas. */
+/** `table,cost` is split. `table:orders` has a name, which may contain commas, so it is not split. */
 const splitKinds = (text: string) => (text.includes(':') ? [text] : text.split(','))
 
 const filter = {
@@ -54,7 +54,7 @@ const { accountId: _account, ...ownFilter } = filter
 export const ActivityQuery = Page.extend(ownFilter)
 export const AuditExportQuery = z.strictObject({ ...filter, format: z.enum(['csv', 'jsonl']).exactOptional() })
 
-/** The target of a change. */
+/** The object that a change affects. */
 export const Target = z.object({
   kind: z.enum([
     'account',
@@ -77,7 +77,7 @@ export const Target = z.object({
 
 const Value = z.union([z.string(), z.number(), z.boolean(), z.null(), z.array(z.string())])
 const names = z.array(z.string())
-/** The number of all items. Present only if the list was cut. */
+/** How many items there are in all. Present only if the list was cut. */
 const cutCount = count.optional()
 const Changes = z.record(
   z.string(),
@@ -141,7 +141,7 @@ export const AuditItem = z.object({
   rowCount: count.optional(),
   bytes: count.optional(),
   durationMs: z.number().min(0).optional(),
-  /** The number of calls that the row counts, if more than one. */
+  /** How many calls the row stands for, if more than one. */
   times: z.int().min(1).optional(),
 })
 export const AuditPage = z.object({ items: z.array(AuditItem), nextCursor: z.string().nullable() })
@@ -157,7 +157,6 @@ const counts = {
   queries: count,
   denied: count,
   failed: count,
-  /** Rows in the answers. */
   rows: count,
 }
 

@@ -1,5 +1,5 @@
-// Tests that reading an invalid body stops after a limited number of problems. Without a limit, reading it would take
-// longer than reading a valid body, because each problem costs many times as much as a value.
+// A schema stops reading an invalid body after a limited number of problems. Otherwise an invalid body would take
+// longer than a valid one, because a problem costs many times as much as a value.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { z, type ZodType } from 'zod'
@@ -16,17 +16,16 @@ const WRONG: Readonly<Record<string, unknown>> = {
   'an object of objects': Object.fromEntries(many(5_000, (k) => [`k${k}`, { a: 1, b: 2 }])),
 }
 
-/** Returns the fields of a body. */
 function fieldsOf(body: ZodType): readonly string[] {
   return body instanceof z.ZodObject ? Object.keys(body.shape) : []
 }
 
 const routes: Readonly<Record<string, Route>> = { ...ROUTES, ...SESSION_ROUTES }
-/** Routes whose schemas read many values. All other routes accept few values, or a driver reads their body. */
+/** Routes whose schemas read many values. Every other route accepts few values, or a driver reads its body. */
 const large = Object.entries(routes).filter(([, route]) => route.valuesMax !== undefined && route.rawBody !== true)
 
-describe('a body that may hold many values', () => {
-  test('belongs to the exposure, the documentation, profiles and access lists', () => {
+describe('schemas of large bodies', () => {
+  test('only bodies of the exposure, the documentation, profiles and access lists may have many values', () => {
     assert.deepEqual(large.map(([id]) => id).sort(), [
       'acceptDocumentation',
       'generateDocumentation',
@@ -41,7 +40,7 @@ describe('a body that may hold many values', () => {
   for (const [id, { body }] of large) {
     if (body === undefined) continue
     for (const field of fieldsOf(body)) {
-      test(`${id}: reading stops soon if every element of ${field} is wrong`, () => {
+      test(`${id}: the schema stops reading soon if every element of ${field} is wrong`, () => {
         for (const [title, value] of Object.entries(WRONG)) {
           const { error } = body.safeParse({ [field]: value })
           assert.ok(error !== undefined, title)

@@ -1,4 +1,4 @@
-// Wire schemas of the whole catalog of a datasource, as managers see it to choose what to expose.
+// The JSON of a datasource's whole catalog. Managers see it when they choose what to expose.
 import { z } from 'zod'
 import { at, count } from './schemas.ts'
 
@@ -9,11 +9,14 @@ const ChoiceColumn = z.object({
   type: z.string(),
   nullable: z.boolean(),
   primaryKey: z.boolean(),
-  /** The referenced column, even if it is not exposed. */
+  /** Set even if the referenced column is not exposed. */
   references: Reference.optional(),
-  /** The database's comment. */
+  /** The comment in the database. */
   comment: z.string().optional(),
-  /** The column that contains this path of a document. If the containing column is exposed, so is this path. */
+  /**
+   * This column is a path of a document. `partOf` is the column that contains the path. If that column is exposed, this
+   * one is too.
+   */
   partOf: z.string().optional(),
   unexposable: z.string().optional().meta({ description: 'Why the column cannot be exposed.' }),
   personal: z.object({ guess: z.boolean(), why: z.string().nullable() }).meta({
@@ -33,9 +36,8 @@ const ChoiceTable = z.object({
   kind: z.string(),
   estimatedRows: count.nullable(),
   comment: z.string().optional(),
-  /** Facts that a person should know before exposing the table, as whole sentences. */
+  /** Facts that a person should know before exposing the table, as full sentences. */
   warnings: z.array(z.string()),
-  /** True if at least one column is exposed. */
   exposed: z.boolean(),
   refusals7d: count,
   lastReadAt: at.optional(),
@@ -46,7 +48,7 @@ export const Catalog = z.object({
   schemaCapturedAt: at,
   exposureVersion: count,
   /**
-   * The part of the audit that refusals and reads were taken from. `complete` is false while the audit is still being
+   * Since when the audit was evaluated for refusals and for reads. `complete` is false while the audit is still being
    * read.
    */
   evidence: z.object({ refusalsSince: at.nullable(), readsSince: at.nullable(), complete: z.boolean() }),

@@ -1,4 +1,4 @@
-// The routes of a datasource's documentation (docs/session.md#operations), for managers only.
+// Only managers may use these routes (docs/session.md#operations).
 import * as shape from './documentation-schemas.ts'
 import { VALUES, type Route } from './route-type.ts'
 import { JobStarted, Page } from './schemas.ts'

@@ -1,4 +1,4 @@
-// Wire schemas of a datasource's documentation, as managers read and write it.
+// The JSON of a datasource's documentation, which only managers read and write.
 import { z } from 'zod'
 import { listOf } from './long-lists.ts'
 import { byName, toNames } from './name-keyed-objects.ts'
@@ -6,7 +6,6 @@ import { at, count, identifier, text } from './schemas.ts'
 
 const Origin = z.enum(['GENERATED', 'HUMAN'])
 const Status = z.enum(['PROPOSED', 'ACCEPTED', 'CONFIRMED', 'REJECTED'])
-/** The maximum number of columns in a body. */
 const COLUMNS_MAX = 5_000
 
 const Text = z.object({
@@ -14,11 +13,11 @@ const Text = z.object({
   origin: Origin,
   status: Status,
   restsOn: z.array(z.string()),
-  /** True if a column that the text depends on was removed or changed its type since the text was written. */
+  /** True if a column that the text depends on was removed, or changed its type, since the text was written. */
   stale: z.boolean(),
 })
 const ColumnText = Text.partial().extend({
-  /** Whether a person marked the column's values as personal data. If null, the rules decide. */
+  /** Whether a person marked the column's values as personal data. If null, rules decide. */
   personal: z.boolean().nullable(),
 })
 const TableDocumentation = z.object({
@@ -28,7 +27,7 @@ const TableDocumentation = z.object({
   examples: Text.nullable(),
   statements: z.array(Text),
   columns: toNames(ColumnText),
-  /** Set if the database no longer has this table. */
+  /** The database no longer has this table. */
   gone: z.literal(true).optional(),
 })
 export const Documentation = z.object({
@@ -37,13 +36,13 @@ export const Documentation = z.object({
   publishedAt: at.nullable(),
 })
 
-/** Optional fields of a submitted text. The default status is ACCEPTED. */
+/** If `status` is absent, it is ACCEPTED. */
 const optionalFields = {
-  /** This field is ignored. The service decides: an unchanged generated text stays GENERATED, any other is HUMAN. */
+  /** Ignored. The service decides: a generated text that was not changed stays GENERATED, any other text is HUMAN. */
   origin: Origin.exactOptional(),
   status: Status.exactOptional(),
   restsOn: listOf(identifier, 100).exactOptional(),
-  /** This field is accepted and ignored, so that a client can send back an answer. The service computes the value. */
+  /** Ignored, because the service computes the value. It is accepted so that a client can send an answer back. */
   stale: z.boolean().exactOptional(),
 }
 const submittedText = (max: number) => z.strictObject({ text: text(max).min(1), ...optionalFields })
@@ -57,12 +56,12 @@ export const DocumentationPut = z.strictObject({
   examples: submittedText(4_000).nullable().exactOptional(),
   statements: listOf(submittedText(500), 50).exactOptional(),
   columns: byName(SubmittedColumn, { name: identifier, most: COLUMNS_MAX }).exactOptional(),
-  /** The version that the client read. If absent, the last writer wins. */
+  /** The version that the client has read. If absent, the change overwrites the changes of others. */
   version: z.int().min(0).exactOptional(),
 })
 export const DocumentationSaved = TableDocumentation.extend({
   version: count,
-  /** Warnings for the author, as whole sentences. */
+  /** Warnings for the author, as full sentences. */
   warnings: z.array(z.string()).optional(),
 })
 
@@ -92,7 +91,7 @@ export const Accepted = z.object({
   }),
   version: count,
 })
-/** Counts of texts. `added`, `changed` and `removed` compare a publication with the previous one. */
+/** The fields count texts. `added`, `changed` and `removed` compare a publication with the one before. */
 export const Publications = z.object({
   items: z.array(
     z.object({

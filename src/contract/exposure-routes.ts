@@ -1,5 +1,5 @@
-// The routes of a datasource's exposure (docs/session.md#operations): the exposure, its versions, drift, and previews.
-// Only managers may use them.
+// The exposure of a datasource, its versions, drift, and previews. Only managers may use these routes
+// (docs/session.md#operations).
 import { JobStarted } from './schemas.ts'
 import { VALUES, type Route } from './route-type.ts'
 import * as shape from './exposure-schemas.ts'

@@ -1,4 +1,4 @@
-// Wire schemas of exposures, drift, and exposure previews.
+// The JSON of exposures, drift and previews.
 import { z } from 'zod'
 import { listOf } from './long-lists.ts'
 import { at, count, identifier, Page, text } from './schemas.ts'
@@ -7,16 +7,16 @@ const RequestedTables = listOf(
   z.strictObject({
     schema: identifier,
     table: identifier,
-    /** Null stands for all currently known columns that may be exposed. */
+    /** Null stands for all columns that are known now and may be exposed. */
     columns: listOf(identifier, 100_000).nullable(),
   }),
   100_000,
 )
 export const ExposurePut = z.strictObject({
   tables: RequestedTables,
-  /** The version that the client read. If absent, the last writer wins. */
+  /** The version that the client has read. If absent, the change overwrites the changes of others. */
   version: z.int().min(0).exactOptional(),
-  /** Why the exposure is saved, for the people who read its history. */
+  /** The reason for the change. People read it in the history. */
   note: text(200).exactOptional(),
 })
 const Author = z.object({ accountId: z.string(), name: z.string().nullable() })
@@ -24,18 +24,20 @@ const ExposureTable = z.object({ schema: z.string(), table: z.string(), columns:
 export const Exposure = z.object({
   tables: z.array(ExposureTable),
   version: count,
-  /** Saved names that introspection no longer finds. */
+  /** Exposed names that the database no longer has. */
   gone: z.array(z.object({ schema: z.string(), table: z.string(), column: z.string().optional() })),
-  /** Who saved this version, when, and why. Null before the first save. */
+  /** Null before the first save. */
   author: Author.nullable(),
   savedAt: at.nullable(),
   note: z.string().nullable(),
-  /** After a PUT only: warnings for the author, as whole sentences. */
+  /** Only in the answer to a PUT: warnings for the author, as full sentences. */
   warnings: z.array(z.string()).optional(),
 })
 const about = { version: count, author: Author, savedAt: at, note: z.string().nullable() }
 export const ExposureVersion = z.object({ ...about, tables: z.array(ExposureTable), createdAt: at })
-/** A version with counts only. Counts are null for old versions. `added` and `removed` count columns. */
+/**
+ * A version without its tables. `added` and `removed` count columns. Versions that an old release saved have no counts.
+ */
 const BriefVersion = z.object({
   ...about,
   tables: count.nullable(),
@@ -54,7 +56,7 @@ export const ExposureVersions = z.object({
 const DriftItem = z.object({
   schema: z.string(),
   table: z.string(),
-  /** Absent if the entry is about the whole table. */
+  /** Absent if the whole table drifted. */
   column: z.string().optional(),
   type: z.string().optional(),
   was: z.string().optional(),
@@ -63,7 +65,7 @@ export const Drift = z.object({
   added: z.array(DriftItem),
   removed: z.array(DriftItem),
   retyped: z.array(DriftItem),
-  /** The introspection time of the catalog that drift compares with. Null if there is none. */
+  /** When the catalog was read with which drift compares the newest catalog. Null if there is none. */
   since: at.nullable(),
   /** The time of the last introspection. */
   schemaCapturedAt: at.nullable(),
@@ -71,28 +73,30 @@ export const Drift = z.object({
 
 export const PreviewOrder = z.strictObject({
   tables: RequestedTables,
-  /** The number of days whose audited queries are replayed. */
+  /** Queries of this many days are taken from the audit and judged again. */
   days: z.int().min(1).max(3650),
 })
 const ReplayResult = z.object({
   count,
-  /** The newest ids, at most 100. */
+  /** At most 100, the newest. */
   auditIds: z.array(z.string()),
 })
 /**
- * The `result` of a preview job: queries that only the current exposure allows, queries that only the proposed exposure
- * allows, and queries whose outcome is unknown.
+ * The `result` of a preview job. It has queries that only the current exposure allows, queries that only the proposed
+ * exposure allows, and queries whose verdict is unknown.
  */
 export const Preview = z.object({ nowRefused: ReplayResult, nowAllowed: ReplayResult, cannotTell: ReplayResult })
 
-/** Commands that make the database itself refuse hidden tables and columns, and the limits of these commands. */
+/**
+ * Commands that make the database itself refuse hidden tables and columns. `notes` says what these commands cannot do.
+ */
 export const ExposureGrants = z.object({
   kind: z.enum(['SQL', 'MONGO', 'GCLOUD']),
   text: z.string(),
   notes: z.array(z.string()),
 })
 
-/** A body for putExposure, and the tables and columns that this body adds to the exposure. */
+/** A body for putExposure. `added` has the tables and columns that this body adds to the exposure. */
 export const Widened = z.object({
   tables: z.array(ExposureTable),
   version: count,

@@ -1,4 +1,4 @@
-// Wire schemas of the options of an installation: one for everybody before sign-in, one for signed-in people.
+// The JSON that tells the console what this installation allows, before and after the sign-in.
 import { z } from 'zod'
 import { count } from './schemas.ts'
 

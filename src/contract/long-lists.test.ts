@@ -13,13 +13,13 @@ const wrong = (value: unknown, most = 1_000, least = 0) =>
     .safeParse(value)
     .error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
 
-test('reads a valid list like z.array()', () => {
+test('listOf() reads a valid list like z.array()', () => {
   for (const n of [0, 1, 31, 32, 33, 1_000]) {
     assert.deepEqual(listOf(Row, 1_000).parse(rows(n)), z.array(Row).parse(rows(n)))
   }
 })
 
-test('reports a problem at its position, with the message of z.array()', () => {
+test('listOf() reports a problem at its position, with the message of z.array()', () => {
   for (const other of [{}, 5, { name: '' }, { name: 'x', parts: ['a', 5] }, { name: 'x', parts: null, more: 1 }]) {
     const plain = z
       .array(Row)
@@ -32,13 +32,13 @@ test('reports a problem at its position, with the message of z.array()', () => {
   assert.match(String(wrong([{ name: 'x', parts: [...many, 7] }])), /^0\.parts\.100: /)
 })
 
-test('checks the number of elements before reading any', () => {
+test('listOf() checks the number of elements before it reads any', () => {
   assert.match(String(wrong(rows(11), 10)), /Too big.*10/)
   assert.match(String(wrong([], 10, 1)), /Too small.*1/)
   assert.match(String(wrong({}, 10)), /expected array/)
 })
 
-test('stops reading after the first problems', () => {
+test('listOf() stops reading after the first problems', () => {
   let looked = 0
   const Counted = z.custom<string>(() => {
     looked++

@@ -1,20 +1,20 @@
-// Schemas of lists that may have thousands of elements. z.array() would read such a list to the end even after an
-// error, and create an object for each problem. With many problems, this takes longer than all other work on a body.
+// Lists that may have thousands of elements. z.array() reads such a list to the end even after an error, and creates an
+// object for each problem. With many problems, this takes longer than all other work on a body.
 import { z, type ZodType } from 'zod'
 
-/** The number of elements that are parsed between two checks for problems. */
+/** After this many elements, parsing stops if there was a problem. */
 const PART = 32
 
 /**
- * Options for parsers: no message lists all unknown keys, because listing 30,000 keys would take long. Callers list the
- * first few.
+ * An option for parsers. Without it, a message would list all unknown keys, which takes long for 30,000 keys. The
+ * callers name the first few keys themselves.
  */
 export const BRIEF = {
   error: (issue: z.core.$ZodRawIssue): string | undefined =>
     issue.code === 'unrecognized_keys' ? 'unknown keys' : undefined,
 }
 
-/** Returns the schema of an array of limited length. Parsing stops after the first part with a problem. */
+/** An array of limited length. Parsing stops after the first part that has a problem. */
 export function listOf<V extends ZodType>(item: V, most: number, least = 0) {
   const part = z.array(item)
   return z
@@ -51,7 +51,7 @@ export function listOf<V extends ZodType>(item: V, most: number, least = 0) {
     })
 }
 
-/** Shifts the problems of a part to their positions in the list. */
+/** Each part numbers its elements from 0. Adds `from`, to get the positions in the whole list. */
 function moved(issues: readonly z.core.$ZodIssue[], from: number): z.core.$ZodRawIssue[] {
   return issues.map((issue) => {
     const [n, ...rest] = issue.path

@@ -1,5 +1,5 @@
-// The routes with which agents get access (OAuth 2.1), for openapi.json. http/oauth-routes.ts mounts them. They accept
-// forms where the standards require forms. Refusals that the standards define have the format of OAuth.
+// The routes with which agents get access (OAuth 2.1), for openapi.json. http/oauth-routes.ts mounts them. Where the
+// OAuth standards demand it, they accept forms, and their refusals have the format of OAuth.
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 
@@ -12,11 +12,11 @@ export interface OAuthRoute {
   readonly answer: z.ZodType | 'page' | 'redirect' | 'empty'
   /** If absent, the status is 200, unless the answer is a redirect. */
   readonly status?: number
-  /** Set if the route needs the session cookie. */
+  /** The route needs the session cookie. */
   readonly cookie?: true
-  /** The values of `error` in a 400 (RFC 6749 §5.2, RFC 7591 §3.2.2). */
+  /** What `error` may be in a 400 (RFC 6749 §5.2, RFC 7591 §3.2.2). */
   readonly oauthErrors?: readonly string[]
-  /** Codes of refusals in the format of the other routes. */
+  /** Codes of refusals that have the same format as those of the other routes. */
   readonly errors: readonly Code[]
 }
 
@@ -106,7 +106,7 @@ const Choice = z.object({
 
 const resource = { answer: Resource, errors: ['NOT_FOUND'] } as const
 
-/** Routes by method and path. */
+/** The keys are method and path. */
 export const OAUTH_ROUTES: Readonly<Record<string, OAuthRoute>> = {
   'GET /.well-known/oauth-protected-resource': {
     ...resource,

@@ -1,4 +1,3 @@
-// Tests that openapi.json is up to date, and checks its references, integers, error codes and API keys.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -11,16 +10,16 @@ import { STATUS } from '../errors.ts'
 const TABLE: Readonly<Record<string, Route>> = { ...ROUTES, ...SESSION_ROUTES }
 const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))
 
-test('openapi.json is not stale (npm run openapi)', () => {
+test('openapi.json is up to date (npm run openapi)', () => {
   assert.deepEqual(document, JSON.parse(JSON.stringify(openapi(TABLE))))
 })
 
-test('is OpenAPI 3.1, for interface version 1.0.0', () => {
+test('openapi.json is OpenAPI 3.1, for interface version 1.0.0', () => {
   assert.equal(document.info.version, '1.0.0')
   assert.match(document.openapi, /^3\.1\./)
 })
 
-test('every reference has a schema', () => {
+test('every reference in openapi.json has a schema', () => {
   const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map((match) => match[1] ?? '')
   assert.ok(refs.length > 0)
   for (const ref of refs) {
@@ -29,7 +28,7 @@ test('every reference has a schema', () => {
   }
 })
 
-test('every integer has a minimum of 0 or more: all are counts, sizes, times, ports or positions', () => {
+test('every integer is a count, size, time, port or position, so its minimum is 0 or more', () => {
   const below: string[] = []
   const look = (node: unknown, path: string): void => {
     if (typeof node !== 'object' || node === null) return
@@ -42,7 +41,7 @@ test('every integer has a minimum of 0 or more: all are counts, sizes, times, po
   assert.deepEqual(below, [])
 })
 
-test('every operation lists its codes by status', () => {
+test('every operation lists its error codes by status', () => {
   for (const [id, route] of Object.entries(TABLE)) {
     const operation = document.paths[route.path][route.method.toLowerCase()]
     assert.equal(operation.operationId, id)

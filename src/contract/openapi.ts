@@ -1,5 +1,5 @@
-// Prints the route tables as an OpenAPI 3.1 document. Adds the error codes that follow from the kind of a
-// route (401, for example) or from its fields (place, role, body). The route itself lists only its other codes.
+// Prints all routes as an OpenAPI 3.1 document. A route lists only some of its error codes. The others follow from its
+// kind (401, for example) or from its fields (place, role, body), and are added here.
 import { z } from 'zod'
 import type { ZodType } from 'zod'
 import type { Code } from '../errors.ts'
@@ -11,7 +11,6 @@ import { Exposure } from './exposure-schemas.ts'
 import * as shapes from './schemas.ts'
 import { SIGN_IN_ROUTES, type SignInRoute } from './sign-in-routes.ts'
 
-/** A JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
 
 const VERSION = '1.0.0'
@@ -20,7 +19,7 @@ const ABOUT = `Lets a team's databases be inspected and queried, read-only, with
 Five operations accept an API key. Operations for signed-in people need an access token. Error codes are explained in
 docs/errors.md, operations in docs/api.md.`
 
-/** The names of the groups in the sidebar of the API reference. */
+/** The groups in the sidebar of the API reference. */
 const TAG = {
   key: 'For API keys',
   session: 'For signed-in people',
@@ -29,7 +28,7 @@ const TAG = {
   open: 'Without a token',
 } as const
 
-/** Prints all route tables, including the routes without a token, as one document. */
+/** `routes` are those that need a token. The document also has the routes without a token. */
 export function openapi(routes: Readonly<Record<string, Route>>): Json {
   const paths: Record<string, Record<string, Json>> = {}
   for (const [id, route] of Object.entries(routes)) {
@@ -229,12 +228,12 @@ function answers(route: Route): Record<string, Json> {
   }
 }
 
-/** Returns an entry for each format. Only JSON formats get the schema of one line of the file. */
+/** Only JSON formats get a schema. It describes one line of the file. */
 function files(types: readonly string[], row: ZodType): Json {
   return Object.fromEntries(types.map((type) => [type, type.includes('json') ? { schema: schemaOf(row) } : {}]))
 }
 
-/** Returns one response per status, with its codes in the description and as an enum. */
+/** Returns one response per status. Its codes are in the description and in an enum. */
 function refusals(all: readonly Code[]): Record<string, Json> {
   const byStatus = Map.groupBy(all, (code) => STATUS[code])
   return Object.fromEntries(
@@ -260,17 +259,14 @@ function refusals(all: readonly Code[]): Record<string, Json> {
   )
 }
 
-/**
- * Returns all codes that an operation can return: the codes that its route lists, and the codes that follow from the
- * other fields of the route.
- */
+/** Returns the codes that the route lists, and the codes that follow from the other fields of the route. */
 export function codesOf(route: Route): readonly Code[] {
   const codes = new Set<Code>(['UNAUTHENTICATED', 'SCOPE_REQUIRED', 'INVALID_REQUEST', 'INTERNAL'])
   if (route.place !== undefined) codes.add(route.stranger ?? 'NOT_FOUND')
   if (route.place === 'team' && route.invited !== true) codes.add('TEAM_NOT_OPENED')
   if (route.place !== undefined && route.withoutSecondFactor !== true) codes.add('SECOND_FACTOR_REQUIRED')
   if (route.role !== undefined) codes.add('ROLE_REQUIRED')
-  // Any change may be refused because the audit cannot record it.
+  // A change may be refused because the audit cannot record it.
   if (route.method !== 'GET') codes.add('OVERLOADED')
   if (route.body !== undefined) codes.add('BODY_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE')
   codes.add('STORE_UNAVAILABLE')
@@ -278,7 +274,7 @@ export function codesOf(route: Route): readonly Code[] {
   return [...codes]
 }
 
-/** Like codesOf(), for a path under /auth. */
+/** Like codesOf(), for routes under /auth. */
 function signInCodesOf(route: SignInRoute): readonly Code[] {
   const codes = new Set<Code>(['INVALID_REQUEST', 'SIGN_IN_REFUSED', 'INTERNAL', 'STORE_UNAVAILABLE'])
   if (route.body !== undefined) codes.add('BODY_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE').add('OVERLOADED')
@@ -286,7 +282,7 @@ function signInCodesOf(route: SignInRoute): readonly Code[] {
   return [...codes]
 }
 
-/** Schemas that are referenced by name. */
+/** Other schemas reference these schemas by name. */
 const NAMED = {
   Account: shapes.Account,
   Team: shapes.Team,
@@ -306,7 +302,7 @@ const NAMED = {
   Job: shapes.Job,
 } as const satisfies Record<string, ZodType>
 
-/** name-keyed-objects.ts and long-lists.ts supply the schemas that zod cannot print. */
+/** zod cannot print the schemas of name-keyed-objects.ts and long-lists.ts. They bring their own JSON Schema. */
 const PRINTED = { io: 'input', unrepresentable: 'any' } as const
 
 const registry = z.registry<{ id: string }>()
@@ -317,7 +313,7 @@ function components(): Json {
   return bare(printed.schemas)
 }
 
-/** Returns the JSON Schema (2020-12, as in OpenAPI 3.1). Named schemas become references. */
+/** Returns JSON Schema 2020-12, which OpenAPI 3.1 uses. Named schemas become references. */
 function schemaOf(schema: ZodType): Json {
   const named = Object.entries(NAMED).find(([, candidate]) => candidate === schema)
   if (named !== undefined) return { $ref: `#/components/schemas/${named[0]}` }
@@ -327,7 +323,7 @@ function schemaOf(schema: ZodType): Json {
   return bare(z.toJSONSchema(schema, PRINTED))
 }
 
-/** Returns plain JSON without `$schema` and `$id`. Removes patterns of times, because `format` is clearer. */
+/** Removes `$schema` and `$id`. Also removes the patterns of times, because `format` is clearer. */
 function bare(value: unknown): Json {
   if (Array.isArray(value)) return value.map(bare)
   if (typeof value === 'object' && value !== null) {

@@ -1,6 +1,6 @@
-// Wire schemas of passkeys: the JSON forms of WebAuthn Level 3. PublicKeyCredential.toJSON() writes these forms, and
-// parseCreationOptionsFromJSON() and parseRequestOptionsFromJSON() read them. Binary values are base64url. Unknown
-// fields are dropped instead of refused, because browsers add fields as the standard grows.
+// The JSON of passkeys (WebAuthn Level 3). In the browser, PublicKeyCredential.toJSON() writes it, and
+// parseCreationOptionsFromJSON() and parseRequestOptionsFromJSON() read it. Binary values are base64url. Unknown fields
+// are dropped instead of refused, because browsers add fields as the standard grows.
 import { z } from 'zod'
 
 const bytes = (max: number) =>
@@ -14,7 +14,7 @@ const TRANSPORTS = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', '
 
 const Credential = { id: ID, rawId: ID, type: KEY, clientExtensionResults: z.object({}) }
 
-/** The result of navigator.credentials.create(). */
+/** What navigator.credentials.create() returns. */
 export const PasskeyCreated = z.object({
   ...Credential,
   response: z.object({
@@ -28,7 +28,7 @@ export const PasskeyCreated = z.object({
   }),
 })
 
-/** The result of navigator.credentials.get(). */
+/** What navigator.credentials.get() returns. */
 export const PasskeyAssertion = z.object({
   ...Credential,
   response: z.object({
@@ -44,7 +44,7 @@ export const ALGORITHMS = [-8, -7, -257] as const
 const NEED = z.enum(['required', 'preferred', 'discouraged'])
 const Descriptor = z.object({ id: z.string(), type: KEY, transports: z.array(z.string()).optional() })
 
-/** The argument of PublicKeyCredential.parseCreationOptionsFromJSON(). */
+/** For PublicKeyCredential.parseCreationOptionsFromJSON(). */
 export const PasskeyCreation = z.object({
   challenge: z.string(),
   rp: z.object({ id: z.string(), name: z.string() }),
@@ -60,7 +60,7 @@ export const PasskeyCreation = z.object({
   attestation: z.literal('none'),
 })
 
-/** The argument of PublicKeyCredential.parseRequestOptionsFromJSON(). */
+/** For PublicKeyCredential.parseRequestOptionsFromJSON(). */
 export const PasskeyRequest = z.object({
   challenge: z.string(),
   rpId: z.string(),

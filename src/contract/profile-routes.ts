@@ -1,4 +1,4 @@
-// The route that profiles the values of a datasource's exposed columns (docs/session.md#operations).
+// Profiling reads values of exposed columns (docs/session.md#operations).
 import { ProfileOrder } from './profile-schemas.ts'
 import { VALUES, type Route } from './route-type.ts'
 import { JobStarted } from './schemas.ts'

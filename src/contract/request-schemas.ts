@@ -1,4 +1,4 @@
-// Wire schemas of refusals, and of requests to expose refused objects.
+// A person whose query was refused can request that a manager exposes the refused object.
 import { z } from 'zod'
 import { at, Blocked, count, text } from './schemas.ts'
 

@@ -1,5 +1,5 @@
-// Routes that need no API key and no access token, because a secret in the path authorizes the caller. Other routes
-// without a token, such as /auth, /health and /docs, are not listed here.
+// These routes need no API key and no access token, because the path contains a secret. Not listed here are /auth,
+// /health and /docs, which need no token either.
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 import { at, Role } from './schemas.ts'

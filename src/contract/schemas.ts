@@ -1,24 +1,24 @@
-// The wire schemas of docs/contract.md and docs/session.md in zod, without logic. Bodies are strict: unknown fields are
-// refused. Answers drop undeclared fields.
+// The JSON of docs/contract.md and docs/session.md. A body with an unknown field is refused. An answer loses fields
+// that are not declared.
 import { listOf } from './long-lists.ts'
 import { z } from 'zod'
 
 const isText = (value: string) => value.isWellFormed() && !value.includes('\0')
 
-/** Returns the schema of a string that every store and log can contain: well-formed, without NUL. */
+/** A well-formed string without NUL, which every store and log can contain. */
 export const text = (max: number) => z.string().max(max).refine(isText, 'must not contain NUL or lone surrogates')
-/** A name chosen by a person: not blank. */
+/** A name that a person chose. It must not be blank. */
 export const name = text(100).refine((value) => value.trim() !== '', 'must not be empty')
 const id = text(128).min(1)
-/** A schema, table or column. */
+/** The name of a schema, table or column. */
 export const identifier = text(1024).min(1)
-/** A time with a zone offset. The offset is required, because the service cannot know the caller's zone. */
+/** The offset is required, because the service cannot know the caller's time zone. */
 export const time = z.iso.datetime({ offset: true })
-/** A count of things, bytes or rows, or a position in a text. */
+/** A number of things, bytes or rows, or a position in a text. */
 export const count = z.int().min(0)
 /** A fraction. */
 const share = z.number().min(0)
-/** An ISO 8601 time in UTC from our own store. It is not validated again. */
+/** A time in UTC from our own store, in ISO 8601. It is not validated again. */
 export const at = z.string().meta({ format: 'date-time' })
 
 export const Scope = z.enum(['profile', 'data:schema', 'data:read'])
@@ -49,9 +49,9 @@ export const Team = z.object({
   slug: z.string(),
   role: Role,
   status: MembershipStatus,
-  /** All memberships, including INVITED ones. */
+  /** Includes INVITED members. */
   memberCount: count,
-  /** Datasources that the caller reaches. */
+  /** Counts only datasources that the caller may use. */
   dataSourceCount: count,
   createdAt: at,
 })
@@ -76,7 +76,7 @@ export const Datasource = z.object({
   minRole: Role.nullable(),
   lastTestedAt: at.nullable(),
   lastError: z.string().nullable(),
-  // Only signed-in managers get these fields. API keys never get them.
+  // Only signed-in managers get these fields.
   lastGrade: Grade.nullable().optional().meta({ description: 'The grade of the last test.' }),
   schemaCapturedAt: at.nullable().optional(),
   tableCount: count.nullable().optional(),
@@ -89,11 +89,14 @@ export const Datasource = z.object({
 
 const Reference = z.object({ schema: z.string(), table: z.string(), column: z.string() })
 
-/** Unknown statistics are absent. `signals` is always present. */
+/** Unknown statistics are absent, but `signals` is always present. */
 export const ColumnStats = z.object({
   nullFrac: share.optional(),
   distinctCount: count.optional(),
-  /** Most common first. Values that the type allows but no profile has found come last, without a share. */
+  /**
+   * The most common value comes first. Values that the type allows, but no profile has found, come last and have no
+   * share.
+   */
   values: z.array(z.object({ value: z.unknown(), share: share.optional() })).optional(),
   range: z.object({ min: z.unknown(), max: z.unknown() }).optional(),
   keys: z
@@ -113,7 +116,6 @@ export const ExposedColumn = z.object({
   stats: ColumnStats.nullable(),
 })
 
-/** `summary` or `examples` is absent if it is not published. */
 const Documentation = z.object({
   summary: z.string().optional(),
   statements: z.array(z.string()),
@@ -128,7 +130,7 @@ export const ExposedTable = z.object({
   documentation: Documentation.nullable(),
   estimatedRows: count.nullable(),
   columnsRestricted: z.boolean(),
-  /** MongoDB only. Absent for other types. */
+  /** MongoDB only. */
   indexes: z
     .array(
       z.object({
@@ -150,14 +152,14 @@ export const Description = z.object({
   tables: z.array(ExposedTable),
 })
 
-/** Documents the request bodies. Each driver parses its own body (Driver.read). */
+/** These schemas only document the bodies. Each driver parses its own body (Driver.read). */
 const Scalar = z.union([z.null(), z.boolean(), z.number(), z.string()])
 const Param = z.union([Scalar, z.strictObject({ type: z.string(), value: Scalar })])
 const SqlBody = z.strictObject({
-  /** The longest text that any driver accepts: 100,000 bytes for BIGQUERY, 65,536 for POSTGRES. */
+  /** The maximum is 100,000 bytes for BIGQUERY, and 65,536 bytes for POSTGRES. */
   sql: text(100_000),
   limit: z.int().min(1).exactOptional(),
-  /** Parameters are given by position or, for BIGQUERY only, by name. */
+  /** By position, or (only for BIGQUERY) by name. */
   params: z.union([z.array(Param), z.record(z.string(), Param)]).exactOptional(),
 })
 const MongoBody = z.strictObject({
@@ -183,7 +185,7 @@ export const Blocked = z.object({
   name: z.string(),
 })
 
-/** Documents every error body. docs/errors.md lists the extra fields of each code. */
+/** docs/errors.md lists the extra fields of each code. */
 export const ErrorBody = z.looseObject({
   error: z.string().meta({ description: 'For people and agents. Safe to show unchanged.' }),
   code: z.string().meta({ description: 'For programs. Stable.' }),
@@ -193,7 +195,7 @@ export const ErrorBody = z.looseObject({
 
 export const AccountChange = z.strictObject({ name: name.exactOptional() })
 /**
- * Confirms a deletion with the account's e-mail address or the team's slug. Without it, the answer is
+ * To confirm a deletion, `confirm` is the account's e-mail address or the team's slug. If it is missing, the error is
  * REAUTHENTICATION_REQUIRED.
  */
 export const Confirmation = z.strictObject({ confirm: text(254).exactOptional() })
@@ -216,7 +218,7 @@ export const ApiKey = z.object({
   replacedBy: z.string().optional(),
   lastClient: z.string().optional().meta({ description: 'The name that the client of the last use gave itself.' }),
 })
-/** `key` is shown only once. */
+/** `key` is shown only this once. */
 export const NewApiKey = ApiKey.extend({ key: z.string() })
 export const ApiKeyOrder = z.strictObject({
   name,
@@ -231,7 +233,7 @@ export const Rotation = z.strictObject({ graceSeconds: z.int().min(0).max(86_400
 /** A member's key, as the team's managers see it. */
 export const TeamKey = ApiKey.extend({ accountId: z.string(), email: z.string() })
 
-/** The access that a person granted to an agent. */
+/** A person granted this access to an agent. */
 export const Grant = z.object({
   id: z.string(),
   clientName: z.string().meta({ description: 'The name that the agent gave itself.' }),
@@ -243,7 +245,7 @@ export const Grant = z.object({
   lastUsedAt: at.nullable(),
   expiresAt: at.nullable(),
 })
-/** Each field may only narrow the grant. */
+/** No field can widen the grant. */
 export const GrantChange = z.strictObject({
   scopes: listOf(Scope, 100, 1).exactOptional(),
   teamIds: listOf(id, 1000, 1).exactOptional(),
@@ -269,10 +271,10 @@ export const TeamSettings = z.strictObject({
     .max(2 ** 50),
   auditRetentionDays: z.int().min(1).max(3650),
   auditRedactLiterals: z.boolean(),
-  /** True if the team's routes refuse members without a second factor, and the keys of these members. */
+  /** The team's routes refuse members without a second factor, and the keys of such members. */
   requireSecondFactor: z.boolean(),
 })
-/** The given fields replace the current ones. A nested object is replaced as a whole. */
+/** Fields that are absent stay unchanged. A nested object is replaced as a whole. */
 const TeamSettingsChange = z.strictObject({
   queryBudget: QueryBudget.exactOptional(),
   rowCap: TeamSettings.shape.rowCap.exactOptional(),
@@ -299,7 +301,7 @@ export const TeamChange = z.strictObject({
 /** `settings` is absent while the caller is INVITED. */
 export const TeamDetail = Team.extend({ settings: TeamSettings.optional() })
 
-/** A member, or, with `invitationId`, an invited address that is not a member yet. */
+/** `invitationId` is set for an invited address that is not a member yet. */
 export const Member = z.object({
   invitationId: z.string().optional(),
   accountId: z.string().nullable(),
@@ -310,7 +312,7 @@ export const Member = z.object({
   createdAt: at,
   expiresAt: at.optional(),
 })
-/** The answer has the same shape whether or not the address has an account. `inviteToken` is shown only once. */
+/** The answer is the same whether or not the address has an account. `inviteToken` is shown only this once. */
 export const Invited = Member.extend({ inviteToken: z.string() })
 export const MemberOrder = z.strictObject({ email: z.email().max(254), role: Role })
 export const MemberChange = z.strictObject({ role: Role })
@@ -328,7 +330,7 @@ const connection = {
   config: z.record(text(256), z.unknown()).exactOptional(),
   accessMode: AccessMode.exactOptional(),
   minRole: Role.nullable().exactOptional(),
-  // Secrets are write-only.
+  // Secrets can be written, but never read.
   password: secret.exactOptional(),
   uri: secret.exactOptional(),
   serviceAccountKey: secret.exactOptional(),
@@ -342,7 +344,7 @@ const connection = {
 export const DatasourceOrder = z.strictObject({ name, type: DatasourceType, ...connection })
 export const DatasourceChange = z.strictObject({ name: name.exactOptional(), ...connection })
 
-/** Like DatasourceOrder. A connection that is not saved needs no name. */
+/** A connection can be tested before it is saved, so it needs no name. */
 export const DatasourceTrial = z.strictObject({ name: name.exactOptional(), type: DatasourceType, ...connection })
 
 const TestStep = z.object({
@@ -365,7 +367,7 @@ export const TestReport = z.object({
   error: z.string().optional(),
   testedAt: at,
 })
-/** The report of a test, with the values that were read from the URI. It contains no secrets. */
+/** `parsed` has the values that were read from the URI. Nothing here is secret. */
 export const TrialReport = TestReport.extend({
   parsed: z
     .object({
@@ -403,7 +405,7 @@ export const Job = z.object({
   state: JobState,
   done: count,
   total: count,
-  /** The item that a running job is processing, such as a table. */
+  /** What a running job is processing, such as a table. */
   step: z.string().nullable(),
   /** Null if the service started the job. `name` is null if the account was deleted. */
   startedBy: z.object({ accountId: z.string(), name: z.string().nullable() }).nullable(),
@@ -416,7 +418,7 @@ export const Job = z.object({
 export const Access = z.object({ accountIds: z.array(z.string()) })
 export const AccessPut = z.strictObject({ accountIds: listOf(id, 10_000) })
 
-/** The verdict on a query, without running it. */
+/** The verdict on a query that did not run. */
 export const CheckResult = z.object({
   verdict: z.enum(['ALLOWED', 'DENIED', 'INVALID']),
   error: z.string().optional(),
@@ -435,7 +437,7 @@ const OF_CHECK = {
 }
 export const CheckBody = z.union([SqlBody.extend(OF_CHECK), MongoBody.extend(OF_CHECK)])
 
-// ── the description as an agent reads it ─────────────────────────────────────────────────────────────────────────
+// ── the description, as an agent reads it ─────────────────────────────────────────────────────────────────────────
 
 const Detail = z.enum(['names', 'columns', 'full'])
 export const AgentViewAsk = z.strictObject({
@@ -444,9 +446,9 @@ export const AgentViewAsk = z.strictObject({
   cursor: text(512).exactOptional(),
 })
 export const AgentView = z.object({
-  /** Why the requested role or key cannot reach the datasource. Null if it can. */
+  /** Why this role or key cannot reach the datasource. Null if it can. */
   barred: z.string().nullable(),
-  /** The answer of describe_datasource, with the approximate size of `schema` in tokens. Null if barred. */
+  /** The answer of describe_datasource, with the approximate size of `schema` in tokens. Null if `barred` is set. */
   page: z
     .object({
       id: z.string(),

@@ -1,6 +1,5 @@
-// The paths under /auth for signing in, with bodies and answers. src/sign-in/allowed-paths.ts allows only these paths
-// of the sign-in library, and openapi.json documents them. They use a session cookie instead of a token, and accept no
-// API keys.
+// The routes of signing in. src/sign-in/allowed-paths.ts allows only these paths of the sign-in library, and
+// openapi.json documents them. They use a session cookie instead of a token, and accept no API keys.
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 import { SignInOptions } from './instance-schemas.ts'
@@ -8,36 +7,36 @@ import { listOf } from './long-lists.ts'
 import { PasskeyAssertion, PasskeyCreated, PasskeyCreation, PasskeyRequest } from './passkey-schemas.ts'
 import { text } from './schemas.ts'
 
-/** The minimum and maximum number of characters of a new password. */
+/** In characters, for new passwords. */
 export const PASSWORD = { min: 8, max: 128 } as const
 
 export interface SignInRoute {
   /** The operation id. */
   readonly id: string
   readonly summary: string
-  /** The request body. A path without a body uses the method GET. */
+  /** A route without a body uses the method GET. */
   readonly body?: z.ZodType
-  /** Query parameters. If absent, any parameter is refused. */
+  /** If absent, every parameter is refused. */
   readonly query?: z.ZodType
   readonly answer: z.ZodType | 'page' | 'redirect'
-  /** Set if the path needs the cookie of a session, or of a sign-in that is waiting for a code. */
+  /** The route needs the cookie of a session, or of a sign-in that waits for a code. */
   readonly cookie?: true
-  /** Codes in addition to the codes that every path has. */
+  /** Codes that not every route has. */
   readonly errors: readonly Code[]
 }
 
 const email = z.email().max(254)
-/** The minimum length applies only to new passwords. At sign-in, a short password is simply wrong. */
+/** The minimum length is only for new passwords. A short password at the sign-in is simply wrong. */
 const password = text(PASSWORD.max).min(1)
 const newPassword = text(PASSWORD.max).min(PASSWORD.min)
-/** The target of a link, checked in sign-in/allowed-origins.ts. */
+/** The browser opens this address from a link in a mail. sign-in/allowed-origins.ts checks it. */
 const place = text(2_000).exactOptional()
-/** Our tokens are shorter. A longer token is not looked up. */
+/** Our tokens are shorter. Longer ones are not looked up. */
 const token = text(2_000).min(1)
 const code = text(100).min(1)
 const nothing = z.strictObject({})
 const withPassword = z.strictObject({ password })
-/** `code` is required while the second factor is on: a code of the authenticator, or a backup code. */
+/** While the second factor is on, `code` is required: a code of the authenticator, or a backup code. */
 const withPasswordAndCode = z.strictObject({ password, code: code.exactOptional() })
 
 export const SignUp = z.strictObject({
@@ -53,13 +52,13 @@ export const SignInBody = z.strictObject({ email, password, rememberMe: z.boolea
 export const PasswordChange = z.strictObject({
   currentPassword: password,
   newPassword,
-  /** A password change ends the other sessions by default. */
+  /** By default, a new password ends the other sessions. */
   revokeOtherSessions: z.boolean().default(true),
 })
 export const Verification = z.strictObject({ token, password, callbackURL: place })
 export const SessionEnd = z.strictObject({ id: text(200) })
 const provider = z.enum(['github', 'google', 'oidc'])
-/** The reasons why a provider redirected back without a sign-in. The console has a sentence for each reason. */
+/** Why a provider redirected back without a sign-in. The console has a sentence for each reason. */
 const FAILURES = [
   'EXPIRED',
   'CANCELLED',
@@ -80,14 +79,14 @@ export type ProviderFailure = (typeof FAILURES)[number]
 export const ProviderFailure = z.enum(FAILURES)
 export const ProviderSignIn = z.strictObject({
   provider,
-  /** The address that the browser opens after the sign-in. */
+  /** The browser opens this address after the sign-in. */
   callbackURL: text(2_000).exactOptional(),
   rememberMe: z.boolean().exactOptional(),
   setupToken: text(200).exactOptional(),
   inviteToken: text(200).exactOptional(),
 })
 export const ProviderChoice = z.strictObject({ provider })
-/** Providers add other parameters, which are dropped. */
+/** Providers add other parameters. They are dropped. */
 export const ProviderReturn = z.object({
   state: text(200).exactOptional(),
   code: text(4_000).exactOptional(),
@@ -114,7 +113,7 @@ export const Reset = z.strictObject({
     })
     .exactOptional(),
   /**
-   * A code of the second factor. It ends the factor unless `keep.secondFactor` is set. Without a code, the factor
+   * A code of the second factor. With it, the factor ends unless `keep.secondFactor` is set. Without it, the factor
    * stays.
    */
   code: code.exactOptional(),
@@ -152,7 +151,7 @@ const HeldKey = z.object({
   lastUsedAt: at.nullable(),
   expiresAt: at.nullable(),
 })
-/** The access that a person granted to an agent. */
+/** A person granted this access to an agent. */
 const HeldGrant = z.object({
   id: z.string(),
   clientName: z.string(),
@@ -181,7 +180,7 @@ const Held = z.object({
   passkeys: z.array(HeldPasskey),
   providers: z.array(HeldProvider),
   secondFactor: z.boolean(),
-  /** False if the address was never verified. Then a new password ends everything. */
+  /** False if the address was never verified. Then a new password ends everything above. */
   mayKeep: z.boolean(),
 })
 const EndedKey = HeldKey.pick({ id: true, name: true, hint: true })
@@ -195,13 +194,12 @@ const Kept = z.object({
   providers: z.array(EndedProvider),
   secondFactor: z.boolean(),
 })
-/** The ways in which a person can sign in. */
 const Ways = z.object({
   password: z.boolean(),
   passkeys: z.array(HeldPasskey),
   providers: z.array(HeldProvider),
 })
-/** The address to which the browser is sent. */
+/** The browser opens this address. */
 const Away = z.object({ url: z.string() })
 const Ended = Kept.extend({ sessions: z.int().min(0) })
 
@@ -209,10 +207,10 @@ const cookie = true
 const MAILED: readonly Code[] = ['RATE_LIMITED']
 const BY_PASSWORD: readonly Code[] = ['UNAUTHENTICATED', 'RATE_LIMITED']
 const OF_SESSION: readonly Code[] = ['UNAUTHENTICATED']
-/** The refusals of paths that add a way to sign in, which need a recent sign-in. */
+/** These routes add a way to sign in, so they need a recent sign-in. */
 const ADDS_WAY: readonly Code[] = ['UNAUTHENTICATED', 'REAUTHENTICATION_REQUIRED', 'CONFLICT', 'RATE_LIMITED']
 
-/** The routes by method and path. */
+/** The keys are method and path. */
 export const SIGN_IN_ROUTES = {
   'GET /auth/options': {
     id: 'getSignInOptions',

@@ -1,4 +1,4 @@
-// Routes for signed-in people (docs/session.md#operations). None declares a scope, so none accepts an API key.
+// The routes for signed-in people (docs/session.md#operations). None has a scope, so none accepts an API key.
 import { z } from 'zod'
 import { AUDIT_ROUTES } from './audit-routes.ts'
 import { Catalog } from './catalog-schemas.ts'

@@ -1,2 +1,2 @@
-// The version of the program, as in package.json. docs.test.ts checks this.
+// The same version as in package.json. docs.test.ts checks this.
 export const VERSION = '0.1.0'

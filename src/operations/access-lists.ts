@@ -1,4 +1,3 @@
-// Operations on a datasource's access list.
 import { getAccess, putAccess, type AccessDeps } from '../datasources/access-list.ts'
 import type { Definitions } from './operation-types.ts'
 

@@ -1,4 +1,3 @@
-// Operations on the caller's own account.
 import { account, deleteAccount, renameAccount } from '../auth/own-account.ts'
 import type { Definitions } from './operation-types.ts'
 

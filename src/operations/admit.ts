@@ -1,5 +1,5 @@
-// Decides who may call an operation. Checks the scope, and that the key, grant or session is still valid. An operation
-// that declares no scope accepts only sessions.
+// Decides who may call an operation: checks the scope, and that the key, grant or session is still valid. If an
+// operation declares no scope, only sessions may call it.
 import type { Authenticator } from '../auth/authenticate.ts'
 import { holds, type Caller } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
@@ -28,10 +28,9 @@ export function admit(caller: Caller, { scope }: Pick<Route, 'scope'>): void {
 const KNOWN_MS = 1_000
 
 /**
- * Checks that the caller may call the operation, and returns the caller's current state. The caller is looked up again
- * if the body was slow, or if the operation declares no scope: such operations make lasting changes. `knownAt` is the
- * time of the authentication, by performance.now(). Throws SCOPE_REQUIRED. Throws UNAUTHENTICATED if the key, grant or
- * session has ended.
+ * Throws SCOPE_REQUIRED. Throws UNAUTHENTICATED if the key, grant or session has ended. Otherwise returns the current
+ * caller. The caller is looked up again if the body was slow, or if the operation declares no scope, because such
+ * operations make lasting changes. `knownAt` is the time of the authentication by performance.now().
  */
 export async function admitNow(
   authenticator: Pick<Authenticator, 'again'>,

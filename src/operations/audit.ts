@@ -1,4 +1,3 @@
-// Operations that read the audit and the usage.
 import { listActivity, type ActivityDeps } from '../audit/reading/own-activity.ts'
 import { exportAudit, getAuditItem, listAudit, type ExportDeps } from '../audit/reading/within-reach.ts'
 import { usageOf, type UsageDeps } from '../query/usage.ts'

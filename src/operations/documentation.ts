@@ -1,4 +1,3 @@
-// Operations on the documentation of a datasource's tables.
 import {
   getDocumentation,
   putDocumentation,

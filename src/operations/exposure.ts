@@ -1,4 +1,3 @@
-// Operations on a datasource's exposure.
 import {
   getDrift,
   getExposure,

@@ -1,6 +1,6 @@
-// Finds the team or datasource that the path names, before the query string and the body are validated. The folders
-// teams/ and datasources/ decide who has access. This file calls them in a fixed order, and refuses path parameters
-// that cannot be ids.
+// Finds the team or datasource in the path, before the query string and the body are validated. The folders teams/ and
+// datasources/ decide who has access. This file calls them in a fixed order, and refuses path parameters that cannot be
+// ids.
 import type { Call, Caller } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
 import type { Reached } from '../datasources/require-reach.ts'
@@ -20,8 +20,8 @@ export interface Places {
   /** Throws SECOND_FACTOR_REQUIRED, then NOT_FOUND (the same text for every cause), then ROLE_REQUIRED. */
   datasource(call: Call, teamId: TeamId, id: DatasourceId, need: { role?: 'ADMIN' | 'OWNER' }): Promise<Reached>
   /**
-   * Returns the result of datasource() without waiting, for operations that need no role. Returns null if the caches
-   * lack something, or if datasource() would throw.
+   * For operations that need no role: the result of datasource() without waiting. Returns null if a cache lacks
+   * something, or if datasource() would throw.
    */
   knownDatasource(caller: Caller, teamId: TeamId, id: DatasourceId): Reached | null
 }
@@ -34,13 +34,13 @@ export interface Placed {
 /** The characters of our ids and tokens. Ids with other characters are not looked up. */
 const ID = /^[\w-]{1,200}$/
 /**
- * These parameters are names of database objects. Names may contain any character except NUL and lone surrogates: no
- * database and no store can represent these two.
+ * These parameters are names of database objects. A name may contain any character except NUL and lone surrogates,
+ * which no database and no store can represent.
  */
 const NAMES: ReadonlySet<string> = new Set(['schema', 'table'])
 const NAME = /^[^\0]{1,1024}$/u
 
-/** Finds the objects in the path. Throws the errors of Places, and NOT_FOUND for a parameter that cannot be an id. */
+/** Throws the errors of Places, and NOT_FOUND for a parameter that cannot be an id. */
 export async function place(
   places: Places,
   call: Call,
@@ -59,8 +59,8 @@ export async function place(
 }
 
 /**
- * Returns the result of place() without waiting. Returns null if the caches lack something: then call place(), which
- * finds the datasource or throws. Works only for operations on a datasource that need no role.
+ * Returns the result of place() without waiting. Works only for operations on a datasource that need no role. Returns
+ * null if a cache lacks something. Then call place(), which finds the datasource or throws.
  */
 export function knownPlace(
   places: Places,

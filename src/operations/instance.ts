@@ -6,7 +6,7 @@ import type { Definitions } from './operation-types.ts'
 interface Deps {
   readonly config: Config
   readonly mail: Pick<Mail, 'isOn'>
-  /** Returns the public origin. */
+  /** The public origin. */
   readonly origin: () => string
 }
 

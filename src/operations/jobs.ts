@@ -1,4 +1,4 @@
-// Operations on jobs. A job is found only under its own datasource.
+// A job is found only under its own datasource.
 import { cancelJob } from '../jobs/cancel-job.ts'
 import { notFound } from '../errors.ts'
 import type { Definitions } from './operation-types.ts'

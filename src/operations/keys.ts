@@ -1,4 +1,4 @@
-// Operations on API keys: the caller's own, and a team's.
+// API keys: the caller's own keys, and those of a team.
 import {
   changeKey,
   createKey,

@@ -1,4 +1,3 @@
-// Operations on the members and invitations of a team.
 import { acceptInvitation, addMember, removeInvitation, type InviteDeps } from '../teams/invitations.ts'
 import { changeMember, leaveTeam, listMembers, openTeam, removeMember, requireMember } from '../teams/memberships.ts'
 import type { Definitions } from './operation-types.ts'

@@ -1,5 +1,5 @@
-// The types of each operation's input and answer, derived from the route tables of the contract. The compiler therefore
-// reports a missing operation, and an answer that does not have the declared shape.
+// Derives the types of the input and the answer of each operation from the routes of the contract. So the compiler
+// reports a missing operation, and an answer without the declared shape.
 import type { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
@@ -23,17 +23,15 @@ import type { Membership } from '../teams/require-membership.ts'
 type Routes = typeof ROUTES & typeof SESSION_ROUTES
 export type OperationId = keyof Routes
 
-/** The input as it arrived: strings from the path, the parsed query string and the parsed body, all unchecked. */
+/** The input as it arrived, unchecked: strings from the path, the parsed query string and the parsed body. */
 export interface Input {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: unknown
   readonly body?: unknown
 }
 
-/** The type of each path parameter. */
 interface ParamTypes {
   readonly teamId: TeamId
-  /** The id of a datasource. */
   readonly id: DatasourceId
   readonly keyId: ApiKeyId
   readonly grantId: GrantId
@@ -44,10 +42,9 @@ interface ParamTypes {
   readonly requestId: ExposureRequestId
   readonly webhookId: WebhookId
   readonly inviteToken: string
-  /** The schema and name of a table, as the database spells them. */
+  /** As the database spells them. */
   readonly schema: string
   readonly table: string
-  /** The number of a saved exposure. */
   readonly version: string
 }
 type ParamName<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | ParamName<Rest> : never
@@ -55,19 +52,14 @@ type Params<Path> = { readonly [N in ParamName<Path>]: N extends keyof ParamType
 
 type Output<S> = S extends z.ZodType ? z.output<S> : Record<string, never>
 type Body<R extends Route> = R extends { rawBody: true } ? unknown : R extends { body: infer S } ? Output<S> : undefined
-/**
- * The team or datasource that the path names. It is looked up, and the caller's access to it is checked, before the
- * operation runs.
- */
+/** What the path names. Before the operation runs, it is looked up and the caller's access to it is checked. */
 type Placed<R extends Route> = R extends { place: 'datasource' }
   ? { readonly membership: Membership; readonly reached: Reached }
   : R extends { place: 'team' }
     ? { readonly membership: Membership }
     : unknown
 
-/**
- * The input of one call, after all checks of access and validity. For example, `createKey` gets an `At<'createKey'>`.
- */
+/** The input of one call, after all checks. For example, `createKey` gets an `At<'createKey'>`. */
 type At<N extends OperationId> = AtRoute<Routes[N]>
 type AtRoute<R extends Route> = Placed<R> & {
   readonly call: Call
@@ -76,7 +68,7 @@ type AtRoute<R extends Route> = Placed<R> & {
   readonly body: Body<R>
 }
 
-/** Makes all properties readonly, at every depth, because the operations return readonly values. */
+/** Makes properties readonly at every depth, because the operations return readonly values. */
 type Frozen<T> = T extends readonly (infer U)[]
   ? readonly Frozen<U>[]
   : T extends ReadonlyMap<infer K, infer V>
@@ -86,8 +78,8 @@ type Frozen<T> = T extends readonly (infer U)[]
       : T
 
 /**
- * A long JSON text in parts, in borrowed memory. The sender calls release() when no code and no socket needs a part any
- * more. If release() is never called, the memory is garbage-collected.
+ * A long JSON text in parts, in borrowed memory. The sender calls release() when neither code nor a socket needs a part
+ * any longer. Without release(), the memory is garbage-collected later.
  */
 export interface LentJson {
   readonly parts: readonly (string | Buffer)[]
@@ -96,17 +88,19 @@ export interface LentJson {
   toString(): string
 }
 
-/** An answer that is already JSON text. A caller that already has the version `etag` may get "304 Not Modified". */
+/** An answer that is already JSON text. A caller that has the version `etag` may get "304 Not Modified". */
 export interface Prebuilt {
   readonly json: string | Buffer | LentJson
   readonly etag?: string
   readonly headers?: Readonly<Record<string, string>>
   /**
-   * Only in the description of a datasource: the byte offset of each table in `json`. The connector uses the offsets to
-   * read single tables.
+   * Only in the description of a datasource: the byte offset of each table in `json`. With it, the connector reads
+   * single tables.
    */
   readonly starts?: readonly number[]
-  /** Only in an answer to a query that lacks rows: the number of rows in the answer, and the limit that was reached. */
+  /**
+   * Only in an answer that lacks rows of its query: the number of rows in the answer, and the limit that was reached.
+   */
   readonly cut?: { readonly rowCount: number; readonly by: 'rows' | 'bytes' }
 }
 
@@ -129,9 +123,8 @@ export type Answer<N extends OperationId> = AnswerOf<Routes[N]>
 type Run<N extends OperationId> = (at: At<N>) => Promise<Answer<N>>
 
 /**
- * The implementation of an operation. `require` runs after the checks of access and role, and before the query string
- * and the body are validated. It throws 404 if another object in the path does not exist, and 409 if the datasource is
- * not in a suitable state.
+ * `require` runs after the checks of access and role, and before the query string and the body are validated. It throws
+ * 404 if another object in the path does not exist, and 409 if the datasource is not in a suitable state.
  */
 type Definition<N extends OperationId> =
   Run<N> | { require(at: Omit<At<N>, 'query' | 'body'>): Promise<void>; readonly run: Run<N> }

@@ -1,4 +1,4 @@
-// Runs the steps of every call, in this order: check the scope, find the team or datasource, check preconditions,
+// Every call takes these steps in this order: check the scope, find the team or datasource, check preconditions,
 // validate the input, run the operation, record the call. The first step that fails decides the error.
 import type { Audit } from '../audit/audit.ts'
 import type { AuditPlace } from '../audit/make-rows.ts'
@@ -11,7 +11,7 @@ import type { Answer, Definitions, Input, OperationId } from './operation-types.
 import { knownPlace, place, type Placed, type Places } from './find-place.ts'
 import { readBody, readQuery } from './validate.ts'
 
-/** One operation, as REST and the connector call it. Throws AppError with a code from the table in errors.ts. */
+/** Throws an AppError with a code of the table in errors.ts. */
 export type Operation = (arrival: Arrival, input: Input) => Promise<unknown>
 
 export type Operations = {
@@ -25,8 +25,8 @@ export interface SharedDeps {
 }
 
 /**
- * The parameter of any operation. It is declared as a method, so that a more specific function is assignable to it
- * (bivariance).
+ * A definition whose `at` has a more specific type must be assignable to this type. This works because methods are
+ * bivariant.
  */
 type AnyRun = { run(at: AnyAt): Promise<unknown> }['run']
 export type AnyDefinition = AnyRun | { require(at: AnyAt): Promise<void>; run(at: AnyAt): Promise<unknown> }
@@ -40,7 +40,7 @@ interface AnyAt extends Placed {
 
 type Routes = Readonly<Record<string, Route>>
 
-/** Combines each definition with the route of the same operation id. Throws if the route is missing. */
+/** Throws if a definition has no route. */
 export function bind(shared: SharedDeps, routes: Routes, definitions: Definitions): Operations
 export function bind(
   shared: SharedDeps,
@@ -84,16 +84,16 @@ function operation(shared: SharedDeps, id: string, route: Route, definition: Any
 }
 
 /**
- * Returns true for the routes that run or check a query. src/query validates their body and records the call, so
- * nothing is left to do after the run.
+ * True for the routes that run or check a query. src/query validates the body and records the call, so nothing is left
+ * to do after the run.
  */
 function isQuick(route: Route): boolean {
   return route.rawBody === true && route.method === 'POST' && route.scope !== undefined && route.query === undefined
 }
 
 /**
- * Queries are frequent, and promises take time. If the caches know the caller and the datasource, this operation takes
- * the same steps without a promise. If a check fails or a cache lacks an entry, `ordinary` runs and decides.
+ * Queries are frequent, and promises take time. If the caches know the caller and the datasource, this function takes
+ * the same steps without a promise. If a check fails or a cache lacks something, `ordinary` runs instead.
  */
 function quick(shared: SharedDeps, id: string, route: Route, run: AnyRun, ordinary: Operation): Operation {
   return (arrival, input) => {
@@ -124,8 +124,8 @@ async function runValidated(
 
 /**
  * Some operations validate their body themselves, after their own errors 404 and 409. An unknown query parameter must
- * be reported after those errors too. So if there is such a parameter, the operation runs without a body and refuses
- * the missing body. That error is then replaced by the error about the parameter.
+ * be reported after these errors too. So with such a parameter, the operation runs without a body. If it gets as far as
+ * refusing the missing body, the error about the parameter is thrown instead.
  */
 async function runWithRawBody(run: AnyRun, at: AnyAt, route: Route, query: unknown, body: unknown): Promise<unknown> {
   const surplus = surplusOf(route, query)
@@ -148,14 +148,14 @@ function surplusOf(route: Route, query: unknown): AppError | null {
 }
 
 /**
- * Returns true for reads that this file must record. An operation that changes data records the change itself, in the
- * same transaction. The code that makes a prebuilt answer records that answer.
+ * Reads of a datasource are recorded here. A change is recorded by its operation, in the same transaction. A prebuilt
+ * answer is recorded by the code that makes it.
  */
 function isRecordedRead(route: Route): boolean {
   return route.method === 'GET' && route.place === 'datasource' && route.prebuilt !== true
 }
 
-/** Returns true for refusals that this file must record. Refused reads of a team are not recorded. */
+/** Refused reads of a team are not recorded. */
 function isRecordedRefusal(route: Route, { membership }: Placed): boolean {
   if (route.rawBody === true || membership === undefined) return false
   return route.method !== 'GET' || route.place === 'datasource'

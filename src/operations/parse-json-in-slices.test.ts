@@ -12,7 +12,7 @@ function parsed(text: string, reading?: Reading): unknown {
 
 const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length: n }, (_, k) => make(k))
 
-describe('a JSON text that is parsed in slices', () => {
+describe('parseInSlices', () => {
   for (const text of [
     'null',
     ' true ',
@@ -31,7 +31,7 @@ describe('a JSON text that is parsed in slices', () => {
     '['.repeat(1_000) + ']'.repeat(1_000),
     '{"a":'.repeat(1_000) + '[]' + '}'.repeat(1_000),
   ]) {
-    test(`is read like JSON.parse: ${text.slice(0, 60)}`, () => {
+    test(`parseInSlices() returns the same value as JSON.parse: ${text.slice(0, 60)}`, () => {
       assert.deepEqual(parsed(text), JSON.parse(text))
       assert.equal(JSON.stringify(parsed(text)), JSON.stringify(JSON.parse(text)))
     })
@@ -82,13 +82,13 @@ describe('a JSON text that is parsed in slices', () => {
     '\ufeff1',
     '/**/1',
   ]) {
-    test(`is refused if JSON.parse refuses it: ${JSON.stringify(text)}`, () => {
+    test(`parseInSlices() refuses what JSON.parse refuses: ${JSON.stringify(text)}`, () => {
       assert.throws(() => JSON.parse(text), SyntaxError)
       assert.throws(() => parsed(text), SyntaxError)
     })
   }
 
-  test('a text that is damaged at any position is read or refused like JSON.parse does', () => {
+  test('wherever a text is damaged, parseInSlices() does the same as JSON.parse', () => {
     const whole = String.raw`{"a":[1,-2.5e3,"x\"y\\",{"b":null,"\u0063":[true,[],{}]}],"d":"é"}`
     const outcome = (read: () => unknown): string => {
       try {
@@ -116,7 +116,7 @@ describe('a JSON text that is parsed in slices', () => {
     assert.ok(refused > 500, String(refused))
   })
 
-  test('a key with a special meaning in JavaScript is refused, unless keys are names of the database', () => {
+  test('a key with a special meaning in JavaScript is refused, unless keys may be database names', () => {
     for (const text of [
       '{"__proto__":1}',
       '[{"a":{"__proto__":{}}}]',

@@ -1,15 +1,15 @@
-// Parses a long JSON text in slices, with the same result as JSON.parse. JSON.parse would block the event loop: it
-// takes 25 ms for 30,000 new keys. Short texts use JSON.parse.
+// Parses a long JSON text in slices. The result is the same as that of JSON.parse, which would block the event loop: it
+// takes 25 ms for 30,000 new keys. Short texts are parsed by JSON.parse.
 import { setImmediate } from 'node:timers/promises'
 
 export interface Reading {
-  /** True if keys may be database names. Otherwise a key with a special meaning in JavaScript is invalid. */
+  /** True if keys may be database names. Otherwise a key with a special meaning in JavaScript is refused. */
   readonly namesAsKeys?: boolean
   /** Called for each number, with the object or array that contains it. */
   readonly onNumber?: (holder: object, key: string, value: number, source: string) => void
 }
 
-/** The number of values and of characters that are read before yielding to the event loop: about one millisecond. */
+/** After this many values or characters, parsing yields to the event loop. This takes about one millisecond. */
 const VALUES_AT_ONCE = 500
 const CHARACTERS_AT_ONCE = 1 << 16
 
@@ -23,7 +23,6 @@ export async function parseInSlices(text: string, reading: Reading = {}): Promis
   }
 }
 
-/** An array or object whose end was not yet read. */
 type Open =
   | { readonly list: unknown[]; readonly fields?: never }
   | { readonly list?: never; readonly fields: Record<string, unknown>; key: string }
@@ -58,7 +57,7 @@ export function* parse(text: string, reading: Reading = {}): Generator<undefined
         else reading.onNumber?.(holder.fields, holder.key, value, source)
       }
     }
-    // If the value is the last one of its array or object, that array or object is complete too.
+    // If the value was the last one of its array or object, that array or object is complete too.
     for (;;) {
       const holder = open.at(-1)
       if (holder === undefined) {
@@ -90,8 +89,8 @@ function put(holder: Open, value: unknown, namesAsKeys: boolean): void {
 }
 
 /**
- * Returns true for the keys that Fastify refuses too. Code that copies an object with such a key could change the
- * prototype of other objects.
+ * Fastify refuses these keys too. Code that copies an object with such a key could change the prototype of other
+ * objects.
  */
 function isPoison(key: string, value: unknown): boolean {
   if (key === '__proto__') return true
@@ -115,7 +114,7 @@ class Cursor {
     this.#skipSpace()
   }
 
-  /** Counts one value. Returns true if the slice is used up and the next slice begins. */
+  /** Counts one value. Returns true if the slice is full, and begins the next slice. */
   isSliceOver(): boolean {
     if (++this.#values < VALUES_AT_ONCE && this.#at < this.#pause) return false
     this.#values = 0
@@ -127,7 +126,7 @@ class Cursor {
     return this.#at >= this.#text.length
   }
 
-  /** Returns whether this character comes next, and consumes it. */
+  /** If this character comes next, consumes it and returns true. */
   takes(character: string): boolean {
     if (this.#text[this.#at] !== character) return false
     this.#at++
@@ -142,7 +141,7 @@ class Cursor {
     return key
   }
 
-  /** Reads the text of a string, number or word. */
+  /** Returns the text of a string, number or word, and moves behind it. */
   scalar(): string {
     const from = this.#at
     this.#at = this.#text[from] === '"' ? this.#endOfString(from) : this.#endOfWord(from)
@@ -160,7 +159,6 @@ class Cursor {
     return quote + 1
   }
 
-  /** Returns whether an odd number of backslashes precedes this position. */
   #isEscaped(at: number): boolean {
     let from = at
     while (this.#text.charCodeAt(from - 1) === BACKSLASH) from--

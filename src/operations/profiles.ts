@@ -1,4 +1,3 @@
-// The operation that profiles a datasource.
 import { requireUsable } from '../exposure/require-usable.ts'
 import { profileDatasource, type ProfileDeps } from '../introspection/profile-job.ts'
 import type { Definitions } from './operation-types.ts'

@@ -1,4 +1,4 @@
-// Operations that run or check a query. The driver reads the body, because its fields depend on the datasource type.
+// The fields of a query's body depend on the type of the datasource, so its driver reads the body.
 import { checkQuery, type CheckDeps } from '../query/check-query.ts'
 import { runQuery, type QueryDeps } from '../query/run-query.ts'
 import type { Definitions } from './operation-types.ts'

@@ -15,7 +15,7 @@ function object(fields: number): string {
   return `{${Array.from({ length: fields }, (_, i) => `"${i}":1`).join()}}`
 }
 
-describe('the bytes of a JSON body', () => {
+describe('scan-json', () => {
   test('a body with invalid UTF-8 is refused, not repaired', () => {
     for (const bytes of [[0xff], [0xc3], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80]]) {
       assert.throws(() => textOf(Buffer.from([0x22, ...bytes, 0x22])), { code: 'INVALID_REQUEST' }, String(bytes))

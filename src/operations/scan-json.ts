@@ -1,6 +1,6 @@
-// Scans the bytes of a JSON body before the body is parsed. A body must be unambiguous: valid UTF-8, no lone
-// surrogates, no duplicate keys. Otherwise a proxy, a log or a database could interpret the body differently. The cost
-// of a body must be bounded too: parsing takes time per value, and recursion takes stack per level.
+// Checks the text of a JSON body before it is parsed. A body must be unambiguous: valid UTF-8, no lone surrogates, no
+// duplicate keys. Otherwise a proxy, a log or a database could interpret it differently. Its cost must also be bounded,
+// because parsing takes time per value, and recursion takes stack per level.
 import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
 import { invalidRequest, type AppError } from '../errors.ts'
@@ -12,19 +12,20 @@ const FIELDS_MAX = 10_000
 /** The maximum number of characters of one string. A string is parsed in one step. */
 const STRING_MAX = 1 << 20
 /**
- * Characters scanned before yielding to the event loop, about one millisecond. A shorter body is scanned in one step.
+ * After this many characters, scanning yields to the event loop. This takes about one millisecond. A shorter body is
+ * scanned at once.
  */
 const CHARACTERS_AT_ONCE = 1 << 16
 
-/** Decodes a body. Throws INVALID_REQUEST for invalid UTF-8, which decoding would silently replace. */
+/** Throws INVALID_REQUEST for invalid UTF-8, which toString() would silently replace. */
 export function textOf(body: Buffer): string {
   if (!isUtf8(body)) throw invalidRequest(['body: not valid UTF-8'])
   return body.toString('utf8')
 }
 
 /**
- * Returns the error for a text that must not be parsed, otherwise null. For invalid JSON the result does not matter,
- * because the parser refuses invalid JSON. Returns a promise only for a long text, which is scanned in steps.
+ * Returns null if the text may be parsed. For invalid JSON, the result does not matter, because the parser refuses it.
+ * Returns a promise only for a long text, which is scanned in steps.
  */
 export function refusalOf(text: string, valuesMax: number): AppError | null | Promise<AppError | null> {
   const scanning = scan(text, valuesMax)
@@ -52,11 +53,11 @@ const [SPACE, QUOTE, COMMA, COLON, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, BACKSLASH
 ] as const
 
 /**
- * Visits each character once and stores only the keys of open objects. Yields after each step. Returns the first
+ * Visits each character once, and keeps only the keys of open objects. Yields after each step. Returns the first
  * problem, or null.
  */
 export function* scan(text: string, valuesMax: number): Generator<undefined, string | null> {
-  /** The keys of each open object. Undefined before the first key, and for an array. */
+  /** The keys of each open object. The entry is undefined before the first key, and for an array. */
   const openNames: (Set<string> | undefined)[] = []
   /** Counts the values. The root counts one. Each non-empty array or object counts its commas plus one. */
   let values = 1
@@ -116,7 +117,7 @@ export function* scan(text: string, valuesMax: number): Generator<undefined, str
 
 const STRING_TOO_LONG = `contains a string of more than ${STRING_MAX} characters`
 
-/** Returns the next position of a character, or the end of the text if the character does not follow. */
+/** Returns the next position of `sought`, or the end of the text. */
 function placeOf(sought: string, text: string, from: number): number {
   const at = text.indexOf(sought, from)
   return at === -1 ? text.length : at
@@ -126,8 +127,8 @@ function placeOf(sought: string, text: string, from: number): number {
 const UNIT_LENGTH = 6
 
 /**
- * Returns the length of the escape sequence at a position. A surrogate pair counts as one sequence. Returns 0 for a
- * lone surrogate.
+ * Returns the length of the escape sequence at a position, where a surrogate pair counts as one sequence. Returns 0 for
+ * a lone surrogate.
  */
 function escapeAt(text: string, at: number): number {
   const unit = escapedUnit(text, at)
@@ -137,7 +138,7 @@ function escapeAt(text: string, at: number): number {
   return next !== null && next >= 0xdc00 && next <= 0xdfff ? 2 * UNIT_LENGTH : 0
 }
 
-/** Returns the code unit that \uXXXX at this position stands for, or null for any other text. */
+/** Returns the code unit of the \uXXXX at this position, or null for any other text. */
 function escapedUnit(text: string, at: number): number | null {
   if (!text.startsWith('\\u', at)) return null
   const digits = text.slice(at + 2, at + UNIT_LENGTH)

@@ -10,13 +10,13 @@ const Nothing = z.strictObject({})
 const DETAILS_MAX = 50
 const DETAIL_LENGTH_MAX = 300
 
-/** Validates the query parameters. A route that declares none accepts none. Throws INVALID_REQUEST. */
+/** A route that declares no query parameters accepts none. Throws INVALID_REQUEST. */
 export function readQuery(route: Route, query: unknown): unknown {
   if (route.query === undefined && isEmpty(query)) return {}
   return read(route.query ?? Nothing, { ...asRecord(query) }, 'query parameter')
 }
 
-/** Validates the parsed body. Throws INVALID_REQUEST. */
+/** Throws INVALID_REQUEST. */
 export function readBody(route: Pick<Route, 'body' | 'bodyOptional' | 'rawBody'>, body: unknown): unknown {
   if (route.rawBody === true) return body
   // Only a missing body counts as an empty object. A null body is invalid.
@@ -67,7 +67,7 @@ function shortened(line: string): string {
   return line.length > DETAIL_LENGTH_MAX ? `${line.slice(0, DETAIL_LENGTH_MAX).toWellFormed()}…` : line
 }
 
-/** Returns the path of a field, such as `tables[0].columns`, or `body` for the whole body. */
+/** Returns for example `tables[0].columns`, or `body` for the whole body. */
 function at(path: Issue['path']): string {
   if (path.length === 0) return 'body'
   return path.reduce<string>((text, key) => {

@@ -1,4 +1,3 @@
-// Operations on the webhooks of a team.
 import {
   changeWebhook,
   createWebhook,

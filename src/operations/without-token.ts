@@ -1,12 +1,11 @@
-// Operations that a caller may use without an access token (contract/routes-without-token.ts). A secret in the path,
-// such as the token of an invitation, authorizes the caller.
+// Operations without an access token (contract/routes-without-token.ts). The path contains a secret, such as the token
+// of an invitation, which authorizes the caller.
 import { notFound } from '../errors.ts'
 import type { OPEN_ROUTES } from '../contract/routes-without-token.ts'
 import { previewInvitation } from '../teams/invitation-preview.ts'
 
 interface OpenInput {
   readonly params: Readonly<Record<string, string>>
-  /** The client's network address. */
   readonly address: string
 }
 
