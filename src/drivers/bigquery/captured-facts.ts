@@ -1,22 +1,22 @@
-// The facts that introspection captures about a BigQuery project in addition to tables and columns. Only this driver
-// reads them. They are stored as JSON with the catalog, so they are plain data. If CAPTURE_VERSION has changed, the
-// datasource must be introspected again.
+// Introspection stores these facts about a BigQuery project besides tables and columns. Only this driver reads them.
+// They are stored as JSON with the catalog, so they are plain data. A datasource whose capture has another
+// CAPTURE_VERSION must be introspected again.
 
 export const CAPTURE_VERSION = 2
 
 export interface BigQueryCapture {
   readonly version: number
   /**
-   * The id of the project that contains every table. A domain-scoped project id contains a colon (example.com:lake).
+   * The id of the project that contains every table. A project of a domain has a colon in its id (`example.com:lake`).
    */
   readonly project: string
-  /** The location of the jobs: EU, US, europe-west1 … */
+  /** The location of the jobs, for example EU or europe-west1. */
   readonly location: string
-  /** The datasets with is_case_insensitive, whose table names ignore case. */
+  /** The datasets with is_case_insensitive. Their table names ignore case. */
   readonly caseInsensitiveDatasets: readonly string[]
   /**
-   * The ids of all tables and views of each introspected dataset, exposed or not, including each shard of a family. A
-   * wildcard could match any of them.
+   * The ids of all tables and views of each introspected dataset, exposed or not, with each shard of a family. A
+   * wildcard such as `events_*` could match any of them.
    */
   readonly tableIds: Readonly<Record<string, readonly string[]>>
 }
@@ -24,8 +24,9 @@ export interface BigQueryCapture {
 export type TableType = 'TABLE' | 'VIEW' | 'EXTERNAL' | 'MATERIALIZED_VIEW' | 'SNAPSHOT'
 
 /**
- * Dated shards listed as one table (`events_*`). A shard is a table whose id is `prefix` followed by exactly `digits`
- * digits. The ids in `apart` have this form but are no shards (for example, a view named events_20240101).
+ * Tables such as events_20240101 and events_20240102 are shown as one table `events_*`, a family of dated shards. The
+ * id of a shard is `prefix`, followed by exactly `digits` digits. An id in `apart` looks like a shard but is none, for
+ * example a view named events_20240103.
  */
 export interface ShardFamily {
   readonly prefix: string
@@ -35,43 +36,40 @@ export interface ShardFamily {
 
 export type PseudoColumn = '_PARTITIONTIME' | '_PARTITIONDATE'
 
-/** CatalogTable.detail of a table, a view, or a family of shards. */
+/** The field `detail` of a CatalogTable, which may be a table, a view, or a family of shards. */
 export interface BigQueryTableDetail {
   readonly tableType: TableType
   /**
-   * Set if CatalogTable.table is the name of a family, `<prefix>*`. The columns are then the columns of the newest
-   * shard.
+   * Set for a family of shards. Then the name of the CatalogTable is `<prefix>*`, and its columns are those of the
+   * newest shard.
    */
   readonly family: ShardFamily | null
-  /** The id of the newest shard of a family: the shard that was created last. Absent in older catalogs. */
+  /** The id of the shard of a family that was created last. Absent in older catalogs. */
   readonly newestShard?: string
   /** The names of all top-level columns, exposed or not. */
   readonly columns: readonly string[]
   /**
-   * The pseudo columns of a table partitioned by ingestion time: _PARTITIONTIME, and if partitioned by day also
-   * _PARTITIONDATE. CatalogTable.columns lists them, so that an exposure shows or hides them. `*` does not include
-   * them.
+   * A table that is partitioned by ingestion time has _PARTITIONTIME, and also _PARTITIONDATE if it is partitioned by
+   * day. CatalogTable.columns has them too, so that an exposure can show or hide them. `SELECT *` does not return them.
    */
   readonly pseudoColumns: readonly PseudoColumn[]
   /**
-   * For VIEW and MATERIALIZED_VIEW, the tables that a dry run of the view reported, as `project.dataset.table`. Null if
-   * these tables are unknown: the guard then refuses the view. Empty for other types of table.
+   * For a VIEW or a MATERIALIZED_VIEW: the tables that the view reads, as `project.dataset.table`. A dry run of the
+   * view reported them. If null, these tables are unknown, and the guard refuses the view. Empty for other types of
+   * table.
    */
   readonly closure: readonly string[] | null
-  /**
-   * The time of creation, in milliseconds since 1970. For a family, the time of its newest shard, whose columns the
-   * wildcard table has.
-   */
+  /** In milliseconds since 1970. For a family, the time of its newest shard, whose columns the wildcard has. */
   readonly createdAt: number | null
   /** True if BigQuery refuses a query without a filter on the partition. */
   readonly requirePartitionFilter: boolean
-  /** The stored bytes. Null for a family of shards, for a view, or if BigQuery does not report them. */
+  /** Null for a family of shards, for a view, or if BigQuery does not report the stored bytes. */
   readonly bytes: number | null
 }
 
 /**
- * A type as a tree. `name` is the name of GoogleSQL (INT64, NUMERIC, STRUCT …). For an ARRAY, `name` is the name of its
- * element type, and `repeated` is true.
+ * A type as a tree. `name` is the GoogleSQL name, such as INT64, NUMERIC or STRUCT. For an ARRAY, `repeated` is true,
+ * and `name` is the type of the elements.
  */
 export interface ColumnType {
   readonly name: string
@@ -80,12 +78,12 @@ export interface ColumnType {
   readonly fields: readonly (ColumnType & { readonly field: string })[]
 }
 
-/** CatalogColumn.detail of a top-level column. */
+/** The field `detail` of a CatalogColumn that is a top-level column. */
 export interface BigQueryColumnDetail {
   readonly type: ColumnType
   /**
-   * True if a policy tag guards the column or a part of it. A query that names the column may then fail for a login
-   * without the right to read it.
+   * True if a policy tag guards the column or a part of it. Then a query that names the column may fail, because the
+   * login may not read it.
    */
   readonly policyTagged: boolean
 }

@@ -1,4 +1,3 @@
-// Assembles the BigQuery driver from the guard, the settings and the connections.
 import { agreement } from './catalog/least-privilege-login.ts'
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../driver.ts'
@@ -26,20 +25,20 @@ function readBody(body: unknown): QueryBody {
 }
 
 export interface BigQueryOptions {
-  /** True if datasources may use the identity of the machine on which Vitrine runs. */
+  /** Datasources may use the identity of the machine on which Vitrine runs. */
   readonly allowApplicationDefault?: boolean
-  /** True if datasources may use another address than Google's. No token is sent to such an address. */
+  /** Datasources may use another address than Google's. Such an address never gets a token. */
   readonly allowEndpoint?: boolean
   /**
-   * Called if BigQuery interprets a query differently than the guard: one of them has a defect, or a table or view has
-   * changed since introspection.
+   * Called if BigQuery interprets a query differently than the guard. Then one of them has a defect, or a table or view
+   * has changed since introspection.
    */
   readonly alarm?: (disagreement: Disagreement) => void
-  /** Tests use it to open sockets without the network. No setting can change it. */
+  /** Tests use it to open sockets without a network. */
   readonly connector?: Connector
 }
 
-/** Creates the driver. The first connection loads the HTTP client. */
+/** The HTTP client is loaded for the first connection. */
 export async function createBigQueryDriver(options: BigQueryOptions = {}): Promise<Driver> {
   const allowed = {
     applicationDefault: options.allowApplicationDefault ?? false,

@@ -1,8 +1,8 @@
-// Binds the value of one parameter for BigQuery's REST interface: checks it against its type and writes it as a string.
-// An invalid value is refused here, before anything is sent.
+// Checks the value of one parameter against its type, and writes it as a string for BigQuery's REST API. An invalid
+// value is refused here, before anything is sent.
 import type { Param } from '../driver.ts'
 
-/** A scalar, or an array of scalars, in the format of `queryParameters`. */
+/** A scalar or an array of scalars, as `queryParameters` needs it. */
 export type BoundValue =
   | { readonly parameterType: { readonly type: string }; readonly parameterValue: { readonly value: string | null } }
   | {
@@ -12,7 +12,7 @@ export type BoundValue =
 
 type Scalar = Exclude<Param, object> | null
 
-/** Thrown for a value that does not match its type. The message names the accepted values. */
+/** The message says which values are accepted. */
 export class InvalidValue extends Error {
   override readonly name = 'InvalidValue'
 }
@@ -29,14 +29,14 @@ const ALIASES: Readonly<Record<string, string>> = {
   BOOLEAN: 'BOOL',
 }
 
-/** The maximum length of a number, a date or an interval. A longer one has needless digits. */
+/** In characters. A longer number, date or interval has needless digits. */
 const LENGTH_MAX = 120
 
 const DATE = String.raw`(\d{4})-(\d{1,2})-(\d{1,2})`
 const TIME = String.raw`([01]?\d|2[0-3]):([0-5]?\d):([0-5]?\d|60)(?:\.\d{1,6})?`
 const ZONE = String.raw`(?:Z|[+-]\d{1,2}(?::?\d{2})?| ?[A-Za-z][\w/+-]{0,60})?`
 
-/** The writer of each type, which writes a value as the bound string. Throws InvalidValue. */
+/** For each type: checks a value and writes it as a string. Throws InvalidValue. */
 const WRITERS: Readonly<Record<string, (value: boolean | number | string) => string>> = {
   BOOL: (value) => {
     if (typeof value === 'boolean') return String(value)
@@ -78,12 +78,12 @@ const WRITERS: Readonly<Record<string, (value: boolean | number | string) => str
   },
 }
 
-/** The types that a parameter may name, for a message. */
+/** For a message. */
 const TYPES = `${Object.keys(WRITERS).join(', ')} and ARRAY<…> of them`
 
 /**
- * Binds a parameter. A parameter without a type gets BOOL, INT64, FLOAT64 or STRING by its value, and STRING for null.
- * Throws InvalidValue.
+ * A parameter without a type gets BOOL, INT64, FLOAT64 or STRING by its value, and STRING for null. Throws
+ * InvalidValue.
  */
 export function bind(param: Param): BoundValue {
   if (typeof param !== 'object' || param === null) return scalar(untyped(param), param)
@@ -115,7 +115,7 @@ function scalar(type: string, value: Scalar): BoundValue {
 }
 
 /**
- * Binds a JSON array given as a string, because the value of a parameter is a scalar. Its numbers keep all their
+ * The value of a parameter is a scalar, so an array is given as a string with a JSON array. Its numbers keep all their
  * digits.
  */
 function array(type: string, value: Scalar): BoundValue {
@@ -130,7 +130,7 @@ function array(type: string, value: Scalar): BoundValue {
   return { parameterType: { type: 'ARRAY', arrayType: { type } }, parameterValue: { arrayValues } }
 }
 
-/** A number in its original spelling, because JSON.parse may round the number. */
+/** A number as it was written, because JSON.parse may round it. */
 class ExactNumber {
   readonly source: string
 
@@ -139,10 +139,7 @@ class ExactNumber {
   }
 }
 
-/**
- * Returns the spelling of a number. The type must accept numbers: a type that accepts only strings must not accept
- * digits.
- */
+/** Returns the number as it was written. If the type accepts only strings, write() throws for the number 0. */
 function exact(type: string, { source }: ExactNumber): string {
   write(type, 0)
   return write(type, source)
@@ -163,7 +160,7 @@ function string(value: boolean | number | string, wanted: string): string {
   return value
 }
 
-/** Returns the text of a number or string that matches a form. Throws InvalidValue for any other value. */
+/** Throws InvalidValue if the value is no number or string that matches `form`. */
 function matching(value: boolean | number | string, form: RegExp, wanted: string, lengthMax = LENGTH_MAX): string {
   const text = String(value)
   if (typeof value === 'boolean' || text.length > lengthMax || !form.test(text)) throw new InvalidValue(wanted)
@@ -182,7 +179,7 @@ function decimal(value: boolean | number | string, whole: number, scale: number)
   return text
 }
 
-/** Returns a string that matches the form, whose first three groups must be a valid calendar day. */
+/** The first three groups of `form` must be a valid calendar day. */
 function dated(value: boolean | number | string, form: RegExp, wanted: string): string {
   const text = matching(string(value, wanted), form, wanted)
   const [, year, month, day] = form.exec(text) ?? []
@@ -194,7 +191,7 @@ function dated(value: boolean | number | string, form: RegExp, wanted: string): 
   return text
 }
 
-/** Parses JSON. A number that is not a safe integer becomes an ExactNumber. Returns undefined for invalid JSON. */
+/** A number that is not a safe integer becomes an ExactNumber. Returns undefined for invalid JSON. */
 function json(text: string): unknown {
   try {
     return JSON.parse(text, (_key, value: unknown, written?: { source?: string }) =>

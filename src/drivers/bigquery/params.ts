@@ -1,5 +1,5 @@
-// Compares the parameters that the query text names with the parameters that the caller sent. Their values are sent to
-// BigQuery beside the printed text, and never printed into it.
+// Compares the parameters in the text of a query with those that the caller sent. Their values are sent to BigQuery
+// separately, and never printed into the text.
 import { invalidRequest } from '../../errors.ts'
 import type { Param, Params } from '../driver.ts'
 import { lex } from './guard/lex.ts'
@@ -7,7 +7,6 @@ import { Malformed, Refusal } from './guard/refusal.ts'
 import type { Token } from './guard/tokens.ts'
 import { bind, InvalidValue, type BoundValue } from './param-values.ts'
 
-/** `queryParameters` and `parameterMode` of a request. */
 export interface Bound {
   readonly parameterMode: 'NAMED' | 'POSITIONAL'
   readonly queryParameters: readonly (BoundValue & { readonly name?: string })[]
@@ -16,8 +15,8 @@ export interface Bound {
 const NAME = /^[A-Za-z_]\w{0,127}$/
 
 /**
- * Throws AppError INVALID_REQUEST if a parameter is missing, superfluous, or has a value that does not match its type.
- * If the lexer refuses the text, the check is left to the guard.
+ * Throws AppError INVALID_REQUEST if a parameter is missing or superfluous, or if its value does not match its type. A
+ * text that the lexer refuses is left to the guard.
  */
 export function checkParams(text: string, params: Params | undefined): void {
   if (params === undefined && !/[@?]/.test(text)) return
@@ -37,10 +36,7 @@ function tokensOf(text: string): readonly Token[] | null {
   }
 }
 
-/**
- * Returns the parameters in bound form, or null if the text or the request has none. checkParams() has checked the
- * parameters.
- */
+/** checkParams() must have checked the parameters. Returns null if the text or the request has none. */
 export function boundOf(tokens: readonly Token[], params: Params | undefined): Bound | null {
   if (params === undefined || !tokens.some(isParameter)) return null
   const { values } = params
@@ -49,9 +45,7 @@ export function boundOf(tokens: readonly Token[], params: Params | undefined): B
   return { parameterMode: 'NAMED', queryParameters }
 }
 
-/**
- * Returns the first parameter of the text that has no value, or null if every parameter has a value. Names ignore case.
- */
+/** Returns the first parameter of the text that has no value, or null. Names ignore case. */
 export function unbound(tokens: readonly Token[], params: Params | undefined): Token | null {
   const values = params?.values ?? []
   if (isList(values)) {

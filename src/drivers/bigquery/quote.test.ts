@@ -1,4 +1,4 @@
-// Checks that the guard accepts names of many kinds as a caller would copy them from a generated text.
+// The guard must accept every name as Vitrine writes it in generated texts, because callers copy it from there.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CAPS, catalogOf } from '../../../test/support/bigquery-guard.ts'
@@ -9,7 +9,7 @@ import { identifier, typedPath } from './quote.ts'
 const NAMES = ['Plain', 'two words', 'ünïcødé', 'select', 'Group', '1st', "it's", 'say "hi"', 'my-table', '_x']
 
 describe('names in GoogleSQL', () => {
-  test('are in backquotes only if necessary', () => {
+  test('names are in backquotes only if necessary', () => {
     assert.equal(typedPath(['Billing', 'invoices_2024', 'a.b']), 'Billing.invoices_2024.a.b')
     assert.equal(typedPath(['my-set', 'Order', 'a.my field']), '`my-set`.`Order`.a.`my field`')
   })
@@ -19,7 +19,7 @@ describe('names in GoogleSQL', () => {
     const of = { schema: 'shop', table: name }
     const verdictOf = (sql: string) => confine({ text: sql, limit: null }, exposed, CAPS)
 
-    test(`${name}: the guard accepts every generated question, and a query with copied names`, () => {
+    test(`the guard accepts every generated question, and a query with copied names: ${name}`, () => {
       for (const question of [
         { kind: 'countBy', of, column: name },
         { kind: 'newest', of, time: name, columns: ['id', name] },

@@ -1,24 +1,20 @@
-// Quotes names for GoogleSQL.
 import { RESERVED_IN_GOOGLESQL } from '../../reserved-words.ts'
 
-/**
- * Returns the name in backquotes. No escapes are needed: a name with a backquote or a backslash cannot be exposed, and
- * the lexer refuses it.
- */
+/** Nothing needs escaping: a name with a backquote or a backslash cannot be exposed, and the lexer refuses it. */
 export function identifier(name: string): string {
   return `\`${name}\``
 }
 
 /**
- * Returns a path as a caller must type it, quoted only where necessary. A name with dots is a path of nested fields,
- * whose parts are quoted one by one.
+ * Returns a path as a caller must write it, with backquotes only where necessary. A name with dots is a path of nested
+ * fields, so each part is quoted separately.
  */
 export function typedPath(names: readonly string[]): string {
   const parts = names.flatMap((name) => name.split('.'))
   return parts.map(typedName).join('.')
 }
 
-/** Returns a name as a caller must type it: in backquotes only if necessary. */
+/** Returns a name as a caller must write it, with backquotes only if necessary. */
 export function typedName(name: string): string {
   return isPlain(name) ? name : identifier(name)
 }

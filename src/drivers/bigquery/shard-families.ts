@@ -1,13 +1,13 @@
-// Decides which names are shards of a family. The guard, the check of the dry run, and the profile share this code, so
-// that they agree.
+// Decides which names are shards of a family. The guard, the check of the dry run and the profile must agree about
+// this, so they share this code.
 import type { ShardFamily } from './captured-facts.ts'
 
 /**
- * Finds the family to which a name belongs. If it belongs to several, the first in the list is found. If all families
- * have the same number of digits, the time of the search does not depend on the length of the list.
+ * If a name belongs to several families, the first one in the list is found. If all families have the same number of
+ * digits, the time of the search does not depend on the length of the list.
  */
 export class Families<F extends ShardFamily> {
-  /** The families by number of digits, then by prefix. */
+  /** The keys are the number of digits, then the prefix. */
   readonly #byDigits = new Map<number, Map<string, Known<F>>>()
 
   constructor(families: readonly F[]) {

@@ -1,19 +1,19 @@
-// Limits the size of a catalog. The catalog is stored as one text and kept in memory, and the owner of the project
-// determines its size.
+// A catalog is stored as one text and kept in memory, and the owner of the project decides how large it is. So its size
+// is limited.
 import type { ColumnType } from '../captured-facts.ts'
 import { unavailable } from '../session/failure.ts'
 import type { Resource } from './table-resource.ts'
 
-/** The maximum number of fields of all tables together, including the fields of structs. */
+/** For all tables together, including the fields of structs. */
 const FIELDS_MAX = 500_000
-/** The maximum number of characters of all tables together: the columns' names and types, and all descriptions. */
+/** For all tables together: the names and types of columns, and all descriptions. */
 const TEXT_MAX = 64 * 1024 * 1024
 
 export class Size {
   #fields = 0
   #text = 0
 
-  /** Adds a table. Throws AppError DATASOURCE_UNAVAILABLE if the catalog is then too large. */
+  /** Adds a table. Throws AppError DATASOURCE_UNAVAILABLE if the catalog is now too large. */
   add({ fields, description }: Resource): void {
     this.#text += description?.length ?? 0
     for (const field of fields) {

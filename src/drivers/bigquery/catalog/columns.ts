@@ -1,4 +1,4 @@
-// Builds the columns of a table for the catalog: GoogleSQL types, declared keys (BigQuery does not enforce them), and
+// The columns of a table for the catalog, with GoogleSQL types, declared keys (BigQuery does not enforce them), and
 // signals for partitioning and clustering.
 import type { CatalogColumn } from '../../driver.ts'
 import type { BigQueryColumnDetail, PseudoColumn } from '../captured-facts.ts'
@@ -6,8 +6,8 @@ import type { Field } from '../session/schema-types.ts'
 import type { Resource } from './table-resource.ts'
 
 /**
- * Returns the top-level columns, then the pseudo columns. If several names differ only in case, only the first of
- * these columns is listed.
+ * Returns the top-level columns, then the pseudo columns. If the names of several columns differ only in case, only the
+ * first of these columns is returned.
  */
 export function columnsOf(resource: Resource, project: string): readonly CatalogColumn[] {
   const seen = new Set<string>()
@@ -20,7 +20,7 @@ export function columnsOf(resource: Resource, project: string): readonly Catalog
   return [...real, ...pseudoColumnsOf(resource).map((name) => pseudoColumn(name, resource))]
 }
 
-/** Returns a pseudo column. It is exposed and hidden like a column, but `*` does not include it. */
+/** A pseudo column can be exposed and hidden like a column, but `SELECT *` does not return it. */
 function pseudoColumn(name: PseudoColumn, resource: Resource): CatalogColumn {
   const type = { name: name === '_PARTITIONDATE' ? 'DATE' : 'TIMESTAMP', repeated: false, fields: [] }
   const detail: BigQueryColumnDetail = { type, policyTagged: false }
@@ -74,7 +74,7 @@ export function needsFilter({ requirePartitionFilter, timePartitioning }: Resour
   return requirePartitionFilter ?? timePartitioning?.requirePartitionFilter ?? false
 }
 
-/** Returns the pseudo columns of a table partitioned by ingestion time. Other tables have none. */
+/** Only a table that is partitioned by ingestion time has pseudo columns. */
 export function pseudoColumnsOf({ timePartitioning }: Resource): readonly PseudoColumn[] {
   if (timePartitioning === undefined || timePartitioning.field !== undefined) return []
   return timePartitioning.type === 'DAY' ? ['_PARTITIONTIME', '_PARTITIONDATE'] : ['_PARTITIONTIME']

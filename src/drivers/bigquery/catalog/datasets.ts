@@ -1,5 +1,5 @@
-// Finds the datasets of a project and their locations. A job runs in one location and cannot read other locations, so a
-// datasource has one location.
+// A job runs in one location and cannot read other locations. So a datasource has one location, which must be the
+// location of all its datasets.
 import { z } from 'zod'
 import { mapConcurrently } from '../session/abortable.ts'
 import { Unreadable } from '../session/http-exchange.ts'
@@ -11,12 +11,12 @@ import { readPages } from './list-pages.ts'
 
 const DATASETS_MAX = 1_000
 const AT_ONCE = 8
-/** BigQuery's own default location. */
+/** BigQuery uses this location by default. */
 const USUAL_LOCATION = 'US'
 
 export interface Dataset {
   readonly id: string
-  /** The location, in BigQuery's spelling: EU, us-central1. Null if the response has no valid location. */
+  /** In BigQuery's spelling, for example EU or us-central1. Null if the response has no valid location. */
   readonly location: string | null
   readonly isCaseInsensitive: boolean
 }
@@ -30,10 +30,10 @@ const Location = z
 const Listed = z.object({ datasetReference: z.object({ datasetId: Id }) })
 const Read = z.object({ location: Location, isCaseInsensitive: z.boolean().optional().catch(undefined) })
 
-/** Returns the ids of at most `max` datasets that the credentials can see. */
+/** Returns at most `max` datasets that the credentials can see. */
 export async function listDatasets(rest: Rest, project: string, max: number, signal: AbortSignal): Promise<string[]> {
   const path = ['projects', project, 'datasets']
-  // A set, because a dataset that is created between two pages may appear in both pages.
+  // A set, because two pages may both contain a dataset that was created between them.
   const ids = new Set<string>()
   for await (const item of readPages(rest, { path, key: 'datasets', pageMax: Math.min(max, 1000) }, signal)) {
     const listed = Listed.safeParse(item)
@@ -43,7 +43,7 @@ export async function listDatasets(rest: Rest, project: string, max: number, sig
   return [...ids]
 }
 
-/** Reads one dataset. Throws ErrorResponse if it does not exist or is not visible. */
+/** Throws ErrorResponse if the dataset does not exist or is not visible. */
 async function readDataset(rest: Rest, project: string, id: string, signal: AbortSignal): Promise<Dataset> {
   const read = Read.safeParse(await rest.json({ method: 'GET', path: ['projects', project, 'datasets', id] }, signal))
   if (!read.success) throw new Unreadable('an invalid dataset')
@@ -51,9 +51,9 @@ async function readDataset(rest: Rest, project: string, id: string, signal: Abor
 }
 
 /**
- * Returns the datasets to introspect and their location. Throws AppError DATASOURCE_UNAVAILABLE if the datasets have
- * several locations and the settings choose none, or if there are too many datasets. Also throws it if a dataset named
- * in the settings does not exist, may not be seen, or is not in the chosen location.
+ * Returns the datasets to introspect, and their location. Throws AppError DATASOURCE_UNAVAILABLE if there are too many
+ * datasets, or if they have several locations and the settings choose none. Also throws it if a dataset of the settings
+ * does not exist, is not visible, or is not in the chosen location.
  */
 export async function findDatasets(
   rest: Rest,
@@ -69,7 +69,7 @@ export async function findDatasets(
   }
   const found = await mapConcurrently(ids, AT_ONCE, signal, (id, ended) => {
     return readDataset(rest, target.project, id, ended).catch((error: unknown) => {
-      // The dataset was dropped, or the credentials can see only its name.
+      // The dataset was dropped, or the credentials see only its name.
       if (error instanceof ErrorResponse && /^(notFound|accessDenied)$/.test(error.reason)) {
         if (!isChosen) return null
         throw unavailable(`The dataset ${id} does not exist, or the credentials may not see it.`, error)

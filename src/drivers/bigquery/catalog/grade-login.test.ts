@@ -1,5 +1,4 @@
-// Tests the reports of Connection.test() for narrow, wide and broken credentials, and the commands that create better
-// credentials.
+// Tests the report of Connection.test() for credentials with too few rights, enough rights, and too many rights.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { connectBigQuery, type ConnectedBigQuery } from '../../../../test/support/bigquery-connected.ts'
@@ -21,7 +20,7 @@ async function grade(at: ConnectedBigQuery) {
 const granted: Known = { says: /CREATE TABLE/, analysis: { statistics: { statementType: 'CREATE_TABLE' } } }
 
 describe('credentials', () => {
-  test('pass if they may read the exposed tables and write nothing; nothing is run or created', async () => {
+  test('credentials pass if they may read the exposed tables and write nothing, and the test runs and creates nothing', async () => {
     await using at = await connectBigQuery()
     const { report, step } = await grade(at)
     assert.equal(report.grade, 'PASS')
@@ -32,7 +31,7 @@ describe('credentials', () => {
     assert.deepEqual(at.double.violations, [])
   })
 
-  test('get a report that names the number of tested tables if more than ten are exposed', async () => {
+  test('the report says how many tables were tested, if more than ten are exposed', async () => {
     await using at = await connectBigQuery()
     const tables = Array.from({ length: 11 }, () => at.exposed.tables)
       .flat()
@@ -42,7 +41,7 @@ describe('credentials', () => {
     assert.match(step?.message ?? '', /tested for the first 10 of 11 tables/)
   })
 
-  test('get a warning if they may create tables, with the commands that create better credentials', async () => {
+  test('credentials get a warning if they may create tables, with the commands that create better credentials', async () => {
     await using at = await connectBigQuery({ known: [granted] })
     const { report, step } = await grade(at)
     assert.deepEqual([report.grade, step('writes').status], ['WARN', 'WARN'])
@@ -53,13 +52,13 @@ describe('credentials', () => {
     assert.equal(remedy.match(/\.dataViewer/g)?.length, 2)
   })
 
-  test('get a warning if it is unknown whether they may write', async () => {
+  test('credentials get a warning if it is unknown whether they may write', async () => {
     const analysis = { error: { status: 400, reason: 'invalidQuery', message: 'CANARY' } }
     await using at = await connectBigQuery({ known: [{ says: /CREATE TABLE/, analysis }] })
     assert.match((await grade(at)).step('writes').message, /unknown whether/)
   })
 
-  test('get a warning if they may not read the exposed tables', async () => {
+  test('credentials get a warning if they may not read the exposed tables', async () => {
     await using at = await connectBigQuery({ known: [{ says: /COUNT.*secrets/, analysis: DENIED }] })
     const { step } = await grade(at)
     assert.deepEqual(
@@ -68,7 +67,7 @@ describe('credentials', () => {
     )
   })
 
-  test('get a warning if it is unknown whether they may read the exposed tables', async () => {
+  test('credentials get a warning if it is unknown whether they may read the exposed tables', async () => {
     const analysis = { error: { status: 400, reason: 'invalidQuery', message: 'CANARY' } }
     await using at = await connectBigQuery({ known: [{ says: /COUNT.*secrets/, analysis }] })
     const { step } = await grade(at)
@@ -78,7 +77,7 @@ describe('credentials', () => {
     )
   })
 
-  test('fail if they may not run queries, with the missing permission', async () => {
+  test('credentials fail if they may not run queries, and the report names the missing permission', async () => {
     const analysis = {
       error: {
         ...DENIED.error,
@@ -91,7 +90,7 @@ describe('credentials', () => {
     assert.match(report.error ?? '', /bigquery\.jobs\.create/)
   })
 
-  test('get a warning if they see no dataset, or none in the chosen location', async () => {
+  test('credentials get a warning if they see no dataset, or none in the chosen location', async () => {
     await using at = await connectBigQuery({ config: { location: 'EU' }, double: { datasets: {} } })
     assert.equal((await grade(at)).step('datasets').status, 'WARN')
     await using other = await connectBigQuery({
@@ -102,7 +101,7 @@ describe('credentials', () => {
     assert.match((await grade(other)).step('datasets').message, /no dataset of vitrine-test in US/)
   })
 
-  test('cannot be tested if the project has not enabled the API, and the error says so', async () => {
+  test('credentials cannot be tested if the project has not enabled the API, and the error says so', async () => {
     await using at = await connectBigQuery()
     at.double.rig('datasets', failed({ status: 403, reason: 'accessNotConfigured', message: 'CANARY' }), 9)
     await assert.rejects(at.connection.test(null, AbortSignal.timeout(60_000)), {
@@ -111,7 +110,7 @@ describe('credentials', () => {
     })
   })
 
-  test('get a note without a warning if they see other datasets too', async () => {
+  test('credentials get a note without a warning if they see other datasets too', async () => {
     const shop = {
       shop: { tables: {} },
       hr: { tables: { salaries: { schema: { fields: [{ name: 'x', type: 'INTEGER' }] } } } },
@@ -130,7 +129,7 @@ describe('credentials', () => {
     assert.ok(at.double.requests.every(({ body }) => !JSON.stringify(body ?? '').includes('CREATE')))
   })
 
-  test('get commands with a role on the whole dataset if it has a family of shards', async () => {
+  test('the commands for better credentials grant a role on the whole dataset if it has a family of shards', async () => {
     const table = { schema: { fields: [{ name: 'x', type: 'INTEGER' }] } }
     await using at = await connectBigQuery({
       known: [granted],

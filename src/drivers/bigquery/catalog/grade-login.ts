@@ -1,6 +1,6 @@
-// Grades the credentials of a project. The credentials should have the rights to read the exposed tables, and no other
-// rights. If a step finds another right, misses one, or cannot tell, its remedy has the commands that create a better
-// service account. Grading changes nothing: it only lists and reads datasets, and does dry runs.
+// Grades the credentials of a project. They should have the rights to read the exposed tables, and no other rights. If
+// a right is missing or unnecessary, or if that is unknown, the step has commands that create a better service account.
+// Grading changes nothing: it only lists and reads datasets, and does dry runs.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import { mapConcurrently } from '../session/abortable.ts'
@@ -13,7 +13,7 @@ import { betterLogin } from './least-privilege-login.ts'
 import { findDatasets, listDatasets, type Dataset } from './datasets.ts'
 
 const AT_ONCE = 8
-/** The maximum number of datasets, and of tables, for which rights are tested. */
+/** Rights are tested for at most this many datasets, and for at most this many tables. */
 const TRIED_MAX = 10
 const LISTED_MAX = 100
 
@@ -29,11 +29,11 @@ interface Facts {
 
 export interface Grade {
   readonly steps: readonly TestStep[]
-  /** The time that listing the datasets took, in milliseconds. */
+  /** How long it took to list the datasets, in milliseconds. */
   readonly latencyMs: number
 }
 
-/** The steps are in a fixed order. Throws the errors of Rest.json(), Rest.signIn() and findDatasets(). */
+/** The steps have a fixed order. Throws the errors of Rest.json(), Rest.signIn() and findDatasets(). */
 export async function grade(rest: Rest, target: Target, exposed: Catalog | null, signal: AbortSignal): Promise<Grade> {
   await rest.signIn(signal)
   const began = performance.now()
@@ -107,8 +107,8 @@ async function mayQuery({ rest, place, signal, better }: Facts): Promise<TestSte
 }
 
 /**
- * Tests by dry runs whether the credentials may create a table in the first datasets. If a dry run created a table
- * nevertheless, the table would expire within the hour.
+ * Tests by dry runs whether the credentials may create a table in the first datasets. If BigQuery created the table
+ * after all, the table would expire within the hour.
  */
 async function writes({ rest, target, datasets, place, better, signal }: Facts): Promise<TestStep> {
   const name = 'writes'
@@ -129,7 +129,7 @@ async function writes({ rest, target, datasets, place, better, signal }: Facts):
   return pass(name, `The credentials may not create tables${limitOf(datasets, 'in', 'datasets')}.`)
 }
 
-/** Tests by dry runs, which read nothing, whether the credentials may read the first exposed tables. */
+/** Tests whether the credentials may read the first exposed tables, by dry runs, which read nothing. */
 async function reads({ rest, target, exposed, place, better, signal }: Facts): Promise<TestStep> {
   const name = 'tables'
   if (exposed === null)
@@ -148,12 +148,12 @@ async function reads({ rest, target, exposed, place, better, signal }: Facts): P
   return pass(name, `The credentials may read what is exposed${limitOf(exposed.tables, 'tested for', 'tables')}.`)
 }
 
-/** Says how many were tested, if not all were: ` (in the first 10 of 12 datasets)`. */
+/** If not all were tested, returns how many were, for example ` (in the first 10 of 12 datasets)`. */
 function limitOf(all: readonly unknown[], how: string, what: string): string {
   return all.length > TRIED_MAX ? ` (${how} the first ${TRIED_MAX} of ${all.length} ${what})` : ''
 }
 
-/** Tests one text by a dry run. Returns null if BigQuery refuses the dry run for another reason than missing rights. */
+/** Does a dry run. Returns null if BigQuery refuses it for another reason than missing rights. */
 async function isAllowed(rest: Rest, place: Place, text: string, signal: AbortSignal): Promise<boolean | null> {
   try {
     await dryRun(rest, place, { text, params: null }, signal)

@@ -1,4 +1,3 @@
-// Tests how introspection reads a project: with free calls only. Some projects are mixed, broken or too large.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { connectBigQuery, soon, WIDE, type ConnectedBigQuery } from '../../../../test/support/bigquery-connected.ts'
@@ -119,8 +118,8 @@ function found(at: ConnectedBigQuery, schema: string, table: string): CatalogTab
   )
 }
 
-describe('a project', () => {
-  test('is read in pages, by free calls only', async () => {
+describe('introspect', () => {
+  test('a project is read in pages, by free calls only', async () => {
     await using at = await connectBigQuery({ known: KNOWN, double: { datasets: LAKE, pageItems: 1 } })
     await at.connection.introspect(AbortSignal.timeout(60_000))
     assert.deepEqual([...new Set(at.double.requests.map(({ kind }) => kind))].sort(), [
@@ -135,7 +134,7 @@ describe('a project', () => {
     assert.deepEqual(at.double.violations, [])
   })
 
-  test('has its columns with GoogleSQL types, keys, and signals for partitioning and clustering', async () => {
+  test('columns have GoogleSQL types, keys, and signals for partitioning and clustering', async () => {
     await using at = await connect(LAKE)
     const orders = found(at, 'shop', 'orders')
     const { detail: _, columns, warnings, ...rest } = orders
@@ -171,7 +170,7 @@ describe('a project', () => {
     assert.match(warnings.join(), /Policy tags guard ssn.*only with a filter/)
   })
 
-  test('has a kind for each sort of table', async () => {
+  test('each sort of table has its own kind', async () => {
     await using at = await connect(LAKE)
     const kinds = ['v_orders', 'mv', 'sheet', 'old', 'ranged', 'empty', 'names with-dashes'].map((table) => {
       const { kind, estimatedRows } = found(at, 'shop', table)
@@ -189,7 +188,7 @@ describe('a project', () => {
     assert.match(found(at, 'shop', 'sheet').warnings.join(), /cannot estimate/)
   })
 
-  test('lists the tables that a view reads, and allows no queries of a view whose tables are unknown', async () => {
+  test('the tables that a view reads are listed, and a view whose tables are unknown cannot be queried', async () => {
     await using at = await connect(LAKE)
     assert.partialDeepStrictEqual(found(at, 'shop', 'v_orders').detail, { closure: [`${PROJECT}.shop.orders`] })
     for (const table of ['v_broken', 'v_mute']) {
@@ -205,14 +204,14 @@ describe('a project', () => {
     }
   })
 
-  test('lists the pseudo columns of ingestion time', async () => {
+  test('the pseudo columns of ingestion time are listed', async () => {
     await using at = await connect(LAKE)
     const names = (table: string) => found(at, 'shop', table).columns.map(({ name, type }) => `${name} ${type}`)
     assert.deepEqual(names('loads'), ['x INT64', '_PARTITIONTIME TIMESTAMP', '_PARTITIONDATE DATE'])
     assert.deepEqual(names('hourly'), ['x INT64', '_PARTITIONTIME TIMESTAMP'])
   })
 
-  test('lists dated shards as one table with the creation time of the newest shard, and similar names separately', async () => {
+  test('dated shards are listed as one table with the creation time of the newest shard, and similar names separately', async () => {
     await using at = await connect(LAKE)
     assert.deepEqual(
       at.catalog.tables
@@ -236,7 +235,7 @@ describe('a project', () => {
     assert.partialDeepStrictEqual(at.catalog.capture, { tableIds: { web: ['events_20240101', 'events_20240103'] } })
   })
 
-  test('does not expose a table whose name only looks like a shard', async () => {
+  test('a table whose name only looks like a shard is not exposed with the family', async () => {
     await using at = await connect(LAKE)
     const exposed = cut(at.catalog, [{ schema: 'web', table: 'events_*', columns: ['x'] }])
     const judged = async (sql: string) =>
@@ -244,7 +243,8 @@ describe('a project', () => {
     assert.equal(await judged('SELECT x FROM web.events_20240101'), 'confined')
     assert.equal(await judged('SELECT x FROM web.events_20240108'), 'confined')
     assert.equal(await judged('SELECT x FROM web.events_20240107'), 'denied')
-    // A query of the wildcard does not run if BigQuery reports that the query reads events_20240107.
+    // BigQuery reports that the query reads events_20240107, which is hidden. So the query of the wildcard does not
+    // run.
     const query = await at.driver.confine(
       at.driver.read({ sql: 'SELECT x FROM `web.events_*`' }),
       exposed,
@@ -271,14 +271,14 @@ describe('a project', () => {
     await assert.rejects(at.connection.estimate(query.query, WIDE, soon()), { code: 'QUERY_DENIED' })
   })
 
-  test('reads only the chosen datasets', async () => {
+  test('only the chosen datasets are read', async () => {
     await using at = await connect(LAKE, { datasets: ['web'] })
     assert.deepEqual([...new Set(at.catalog.tables.map(({ schema }) => schema))], ['web'])
     await at.connection.introspect(AbortSignal.timeout(60_000))
     assert.equal(at.double.count('datasets'), 0)
   })
 
-  test('leaves out a table that is dropped meanwhile, or may not be seen', async () => {
+  test('a table is left out if it is dropped in the meantime or is not visible', async () => {
     await using at = await connect(LAKE)
     at.double.rig(({ kind, url }) => kind === 'table' && /orders$/.test(url.pathname), {
       status: 404,
@@ -292,7 +292,7 @@ describe('a project', () => {
     assert.equal(again.tables.length, at.catalog.tables.length - 2)
   })
 
-  test('leaves out a dataset whose tables may not be listed, unless config names the dataset', async () => {
+  test('a dataset whose tables may not be listed is left out, unless config names the dataset', async () => {
     const denied = { status: 403, body: { error: { code: 403, errors: [{ reason: 'accessDenied' }] } } }
     await using at = await connect(LAKE)
     at.double.rig(({ kind, url }) => kind === 'tables' && /\/web\/tables$/.test(url.pathname), denied)
@@ -309,7 +309,7 @@ describe('a project', () => {
     })
   })
 
-  test('lists a dataset or a table once, even if two pages contain it', async () => {
+  test('a dataset or a table is listed once, even if two pages contain it', async () => {
     await using at = await connect(LAKE)
     const twice = (key: string) => (asked: { readonly url: URL }) => {
       const reference =
@@ -326,13 +326,13 @@ describe('a project', () => {
     )
   })
 
-  test('is an empty catalog if the project is empty', async () => {
+  test('the catalog of an empty project is empty', async () => {
     await using at = await connect({})
     assert.deepEqual(at.catalog.tables, [])
   })
 })
 
-describe('a project is refused', () => {
+describe('introspect refuses', () => {
   const fails = (promise: Promise<unknown>, message: RegExp) =>
     assert.rejects(promise, (error: Error & { code?: string }) => {
       assert.equal(error.code, 'DATASOURCE_UNAVAILABLE')
@@ -340,7 +340,7 @@ describe('a project is refused', () => {
       return true
     })
 
-  test('if its datasets have several locations, unless config chooses one location', async () => {
+  test('a project whose datasets have several locations is refused, unless config chooses one location', async () => {
     const mixed = { ...LAKE, us: { location: 'US', tables: {} } }
     await fails(connect(mixed), /several locations \(EU, US\)/)
     await fails(connect(mixed, { location: 'EU', datasets: ['us'] }), /lies in US, and config.location is EU/)
@@ -350,11 +350,11 @@ describe('a project is refused', () => {
     assert.ok(other.catalog.tables.length > 10)
   })
 
-  test('if a chosen dataset does not exist', async () => {
+  test('a project is refused if a chosen dataset does not exist', async () => {
     await fails(connect(LAKE, { datasets: ['nope'] }), /dataset nope does not exist, or the credentials may not see it/)
   })
 
-  test('or its invalid items are left out, if a response is invalid', async () => {
+  test('for an invalid response, either the project is refused or the invalid items are left out', async () => {
     await using at = await connect(LAKE)
     const bodies = [
       [],
@@ -394,19 +394,19 @@ describe('a project is refused', () => {
     await fails(at.connection.introspect(AbortSignal.timeout(60_000)), /does not answer like BigQuery/)
   })
 
-  test('if it has too many tables', async () => {
+  test('a project with too many tables is refused', async () => {
     const many = Object.fromEntries(Array.from({ length: 10_001 }, (_, n) => [`t${n}`, ONE]))
     await fails(connect({ big: { tables: many } }), /more than 10000 tables/)
   })
 
-  test('if it has too many fields, including the fields of structs', async () => {
+  test('a project with too many fields is refused, where the fields of structs count', async () => {
     const fields = Array.from({ length: 9_999 }, (_, n) => ({ name: `f${n}`, type: 'INTEGER' }))
     const wide: WireTableResource = { schema: { fields: [{ name: 'all', type: 'RECORD', fields }] } }
     const many = Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`t${n}`, wide]))
     await fails(connect({ big: { tables: many } }), /too many columns or too long descriptions altogether/)
   })
 
-  test('if the signal aborts', async () => {
+  test('introspection stops if the signal aborts', async () => {
     await using at = await connect(LAKE)
     at.double.rig('tables', 'hang', 99)
     const gone = new AbortController()

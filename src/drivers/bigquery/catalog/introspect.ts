@@ -1,5 +1,5 @@
-// Reads the structure of a project: datasets, tables, views, shard families, their columns and keys. It uses free calls
-// only: lists, datasets.get, tables.get, and dry runs of views to find the tables under them. It runs no query.
+// Reads the structure of a project: its datasets, tables, views and shard families, with columns and keys. All calls
+// are free: lists, datasets.get, tables.get, and dry runs of views to find the tables that they read. No query runs.
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type TableType } from '../captured-facts.ts'
 import { mapConcurrently } from '../session/abortable.ts'
@@ -18,8 +18,8 @@ const AT_ONCE = 8
 const TABLES_MAX = 10_000
 
 /**
- * Introspects a project. `progress` counts tables. Throws AppError DATASOURCE_UNAVAILABLE, for example if there are too
- * many tables or columns, or several locations. Throws the errors of Rest.json().
+ * `progress` counts tables. Throws AppError DATASOURCE_UNAVAILABLE, for example if there are too many tables or
+ * columns, or several locations. Throws the errors of Rest.json().
  */
 export async function introspect(
   rest: Rest,
@@ -55,8 +55,8 @@ export async function introspect(
 }
 
 /**
- * Returns no tables for a dataset that was dropped meanwhile, or whose tables may not be listed. Throws AppError
- * DATASOURCE_UNAVAILABLE if config names the dataset. Rethrows every other error.
+ * A dataset that was dropped in the meantime, or whose tables may not be listed, counts as empty. If config names the
+ * dataset, throws AppError DATASOURCE_UNAVAILABLE instead. Rethrows every other error.
  */
 function notListed(target: Target, dataset: string, error: unknown): FoundTables {
   if (!(error instanceof ErrorResponse) || !/^(notFound|accessDenied)$/.test(error.reason)) throw error
@@ -71,7 +71,7 @@ interface At {
   readonly size: Size
 }
 
-/** Returns the table. Returns null if the table was dropped meanwhile, or if the credentials can see only its name. */
+/** Returns null if the table was dropped in the meantime, or if the credentials see only its name. */
 async function tableOf(at: At, found: Found, signal: AbortSignal): Promise<CatalogTable | null> {
   const { project } = at.target
   const path = ['projects', project, 'datasets', found.dataset, 'tables', found.newest.id]
@@ -116,7 +116,7 @@ function isTagged(detail: unknown): boolean {
   return typeof detail === 'object' && detail !== null && Reflect.get(detail, 'policyTagged') === true
 }
 
-/** Returns the tables under a view, from a dry run of the view, or null if BigQuery does not report them. */
+/** A dry run of a view reports the tables that the view reads. Returns null if BigQuery does not report them. */
 async function closureOf(at: At, { dataset, newest }: Found, signal: AbortSignal): Promise<readonly string[] | null> {
   const text = `SELECT * FROM \`${at.target.project}.${dataset}.${newest.id}\``
   try {
@@ -126,7 +126,7 @@ async function closureOf(at: At, { dataset, newest }: Found, signal: AbortSignal
     return isReported || at.target.emulator ? tablesOf(answer) : null
   } catch (error) {
     signal.throwIfAborted()
-    // An introspection must not stop at a broken view, or at a view that the credentials may not read.
+    // One broken view, or a view that the credentials may not read, must not stop the introspection.
     if (error instanceof ErrorResponse && (accessFailure(error) === null || error.reason === 'accessDenied'))
       return null
     throw error
@@ -147,7 +147,7 @@ function kindOf({ family, newest }: Found, { timePartitioning, rangePartitioning
   return newest.type === 'TABLE' && isPartitioned ? 'partitioned table' : KINDS[newest.type]
 }
 
-/** Returns the number of rows. Each shard of a family is assumed to have as many rows as the newest shard. */
+/** For a family, assumes that each shard has as many rows as the newest one. */
 function rowsOf({ family, shards, newest }: Found, { numRows }: Resource): number | null {
   if (numRows === undefined || newest.type === 'VIEW' || newest.type === 'EXTERNAL') return null
   return family === null ? numRows : numRows * shards

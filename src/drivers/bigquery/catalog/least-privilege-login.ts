@@ -1,5 +1,5 @@
-// Writes commands that create a service account with the rights that an exposure needs, for a person to read and run.
-// Vitrine never runs them.
+// Writes commands that create a service account with only the rights that an exposure needs. A person reads and runs
+// them. Vitrine never runs them.
 import type { Agreement, AgreementInput, Catalog, CatalogTable } from '../../driver.ts'
 import { few } from '../../test-report.ts'
 
@@ -7,13 +7,12 @@ export interface BetterLogin {
   readonly project: string
   readonly billingProject: string
   readonly location: string
-  /** The exposed part of the catalog. Null if there is no exposure yet. */
+  /** The catalog with only the exposed tables. Null if there is no exposure yet. */
   readonly exposed: Catalog | null
-  /** The current account. The new account gets another name. */
+  /** The account in use. The new account gets another name. */
   readonly email: string | null
 }
 
-/** Returns the commands for a new service account that reads the exposed tables, and notes about the commands. */
 export function agreement({ full, exposed, database: project, config }: AgreementInput): Agreement {
   const textOf = (name: string, otherwise: string) => {
     const value = config[name]
@@ -34,8 +33,8 @@ export function agreement({ full, exposed, database: project, config }: Agreemen
 }
 
 /**
- * Returns the commands that create an account with jobUser on the billing project, metadataViewer on the datasets, and
- * dataViewer on the exposed tables.
+ * The new account gets jobUser on the billing project, metadataViewer on the datasets, and dataViewer on the exposed
+ * tables.
  */
 export function betterLogin({ project, billingProject, location, exposed, email }: BetterLogin): string {
   const name = email?.startsWith('vitrine-reader@') === true ? 'vitrine-reader-2' : 'vitrine-reader'
@@ -52,7 +51,7 @@ export function betterLogin({ project, billingProject, location, exposed, email 
     `gcloud iam service-accounts create ${name} --project=${project}`,
     `gcloud projects add-iam-policy-binding ${billingProject} --member=serviceAccount:${account} --role=roles/bigquery.jobUser --condition=None`,
     ...datasets.map((dataset) => grant('metadataViewer', 'SCHEMA', [project, dataset])),
-    // For a family, grant the whole dataset, because the names of future shards are unknown.
+    // The names of future shards are unknown, so for a family the account may read the whole dataset.
     ...[...sharded].map((dataset) => grant('dataViewer', 'SCHEMA', [project, dataset])),
     ...tables
       .filter(({ schema }) => !sharded.has(schema))
@@ -66,10 +65,7 @@ export function betterLogin({ project, billingProject, location, exposed, email 
   ].join('\n')
 }
 
-/**
- * Returns true if the table represents dated shards, which are listed as `<prefix>*`. No real table can have such a
- * name.
- */
+/** True if the table stands for dated shards. Their name is `<prefix>*`, which no real table can have. */
 function isFamily({ table }: CatalogTable): boolean {
   return table.endsWith('*')
 }

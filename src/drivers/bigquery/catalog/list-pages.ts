@@ -1,4 +1,3 @@
-// Reads the items of a list in pages, up to a maximum number of pages.
 import { z } from 'zod'
 import { Unreadable } from '../session/http-exchange.ts'
 import type { Rest } from '../session/rest.ts'
@@ -9,13 +8,13 @@ const Page = z.looseObject({ nextPageToken: z.string().min(1).max(16_384).option
 
 export interface List {
   readonly path: readonly string[]
-  /** The JSON member that contains the items. BigQuery omits an empty list. */
+  /** The list is in this field of the response. BigQuery omits an empty list. */
   readonly key: string
   readonly pageMax: number
 }
 
 /**
- * Yields every item without validating it. Throws Unreadable for an invalid list or too many pages, and the errors of
+ * The items are not validated. Throws Unreadable for an invalid list or too many pages. Throws the errors of
  * Rest.json().
  */
 export async function* readPages(

@@ -1,5 +1,5 @@
-// Writes the query of a profile, which samples the exposed columns: plain values, with long texts cut, and the keys of
-// JSON columns. The query contains only names of the catalog, and nothing that a caller wrote.
+// Writes the query of a profile, which samples the exposed columns: their values, with long texts cut, and the keys of
+// JSON columns. The query contains names of the catalog, and nothing that a caller wrote.
 import { z } from 'zod'
 import type { CatalogColumn, ValueKind } from '../../driver.ts'
 import { KEY_CHARS_MAX } from '../../json-keys-from-sample.ts'
@@ -7,24 +7,21 @@ import type { BigQueryTableDetail, TableType } from '../captured-facts.ts'
 import type { BigQueryQuery } from '../confined-query.ts'
 import { Families } from '../shard-families.ts'
 
-/** One column of a profile. */
 export interface ReadColumn {
   readonly name: string
   readonly kind: ValueKind
-  /** The selected expression. Null if the values are not sampled. */
+  /** The expression in the select list. Null if the column is not sampled. */
   readonly sql: string | null
-  /** True if the cell lists the keys of a JSON object (see keysIn). For another JSON value, the cell is empty. */
+  /** The cell of a JSON object lists its keys (see keysIn). For another JSON value, the cell is empty. */
   readonly hasKeys?: true
 }
 
 const ALIAS = '_vt'
-/**
- * The number of characters that are read of a text. Longer texts that start with the same characters count as equal.
- */
+/** A longer text is cut after this number of characters. So long texts with the same start count as equal. */
 const CHARS_MAX = 257
 /** The number of digits after the point in a percentage for TABLESAMPLE. */
 const PERCENT_DIGITS = 6
-/** The percentage if BigQuery does not report the number of rows. */
+/** The percentage of TABLESAMPLE if BigQuery does not report the number of rows. */
 const PERCENT_BLIND = 1
 
 const KINDS: ReadonlyMap<string, ValueKind> = new Map<string, ValueKind>([
@@ -39,9 +36,7 @@ const Detail = z.object({
   policyTagged: z.boolean(),
 })
 
-/**
- * Returns how to read a column. A column with a policy tag is not selected: every query that names the column may fail.
- */
+/** A column with a policy tag is not sampled, because every query that names it may fail. */
 export function readColumn({ name, detail }: CatalogColumn): ReadColumn {
   const { type, policyTagged } = Detail.parse(detail)
   const kind = type.repeated ? undefined : KINDS.get(type.name)
@@ -53,11 +48,12 @@ export function readColumn({ name, detail }: CatalogColumn): ReadColumn {
   return { name, kind, sql: type.name === 'STRING' ? `LEFT(${sql}, ${CHARS_MAX})` : sql }
 }
 
-/** The maximum number of keys read from one value. */
+/** Of one JSON value. */
 const KEYS_MAX = 200
 
 /**
- * Returns the SQL for the top-level keys of an object and the types of their values, as JSON. It never selects a value.
+ * Returns SQL for the top-level keys of a JSON object, with the type of each value. The values themselves are never
+ * selected.
  */
 function keysSql(sql: string): string {
   const pair = `LEFT(k, ${KEY_CHARS_MAX + 1}) AS k, JSON_TYPE(${sql}[k]) AS t`
@@ -68,9 +64,9 @@ function keysSql(sql: string): string {
 const Keys = z.array(z.object({ k: z.string(), t: z.string().nullable() }))
 
 /**
- * Returns the keys in a cell of keysSql(), each with the JSON type of its value, or null for a value that is not an
- * object. Leaves out keys longer than KEY_CHARS_MAX and keys without a type. A key with special characters has no type:
- * JSON_KEYS quotes the key, and no value is found under the quoted key.
+ * Reads a cell of keysSql(). Each key has the JSON type of its value. Returns null if the cell was no object. Leaves
+ * out keys that are longer than KEY_CHARS_MAX, and keys with special characters: JSON_KEYS quotes such a key, and
+ * BigQuery then finds no value for the quoted key.
  */
 export function keysIn(cell: string): ReadonlyMap<string, string> | null {
   if (cell === '') return null
@@ -81,14 +77,14 @@ export function keysIn(cell: string): ReadonlyMap<string, string> | null {
   )
 }
 
-/** The types of table that are sampled with TABLESAMPLE. BigQuery refuses TABLESAMPLE of a view. */
+/** BigQuery refuses TABLESAMPLE of a view. */
 const SAMPLED: ReadonlySet<TableType> = new Set<TableType>(['TABLE', 'SNAPSHOT'])
 
 export interface SampledTable {
   readonly project: string
   readonly location: string
   readonly dataset: string
-  /** The id of the table. For a family, the id of its newest shard. */
+  /** For a family, the id of its newest shard. */
   readonly id: string
   readonly detail: BigQueryTableDetail
   readonly rows: number | null
@@ -97,12 +93,12 @@ export interface SampledTable {
 
 export interface Sample {
   readonly query: BigQueryQuery
-  /** True if only the row limit bounds the sample. */
+  /** True if the sample may contain every row, because TABLESAMPLE is not used. */
   readonly isWhole: boolean
 }
 
 /**
- * Returns a query for at most `rows` rows of the columns, which must have `sql`. If possible, it reads at most about
+ * Returns a query for at most `rows` rows. Each column must have `sql`. If possible, the query reads at most about
  * `bytes` bytes.
  */
 export function sampleOf(table: SampledTable, columns: readonly ReadColumn[], rows: number, bytes: number): Sample {
@@ -129,7 +125,7 @@ export function sampleOf(table: SampledTable, columns: readonly ReadColumn[], ro
   return { query, isWhole: percent === null }
 }
 
-/** Returns the percentage of the table to read. Returns null to read the whole table, because it has few rows. */
+/** Returns null if the table has so few rows that the query reads all of it. */
 function percentOf(table: SampledTable, rows: number, bytes: number): string | null {
   if (table.rows !== null && table.rows <= rows * 1.2) return null
   const wanted = table.rows === null ? PERCENT_BLIND : (100 * rows) / table.rows

@@ -1,5 +1,5 @@
-// Profiles one table from the metadata of tables.get, which is free, and, if bytes may be read, from a sampling query
-// of the exposed columns. The query runs like a caller's query: a dry run first, then limits on bytes, rows and time.
+// Profiles one table. The metadata of tables.get is free. If the job may also read bytes, a query samples the exposed
+// columns. That query runs like a caller's query: a dry run first, then limits on bytes, rows and time.
 import { ColumnSample } from '../../profile-from-sample.ts'
 import { KeySample } from '../../json-keys-from-sample.ts'
 import type { Catalog, CatalogTable, ColumnProfile, Limits, ProfileBounds, Scalar, TableProfile } from '../../driver.ts'
@@ -16,20 +16,20 @@ import { keysIn, readColumn, sampleOf, type ReadColumn, type Sample } from './pr
 import { readResource, type Resource } from './table-resource.ts'
 
 /**
- * The maximum number of cells sampled in one table, unless ROWS_MIN rows already have more. A wide table is sampled
- * with fewer rows.
+ * A wide table is sampled with fewer rows, so that the sample has at most this many cells. But it always has ROWS_MIN
+ * rows.
  */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
-/** The maximum number of bytes of JSON of all rows, which are in memory at the same time. */
+/** The JSON of all sampled rows is in memory at the same time. This is its maximum size. */
 const ANSWER_BYTES = 16 * 1024 * 1024
 
 const METADATA_MS = 10_000
 
-/** Runs work in BigQuery with a timeout. Throws AppError. */
+/** Runs `work` in BigQuery with a timeout. Throws AppError. */
 export type Within = <T>(timeoutMs: number, work: (at: Running) => Promise<T>) => Promise<T>
 
-/** Profiles a table. Throws the AppErrors of Connection.profile(). */
+/** Throws the AppErrors of Connection.profile(). */
 export async function profileTable(
   within: Within,
   table: CatalogTable,
@@ -74,14 +74,11 @@ export async function profileTable(
 
 interface Where {
   readonly own: ExposedTable
-  /** The id of the table. For a family, the id of its newest shard, which has the columns of the catalog. */
+  /** For a family, the id of its newest shard, whose columns the catalog has. */
   readonly id: string
 }
 
-/**
- * Returns an exposed table, and the id of the table to read. Throws TypeError if the catalog has no such table, and
- * SCHEMA_STALE for a family without shards.
- */
+/** Throws TypeError if the catalog has no such table, and SCHEMA_STALE for a family without shards. */
 function placeOf(exposed: Exposed, { schema, table }: CatalogTable): Where {
   const family = exposed.families(schema).find(({ of }) => of.table === table)
   const own = family?.of ?? exposed.tables(schema).get(table)
@@ -111,15 +108,15 @@ function isCounted({ tableType }: BigQueryTableDetail): boolean {
   return tableType !== 'VIEW' && tableType !== 'EXTERNAL'
 }
 
-/** Returns the profile of a column from metadata alone. */
+/** What the metadata alone says about a column. */
 function fact({ name, kind }: ReadColumn, nullable: boolean, signals: readonly string[]): ColumnProfile {
   const unknown = { distinctCount: null, values: null, range: null, sample: null }
   return { name, kind, nullFrac: nullable ? null : 0, ...unknown, signals }
 }
 
 /**
- * Returns the signals of a column. At most one column has a signal, which is the date of the table's last change: the
- * partitioning column if it is exposed, and otherwise the first time column.
+ * The date of the table's last change is a signal of one column: the partitioning column if it is exposed, or else the
+ * first time column.
  */
 function signalsOf(column: ReadColumn, columns: readonly ReadColumn[], resource: Resource): readonly string[] {
   const { lastModifiedTime, timePartitioning } = resource
@@ -130,7 +127,10 @@ function signalsOf(column: ReadColumn, columns: readonly ReadColumn[], resource:
   return [`the table last changed on ${new Date(lastModifiedTime).toISOString().slice(0, 10)}`]
 }
 
-/** Throws AppError QUERY_FAILED if a sampling query could not be bounded, or the guard or BigQuery would refuse it. */
+/**
+ * Throws AppError QUERY_FAILED if the bytes of a sampling query are unknown, or if the guard or BigQuery would refuse
+ * the query.
+ */
 function checkSampled({ tableType, closure, requirePartitionFilter }: BigQueryTableDetail): void {
   const why =
     tableType === 'EXTERNAL'
@@ -146,11 +146,9 @@ function checkSampled({ tableType, closure, requirePartitionFilter }: BigQueryTa
 interface Seen {
   readonly samples: ReadonlyMap<string, Sampled>
   readonly rows: number
-  /** True if the sample contains every row. */
   readonly isWhole: boolean
 }
 
-/** The sampled values of one column. */
 interface Sampled {
   readonly values: ColumnSample
   /** The keys of a JSON column. Null for other columns. */
@@ -174,10 +172,10 @@ async function readSample(
   return { samples: named, rows: answer.rowCount, isWhole: isWhole && !answer.truncated }
 }
 
-/** The number of cells in a slice. Counting a slice takes some milliseconds. */
+/** Counting this many cells takes some milliseconds. */
 const CELLS_PER_SLICE = 1_000
 
-/** Counts the cells of all rows, in the JSON of Connection.run(). Yields between two slices. */
+/** `json` has all rows, as Connection.run() returns them. Yields between two slices. */
 export function* countCells(json: Buffer, samples: readonly Sampled[]): Generator<undefined, void> {
   let cells = 0
   for (let at = firstOf(json, 0); at !== null;) {
@@ -185,7 +183,7 @@ export function* countCells(json: Buffer, samples: readonly Sampled[]): Generato
     const row = listOf(JSON.parse(json.toString('utf8', at, end)))
     for (const [n, { values, keys }] of samples.entries()) {
       const cell = scalarOf(row[n])
-      // Count only the presence of a JSON value, because the cell has its keys and not the value.
+      // For a JSON column, the cell has only the keys. So only count that there is a value.
       values.add(keys === null || cell === null ? cell : undefined)
       const object = keys === null || typeof cell !== 'string' ? null : keysIn(cell)
       if (object !== null) keys?.add(object)
@@ -203,8 +201,8 @@ function listOf(json: unknown): readonly unknown[] {
 }
 
 /**
- * Samples all columns. If the query fails with QUERY_FAILED, samples only the columns without JSON: an emulator may
- * lack the functions that list JSON keys.
+ * An emulator may lack the functions that list JSON keys. So if the query fails with QUERY_FAILED, samples only the
+ * columns without JSON.
  */
 async function withoutKeys(
   columns: readonly ReadColumn[],
@@ -220,7 +218,7 @@ async function withoutKeys(
   }
 }
 
-/** Returns the scalar in a cell, or undefined for a value that is not a scalar. */
+/** Returns undefined if the cell is not a scalar. */
 function scalarOf(cell: unknown): Scalar | null | undefined {
   if (cell === null || typeof cell === 'string' || typeof cell === 'number' || typeof cell === 'boolean') return cell
   return undefined

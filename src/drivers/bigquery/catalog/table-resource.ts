@@ -1,5 +1,5 @@
-// Parses the response of tables.get without trusting it: a field that does not match the documentation counts as
-// absent. Only a response with an invalid schema, or one that is no object, is Unreadable.
+// The response of tables.get is not trusted. A field that does not match the documentation counts as absent. Only a
+// response without a valid schema, or one that is no object, is Unreadable.
 import { z } from 'zod'
 import { Unreadable } from '../session/http-exchange.ts'
 import { readSchema, type Field } from '../session/schema-types.ts'
@@ -58,10 +58,9 @@ const Resource = z.object({
     .catch(undefined),
 })
 
-/** A table, as tables.get describes it. */
 export type Resource = Omit<z.infer<typeof Resource>, 'schema'> & { readonly fields: readonly Field[] }
 
-/** Throws Unreadable if the response is not a table. */
+/** Throws Unreadable if the response does not describe a table. */
 export function readResource(json: unknown): Resource {
   const read = Resource.safeParse(json)
   if (!read.success) throw new Unreadable('an invalid table')

@@ -1,5 +1,5 @@
-// Lists the tables of a dataset by name. Dated shards (events_20240101, events_20240102 …) are combined into one table,
-// as in BigQuery's own console.
+// Lists the tables of a dataset. Dated shards (events_20240101, events_20240102 …) become one table, as in BigQuery's
+// own console.
 import { z } from 'zod'
 import type { ShardFamily, TableType } from '../captured-facts.ts'
 import { unavailable } from '../session/failure.ts'
@@ -7,10 +7,10 @@ import type { Rest } from '../session/rest.ts'
 import { readPages } from './list-pages.ts'
 
 const PAGE_MAX = 1_000
-/** The maximum number of ids of all datasets together. Each shard has an id. */
+/** The maximum number of ids in all datasets together. Each shard has its own id. */
 const IDS_MAX = 200_000
 
-/** A table in the response of tables.list. */
+/** One item of tables.list. */
 interface Listed {
   readonly id: string
   readonly type: TableType
@@ -20,12 +20,12 @@ interface Listed {
 /** A table to introspect, or a family of shards. */
 export interface Found {
   readonly dataset: string
-  /** The name in the catalog: `events_*` for a family. */
+  /** For a family, for example `events_*`. */
   readonly table: string
   readonly family: ShardFamily | null
-  /** The number of shards of a family. 0 for a table. */
+  /** 0 for a table that is no family. */
   readonly shards: number
-  /** The table, or the newest shard of a family, whose columns the wildcard table has. */
+  /** For a family, the newest shard, whose columns the wildcard has. */
   readonly newest: Listed
 }
 
@@ -42,7 +42,7 @@ const Item = z.object({
 
 const TYPES: readonly TableType[] = ['TABLE', 'VIEW', 'EXTERNAL', 'MATERIALIZED_VIEW', 'SNAPSHOT']
 
-/** Matches table names that can be written in a query. Tables with other names are left out. */
+/** A table whose name does not match cannot be written in a query, so it is left out. */
 const NAME = /^[\p{L}\p{M}\p{N}\p{Pc}\p{Pd}\p{Zs}]+$/u
 const DATED = /_(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$/
 const SHARD_DIGITS = 8
@@ -53,7 +53,7 @@ export interface FoundTables {
   readonly tables: readonly Found[]
 }
 
-/** The number of tables that may still be listed, over all datasets. */
+/** How many tables may still be listed in all datasets together. */
 export interface Room {
   left: number
 }
@@ -62,7 +62,7 @@ export function newRoom(): Room {
   return { left: IDS_MAX }
 }
 
-/** Finds the tables of a dataset. Throws AppError DATASOURCE_UNAVAILABLE if there are more tables than allowed. */
+/** Throws AppError DATASOURCE_UNAVAILABLE if there are more tables than allowed. */
 export async function findTables(
   rest: Rest,
   project: string,
@@ -71,7 +71,7 @@ export async function findTables(
   signal: AbortSignal,
 ): Promise<FoundTables> {
   const path = ['projects', project, 'datasets', dataset, 'tables']
-  // A set, because a table that is created between two pages may appear in both pages.
+  // A set, because two pages may both contain a table that was created between them.
   const ids = new Set<string>()
   const listed: Listed[] = []
   for await (const each of readPages(rest, { path, key: 'tables', pageMax: PAGE_MAX }, signal)) {
@@ -92,15 +92,15 @@ export async function findTables(
   return { ids: [...ids], tables: groupShards(dataset, listed, [...ids]) }
 }
 
-/** Returns the prefix of a shard's name, or null for another name. */
+/** Returns `events_` for `events_20240101`, and null if the name does not end in eight digits. */
 function prefixOf(id: string): string | null {
   return /_\d{8}$/.test(id) ? id.slice(0, -SHARD_DIGITS) : null
 }
 
 /**
- * Groups shards into families. A family takes the place of its first shard in the list. A single table whose name ends
- * with a date is enough for a family. Every table with this prefix and then eight digits belongs to the family, because
- * a wildcard reads all these tables.
+ * Groups shards into families. A single table whose name ends with a date is enough for a family. Every table whose
+ * name is the same prefix and eight digits belongs to it, because a wildcard reads all these tables. A family takes the
+ * place of its first shard in the list.
  */
 function groupShards(dataset: string, listed: readonly Listed[], ids: readonly string[]): Found[] {
   const dated = listed.filter(({ type, id }) => type === 'TABLE' && DATED.test(id))

@@ -1,9 +1,9 @@
-// The functions that a query may call: built-in functions of GoogleSQL that read no data but their arguments. Names are
-// in capitals. All other functions are refused. Left out on purpose are functions that read the session (SESSION_USER),
-// encrypt (KEYS, AEAD, DETERMINISTIC_*, DLP_*) or call other services (ML, AI, OBJ, EXTERNAL_*, ST_REGIONSTATS), and
-// all table functions.
+// The built-in functions of GoogleSQL that a query may call. They read no data except their arguments. Names are in
+// capitals. Not in the list, and therefore refused, are functions that read the session (SESSION_USER), encrypt (KEYS,
+// AEAD, DETERMINISTIC_*, DLP_*) or call other services (ML, AI, OBJ, EXTERNAL_*, ST_REGIONSTATS), and all table
+// functions.
 
-/** Functions whose name is one word. */
+/** Functions without a dot in their name. */
 export const PLAIN_FUNCTIONS: ReadonlySet<string> = new Set(
   [
     // Functions for numbers, strings, bits, hashes, conditions, distances.
@@ -76,7 +76,7 @@ const SPACES: Readonly<Record<string, ReadonlySet<string>>> = {
   ),
 }
 
-/** Words before a parenthesis that are no calls: SAFE_CAST, array positions, date parts, types, parts of clauses. */
+/** A parenthesis after these words is no call: SAFE_CAST, array positions, date parts, types, parts of clauses. */
 const NO_CALLS: ReadonlySet<string> = new Set(
   `OFFSET ORDINAL SAFE_OFFSET SAFE_ORDINAL SAFE_CAST WEEK SETS ZONE NUMERIC BIGNUMERIC DECIMAL BIGDECIMAL STRING
   BYTES`.split(/\s+/),
@@ -86,7 +86,7 @@ export function isNoCall(key: string): boolean {
   return NO_CALLS.has(key)
 }
 
-/** Returns whether a query may call the function with this path. Case is ignored: COUNT, SAFE.SUBSTR, NET.HOST. */
+/** `path` is for example COUNT, SAFE.SUBSTR or NET.HOST, split at its dots. Case is ignored. */
 export function mayCall(path: readonly string[]): boolean {
   const [first = '', second, third] = path.map((name) => name.toUpperCase())
   if (path.length > 3) return false

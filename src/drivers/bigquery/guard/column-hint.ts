@@ -1,6 +1,5 @@
-// Writes the hint for a column that BigQuery does not find: the names that are visible where the caller's text names
-// the column. The hint is computed only after a query has failed, from the state of the walk, which exists as long as
-// the query.
+// If BigQuery does not find a column, the hint has the names that are visible at this point of the caller's text. It is
+// computed only after the query has failed, so the state of the walk is kept as long as the query.
 import { typedName } from '../quote.ts'
 import { near } from './did-you-mean.ts'
 import type { Scope } from './scope.ts'
@@ -8,12 +7,12 @@ import type { Walk } from './walk-state.ts'
 
 const SHOWN_MAX = 40
 const ITEMS_MAX = 20
-/** The maximum number of visible names that are compared with the unknown name. */
+/** At most this many visible names are compared with the unknown name. */
 const COMPARED_MAX = 10_000
 
 /**
- * Returns a hint for a name that is no column at position `at` of the caller's text. If `at` is -1, the position is
- * unknown. The hint has the nearest names, then the names that FROM makes visible.
+ * The caller wrote `name` at the position `at`, but there is no such column. The hint has the nearest names, then the
+ * names that FROM makes visible. `at` is -1 if the position is unknown.
  */
 export function columnHint({ runs, sets }: Walk, name: string, at: number): string {
   const holding = runs.find(({ run }) =>
@@ -27,8 +26,8 @@ export function columnHint({ runs, sets }: Walk, name: string, at: number): stri
 }
 
 /**
- * Returns the visible names, those of the innermost scope first. A long list is cut, because comparing its names would
- * block the event loop.
+ * The names of the innermost scope come first. A long list is cut, because comparing its names would block the event
+ * loop.
  */
 function namesIn(scope: Scope, sets: Walk['sets']): ReadonlySet<string> {
   const names = new Set<string>()

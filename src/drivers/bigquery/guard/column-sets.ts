@@ -1,6 +1,5 @@
-// Sets of the columns that are visible in each part of a query. Each table and each list of names is one set with one
-// bit. The columns of a star, a join or a WITH query are a mask of bits. A query that repeats `a.*` a thousand times
-// therefore copies no names.
+// The columns that are visible in each part of a query. Each table and each list of names has one bit. The columns of a
+// star, a join or a WITH query are a mask of such bits. So a query that repeats `a.*` a thousand times copies no names.
 import type { Source } from './source.ts'
 
 /** A union of sets, one bit each. */
@@ -14,11 +13,11 @@ interface TableSet {
 }
 
 export class ColumnSets {
-  /** The names as written, by bit. */
+  /** The names as written. The index is the bit. */
   readonly #lists: (readonly string[])[] = []
   /**
-   * The lists that contain each name, by the name in lower case. Tables are searched one by one, because a query reads
-   * at most 50.
+   * For each name in lower case, the bits of the lists that contain it. Tables are not in this map: a query reads at
+   * most 50, so they are searched one by one.
    */
   readonly #listed = new Map<string, Columns>()
   readonly #tables = new Map<Source, TableSet>()
@@ -31,7 +30,7 @@ export class ColumnSets {
     return bit
   }
 
-  /** Adds a list of names. `isCertain` is false if some names may not be columns. A hint then leaves the names out. */
+  /** `isCertain` is false if some names may be no columns. Then no hint contains these names. */
   ofNames(names: readonly string[], isCertain = true): Columns {
     if (names.length === 0) return NO_COLUMNS
     const bit = this.#add(isCertain ? names : [])
@@ -42,7 +41,7 @@ export class ColumnSets {
     return bit
   }
 
-  /** Returns whether the columns contain the name. `name` is in lower case. */
+  /** `name` must be in lower case. */
   has(columns: Columns, name: string): boolean {
     if ((columns & (this.#listed.get(name) ?? NO_COLUMNS)) !== NO_COLUMNS) return true
     for (const { names, bit } of this.#tables.values())
@@ -51,8 +50,8 @@ export class ColumnSets {
   }
 
   /**
-   * Returns the first `most` names of a union, in the order in which the lists were added. A name that is in several
-   * lists appears several times.
+   * Returns at most `most` names, list by list, in the order in which the lists were added. A name in several lists
+   * appears several times.
    */
   *namesOf(columns: Columns, most: number): Iterable<string> {
     let left = most

@@ -1,5 +1,4 @@
-// Tests how the guard rewrites a query: each form of FROM, each scope, each star. Also tests which queries it refuses,
-// and under which blocked name.
+// Tests how the guard rewrites a query, which queries it refuses, and which blocked name the refusal has.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CAPS, confined, judge, SHOP, outcomeOf, catalogOf } from '../../../../test/support/bigquery-guard.ts'
@@ -162,12 +161,12 @@ describe('WITH queries', () => {
       `WITH customers AS (SELECT 1 AS id) SELECT id FROM (SELECT _vt.\`id\` ${C}) AS \`customers\``,
     ],
   ])
-  test('are not visible to earlier WITH queries, to themselves, or outside the query that has the WITH clause', () => {
+  test('WITH queries are not visible to earlier WITH queries, to themselves, or outside the query that has the WITH clause', () => {
     assert.equal(outcomeOf(SHOP, 'WITH a AS (SELECT * FROM b), b AS (SELECT 1) SELECT 1 FROM a'), 'table b')
     assert.equal(outcomeOf(SHOP, 'WITH a AS (SELECT * FROM a) SELECT 1 FROM a'), 'table a')
     assert.equal(outcomeOf(SHOP, 'SELECT (WITH a AS (SELECT 1) SELECT 1 FROM a) FROM a'), 'table a')
   })
-  test('do not see the row of an outer query', () => {
+  test('WITH queries do not see the row of an outer query', () => {
     assert.equal(
       outcomeOf(SHOP, 'SELECT (WITH a AS (SELECT 1 FROM o.items) SELECT 1 FROM a) FROM shop.orders o'),
       'table o.items',
@@ -343,7 +342,7 @@ describe('wildcards', () => {
     assert.equal(outcomeOf(SHOP, 'SELECT 1 FROM shop.events_secret'), 'table shop.events_secret')
     assert.match(outcomeOf(SHOP, 'SELECT 1 FROM shop.events_*'), /^malformed.*backquotes/)
   })
-  test('get a list of suffixes for tables outside of families, if all matching tables are exposed', () => {
+  test('a wildcard over tables outside of families gets a list of suffixes, if all matching tables are exposed', () => {
     const years = (others: string[]) =>
       catalogOf(
         [
@@ -378,7 +377,7 @@ describe('wildcards', () => {
 })
 
 describe('pseudo columns', () => {
-  test('are read only if the query names them, under generated names that `names` maps to their own names', () => {
+  test('pseudo columns are read only if the query names them, and get generated names that `names` maps back', () => {
     const query = confined(
       SHOP,
       'SELECT *, _PARTITIONTIME AS t, _PARTITIONDATE FROM shop.daily JOIN shop.customers USING (id)',
@@ -396,14 +395,14 @@ describe('pseudo columns', () => {
     )
     assert.equal(confined(SHOP, 'SELECT * FROM shop.daily').names.size, 0)
   })
-  test('are hidden like columns', () => {
+  test('a pseudo column can be hidden like a column', () => {
     const detail = { pseudoColumns: ['_PARTITIONTIME', '_PARTITIONDATE'] } as const
     const half = catalogOf([{ name: 'd.t', columns: ['a'], hidden: ['_PARTITIONTIME'], detail }])
     const wanted =
       'SELECT _PARTITIONTIME, _vt_pdate FROM (SELECT _vt.`a`, _vt._PARTITIONDATE AS _vt_pdate FROM `lake-1.d.t` AS _vt) AS `t`'
     assert.equal(outcomeOf(half, 'SELECT _PARTITIONTIME, _PARTITIONDATE FROM d.t'), wanted)
   })
-  test('of a wildcard are the pseudo columns that all its tables expose', () => {
+  test('a wildcard has the pseudo columns that all its tables expose', () => {
     const days = (hidden: string[]) =>
       catalogOf(
         [
@@ -420,19 +419,19 @@ describe('pseudo columns', () => {
       /^SELECT _PARTITIONTIME FROM/,
     )
   })
-  test('may be part of a STRUCT under another name', () => {
+  test('a pseudo column may be part of a STRUCT under another name', () => {
     assert.match(
       outcomeOf(SHOP, 'SELECT STRUCT(_PARTITIONTIME AS t, MAX(_PARTITIONTIME)) FROM shop.daily'),
       /^SELECT STRUCT \( _vt_ptime AS t/,
     )
   })
-  test('may join tables if no star shows them', () => {
+  test('pseudo columns may join tables if no star shows them', () => {
     assert.match(
       outcomeOf(SHOP, 'SELECT a.id, b.* FROM shop.daily a JOIN shop.daily b USING (_PARTITIONTIME)'),
       /^SELECT a \. id, b \. \* EXCEPT \(_vt_ptime\) FROM .* USING \( _vt_ptime \)$/,
     )
   })
-  test('are different from fields with the same name', () => {
+  test('a field with the name of a pseudo column is no pseudo column', () => {
     assert.match(
       outcomeOf(
         SHOP,
@@ -445,7 +444,7 @@ describe('pseudo columns', () => {
       /^SELECT id \. _PARTITIONTIME AS field FROM .* WHERE _vt_ptime IS NULL$/,
     )
   })
-  test('are names like any other if no table has the pseudo column', () => {
+  test('the name of a pseudo column is an ordinary name if no table has the pseudo column', () => {
     assert.match(outcomeOf(SHOP, 'SELECT _PARTITIONTIME FROM shop.customers'), /^SELECT _PARTITIONTIME FROM/)
   })
   for (const sql of [
@@ -465,11 +464,11 @@ describe('pseudo columns', () => {
     'SELECT ARRAY(SELECT AS STRUCT * FROM (SELECT _PARTITIONTIME, id FROM shop.daily))',
     'SELECT * FROM (SELECT _PARTITIONDATE, day FROM shop.daily) UNPIVOT (v FOR k IN (_PARTITIONDATE, day))',
   ])
-    test(`refuses a query whose meaning a pseudo column would change: ${sql}`, () =>
+    test(`a query whose meaning a pseudo column would change is refused: ${sql}`, () =>
       assert.equal(outcomeOf(SHOP, sql), 'statement _TABLE_SUFFIX'))
 })
 
-describe('refused, with the blocked name', () => {
+describe('a refusal', () => {
   for (const [sql, wanted] of [
     ['SELECT * FROM hr.salaries', 'table hr.salaries'],
     ['SELECT * FROM qx.nothing', 'table qx.nothing'],
@@ -526,7 +525,7 @@ describe('refused, with the blocked name', () => {
     [`SELECT 1 FROM ${'('.repeat(70)}shop.customers${')'.repeat(70)}`, 'limit depth'],
     [`SELECT ${'(SELECT '.repeat(70)}1${')'.repeat(70)}`, 'limit depth'],
   ] as const)
-    test(sql.slice(0, 90), () => assert.equal(outcomeOf(SHOP, sql), wanted))
+    test(`a refusal has the blocked name: ${sql.slice(0, 90)}`, () => assert.equal(outcomeOf(SHOP, sql), wanted))
   for (const sql of [
     '',
     ';',
@@ -554,18 +553,18 @@ describe('refused, with the blocked name', () => {
     '(SELECT 1',
     'SELECT 1 FROM shop.orders o, o.items TABLESAMPLE SYSTEM (1 PERCENT)',
   ])
-    test(`refuses what is not a query: ${sql}`, () => assert.match(outcomeOf(SHOP, sql), /^malformed/))
+    test(`a text that is not a query is refused: ${sql}`, () => assert.match(outcomeOf(SHOP, sql), /^malformed/))
 })
 
 describe('a verdict', () => {
-  test('that denies a query has a position and a hint', () => {
+  test('a verdict that denies a query has a position and a hint', () => {
     const sql = "SELECT '😀', 1 FROM customers"
     const verdict = judge(SHOP, sql)
     assert.ok(verdict.kind === 'denied')
     assert.equal(verdict.position, sql.indexOf('customers'))
     assert.match(verdict.hint, /shop\.customers/)
   })
-  test('is the same for a hidden name and for a missing name', () => {
+  test('the verdict is the same for a hidden name and for a missing name', () => {
     const verdictFor = (sql: string, name: string) => JSON.stringify(judge(SHOP, sql)).replaceAll(name, '…')
     for (const [sql, hidden, none] of [
       ['SELECT * FROM shop.§', 'notez', 'notex'],
@@ -576,7 +575,7 @@ describe('a verdict', () => {
       assert.equal(verdictFor(sql.replace('§', hidden), hidden), verdictFor(sql.replace('§', none), none))
     }
   })
-  test('has a query that knows which tables its dry run may report', () => {
+  test('a confined query knows which tables its dry run may report', () => {
     const query = confined(
       SHOP,
       'SELECT * FROM shop.v_notes JOIN shop.customers USING (id) JOIN (SELECT 1 AS id FROM `shop.events_2024*`) USING (id)',
@@ -607,7 +606,7 @@ describe('a verdict', () => {
       ],
     )
   })
-  test('has the row cap if the request has no limit, and accepts a lower limit', () => {
+  test('a query without a limit gets the row cap, and a lower limit is accepted', () => {
     assert.equal(confined(SHOP, 'SELECT 1').rowCap, 1_000)
     const verdict = confine({ text: 'SELECT 1', limit: 7 }, SHOP, CAPS)
     assert.equal(verdict.kind, 'confined')
@@ -615,7 +614,7 @@ describe('a verdict', () => {
 })
 
 describe('generated names', () => {
-  test('differ from names of the caller and of the tables, including hidden columns', () => {
+  test('generated names differ from the names of the caller and from all columns, even hidden ones', () => {
     assert.match(
       outcomeOf(SHOP, 'SELECT id AS _vt FROM shop.customers'),
       /SELECT _vt100000\.`id` FROM .* AS _vt100000\)/,
@@ -624,7 +623,7 @@ describe('generated names', () => {
     assert.match(outcomeOf(odd, 'SELECT a FROM d.t'), /AS _vt100000\)/)
     assert.match(outcomeOf(SHOP, 'SELECT _vt1000005, _vt100001 FROM shop.customers'), /AS _vt100002\)/)
   })
-  test('a column that cannot be quoted is not exposed, nor is a table without other columns', () => {
+  test('a column that cannot be quoted is not exposed, and a table with only such columns is not exposed either', () => {
     const odd = catalogOf([
       { name: 'd.t', columns: ['a`b', 'c'] },
       { name: 'd.u', columns: ['a\\'] },
@@ -635,19 +634,19 @@ describe('generated names', () => {
 })
 
 describe('the project', () => {
-  test('may have a domain in its id', () => {
+  test('the id of the project may contain a domain', () => {
     const scoped = catalogOf([{ name: 'd.t', columns: ['a'] }], [], { project: 'example.com:lake' })
     const wanted = 'SELECT a FROM (SELECT _vt.`a` FROM `example.com:lake.d.t` AS _vt) AS `t`'
     assert.equal(outcomeOf(scoped, 'SELECT a FROM `example.com:lake.d.t`'), wanted)
     assert.equal(outcomeOf(scoped, 'SELECT a FROM `example.com:lake`.d.t'), wanted)
     assert.equal(outcomeOf(scoped, 'SELECT a FROM `com:lake.d.t`'), 'table com:lake.d.t')
   })
-  test('may contain datasets that ignore case', () => {
+  test('the project may contain datasets that ignore case', () => {
     const any = catalogOf([{ name: 'd.Tab', columns: ['a'] }], [], { caseInsensitiveDatasets: ['d'] })
     assert.match(outcomeOf(any, 'SELECT a FROM d.tAB'), /FROM `lake-1\.d\.Tab` AS _vt\) AS `tAB`/)
     assert.equal(outcomeOf(any, 'SELECT a FROM D.Tab'), 'table D.Tab')
   })
-  test('must be introspected again if another version of the service captured it', () => {
+  test('the project must be introspected again if its capture has another version', () => {
     const stale = catalogOf([], [], { version: 0 })
     assert.throws(() => judge(stale, 'SELECT 1'), { code: 'SCHEMA_STALE' })
     assert.throws(() => judge({ ...stale, capture: {} }, 'SELECT 1'), TypeError)

@@ -1,17 +1,15 @@
-// Writes "Did you mean" for GoogleSQL names, quoted as they must be typed. The candidates must be exposed or allowed
-// names only.
+// Writes "Did you mean" for GoogleSQL names, with the quotes that they need. All candidates must be exposed or allowed
+// names.
 import { didYouMean, nearest } from '../../nearest.ts'
 import { identifier, typedName } from '../quote.ts'
 
 /**
- * The maximum number of names that are compared letter by letter. Only names of a similar length, and names that
- * contain the unknown name, are compared.
+ * At most this many names are compared letter by letter: names of a similar length, and names that contain the unknown
+ * name.
  */
 const COMPARED_MAX = 400
 
-/**
- * Returns `Did you mean a or b? `, with a trailing space, or an empty string if no name is near. `write` quotes a name.
- */
+/** Returns `Did you mean a or b? ` with the space at the end, or '' if no name is near. `write` quotes a name. */
 export function near(name: string, candidates: Iterable<string>, write: (name: string) => string): string {
   const fitting: string[] = []
   const [least, most] = [(name.length * 2) / 3 - 1, (name.length * 3) / 2 + 1]
@@ -25,7 +23,6 @@ export function near(name: string, candidates: Iterable<string>, write: (name: s
   return sentence === '' ? '' : `${sentence} `
 }
 
-/** Returns `dataset.table` as a caller must type it. */
 export function quotedPath(path: string): string {
   const parts = path.split('.')
   return parts.every((part) => typedName(part) === part) ? path : identifier(path)

@@ -1,5 +1,5 @@
-// Builds the guard's look-up of an exposed catalog, which finds tables, views and shard families by name. It is built
-// once for each catalog. Throws TypeError for a catalog of another kind of database.
+// Finds exposed tables, views and shard families by name. The look-up is built once for each catalog. Throws TypeError
+// for a catalog of another kind of database.
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import { catalogLookup, checkVersion, hasField, listedTables } from '../../catalog-lookup.ts'
 import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type ShardFamily } from '../captured-facts.ts'
@@ -10,17 +10,15 @@ export interface ExposedTable {
   readonly dataset: string
   /** The name of a family ends in `*`. */
   readonly table: string
-  /** The exposed columns that can be printed, in the table's order. Never empty. */
+  /** The exposed columns that can be printed, in the table's order. There is at least one. */
   readonly columns: readonly string[]
-  /** The same columns in lower case. */
   readonly names: ReadonlySet<string>
-  /** Exposed and hidden columns, in lower case. */
+  /** All columns, also the hidden ones, in lower case. */
   readonly all: ReadonlySet<string>
-  /** The detail of the table. Its `pseudoColumns` has only the exposed pseudo columns. */
+  /** Like the `detail` of the CatalogTable, but `pseudoColumns` has only the exposed pseudo columns. */
   readonly detail: BigQueryTableDetail
 }
 
-/** An exposed family of shards. */
 export interface ExposedFamily extends ShardFamily {
   readonly of: ExposedTable
 }
@@ -28,46 +26,44 @@ export interface ExposedFamily extends ShardFamily {
 export interface Exposed {
   readonly capture: BigQueryCapture
   /**
-   * Finds an exposed table, view or shard, with its id in the database's spelling. Returns null for other names and
-   * wildcards.
+   * Finds an exposed table, view or shard. `id` is its name in the database's spelling. Returns null for other names,
+   * and for wildcards.
    */
   find(dataset: string, table: string): { readonly of: ExposedTable; readonly id: string } | null
-  /** Returns the ids of everything in a dataset, exposed or not. */
+  /** The ids of everything in a dataset, exposed or not. */
   ids(dataset: string): readonly string[]
-  /** Returns whether a dataset contains this id, exposed or not. */
+  /** True if the dataset contains this id, exposed or not. */
   holds(dataset: string, id: string): boolean
-  /** Returns the families of a dataset. */
   families(dataset: string): readonly ExposedFamily[]
-  /** Returns the tables of a dataset by id, without families. */
+  /** The key is the id. Families are not included. */
   tables(dataset: string): ReadonlyMap<string, ExposedTable>
-  /** Returns the tables of this name in all datasets, as `dataset.table`. */
+  /** Returns the exposed tables with this name in all datasets, as `dataset.table`. */
   named(table: string): readonly string[]
   /**
-   * Lower-case names of columns, exposed or hidden, that start like a generated alias. A generated alias must differ
-   * from them.
+   * Columns (exposed or hidden) whose names start with `_vt`, in lower case. A generated name must differ from them.
    */
   readonly likeOurs: readonly string[]
-  /** The names of everything exposed, as `dataset.table`. */
+  /** Everything exposed, as `dataset.table`. */
   readonly names: readonly string[]
-  /** A sentence that lists what is exposed, for a hint. */
+  /** A sentence for a hint: what is exposed. */
   readonly listed: string
 }
 
-/** Matches a name that can be printed in backquotes. */
+/** A name that does not match cannot be written in backquotes. */
 const PRINTABLE = /^[^`\\\p{Cc}]+$/u
 
-/**
- * Returns the look-up of an exposed catalog, cached for the catalog object. Throws AppError SCHEMA_STALE for a capture
- * of another version.
- */
+/** Cached for the catalog object. Throws AppError SCHEMA_STALE for a capture of another version. */
 export const exposedOf: (catalog: Catalog) => Exposed = catalogLookup('BigQuery', isCapture, build)
 
 interface Dataset {
   readonly tables: Map<string, ExposedTable>
   readonly families: ExposedFamily[]
-  /** Finds the family of a shard. It is built when all families are known. */
+  /** Finds the family of a shard. It is empty until all families are known. */
   byShard: Families<ExposedFamily>
-  /** The spelling of each table name, by the name in lower case. Null if the dataset does not ignore case. */
+  /**
+   * The spelling of each table name. The key is the name in lower case. Null if names in the dataset do not ignore
+   * case.
+   */
   readonly spellings: Map<string, string> | null
 }
 
@@ -79,7 +75,7 @@ function build(catalog: Catalog, capture: BigQueryCapture): Exposed {
   const tables = catalog.tables.map(tableOf).filter((table) => table !== null)
   const datasets = datasetsOf(tables, capture)
   const dataset = (name: string) => datasets.get(name) ?? NOTHING
-  // Object.hasOwn, because the name comes from the caller and may be `constructor`.
+  // The name comes from the caller and may be `constructor`.
   const ids = (name: string) => (Object.hasOwn(capture.tableIds, name) ? (capture.tableIds[name] ?? []) : [])
   const held = new Map<string, ReadonlySet<string>>()
   const heldIn = (name: string) => {
@@ -130,13 +126,13 @@ function find(dataset: Dataset, name: string): { of: ExposedTable; id: string } 
 }
 
 /**
- * Returns null if the name of the table or its dataset cannot be printed, or no exposed column can be printed. The
- * table then counts as not exposed.
+ * If the name of the table or of its dataset cannot be printed, or none of its exposed columns, the table counts as not
+ * exposed. Then returns null.
  */
 function tableOf(table: CatalogTable): ExposedTable | null {
   const { detail } = table
   if (!isDetail(detail)) throw new TypeError('not a table of BigQuery')
-  // Introspection lists pseudo columns, so that an exposure can show or hide them. `SELECT *` does not return them.
+  // Introspection lists pseudo columns, so that an exposure can show or hide them. But `SELECT *` does not return them.
   const shown = new Set(table.columns.map(({ name }) => name))
   const pseudoColumns = detail.pseudoColumns.filter((name) => shown.has(name))
   for (const name of detail.pseudoColumns) shown.delete(name)

@@ -1,4 +1,5 @@
-// Checks that the first word of a text begins a query. The statements in WRITES are refused by name.
+// The first word of a text must begin a query. If it begins one of the statements in WRITES, the refusal names the
+// statement.
 import { near } from './did-you-mean.ts'
 import { Malformed, refusedStatement, shown } from './refusal.ts'
 import type { Token } from './tokens.ts'
@@ -19,7 +20,7 @@ const HINTS: Readonly<Record<string, string>> = {
   EXPLAIN: 'POST …/check shows what a query would read, without running it.',
 }
 
-/** Throws Refusal if the first word begins a statement in WRITES. Throws Malformed if it begins no query. */
+/** Throws Refusal for a statement in WRITES, and Malformed for other words that begin no query. */
 export function checkStart(token: Token): void {
   const { key, at } = token
   if (key === 'SELECT' || key === 'WITH' || key === 'FROM' || key === '(') return

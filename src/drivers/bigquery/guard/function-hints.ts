@@ -1,8 +1,8 @@
-// Writes hints for functions of other SQL dialects, and for misspelled functions: the equivalent in GoogleSQL.
+// Hints for functions of other SQL dialects and for misspelled functions: what GoogleSQL has instead.
 import { PLAIN_FUNCTIONS } from './allowed-functions.ts'
 import { near } from './did-you-mean.ts'
 
-/** The replacement of each function, by name in capitals. */
+/** The key is the function of the other dialect, in capitals. */
 const FUNCTIONS: Readonly<Record<string, string>> = {
   ARRAY_JOIN: 'ARRAY_TO_STRING(array, separator)',
   ADD_MONTHS: 'DATE_ADD(day, INTERVAL n MONTH)',
@@ -55,7 +55,8 @@ const FUNCTIONS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns a hint for a function that GoogleSQL does not have, or that may not be called. Returns '' if there is none.
+ * Returns a hint for a function that GoogleSQL does not have, or that may not be called. Returns '' if there is no
+ * hint.
  */
 export function functionHint(name: string): string {
   const key = name.toUpperCase()
@@ -69,7 +70,8 @@ const DATE_PART =
 const BY_PART = /^(?:DATE|DATETIME|TIME|TIMESTAMP)_(TRUNC|DIFF|ADD|SUB)$/
 
 /**
- * Returns the hint for DATE_TRUNC('month', day), the argument order of other dialects. Returns null for any other call.
+ * Other dialects write DATE_TRUNC('month', day). Returns a hint for this order of the arguments, and null for any other
+ * call.
  */
 export function partFirst(name: string, firstArgument: string): string | null {
   const [call, kind] = BY_PART.exec(name.toUpperCase()) ?? []

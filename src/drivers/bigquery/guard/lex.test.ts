@@ -1,4 +1,3 @@
-// Tests the lexical rules: the ends of comments, strings and names, and rare forms that are refused.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { lex } from './lex.ts'
@@ -46,7 +45,7 @@ describe('strings', () => {
 })
 
 describe('names', () => {
-  test('after a dot every word is a name, quoted if it would not stay a name otherwise', () => {
+  test('after a dot every word is a name, and is quoted if it would not stay a name otherwise', () => {
     assert.deepEqual(texts('SELECT id.FROM, x.select.y'), [
       SELECT,
       'id',
@@ -63,7 +62,7 @@ describe('names', () => {
       ...[SELECT, 't', '.', '`144A_FLAG`', ',', 'f', '(', 'x', ')', '[', '0', ']', '.', '`5x`'],
     ])
   })
-  test('a reserved word after a dot is refused if no name is before the dot', () => {
+  test('a reserved word after a dot is refused if no name comes before the dot', () => {
     for (const text of ['SELECT .FROM x', 'SELECT CASE WHEN a THEN b END.FROM x', 'SELECT 1 .FROM x', 'SELECT ..FROM'])
       assert.throws(() => lex(text), Malformed, text)
   })
@@ -75,7 +74,7 @@ describe('names', () => {
 })
 
 describe('numbers', () => {
-  test('stay unchanged', () => {
+  test('numbers stay unchanged', () => {
     const numbers = ['1', '1.5', '.5', '1.', '1e10', '1.5E-3', '0xFf', '.5e+1']
     assert.deepEqual(
       texts(`SELECT ${numbers.join(' , ')}`)
@@ -133,7 +132,7 @@ describe('other tokens', () => {
     const text = "SELECT '😀', x"
     assert.equal(lex(text).at(-1)?.at, text.indexOf('x'))
   })
-  test('refuses NUL, long texts and long lists of tokens', () => {
+  test('NUL, too long texts and too many tokens are refused', () => {
     assert.throws(() => lex("SELECT '\0'"), Malformed)
     assert.throws(() => lex(`SELECT '${'a'.repeat(100_000)}'`), /bound of 100000/)
     assert.throws(() => lex(`SELECT ${','.repeat(20_001)}`), /bound of 20000/)

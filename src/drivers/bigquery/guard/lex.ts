@@ -1,5 +1,5 @@
-// Splits a text into tokens by GoogleSQL's lexical rules and drops comments. The time is proportional to the length of
-// the text. The lexer refuses unknown characters, and some valid forms that nobody needs.
+// Splits a text into tokens by the lexical rules of GoogleSQL, and drops comments. The time is proportional to the
+// length of the text. Unknown characters are refused, and so are some valid forms that nobody needs.
 import { Malformed, refusedLimit, refusedOperator, refusedStatement, shown } from './refusal.ts'
 import { checkStart } from './first-word.ts'
 import { RESERVED_IN_GOOGLESQL } from '../../../reserved-words.ts'
@@ -7,30 +7,26 @@ import { isName, PART, type Token } from './tokens.ts'
 import { Work } from './work-budget.ts'
 
 const TOKENS_MAX = 20_000
-/**
- * The maximum length in UTF-16 units. The reader of a body has already checked the length in bytes. This limit is for
- * other callers.
- */
+/** In UTF-16 units. The reader of a body has already limited the length in bytes. This limit is for other callers. */
 const TEXT_MAX = 100_000
 
-// Matches \p{Zs}, tabs, line breaks and backspaces, and also BOMs and zero-width spaces, which pasted text may contain.
+// Matches \p{Zs}, tabs, line breaks and backspaces. Also matches BOMs and zero-width spaces, which pasted text may
+// contain.
 const SPACE = /[\t-\r\b\p{Zs}\u200b\ufeff]+/uy
 const LINE_COMMENT = /(?:--|#)[^\r\n]*/y
 const WORD = /[A-Za-z_][A-Za-z0-9_]*/y
-/** Matches a name after a dot, which may start with a digit. */
+/** Matches a name after a dot. Such a name may start with a digit. */
 const MEMBER = /[A-Za-z0-9_]+/y
 const NUMBER = /0[xX][0-9A-Fa-f]+|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?/y
 const STRING = /(?:[rR][bB]?|[bB][rR]?)?(?:'''|"""|'|")/y
-/**
- * Matches a quoted name. Backslashes are not allowed: GoogleSQL unescapes them in quoted names, and nobody needs them.
- */
+/** Matches a quoted name. GoogleSQL would unescape backslashes in it. Nobody needs them, so they are refused. */
 const QUOTED = /`[^`\\\p{Cc}]+`/uy
-/** Matches a parameter. Parameter names ignore case, so they are printed and bound in lower case. */
+/** Parameter names ignore case, so they are printed and bound in lower case. */
 const PARAMETER = /@[A-Za-z_]\w{0,127}(?!\w)|\?/y
 const SYMBOL = /\|>|\|\||<<|>>|<=|>=|<>|!=|->|=>|[-+*/%~&|^=<>!.,()[\]]/y
 /**
- * Match the rest of a string, by the string's quote. In raw strings too, a quote after a backslash does not end the
- * string.
+ * For each opening quote, matches the rest of the string. A quote after a backslash does not end the string, not even
+ * in a raw string.
  */
 const BODY: ReadonlyMap<string, RegExp> = new Map([
   ["'", /(?:[^'\\\r\n]|\\[^\r\n])*'/y],
@@ -46,8 +42,8 @@ interface Lexer {
 }
 
 /**
- * Splits one statement into tokens, without a trailing semicolon. Throws Malformed if the text is malformed, Refusal if
- * it is too long or not allowed.
+ * A semicolon at the end is dropped. Throws Malformed if the text is malformed, and Refusal if it is too long or not
+ * allowed.
  */
 export function lex(text: string, work = new Work()): Token[] {
   const nul = text.indexOf('\0')
@@ -87,14 +83,14 @@ function skip(lexer: Lexer): boolean {
   }
 }
 
-/** Returns the end of a comment. Comments in GoogleSQL do not nest. */
+/** Comments in GoogleSQL do not nest. */
 function pastComment({ text, at }: Lexer): number {
   const end = text.indexOf('*/', at + 2)
   if (end < 0) throw new Malformed('a comment is not closed', at)
   return end + 2
 }
 
-/** Throws Refusal if anything other than semicolons follows a semicolon. */
+/** Only semicolons may follow a semicolon. Throws Refusal for anything else. */
 function expectEnd(lexer: Lexer): void {
   while (skip(lexer)) {
     if (lexer.text[lexer.at] !== ';') {
@@ -138,8 +134,8 @@ function next(lexer: Lexer): Token {
 }
 
 /**
- * Returns whether the token before the dot can have members: a name, a string, a parameter, a closing bracket, or a
- * part of a project's name.
+ * True if the token before the dot can have fields: a name, a string, a parameter, a closing bracket, or a part of a
+ * project's name.
  */
 function behindName(tokens: readonly Token[]): boolean {
   return isOperand(tokens.at(-2))
@@ -161,10 +157,7 @@ function wordToken(text: string, at: number, end: number): Token {
   return { kind: 'word', text, key: text.toUpperCase(), name: text, at, end }
 }
 
-/**
- * Returns the token of a word after a dot. Every such word is a name, even a reserved word, and is printed so that it
- * stays a name.
- */
+/** After a dot every word is a name, even a reserved word. It is printed so that it stays a name. */
 function memberToken(name: string, at: number, end: number): Token {
   const plain = !/^[0-9]/.test(name) && !RESERVED_IN_GOOGLESQL.has(name.toUpperCase())
   return { kind: plain ? 'word' : 'quoted', text: plain ? name : `\`${name}\``, key: '', name, at, end }
@@ -189,8 +182,7 @@ function stringToken(lexer: Lexer, open: number): Token {
 }
 
 /**
- * Reads a number. A letter directly after it is legal in GoogleSQL (`1.FROM`), but needed only after a dash in a
- * project's name.
+ * In GoogleSQL, a letter may directly follow a number (`1.FROM`). Only the name of a project needs this, after a dash.
  */
 function numberToken(lexer: Lexer, end: number): Token {
   const { text, at, tokens } = lexer
@@ -202,11 +194,11 @@ function numberToken(lexer: Lexer, end: number): Token {
   const inName = dash?.key === '-' && dash.end === at && head !== undefined && isName(head) && head.end === dash.at
   const part = inName ? match(MEMBER, lexer.text, lexer.at) : null
   if (part === null) throw new Malformed(`a number is glued to ${shown(after)}`, end)
-  // No expression accepts a number with this key.
+  // No expression accepts a token with this key.
   return { kind: 'number', text: text.slice(at, part), key: PART, name: text.slice(at, part), at, end: part }
 }
 
-/** Returns GoogleSQL's name for a type that other dialects name differently. */
+/** Returns GoogleSQL's name for a type of another dialect. */
 function typeOf(written: string): string {
   const key = written.toUpperCase()
   if (/^(?:TEXT|VARCHAR|CHAR|STRING)$/.test(key)) return 'STRING'

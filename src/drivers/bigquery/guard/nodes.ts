@@ -1,20 +1,20 @@
-// Defines the syntax tree. It has nodes for everything that can name a table. Between the nodes are runs of tokens,
-// which are printed unchanged, except for the names of pseudo columns. A run contains the reserved words SELECT, FROM,
-// JOIN, UNNEST and WITH only if the grammar allows them there.
+// The syntax tree has nodes for everything that can name a table. Between the nodes are runs: lists of tokens that are
+// printed unchanged, except for the names of pseudo columns. A run contains the reserved words SELECT, FROM, JOIN,
+// UNNEST and WITH only where the grammar allows them.
 import type { Token } from './tokens.ts'
 
-/** A sub-query in parentheses, inside an expression or as an operand. */
+/** A sub-query in parentheses. */
 export interface Nested {
   readonly kind: 'nested'
   readonly query: Query
 }
 
-/** A part of an expression: a token that is printed unchanged, or a sub-query. */
+/** A token that is printed unchanged, or a sub-query in an expression. */
 export type Piece = Token | Nested
 
 export type Run = readonly Piece[]
 
-/** Returns the keyword or sign of a token. Returns an empty string for other tokens, a sub-query or undefined. */
+/** Returns the keyword or sign of a token, or '' if there is none. */
 export function keyOf(piece: Piece | undefined): string {
   return piece === undefined || piece.kind === 'nested' ? '' : piece.key
 }
@@ -32,7 +32,7 @@ export interface With {
 export interface Query {
   readonly with: With | null
   readonly first: Operand
-  /** The set operators (UNION ALL …), each with its right operand. */
+  /** Set operators such as UNION ALL, each with its right operand. */
   readonly rest: readonly { readonly operator: readonly Token[]; readonly operand: Operand }[]
   /** ORDER BY … LIMIT …. Empty if absent. */
   readonly tail: Run
@@ -41,7 +41,7 @@ export interface Query {
 
 export type Operand = Select | Nested | FromQuery
 
-/** `FROM …` without SELECT, at the beginning of pipe syntax. `(query) AS t |> …` also becomes a node of this kind. */
+/** `FROM …` without SELECT, at the beginning of pipe syntax. `(query) AS t |> …` is parsed to such a node too. */
 interface FromQuery {
   readonly kind: 'from'
   readonly from: From
@@ -49,11 +49,11 @@ interface FromQuery {
 
 export interface Select {
   readonly kind: 'select'
-  /** The words between SELECT and the list: DISTINCT, AS STRUCT … */
+  /** The words between SELECT and the list, such as DISTINCT or AS STRUCT. */
   readonly head: readonly Token[]
   readonly items: readonly SelectItem[]
   readonly from: From | null
-  /** WHERE … GROUP BY … HAVING … QUALIFY … WINDOW …, unchanged. */
+  /** WHERE, GROUP BY, HAVING, QUALIFY and WINDOW, printed unchanged. */
   readonly clauses: Run
 }
 
@@ -62,15 +62,15 @@ export type SelectItem = Star | { readonly kind: 'expression'; readonly run: Run
 /** `*`, `t.*` or `f(x).*`, with EXCEPT and REPLACE. */
 export interface Star {
   readonly kind: 'star'
-  /** The part before the dot. Empty for a bare star. */
+  /** What comes before the dot: `t` or `f(x)`. Empty for a bare star. */
   readonly of: Run
   /** The names in EXCEPT (…). */
   readonly except: readonly Token[]
-  /** REPLACE (…), with its word and parentheses. Empty if absent. */
+  /** The word REPLACE with its parentheses. Empty if absent. */
   readonly replace: Run
 }
 
-/** The items of one FROM clause in order. Each parenthesised join has a separate From. */
+/** The items of one FROM clause. A join in parentheses has its own From. */
 export interface From {
   readonly parts: readonly FromPart[]
 }
@@ -79,29 +79,29 @@ export interface FromPart {
   /** A comma, or the words of a join. Empty for the first item. */
   readonly joiner: readonly Token[]
   readonly item: FromItem
-  /** All ON … and USING (…) clauses that follow, including their words. */
+  /** All ON … and USING (…) that follow, with these words. */
   readonly conditions: readonly Run[]
 }
 
 export type FromItem = Path | Unnest | Derived | Parenthesised
 
-/** PIVOT (…) or UNPIVOT (…), including its words. */
+/** PIVOT (…) or UNPIVOT (…), with the word. */
 export interface Pivot {
   readonly run: Run
   readonly alias: Token | null
 }
 
-/** A path in FROM: a table, a WITH query, or an array of an earlier item. resolve-from.ts decides which. */
+/** A path in FROM may be a table, a WITH query, or an array of an earlier item. resolve-from.ts decides which. */
 export interface Path {
   readonly kind: 'path'
-  /** The parts as written. Quoted parts are not yet split at their dots. */
+  /** The parts as written. A quoted part such as `a.b` is not yet split. */
   readonly parts: readonly string[]
-  /** The tokens of the path, printed only if it is an array or a WITH query. */
+  /** The path is printed from these tokens only if it is an array or a WITH query. */
   readonly tokens: readonly Token[]
   readonly alias: Token | null
-  /** WITH OFFSET [AS alias], including its words. Empty if absent. */
+  /** WITH OFFSET [AS alias]. Empty if absent. */
   readonly offset: readonly Token[]
-  /** TABLESAMPLE …, including its words. Empty if absent. */
+  /** TABLESAMPLE …. Empty if absent. */
   readonly sample: readonly Token[]
   readonly pivots: readonly Pivot[]
   readonly at: number
@@ -110,7 +110,7 @@ export interface Path {
 
 export interface Unnest {
   readonly kind: 'unnest'
-  /** The tokens between the parentheses. */
+  /** What is between the parentheses. */
   readonly run: Run
   readonly alias: Token | null
   readonly offset: readonly Token[]
@@ -130,7 +130,7 @@ interface Parenthesised {
 }
 
 export type Pipe =
-  /** |> WHERE …, SELECT …, AGGREGATE …. The words and expressions of the operator are printed unchanged. */
+  /** A pipe operator such as |> WHERE … or |> AGGREGATE …. It is printed unchanged. */
   | { readonly kind: 'run'; readonly run: Run }
   | { readonly kind: 'join'; readonly part: FromPart }
   | { readonly kind: 'set'; readonly operator: readonly Token[]; readonly operands: readonly Query[] }

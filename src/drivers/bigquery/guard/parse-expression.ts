@@ -1,6 +1,6 @@
-// Parses expressions as runs of tokens: checks the brackets, finds sub-queries, checks calls against the allow-list,
-// and knows every reserved word. BigQuery checks the rest of the syntax. The guard must find every place that can name
-// a table, so a reserved word that no rule allows ends the run.
+// Parses an expression to a run: checks the brackets, finds sub-queries, and checks calls against the list of allowed
+// functions. BigQuery checks the rest of the syntax. But the guard must find everything that can name a table, so it
+// knows every reserved word, and a reserved word that no rule allows ends the run.
 import { functionHint, partFirst } from './function-hints.ts'
 import { isNoCall, mayCall } from './allowed-functions.ts'
 import { keyOf, type Piece, type Query } from './nodes.ts'
@@ -17,19 +17,19 @@ const PLAIN = words(
   `ALL AND ANY ARRAY AS ASC AT BETWEEN CASE CAST COLLATE CUBE DESC DISTINCT ELSE END ESCAPE EXISTS EXTRACT FALSE GROUPING
   IF IGNORE IN INTERVAL IS LIKE NOT NULL NULLS OR OVER RANGE RESPECT ROLLUP SOME STRUCT THEN TO TRUE WHEN`,
 )
-/** Reserved words that are also allowed in parentheses: arguments of aggregates, windows. */
+/** Also allowed in parentheses: for arguments of aggregates and for windows. */
 const INSIDE = words(
   `BY CURRENT EXCLUDE FOLLOWING GROUP GROUPS HAVING LIMIT NO ORDER PARTITION PRECEDING ROWS UNBOUNDED WHERE`,
 )
-/** If one of these words follows `((SELECT …)`, that query is the first operand of a larger query. */
+/** If one of these words follows `((SELECT …)`, this query is the first operand of a larger query. */
 const CONTINUATIONS = words('UNION INTERSECT EXCEPT ORDER LIMIT FULL LEFT INNER |>')
 
 export interface Wanted {
-  /** True if commas are part of the run. */
+  /** Commas are part of the run. */
   readonly commas: boolean
-  /** Reserved words that are part of the run, in addition to PLAIN. */
+  /** These reserved words are part of the run, besides PLAIN. */
   readonly words: ReadonlySet<string>
-  /** True if `.*` is part of the run. Otherwise the run ends before `.*`. */
+  /** `.*` is part of the run. If false, the run ends before `.*`. */
   readonly stars: boolean
 }
 
@@ -39,8 +39,8 @@ const ARGUMENTS: Wanted = { commas: true, words: INSIDE, stars: true }
 const PIVOTED: Wanted = { commas: true, words: new Set([...INSIDE, 'FOR']), stars: true }
 
 /**
- * Reads one expression or a list of expressions, up to the first token that is not part of it. Throws Malformed if
- * there is no expression, and Refusal for a call or an operator that is not allowed.
+ * Reads one expression or a list of expressions. Throws Malformed if there is none, and Refusal for a call or an
+ * operator that is not allowed.
  */
 export function readRun(reader: Reader, wanted: Wanted = EXPRESSION): Piece[] {
   const run: Piece[] = []
@@ -88,8 +88,8 @@ function readSymbol(reader: Reader, run: Piece[], wanted: Wanted): boolean {
 }
 
 /**
- * Reads a reserved word. Returns false if the word ends the run. Only this function and readExtract() add FROM, UNNEST
- * or WITH to the run of an expression.
+ * Reads a reserved word. Returns false if the word ends the run. Only this function and readExtract() let FROM, UNNEST
+ * or WITH into an expression.
  */
 function readReserved(reader: Reader, run: Piece[], wanted: Wanted): boolean {
   const word = key(reader)
@@ -130,16 +130,16 @@ function readReserved(reader: Reader, run: Piece[], wanted: Wanted): boolean {
   return true
 }
 
-/** Reserved words whose parentheses contain arguments, and never the operand of a larger query. */
+/** The parentheses after these reserved words contain arguments, and never the first operand of a larger query. */
 const CALLS = words('CAST COLLATE GROUPING IF LEFT RANGE RIGHT STRUCT UNNEST WITH')
 
-/** Returns whether the run ends in x IS [NOT] DISTINCT, so that FROM y may follow. */
+/** True after x IS [NOT] DISTINCT. Then FROM y may follow. */
 function isDistinctFrom(run: readonly Piece[]): boolean {
   if (keyOf(run.at(-1)) !== 'DISTINCT') return false
   return keyOf(run.at(-2)) === 'IS' || (keyOf(run.at(-2)) === 'NOT' && keyOf(run.at(-3)) === 'IS')
 }
 
-/** Reads (part FROM expression). EXTRACT is the only call with FROM between its arguments. */
+/** Reads (part FROM expression). EXTRACT is the only call that has FROM between its arguments. */
 function readExtract(reader: Reader, run: Piece[]): void {
   run.push(expect(reader, '('))
   withDepth(reader, () => {
@@ -164,8 +164,8 @@ function readPlain(reader: Reader, run: Piece[]): boolean {
 }
 
 /**
- * Returns a hint with GoogleSQL's name for the function and with the functions that may be called. Returns undefined if
- * no name is similar.
+ * The hint has GoogleSQL's name for the function, and says which functions may be called. Returns undefined if no name
+ * is similar.
  */
 function hintOf(path: readonly string[]): string | undefined {
   const [name = ''] = path
@@ -173,7 +173,7 @@ function hintOf(path: readonly string[]): string | undefined {
   return like === '' ? undefined : `${like}${CALLABLE}`
 }
 
-/** Refuses DATE_TRUNC('month', day), because a date part is not a string in GoogleSQL. */
+/** Refuses DATE_TRUNC('month', day), because a date part is no string in GoogleSQL. */
 function checkPart(reader: Reader, token: Token): void {
   const first = peek(reader, 1)
   const hint = first?.kind === 'string' ? partFirst(token.name, first.text) : null
@@ -181,7 +181,10 @@ function checkPart(reader: Reader, token: Token): void {
   throw refusedFunction(token.name, token.at, hint, `${token.name} takes its date part last, without quotes`)
 }
 
-/** Refuses x ILIKE 'pattern', and the other words of DIALECT. They are operators in other dialects, and names here. */
+/**
+ * Refuses x ILIKE 'pattern', and the other words of DIALECT, which are operators in other dialects but names in
+ * GoogleSQL.
+ */
 function checkOperator(reader: Reader, token: Token, run: readonly Piece[]): void {
   if (!DIALECT.has(token.key)) return
   const before = run.at(-1)
@@ -206,14 +209,14 @@ function checkCall(token: Token, run: readonly Piece[]): void {
     names.push(owner.name)
   }
   const path = names.reverse()
-  // (x).f() is a chained call of a built-in function. A longer path would call a user-defined routine.
+  // (x).f() calls a built-in function. A longer path would call a user-defined routine.
   const chained = keyOf(run[ownerAt]) === '.'
   if (!mayCall(path) || (chained && path.length > 1)) throw refusedFunction(path.join('.'), token.at, hintOf(path))
 }
 
 const NAMES_MORE = words('TABLE MODEL GRAPH CONNECTION DESCRIPTOR INPUT')
 
-/** Refuses TABLE t, MODEL m, GRAPH g as an argument or a query, because they would read the whole object. */
+/** Refuses TABLE t, MODEL m and GRAPH g as an argument or a query, because they would read the whole object. */
 function checkTableArgument(reader: Reader, token: Token, run: readonly Piece[]): void {
   if (!NAMES_MORE.has(token.key)) return
   const next = peek(reader)
@@ -222,8 +225,8 @@ function checkTableArgument(reader: Reader, token: Token, run: readonly Piece[])
 }
 
 /**
- * Reads a sub-query, or a group that is printed unchanged. The arguments of a call are never the operand of a larger
- * query.
+ * Reads a sub-query, or parentheses that are printed unchanged. The arguments of a call are never the first operand of
+ * a larger query.
  */
 function readParentheses(reader: Reader, run: Piece[], inside: Wanted, isCall: boolean): void {
   const open = expect(reader, '(')
@@ -250,7 +253,8 @@ function readParentheses(reader: Reader, run: Piece[], inside: Wanted, isCall: b
 }
 
 /**
- * Reads the rest of ((SELECT …) UNION ALL …), whose first operand was just read. Returns null if the group is no query.
+ * The first operand of ((SELECT …) UNION ALL …) was read. Reads the rest. Returns null if the parentheses contain no
+ * query.
  */
 function continuedQuery(reader: Reader, run: readonly Piece[], start: number): Query | null {
   const first = run[start]
@@ -258,7 +262,7 @@ function continuedQuery(reader: Reader, run: readonly Piece[], start: number): Q
   return readQuery(reader, first)
 }
 
-/** Reads the parentheses of PIVOT or UNPIVOT into the run. */
+/** Reads the parentheses of PIVOT or UNPIVOT. */
 export function readPivoted(reader: Reader, run: Piece[]): void {
   run.push(expect(reader, '('))
   withDepth(reader, () => readInto(reader, run, PIVOTED))

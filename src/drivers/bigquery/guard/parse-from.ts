@@ -1,5 +1,4 @@
-// Parses FROM clauses: paths, UNNEST, sub-queries, joins, with their aliases, pivots and samples. The parser refuses
-// table functions and time travel before it reads their arguments.
+// Parses FROM clauses. Table functions and time travel are refused before their arguments are read.
 import { readPivoted, readRun, LIST } from './parse-expression.ts'
 import type { Derived, From, FromItem, FromPart, Path, Piece, Pivot, Unnest } from './nodes.ts'
 import { isQueryStart, readQuery, takeNames } from './parse.ts'
@@ -7,7 +6,7 @@ import { withDepth, expect, key, peek, take, takeName, takeWords, unexpected, ty
 import { refusedFunction, refusedStatement, type Malformed } from './refusal.ts'
 import { isName, PART, type Token } from './tokens.ts'
 
-/** Reads the items after the word FROM, up to the first token that is not a join. */
+/** Reads the items after the word FROM. */
 export function readFrom(reader: Reader): From {
   const parts: FromPart[] = [readPart(reader, [])]
   for (let joiner = takeJoiner(reader); joiner !== null; joiner = takeJoiner(reader)) {
@@ -16,12 +15,12 @@ export function readFrom(reader: Reader): From {
   return { parts }
 }
 
-/** Consumes a comma, or the words up to JOIN. Returns null if there is no join here. */
+/** Returns null if there is no join here. */
 function takeJoiner(reader: Reader): Token[] | null {
   return key(reader) === ',' ? [take(reader)] : takeJoin(reader)
 }
 
-/** Consumes [NATURAL] [INNER | CROSS | LEFT …] JOIN. Returns null if there is no JOIN here. */
+/** Reads [NATURAL] [INNER | CROSS | LEFT …] JOIN. Returns null if there is no JOIN here. */
 export function takeJoin(reader: Reader): Token[] | null {
   const words = ['NATURAL', 'INNER', 'CROSS', 'LEFT', 'RIGHT', 'FULL', 'OUTER', 'HASH']
   let ahead = 0
@@ -30,7 +29,6 @@ export function takeJoin(reader: Reader): Token[] | null {
   return [...takeWords(reader, words), expect(reader, 'JOIN')]
 }
 
-/** Reads a joined item and its conditions. */
 export function readPart(reader: Reader, joiner: readonly Token[]): FromPart {
   const item = readItem(reader)
   const conditions: Piece[][] = []
@@ -63,8 +61,8 @@ function readUnnest(reader: Reader): Unnest {
 }
 
 /**
- * Reads ( query ) or ( joins ). ((query) …) is a query, unless a join follows the inner query, or the inner query has
- * an alias, a pivot or a sample.
+ * Reads ( query ) or ( joins ). What begins with ((query) is a query, unless the inner query is followed by a join, an
+ * alias, a pivot or a sample.
  */
 function readGroup(reader: Reader): FromItem {
   expect(reader, '(')
@@ -115,7 +113,7 @@ function wildcard(reader: Reader): Malformed {
   return unexpected(reader, 'the name of a wildcard table must be in backquotes')
 }
 
-/** Consumes the first part of a path. A project name may contain dashes without quotes (my-project-1.d.t). */
+/** The name of a project may contain dashes without quotes (my-project-1.d.t). */
 function takeFirst(reader: Reader): string {
   const first = takeName(reader)
   let name = first.name
@@ -131,7 +129,7 @@ function takeFirst(reader: Reader): string {
   return name
 }
 
-/** Consumes [AS] name. Returns null if there is no alias here. */
+/** Reads [AS] name. Returns null if there is no alias here. */
 export function takeAlias(reader: Reader): Token | null {
   if (key(reader) === 'AS') {
     take(reader)
@@ -141,7 +139,7 @@ export function takeAlias(reader: Reader): Token | null {
   return token !== undefined && isName(token) && !isClause(reader) ? take(reader) : null
 }
 
-/** Returns whether PIVOT or UNPIVOT starts a clause here. Otherwise the word is a name. Refuses MATCH_RECOGNIZE. */
+/** True if PIVOT or UNPIVOT starts a clause here. If not, the word is a name. Refuses MATCH_RECOGNIZE. */
 function isClause(reader: Reader): boolean {
   if (key(reader) === 'PIVOT') return key(reader, 1) === '('
   if (key(reader) === 'UNPIVOT') return ['(', 'INCLUDE', 'EXCLUDE'].includes(key(reader, 1))
@@ -149,7 +147,7 @@ function isClause(reader: Reader): boolean {
   throw refusedStatement('MATCH_RECOGNIZE', peek(reader)?.at ?? 0)
 }
 
-/** Reads the alias, then any PIVOT and UNPIVOT. Each of them may have an alias too. */
+/** Reads the alias, then any PIVOT and UNPIVOT, which may have an alias too. */
 function readNames(reader: Reader): { alias: Token | null; pivots: Pivot[] } {
   const alias = takeAlias(reader)
   const pivots: Pivot[] = []
@@ -157,7 +155,7 @@ function readNames(reader: Reader): { alias: Token | null; pivots: Pivot[] } {
   return { alias, pivots }
 }
 
-/** Reads PIVOT (…) [AS alias] or UNPIVOT (…) [AS alias]. Returns null if the next token starts no clause. */
+/** Returns null if there is no pivot here. */
 export function readPivot(reader: Reader): Pivot | null {
   if (!isClause(reader)) return null
   const run: Piece[] = [take(reader)]
@@ -167,7 +165,7 @@ export function readPivot(reader: Reader): Pivot | null {
   return { run, alias: takeAlias(reader) }
 }
 
-/** Consumes WITH OFFSET [[AS] alias]. */
+/** Reads WITH OFFSET [[AS] alias]. */
 function takeOffset(reader: Reader): Token[] {
   if (key(reader) !== 'WITH') return []
   const words = [take(reader), expect(reader, 'OFFSET')]
@@ -183,7 +181,7 @@ function refuseTimeTravel(reader: Reader): void {
   throw refusedStatement('FOR SYSTEM_TIME', peek(reader)?.at ?? 0, 'Read the table as it is now.', why)
 }
 
-/** Consumes TABLESAMPLE method (number PERCENT | ROWS) [REPEATABLE (number)]. Expressions are not allowed. */
+/** Reads TABLESAMPLE method (number PERCENT | ROWS) [REPEATABLE (number)]. A number cannot be an expression here. */
 function takeSample(reader: Reader): Token[] {
   if (key(reader) !== 'TABLESAMPLE') return []
   const sample = [take(reader), takeName(reader), expect(reader, '('), takeNumber(reader)]

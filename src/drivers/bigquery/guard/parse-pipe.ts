@@ -1,5 +1,5 @@
-// Parses pipe operators (|> WHERE …). Operators that only shape rows become runs of tokens. Operators that add tables
-// become nodes. Other operators are refused by name.
+// Parses pipe operators such as |> WHERE …. An operator that only shapes rows becomes a run. An operator that adds
+// tables becomes a node. Others are refused by name.
 import { readRun, type Wanted } from './parse-expression.ts'
 import type { Piece, Pipe, Query } from './nodes.ts'
 import { readHead, readNested, readWith, takeSetOperator } from './parse.ts'
@@ -10,7 +10,6 @@ import { refusedStatement } from './refusal.ts'
 const RUN: Wanted = { commas: true, words: new Set(['GROUP', 'BY', 'ORDER', 'WINDOW', 'EXCEPT']), stars: true }
 const SHAPING = new Set(`SELECT EXTEND SET DROP RENAME AS WHERE LIMIT AGGREGATE DISTINCT ORDER WINDOW`.split(' '))
 
-/** Reads a pipe operator, from the sign |>. */
 export function readPipe(reader: Reader): Pipe {
   expect(reader, '|>')
   const token = peek(reader)
@@ -33,11 +32,11 @@ function readShaping(reader: Reader): Piece[] {
   const run: Piece[] = [word]
   if (word.key === 'SELECT') run.push(...readHead(reader))
   if (word.key === 'ORDER') run.push(expect(reader, 'BY'))
-  // DISTINCT has no expression. All other operators need an expression.
+  // Only DISTINCT has no expression.
   return word.key === 'DISTINCT' ? run : [...run, ...readRun(reader, RUN)]
 }
 
-/** Reads (query), (query). A trailing comma is allowed. */
+/** Reads (query), (query). A comma at the end is allowed. */
 function readOperands(reader: Reader): Query[] {
   const operands = [readNested(reader).query]
   while (key(reader) === ',') {

@@ -1,5 +1,5 @@
-// Parses the structure of a query by recursive descent: WITH, SELECT, set operations, ORDER BY, pipes. Everything that
-// can name a table is a node. The rest is runs of tokens.
+// Parses a query by recursive descent: WITH, SELECT, set operations, ORDER BY, pipes. Everything that can name a table
+// becomes a node. The rest becomes runs.
 import { LIST, readRun, type Wanted } from './parse-expression.ts'
 import { readFrom, takeAlias } from './parse-from.ts'
 import { readPipe } from './parse-pipe.ts'
@@ -9,10 +9,7 @@ import { Malformed, refusedStatement } from './refusal.ts'
 import { isName, type Token } from './tokens.ts'
 import type { Work } from './work-budget.ts'
 
-/**
- * Parses the tokens as one query. Throws Malformed if the query is malformed, Refusal if it is nested too deeply
- * or not allowed.
- */
+/** Throws Malformed if the query is malformed, and Refusal if it is nested too deeply or not allowed. */
 export function parse(tokens: readonly Token[], work: Work): Query {
   const reader: Reader = { tokens, work, at: 0, depth: 0 }
   if (tokens.length === 0) throw new Malformed('there is no query', 0)
@@ -21,13 +18,13 @@ export function parse(tokens: readonly Token[], work: Work): Query {
   return query
 }
 
-/** Returns whether a query begins at the current token. `WITH (` is an operator in expressions. */
+/** True if a query begins here. `WITH (` does not: it is an operator of expressions. */
 export function isQueryStart(reader: Reader): boolean {
   const word = key(reader)
   return word === 'SELECT' || word === 'FROM' || (word === 'WITH' && key(reader, 1) !== '(')
 }
 
-/** Reads a query. `first` is the first operand, if it has been read already. */
+/** `first` is the first operand, if it was already read. */
 export function readQuery(reader: Reader, first?: Operand): Query {
   const clause = first === undefined && key(reader) === 'WITH' ? readWith(reader) : null
   const operand = first ?? readOperand(reader)
@@ -41,7 +38,6 @@ export function readQuery(reader: Reader, first?: Operand): Query {
   return { with: clause, first: operand, rest, tail, pipes }
 }
 
-/** Reads a WITH clause, from the word WITH. */
 export function readWith(reader: Reader): With {
   expect(reader, 'WITH')
   const recursive = takeWords(reader, ['RECURSIVE']).length > 0
@@ -63,7 +59,6 @@ function takeComma(reader: Reader): boolean {
   return true
 }
 
-/** Reads ( query ). */
 export function readNested(reader: Reader): Nested {
   expect(reader, '(')
   const query = withDepth(reader, () => readQuery(reader))
@@ -84,14 +79,14 @@ function readOperand(reader: Reader): Operand {
   return alias === null ? nested : { kind: 'from', from: aliasedQuery(nested.query, alias) }
 }
 
-/** Returns FROM (query) AS t, the meaning of the first part of (query) AS t |> …. */
+/** (query) AS t |> … means FROM (query) AS t |> …. */
 function aliasedQuery(query: Query, alias: Token): From {
   return { parts: [{ joiner: [], item: { kind: 'derived', query, alias, sample: [], pivots: [] }, conditions: [] }] }
 }
 
 const SET_OPERATORS = ['UNION', 'INTERSECT', 'EXCEPT']
 
-/** Consumes UNION ALL, LEFT OUTER UNION ALL BY NAME …. Returns null if there is no set operator here. */
+/** Reads for example UNION ALL or LEFT OUTER UNION ALL BY NAME. Returns null if there is no set operator here. */
 export function takeSetOperator(reader: Reader): Token[] | null {
   const prefix = ['FULL', 'LEFT', 'INNER'].includes(key(reader)) ? (key(reader, 1) === 'OUTER' ? 2 : 1) : 0
   if (!SET_OPERATORS.includes(key(reader, prefix))) return null
@@ -110,7 +105,7 @@ export function takeSetOperator(reader: Reader): Token[] | null {
   return operator
 }
 
-/** Consumes (a, b) into a list. Only plain names are allowed. */
+/** Reads (a, b) into `into`. Only plain names are allowed. */
 export function takeNames(reader: Reader, into: Token[]): void {
   into.push(expect(reader, '('))
   while (key(reader) !== ')') {
@@ -141,7 +136,7 @@ function readSelect(reader: Reader): Select {
   return { kind: 'select', head, items, from, clauses: readClauses(reader) }
 }
 
-/** Reads the words after SELECT: DISTINCT, AS STRUCT, AS VALUE. */
+/** Reads the words after SELECT: DISTINCT, AS STRUCT or AS VALUE. */
 export function readHead(reader: Reader): Token[] {
   if (key(reader) === 'WITH' && key(reader, 1) !== '(') {
     const after = peek(reader, 1)
@@ -163,7 +158,7 @@ export function readHead(reader: Reader): Token[] {
   return [...head, ...kind]
 }
 
-/** Returns whether the list ends here. A trailing comma before the end of the list is allowed. */
+/** A comma at the end of the list is allowed. */
 function isListEnd(reader: Reader): boolean {
   return peek(reader) === undefined || LIST_ENDS.has(key(reader))
 }
@@ -176,7 +171,7 @@ function readItem(reader: Reader): SelectItem {
   return key(reader) === '.' ? readStar(reader, run) : { kind: 'expression', run }
 }
 
-/** Reads `*` or `.*`, and its EXCEPT and REPLACE. */
+/** Reads `*` or `.*`, with EXCEPT and REPLACE. */
 function readStar(reader: Reader, of: readonly Piece[]): Star {
   if (key(reader) === '.') take(reader)
   expect(reader, '*')
@@ -202,7 +197,7 @@ const CLAUSES: Readonly<Record<string, Wanted | undefined>> = {
   WINDOW: LIST,
 }
 
-/** Reads WHERE, GROUP BY, HAVING, QUALIFY, WINDOW, each at most once and in this order. */
+/** Reads WHERE, GROUP BY, HAVING, QUALIFY and WINDOW. Each may occur once, and they must have this order. */
 function readClauses(reader: Reader): Piece[] {
   const clauses: Piece[] = []
   for (const [word, wanted] of Object.entries(CLAUSES)) {

@@ -1,6 +1,6 @@
-// Prints tokens, usually separated by one space, without comments. Tokens are unchanged, except for the names of pseudo
-// columns and the paths of tables. Each item of FROM has one of four forms: a sub-select of exposed columns, UNNEST,
-// the name of a WITH query, or parentheses with a query or items in them.
+// Prints the tokens of a query without comments, usually with one space between them. Only the names of pseudo columns
+// and the paths of tables are changed. An item of FROM is printed as a sub-select of exposed columns, UNNEST, the name
+// of a WITH query, or parentheses that contain a query or further items.
 import { identifier } from '../quote.ts'
 import type { From, FromItem, FromPart, Operand, Path, Piece, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
 import { Out, type From as Place, type Printed } from './printed-text.ts'
@@ -8,7 +8,7 @@ import type { Resolved, Walk } from './walk-state.ts'
 import type { Suffixes } from './source.ts'
 import { isName, type Token } from './tokens.ts'
 
-/** Prints the query. Throws Refusal (limit) if the text becomes longer than BigQuery accepts. */
+/** Throws Refusal (limit) if the text becomes longer than BigQuery accepts. */
 export function print(walk: Walk, query: Query): Printed {
   const out = new Out(walk.work)
   new Printer(walk, out).query(query)
@@ -18,7 +18,7 @@ export function print(walk: Walk, query: Query): Printed {
 class Printer {
   readonly #walk: Walk
   readonly #out: Out
-  /** The caller's token that was printed last. Words that the guard adds get the position of this token. */
+  /** The token of the caller that was printed last. Words that the guard adds get its position. */
   #last: Place = { at: 0 }
 
   constructor(walk: Walk, out: Out) {
@@ -37,7 +37,7 @@ class Printer {
     for (const pipe of query.pipes) this.#pipe(pipe)
   }
 
-  /** Prints words for which the tree has no token. */
+  /** Prints words that are no token of the caller. */
   #own(text: string): void {
     this.#out.word(text, this.#last)
   }
@@ -51,7 +51,7 @@ class Printer {
     this.#out.word(token.text, token)
   }
 
-  /** Prints a token unchanged, except for pseudo columns, which the sub-selects return under generated names. */
+  /** Only the name of a pseudo column changes: the sub-select returns it under a generated name. */
   #token(token: Token): void {
     this.#last = token
     const { renamed, unrenamed } = this.#walk

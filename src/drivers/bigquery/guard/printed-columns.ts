@@ -1,8 +1,7 @@
-// Prints the list of a table's columns. Each list is built once, even if the text names the table several times.
+// Prints the columns of a table. Each list is printed once, even if the text names the table several times.
 import type { Source } from './source.ts'
 import type { Work } from './work-budget.ts'
 
-/** The printed column list of each table. */
 export class PrintedColumns {
   readonly #words: ReadonlySet<string>
   readonly #prefix: string
@@ -10,7 +9,7 @@ export class PrintedColumns {
   readonly #whole = new Map<Source, Printed>()
   readonly #used = new Map<Source, Printed>()
 
-  /** `words` holds every name of the text, in lower case. `prefix` is the alias of the table inside its sub-select. */
+  /** `words` has every name of the text, in lower case. `prefix` is the alias of the table inside its sub-select. */
   constructor(words: ReadonlySet<string>, prefix: string, work: Work) {
     this.#words = words
     this.#prefix = prefix
@@ -18,8 +17,8 @@ export class PrintedColumns {
   }
 
   /**
-   * Returns all exposed columns if the query reads whole rows. Otherwise returns only the columns that the text names,
-   * or one column if the text names none: an older shard may lack the other columns.
+   * If the query reads whole rows, all exposed columns. If not, only the columns that the text names, because an older
+   * shard may lack the others. There must be at least one column, so if the text names none, one is printed.
    */
   of(source: Source, isWhole: boolean): Printed {
     const known = isWhole ? this.#whole : this.#used

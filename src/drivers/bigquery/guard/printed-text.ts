@@ -1,13 +1,12 @@
-// Builds the printed text from parts. Separates parts by one space. open() omits the space after its part, and close()
-// omits the space before its part. Enforces BigQuery's length limit, and records for each part its position in the
-// caller's text.
+// Collects the words of the printed text, with one space between them: open() adds no space after its word, and close()
+// adds none before its word. Limits the length, and stores the position of each word in the caller's text.
 import { refusedLimit } from './refusal.ts'
 import type { Work } from './work-budget.ts'
 
-/** The maximum length of a printed text in bytes. BigQuery accepts queries of up to 1 MB. */
+/** In bytes. BigQuery accepts queries of up to 1 MB. */
 const PRINTED_MAX = 1_000_000
 
-/** The position of a printed part in the caller's text. */
+/** A position in the caller's text. */
 export interface From {
   readonly at: number
 }
@@ -15,7 +14,7 @@ export interface From {
 export interface Printed {
   readonly text: string
   /**
-   * Maps an offset in the printed text to the position of the same part in the caller's text. Returns null for a
+   * Maps an offset in the printed text to the position of the same word in the caller's text. Returns null for a
    * negative offset.
    */
   placeOf(offset: number): number | null
@@ -33,22 +32,19 @@ export class Out {
     this.#work = work
   }
 
-  /**
-   * Adds a part, after a space unless it is the first part or follows open(). Throws Refusal (limit) if the printed
-   * text becomes too long.
-   */
+  /** Throws Refusal (limit) if the printed text becomes too long. */
   word(text: string, from: From): void {
     this.#push(this.#isGlued ? text : ` ${text}`, from, text.length)
     this.#isGlued = false
   }
 
-  /** Adds a part that ends in a parenthesis. The next part follows without a space. */
+  /** The next word follows without a space. For opening parentheses. */
   open(text: string, from: From): void {
     this.word(text, from)
     this.#isGlued = true
   }
 
-  /** Adds a parenthesis or comma without a space before it. */
+  /** The word follows without a space. For closing parentheses and commas. */
   close(text: string, from: From): void {
     this.#push(text, from, text.length)
     this.#isGlued = false

@@ -1,6 +1,6 @@
-// Handles pseudo columns (_TABLE_SUFFIX, _PARTITIONTIME). A sub-select returns them under generated names, and only if
-// the query names them. The guard refuses a query that would show a generated name, or that would make a row contain a
-// pseudo column.
+// Pseudo columns are _TABLE_SUFFIX, _PARTITIONTIME and _PARTITIONDATE. If a query names one, the sub-select of its
+// table returns it under a generated name. The guard refuses a query whose result would show a generated name, or in
+// which a row would contain a pseudo column.
 import { keyOf, type Run } from './nodes.ts'
 import { refusedStatement } from './refusal.ts'
 import type { Columns } from './column-sets.ts'
@@ -11,10 +11,9 @@ import type { Walk } from './walk-state.ts'
 
 export type Pseudo = Source['pseudoColumns'][number]
 
-/** The names of the pseudo columns, in lower case. */
+/** In lower case. */
 const PSEUDO: readonly string[] = ['_table_suffix', '_partitiontime', '_partitiondate']
 
-/** Returns the generated name for a pseudo column. */
 export function ourName(prefix: string, pseudo: Pseudo): string {
   switch (pseudo) {
     case '_TABLE_SUFFIX':
@@ -26,7 +25,7 @@ export function ourName(prefix: string, pseudo: Pseudo): string {
   }
 }
 
-/** Returns a refusal. `form` is the syntax that a query may not combine with a pseudo column. */
+/** `form` is the syntax that cannot be combined with a pseudo column. */
 export function refusedBeside(form: string, at: number): Error {
   const hint = 'Select the columns, and the pseudo column AS another name, in a sub-query first.'
   const why = `a pseudo column (_TABLE_SUFFIX, _PARTITIONTIME) cannot be read together with ${form}`
@@ -34,8 +33,8 @@ export function refusedBeside(form: string, at: number): Error {
 }
 
 /**
- * Marks all rows of the scope as read whole. Called if a form other than a star reads them. Throws Refusal if the rows
- * contain a pseudo column.
+ * Something other than a star reads all rows of the scope as a whole. Throws Refusal if the rows contain a pseudo
+ * column.
  */
 export function readWhole(scope: Scope, form: string): void {
   scope.readAll()
@@ -43,8 +42,8 @@ export function readWhole(scope: Scope, form: string): void {
 }
 
 /**
- * Checks a star. A star excludes the generated names. A column that the caller names like a pseudo column is printed
- * under a generated name, so the star would exclude this column too.
+ * A star leaves out the generated names. If the caller names an own column like a pseudo column, that column gets a
+ * generated name too, and the star would leave it out as well. So this is refused.
  */
 export function checkStar({ sets, renamed }: Walk, scope: Scope): void {
   if (scope.isJoinedByPseudo) throw refusedBeside('a star and a JOIN … USING it', -1)
@@ -53,28 +52,28 @@ export function checkStar({ sets, renamed }: Walk, scope: Scope): void {
   }
 }
 
-/** Returns whether the condition is USING with a pseudo column, which would add the pseudo column to a star. */
+/** True for USING with a pseudo column, which would add the pseudo column to a star. */
 export function isJoinedBy(run: Run): boolean {
   return keyOf(run[0]) === 'USING' && run.some((piece) => piece.kind !== 'nested' && isPseudo(piece))
 }
 
 /**
- * Throws Refusal if a row that is used as one value, or as a STRUCT, has a column with the name of a pseudo column. The
- * value could contain the generated name, because it keeps the names of the row's columns.
+ * A row that is used as a value, or as a STRUCT, keeps the names of its columns. Throws Refusal if one of them is the
+ * name of a pseudo column, because the value could then contain the generated name.
  */
 export function checkRow({ sets }: Walk, columns: Columns, form: string, at: number): void {
   if (PSEUDO.some((name) => sets.has(columns, name))) throw refusedBeside(form, at)
 }
 
-/** Throws Refusal for a pseudo column in UNPIVOT, because UNPIVOT turns column names into text values. */
+/** UNPIVOT turns the names of columns into values. Throws Refusal if one is a pseudo column. */
 export function checkUnpivot(run: Run): void {
   if (keyOf(run[0]) !== 'UNPIVOT') return
   for (const piece of run) if (piece.kind !== 'nested' && isPseudo(piece)) throw refusedBeside('UNPIVOT', piece.at)
 }
 
 /**
- * Returns whether a token with the name of a pseudo column is a field of a value (JSON '…'._TABLE_SUFFIX): the path
- * before the dot is then not an item of FROM. A field keeps its name. No field of a STRUCT has a generated name.
+ * True for a field of a value that only has the name of a pseudo column (JSON '…'._TABLE_SUFFIX), because what comes
+ * before the dot is no item of FROM. Such a field keeps its name. No field of a STRUCT has a generated name.
  */
 export function isField(run: Run, index: number, scope: Scope | null): boolean {
   const [piece, dot, owner, before] = [run[index], run[index - 1], run[index - 2], run[index - 3]]
@@ -83,7 +82,7 @@ export function isField(run: Run, index: number, scope: Scope | null): boolean {
   return (scope?.item(owner.name) ?? null) === null
 }
 
-/** Refuses STRUCT(_TABLE_SUFFIX), because the field would have the generated name. */
+/** Refuses STRUCT(_TABLE_SUFFIX), because its field would have the generated name. */
 export function checkFields(run: Run, renamed: ReadonlyMap<string, string>): void {
   if (renamed.size === 0) return
   const open: boolean[] = []
@@ -95,7 +94,7 @@ export function checkFields(run: Run, renamed: ReadonlyMap<string, string>): voi
   }
 }
 
-/** Refuses SELECT AS STRUCT _TABLE_SUFFIX, because the field would have the generated name. */
+/** Refuses SELECT AS STRUCT _TABLE_SUFFIX, because its field would have the generated name. */
 export function checkField(run: Run, renamed: ReadonlyMap<string, string>): void {
   const last = run.at(-1)
   if (last === undefined || last.kind === 'nested' || !isRenamed(last, renamed)) return
@@ -106,7 +105,7 @@ function unnamed(token: Token): Error {
   return refusedBeside('a STRUCT that takes its name', token.at)
 }
 
-/** Returns whether the argument is only this token, or a path that ends with this token. */
+/** True if the argument is only this token, or a path that ends with it. */
 function isLast(run: Run, index: number): boolean {
   return [',', ')'].includes(keyOf(run[index + 1])) && ['(', ',', '.'].includes(keyOf(run[index - 1]))
 }

@@ -1,10 +1,10 @@
-// Checks that a redacted text contains no string, number or comment, however the query writes it. Quoted names stay if
-// they contain only ASCII letters, digits, _, - and dots, and at most one * at the end.
+// A redacted text contains no string, number or comment. A quoted name stays only if it consists of ASCII letters,
+// digits, _, - and dots, with at most one * at its end.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { redactedSql } from './redact.ts'
 
-test('removes strings and numbers and keeps names', () => {
+test('redactedSql() removes strings and numbers and keeps names', () => {
   for (const [text, redacted] of [
     ["SELECT id FROM shop.t WHERE name = 'Ada' AND age > 41", 'SELECT id FROM shop . t WHERE name = ? AND age > ?'],
     ['SELECT `customerId` FROM `p-1.shop.events_*`', 'SELECT `customerId` FROM `p-1.shop.events_*`'],
@@ -15,7 +15,7 @@ test('removes strings and numbers and keeps names', () => {
   }
 })
 
-test('removes comments, odd names, and strings in every kind of quotes', () => {
+test('redactedSql() removes comments, odd names, and strings in every kind of quotes', () => {
   for (const text of [
     `SELECT 'it\\'s SECRET'`,
     `SELECT "SECRET", '''SECRET 'SECRET' ''', """SECRET"""`,
@@ -31,7 +31,7 @@ test('removes comments, odd names, and strings in every kind of quotes', () => {
   }
 })
 
-test('returns null for a text that the lexer refuses', () => {
+test('redactedSql() returns null for a text that the lexer refuses', () => {
   for (const text of ["SELECT 'SECRET", 'SELECT `SECRET', 'SELECT @@SECRET', 'SELECT 1; SELECT 2']) {
     assert.equal(redactedSql(text), null)
   }

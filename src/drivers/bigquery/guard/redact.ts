@@ -1,14 +1,15 @@
-// Removes literals and comments from a query, as sent or as printed, for an audit that may not store them.
+// An audit may be forbidden to store values. For it, this file removes literals and comments from a query.
 import { lex } from './lex.ts'
 import { Malformed, Refusal } from './refusal.ts'
 import { PART } from './tokens.ts'
 
-/** Matches a name that is only a path. Other quoted names may contain any text. */
+/** A quoted name that is only a path. Other quoted names may contain any text. */
 const PLAIN_NAME = /^[\w.-]+\*?$/
 
 /**
- * Returns the tokens separated by one space. Each string becomes ?, and so does each number outside the name of a
- * project. A quoted name that is not only a path becomes `?` in backquotes. Returns null if the lexer refuses the text.
+ * Returns the tokens with one space between them. Each string and number becomes ?, except numbers in the name of a
+ * project. A quoted name that does not match PLAIN_NAME becomes `?` in backquotes. Returns null if the lexer refuses
+ * the text.
  */
 export function redactedSql(text: string): string | null {
   try {

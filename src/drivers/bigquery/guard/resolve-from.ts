@@ -1,5 +1,5 @@
-// Walks through FROM and resolves each path to a WITH query, an array of a visible item, or an exposed table. All other
-// paths are refused.
+// Resolves each path in FROM to a WITH query, an array of a visible item, or an exposed table. All other paths are
+// refused.
 import type { From, FromItem, FromPart, Path, Run } from './nodes.ts'
 import { checkUnpivot, isJoinedBy, ourName, readWhole, refusedBeside } from './pseudo-columns.ts'
 import { Malformed, refusedColumn, refusedLimit } from './refusal.ts'
@@ -13,7 +13,7 @@ import type { Walk } from './walk-state.ts'
 
 const TABLES_MAX = 50
 
-/** Adds the items to `scope` one by one: each item sees the items before it. */
+/** The items are added to `scope` one by one, because each item sees the items before it. */
 export function resolveFrom(walk: Walk, from: From, ctes: Ctes | null, outer: Scope | null, scope: Scope): void {
   for (const part of from.parts) resolvePart(walk, part, ctes, outer, scope)
 }
@@ -31,8 +31,8 @@ function resolveItem(walk: Walk, item: FromItem, ctes: Ctes | null, outer: Scope
   switch (item.kind) {
     case 'parenthesised': {
       // Items inside the parentheses do not see the items before the parentheses. Items after the parentheses see the
-      // items inside. If no items come before the parentheses, the items inside are added to the scope directly:
-      // otherwise nested parentheses would copy them each time.
+      // items inside. If nothing comes before the parentheses, the items inside are added to the scope directly,
+      // because otherwise each level of nested parentheses would copy them.
       const isFirst = scope.isEmpty && scope.outer === outer
       const inside = isFirst ? scope : new Scope(walk, outer)
       resolveFrom(walk, item.from, ctes, outer, inside)
@@ -58,9 +58,8 @@ function resolveItem(walk: Walk, item: FromItem, ctes: Ctes | null, outer: Scope
 }
 
 /**
- * Refuses UNNEST(dataset.table.column) of a table that FROM does not name, because the form would read outside the
- * sub-select. Today, Google's analyzer refuses this form too. An unknown column gets the same refusal, so the refusal
- * reveals nothing.
+ * UNNEST(dataset.table.column) of a table that FROM does not name would read outside the sub-select. Today, Google's
+ * analyzer refuses this form too. An unknown column gets the same refusal, so the refusal reveals nothing.
  */
 function checkUnnest(walk: Walk, run: Run, scope: Scope): void {
   const parts: string[] = []
@@ -74,7 +73,7 @@ function checkUnnest(walk: Walk, run: Run, scope: Scope): void {
   throw refusedColumn(first, run[0]?.kind === 'nested' ? -1 : (run[0]?.at ?? -1))
 }
 
-/** Returns the column that WITH OFFSET adds: its alias, or `offset`. */
+/** WITH OFFSET adds a column, named by its alias or `offset`. */
 function offsetOf({ sets }: Walk, offset: readonly Token[]): Columns {
   const last = offset.at(-1)
   return last === undefined ? NO_COLUMNS : sets.ofNames([last.name])
@@ -128,7 +127,7 @@ function resolveTable(walk: Walk, path: Path, scope: Scope): void {
   walk.paths.set(path, { kind: 'table', source, entry, implicit })
 }
 
-/** Returns one Source for each table, even if the query spells the table in several ways. */
+/** Returns the same Source for a table even if the query spells the table in several ways. */
 function lookUp(walk: Walk, parts: readonly string[], at: number): Source {
   const written = parts.join('.')
   const known = walk.spellings.get(written)

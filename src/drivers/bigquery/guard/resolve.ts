@@ -1,5 +1,4 @@
-// Walks over a parsed query, scope by scope: expressions, stars, WITH queries, pipes. The walk does not change the
-// query. print.ts prints the result.
+// Walks over a parsed query, scope by scope. The walk does not change the query, but collects what print.ts needs.
 import { keyOf, type Operand, type Pipe, type Query, type Run, type Select, type Star, type With } from './nodes.ts'
 import { NO_COLUMNS, type Columns } from './column-sets.ts'
 import { checkField, checkFields, checkRow, checkStar, isField, readWhole, refusedBeside } from './pseudo-columns.ts'
@@ -19,8 +18,8 @@ export function resolveQuery(walk: Walk, query: Query, outerCtes: Ctes | null, o
 }
 
 /**
- * Adds the queries of a WITH clause to `ctes`. A WITH query sees the WITH queries before it, and with RECURSIVE all of
- * them. It never sees outer rows.
+ * A WITH query sees the WITH queries before it, and with RECURSIVE all of them. It never sees the row of an outer
+ * query.
  */
 function resolveWith(walk: Walk, { recursive, ctes: list }: With, ctes: Ctes): Ctes {
   if (recursive) for (const { name } of list) ctes.add(name.name, NO_COLUMNS)
@@ -30,7 +29,7 @@ function resolveWith(walk: Walk, { recursive, ctes: list }: With, ctes: Ctes): C
 
 interface Found {
   readonly columns: Columns
-  /** The scope that ORDER BY and later pipes see. Null if there is none. */
+  /** ORDER BY and later pipes see this scope. */
   readonly scope: Scope | null
 }
 
@@ -71,15 +70,12 @@ function resolveSelect(walk: Walk, select: Select, ctes: Ctes | null, outer: Sco
   return { columns: columns | walk.sets.ofNames(names), scope }
 }
 
-/**
- * Returns whether the star is t.* with a single name before the dot. resolveStar() marks the row that such a star
- * reads.
- */
+/** True for t.* with a single name before the dot. For such a star, resolveStar() marks the row that the star reads. */
 function isNamed(of: Run): boolean {
   return of.length === 1 && of[0]?.kind !== 'nested'
 }
 
-/** Resolves a star. A star shows whole rows, but not the pseudo columns that the sub-selects return in addition. */
+/** A star shows whole rows, but without the pseudo columns that the sub-selects also return. */
 function resolveStar(walk: Walk, star: Star, scope: Scope): Columns {
   const [of] = star.of
   if (of === undefined) {
@@ -95,7 +91,7 @@ function resolveStar(walk: Walk, star: Star, scope: Scope): Columns {
   return item.columns
 }
 
-/** Resolves the sub-queries of an expression, and marks the rows that the expression reads whole. */
+/** Also marks the rows that the expression reads as a whole. */
 export function resolveRun(walk: Walk, run: Run, ctes: Ctes | null, scope: Scope | null): void {
   if (run.length === 0) return
   walk.runs.push({ run, scope })
@@ -119,7 +115,7 @@ export function resolveRun(walk: Walk, run: Run, ctes: Ctes | null, scope: Scope
   }
 }
 
-/** Resolves pipes. Columns that a pipe adds are visible to the pipes after it. */
+/** Columns that a pipe adds are visible to the pipes after it. */
 function resolvePipes(
   walk: Walk,
   pipes: readonly Pipe[],
@@ -151,13 +147,13 @@ function resolvePipes(
   return scope.columns
 }
 
-/** Returns the alias in |> AS t. */
+/** Returns `t` for |> AS t. */
 function aliasOf(run: Run): string {
   const [word, name] = run
   return keyOf(word) === 'AS' && name !== undefined && name.kind !== 'nested' ? name.name : ''
 }
 
-/** Returns the names that a pipe may have defined: aliases and listed names. */
+/** Returns the names that a pipe may define: its aliases and its listed names. */
 function definedNames(run: Run): string[] {
   return run.flatMap((piece) => (piece.kind !== 'nested' && isName(piece) ? [piece.name] : []))
 }

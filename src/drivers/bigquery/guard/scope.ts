@@ -1,17 +1,16 @@
-// Holds everything that a path can name in addition to tables: the items of FROM so far, the items of the outer
-// queries, and the WITH queries. Names ignore case, as in GoogleSQL.
+// What a path can name besides tables: the items of FROM so far, the items of outer queries, and WITH queries. Names
+// ignore case, as in GoogleSQL.
 import { NO_COLUMNS, type Columns, type ColumnSets } from './column-sets.ts'
 import type { Work } from './work-budget.ts'
 
-/** One item of FROM. */
 export interface Entry {
-  /** The name of the item, in lower case. Empty if the item has no name. */
+  /** In lower case. Empty if the item has no name. */
   readonly alias: string
-  /** The columns, as far as they are known. */
+  /** As far as they are known. */
   readonly columns: Columns
-  /** The generated names of the pseudo columns that the item's sub-select also returns. */
+  /** The sub-select of the item also returns pseudo columns. These are their generated names. */
   readonly exports: readonly string[]
-  /** True if the query reads the whole row: for example, by a star, a pivot, a pipe, or the alias itself. */
+  /** True if the query reads whole rows, for example by a star, a pivot, a pipe, or the alias itself. */
   isWhole: boolean
 }
 
@@ -19,11 +18,11 @@ export function entryOf(alias: string, columns: Columns, exports: readonly strin
   return { alias: alias.toLowerCase(), columns, exports, isWhole: false }
 }
 
-/** What all scopes of a query share. */
+/** Shared by all scopes of a query. */
 export interface Known {
   readonly sets: ColumnSets
   readonly work: Work
-  /** Every alias of all scopes, in lower case. */
+  /** The aliases of all scopes, in lower case. */
   readonly aliases: Set<string>
 }
 
@@ -34,9 +33,8 @@ export class Scope {
   #aliases = new Map<string, Entry>()
   readonly #exports = new Set<string>()
   #columns = NO_COLUMNS
-  /** The number of entries at the beginning that are already marked as read whole. */
+  /** This many of the first entries are already marked as read whole. */
   #whole = 0
-  /** True if a join of the scope is USING a pseudo column. */
   isJoinedByPseudo = false
 
   constructor(known: Known, outer: Scope | null) {
@@ -48,12 +46,12 @@ export class Scope {
     return this.#entries.length === 0
   }
 
-  /** The columns that a bare star shows. */
+  /** A bare star shows these columns. */
   get columns(): Columns {
     return this.#columns
   }
 
-  /** The generated names of the pseudo columns of all items: three at most. */
+  /** The generated names of the pseudo columns of all items. There are at most three. */
   get exports(): ReadonlySet<string> {
     return this.#exports
   }
@@ -69,21 +67,23 @@ export class Scope {
     return entry
   }
 
-  /** Adds the items of parentheses, whose scope ends here. Copies the smaller of the two scopes into the larger. */
+  /**
+   * Adds the items in parentheses, whose scope ends here. The smaller of the two scopes is copied into the larger one.
+   */
   absorb(inside: Scope): void {
     const isLarger = inside.#entries.length > this.#entries.length
     const [entries, aliases] = isLarger ? [this.#entries, this.#aliases] : [inside.#entries, inside.#aliases]
     this.#known.work.spend(entries.length)
     if (isLarger) [this.#entries, this.#aliases, this.#whole] = [inside.#entries, inside.#aliases, 0]
     for (const entry of entries) this.#entries.push(entry)
-    // If two items have the same alias, the item before the parentheses takes precedence.
+    // If two items have the same alias, the alias means the item before the parentheses.
     for (const [alias, entry] of aliases) if (isLarger || !this.#aliases.has(alias)) this.#aliases.set(alias, entry)
     this.#columns |= inside.#columns
     for (const name of inside.#exports) this.#exports.add(name)
     if (inside.isJoinedByPseudo) this.isJoinedByPseudo = true
   }
 
-  /** Returns whether a path that starts with this name refers to a visible item and not to a dataset. */
+  /** True if a path that starts with this name means a visible item, and not a dataset. */
   has(name: string): boolean {
     const key = name.toLowerCase()
     const { work, sets } = this.#known
@@ -107,7 +107,6 @@ export class Scope {
     return null
   }
 
-  /** Marks all items as read whole, as a bare star does. */
   readAll(): void {
     for (; this.#whole < this.#entries.length; this.#whole++) {
       const entry = this.#entries[this.#whole]
@@ -115,10 +114,7 @@ export class Scope {
     }
   }
 
-  /**
-   * Returns the first `count` items of this scope and of the outer scopes, the nearest first, each with its first
-   * `most` names.
-   */
+  /** Returns at most `count` items, each with its first `most` names. The items of the innermost scope come first. */
   *items(count: number, most: number): Iterable<{ readonly alias: string; readonly names: readonly string[] }> {
     const { sets } = this.#known
     let left = count
@@ -131,13 +127,13 @@ export class Scope {
     }
   }
 
-  /** Returns the columns of this scope and of each outer scope, the nearest first. */
+  /** The columns of the innermost scope come first. */
   *inSight(): Iterable<Columns> {
     for (let scope: Scope | null = this; scope !== null; scope = scope.outer) yield scope.#columns
   }
 }
 
-/** The visible WITH queries of one WITH clause and of the outer clauses. */
+/** The WITH queries of one WITH clause, and those of outer clauses. */
 export class Ctes {
   readonly #outer: Ctes | null
   readonly #columns = new Map<string, Columns>()
@@ -146,7 +142,7 @@ export class Ctes {
     this.#outer = outer
   }
 
-  /** Adds a query. A later query hides an earlier query of the same name. */
+  /** A later query hides an earlier query of the same name. */
   add(name: string, columns: Columns): void {
     this.#columns.set(name.toLowerCase(), columns)
   }

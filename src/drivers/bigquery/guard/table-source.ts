@@ -1,5 +1,5 @@
-// Finds the table that a path in FROM names: its printed name, the columns that may be printed, and the tables that the
-// dry run may report. An unknown path is refused. A hidden table and a missing table get the same words.
+// Finds the table of a path in FROM: its printed name, the columns that may be printed, and the tables that the dry run
+// may report. An unknown path is refused. A hidden table and a missing table get the same words.
 import type { Source } from './source.ts'
 import type { Exposed } from './exposed.ts'
 import { near, quotedPath } from './did-you-mean.ts'
@@ -8,15 +8,15 @@ import { wildcard } from './wildcard.ts'
 import type { Work } from './work-budget.ts'
 
 /**
- * Returns the table of a path. Throws Refusal if the path is not exposed, belongs to another project, has no dataset,
- * names metadata, or names a view whose tables are unknown. `parts` contain no dots.
+ * `parts` contain no dots. Throws Refusal if the path is not exposed, belongs to another project, has no dataset, names
+ * metadata, or names a view whose tables are unknown.
  */
 export function sourceOf(exposed: Exposed, work: Work, parts: readonly string[], at: number): Source {
   const name = parts.join('.')
   if (parts.length === 1) throw unqualified(exposed, name, at)
   checkMetadata(parts, name, at)
   const { project } = exposed.capture
-  // The id of a domain-scoped project contains dots, so the whole text is compared.
+  // The id of a project may contain a domain and therefore dots, so the whole text is compared.
   const own = name.startsWith(`${project}.`) ? name.slice(project.length + 1).split('.') : parts
   const [dataset, table] = own
   if (dataset === undefined || table === undefined || own.length !== 2) throw otherProject(project, name, at)
@@ -29,7 +29,7 @@ export function sourceOf(exposed: Exposed, work: Work, parts: readonly string[],
   return source
 }
 
-/** Returns whether a longer path starts with a table of the project, exposed or not. */
+/** True if a longer path starts with a table of the project, exposed or not. */
 export function beginsWithTable(exposed: Exposed, parts: readonly string[]): boolean {
   const { project } = exposed.capture
   const name = parts.join('.')
@@ -67,7 +67,7 @@ function unqualified(exposed: Exposed, name: string, at: number): Error {
 
 const METADATA = /^(?:INFORMATION_SCHEMA|__TABLES__|__TABLES_SUMMARY__|region-.*)$/i
 
-/** Refuses names of metadata, whether or not they exist, because metadata lists all objects, even hidden objects. */
+/** Metadata lists all objects, even hidden ones. So its names are refused, whether or not they exist. */
 function checkMetadata(parts: readonly string[], name: string, at: number): void {
   if (!parts.some((part) => METADATA.test(part))) return
   throw refusedTable(name, 'GET …/schema lists what can be read. BigQuery’s own catalogs cannot be read.', at)

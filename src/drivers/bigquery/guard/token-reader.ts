@@ -1,5 +1,4 @@
-// Holds the tokens of a text and the position of the parser. This file has look-ahead and the error for an unexpected
-// token, but no grammar.
+// The tokens of a text, and the position of the parser. This file contains no grammar.
 import { Malformed, refusedLimit, shown } from './refusal.ts'
 import { isName, type Token } from './tokens.ts'
 import type { Work } from './work-budget.ts'
@@ -10,7 +9,6 @@ export interface Reader {
   readonly tokens: readonly Token[]
   readonly work: Work
   at: number
-  /** The number of open parentheses and brackets. */
   depth: number
 }
 
@@ -18,10 +16,7 @@ export function peek(reader: Reader, ahead = 0): Token | undefined {
   return reader.tokens[reader.at + ahead]
 }
 
-/**
- * Returns the next keyword or sign, or the keyword or sign `ahead` tokens further. Returns '' for other tokens and at
- * the end.
- */
+/** Returns the keyword or sign that comes next, or `ahead` tokens later. Returns '' for other tokens and at the end. */
 export function key(reader: Reader, ahead = 0): string {
   return reader.tokens[reader.at + ahead]?.key ?? ''
 }
@@ -34,7 +29,7 @@ export function take(reader: Reader): Token {
   return token
 }
 
-/** Consumes the word or sign that is required here. */
+/** Reads a word or sign. Throws Malformed if another token comes next. */
 export function expect(reader: Reader, wanted: string): Token {
   if (key(reader) !== wanted) throw unexpected(reader, `${wanted} is missing`)
   return take(reader)
@@ -46,14 +41,14 @@ export function takeName(reader: Reader): Token {
   return take(reader)
 }
 
-/** Consumes tokens as long as the next token is one of the words. Returns the consumed tokens. */
+/** Reads tokens as long as they are one of the words. */
 export function takeWords(reader: Reader, words: readonly string[]): Token[] {
   const taken: Token[] = []
   while (words.includes(key(reader))) taken.push(take(reader))
   return taken
 }
 
-/** Runs `inside` one nesting level deeper. Throws Refusal past the limit, because the parser is recursive. */
+/** The parser is recursive, so its depth is limited. Throws Refusal if it becomes too deep. */
 export function withDepth<T>(reader: Reader, inside: () => T): T {
   reader.depth += 1
   if (reader.depth > DEPTH_MAX) {

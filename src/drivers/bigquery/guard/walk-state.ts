@@ -1,4 +1,4 @@
-// Holds the state of the walk over a query: the names that it can resolve, and the results so far.
+// The state of the walk over a query: the names that it can resolve, and its results so far.
 import type { PrintedColumns } from './printed-columns.ts'
 import type { Exposed } from './exposed.ts'
 import type { Path, Run, Star } from './nodes.ts'
@@ -8,28 +8,28 @@ import type { Token } from './tokens.ts'
 
 export type Resolved =
   | { readonly kind: 'cte' }
-  /** An array is printed as UNNEST, so that BigQuery can never read it as a table. */
+  /** Printed as UNNEST, so that BigQuery can never read the path as a table. */
   | { readonly kind: 'array'; readonly implicit: string | null }
   | { readonly kind: 'table'; readonly source: Source; readonly entry: Entry; readonly implicit: string | null }
 
 export interface Walk extends Known {
   readonly exposed: Exposed
-  /** Every expression with its scope, for hints. */
+  /** Every expression with its scope. Hints need them. */
   readonly runs: { readonly run: Run; readonly scope: Scope | null }[]
   /** All names in the text, in lower case. */
   readonly words: ReadonlySet<string>
-  /** The prefix of the generated aliases. */
+  /** All generated names start with this prefix. */
   readonly prefix: string
   readonly printed: PrintedColumns
   readonly paths: Map<Path, Resolved>
-  /** The generated names that each star must exclude. */
+  /** The generated names that each star must leave out. */
   readonly stars: Map<Star, ReadonlySet<string>>
-  /** The table of each path, by dataset and table. */
+  /** The key is dataset and table. */
   readonly sources: Map<string, Source>
-  /** The table of each path, by the caller's spelling. */
+  /** The key is the path as the caller spells it. */
   readonly spellings: Map<string, Source>
-  /** The generated names of the pseudo columns in use, by the caller's name in capitals. */
+  /** The generated names of pseudo columns in use. The key is the caller's name in capitals. */
   readonly renamed: Map<string, string>
-  /** Tokens that look like pseudo columns, but are fields of values and stay unchanged. */
+  /** Tokens that have the name of a pseudo column, but are fields of values. They stay unchanged. */
   readonly unrenamed: Set<Token>
 }

@@ -1,24 +1,22 @@
-// Resolves wildcard tables (`events_2024*`). A wildcard also matches tables that nobody exposed, and future tables. It
-// is therefore allowed only inside an exposed family of dated shards, or if every table that it matches is exposed. The
-// printed text always filters the suffix, so that the wildcard reads only allowed tables.
+// A wildcard such as `events_2024*` also matches tables that nobody exposed, and future tables. So it is allowed only
+// inside an exposed family of dated shards, or if every table that it matches is exposed. The printed text always
+// filters the suffix, so that the wildcard reads only allowed tables.
 import type { PseudoColumn } from '../captured-facts.ts'
 import type { Exposed, ExposedFamily, ExposedTable } from './exposed.ts'
 import type { Source, Suffixes } from './source.ts'
 import type { Work } from './work-budget.ts'
 
 /**
- * Matches letters, marks, digits, dashes, spaces and underscores, which have no special meaning in a pattern or a
- * string.
+ * These characters have no special meaning in a pattern or a string: letters, marks, digits, dashes, spaces and
+ * underscores.
  */
 const SAFE = /^[\p{L}\p{M}\p{N}_ -]*$/u
 
-/**
- * Returns what a wildcard may read, or null if it may read nothing. `prefix` is the table name without its star.
- */
+/** Returns null if the wildcard may read nothing. `prefix` is the name without the star. */
 export function wildcard(exposed: Exposed, work: Work, dataset: string, prefix: string): Source | null {
   if (!SAFE.test(prefix)) return null
   const [families, ids] = [exposed.families(dataset), exposed.ids(dataset)]
-  // Eight comparisons of a prefix count as one step.
+  // Comparing eight prefixes counts as one step.
   work.spend((families.length + ids.length) >> 3)
   const own = families.filter((family) => leftOf(family, prefix) !== null)
   const matched = ids.filter((id) => id.startsWith(prefix))
@@ -50,15 +48,15 @@ export function wildcard(exposed: Exposed, work: Work, dataset: string, prefix: 
 }
 
 /**
- * Returns how many digits follow `wanted` in the name of a shard. Returns null unless `wanted` is the prefix of the
- * family, or this prefix and some digits.
+ * Returns how many digits a shard's name has after `wanted`. Returns null if `wanted` is not the prefix of the family,
+ * alone or with some digits.
  */
 function leftOf({ prefix, digits }: ExposedFamily, wanted: string): number | null {
   const left = prefix.length + digits - wanted.length
   return wanted.startsWith(prefix) && left >= 0 && /^[0-9]*$/.test(wanted.slice(prefix.length)) ? left : null
 }
 
-/** Returns the suffixes to read. Returns null if a name cannot be written in a pattern or a string. */
+/** Returns null if a name cannot be written in a pattern or a string. */
 function suffixesOf(read: readonly ExposedFamily[], single: readonly string[], prefix: string): Suffixes | null {
   const patterns: string[] = []
   for (const family of read) {
@@ -72,8 +70,8 @@ function suffixesOf(read: readonly ExposedFamily[], single: readonly string[], p
 }
 
 /**
- * Returns the columns that are exposed in the newest table and hidden in no table that the wildcard reads. In BigQuery,
- * a wildcard has the columns of its newest table. A column that does not exist in an older table is not hidden there.
+ * In BigQuery, a wildcard has the columns of its newest table. Returns those that are exposed there and hidden in none
+ * of the other tables. A column that an older table does not have is not hidden there.
  */
 function shared(tables: readonly ExposedTable[], work: Work): string[] {
   const newest = tables.reduce<ExposedTable | null>((best, each) => (isNewer(each, best) ? each : best), null)
@@ -85,7 +83,6 @@ function shared(tables: readonly ExposedTable[], work: Work): string[] {
   })
 }
 
-/** Returns the pseudo columns that every table has and exposes. */
 function sharedPseudo(tables: readonly ExposedTable[]): readonly PseudoColumn[] {
   const [first, ...rest] = tables.map(({ detail }) => detail.pseudoColumns)
   return (first ?? []).filter((pseudo) => rest.every((others) => others.includes(pseudo)))

@@ -1,11 +1,11 @@
-// Limits the work for one query. The guard counts its steps, so that no text of any shape can cost more than the
-// budget. The guard runs on the main thread, where the budget is about 15 ms.
+// The guard runs on the main thread. It counts its steps, so that no text of any shape can cost more than the budget,
+// which takes about 15 ms.
 import { refusedLimit } from './refusal.ts'
 
-/** The budget in steps. The largest published queries need 20,000 steps. */
+/** In steps. The largest published queries need 20,000. */
 const WORK_MAX = 400_000
 
-/** A step is, for example, one token read, one name looked up in one scope, one column listed, or one part printed. */
+/** One step is, for example, a token that is read, a name that is looked up in a scope, or a column that is listed. */
 export class Work {
   #spent = 0
 
@@ -13,7 +13,7 @@ export class Work {
     return this.#spent
   }
 
-  /** Throws Refusal (limit) when the budget is exhausted. */
+  /** Throws Refusal (limit) if the budget is used up. */
   spend(steps: number): void {
     this.#spent += steps
     if (this.#spent > WORK_MAX) {

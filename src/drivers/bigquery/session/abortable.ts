@@ -1,6 +1,4 @@
-// Helpers that wait for work until a signal aborts.
-
-/** Waits for the work. If the signal aborts first, throws its reason and stops waiting. */
+/** If the signal aborts first, throws its reason and no longer waits. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const onAbort = (): void => reject(signal.reason)
@@ -16,8 +14,8 @@ export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Pr
 }
 
 /**
- * Runs `work` on all items, on at most `atOnce` items at a time. Returns the results in the order of the items. After
- * the first failure, starts no further item and aborts the signal of the running ones.
+ * Runs `work` on at most `atOnce` items at a time. The results have the order of the items. After the first failure,
+ * starts no further item, and aborts the signal of those that are running.
  */
 export async function mapConcurrently<T, R>(
   all: readonly T[],

@@ -1,6 +1,6 @@
-// Requests access tokens from Google's token endpoint with a signed assertion. Caches them until five minutes before
-// they expire. Datasources with the same key share a token. A token is never logged, and is sent only to BigQuery's own
-// address.
+// Requests access tokens from Google's token endpoint, with a signed assertion. A token is cached until five minutes
+// before it expires. Datasources with the same key share a token. A token is never logged, and is sent only to
+// BigQuery's own address.
 import { createHash, sign, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { untilAborted } from './abortable.ts'
@@ -11,8 +11,8 @@ import { TOKEN_URI, type ServiceAccount } from './service-account.ts'
 import type { Credentials } from './settings.ts'
 
 /**
- * The narrowest scope that jobs.insert and jobs.cancel accept. It allows writes, so the account's roles must forbid
- * them.
+ * The narrowest scope that jobs.insert and jobs.cancel accept. It allows writing, so the roles of the account must
+ * forbid it.
  */
 const SCOPE = 'https://www.googleapis.com/auth/bigquery'
 const ASSERTION_SECONDS = 3600
@@ -21,14 +21,14 @@ const FETCH_MS = 10_000
 const ANSWER_BYTES_MAX = 64 * 1024
 const SOURCES_MAX = 500
 
-/** A source of tokens. Call forget() after a token was refused. */
+/** Call forget() if a token was refused. */
 export interface TokenSource {
-  /** Returns a token. Throws AppError, ErrorResponse, Unreadable, the socket's error or the signal's reason. */
+  /** Throws AppError, ErrorResponse, Unreadable, the error of the socket, or the signal's reason. */
   get(signal: AbortSignal): Promise<string>
   forget(token: string): void
 }
 
-/** Matches a token that a header may contain. */
+/** A header may contain such a token. */
 const TOKEN = /^[\x21-\x7e]{1,8192}$/
 
 const Answer = z.object({
@@ -36,7 +36,7 @@ const Answer = z.object({
   expires_in: z.number().min(0).max(86_400).catch(0),
 })
 
-/** The token sources of a driver. Two datasources with the same key share a source. */
+/** The sources of one driver. Datasources with the same key share a source. */
 export class Tokens {
   readonly #pools: Pools
   readonly #sources = new Map<string, TokenSource>()
@@ -45,13 +45,13 @@ export class Tokens {
     this.#pools = pools
   }
 
-  /** Returns the token source of the credentials, or null if no token may be sent. */
+  /** Returns null if no token may be sent. */
   sourceOf(credentials: Credentials, allowPrivateHosts: boolean): TokenSource | null {
     if (credentials.kind === 'none') return null
     const key = credentials.kind === 'service account' ? keyOf(credentials.account) : credentials.kind
     const name = `${key} ${allowPrivateHosts}`
     const known = this.#sources.get(name)
-    // Move the source to the end of the map. If there are too many sources, the first in the map is evicted.
+    // Move the source to the end of the map. If there are too many sources, the first one is evicted.
     this.#sources.delete(name)
     const source = known ?? this.#newSource(credentials, allowPrivateHosts)
     this.#sources.set(name, source)
@@ -66,7 +66,7 @@ export class Tokens {
   }
 }
 
-/** Returns a hash that identifies an account and its key without containing the key. */
+/** The hash identifies an account and its key, but does not reveal the key. */
 function keyOf({ email, key }: ServiceAccount): string {
   const pem = key.export({ type: 'pkcs8', format: 'pem' })
   return createHash('sha256').update(`${email}\n`).update(pem).digest('hex')
@@ -74,11 +74,11 @@ function keyOf({ email, key }: ServiceAccount): string {
 
 interface Fetched {
   readonly token: string
-  /** The token is used until performance.now() reaches this value, five minutes before the token expires. */
+  /** The token is used until performance.now() has this value, five minutes before it expires. */
   readonly until: number
 }
 
-/** Returns a source that fetches a token if necessary. Concurrent callers share one fetch. */
+/** Fetches a token only if necessary. Concurrent callers share one fetch. */
 function cachedSource(fetch: (signal: AbortSignal) => Promise<Fetched>): TokenSource {
   let now: Fetched | null = null
   let under: Promise<Fetched> | null = null
@@ -86,7 +86,8 @@ function cachedSource(fetch: (signal: AbortSignal) => Promise<Fetched>): TokenSo
     async get(signal) {
       signal.throwIfAborted()
       if (now !== null && performance.now() < now.until) return now.token
-      // The fetch has its own timeout, because the caller that started it may disconnect while others wait.
+      // The fetch has its own timeout. If it ended with the signal of the caller that started it, the other callers
+      // would fail.
       under ??= fetch(AbortSignal.timeout(FETCH_MS)).finally(() => (under = null))
       now = await untilAborted(under, signal)
       return now.token
@@ -117,7 +118,7 @@ async function fetchToken(
   return { token: answer.data.access_token, until: requestedAt + answer.data.expires_in * 1000 - BEFORE_END_MS }
 }
 
-/** Returns a JWT that requests a token, signed with the account's own key (RS256). */
+/** Returns a JWT that requests a token. It is signed with the account's own key (RS256). */
 function assertionOf({ email, keyId, key }: ServiceAccount, iat: number): string {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   const header = part({ alg: 'RS256', typ: 'JWT', ...(keyId === null ? {} : { kid: keyId }) })
@@ -125,7 +126,7 @@ function assertionOf({ email, keyId, key }: ServiceAccount, iat: number): string
   return `${header}.${claims}.${signed(key, `${header}.${claims}`)}`
 }
 
-/** Signs the text. Throws for a key with inconsistent numbers, which the parser accepts. */
+/** Throws for a key whose numbers do not fit together. The parser accepts such a key. */
 function signed(key: KeyObject, text: string): string {
   try {
     return sign('RSA-SHA256', Buffer.from(text), key).toString('base64url')
@@ -134,7 +135,7 @@ function signed(key: KeyObject, text: string): string {
   }
 }
 
-/** Returns the token source for the identity of the machine. The library finds the identity and caches its tokens. */
+/** The identity of the machine. The library finds it, and caches its tokens. */
 function applicationDefault(): TokenSource {
   const open = async () => {
     const { GoogleAuth } = await import('google-auth-library')
@@ -158,7 +159,7 @@ function applicationDefault(): TokenSource {
   }
 }
 
-/** Throws the service's own sentence, because the library's message may name files and accounts of this machine. */
+/** The library's message may contain files and accounts of this machine, so it is replaced. */
 function noIdentity(cause: unknown): never {
   throw unavailable('The application default credentials of this machine give no token.', cause)
 }

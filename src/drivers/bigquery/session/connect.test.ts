@@ -1,5 +1,4 @@
-// Tests which addresses a connection may use, that an address named by the datasource gets no token, and the error if
-// the machine has no identity.
+// Tests which addresses a connection may use, and that only Google's address gets a token.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PROJECT, startShop } from '../../../../test/support/bigquery-shop.ts'
@@ -19,7 +18,7 @@ describe('an address', () => {
     ['http://127.0.0.1:9', true, /nothing listens/],
   ]
   for (const [apiEndpoint, allowPrivateHosts, message] of refused) {
-    test(`${apiEndpoint}, private hosts ${allowPrivateHosts ? 'allowed' : 'not allowed'}, fails with a sentence`, async () => {
+    test(`connecting to ${apiEndpoint} with private hosts ${allowPrivateHosts ? 'allowed' : 'not allowed'} fails with a sentence`, async () => {
       await using driver = await createBigQueryDriver({ allowEndpoint: true })
       const settings = driver.settings({
         connectionMode: 'SERVICE_ACCOUNT',
@@ -34,7 +33,7 @@ describe('an address', () => {
     })
   }
 
-  test('that never answers is abandoned when the caller aborts', async () => {
+  test('connecting to an address that never answers ends when the caller aborts', async () => {
     await using double = await startShop()
     double.rig('datasets', 'hang', 9)
     await using driver = await createBigQueryDriver({ allowEndpoint: true })
@@ -52,7 +51,7 @@ describe('an address', () => {
     await assert.rejects(connecting, /gone/)
   })
 
-  test('is disconnected when its last connection is closed', async () => {
+  test('the sockets to an address are closed with its last connection', async () => {
     await using double = await startShop()
     await using driver = await createBigQueryDriver({ allowEndpoint: true })
     const settings = driver.settings({
@@ -71,7 +70,7 @@ describe('an address', () => {
 })
 
 describe('the identity of the machine', () => {
-  test('if it is missing, is reported without the places that the library searched', async () => {
+  test('if the machine has no identity, the error does not say where the library searched for it', async () => {
     const before = process.env['GOOGLE_APPLICATION_CREDENTIALS']
     process.env['GOOGLE_APPLICATION_CREDENTIALS'] = '/nowhere/CANARY.json'
     try {

@@ -1,6 +1,6 @@
-// Opens a connection: sockets to one address, and a token if the address is Google's. Checks only that the credentials
-// give a token or, without credentials, that the address answers like BigQuery. `test` and each query find out what the
-// credentials may do.
+// Opens a connection: a pool of sockets to one address, and a token if there are credentials. Checks only that the
+// credentials give a token or, without credentials, that the address answers like BigQuery. What the credentials may do
+// is tested by `test` and by each query.
 import type { Connection } from '../../driver.ts'
 import type { BufferPool } from '../../json-bytes.ts'
 import { listDatasets } from '../catalog/datasets.ts'
@@ -15,7 +15,7 @@ import type { Tokens } from './access-tokens.ts'
 
 const CONNECT_MS = 10_000
 
-/** The parts that the connections of one driver share. */
+/** Shared by the connections of one driver. */
 export interface Shared {
   readonly pools: Pools
   readonly tokens: Tokens
@@ -23,7 +23,7 @@ export interface Shared {
   readonly alarm: (disagreement: Disagreement) => void
 }
 
-/** Connects. Throws the AppErrors of failure(), usually DATASOURCE_UNAVAILABLE, or the signal's reason on abort. */
+/** Throws the AppErrors of failure(), usually DATASOURCE_UNAVAILABLE. On abort, throws the signal's reason. */
 export async function connect(
   { pools, tokens, buffers, alarm }: Shared,
   target: Target,
@@ -46,7 +46,8 @@ export async function connect(
 }
 
 /**
- * Checks that the address answers and does not refuse access. Without a token, connect() has sent no other request.
+ * Checks that the address answers and does not refuse access. Used if there are no credentials, because connect() then
+ * sends no other request.
  */
 async function isThere(rest: Rest, target: Target, signal: AbortSignal): Promise<void> {
   try {

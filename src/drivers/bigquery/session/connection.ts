@@ -1,5 +1,5 @@
-// A connection to BigQuery. Connections share sockets and tokens. Each call has a deadline and can be cancelled. A job
-// that a caller abandons is cancelled in BigQuery. Disposing the connection waits for this cancellation.
+// Connections to BigQuery share sockets and tokens. Each call has a deadline and can be cancelled. If a caller abandons
+// a job, the job is cancelled in BigQuery. Disposing the connection waits for that.
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
 import type { Stop } from '../../stop.ts'
@@ -37,7 +37,6 @@ export interface Parts {
   readonly target: Target
   readonly buffers: BufferPool
   readonly alarm: (disagreement: Disagreement) => void
-  /** Releases the resources of the connection. */
   readonly release: () => Promise<void>
 }
 
@@ -54,7 +53,7 @@ export class BigQueryConnection implements Connection {
     return !this.#isClosed
   }
 
-  /** BigQuery itself ends a job at its `jobTimeoutMs`, and a job occupies no session. */
+  /** BigQuery itself ends a job after its `jobTimeoutMs`, and a job occupies no session. */
   ended(): null {
     return null
   }
@@ -97,7 +96,7 @@ export class BigQueryConnection implements Connection {
     await this.#parts.release()
   }
 
-  /** `location` is the location of the tables, from the capture. A location in the settings takes precedence. */
+  /** `location` is where introspection found the tables. A location in the settings takes precedence. */
   #running<T>(
     { location }: { readonly location: string },
     { timeoutMs }: { readonly timeoutMs: number },
@@ -122,7 +121,7 @@ export class BigQueryConnection implements Connection {
     })
   }
 
-  /** Runs the work until the deadline passes or `stop` aborts. In both cases, aborts the signal of the work. */
+  /** When the deadline passes or `stop` aborts, the signal of `work` aborts too. */
   async #within<T>(deadlineMs: number, stop: Stop, work: (ended: AbortSignal) => Promise<T>): Promise<T> {
     if (stop.aborted) throw gaveUp(stop)
     if (this.#isClosed) throw unavailable('The connection to BigQuery was closed.')
@@ -133,7 +132,7 @@ export class BigQueryConnection implements Connection {
     try {
       return await work(ended.signal)
     } catch (error) {
-      // A timeout error of the work says whether the job has ended, so it is more specific than the deadline's error.
+      // The work's own timeout error says whether the job has ended. So it is better than the deadline's error.
       const saysHowItEnded = error instanceof AppError && error.code === 'QUERY_TIMEOUT' && isDeadline(ended.signal)
       if (ended.signal.aborted && !saysHowItEnded) throw ended.signal.reason
       throw failure(error)

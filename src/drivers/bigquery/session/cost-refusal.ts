@@ -1,10 +1,8 @@
-// Refuses a query by its cost: the bytes that it would read, which a dry run reports without reading them.
+// A dry run reports how many bytes a query would read, without reading them. A query that would read too many is
+// refused.
 import { AppError } from '../../../errors.ts'
 
-/**
- * Returns the refusal of a query that costs too much. `estimate` is null if BigQuery says only that the query is over
- * the limit.
- */
+/** `estimate` is in bytes. It is null if BigQuery says only that the query is over the limit. */
 export function overCost(estimate: number | null, limit: number, cause?: unknown): AppError {
   const would = estimate === null ? 'read more' : `read ${bytesText(estimate)}, more`
   return new AppError('QUERY_DENIED', `This query would ${would} than the limit of ${bytesText(limit)}.`, {

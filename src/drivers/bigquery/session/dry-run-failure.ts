@@ -1,7 +1,7 @@
-// Converts the errors of a dry run. A dry run reads no data, so the caller may see BigQuery's own message. Positions
-// are removed, because they refer to the printed text. Generated names are replaced by the caller's names, or removed.
-// A message that names something outside the printed query is replaced: for example, an error inside a view names the
-// tables under it.
+// Converts the errors of a dry run. A dry run reads no data, so the caller may see BigQuery's own message, with
+// changes. Positions are removed, because they refer to the printed text. Generated names are replaced by the caller's
+// names, or removed. A message that names something outside the printed query is replaced as a whole: for example, an
+// error inside a view names the tables that the view reads.
 import { AppError, type Code } from '../../../errors.ts'
 import type { BigQueryQuery } from '../confined-query.ts'
 import { overCost } from './cost-refusal.ts'
@@ -11,11 +11,14 @@ import { accessFailure, failure, queryFailure, schemaStale } from './failure.ts'
 import { ErrorResponse } from './error-response.ts'
 
 const MESSAGE_MAX = 1_000
-/** The maximum number of different names in a message that are searched for in the printed text. */
+/**
+ * Only this many different names of a message are searched for in the printed text. A message with more names is not
+ * shown.
+ */
 const NAMES_MAX = 20
 const NO_TEXT = 'BigQuery refuses the query.'
 
-/** Turns an error of a dry run, or of the calls before it, into an AppError. */
+/** The error comes from a dry run, or from a call before it. */
 export function dryRunFailure(error: unknown, query: BigQueryQuery, bytesMax: number): AppError {
   const access = accessFailure(error)
   if (access !== null) return access
@@ -24,10 +27,7 @@ export function dryRunFailure(error: unknown, query: BigQueryQuery, bytesMax: nu
   return queryFailure(error) ?? refusedText(error, query)
 }
 
-/**
- * Returns the number of bytes that a query would need, from BigQuery's message. Returns null if the message does not
- * state the number.
- */
+/** BigQuery's message says how many bytes the query would need. Returns null if it does not. */
 export function bytesIn(googleText: string): number | null {
   const digits = /(\d{1,15}) or higher required/.exec(googleText)?.[1]
   return digits === undefined ? null : Number(digits)
@@ -38,7 +38,7 @@ function refusedText(refused: ErrorResponse, query: BigQueryQuery): AppError {
   const alias = escaped(query.alias)
   if (new RegExp(`not found inside ${alias}\\b|in ${alias}\\b.*not found`, 'i').test(googleText))
     return schemaStale(refused)
-  // A message about a view has positions in the view's text, and may have names from the view's text.
+  // If the message is about a view, its positions and names may come from the view's text.
   const isOfView = /\bview\b/i.test(googleText)
   const at = isOfView ? null : placeIn(refused.googleText, query)
   const names = new PrintedNames(query)
@@ -59,7 +59,7 @@ function positionOf(at: number | null): { readonly position?: number } {
   return at === null ? {} : { position: at }
 }
 
-/** Returns the column that a message is about, by the caller's name. */
+/** Returns the column of the message, if the query contains its name. */
 function columnNamed(message: string, query: BigQueryQuery): { readonly column?: string } {
   const name = /\b[Cc]olumn(?: name)? `?([A-Za-z_]\w*)`?/.exec(message)?.[1]
   return name === undefined || !query.text.toLowerCase().includes(name.toLowerCase()) ? {} : { column: name }
@@ -74,7 +74,7 @@ const NO_COLUMN = [
   `^Column name ${NAME} not found`,
 ].map((pattern) => new RegExp(pattern, 'i'))
 
-/** Returns the column that BigQuery does not find. A hidden column and a missing column look the same to BigQuery. */
+/** BigQuery does not find this column. A hidden column and a missing column look the same to BigQuery. */
 function columnIn(googleText: string): string | null {
   for (const pattern of NO_COLUMN) {
     const name = pattern.exec(googleText)?.[1]
@@ -95,8 +95,8 @@ function callerName(name: string, query: BigQueryQuery): string {
 }
 
 /**
- * Returns BigQuery's message. Returns one of the service's own sentences instead if the message is about a view or a
- * missing filter, is too long, or names something that the query does not contain.
+ * Returns BigQuery's message, or a sentence of our own if the message is about a view or a missing filter, is too long,
+ * or contains a name that the query does not contain.
  */
 function messageFor(googleText: string, query: BigQueryQuery, names: PrintedNames): string {
   if (/without a filter over column/i.test(googleText)) {
@@ -115,8 +115,8 @@ function messageFor(googleText: string, query: BigQueryQuery, names: PrintedName
 }
 
 /**
- * Searches the printed text for names. The text is prepared once, because a message may have many names, and the text
- * may have a million characters.
+ * Searches the printed text for names. The text may have a million characters and the message many names, so the text
+ * is prepared only once.
  */
 class PrintedNames {
   readonly #query: BigQueryQuery
@@ -126,7 +126,7 @@ class PrintedNames {
     this.#query = query
   }
 
-  /** Returns whether the printed query contains the name as a whole name. Ignores case and quotes. */
+  /** True if the printed query contains this name, and not only as a part of a longer name. Ignores case and quotes. */
   hold(name: string): boolean {
     const text = (this.#text ??= withoutQuotes(this.#query.text))
     const wanted = withoutQuotes(name)

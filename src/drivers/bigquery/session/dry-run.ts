@@ -1,7 +1,7 @@
-// The second wall (docs/drivers/bigquery.md#the-second-wall): before a query runs, BigQuery reports in a dry run what
-// the query is and which tables it reads. The dry run does not report which columns the query reads, so only the guard
-// checks columns. If the answer lacks the job type, the statement type or the bytes, the query is refused, except with
-// an emulator.
+// The second wall (docs/drivers/bigquery.md#the-second-wall). Before a query runs, BigQuery does a dry run of it and
+// reports what the query is and which tables it would read. It does not report the columns, so only the guard checks
+// columns. If the job type, the statement type or the bytes are missing in the report, the query is refused. Only an
+// emulator may omit them.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { AppError } from '../../../errors.ts'
@@ -11,7 +11,7 @@ import { Unreadable } from './http-exchange.ts'
 import { jobErrorOf } from './error-response.ts'
 import type { Rest } from './rest.ts'
 
-/** The project that runs and pays for the jobs, and their location. */
+/** Jobs run in this project, which pays for them, and in this location. */
 export interface Place {
   readonly billingProject: string
   readonly location: string
@@ -50,12 +50,11 @@ const Answer = z.object({
 })
 type Answer = z.infer<typeof Answer>
 
-/** BigQuery's answer to a dry run. */
 export type DryRun = Answer
 
 /**
- * Sends a dry run, which runs nothing and costs nothing. Throws the errors of Rest.json(), and ErrorResponse if a
- * response with status 200 contains an error.
+ * A dry run runs nothing and costs nothing. Throws the errors of Rest.json(). Throws ErrorResponse if a response with
+ * status 200 contains an error.
  */
 export async function dryRun(
   rest: Rest,
@@ -66,8 +65,8 @@ export async function dryRun(
   const body = {
     configuration: {
       dryRun: true,
-      // The request has no maximumBytesBilled, because a dry run bills nothing. With the field, BigQuery would refuse a
-      // query over the limit and not report the estimate.
+      // A dry run bills nothing, so it needs no maximumBytesBilled. With this field, BigQuery would refuse a query over
+      // the limit without reporting the estimate.
       query: { query: text, useLegacySql: false, useQueryCache: false, ...params },
     },
     jobReference: { projectId: place.billingProject, location: place.location },
@@ -80,27 +79,27 @@ export async function dryRun(
   return answer.data
 }
 
-/** Returns the bytes that the query would read. Returns null if the response does not contain them. */
+/** The query would read this many bytes. Returns null if the response does not say so. */
 export function bytesOf({ statistics }: DryRun): number | null {
   const { totalBytesProcessed: inner } = statistics.query
   const { totalBytesProcessed: outer } = statistics
   return inner === undefined && outer === undefined ? null : Math.max(inner ?? 0, outer ?? 0)
 }
 
-/** Returns the tables that the query would read, as `project.dataset.table`. */
+/** The query would read these tables, as `project.dataset.table`. */
 export function tablesOf({ statistics }: DryRun): readonly string[] {
   return (statistics.query.referencedTables ?? []).map(
     ({ projectId, datasetId, tableId }) => `${projectId}.${datasetId}.${tableId}`,
   )
 }
 
-/** Keys of statistics.query that a printed query can never have. */
+/** If statistics.query has one of these keys, the query is no query that the guard prints. */
 const IMPOSSIBLE =
   /^(ddl|dcl)|^(referencedRoutines|undeclaredQueryParameters|dmlStats|numDmlAffectedRows|exportDataStatistics|loadQueryStatistics|mlStatistics|modelTraining.*|sparkStatistics|externalServiceCosts|referencedPropertyGraphs)$/
 
 /**
- * Returns why the response does not match the confined query, or null if it matches. The reason is for the log only,
- * because it may name tables that are hidden from the caller. `lenient` accepts missing fields.
+ * Returns why the response does not match the confined query, or null if it matches. The reason may name hidden tables,
+ * so it is only for the log. If `lenient` is true, fields may be missing.
  */
 function disagreement(query: BigQueryQuery, answer: DryRun, lenient: boolean): string | null {
   const { configuration, statistics } = answer
@@ -114,7 +113,7 @@ function disagreement(query: BigQueryQuery, answer: DryRun, lenient: boolean): s
   if (unexpected !== undefined) return `it has ${unexpected[0]}`
   for (const key of ['scriptStatistics', 'sessionInfo']) if (!isEmpty(statistics[key])) return `it has ${key}`
   const to = configuration.query?.destinationTable
-  // The response also names BigQuery's own anonymous table for results.
+  // BigQuery also reports its own anonymous table for the result.
   if (to !== undefined && !(to.datasetId.startsWith('_') && to.tableId.startsWith('anon'))) return 'it writes a table'
   return missed(bytesOf(answer) ?? undefined) ? 'it does not say what it would read' : null
 }
@@ -124,7 +123,7 @@ function isEmpty(value: unknown): boolean {
 }
 
 /**
- * The guard and BigQuery disagree about a query: one of them has a defect, or a table or view has changed since
+ * The guard and BigQuery disagree about a query. One of them has a defect, or a table or view has changed since
  * introspection. The hash of the text helps to find the query.
  */
 export class Disagreement extends Error {
@@ -138,8 +137,8 @@ export class Disagreement extends Error {
 }
 
 /**
- * Returns the number of bytes that the query would read, 0 if unknown. Throws AppError QUERY_DENIED if the answer does
- * not match the query.
+ * Returns the bytes that the query would read, or 0 if BigQuery does not say. Throws AppError QUERY_DENIED if the
+ * response does not match the query.
  */
 export function judge(query: BigQueryQuery, answer: DryRun, at: Judging): number {
   const what = disagreement(query, answer, at.lenient)
@@ -162,7 +161,7 @@ export interface Judging {
   readonly alarm: (disagreement: Disagreement) => void
 }
 
-/** Throws AppError QUERY_DENIED (cost) if `bytes` exceeds the limit. */
+/** Throws AppError QUERY_DENIED if `bytes` exceeds the limit. */
 export function checkCost(bytes: number, limit: number): void {
   if (bytes > limit) throw overCost(bytes, limit)
 }

@@ -1,17 +1,17 @@
-// Parses an error response of Google without trusting it: BigQuery's error object in either of its forms, the error of
-// the token endpoint, a proxy's HTML, or an empty body. Other files write the sentences for callers, and decide whether
+// Parses an error response, which is not trusted. It may be BigQuery's error object in one of two forms, an error of
+// the token endpoint, the HTML of a proxy, or empty. Other files write the sentences for callers, and decide whether
 // Google's message may be shown.
 import { z } from 'zod'
 
-/** An error response. `googleText` is Google's own message, which must not be shown without a check. */
+/** `googleText` is Google's own message. It must not be shown before it was checked. */
 export class ErrorResponse extends Error {
   override readonly name = 'ErrorResponse'
-  /** The HTTP status. 200 for an error that a job reports. */
+  /** 200 if a job reported the error. */
   readonly status: number
-  /** BigQuery's reason (invalidQuery, notFound …), the token endpoint's error (invalid_grant …), or empty. */
+  /** BigQuery's reason (invalidQuery, notFound …), the token endpoint's error (invalid_grant …), or ''. */
   readonly reason: string
   readonly googleText: string
-  /** The time of the Retry-After header, in milliseconds, at most a minute. Null if the header has no seconds. */
+  /** From the Retry-After header, at most a minute. Null if the header has no seconds. */
   readonly retryAfterMs: number | null
 
   constructor(status: number, reason: string, googleText: string, retryAfterMs: number | null = null) {
@@ -26,7 +26,7 @@ export class ErrorResponse extends Error {
 const GOOGLE_TEXT_MAX = 2_000
 
 const Text = z.string().transform((text) => text.slice(0, GOOGLE_TEXT_MAX))
-/** An entry in `errors[]` of an error, or in `errorResult` or `errors[]` of a job. */
+/** One of the `errors` of an error or a job, or the `errorResult` of a job. */
 const Entry = z.object({ reason: Text.catch(''), message: Text.catch('') }).catch({ reason: '', message: '' })
 const Entries = z.array(Entry).min(1)
 
@@ -44,7 +44,7 @@ const Carrier = z.object({
 
 const TokenError = z.object({ error: Text, error_description: Text.catch('') })
 
-/** Makes the error of an HTTP response that is not 2xx. Any body is accepted. */
+/** The status is not 2xx. Any body is accepted. */
 export function errorResponseOf(status: number, body: unknown, retryAfterMs: number | null): ErrorResponse {
   const token = TokenError.safeParse(body)
   if (token.success) return new ErrorResponse(status, token.data.error, token.data.error_description, retryAfterMs)
@@ -70,9 +70,9 @@ const Job = z.object({
 })
 
 /**
- * Returns the error of a job from a response with a 2xx status. The error is `status.errorResult`. If `hasAnswer` is
- * false, it may also be the first of `errors` or `status.errors`: in a response with a result, these are only warnings.
- * Returns null if there is no error.
+ * Returns the error of a job in a response with a 2xx status, or null. The error is `status.errorResult`. If there is
+ * no result (`hasAnswer` is false), it may also be the first of `errors` or `status.errors`. Beside a result, these are
+ * only warnings.
  */
 export function jobErrorOf(body: unknown, hasAnswer: boolean): ErrorResponse | null {
   const job = Job.safeParse(body)

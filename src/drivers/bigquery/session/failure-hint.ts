@@ -1,6 +1,6 @@
-// Writes hints for failed dry runs, chosen by BigQuery's message. The hints are the service's own sentences.
+// Chooses one of our own hints for a failed dry run, by BigQuery's message.
 
-/** The hint for an unknown message. */
+/** The hint if no other fits. */
 export const TRY = 'Leave out parts of the query until it works; POST …/check tries a query without running it.'
 
 const HINTS: readonly (readonly [RegExp, string])[] = [
@@ -31,8 +31,7 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
 ]
 
 /**
- * Matches errors that occur if a star has fewer columns than the caller expects: unequal branches of a set operation,
- * an empty list.
+ * These errors occur if a star has fewer columns than the caller expects, for example in one branch of a set operation.
  */
 const UNEQUAL =
   /\bmismatched column count\b|^Column \d+ in (?:UNION|INTERSECT|EXCEPT)\b.*\bincompatible types\b|\bmust have (?:only|exactly) one (?:output )?column\b|\bexpands to zero columns\b/i

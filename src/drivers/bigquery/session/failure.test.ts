@@ -1,4 +1,4 @@
-// Tests timeouts of the network. test/drivers/bigquery-http.test.ts tests BigQuery's own reasons over HTTP.
+// The errors that BigQuery itself reports are tested over HTTP, in test/drivers/bigquery-http.test.ts.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failure } from './failure.ts'

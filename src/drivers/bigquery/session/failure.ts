@@ -1,6 +1,6 @@
-// Writes what a caller sees when Google or the network refuses or fails (docs/errors.md#query_failed): one of the
-// service's sentences, chosen by BigQuery's reason or the code of the network error. Google's own message helps to
-// choose the sentence. The caller sees that message only after a dry run, which has read no data.
+// Says what a caller sees if Google or the network refuses or fails (docs/errors.md#query_failed). It is one of our own
+// sentences, chosen by BigQuery's reason, BigQuery's message, or the code of the network error. BigQuery's message
+// itself is shown only after a dry run, which has read no data.
 import { AppError } from '../../../errors.ts'
 import { RefusedAddress } from '../../allowed-addresses.ts'
 import { networkSentence } from '../../network-failure.ts'
@@ -9,7 +9,7 @@ import { ErrorResponse } from './error-response.ts'
 
 const BUSY_SECONDS = 10
 
-/** The sentences for reasons of refused access that do not depend on the request. */
+/** Access is refused, whatever the request is. */
 const ACCESS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     invalid_grant:
@@ -58,7 +58,7 @@ const ITS_OWN = new Set([
   'UNAVAILABLE',
 ])
 
-/** The sentences for reasons that the query causes, in the dry run or in the run. */
+/** The query causes these errors, in the dry run or in the run. */
 const QUERY: ReadonlyMap<string, string> = new Map(
   Object.entries({
     resourcesExceeded: 'The query needs more resources than BigQuery gives it; read or sort less at once.',
@@ -70,9 +70,9 @@ const QUERY: ReadonlyMap<string, string> = new Map(
 )
 
 /**
- * Returns the error if Google, the network or the credentials refuse access for a reason that does not depend on the
- * query. Connecting, `test`, introspection and queries use it. Returns an AppError unchanged. Returns null for any
- * other error: one that the query caused, or a defect of the service.
+ * Returns the error if Google, the network or the credentials refuse access, whatever the query is. Connecting, `test`,
+ * introspection and queries use this function. An AppError stays unchanged. Returns null for an error that the query
+ * caused, and for a defect of the service.
  */
 export function accessFailure(error: unknown): AppError | null {
   if (error instanceof AppError) return error
@@ -85,8 +85,8 @@ export function accessFailure(error: unknown): AppError | null {
 }
 
 /**
- * Converts an error that no query caused. An error that accessFailure() does not know becomes
- * DATASOURCE_UNAVAILABLE if BigQuery refused the call, and INTERNAL otherwise.
+ * Converts an error that no query caused. If accessFailure() does not know it, it becomes DATASOURCE_UNAVAILABLE if
+ * BigQuery refused the call, and INTERNAL if not.
  */
 export function failure(error: unknown): AppError {
   const known = accessFailure(error)
@@ -102,11 +102,11 @@ function refusedAccess(refused: ErrorResponse): AppError | null {
   if (ITS_OWN.has(reason)) return unavailable(FAILING, refused)
   const sentence = ACCESS.get(reason) ?? (status === 401 ? ACCESS.get('authError') : undefined)
   if (sentence !== undefined) return unavailable(sentence, refused)
-  // Any other 403 is not caused by the query either, and its text may not be shown.
+  // The query does not cause any other 403 either. Its text may not be shown.
   if (DENYING.has(reason) || (status === 403 && reason !== '' && !QUERY.has(reason))) return denied(refused)
   if (reason === 'notFound' && /^Not found: Project\b/i.test(googleText)) return unavailable(NO_PROJECT, refused)
   if (status >= 500 || (status >= 300 && status < 400)) return unavailable(FAILING, refused)
-  // The response is an HTML page, an empty body, or an error of a proxy.
+  // An HTML page, an empty body, or the error of a proxy.
   return reason === '' && status >= 400 ? unavailable(REFUSED, refused) : null
 }
 
@@ -122,10 +122,7 @@ function denied(refused: ErrorResponse): AppError {
   return unavailable(/bigquery\.jobs\.create/.test(googleText) ? JOBS_DENIED : DENIED, refused)
 }
 
-/**
- * Returns the error for a reason that the query causes. Returns null if the sentence must be chosen by BigQuery's
- * message.
- */
+/** The query causes this error. Returns null if the sentence depends on BigQuery's message. */
 export function queryFailure(refused: ErrorResponse): AppError | null {
   const sentence = QUERY.get(refused.reason)
   if (sentence !== undefined) return new AppError('QUERY_FAILED', sentence, { cause: refused })
@@ -133,19 +130,19 @@ export function queryFailure(refused: ErrorResponse): AppError | null {
   return null
 }
 
-/** Returns the error for a table, a dataset or a column that has disappeared since introspection. */
+/** A table, a dataset or a column has disappeared since introspection. */
 export function schemaStale(cause?: unknown): AppError {
   const message =
     'The database has changed since it was introspected: something that this query reads no longer exists, or is in another location than the datasource’s. An administrator must introspect it again.'
   return new AppError('SCHEMA_STALE', message, { cause })
 }
 
-/** Returns the error for a job that BigQuery reports as ended by its timeout or by a cancel. */
+/** BigQuery reports that a timeout or a cancel has ended the job. */
 export function cancelled(cause?: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in BigQuery.', { cause })
 }
 
-/** Returns whether a deadline aborted the signal, rather than a caller who disconnected. */
+/** True if the deadline has aborted the signal, and not a caller who disconnected. */
 export function isDeadline({ reason }: AbortSignal): boolean {
   if (!(reason instanceof AppError) || reason.code !== 'QUERY_TIMEOUT') return false
   return reason.cause === undefined || (reason.cause instanceof Error && reason.cause.name === 'TimeoutError')
@@ -165,14 +162,14 @@ function busy(refused: ErrorResponse): AppError {
 }
 
 /**
- * Returns the sentence for a network failure or a timeout. Returns null for a defect of the service, and for the reason
- * of a signal that a disconnect aborted.
+ * Returns the sentence for a network failure or a timeout. Returns null for a defect of the service, and for the abort
+ * of a caller who disconnected.
  */
 function networkFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   for (const each of chainOf(error)) {
     if (each instanceof RefusedAddress) return each.message
-    // AbortSignal.timeout() aborts with a TimeoutError.
+    // AbortSignal.timeout() aborts with this error.
     if (each.name === 'TimeoutError') return NO_ANSWER
     const code: unknown = Reflect.get(each, 'code')
     if (typeof code !== 'string') continue

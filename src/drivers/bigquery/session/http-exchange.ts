@@ -1,30 +1,30 @@
-// Sends one HTTP request and reads a bounded response. This file follows no redirects and decodes no compression. Every
+// Sends one HTTP request and reads a response of limited size. Follows no redirects and decodes no compression. Every
 // request has a signal.
 import type { Dispatcher } from 'undici'
 import { ErrorResponse, errorResponseOf } from './error-response.ts'
 
 export interface Request {
   readonly method: 'GET' | 'POST'
-  /** The path with the query string. */
+  /** With the query string. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** The maximum length of a 2xx response in bytes. A longer one is Unreadable. */
+  /** In bytes, for a 2xx response. A longer response is Unreadable. */
   readonly bytesMax: number
 }
 
-/** Thrown for a response that is too long or does not have BigQuery's format. The message contains the reason. */
+/** The response is too long, or does not have BigQuery's format. The message says which. */
 export class Unreadable extends Error {
   override readonly name = 'Unreadable'
 }
 
-/** The maximum number of bytes read of an error response. BigQuery's own error responses have a few hundred bytes. */
+/** Only this much of an error response is read. BigQuery's own error responses have a few hundred bytes. */
 const ERROR_BYTES_MAX = 64 * 1024
 const RETRY_AFTER_MS_MAX = 60_000
 
 /**
- * Returns the body of a 2xx response. Throws ErrorResponse for another status, Unreadable, the socket's error, or the
- * signal's reason.
+ * Returns the body of a 2xx response. Throws ErrorResponse for another status. Throws Unreadable, the error of the
+ * socket, or the signal's reason.
  */
 export async function sendRequest(dispatcher: Dispatcher, request: Request, signal: AbortSignal): Promise<Buffer> {
   signal.throwIfAborted()
@@ -42,7 +42,7 @@ export async function sendRequest(dispatcher: Dispatcher, request: Request, sign
   throw errorResponseOf(answer.statusCode, jsonOf(bytes), retryAfterMs(answer.headers['retry-after']))
 }
 
-/** Parses the bytes as JSON. Returns undefined if they are not JSON. */
+/** Returns undefined if the bytes are not JSON. */
 export function jsonOf(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'))
@@ -51,7 +51,7 @@ export function jsonOf(bytes: Buffer): unknown {
   }
 }
 
-/** Reads the body. If it is too long, throws Unreadable if `whole` is set, and otherwise cuts the body. */
+/** If the body is too long, throws Unreadable or, if `whole` is false, cuts the body. */
 async function readAll(body: Dispatcher.ResponseData['body'], bytesMax: number, whole: boolean): Promise<Buffer> {
   const parts: Buffer[] = []
   let length = 0
@@ -76,10 +76,10 @@ function retryAfterMs(header: string | string[] | undefined): number | null {
 const RETRIED_STATUS = new Set([429, 500, 502, 503, 504])
 const RETRIED_REASON = new Set(['rateLimitExceeded', 'backendError', 'jobRateLimitExceeded', 'jobBackendError'])
 const NEVER_RETRIED = new Set(['quotaExceeded', 'invalidQuery'])
-/** Codes of socket errors after which a request is repeated. Usually, the server had closed a keep-alive socket. */
+/** After these errors of a socket, the request is repeated. Usually the server had closed a keep-alive socket. */
 const RETRIED_CODE = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
-/** Returns whether the same request may succeed a little later. All requests of the service are safe to repeat. */
+/** True if the same request may succeed a little later. Every request of the service can be repeated safely. */
 export function isTemporary(error: unknown): boolean {
   if (error instanceof ErrorResponse) {
     if (NEVER_RETRIED.has(error.reason)) return false

@@ -1,10 +1,10 @@
-// Scans JSON as bytes, so that ten megabytes of rows never become a tree of objects. endOfValue() checks every
-// byte of a value against the JSON grammar, and membersOf() checks an object. firstOf(), nextOf() and
-// valueOf() require checked bytes.
+// Reads JSON as bytes, so that ten megabytes of rows never become a tree of objects. endOfValue() and membersOf() check
+// every byte against the JSON grammar. firstOf(), nextOf() and valueOf() may be called only on bytes that were checked
+// before.
 import { Unreadable } from './http-exchange.ts'
 import { runToEnd, SLICE_BYTES } from './time-slices.ts'
 
-/** The maximum nesting. BigQuery nests at most 15 levels of arrays of structs, which are 80 levels of JSON. */
+/** BigQuery has at most 15 levels of arrays of structs, which are 80 levels of JSON. */
 const DEPTH_MAX = 128
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -12,14 +12,13 @@ const COMMA = 0x2c
 const COLON = 0x3a
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
 
-// 1 marks a byte that completes an escape after a backslash. `u` is not marked, because four hex digits must follow it.
+// 1 for a byte that completes an escape sequence. `u` is not marked, because four hex digits must follow it.
 const ESCAPES = new Uint8Array(256)
 for (const letter of '"\\/bfnrt') ESCAPES[letter.charCodeAt(0)] = 1
-/** 1 marks a hexadecimal digit. */
+/** 1 for a hexadecimal digit. */
 const HEX = new Uint8Array(256)
 for (const digit of '0123456789abcdefABCDEF') HEX[digit.charCodeAt(0)] = 1
 
-/** Returns the position of the next byte that is not white space. */
 export function skipSpace(json: Buffer, at: number): number {
   for (;;) {
     const byte = json[at]
@@ -28,23 +27,17 @@ export function skipSpace(json: Buffer, at: number): number {
   }
 }
 
-/**
- * Returns the end of the value that starts at `at`. Throws Unreadable if there is no valid JSON value, or if it is
- * nested too deeply.
- */
+/** Returns where the value at `at` ends. Throws Unreadable if it is no valid JSON value, or is nested too deeply. */
 export function endOfValue(json: Buffer, at: number): number {
   if (json[at] !== OPEN_OBJECT && json[at] !== OPEN_ARRAY) return endOfPlain(json, at)
   return runToEnd(overValue(json, at))
 }
 
-/**
- * Checks the value like endOfValue(), and yields between two slices. Calls `onLong` for each string of more than
- * SLICE_BYTES.
- */
+/** Like endOfValue(), but yields between two slices, and calls `onLong` for each string of more than SLICE_BYTES. */
 export function* overValue(json: Buffer, start: number, onLong?: () => void): Generator<undefined, number> {
-  /** The closing byte of the innermost open array or object. 0 outside of all arrays and objects. */
+  /** The byte that closes the innermost open array or object, or 0 if none is open. */
   let close = 0
-  /** The closing bytes of the arrays and objects around the innermost one. */
+  /** The bytes that close the arrays and objects around the innermost one. */
   const around: number[] = []
   let isKey = false
   let pause = start + SLICE_BYTES
@@ -93,7 +86,7 @@ export function* overValue(json: Buffer, start: number, onLong?: () => void): Ge
   }
 }
 
-/** Checks the rest of a string from `start` on, and returns its end. Yields between two slices. */
+/** Checks the rest of a string and returns its end. Yields between two slices. */
 function* overRestOfString(json: Buffer, start: number): Generator<undefined, number> {
   for (let at = start; ;) {
     at = quoteWithin(json, at, Math.min(json.length, at + SLICE_BYTES))
@@ -103,13 +96,13 @@ function* overRestOfString(json: Buffer, start: number): Generator<undefined, nu
   }
 }
 
-/** Returns the closing byte for an opening byte. Returns 0 for any other byte. */
+/** Returns 0 if `byte` opens nothing. */
 function closeOf(byte: number | undefined): number {
   if (byte === OPEN_OBJECT) return CLOSE_OBJECT
   return byte === OPEN_ARRAY ? CLOSE_ARRAY : 0
 }
 
-/** Checks the key that starts at `at`, and returns the position of the key's value. */
+/** Checks the key at `at`, and returns where its value starts. */
 function behindKey(json: Buffer, at: number): number {
   if (json[at] !== QUOTE) throw broken(at)
   const colon = skipSpace(json, endOfString(json, at))
@@ -117,7 +110,7 @@ function behindKey(json: Buffer, at: number): number {
   return skipSpace(json, colon + 1)
 }
 
-/** Returns the end of a value that is neither an array nor an object. */
+/** The value is neither an array nor an object. */
 function endOfPlain(json: Buffer, at: number): number {
   switch (json[at]) {
     case QUOTE:
@@ -140,8 +133,8 @@ function endOfString(json: Buffer, start: number): number {
 }
 
 /**
- * Checks the characters of a string from `start` on. Returns the position of the quote that ends the string, or the
- * first position from `limit` on where a character starts.
+ * Checks the characters of a string. Returns the position of the quote that ends the string, or the first position from
+ * `limit` on where a character starts.
  */
 export function quoteWithin(json: Buffer, start: number, limit: number): number {
   let at = start
@@ -176,22 +169,19 @@ function isOfNumber(byte: number | undefined): boolean {
   return (byte >= 0x30 && byte <= 0x39) || byte === 0x2d || byte === 0x2b || byte === 0x2e || (byte | 0x20) === 0x65
 }
 
-/** Returns whether a text is a number by the JSON grammar. Returns false for 400 characters or more. */
+/** Returns false for a text of 400 characters or more. */
 export function isNumber(text: string): boolean {
   return text.length < 400 && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)
 }
 
-/** A member of an object: its key, and the position of its value. */
+/** `start` and `end` are those of the value. */
 export interface Member {
   readonly key: string
   readonly start: number
   readonly end: number
 }
 
-/**
- * Returns the checked members of the object that starts at `start`, and the object's end. Yields and calls `onLong`
- * like overValue().
- */
+/** Checks the object at `start`, and returns its members and its end. Yields, and calls `onLong`, like overValue(). */
 export function* membersOf(
   json: Buffer,
   start: number,
@@ -213,19 +203,19 @@ export function* membersOf(
   }
 }
 
-/** Returns the position of the array's first value. Returns null if the array is empty. */
+/** Returns where the first value of an array starts, or null for an empty array. */
 export function firstOf(json: Buffer, start: number): number | null {
   const at = skipSpace(json, start + 1)
   return json[at] === CLOSE_ARRAY ? null : at
 }
 
-/** Returns the position of the value that follows the value that ended at `end`. Returns null if no value follows. */
+/** The value before ends at `end`. Returns where the next value starts, or null. */
 export function nextOf(json: Buffer, end: number): number | null {
   const at = skipSpace(json, end)
   return json[at] === COMMA ? skipSpace(json, at + 1) : null
 }
 
-/** Returns the position of the value of a one-letter key (`f` or `v`) in the object that starts at `start`. */
+/** Returns where the value of a key starts that is one letter (`f` or `v`). The object starts at `start`. */
 export function valueOf(json: Buffer, start: number, letter: number): number {
   if (json[start] !== OPEN_OBJECT) throw broken(start)
   for (let at = skipSpace(json, start + 1); json[at] === QUOTE;) {

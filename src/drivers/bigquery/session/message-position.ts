@@ -1,4 +1,5 @@
-// Converts positions in BigQuery's messages, `at [line:column]`, from the printed text to the caller's text.
+// BigQuery's messages contain positions in the printed text, `at [line:column]`. Converts them to positions in the
+// caller's text.
 import type { BigQueryQuery } from '../confined-query.ts'
 
 const PLACE = / ?(?:at )?\[(?:at )?(\d{1,7}):(\d{1,7})\]/g
@@ -8,10 +9,7 @@ export function withoutPositions(googleText: string): string {
   return googleText.replace(PLACE, '').trim()
 }
 
-/**
- * Returns the last position of a message, in the caller's text. Returns null if the message has no position in the
- * printed text.
- */
+/** Returns the last position of the message. Returns null if it has no position in the printed text. */
 export function placeIn(googleText: string, query: BigQueryQuery): number | null {
   const [, line, column] = [...googleText.matchAll(PLACE)].at(-1) ?? []
   if (line === undefined || column === undefined) return null
@@ -19,10 +17,7 @@ export function placeIn(googleText: string, query: BigQueryQuery): number | null
   return offset === null ? null : query.placeOf(offset)
 }
 
-/**
- * Returns the offset. Lines and columns count from 1. A column is one code point, but a tab extends to the next
- * multiple of eight.
- */
+/** Lines and columns count from 1. A column is one code point, but a tab extends to the next multiple of eight. */
 function offsetOf(text: string, line: number, column: number): number | null {
   let at = 0
   for (let left = line; left > 1; left--) {

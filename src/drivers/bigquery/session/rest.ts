@@ -1,24 +1,21 @@
-// Sends the calls of BigQuery's REST API: adds the token, fetches a new token once after a 401, and retries temporary
-// errors. Paths and bodies are not checked here, because the callers decide what may be sent.
+// Calls BigQuery's REST API. Adds the token, fetches a new one after a 401 (once), and retries temporary errors. Paths
+// and bodies are not checked here, because the callers decide what may be sent.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
 import { sendRequest, isTemporary, jsonOf, Unreadable } from './http-exchange.ts'
 import { ErrorResponse } from './error-response.ts'
 import type { TokenSource } from './access-tokens.ts'
 
-/** The pause before each retry. Up to half of the pause is added at random. */
+/** The pauses before the retries. Up to half of a pause is added at random. */
 const RETRY_AFTER_MS = [100, 300, 900] as const
-/** The longest Retry-After for which the service waits. For a longer one, the call fails. */
+/** If Retry-After demands a longer pause, the call fails. */
 const PATIENCE_MS = 2_000
-/**
- * The maximum length of a response with a list, a table or a dry run: a table of 10,000 nested columns takes several
- * megabytes.
- */
+/** For a response with a list, a table or a dry run. A table of 10,000 nested columns takes several megabytes. */
 const METADATA_BYTES_MAX = 8 * 1024 * 1024
 
 export interface Call {
   readonly method: 'GET' | 'POST'
-  /** The parts of the path after /bigquery/v2/. Each part is URL-encoded. */
+  /** The parts after /bigquery/v2/. Each part is URL-encoded. */
   readonly path: readonly string[]
   readonly query?: Readonly<Record<string, string>>
   readonly body?: object
@@ -29,21 +26,19 @@ export class Rest {
   readonly #dispatcher: Dispatcher
   readonly #tokens: TokenSource | null
 
-  /** If `tokens` is null, no token is ever sent. */
+  /** If `tokens` is null, no token is sent. */
   constructor(dispatcher: Dispatcher, tokens: TokenSource | null) {
     this.#dispatcher = dispatcher
     this.#tokens = tokens
   }
 
-  /** Fetches a token. Throws if no token can be fetched. */
+  /** Fetches a token. Throws if there is none. */
   async signIn(signal: AbortSignal): Promise<void> {
     const tokens = this.#tokens
     if (tokens !== null) await withRetries(() => tokens.get(signal), signal)
   }
 
-  /**
-   * Returns a response as JSON. Throws AppError, ErrorResponse, Unreadable, the socket's error, the signal's reason.
-   */
+  /** Throws AppError, ErrorResponse, Unreadable, the error of the socket, or the signal's reason. */
   async json(call: Call, signal: AbortSignal): Promise<unknown> {
     const json = jsonOf(await this.bytes(call, signal))
     if (typeof json !== 'object' || json === null) throw new Unreadable('a response that is not a JSON object')
@@ -51,8 +46,8 @@ export class Rest {
   }
 
   /**
-   * Returns a response as bytes. Throws the errors of json(). If `whole` is given, `signal` ends only the retries: a
-   * request that has started goes on until `whole` aborts.
+   * Throws the errors of json(). If `whole` is given, `signal` ends only the retries: a request that was sent goes on
+   * until `whole` aborts.
    */
   async bytes(call: Call, signal: AbortSignal, whole = signal): Promise<Buffer> {
     return await withRetries(() => this.#withToken(call, whole), signal)
@@ -86,7 +81,7 @@ export class Rest {
   }
 }
 
-/** Does the work. Retries a few times after a temporary error. */
+/** Retries a few times after a temporary error. */
 async function withRetries<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
   for (let attempt = 0; ; attempt++) {

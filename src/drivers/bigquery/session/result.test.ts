@@ -1,5 +1,5 @@
-// Tests that pages in BigQuery's format become rows in Vitrine's format, exactly for every type, and that invalid pages
-// are refused.
+// Tests that the pages of BigQuery become rows in Vitrine's format, exactly for every type, and that invalid pages are
+// refused.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { JsonBytes } from '../../json-bytes.ts'
@@ -31,7 +31,7 @@ async function rowsOf(page: string, caps = { rowCap: 1000, bytesMax: 1_000_000 }
   await result.add(await readPage(Buffer.from(page), slices), slices)
   const { columns, rows, ...rest } = result.finish()
   const text = String(rows)
-  // The written text must be valid JSON for any input.
+  // Whatever the input is, the text must be valid JSON.
   JSON.parse(text)
   return { text, dataType: columns[0]?.dataType, ...rest }
 }
@@ -44,7 +44,7 @@ const STRUCT = {
   ],
 }
 
-/** The type of a struct of four arrays, as a field of a schema. */
+/** A struct of four arrays, as a field of a schema. */
 const ARRAYS = `"RECORD","fields":[${['a', 'b', 'c', 'd'].map((name) => `{"name":"${name}","type":"INTEGER","mode":"REPEATED"}`).join()}]`
 
 const VALUES: readonly (readonly [string, Column, unknown, string, string])[] = [
@@ -154,7 +154,7 @@ const VALUES: readonly (readonly [string, Column, unknown, string, string])[] = 
 
 describe('a value', () => {
   for (const [what, column, value, json, dataType] of VALUES) {
-    test(`${what} is ${json.slice(0, 60)}`, async () => {
+    test(`a value is written exactly: ${what} is ${json.slice(0, 60)}`, async () => {
       const { text, dataType: shownType } = await answer(column, value)
       assert.deepEqual([text, shownType], [`[[${json}]]`, dataType])
     })
@@ -166,17 +166,17 @@ describe('a page', () => {
   const page = (rows: string, more = '') =>
     `{"rows":${rows},"jobComplete":true,"schema":{"fields":[{"name":"c","type":"INTEGER"}]}${more}}`
 
-  test('may contain its members in any order, with white space and other members', async () => {
+  test('the members of a page may have any order, with white space and other members', async () => {
     const { text } = await rowsOf(page(` [ { "x" : [1,{}], "f" : [ { "w":"}", "v" : "1" , "z":null } ] } ,\n${row} ] `))
     assert.equal(text, '[[1],[1]]')
   })
 
-  test('without rows is an empty result', async () => {
+  test('a page without rows is an empty result', async () => {
     const schema = '"schema":{"fields":[{"name":"c","type":"INTEGER"}]}'
     assert.equal((await rowsOf(`{"jobComplete":true,"totalRows":"0",${schema}}`)).text, '[]')
   })
 
-  test('is cut at the row limit and at the byte limit, and reported as truncated', async () => {
+  test('a page is cut at the row limit and at the byte limit, and reported as truncated', async () => {
     const rows = `[${Array(10).fill(row).join(',')}]`
     assert.deepEqual(await rowsOf(page(rows), { rowCap: 3, bytesMax: 1000 }), {
       text: '[[1],[1],[1]]',
@@ -192,7 +192,7 @@ describe('a page', () => {
     assert.equal((await rowsOf(page(`[${row}]`, ',"totalRows":"3"'), { rowCap: 9, bytesMax: 1000 })).truncated, true)
   })
 
-  test('of a failed job is an error, but a page with warnings and a result is not', async () => {
+  test('the page of a failed job is an error, but a page with warnings and a result is not', async () => {
     const errors = '"errors":[{"reason":"invalidQuery","message":"Division by zero"}]'
     await assert.rejects(readPage(Buffer.from(`{"jobComplete":true,${errors}}`), new TimeSlices(null)), (error) => {
       return error instanceof ErrorResponse && error.reason === 'invalidQuery'
@@ -232,12 +232,12 @@ describe('a page', () => {
     ],
   ]
   for (const [what, text] of broken) {
-    test(`refuses a page with ${what}`, async () => {
+    test(`a page with ${what} is refused`, async () => {
       await assert.rejects(rowsOf(text), Unreadable)
     })
   }
 
-  test('with invalid UTF-8 is still JSON', async () => {
+  test('a page with invalid UTF-8 is still written as JSON', async () => {
     const bytes = Buffer.from(page('[{"f":[{"v":"\u00ff"}]}]').replace('INTEGER', 'STRING'), 'latin1')
     const result = new Result({ rowCap: 1, bytesMax: 100 }, new Map(), new JsonBytes(16))
     const slices = new TimeSlices(null)
@@ -245,7 +245,7 @@ describe('a page', () => {
     assert.deepEqual(JSON.parse(String(result.finish().rows)), [['\ufffd']])
   })
 
-  test('yields to the event loop every 128 kB while reading and writing', async () => {
+  test('reading and writing a page yields to the event loop every 128 kB', async () => {
     const bytes = page(`[${Array.from({ length: 40_000 }, (_, n) => `{"f":[{"v":"${n}"}]}`).join(',')}]`)
     const slices = new TimeSlices(null)
     const { rowCount } = await rowsOf(bytes, { rowCap: 100_000, bytesMax: 10_000_000 }, slices)
@@ -267,7 +267,7 @@ describe('a page', () => {
         .join()}]}`,
     ],
   ] as const) {
-    test(`yields within one long row: ${what}`, async () => {
+    test(`reading yields within one long row: ${what}`, async () => {
       const bytes = page(`[{"f":[{"v":${value}}]}]`).replace('"INTEGER"', type)
       const slices = new TimeSlices(null)
       const { rowCount } = await rowsOf(bytes, { rowCap: 1, bytesMax: 10_000_000 }, slices)
@@ -292,7 +292,7 @@ describe('a page', () => {
     ['a text in JSON', '"JSON"', JSON.stringify(JSON.stringify([LONG])), [LONG]],
     ['a key in JSON', '"JSON"', JSON.stringify(JSON.stringify({ [LONG]: 1 })), { [LONG]: 1 }],
     ['a text that should be JSON', '"JSON"', JSON.stringify(LONG), LONG],
-    // The pairs are at other places of the slices in each of these texts.
+    // Each of these texts has the pairs at other positions of the slices.
     ...[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].map(
       (n) =>
         [
@@ -312,7 +312,7 @@ describe('a page', () => {
         ] as const,
     ),
   ] as const) {
-    test(`yields within one long value: ${what}`, async () => {
+    test(`reading yields within one long value: ${what}`, async () => {
       const bytes = page(`[{"f":[{"v":${value}}]}]`).replace('"INTEGER"', type)
       const slices = new TimeSlices(null)
       const { text } = await rowsOf(bytes, { rowCap: 1, bytesMax: 10_000_000 }, slices)
@@ -322,14 +322,14 @@ describe('a page', () => {
     })
   }
 
-  test('refuses a long text that is not a JSON string', async () => {
+  test('a long text that is not a JSON string is refused', async () => {
     for (const end of ['\n"', '\\u12g4"', '\\x"', '']) {
       const bytes = page(`[{"f":[{"v":"${'x'.repeat(300_000)}${end}}]}]`)
       await assert.rejects(rowsOf(bytes), Unreadable)
     }
   })
 
-  test('is abandoned between two slices when its signal aborts', async () => {
+  test('reading a page stops between two slices when its signal aborts', async () => {
     const bytes = page(`[${Array.from({ length: 40_000 }, () => '{"f":[{"v":"1"}]}').join(',')}]`)
     const gone = new AbortController()
     const reading = rowsOf(bytes, { rowCap: 100_000, bytesMax: 10_000_000 }, new TimeSlices(gone.signal))

@@ -1,5 +1,5 @@
-// Converts the pages of a result to one JSON array of rows while they arrive, and cuts it at the limits. A page is
-// processed as bytes, so its rows never become a tree of objects.
+// Converts the pages of a result to one JSON array of rows while they arrive, and cuts it at the limits. The rows of a
+// page are bytes and never become a tree of objects.
 import { z } from 'zod'
 import type { ResultColumn, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
@@ -14,17 +14,16 @@ const OPEN = 0x5b
 const CLOSE = 0x5d
 const COMMA = 0x2c
 
-/** A page whose rows are not parsed. */
+/** The rows of a page are not parsed. */
 export interface Page {
   readonly isComplete: boolean
   readonly job: { readonly id: string; readonly location: string | null } | null
   readonly schema: unknown
   readonly pageToken: string | null
-  /** The number of rows in the whole result. Null if the page does not state the number. */
+  /** In the whole result. Null if the page does not say so. */
   readonly totalRows: number | null
-  /** The position of the array of rows. Null if there is none. */
+  /** Where the array of rows starts. Null if there is none. */
   readonly rowsAt: number | null
-  /** True if a string has more than SLICE_BYTES. */
   readonly hasLongText: boolean
   readonly bytes: Buffer
 }
@@ -55,11 +54,11 @@ const Head = z.object({
     .optional(),
 })
 
-/** The maximum number of bytes of a page without its rows: the schema of 10,000 columns is a megabyte. */
+/** For everything in a page except the rows. The schema of 10,000 columns has a megabyte. */
 const HEAD_BYTES_MAX = 8 * 1024 * 1024
 
 /**
- * Parses a response of jobs.query or getQueryResults. Throws Unreadable, ErrorResponse if the job failed, and the
+ * `bytes` is a response of jobs.query or getQueryResults. Throws Unreadable, ErrorResponse if the job failed, and the
  * errors of TimeSlices.run().
  */
 export async function readPage(bytes: Buffer, slices: TimeSlices): Promise<Page> {
@@ -100,8 +99,8 @@ export async function readPage(bytes: Buffer, slices: TimeSlices): Promise<Page>
 }
 
 /**
- * Returns the caller's name for a generated name, including a duplicate that BigQuery renamed (_vt_suffix_1). Returns
- * any other name unchanged.
+ * Returns the caller's name for a generated name. If a query returns a column twice, BigQuery adds a number
+ * (_vt_suffix_1), which is kept. Any other name stays unchanged.
  */
 function shownName(name: string, names: ReadonlyMap<string, string>): string {
   const [, own = name, number = ''] = /^(.*?)(_\d{1,4})?$/s.exec(name) ?? []
@@ -112,28 +111,27 @@ function shownName(name: string, names: ReadonlyMap<string, string>): string {
 
 export interface Caps {
   readonly rowCap: number
-  /** The maximum number of bytes of JSON of all rows. */
+  /** For the JSON of all rows. */
   readonly bytesMax: number
 }
 
-/** The writers of the rows of a page without long texts, and of any page. */
+/** `short` writes the rows of a page that has no long texts. `long` writes any rows. */
 interface Writers {
   readonly short: WriteRow
   readonly long: WriteRow
 }
 
-/** The rows of one query. */
 export class Result {
   readonly #caps: Caps
   readonly #out: JsonBytes
-  /** The caller's names by the generated names of columns. */
+  /** Generated names of columns, with the caller's names. */
   readonly #names: ReadonlyMap<string, string>
   #columns: readonly ResultColumn[] = []
   #writers: Writers | null = null
   #rows = 0
   #truncated = false
 
-  /** Writes into `out`, from the beginning of `out`. */
+  /** Overwrites `out`. */
   constructor(caps: Caps, names: ReadonlyMap<string, string>, out: JsonBytes) {
     this.#caps = caps
     this.#names = names
@@ -172,12 +170,12 @@ export class Result {
     }
     if (page.totalRows !== null && page.totalRows > this.#caps.rowCap) this.#truncated = true
     if (page.pageToken !== null) return true
-    // The result is truncated if the last page ended before the announced number of rows.
+    // Fewer rows have come than BigQuery announced.
     if (page.totalRows !== null && page.totalRows > this.#rows) this.#truncated = true
     return false
   }
 
-  /** The number of rows that still fit under the cap, plus one row to find out whether there are more. */
+  /** How many rows still fit, plus one to find out whether there are more. */
   get wanted(): number {
     return this.#caps.rowCap - this.#rows + 1
   }

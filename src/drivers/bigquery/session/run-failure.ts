@@ -1,5 +1,5 @@
-// Writes the message for a caller when a query fails while it runs: one of the service's sentences, chosen by
-// BigQuery's reason. BigQuery's own message may contain values, so it only helps to choose the sentence.
+// Says what the caller sees if a query fails while it runs. It is one of our own sentences, chosen by BigQuery's
+// reason. BigQuery's message may contain values, so it is never shown and only helps to choose.
 import { AppError } from '../../../errors.ts'
 import { overCost } from './cost-refusal.ts'
 import { accessFailure, failure, queryFailure } from './failure.ts'
@@ -8,7 +8,7 @@ import { bytesIn } from './dry-run-failure.ts'
 
 const FAILED = 'BigQuery failed the query while it ran: a value does not fit an operation of the query.'
 
-/** Sentences for the reason invalidQuery, by BigQuery's message. */
+/** For the reason invalidQuery, chosen by BigQuery's message. */
 const SENTENCES: readonly (readonly [RegExp, string])[] = [
   [/division by zero/i, 'Division by zero; SAFE_DIVIDE returns NULL instead.'],
   [/overflow|out of range/i, 'A number is out of the range of its type.'],
@@ -38,7 +38,6 @@ const SENTENCES: readonly (readonly [RegExp, string])[] = [
   [/duplicate column names?/i, 'Two columns of the result have the same name; give them aliases.'],
 ]
 
-/** Converts an error of a run to an AppError. */
 export function runFailure(error: unknown, bytesMax: number): AppError {
   const access = accessFailure(error)
   if (access !== null) return access

@@ -1,5 +1,5 @@
-// Runs a confined query: first a dry run, whose answer must match the query that the guard confined, then the query
-// itself, limited in bytes and time. A job for which no caller waits any more is cancelled.
+// Runs a confined query: first a dry run, whose report must match the query, then the query itself with limits on bytes
+// and time. A job for which no caller waits any longer is cancelled.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../../errors.ts'
@@ -24,38 +24,33 @@ export interface Running {
   readonly place: Place
   readonly judging: Judging
   readonly signal: AbortSignal
-  /**
-   * Receives work that continues after the caller has disconnected. The connection waits for this work before it
-   * closes.
-   */
+  /** Receives work that continues after the caller has disconnected. The connection waits for it before it closes. */
   readonly inBackground: (work: Promise<unknown>) => void
-  /** The buffer for rows. */
+  /** The rows are written into this buffer. */
   readonly out: JsonBytes
 }
 
 /**
- * How long BigQuery may wait for the end of the query before it sends the first response. This response has the id of
- * the job, which is needed to cancel the job.
+ * BigQuery may wait this long for the end of the query before it sends the first response. That response has the id of
+ * the job, which is needed to cancel it.
  */
 const FIRST_WAIT_MS = 2_000
 const NEXT_WAIT_MS = 10_000
-/** How much later than its own timeout a response may arrive. */
+/** A response may arrive this much later than the timeout in its request. */
 const SLOW_MS = 5_000
 const CANCEL_MS = 5_000
-/** How long a caller waits, after the deadline, for the confirmation that the job has ended. */
+/** After the deadline, the caller waits this long for the confirmation that the job has ended. */
 const CONFIRM_MS = 1_500
-/** The maximum length of a page. BigQuery cuts a page at 10 MB, measured before the page is JSON. */
+/** BigQuery cuts a page at 10 MB, which it measures before the page becomes JSON. */
 const PAGE_BYTES_MAX = 32 * 1024 * 1024
 const PAGES_MAX = 1_000
 /**
- * The first and the longest pause between two polls, if an emulator answers immediately. The pause doubles each time.
+ * An emulator may answer before the job has ended. Then this is the first and the longest pause before the next
+ * request. The pause doubles each time.
  */
 const PAUSE_MS = [20, 1_000] as const
 
-/**
- * Returns the number of bytes that the query would read. Throws the errors of runQuery(), except the refusal because of
- * cost.
- */
+/** Returns the bytes that the query would read. Throws the errors of runQuery(), but not for the cost. */
 export async function estimateQuery(at: Running, query: BigQueryQuery, limits: Limits): Promise<number> {
   try {
     const answer = await dryRun(at.rest, at.place, query, at.signal)
@@ -67,7 +62,7 @@ export async function estimateQuery(at: Running, query: BigQueryQuery, limits: L
   }
 }
 
-/** Runs a query. Throws the AppErrors of Connection.run(). */
+/** Throws the AppErrors of Connection.run(). */
 export async function runQuery(at: Running, query: BigQueryQuery, limits: Limits): Promise<Rows> {
   const left = timeLeft(limits.timeoutMs)
   checkCost(await estimateQuery(at, query, limits), limits.maxCost)
@@ -90,7 +85,7 @@ export async function runQuery(at: Running, query: BigQueryQuery, limits: Limits
   }
 }
 
-/** Returns the timeout error. The error says that the job has ended only if BigQuery confirms it within CONFIRM_MS. */
+/** The error says that the job has ended only if BigQuery confirms this within CONFIRM_MS. */
 async function timeoutError(ended: Promise<boolean>, cause: unknown): Promise<AppError> {
   const moment = new AbortController()
   try {
@@ -101,21 +96,20 @@ async function timeoutError(ended: Promise<boolean>, cause: unknown): Promise<Ap
   }
 }
 
-/** Returns whether BigQuery reports that a cancel or the job's timeout ended the job. */
+/** True if BigQuery reports that a cancel or the job's timeout has ended the job. */
 function isStopped(error: unknown): boolean {
   return error instanceof ErrorResponse && (error.reason === 'stopped' || error.reason === 'timeout')
 }
 
 /**
- * Replaces the reason jobInternalError of an emulator's error by invalidQuery, because an emulator reports all
- * unsupported SQL as jobInternalError. Returns any other error unchanged.
+ * An emulator reports all unsupported SQL as jobInternalError. Replaces this reason by invalidQuery. Any other error
+ * stays unchanged.
  */
 function withQueryReason(error: unknown, { lenient }: Judging): unknown {
   if (!lenient || !(error instanceof ErrorResponse) || error.reason !== 'jobInternalError') return error
   return new ErrorResponse(error.status, 'invalidQuery', error.googleText)
 }
 
-/** The job of one query in BigQuery. */
 class Job {
   readonly #at: Running
   readonly #query: BigQueryQuery
@@ -132,7 +126,6 @@ class Job {
     this.#left = left
   }
 
-  /** Returns the first complete page. */
   async start(): Promise<Page> {
     const { signal } = this.#at
     this.#started = this.#post()
@@ -140,7 +133,7 @@ class Job {
     return page.isComplete ? page : await this.page(null, this.#query.rowCap + 1)
   }
 
-  /** Waits until the job is complete. Returns the page for the token, or the first page if `token` is null. */
+  /** Waits until the job is complete. Returns the page with this token, or the first page if it is null. */
   async page(token: string | null, wanted: number): Promise<Page> {
     const { rest, place, signal } = this.#at
     if (this.#known === null) throw new Unreadable('a result without its job')
@@ -169,9 +162,9 @@ class Job {
   }
 
   /**
-   * Cancels a job that may still run, in the background. If the response that names the job has not arrived, the cancel
-   * waits for this response. The promise resolves to true if the job is known to have ended. Asks BigQuery whether a
-   * cancelled job has ended only if `asks` is true. Returns null if no job was started, or if the job has ended.
+   * Cancels, in the background, a job that may still run. If the response with the job's id has not arrived, waits for
+   * it first. The promise resolves to true if the job is known to have ended. After a cancel, BigQuery is asked for
+   * this only if `asks` is true. Returns null if no job was started, or if the job has already ended.
    */
   abandon(asks: boolean): Promise<boolean> | null {
     if (this.#started === null || this.#isOver) return null
@@ -196,26 +189,26 @@ class Job {
       location: place.location,
       maxResults: this.#query.rowCap + 1,
       labels: { app: 'vitrine' },
-      // A retry with the same id refers to the same job.
+      // With the same id, a retry means the same job.
       requestId: randomUUID(),
       formatOptions: { useInt64Timestamp: true },
     }
     const path = ['projects', place.billingProject, 'queries']
-    // If the caller disconnects, the retries end, but the response that names the job is still read.
+    // If the caller disconnects, there are no more retries, but a response is still read, because it has the job's id.
     const whole = AbortSignal.timeout(left + FIRST_WAIT_MS + SLOW_MS)
     return await this.#read(await rest.bytes({ method: 'POST', path, body, bytesMax: PAGE_BYTES_MAX }, signal, whole))
   }
 
   async #read(bytes: Buffer): Promise<Page> {
     try {
-      // The page is read without the caller's signal, because it names the job, which must be cancelled if the caller
-      // has disconnected.
+      // The caller may have disconnected, but the page has the id of the job, which must then be cancelled. So it is
+      // read without the caller's signal.
       const page = await readPage(bytes, new TimeSlices(null))
       if (page.job !== null) this.#known = { id: page.job.id, location: page.job.location ?? this.#at.place.location }
       this.#isOver = page.isComplete
       return page
     } catch (error) {
-      // A failed job has ended. An unreadable response may belong to a running job.
+      // If the job has failed, it has ended. After an unreadable response, it may still run.
       this.#isOver = !(error instanceof Unreadable)
       throw error
     }
@@ -232,7 +225,7 @@ class Job {
     return asks && (await this.#hasEnded(id, location, whole))
   }
 
-  /** Returns whether the job has ended. A cancel is only a request, so the job itself must report its end. */
+  /** A cancel is only a request, so the job itself must report its end. */
   async #hasEnded(id: string, location: string, whole: AbortSignal): Promise<boolean> {
     const { rest, place } = this.#at
     const query = {

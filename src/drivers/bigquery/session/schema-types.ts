@@ -1,20 +1,20 @@
-// Converts the types of a schema in the REST API (INTEGER, RECORD, mode REPEATED) to GoogleSQL types (INT64, STRUCT,
-// ARRAY). The schema is not trusted: its size is bounded, and an invalid schema is Unreadable.
+// Converts the types of the REST API (INTEGER, RECORD, mode REPEATED) to GoogleSQL types (INT64, STRUCT, ARRAY). The
+// schema is not trusted: its size is limited, and an invalid schema is Unreadable.
 import { z } from 'zod'
 import type { ColumnType } from '../captured-facts.ts'
 import { Unreadable } from './http-exchange.ts'
 
-/** The limits on a schema. BigQuery itself allows 15 levels and 10,000 columns, including nested columns. */
+/** BigQuery itself allows 15 levels and 10,000 columns, where nested columns count. */
 const DEPTH_MAX = 32
 const FIELDS_MAX = 20_000
 const NAME_MAX = 300
 const DESCRIPTION_MAX = 16_384
 
-/** A field of a schema: a column, or a part of a column. */
+/** A column, or a field of a struct. */
 export interface Field {
   readonly name: string
   readonly type: ColumnType
-  /** The type as GoogleSQL writes it, with parameters: ARRAY<STRUCT<sku STRING(10), qty INT64>>. */
+  /** As GoogleSQL writes the type, with its parameters: ARRAY<STRUCT<sku STRING(10), qty INT64>>. */
   readonly text: string
   readonly nullable: boolean
   readonly description: string | null
@@ -65,7 +65,7 @@ const GOOGLESQL: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** Returns the fields of `{fields: […]}`, or an empty list if there are none. Throws Unreadable. */
+/** Returns `fields` of the schema. Returns an empty list if there are none. Throws Unreadable. */
 export function readSchema(schema: unknown): readonly Field[] {
   const read = Schema.safeParse(schema ?? {})
   if (!read.success) throw new Unreadable('an invalid schema')
@@ -90,7 +90,7 @@ function fieldOf(wire: WireField, parts: readonly Field[]): Field {
     name: wire.name,
     type: { name, repeated, fields: parts.map((part) => ({ ...part.type, field: part.name })) },
     text: repeated ? `ARRAY<${text}>` : text,
-    // `nullable` is false for an array, because a stored array is never NULL.
+    // A stored array is never NULL, so `nullable` is false for an array.
     nullable: wire.mode !== 'REQUIRED' && !repeated,
     description: wire.description?.trim() || null,
     policyTagged: (wire.policyTags?.names ?? []).length > 0 || parts.some((part) => part.policyTagged),
@@ -102,7 +102,7 @@ function baseOf({ type, rangeElementType }: WireField): string {
   return name === 'RANGE' && rangeElementType !== undefined ? `RANGE<${rangeElementType.type}>` : name
 }
 
-/** Returns the parameters of a type, as in STRING(10) or NUMERIC(10, 2). */
+/** Returns for example `(10)` for STRING(10), or `(10, 2)` for NUMERIC(10, 2). */
 function parametersOf({ maxLength, precision, scale }: WireField): string {
   if (maxLength !== undefined && maxLength !== '0') return `(${maxLength})`
   if (precision === undefined || precision === '0') return ''

@@ -1,19 +1,17 @@
-// Parses a service account's key file. Only the validated fields are used. A key file of another type can name files,
-// addresses and programs. A token_uri other than Google's would receive an assertion that the service signed.
+// Parses the key file of a service account. Only the fields that were validated are used. A key file of another type
+// can name files, addresses and programs. Another token_uri than Google's would receive an assertion that the service
+// has signed.
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 
-/** The token endpoint of every service account. */
+/** Every service account uses this token endpoint. */
 export const TOKEN_URI = 'https://oauth2.googleapis.com/token'
 
 const UNIVERSE = 'googleapis.com'
 const FIELD = 'serviceAccountKey'
-/**
- * The allowed lengths of a key. Google's own keys have 2048 bits. Signing with a much longer key blocks the event loop
- * for seconds.
- */
+/** Google's own keys have 2048 bits. Signing with a much longer key blocks the event loop for seconds. */
 const KEY_BITS = { min: 2048, max: 4096 } as const
-/** The maximum length of a key in PEM. A key of 4096 bits has 3,300 characters. */
+/** A key of 4096 bits has 3,300 characters in PEM. */
 const PEM_MAX = 8_192
 
 export interface ServiceAccount {
@@ -37,11 +35,11 @@ const KeyFile = z.object({
     .optional(),
 })
 
-/** Returns the account, or the problems as sentences. A sentence names the field and never repeats its value. */
+/** Returns the account, or a list of problems. A problem names the field and never repeats its value. */
 export function readServiceAccount(text: string): ServiceAccount | readonly string[] {
   let json: unknown
   try {
-    // Remove a byte order mark, which some editors write.
+    // Some editors write a byte order mark.
     json = JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch {
     return [`${FIELD}: is not JSON`]
@@ -58,8 +56,8 @@ export function readServiceAccount(text: string): ServiceAccount | readonly stri
 function privateKey(pem: string): KeyObject | null {
   if (pem.length > PEM_MAX) return null
   try {
-    // Replace `\n` by line breaks: environment variables often contain line breaks escaped twice. PEM itself contains
-    // no backslashes.
+    // In environment variables, line breaks are often escaped twice, so replace `\n` by line breaks. PEM itself
+    // contains no backslashes.
     const key = createPrivateKey({ key: pem.replaceAll('\\n', '\n'), format: 'pem' })
     const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
     return key.asymmetricKeyType === 'rsa' && bits >= KEY_BITS.min && bits <= KEY_BITS.max ? key : null

@@ -1,5 +1,4 @@
-// Tests the connection part of a BigQuery datasource: accepted fields, refused fields, and fields that the operator
-// must allow.
+// Tests which fields a BigQuery datasource accepts and refuses, and which ones the operator must allow.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, test } from 'node:test'
@@ -36,9 +35,7 @@ const pem = (type: 'rsa' | 'ec') =>
     ? generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey.export({ type: 'pkcs8', format: 'pem' })
     : generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' })
 
-/**
- * Returns an RSA key in PKCS #1 whose factors are not primes, because generating a real key of this size takes long.
- */
+/** Creating a real key of this size takes long, so the factors of this RSA key (PKCS #1) are not primes. */
 function hugeKey(bits: number): string {
   const tagged = (tag: number, of: Buffer): Buffer => {
     const length = Buffer.from([0x83, of.length >> 16, (of.length >> 8) & 255, of.length & 255])
@@ -90,7 +87,7 @@ describe('a service account’s key', () => {
     ['that is too long', ' '.repeat(70_000), /too long/],
   ]
   for (const [what, key, detail] of refused) {
-    test(`${what} is refused with the name of the field, and no value is repeated`, () => {
+    test(`a service account’s key ${what} is refused with the name of the field, and no value is repeated`, () => {
       const details = detailsOf(NOTHING, input({}, key))
       assert.ok(
         details.some((each) => detail.test(each)),
@@ -99,7 +96,7 @@ describe('a service account’s key', () => {
     })
   }
 
-  test('from Google is stored unchanged', () => {
+  test('a key from Google is stored unchanged', () => {
     const key = door.keyFile()
     const settings = readSettings(NOTHING, input({ config: { location: 'EU', datasets: ['shop'] } }, key))
     assert.deepEqual(settings, {
@@ -116,7 +113,7 @@ describe('a service account’s key', () => {
     assert.equal(targetOf(NOTHING, settings).credentials.kind, 'service account')
   })
 
-  test('may have a byte order mark, and line breaks escaped twice', () => {
+  test('a key may have a byte order mark, and line breaks that are escaped twice', () => {
     const file = door.keyFile()
     const escaped = file.replaceAll('\\n', '\\\\n')
     assert.notEqual(escaped, file)
@@ -125,7 +122,7 @@ describe('a service account’s key', () => {
     }
   })
 
-  test('is required for Google’s address', () => {
+  test('a key is required for Google’s address', () => {
     assert.match(detailsOf(NOTHING, input({}, null)).join(), /serviceAccountKey: is required/)
   })
 })
@@ -163,7 +160,7 @@ describe('the fields of a connection', () => {
     ].map((apiEndpoint) => [{ config: { apiEndpoint } }, /config.apiEndpoint/] as const),
   ]
   for (const [more, detail] of refused) {
-    test(`refuses ${JSON.stringify(more)}`, () => {
+    test(`a connection with ${JSON.stringify(more)} is refused`, () => {
       const details = detailsOf(ALL, input(more))
       assert.ok(
         details.some((each) => detail.test(each)),
@@ -177,7 +174,7 @@ describe('the fields of a connection', () => {
     assert.match(detailsOf(ALL, given).join(), /password: is not a secret of BIGQUERY/)
   })
 
-  test('accepts a domain-scoped project', () => {
+  test('the id of the project may contain a domain', () => {
     assert.equal(readSettings(NOTHING, input({ database: 'example.com:lake-1' })).database, 'example.com:lake-1')
   })
 })
@@ -186,7 +183,7 @@ describe('settings that only the operator can allow', () => {
   const mode = { connectionMode: 'APPLICATION_DEFAULT' }
   const endpoint = { config: { apiEndpoint: 'http://127.0.0.1:9050/', emulator: true } }
 
-  test('are refused by name', () => {
+  test('settings that the operator does not allow are refused by name', () => {
     assert.match(detailsOf(NOTHING, input(mode, null)).join(), /VITRINE_ALLOW_APPLICATION_DEFAULT=1/)
     assert.match(
       detailsOf(NOTHING, input(endpoint)).join(),
@@ -195,14 +192,14 @@ describe('settings that only the operator can allow', () => {
     assert.match(detailsOf(NOTHING, input(endpoint)).join(), /config.emulator: needs VITRINE_ALLOW_BIGQUERY_ENDPOINT=1/)
   })
 
-  test('can no longer be used when the operator withdraws the permission, although they are stored', () => {
+  test('stored settings can no longer be used when the operator withdraws the permission', () => {
     const settings = readSettings(ALL, input(endpoint, null))
     assert.equal(targetOf(ALL, settings).endpoint, 'http://127.0.0.1:9050')
     assert.throws(() => targetOf(NOTHING, settings), { code: 'DATASOURCE_UNAVAILABLE' })
     assert.throws(() => targetOf(NOTHING, readSettings(ALL, input(mode, null))), { code: 'DATASOURCE_UNAVAILABLE' })
   })
 
-  test('send no credentials to another address, neither stored keys nor the identity of the machine', () => {
+  test('another address gets no credentials, neither stored keys nor the identity of the machine', () => {
     for (const given of [input(endpoint), input(endpoint, null), input({ ...mode, ...endpoint }, null)]) {
       assert.deepEqual(targetOf(ALL, readSettings(ALL, given)).credentials, { kind: 'none' })
     }

@@ -1,5 +1,5 @@
-// Validates the connection part of a BigQuery datasource, field by field. Errors name the field and never repeat its
-// value. The validation makes no network requests.
+// Validates the settings of a BigQuery datasource field by field. An error names the field and never repeats its value.
+// No request is sent.
 import { z } from 'zod'
 import { bareHost } from '../../../host-names.ts'
 import { AppError, invalidRequest } from '../../../errors.ts'
@@ -7,43 +7,44 @@ import { SslMode, wrongHost, wrongSecrets } from '../../connection-fields.ts'
 import type { ConnectionSettings, SettingsInput } from '../../driver.ts'
 import { readServiceAccount, type ServiceAccount } from './service-account.ts'
 
-/** Google's own address, used unless a datasource names another with the operator's permission. */
+/** Used unless a datasource has another address, which the operator must allow. */
 export const GOOGLE = 'https://bigquery.googleapis.com'
 
 const KEY = 'serviceAccountKey'
 const DATASETS_MAX = 1_000
 
-/** The operator's permissions, which apply to every datasource. */
+/** What the operator allows to all datasources. */
 export interface Allowed {
-  /** True if datasources may use the identity of the machine (VITRINE_ALLOW_APPLICATION_DEFAULT). */
+  /** Datasources may use the identity of the machine (VITRINE_ALLOW_APPLICATION_DEFAULT). */
   readonly applicationDefault: boolean
   /**
-   * True if datasources may name an address that is not Google's (VITRINE_ALLOW_BIGQUERY_ENDPOINT). Such an address
-   * never gets a token.
+   * Datasources may use another address than Google's (VITRINE_ALLOW_BIGQUERY_ENDPOINT). Such an address never gets a
+   * token.
    */
   readonly endpoint: boolean
 }
 
-/** The identity: a service account, the machine itself, or none if the address is not Google's. */
+/** A service account, the machine itself, or none if the address is not Google's. */
 export type Credentials =
   | { readonly kind: 'service account'; readonly account: ServiceAccount }
   | { readonly kind: 'application default' }
   | { readonly kind: 'none' }
 
 /**
- * The address and the identity of a connection, computed from the settings at each connect. `credentials` is secret.
+ * The address and the identity of a connection, computed from the settings for each connection. `credentials` is
+ * secret.
  */
 export interface Target {
-  /** The origin of the API: scheme, host and port. */
+  /** The origin of the API. */
   readonly endpoint: string
   readonly project: string
-  /** The project in which jobs run and are billed. */
+  /** Jobs run in this project, which pays for them. */
   readonly billingProject: string
-  /** The location of jobs. Null means the location of the datasets, which introspection finds. */
+  /** The location of jobs. Null stands for the location of the datasets, which introspection finds. */
   readonly location: string | null
-  /** The datasets to introspect. An empty list means all datasets of the project. */
+  /** The datasets to introspect. An empty list stands for all datasets of the project. */
   readonly datasets: readonly string[]
-  /** True if the address is an emulator, whose responses may lack fields. */
+  /** True for an emulator, whose responses may lack fields. */
   readonly emulator: boolean
   readonly credentials: Credentials
 }
@@ -69,7 +70,7 @@ const Config = z.strictObject({
 })
 type Config = z.infer<typeof Config>
 
-/** Validates the fields. Throws AppError INVALID_REQUEST with details. */
+/** Throws AppError INVALID_REQUEST with details. */
 export function readSettings(allowed: Allowed, input: SettingsInput): ConnectionSettings {
   const { settings, withheld } = read(allowed, input)
   if (withheld.length > 0) throw invalidRequest(withheld)
@@ -77,8 +78,7 @@ export function readSettings(allowed: Allowed, input: SettingsInput): Connection
 }
 
 /**
- * Returns the target for settings that readSettings() returned. Throws AppError DATASOURCE_UNAVAILABLE if the operator
- * no longer allows them.
+ * `settings` come from readSettings(). Throws AppError DATASOURCE_UNAVAILABLE if the operator no longer allows them.
  */
 export function targetOf(allowed: Allowed, settings: ConnectionSettings): Target {
   const { target, withheld } = read(allowed, { ...settings, ...NOT_APPLICABLE })
@@ -94,7 +94,7 @@ const NOT_APPLICABLE = { host: undefined, port: undefined, username: undefined, 
 interface Read {
   readonly settings: ConnectionSettings
   readonly target: Target
-  /** The settings that the operator does not allow. */
+  /** The operator does not allow these settings. */
   readonly withheld: readonly string[]
 }
 
@@ -103,7 +103,7 @@ function read(allowed: Allowed, input: SettingsInput): Read {
   for (const field of ['host', 'port', 'username'] as const) {
     if (input[field] !== undefined && input[field] !== null) wrong.push(`${field}: does not apply to BIGQUERY`)
   }
-  // A valid sslMode is accepted and ignored: TLS to an https address is always fully verified.
+  // A valid sslMode is accepted and ignored, because TLS to an https address is always fully verified.
   if (!SslMode.nullish().safeParse(input.sslMode).success) wrong.push('sslMode: does not apply to BIGQUERY')
   const mode = z.enum(['SERVICE_ACCOUNT', 'APPLICATION_DEFAULT']).safeParse(input.connectionMode)
   if (!mode.success) wrong.push('connectionMode: must be SERVICE_ACCOUNT or APPLICATION_DEFAULT')
@@ -148,7 +148,7 @@ function withheldOf(allowed: Allowed, mode: string, config: Config): string[] {
   return withheld
 }
 
-/** Returns the credentials. An address that is not Google's gets no token. */
+/** An address that is not Google's gets no token. */
 function credentialsOf(input: SettingsInput, mode: string | undefined, config: Config, wrong: string[]): Credentials {
   const key = input.secrets[KEY]
   if (mode === 'APPLICATION_DEFAULT') {
@@ -190,7 +190,7 @@ function detailsOf(issue: z.core.$ZodIssue): string[] {
   return [`${path}: ${issue.path.length === 0 ? 'must be an object' : issue.message}`]
 }
 
-/** Returns the origin of an address. Only http or https, a host and a port are allowed. */
+/** An address may have only a scheme (http or https), a host and a port. */
 function originOf(text: string): string | null {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') return null

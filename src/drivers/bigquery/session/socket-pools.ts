@@ -1,15 +1,15 @@
-// Holds the sockets to BigQuery: one pool of keep-alive connections for each origin. Several holders share a pool, and
-// the last holder closes it. A socket connects to a checked address only.
+// The sockets to BigQuery: one pool of keep-alive connections for each origin. Several holders share a pool, and the
+// last one closes it. A socket connects only to an address that was checked.
 import { isIP } from 'node:net'
 import type { Dispatcher, Pool, buildConnector } from 'undici'
 import { bareHost } from '../../../host-names.ts'
 import { AppError } from '../../../errors.ts'
 import { checkedLookup, refusal } from '../../allowed-addresses.ts'
 
-/** Opens a socket. Tests pass their own connector to replace Google's servers. */
+/** Tests replace this, to stand in for Google's servers. */
 export type Connector = buildConnector.connector
 
-/** A holder's access to the pool of an origin. Disposing it ends the access. */
+/** Disposing it gives up the pool. */
 export interface Held extends AsyncDisposable {
   readonly dispatcher: Dispatcher
 }
@@ -17,8 +17,8 @@ export interface Held extends AsyncDisposable {
 const CONNECT_MS = 8_000
 const KEEP_ALIVE_MS = 55_000
 /**
- * The timeout for a server that sends nothing. It does not depend on the caller's deadline: no request lets BigQuery
- * wait longer than 10 seconds before it answers.
+ * The timeout if a server sends nothing. It does not depend on the caller's deadline, because no request lets BigQuery
+ * wait for more than 10 seconds before it answers.
  */
 const SILENT_MS = 60_000
 const HEADERS_BYTES_MAX = 32 * 1024
@@ -36,7 +36,7 @@ export class Pools implements AsyncDisposable {
     this.#connector = connector
   }
 
-  /** Returns the pool of the origin. Throws AppError DATASOURCE_UNAVAILABLE if the host is a refused IP address. */
+  /** Throws AppError DATASOURCE_UNAVAILABLE if the host is an IP address that is not allowed. */
   async hold(origin: string, allowPrivateHosts: boolean): Promise<Held> {
     const host = bareHost(new URL(origin).hostname)
     const sentence = isIP(host) === 0 ? null : refusal(host, allowPrivateHosts)
@@ -63,7 +63,7 @@ export class Pools implements AsyncDisposable {
   }
 }
 
-/** Opens a pool. The first call loads undici. A request's signal sets every timeout that is not set here. */
+/** The first call loads undici. Timeouts that are not set here come from the signal of a request. */
 async function openPool(origin: string, allowPrivateHosts: boolean, connector: Connector | null): Promise<Pool> {
   const { Pool, buildConnector } = await import('undici')
   return new Pool(origin, {

@@ -1,11 +1,11 @@
-// Reads and writes long results in time slices, and yields to the event loop between two slices. Slices are counted in
-// bytes, so that a short result has only one.
+// Long results are read and written in slices, and the event loop gets a turn between two slices. A slice is a number
+// of bytes, so a short result has only one.
 import { setImmediate } from 'node:timers/promises'
 
-/** The number of bytes in a slice. Reading and writing a slice takes about 5 ms. */
+/** Reading and writing a slice takes about 5 ms. */
 export const SLICE_BYTES = 128 * 1024
 
-/** Runs sliced work without a pause. */
+/** Does all slices without a pause. */
 export function runToEnd<T>(work: Generator<undefined, T>): T {
   let step = work.next()
   while (step.done !== true) step = work.next()
@@ -14,14 +14,14 @@ export function runToEnd<T>(work: Generator<undefined, T>): T {
 
 export class TimeSlices {
   readonly #signal: AbortSignal | null
-  /** The number of times that run() has yielded to the event loop. */
+  /** How often run() has yielded to the event loop. */
   count = 0
 
   constructor(signal: AbortSignal | null) {
     this.#signal = signal
   }
 
-  /** Yields to the event loop whenever the work yields. Throws the signal's reason, and the errors of the work. */
+  /** Gives the event loop a turn whenever the work yields. Throws the signal's reason, and the errors of the work. */
   async run<T>(work: Generator<undefined, T>): Promise<T> {
     for (let step = work.next(); ; step = work.next()) {
       if (step.done === true) return step.value
@@ -37,8 +37,8 @@ export class SlicePace {
   #began = 0
 
   /**
-   * Returns true if `at`, the current position, is at least SLICE_BYTES bytes after the last position for which isDue()
-   * returned true. Before the first such position, measures from 0.
+   * `at` is the current position. Returns true if it is at least SLICE_BYTES after the last position for which this
+   * function returned true, or after 0.
    */
   isDue(at: number): boolean {
     if (at - this.#began < SLICE_BYTES) return false

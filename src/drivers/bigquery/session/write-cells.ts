@@ -1,5 +1,5 @@
-// Writes the cells of a row, {f: [{v: …}, …]}, as a JSON array. Arrays and structs are written according to their
-// schema, because a value does not show its type. Requires bytes that json-scan has checked.
+// Writes the cells of a row, {f: [{v: …}, …]}, as a JSON array. A value does not show its type, so the schema decides
+// where arrays and structs are. The bytes must have been checked by json-scan.
 import type { ColumnType } from '../captured-facts.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
 import { Unreadable } from './http-exchange.ts'
@@ -7,9 +7,9 @@ import { endOfValue, firstOf, isArray, isNull, nextOf, overValue, skipSpace, val
 import { scalarWriter, writeJson, writeLongText } from './write-scalar-value.ts'
 import { SLICE_BYTES, type SlicePace } from './time-slices.ts'
 
-/** Writes the value that starts at `at`, and returns the position after it. */
+/** Writes the value at `at`, and returns the position after it. */
 type WriteShort = (json: Buffer, at: number, out: JsonBytes) => number
-/** Writes a value that may be long (an array, JSON or a long text) in the same way. Yields between two slices. */
+/** Does the same for a value that may be long: an array, JSON or a long text. Yields between two slices. */
 type WriteCell = (json: Buffer, at: number, out: JsonBytes, pace: SlicePace) => number | Generator<undefined, number>
 
 const COMMA = 0x2c
@@ -17,7 +17,7 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 
 const F = 0x66
 const V = 0x76
 
-/** Writes the row that starts at `at`. Throws Unreadable for a row of another format. */
+/** Throws Unreadable for a row of another format. */
 export type WriteRow = WriteCell
 
 /** If `hasLongText` is true, any text may be long. */
@@ -25,7 +25,7 @@ export function rowWriter(columns: readonly ColumnType[], hasLongText: boolean):
   return cellsWriter(columns, null, hasLongText)
 }
 
-/** Returns the writer of a row or a struct. `keys` are the keys of a struct, and null for a row. */
+/** `keys` are the keys of a struct. They are null for a row. */
 function cellsWriter(types: readonly ColumnType[], keys: readonly Buffer[] | null, hasLongText: boolean): WriteCell {
   const short = hasLongText ? [null] : types.map(shortWriter)
   if (short.every((write) => write !== null)) return (json, at, out) => writeShort(json, at, short, keys, out)
@@ -45,7 +45,7 @@ function singleWriter(type: ColumnType, hasLongText: boolean): WriteCell {
   return type.name === 'STRUCT' ? structWriter(type, hasLongText) : textWriter(type.name)
 }
 
-/** Returns the writer of a type, or null if values of the type may be long. */
+/** Returns null if values of the type may be long. */
 function shortWriter(type: ColumnType): WriteShort | null {
   if (type.repeated || type.name === 'JSON') return null
   if (type.name !== 'STRUCT') return plainWriter(type.name)
@@ -72,7 +72,7 @@ function plainWriter(name: string): WriteShort {
   }
 }
 
-/** Writes a value like plainWriter(), and yields between two slices of a long text. */
+/** Like plainWriter(), but yields between two slices of a long text. */
 function textWriter(name: string): WriteCell {
   const write = scalarWriter(name)
   return function* (json, at, out) {
@@ -89,10 +89,7 @@ function requirePlain(name: string, json: Buffer, at: number): void {
   if (json[at] === OPEN_ARRAY || json[at] === OPEN_OBJECT) throw new Unreadable(`a ${name} with several parts`)
 }
 
-/**
- * Returns the writer of an array. BigQuery usually sends a NULL array as an empty array, and the result always shows an
- * empty array.
- */
+/** BigQuery usually sends a NULL array as an empty array. So a NULL array is always written as an empty array. */
 function arrayWriter(element: WriteCell): WriteCell {
   return function* (json, at, out, pace) {
     out.byte(OPEN_ARRAY)
@@ -126,8 +123,8 @@ function keysOf({ fields }: ColumnType): readonly Buffer[] {
 }
 
 /**
- * Makes keys unique. A repeated name gets the first free ending of _1, _2 …. An empty name becomes _field_N, where N is
- * its position from 1.
+ * A repeated name gets the first free ending of _1, _2 …. An empty name becomes _field_N, where N is its position from
+ * 1.
  */
 function uniqueNames(names: readonly string[]): readonly string[] {
   const taken = new Set(names)
@@ -141,7 +138,7 @@ function uniqueNames(names: readonly string[]): readonly string[] {
   })
 }
 
-/** Writes a row like writeLong(), without yielding. */
+/** Like writeLong(), without yielding. */
 function writeShort(
   json: Buffer,
   start: number,
@@ -170,7 +167,7 @@ interface LongCells {
   readonly pace: SlicePace
 }
 
-/** Writes the row or struct that starts at `start`, and returns the position after it. */
+/** Writes the row or struct at `start`, and returns the position after it. */
 function* writeLong(json: Buffer, start: number, { cells, keys, out, pace }: LongCells): Generator<undefined, number> {
   const list = openList(json, start, keys, out)
   let each = firstOf(json, list)
@@ -188,7 +185,7 @@ function* writeLong(json: Buffer, start: number, { cells, keys, out, pace }: Lon
   return endAfter(json, start, skipSpace(json, end) + 1)
 }
 
-/** Writes the opening bracket or brace, and returns the position of the array of cells. */
+/** Writes the opening bracket or brace, and returns where the array of cells starts. */
 function openList(json: Buffer, start: number, keys: readonly Buffer[] | null, out: JsonBytes): number {
   const list = valueOf(json, start, F)
   if (!isArray(json, list)) throw new Unreadable('a row without cells')
@@ -196,7 +193,6 @@ function openList(json: Buffer, start: number, keys: readonly Buffer[] | null, o
   return list
 }
 
-/** Writes the comma and the key before a cell. */
 function writeKey(n: number, keys: readonly Buffer[] | null, out: JsonBytes): void {
   if (n > 0) out.byte(COMMA)
   const key = keys?.[n]
@@ -206,8 +202,8 @@ function writeKey(n: number, keys: readonly Buffer[] | null, out: JsonBytes): vo
 }
 
 /**
- * Returns the end of the object that starts at `start`. `end` is the end of the value that was read from the object.
- * Usually, this value is the last of the object. Otherwise the object is scanned again.
+ * Returns the end of the object at `start`. A value that was read from it ends at `end`. Usually this is the object's
+ * last value. If not, the object is scanned again.
  */
 function endAfter(json: Buffer, start: number, end: number): number {
   const at = skipSpace(json, end)

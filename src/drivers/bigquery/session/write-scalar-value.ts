@@ -1,10 +1,10 @@
-// Converts one BigQuery value that is neither an array nor a struct from the text of the REST API to exact JSON
-// (docs/contract.md#values, docs/drivers/bigquery.md#values). A text that does not match its type becomes a string.
+// Converts a value that is neither an array nor a struct from the REST API to exact JSON (docs/contract.md#values,
+// docs/drivers/bigquery.md#values). A text that does not match its type becomes a string.
 import { JsonBytes, writeInSlices, writePlain, writeRaw, writeText } from '../../json-bytes.ts'
 import { isNumber, overValue, quoteWithin, skipSpace } from './json-scan.ts'
 import { SLICE_BYTES } from './time-slices.ts'
 
-/** Writes the value whose JSON, usually a string, is json[start…end). */
+/** The JSON of the value, usually a string, is json[start…end). */
 export type WriteScalar = (json: Buffer, start: number, end: number, out: JsonBytes) => void
 
 const QUOTE = 0x22
@@ -19,11 +19,11 @@ const NOT_FINITE: ReadonlyMap<string, string> = new Map(
     '-infinity': '"-Infinity"',
   }),
 )
-/** The beginning of the year 1 and the end of the year 9999, in seconds since 1970. */
+/** Year 1 begins and year 9999 ends at these seconds since 1970. */
 const SECONDS_MIN = -62_135_596_800
 const SECONDS_MAX = 253_402_300_799
 
-/** The writers by GoogleSQL's type name. Values of other types keep the database's own text. */
+/** The key is the type in GoogleSQL. A value of another type keeps BigQuery's text. */
 const WRITERS: ReadonlyMap<string, WriteScalar> = new Map(
   Object.entries({
     INT64: writeInteger,
@@ -39,9 +39,7 @@ export function scalarWriter(type: string): WriteScalar {
   return WRITERS.get(type) ?? writeAsText
 }
 
-/**
- * Returns the content of the string. An emulator may send a number or a word instead. The string must have no escapes.
- */
+/** Returns the content of a string without escapes. An emulator may send a number or a word instead of a string. */
 function textOf(json: Buffer, start: number, end: number): string {
   return json[start] === QUOTE ? json.toString('latin1', start + 1, end - 1) : json.toString('latin1', start, end)
 }
@@ -52,7 +50,7 @@ function writeAscii(text: string, out: JsonBytes): void {
 }
 
 /**
- * Copies a string unchanged, because its escapes were checked when the response was scanned. Puts any other value in
+ * Copies a string unchanged, because its escapes were checked when the response was scanned. Any other value is put in
  * quotes.
  */
 function writeAsText(json: Buffer, start: number, end: number, out: JsonBytes): void {
@@ -60,7 +58,7 @@ function writeAsText(json: Buffer, start: number, end: number, out: JsonBytes): 
   else writePlain(json, start, end, out)
 }
 
-/** Writes a number up to ±(2^53−1), and a string for larger numbers. */
+/** Writes a number up to ±(2^53−1), and a string for larger ones. */
 function writeInteger(json: Buffer, start: number, end: number, out: JsonBytes): void {
   const text = textOf(json, start, end)
   if (!/^(?:0|-?[1-9]\d{0,18})$/.test(text)) return writeAsText(json, start, end, out)
@@ -78,10 +76,7 @@ function writeFloat(json: Buffer, start: number, end: number, out: JsonBytes): v
   writeAscii(Object.is(number, -0) ? '-0' : String(number), out)
 }
 
-/**
- * Writes a number of up to 15 significant digits, and a string for longer numbers. Leading and trailing zeros do not
- * count.
- */
+/** Writes a number of up to 15 significant digits, and a string for longer ones. */
 function writeDecimal(json: Buffer, start: number, end: number, out: JsonBytes): void {
   const text = textOf(json, start, end)
   if (!/^-?(?:0|[1-9]\d{0,99})(?:\.\d{1,99})?$/.test(text)) return writeAsText(json, start, end, out)
@@ -104,10 +99,7 @@ function writeTimestamp(json: Buffer, start: number, end: number, out: JsonBytes
   else writeAscii(`"${moment}"`, out)
 }
 
-/**
- * Returns the moment, or null outside the years 1 to 9999. Splits the digits, because microseconds exceed 2^53 after
- * the year 2255.
- */
+/** Returns null outside the years 1 to 9999. After the year 2255, microseconds exceed 2^53, so the digits are split. */
 function momentOf(text: string): string | null {
   const isBefore = text.startsWith('-')
   const digits = (isBefore ? text.slice(1) : text).padStart(7, '0')
@@ -121,12 +113,12 @@ function momentOf(text: string): string | null {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}.${String(micros).padStart(6, '0')}Z`
 }
 
-/** Writes the value of a string of more than SLICE_BYTES, of any type. Yields between two slices. */
+/** Writes a string of more than SLICE_BYTES, for a value of any type. Yields between two slices. */
 export const writeLongText = writeRaw.inSlices
 
 /**
- * Writes the JSON inside a string as raw text, so that no number is rounded. Returns the end of the string. Yields like
- * overValue().
+ * A string contains JSON. Writes this JSON as it is, so that no number is rounded. Returns the end of the string.
+ * Yields like overValue().
  */
 export function* writeJson(json: Buffer, start: number, out: JsonBytes): Generator<undefined, number> {
   const end = yield* overValue(json, start)
@@ -148,7 +140,7 @@ function* contentOf(json: Buffer, start: number, end: number): Generator<undefin
   const last = end - 1
   for (let at = start + 1; at < last;) {
     let stop = quoteWithin(json, at, Math.min(last, at + SLICE_BYTES))
-    // A slice must not end within a character of several bytes, or between two escapes of one character.
+    // A slice must not end within a character of several bytes, or between the two escapes of a surrogate pair.
     for (let n = 0; n < 3 && isContinuation(json[stop]); n++) stop--
     let text = String(JSON.parse(`"${json.toString('utf8', at, stop)}"`))
     if (stop < last && isHighSurrogate(text.charCodeAt(text.length - 1))) {
@@ -171,8 +163,8 @@ function isHighSurrogate(unit: number): boolean {
 }
 
 /**
- * Returns the start and the end of the JSON value in the text. Returns null for a text that is not one JSON value. Such
- * a text is written as a string.
+ * Returns where the JSON value in the text starts and ends. Returns null if the text is not one JSON value. Such a text
+ * is written as a string.
  */
 function* spanOf(inner: Buffer): Generator<undefined, readonly [number, number] | null> {
   try {
