@@ -1,4 +1,3 @@
-// Assembles the MongoDB driver from the guard and the connections. This file makes no decisions.
 import { agreement } from './catalog/least-privilege-login.ts'
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../driver.ts'
@@ -16,7 +15,7 @@ import { openThreads } from './guard/judge-threads.ts'
 import type { Known } from './session/run.ts'
 import { readSettings, targetOf } from './session/settings.ts'
 
-/** Creates the driver. The first connection loads the client library, and the first long body starts a guard thread. */
+/** The client library is loaded for the first connection. The first long body starts a guard thread. */
 export async function createMongoDriver(): Promise<Driver> {
   const threads = openThreads()
   const tunnels = openTunnels()
@@ -59,10 +58,7 @@ export async function createMongoDriver(): Promise<Driver> {
   }
 }
 
-/**
- * Returns false for a body of another driver, or one that readBody() did not make. Such a body is a defect in the
- * caller.
- */
+/** False for a body of another driver, or one that readBody() did not make. Then the caller has a defect. */
 function isMongoBody(body: QueryBody): body is MongoBody {
   return 'collection' in body && 'filter' in body && 'pipeline' in body
 }

@@ -1,5 +1,5 @@
-// Grades a login: warns of privileges that reading the exposed collections does not need. Each warning about privileges
-// has the commands for a better login. The grading changes nothing in the database.
+// Grades a login: warns of privileges that are not needed to read the exposed collections. Such a warning has the
+// commands for a better login. Nothing in the database is changed.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import type { Login } from '../session/connect.ts'
@@ -12,17 +12,17 @@ interface Facts extends Privileges {
   readonly better: string
 }
 
-/** Actions that may change or end something in the database. All other actions only read. */
+/** These actions may change or end something in the database. All others only read. */
 const WRITES =
   /^(insert|update|remove|drop|create|grant|revoke|convertTo|rename|collMod|compact|reIndex|enable|bypass|change|set|applyOps|fsync|shutdown|kill|repl|resync|add|move|split|refine|reshard|clearJumbo|unlock|evict|rotate|internal|anyAction|impersonate|import|export|flush|cpu|closeAll|dbAdmin|emptycapped|restore|storageDetails|touch|validate|writeOrigin|advance|cleanup|invalidate|oidReset|fle)/i
-/** Actions that do no harm and that every MongoDB login may have. */
+/** These actions do no harm, and every MongoDB login may have them. */
 const HARMLESS = new Set(['killCursors', 'killAnyCursor', 'changeOwnPassword', 'changeOwnCustomData'])
 /** MongoDB's own databases. */
 const OWN = new Set(['admin', 'config', 'local'])
 
 /**
- * Returns the steps in a fixed order. The privileges should cover exactly the catalog `exposed`. If there is no
- * exposure yet, `exposed` is null.
+ * The steps have a fixed order. The privileges should cover exactly the catalog `exposed`, which is null if there is no
+ * exposure yet.
  */
 export async function grade(login: Login, exposed: Catalog | null, signal: AbortSignal): Promise<TestStep[]> {
   const privileges = await privilegesOf(login.db, signal)
@@ -107,10 +107,7 @@ function isSystem(resource: Privilege['resource']): boolean {
   return resource.collection?.startsWith('system.') === true
 }
 
-/**
- * Returns whether a resource is internal to MongoDB. The built-in roles include such collections, which contain no data
- * of a team.
- */
+/** The built-in roles include collections that are internal to MongoDB and contain no data of a team. */
 function isOwnCorner(resource: Privilege['resource']): boolean {
   return isSystem(resource) || (OWN.has(resource.db ?? '') && (resource.collection ?? '') !== '')
 }

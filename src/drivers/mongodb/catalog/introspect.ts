@@ -1,5 +1,5 @@
-// Introspects a database: collections, views, indexes, and paths from a sample. It never reads a whole large
-// collection. Each read has a timeout. After a timeout, introspection continues with the documents read so far.
+// Introspects a database: collections, views and indexes, and the paths of a sample of documents. A large collection is
+// never read as a whole. Each read has a timeout, after which introspection continues with the documents that it has.
 import type * as mongodb from 'mongodb'
 import type { Catalog, CatalogColumn, CatalogIndex, CatalogTable } from '../../driver.ts'
 import { CAPTURE_VERSION, type MongoCapture, type MongoColumnDetail, type MongoTableDetail } from '../captured-facts.ts'
@@ -14,10 +14,10 @@ const SAMPLE = 1_000
 const FIRST = 100
 const NEWEST = 100
 const LOOK_MS = 1_000
-/** The maximum number of bytes of documents in one read. */
+/** The documents of one read have at most this many bytes. */
 const LOOK_BYTES = 16 * 1024 * 1024
 
-/** Introspects the database. Throws the errors of the client library. `progress` counts collections. */
+/** Throws the errors of the client library. `progress` counts collections. */
 export async function introspect(
   login: Login,
   signal: AbortSignal,
@@ -40,7 +40,7 @@ export async function introspect(
   return { capturedAt: new Date().toISOString(), tables, capture }
 }
 
-/** Returns null if the login is not allowed to read the collection. */
+/** Returns null if the login may not read the collection. */
 async function tableOf(db: mongodb.Db, found: FoundCollection, signal: AbortSignal): Promise<CatalogTable | null> {
   const collection = db.collection(found.name)
   const documents = await counted(db, found.name, signal)
@@ -74,10 +74,7 @@ async function tableOf(db: mongodb.Db, found: FoundCollection, signal: AbortSign
   }
 }
 
-/**
- * Returns the number of documents, from metadata if available. Returns null if counting takes too long or is not
- * allowed.
- */
+/** The number comes from metadata if possible. Returns null if counting takes too long or is not allowed. */
 function counted(db: mongodb.Db, name: string, signal: AbortSignal): Promise<number | null> {
   return within(null, async () => {
     const { n } = await db.command({ count: name, maxTimeMS: LOOK_MS }, { signal })
@@ -86,8 +83,8 @@ function counted(db: mongodb.Db, name: string, signal: AbortSignal): Promise<num
 }
 
 /**
- * Returns whether queries compare texts by a collation. The plan of a comparison of two constants shows this, also to a
- * login that may not read the options of collections. Returns true if the plan does not show it.
+ * True if queries compare texts by a collation. The plan of a comparison of two constants shows this, even to a login
+ * that may not read the options of collections. Also true if the plan does not show it.
  */
 async function isCollated(db: mongodb.Db, { name, options }: FoundCollection, signal: AbortSignal): Promise<boolean> {
   if (options['collation'] !== undefined) return true
@@ -100,7 +97,7 @@ async function isCollated(db: mongodb.Db, { name, options }: FoundCollection, si
 }
 
 /**
- * Samples the first documents, for a stable field order. If the collection is large, also samples the documents with
+ * Samples the first documents, so that fields keep their order. In a large collection, also samples the documents with
  * the greatest `_id`, and random documents. Returns false if the login may not read the collection.
  */
 async function look(
@@ -120,8 +117,7 @@ async function look(
 }
 
 /**
- * Returns false if the login is not allowed to read the collection. After a timeout, the documents read so far are
- * kept.
+ * Returns false if the login may not read the collection. After a timeout, keeps the documents that were read so far.
  */
 async function taken(
   sample: Sample,
@@ -152,7 +148,7 @@ async function taken(
 interface Index {
   /** Null for a text index, which does not name its paths. */
   readonly shown: CatalogIndex | null
-  /** The path for which the index can serve any equality filter. Null if there is none. */
+  /** An equality filter on this path can use the index, whatever its value is. Null if there is no such path. */
   readonly leads: string | null
 }
 
@@ -179,7 +175,7 @@ function indexOf(index: mongodb.Document): Index {
   return { shown: isText ? null : { keys, unique }, leads: leads ? first.path : null }
 }
 
-/** Returns the result of the work, or `other` if the server refuses the work or takes too long. */
+/** Returns `other` if the server refuses the work or takes too long. */
 async function within<T>(other: T, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -229,7 +225,7 @@ function columnOf(
   }
 }
 
-/** Returns the average number of elements of the arrays at a path, or null if there are no arrays. */
+/** The average over all arrays at the path. Null if there are none. */
 function itemsOf({ types, elements }: SampledPath): number | null {
   const arrays = types.get('array') ?? 0
   if (arrays === 0) return null
@@ -256,7 +252,7 @@ function shares(counts: ReadonlyMap<string, number>): string {
   return all.map(([type, n]) => (all.length === 1 ? type : `${type} (${percent(n, total)})`)).join(', ')
 }
 
-/** Returns a percentage. Only an exact 100 % is written as 100 %. Anything less is written as 1 % to 99 %. */
+/** Only all documents are 100 %. Other shares are written as 1 % to 99 %. */
 function percent(part: number, whole: number): string {
   if (part === whole) return '100 %'
   return `${Math.min(99, Math.max(1, Math.round((part / whole) * 100)))} %`

@@ -1,17 +1,16 @@
-// Writes the mongosh commands for a login that can read exactly the exposed collections. A person reads and runs the
-// commands. The service never does.
+// Writes the mongosh commands for a login that can read exactly the exposed collections. A person reads and runs them.
+// Vitrine never runs them.
 import type { Agreement, AgreementInput, Catalog } from '../../driver.ts'
 import { few } from '../../test-report.ts'
 
 export interface BetterLogin {
-  /** The user of the current login. The new login gets another user name. */
+  /** The user of the login in use. The new login gets another name. */
   readonly user: string | null
   readonly database: string
-  /** The exposed part of the catalog. Null if there is no exposure yet. */
+  /** The catalog with only the exposed collections. Null if there is no exposure yet. */
   readonly exposed: Catalog | null
 }
 
-/** Returns the commands for a new login that reads the exposed collections. */
 export function agreement({ full, exposed, username, database }: AgreementInput): Agreement {
   const collections = new Map(full.tables.map((table) => [table.table, table.columns.length]))
   const partly = exposed.tables.filter(({ table, columns }) => columns.length < (collections.get(table) ?? 0))
@@ -25,8 +24,7 @@ export function agreement({ full, exposed, username, database }: AgreementInput)
 }
 
 /**
- * Writes createRole and createUser, for a user administrator. The role has only `find`: listCollections would reveal
- * all names.
+ * A user administrator runs these commands. The role may only `find`, because listCollections would reveal all names.
  */
 export function betterLogin({ user, database, exposed }: BetterLogin): string {
   const name = user === 'vitrine_reader' ? 'vitrine_reader_2' : 'vitrine_reader'

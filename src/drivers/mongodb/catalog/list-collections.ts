@@ -1,5 +1,5 @@
-// Lists the collections in one of three ways that the login is allowed to use: with options, by name only, or from the
-// login's own privileges.
+// A login may be allowed to list the collections with their options, or only their names, or not at all. Tries these
+// ways in this order. In the last case, the names come from the login's privileges.
 import type * as mongodb from 'mongodb'
 import { failure } from '../session/failure.ts'
 import type { CollectionKind } from '../captured-facts.ts'
@@ -8,13 +8,13 @@ import { privilegesOf } from './privileges.ts'
 export interface FoundCollection {
   readonly name: string
   readonly kind: CollectionKind
-  /** The options of listCollections. Empty if the login is not allowed to see them. */
+  /** Empty if the login may not see the options. */
   readonly options: mongodb.Document
 }
 
 const LIST_MS = 60_000
 
-/** Returns the collections by name, without MongoDB's internal collections. */
+/** Leaves out MongoDB's internal collections. */
 export async function findCollections(db: mongodb.Db, signal: AbortSignal): Promise<readonly FoundCollection[]> {
   const found = await firstAllowed([
     () => listed(db, { nameOnly: false }, signal),
@@ -40,7 +40,7 @@ async function listed(
   return found
 }
 
-/** Reads the names from the privileges. If they still name a dropped collection, it appears as an empty collection. */
+/** A privilege may name a collection that was dropped. Then the collection looks empty. */
 async function privileged(db: mongodb.Db, signal: AbortSignal): Promise<readonly FoundCollection[]> {
   const names = (await privilegesOf(db, signal)).privileges
     .filter(({ actions, resource }) => resource.db === db.databaseName && actions.includes('find'))
@@ -52,7 +52,7 @@ function kindOf(type: unknown): CollectionKind {
   return type === 'view' || type === 'timeseries' ? type : 'collection'
 }
 
-/** Returns the result of the first way that the server does not refuse. */
+/** Tries the ways one by one, until the server does not refuse. */
 async function firstAllowed<T>(ways: readonly (() => Promise<T>)[]): Promise<T> {
   let refused: unknown
   for (const way of ways) {

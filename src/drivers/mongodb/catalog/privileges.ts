@@ -1,4 +1,3 @@
-// Reads the login's user, roles and privileges from the server.
 import type * as mongodb from 'mongodb'
 import { z } from 'zod'
 
@@ -21,7 +20,7 @@ const Status = z.object({
 })
 
 export interface Privileges {
-  /** Null without a login. Anyone who can connect can then do everything. */
+  /** Null if there is no login. Then anyone who can connect can do everything. */
   readonly user: { readonly user: string; readonly db: string } | null
   readonly roles: readonly { readonly role: string; readonly db: string }[]
   readonly privileges: readonly Privilege[]
@@ -39,7 +38,7 @@ export async function privilegesOf(db: mongodb.Db, signal: AbortSignal): Promise
 
 const COMMAND_NOT_FOUND = 59
 
-/** Returns a status without a user if the server lacks this command: embedded MongoDB has no logins. */
+/** Embedded MongoDB has no logins, and lacks this command. Then the status has no user. */
 async function connectionStatus(db: mongodb.Db, signal: AbortSignal): Promise<unknown> {
   try {
     return await db.command({ connectionStatus: 1, showPrivileges: true }, { signal })

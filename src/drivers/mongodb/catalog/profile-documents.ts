@@ -1,5 +1,5 @@
-// Counts the values of exposed paths in the BSON bytes of documents. Arrays are transparent: their elements belong to
-// the path. Other fields are skipped, although the projection should have removed them.
+// Counts the values of exposed paths in the BSON bytes of documents. If a path has an array, the elements of the array
+// are its values. Other fields are skipped, although the projection should have removed them.
 import { ColumnSample } from '../../profile-from-sample.ts'
 import type { CatalogColumn, ColumnProfile, Scalar, ValueKind } from '../../driver.ts'
 import { JsonBytes } from '../../json-bytes.ts'
@@ -7,33 +7,32 @@ import type { MongoColumnDetail } from '../captured-facts.ts'
 import { endOfName, lengthAt, sizeOf, writeValue } from '../session/write-value.ts'
 import { NAME_BYTES_MAX } from './sample-paths.ts'
 
-/** The number of characters that are read of a string. Longer strings are identified by their beginning. */
+/** Only this many characters of a string are read. Longer strings with the same start count as equal. */
 const CHARS_MAX = 257
 const DEPTH_MAX = 100
-/** The maximum number of array elements that are read in one document. */
+/** In one document. */
 const ELEMENTS_MAX = 20_000
-/** The number of steps after which the work pauses: at most about 10 ms. A field takes one step. */
+/** After this many steps, the work pauses. They take at most about 10 ms. Reading a field is one step. */
 const STEPS_AT_ONCE = 20_000
-/** The steps of reading an element of an array, which takes up to 2 µs. */
+/** Reading an element of an array takes up to 2 µs. */
 const ELEMENT_STEPS = 8
-/** The steps of counting a value. Recognizing a text takes up to 20 µs. */
+/** Counting a value: recognizing what a text looks like takes up to 20 µs. */
 const VALUE_STEPS = 80
-/** The number of bytes of a name that take one more step. */
+/** This many bytes of a name take one more step. */
 const NAME_BYTES = 32
-/** The number of columns whose profiles are computed at once. */
+/** The profiles of this many columns are computed without a pause. */
 const COLUMNS_AT_ONCE = 8
 
 interface Node {
   readonly kids: Map<string, Node>
-  /** The index of the column that ends at this node. Null if only longer paths continue here. */
+  /** The index of the column whose path ends here. Null if only longer paths go through here. */
   column: number | null
 }
 
-/** The values of one document at one column. */
+/** The values of one column in one document. */
 interface Found {
-  /** True if the value is present and not null. */
   isThere: boolean
-  /** True if the value is a document, bytes other than a UUID, or a value of another kind than the column's. */
+  /** True if there is a document, bytes that are no UUID, or a value of another kind than the column's. */
   isOpaque: boolean
   isList: boolean
   readonly scalars: Set<Scalar>
@@ -46,9 +45,9 @@ export class Documents {
   readonly #samples: readonly ColumnSample[]
   readonly #found: readonly Found[]
   count = 0
-  /** The number of array elements read in the current document. */
+  /** In the current document. */
   #elements = 0
-  /** The steps since the last pause. */
+  /** Since the last pause. */
   #steps = 0
 
   constructor(columns: readonly CatalogColumn[]) {
@@ -67,7 +66,9 @@ export class Documents {
     }
   }
 
-  /** Adds the documents of a BSON array, and yields after each STEPS_AT_ONCE steps. Throws RangeError for invalid BSON. */
+  /**
+   * `batch` is a BSON array of documents. Yields after each STEPS_AT_ONCE steps. Throws RangeError for invalid BSON.
+   */
   *addAll(batch: Uint8Array): Generator<undefined, void> {
     const from = Buffer.from(batch.buffer, batch.byteOffset, batch.byteLength)
     const end = lengthAt(from, 0) - 1
@@ -79,7 +80,7 @@ export class Documents {
     }
   }
 
-  /** Computes the profiles. Yields after every COLUMNS_AT_ONCE columns. */
+  /** Yields after each COLUMNS_AT_ONCE columns. */
   *profiles(whole: {
     readonly rows: number | null
     readonly complete: boolean
@@ -93,7 +94,7 @@ export class Documents {
     return profiles
   }
 
-  /** Counts steps. Returns true if the work must pause now. */
+  /** Returns true if the work must pause now. */
   #isDue(steps: number): boolean {
     this.#steps += steps
     if (this.#steps < STEPS_AT_ONCE) return false
@@ -101,7 +102,6 @@ export class Documents {
     return true
   }
 
-  /** Ends the current document. */
   *#next(): Generator<undefined, void> {
     this.count++
     this.#elements = 0
@@ -173,7 +173,7 @@ const KINDS: readonly (readonly [ValueKind, readonly string[]])[] = [
   ['text', ['string', 'objectId', 'symbol']],
 ]
 
-/** Returns the kind of a column's values, by the types that introspection found. */
+/** The kind follows from the types that introspection found. */
 function kindOf({ detail }: CatalogColumn): ValueKind {
   const types = isDetail(detail) ? Object.keys(detail.types).filter((type) => type !== 'null') : []
   if (types.length === 0) return 'other'
@@ -184,7 +184,7 @@ function isDetail(value: unknown): value is MongoColumnDetail {
   return typeof value === 'object' && value !== null && 'types' in value && typeof value.types === 'object'
 }
 
-/** The BSON types of each kind. The kind `other` takes every scalar. */
+/** A column of kind `other` may have every scalar. */
 const TYPES: Readonly<Record<ValueKind, readonly number[]>> = {
   number: [0x01, 0x10, 0x12, 0x13],
   time: [0x09],
@@ -197,7 +197,7 @@ const TYPES: Readonly<Record<ValueKind, readonly number[]>> = {
 const sheet = new JsonBytes(1024)
 
 /**
- * Returns the value as an answer shows it, or undefined if it is not a scalar or is of another kind than the column.
+ * Returns the value as an answer shows it. Returns undefined if it is no scalar, or of another kind than the column's.
  */
 function scalarOf(type: number, from: Buffer, at: number, kind: ValueKind): Scalar | undefined {
   if (!TYPES[kind].includes(type)) return undefined

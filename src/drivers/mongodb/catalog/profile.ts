@@ -1,5 +1,5 @@
-// Profiles one collection from a bounded sample of its documents. The guard's projection reduces the documents to the
-// exposed paths before they leave the server.
+// Profiles one collection from a sample of its documents. The projection of the guard runs on the server, so only
+// exposed paths leave it.
 import { setTimeout as wait } from 'node:timers/promises'
 import type * as mongodb from 'mongodb'
 import type { Catalog, CatalogTable, ProfileBounds, TableProfile } from '../../driver.ts'
@@ -14,25 +14,25 @@ import { count, isThere, shared, type Running } from '../session/run.ts'
 import { Documents } from './profile-documents.ts'
 
 /**
- * The maximum number of values in the sample, unless ROWS_MIN documents already have more. For a collection with many
- * paths, fewer documents are sampled.
+ * If a collection has many paths, fewer documents are sampled, so that the sample has at most this many values. But it
+ * has at least ROWS_MIN documents.
  */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
-/** The maximum number of bytes of projected documents: large documents are sampled in smaller numbers. */
+/**
+ * If documents are large, fewer of them are sampled, so that they have at most this many bytes after the projection.
+ */
 const BYTES_MAX = 48 * 1024 * 1024
 const BATCH = 250
-/** The maximum number of values in a batch, unless ten documents already have more. */
+/** A batch has at most this many values, but at least ten documents. */
 const BATCH_CELLS = 10_000
 /**
- * MongoDB's limit: $sample picks from a collection of more than this many times the sample size without reading all
- * documents.
+ * For a small part of a collection, MongoDB's $sample need not read all documents. The collection must have more than
+ * this many times as many documents as the sample.
  */
 const PICKED_FROM = 20
 
-/**
- * Profiles a collection. Throws SCHEMA_STALE if the collection no longer exists, and the errors of the client library.
- */
+/** Throws SCHEMA_STALE if the collection no longer exists. Throws the errors of the client library. */
 export async function profileCollection(
   at: Running,
   table: CatalogTable,
@@ -57,7 +57,7 @@ export async function profileCollection(
 }
 
 /**
- * Returns the stages that pick random documents: $sample for a small part of a large collection, otherwise $rand for
+ * The stages pick random documents. For a small part of a large collection, this is $sample. Otherwise it is $rand for
  * each document.
  */
 function picked(known: number, rows: number): BsonDocument[] {
@@ -65,7 +65,7 @@ function picked(known: number, rows: number): BsonDocument[] {
   return [{ $match: { $expr: { $lt: [{ $rand: {} }, (0.95 * rows) / known] } } }, { $limit: rows }]
 }
 
-/** Returns false if the data exceeded the limit on bytes. */
+/** Returns false if there were too many bytes. */
 async function readAll(
   at: Running,
   name: string,
@@ -93,7 +93,7 @@ async function readAll(
   }
 }
 
-/** Pauses after each slice for as long as the slice took, so that other requests are served. */
+/** After each slice, pauses for as long as the slice took, so that other requests are served. */
 async function resting<T>(work: Generator<undefined, T>): Promise<T> {
   for (;;) {
     const began = performance.now()

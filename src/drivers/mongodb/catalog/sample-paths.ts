@@ -1,34 +1,33 @@
-// Collects the paths of a schemaless collection from sampled documents: dotted paths, the types at each path, and the
-// number of documents. It stores names and counts, and never a value.
+// A collection has no schema, so its paths come from sampled documents: dotted paths, the types at each path, and how
+// many documents have it. Names and counts are kept, but no value.
 import { ALIASES, endOfName, sizeOf } from '../session/write-value.ts'
 
 const DEPTH_MAX = 8
-/** The maximum number of names under one parent. More names are treated as data. */
+/** A parent with more names is treated as a dictionary, whose keys are data. */
 const SIBLINGS_MAX = 200
 const PATHS_MAX = 500
 const TOPS_MAX = 2_000
 const ODD_MAX = 20
-/** The maximum length of a name in bytes. Longer names cannot be exposed. */
+/** In bytes. A longer name cannot be exposed. */
 export const NAME_BYTES_MAX = 500
-/** Identifiers used as names: ObjectIds, UUIDs, long hexadecimal or decimal numbers. */
+/** Keys that are data: ObjectIds, UUIDs, long hexadecimal or decimal numbers. */
 const ID_LIKE = /^([0-9a-f]{24}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32,}|\d{6,})$/i
 const IDS_MIN = 3
-/** The number of values that are walked without a pause, which takes about 2 ms. */
+/** After this many values, the work pauses. They take about 2 ms. */
 export const VALUES_AT_ONCE = 10_000
 
-/** One sampled path. */
 export interface SampledPath {
   readonly path: string
-  /** The parent path. Null for a top-level field. */
+  /** Null for a top-level field. */
   readonly parent: string | null
-  /** The number of values of each type at the path. Array elements are counted in `elements`. */
+  /** How often each type was at the path. The elements of an array are counted in `elements`. */
   readonly types: ReadonlyMap<string, number>
   readonly elements: ReadonlyMap<string, number>
-  /** The number of documents that have the path. */
+  /** So many documents have the path. */
   readonly documents: number
   /**
-   * True if the keys below this path are data or cannot be exposed one by one. Then only the whole value at the path
-   * can be exposed.
+   * True if the keys below this path are data, or cannot be exposed one by one. Then the value at the path can be
+   * exposed only as a whole.
    */
   readonly isDictionary: boolean
 }
@@ -36,9 +35,9 @@ export interface SampledPath {
 export interface Sampled {
   readonly documents: number
   readonly paths: readonly SampledPath[]
-  /** Names that an exposure cannot express, such as empty names and names with a dot or a leading $. */
+  /** Names that an exposure cannot contain: empty names, and names with a dot or a leading $, for example. */
   readonly odd: readonly string[]
-  /** False if there are more paths or levels than listed. */
+  /** False if there are more paths or levels than the sample lists. */
   readonly complete: boolean
 }
 
@@ -47,19 +46,19 @@ interface Node {
   readonly types: Map<string, number>
   readonly elements: Map<string, number>
   documents: number
-  /** The number of the last counted document, so that the elements of an array count once per document. */
+  /** The document that was counted last. It prevents that several elements of an array count the same document. */
   last: number
   isDictionary: boolean
 }
 
-/** A document or array that is being walked. */
+/** A document or array that is being read. */
 interface Open {
-  /** The position of its next value. */
+  /** Where its next value starts. */
   at: number
   readonly end: number
   readonly node: Node
   readonly depth: number
-  /** For an array inside arrays: the number of enclosing arrays. Null for a document. */
+  /** For an array inside arrays: the number of arrays around it. Null for a document. */
   readonly nested: number | null
 }
 
@@ -67,7 +66,7 @@ function newNode(): Node {
   return { children: new Map(), types: new Map(), elements: new Map(), documents: 0, last: 0, isDictionary: false }
 }
 
-/** Returns whether a name cannot be part of a path. */
+/** True if the name cannot be a part of a path. */
 function isOdd(name: string): boolean {
   return name === '' || name === '__proto__' || name.includes('.') || name.startsWith('$') || /^\d+$/.test(name)
 }
@@ -84,8 +83,8 @@ export class Sample {
   }
 
   /**
-   * Reads the bytes of one document, and skips invalid BSON. Yields to the event loop after each VALUES_AT_ONCE values,
-   * counted over all documents.
+   * Skips invalid BSON. Yields to the event loop after each VALUES_AT_ONCE values, which are counted over all
+   * documents.
    */
   *add(document: Uint8Array): Generator<undefined, void> {
     this.#documents++
@@ -104,7 +103,7 @@ export class Sample {
     }
   }
 
-  /** Adds a path from a validator, even if the sample does not contain it. */
+  /** Adds a path of a validator, even if no sampled document has it. */
   declare(path: readonly string[]): void {
     let node = this.#root
     for (const name of path) {
@@ -130,7 +129,7 @@ export class Sample {
     open.push({ at: start + 4, end: start + from.readInt32LE(start) - 1, node, depth, nested: null })
   }
 
-  /** Reads the elements of an array and of arrays in it, because arrays are transparent in paths. */
+  /** In paths, arrays are transparent. So this reads the elements of an array, and those of arrays inside it. */
   #array(
     from: Buffer,
     start: number,
@@ -177,7 +176,7 @@ export class Sample {
   }
 
   #noteOdd(name: string, depth: number): void {
-    // A number is not reported as odd, because numbers are the most common kind of data used as names.
+    // Numbers are the most common keys that are data, so they are not reported as odd.
     if (depth > 0 && /^\d+$/.test(name)) return
     if (this.#odd.size < ODD_MAX) this.#odd.add(name.slice(0, 100))
   }
@@ -195,7 +194,7 @@ export class Sample {
   }
 }
 
-/** Returns the paths in order of appearance. `_id` comes first, because a view may have `_id` elsewhere. */
+/** Paths have the order in which they appear in documents. `_id` comes first, because it may be elsewhere in a view. */
 function inOrder(node: Node, parent: string | null): readonly string[] {
   const names = [...node.children.keys()]
   return parent === null && node.children.has('_id') ? ['_id', ...names.filter((name) => name !== '_id')] : names

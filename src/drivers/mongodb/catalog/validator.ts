@@ -1,5 +1,5 @@
-// Reads the paths of a collection's $jsonSchema validator. A validator that only warns, or that exempts old documents,
-// guarantees nothing, so only its names and descriptions are used.
+// Reads the paths in the $jsonSchema validator of a collection. If a validator only warns, or does not apply to old
+// documents, it guarantees nothing. Then only its names and descriptions are used.
 import type { Document } from 'mongodb'
 import { LABEL_CHARS_MAX, LABELS_MAX, type Scalar } from '../../driver.ts'
 
@@ -7,9 +7,9 @@ export interface Declared {
   readonly path: readonly string[]
   readonly types: readonly string[]
   readonly description: string | null
-  /** True if every document has a value other than null at the path. */
+  /** True if every document has a value at the path that is not null. */
   readonly isAlwaysThere: boolean
-  /** The allowed values without null. Undefined if any value is allowed. */
+  /** The allowed values except null. Undefined if every value is allowed. */
   readonly labels?: readonly Scalar[]
 }
 
@@ -21,7 +21,7 @@ export interface Validator {
 const DEPTH_MAX = 8
 const PATHS_MAX = 500
 
-/** Reads the options of listCollections. */
+/** `options` come from listCollections. */
 export function readValidator(options: unknown): Validator {
   if (!isObject(options) || !isObject(options['validator'])) return { description: null, paths: [] }
   const schema = options['validator']['$jsonSchema']
@@ -34,9 +34,7 @@ export function readValidator(options: unknown): Validator {
   return { description: textOf(schema['description']), paths }
 }
 
-/**
- * `isEnforced` means that every document matches the schema. `isHeld` means that the parent object also always exists.
- */
+/** `isEnforced`: every document matches the schema. `isHeld`: the parent object also always exists. */
 interface Force {
   readonly isEnforced: boolean
   readonly isHeld: boolean
@@ -60,7 +58,7 @@ function walk(schema: Document, above: readonly string[], { isEnforced, isHeld }
   }
 }
 
-/** Returns the values as labels, or undefined if a value is not a short scalar. */
+/** Returns undefined if a value is no short scalar. */
 function labelsOf(values: unknown): readonly Scalar[] | undefined {
   if (!Array.isArray(values) || values.length > LABELS_MAX) return undefined
   const some = values.filter((value: unknown) => value !== null)

@@ -1,16 +1,12 @@
-// Turns a confined pipeline that only filters, sorts, cuts and projects into a find command, for which mongod needs a
-// quarter less processor time. The result is the same: a find command filters, sorts, skips, limits and projects in
-// this order, and both commands include paths alike.
+// If a confined pipeline only filters, sorts, skips, limits and projects in this order, a find command does the same.
+// mongod needs a quarter less processor time for it. Both commands include paths alike.
 import { isDocument, type BsonDocument, type Find } from '../confined-query.ts'
 import { numberOf } from './body/parse-ejson.ts'
 
-/** A find command runs these steps in this order, each at most once. */
+/** A find command does these steps in this order, each at most once. */
 const ORDER = ['$match', '$sort', '$skip', '$limit', '$project']
 
-/**
- * Returns the find command of a confined pipeline. Returns null if the pipeline has other stages, another order, or a
- * limit of 0.
- */
+/** Returns null if the pipeline has other stages or another order, or a limit of 0. */
 export function findOf(pipeline: readonly BsonDocument[]): Find | null {
   const parts = new Map<string, BsonDocument[string]>()
   let next = 0
@@ -25,7 +21,7 @@ export function findOf(pipeline: readonly BsonDocument[]): Find | null {
   const own = parts.has('$limit') ? (numberOf(parts.get('$limit')) ?? 0) : Infinity
   const [filter, sort, projection] = [parts.get('$match') ?? {}, parts.get('$sort') ?? null, parts.get('$project')]
   const limit = Math.min(own, most)
-  // A limit of 0 is excluded, because it means no limit in a find command.
+  // In a find command, a limit of 0 means no limit.
   if (!isDocument(filter) || !isDocument(projection) || !(limit >= 1)) return null
   return { filter, sort: isDocument(sort) ? sort : null, skip: parts.get('$skip') ?? null, limit, projection }
 }

@@ -1,8 +1,8 @@
-// Lists the allowed expression operators and the form of their arguments (docs/guard/mongodb.md#what-is-allowed).
+// The allowed expression operators, and the form of their arguments (docs/guard/mongodb.md#what-is-allowed).
 
 /**
- * The form of an operator's arguments. `any` is one expression or an array of expressions. `date` may also be {date,
- * timezone?}. `special` has its own reader in expression.ts. `Fields` is an object with these fields.
+ * The form of an operator's arguments. `any`: one expression or an array of expressions. `date`: the same, or {date,
+ * timezone?}. `special`: a function of its own in expression.ts reads them. `Fields`: an object with these fields.
  */
 export type Form = 'any' | 'date' | 'special' | Fields
 
@@ -79,7 +79,7 @@ const REASONS: ReadonlyMap<string, string> = new Map([
   ['$nearSphere', 'it sorts, and $match does not accept it'],
 ])
 
-/** Returns the reason why an operator is not allowed. Returns null for an unknown name. */
+/** Says why the operator is not allowed. Returns null for an unknown name. */
 export function reasonAgainst(name: string): string | null {
   if (name.startsWith('$_internal')) return 'it is internal to the server'
   return REASONS.get(name) ?? null

@@ -1,14 +1,11 @@
-// Checks field names and paths, in keys and in strings.
+// Checks the names and paths of fields, in keys and in strings.
 import { Broken, refusedLimit, refusedPath, shown } from '../refusals/refusal.ts'
 
 const PATH_MAX = 1_024
 const COMPONENTS_MAX = 100
 const REFERENCE = new Set(['$id', '$ref', '$db'])
 
-/**
- * Returns the components of a path that a query reads. Throws Broken if the path is malformed, Refusal if it is not
- * allowed.
- */
+/** Splits a path that a query reads. Throws Broken if it is malformed, and Refusal if it is not allowed. */
 export function componentsOf(path: string): readonly string[] {
   const components = split(path)
   for (const [n, component] of components.entries()) {
@@ -20,27 +17,24 @@ export function componentsOf(path: string): readonly string[] {
   return components
 }
 
-/**
- * Returns the components of a path that a stage writes. Throws Broken if the path is malformed, Refusal if it is not
- * allowed.
- */
+/** Splits a path that a stage writes. Throws Broken if it is malformed, and Refusal if it is not allowed. */
 export function outputPath(of: string, path: string): readonly string[] {
   const components = split(path)
   if (components.some((component) => component === '' || component.startsWith('$'))) throw noName(of, path)
   return components
 }
 
-/** Checks the name of an output field. It must not be empty, contain a dot or start with $. */
+/** The name of an output field must not be empty, contain a dot or start with $. */
 export function checkName(of: string, name: string): void {
   if (outputPath(of, name).length > 1) throw noName(of, name)
 }
 
-/** Matches names that JSON.parse may treat as array indexes: whole numbers of at most ten digits. */
+/** JSON.parse may treat such a name as an array index: a whole number of at most ten digits. */
 const INTEGER = /^(?:0|[1-9]\d{0,9})$/
 
 /**
- * Throws Broken for an object with several names if one of them is a whole number. JSON.parse moves such names to the
- * front, in ascending order, so the written order is lost. The order of fields in a value matters.
+ * JSON.parse moves names that are whole numbers to the front, in ascending order. So the order in the body is lost, but
+ * it matters in a value. Throws Broken for an object that has such a name and others.
  */
 export function checkOrder(names: readonly string[]): void {
   if (names.length < 2) return
@@ -55,7 +49,7 @@ function noName(of: string, name: string): Error {
   return new Broken(`${of}: ${shown(name) || 'an empty string'} cannot be the name of a field`)
 }
 
-/** Splits a path into its components. Refuses `__proto__`, as readBody() does in keys. */
+/** Refuses `__proto__`, as readBody() does for keys. */
 function split(path: string): readonly string[] {
   if (path.length > PATH_MAX) throw tooLong(`${path.length} characters`, `${PATH_MAX} characters`)
   const components = path.split('.')

@@ -1,10 +1,10 @@
-// Reads literal values, which are compared and not computed. They contain no key that starts with $.
+// A literal value is compared and not computed. It contains no key that starts with $.
 import { reasonAgainst } from '../allowed/expression-list.ts'
 import { checkOrder } from './field-names.ts'
 import { isArray, isDocument, type Bson } from '../../confined-query.ts'
 import { refusedOperator } from '../refusals/refusal.ts'
 
-/** Returns the value. Throws Refusal if it contains an operator, and Broken if the order of its fields was lost. */
+/** Throws Refusal if the value contains an operator, and Broken if the order of its fields was lost. */
 export function literal(value: Bson): Bson {
   if (isArray(value)) value.forEach(literal)
   else if (isDocument(value)) {
@@ -25,7 +25,7 @@ export function literal(value: Bson): Bson {
   return value
 }
 
-/** Returns the value of a $literal, which may have any names. Throws Broken if the order of its fields was lost. */
+/** The value of a $literal may have any names. Throws Broken if the order of its fields was lost. */
 export function ordered(value: Bson): Bson {
   if (isArray(value)) value.forEach(ordered)
   else if (isDocument(value)) {

@@ -1,6 +1,6 @@
-// Converts parsed JSON to BSON values. An object whose only key is an Extended JSON wrapper becomes that scalar. Any
-// other form of a wrapper is an error. All other values stay unchanged. A body is never passed to the client library's
-// parser.
+// Converts parsed JSON to BSON values. An object whose only key is an Extended JSON wrapper (such as $oid) becomes a
+// Scalar. A wrapper in any other form is an error. All other values stay unchanged. A body is never passed to the
+// parser of the client library.
 import { within } from '../refusals/error-place.ts'
 import { parsePattern } from './pattern-tree.ts'
 import { Broken } from '../refusals/refusal.ts'
@@ -12,8 +12,8 @@ const LONG = { min: -(2n ** 63n), max: 2n ** 63n - 1n }
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * Converts a value. Throws Broken for a malformed wrapper or a number that JSON rounds, and Refusal for a regular
- * expression that parsePattern() refuses. The caller has checked the depth.
+ * The caller must have checked the depth. Throws Broken for a malformed wrapper, and for a number that JSON rounds.
+ * Throws Refusal for a regular expression that parsePattern() refuses.
  */
 export function parseEjson(value: unknown): Bson {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
@@ -103,8 +103,8 @@ function date(value: unknown): ScalarValue | undefined {
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?))?$/
 
 /**
- * Parses a date with a time and a zone, or a date alone, which means midnight UTC. Returns milliseconds since 1970, or
- * undefined for any other text and for a day that does not exist.
+ * A date with a time needs a zone. A date alone means midnight UTC. Returns milliseconds since 1970. Returns undefined
+ * for any other text, and for a day that does not exist.
  */
 function isoDate(value: unknown): number | undefined {
   const parts = typeof value === 'string' ? ISO.exec(value) : null
@@ -122,8 +122,8 @@ function isoDate(value: unknown): number | undefined {
 }
 
 /**
- * Returns whether the value is NaN, an infinity, or a number with at most 34 digits after its leading zeros and an
- * exponent that Decimal128 can hold.
+ * True for NaN, an infinity, and a number that Decimal128 can hold: at most 34 digits after leading zeros, and a
+ * fitting exponent.
  */
 function isDecimal(value: unknown): value is string {
   if (!isShort(value) || !/^(?:NaN|-?Infinity|[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,6})?)$/i.test(value)) return false
@@ -156,7 +156,7 @@ function longOf(value: unknown): bigint | undefined {
   return long >= LONG.min && long <= LONG.max ? long : undefined
 }
 
-/** Returns the object if it has exactly these keys, otherwise an empty object. */
+/** Returns an empty object if the value does not have exactly these keys. */
 function exactly(value: unknown, ...keys: readonly string[]): Json {
   return isJson(value) && Object.keys(value).length === keys.length && keys.every((key) => Object.hasOwn(value, key))
     ? value
@@ -167,7 +167,7 @@ function isText(value: unknown, form: RegExp): value is string {
   return typeof value === 'string' && form.test(value)
 }
 
-/** Returns whether a value is a string short enough for a number. The regular expressions above take quadratic time. */
+/** The regular expressions above take quadratic time, so a string must be short. */
 function isShort(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 200
 }
@@ -180,7 +180,7 @@ export function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Returns the number in an argument, plain or wrapped. Returns undefined for decimals and other values. */
+/** The number may be plain or wrapped. Returns undefined for decimals and other values. */
 export function numberOf(value: Bson | undefined): number | undefined {
   if (typeof value === 'number') return value
   if (!(value instanceof Scalar)) return undefined

@@ -1,21 +1,21 @@
-// Parses a regular expression (PCRE, as in mongod) into a tree. Syntax that this parser does not know is refused, such
-// as recursion, conditions, callouts and verbs. pattern-steps.ts uses the tree to bound the work of a search.
+// Parses a regular expression (PCRE, as in mongod) to a tree. Unknown syntax is refused, for example recursion,
+// conditions, callouts and verbs. pattern-steps.ts uses the tree to bound the work of a search.
 import { Broken, refusedLimit, refusedOperator } from '../refusals/refusal.ts'
 
 /** A set of characters: a bit for each ASCII character, and one bit for all other characters. */
 export type Chars = bigint
 
-/** `first` has the characters with which a match can begin. `mayBeEmpty` is true if a match can be empty. */
+/** A match can begin with one of `first`. `mayBeEmpty` is true if a match can be empty. */
 export type Pattern = Readonly<{ first: Chars; mayBeEmpty: boolean }> &
-  /** `weight` is the work to compare a character, 1 for a character of ASCII. */
+  /** The work to compare a character. It is 1 for ASCII. */
   (
     | Readonly<{ kind: 'char'; isDot: boolean; weight: number }>
-    /** A condition on the position: `^`, `$`, `\b`. */
+    /** A condition on the position, such as `^`, `$` or `\b`. */
     | Readonly<{ kind: 'position'; isStart: boolean }>
-    /** `longest` bounds the characters of its text. */
+    /** The group's text has at most `longest` characters. */
     | Readonly<{ kind: 'back reference'; index: number; longest: number }>
     | Readonly<{ kind: 'lookaround'; of: Pattern }>
-    /** `index` is the number of a capturing group, or null. */
+    /** `index` is null for a group that does not capture. */
     | Readonly<{ kind: 'group'; of: Pattern; index: number | null }>
     | Readonly<{ kind: 'sequence' | 'alternatives'; of: readonly Pattern[] }>
     | Readonly<{ kind: 'repeat'; of: Pattern; least: number; most: number; isLazy: boolean }>
@@ -24,26 +24,23 @@ export type Pattern = Readonly<{ first: Chars; mayBeEmpty: boolean }> &
 export interface ParsedPattern {
   readonly tree: Pattern
   readonly length: number
-  /** The number of capturing groups. The whole match counts as one. */
+  /** Counts the capturing groups, and the whole match as one. */
   readonly groups: number
   readonly hasLookaround: boolean
   /** True if a match can start only at the beginning of the string. */
   readonly isAnchored: boolean
-  /** The steps to compile the pattern. mongod compiles the pattern of a filter about a dozen times. */
+  /** The steps to compile the pattern. For a filter, mongod compiles it about a dozen times. */
   readonly compiling: number
   /** The steps to look up the other case of characters. */
   readonly folding: number
 }
 
 const PATTERN_MAX = 512
-/**
- * The maximum size of a compiled pattern. mongod compiles a larger pattern for milliseconds, about a dozen times,
- * without a timeout.
- */
+/** mongod compiles a larger pattern for milliseconds, about a dozen times, and no timeout ends this. */
 const SIZE_MAX = 1_000
 /**
- * The maximum number of non-ASCII characters whose other case mongod looks up. It does so at each compilation, without
- * a timeout.
+ * mongod looks up the other case of so many non-ASCII characters at most. It does so for each compilation, and no
+ * timeout ends this.
  */
 const FOLDED_MAX = 100_000
 const HINT =
@@ -83,24 +80,24 @@ const SHORTHANDS: Readonly<Record<string, Chars>> = {
   S: ALL_CHARS & ~SPACES,
   h: BLANKS | OTHERS,
   H: ALL_CHARS & ~BLANKS,
-  // In PCRE, \v is any vertical space.
+  // In PCRE, \v means any vertical space.
   v: setOf(/[\n\v\f\r]/) | OTHERS,
 }
-/** The shorthands that mongod compares with a list. */
+/** For these shorthands, mongod compares a character with a list. */
 const LISTED = 'hHv'
 const LISTED_WEIGHT = 8
 const LISTED_MEMBERS = 10
 const PROPERTY_WEIGHT = 6
-/** The weight of a character with another case outside of ASCII. */
+/** For a character outside of ASCII that has another case. */
 const FOLDED_WEIGHT = 2
-/** The maximum number of separate ranges that the other cases of a range of characters form. */
+/** The other cases of a range of characters form at most this many ranges. */
 const FOLDED_RUNS = 1_500
 const CONTROLS: Readonly<Record<string, number>> = { t: 9, n: 10, f: 12, r: 13, a: 7, e: 27 }
 const POSITIONS = 'bBAzZ'
 
 /**
- * Returns the tree of a pattern with some of the options `imsux`. Throws Refusal for unlisted syntax or a pattern that
- * exceeds a limit, and Broken for an invalid pattern.
+ * `options` are some of `imsux`. Throws Refusal for unlisted syntax and for a pattern that exceeds a limit. Throws
+ * Broken for an invalid pattern.
  */
 export function parsePattern(pattern: string, options = ''): ParsedPattern {
   if (pattern.length > PATTERN_MAX)
@@ -116,10 +113,10 @@ export function parsePattern(pattern: string, options = ''): ParsedPattern {
   return made
 }
 
-/** The steps of the guard for a character of a pattern. */
+/** The work of the guard for a character of a pattern. */
 export const WORK_EACH = 8
 
-/** A cache of trees, because one query looks at a pattern several times. */
+/** The guard looks at a pattern several times, so trees are cached. */
 const parsed = new Map<string, ParsedPattern>()
 const PARSED_MAX = 100
 
@@ -140,18 +137,18 @@ class Reader {
   readonly #dot: Chars
   #at = 0
   #groups = 1
-  /** The maximum length of the text of each group that was read, by the number of the group. */
+  /** For each group that was read, the maximum length of its text. The key is the group's number. */
   readonly #longest = new Map<number, number>()
   #hasLookaround = false
   #folded = 0
 
   constructor(text: string, options: string) {
     this.#text = text
-    // An option inside the pattern may apply to a part only. It is counted for the whole pattern.
+    // An option inside the pattern may apply only to a part. It is counted for the whole pattern.
     const inner = Array.from(text.matchAll(/\(\?([a-z]+)[:)]/gi), ([, letters = '']) => letters).join('')
     const all = options + inner
     this.#isExtended = options.includes('x')
-    // Versions of PCRE skip different characters with the option x.
+    // With the option x, versions of PCRE skip different characters.
     if (this.#isExtended && /[^\0-\x7f]/.test(text)) throw refused('the option x and a character outside of ASCII')
     this.#isCaseless = all.includes('i')
     this.#hasLines = all.includes('m')
@@ -210,7 +207,7 @@ class Reader {
     return { kind: 'sequence', of, first, mayBeEmpty }
   }
 
-  /** Reads quantifiers. A `?` or `+` after a quantifier does not change what a match can contain. */
+  /** A `?` or `+` after a quantifier does not change what a match can contain. */
   #quantified(item: Pattern): Pattern {
     for (let of = item; ;) {
       this.#skipSpaces()
@@ -218,7 +215,7 @@ class Reader {
       const [whole = '', sign = '', least = '', comma = '', most = ''] =
         /^(?:([*+?])|\{(\d{1,5})(?:(,)(\d{0,5}))?\})/.exec(this.#text.slice(this.#at, this.#at + 16)) ?? []
       if (whole === '') {
-        // Refuse such a brace, which versions of PCRE read differently.
+        // Versions of PCRE read such a brace differently.
         if (/^\{[\d,\s]/.test(this.#text.slice(this.#at, this.#at + 2)))
           throw refused('a { that begins no {n}, {n,} or {n,m}')
         return of
@@ -243,7 +240,7 @@ class Reader {
     }
   }
 
-  /** Reads one item, which a quantifier can follow. Returns null for options, which are no item. */
+  /** Reads what a quantifier can follow. Returns null for options, which cannot have one. */
   #item(): Pattern | null {
     const next = this.#next()
     switch (next) {
@@ -312,7 +309,7 @@ class Reader {
     return charOf(chars, isFolded ? FOLDED_WEIGHT : 1)
   }
 
-  /** Reads the rest of an escape, and returns the code of its character. */
+  /** Reads the rest of an escape. Returns the code of its character. */
   #code(next: string): number {
     const control = CONTROLS[next]
     if (control !== undefined) return control
@@ -330,9 +327,10 @@ class Reader {
   #class(): Pattern {
     const isNegated = this.#takes('^')
     let chars = NO_CHARS
-    /** The characters and ranges outside of ASCII, which mongod compares one after the other. */
+    /** mongod compares a character with each of these characters and ranges outside of ASCII. */
     let members = 0
-    // The other case of an excluded character may be excluded or not, because the option may apply to another part.
+    // The option to ignore case may apply only to another part. So the other case of an excluded character may be
+    // excluded or not.
     const fold = (set: Chars): Chars => (isNegated ? set : this.#folding(set))
     for (let isFirst = true; ; isFirst = false) {
       if (this.#at >= this.#text.length) throw new Broken('a regular expression has a [ without its ]')
@@ -367,7 +365,7 @@ class Reader {
 
   /**
    * Returns how many members outside of ASCII a range adds to a class. If case is ignored, the other case of each
-   * character may be another member.
+   * character may be one more.
    */
   #members(start: number, end: number): number {
     if (!this.#isCaseless) return end > 127 ? 1 : 0
@@ -375,7 +373,7 @@ class Reader {
     return 2 + Math.min(end - Math.max(start, 128) + 1, FOLDED_RUNS)
   }
 
-  /** Reads one member of a class: a set, or the code of a character. */
+  /** Returns a set, or the code of a single character. */
   #member(): Chars | number {
     const next = this.#next()
     if (next !== '\\') return next.codePointAt(0) ?? 0
@@ -389,7 +387,7 @@ class Reader {
     return this.#isCaseless ? folded(chars) : chars
   }
 
-  /** Reads and returns the next character, which may be two UTF-16 units. */
+  /** A character may be two UTF-16 units. */
   #next(): string {
     const code = this.#text.codePointAt(this.#at)
     if (code === undefined) throw new Broken('a regular expression ends too early')
@@ -404,19 +402,18 @@ class Reader {
     return true
   }
 
-  /** Skips spaces and comments outside of classes, if the option x is set. */
+  /** With the option x, spaces and comments outside of classes have no meaning. */
   #skipSpaces(): void {
     if (!this.#isExtended) return
     this.#at += /^(?:[ \t\n\v\f\r]|#[^\n]*)*/.exec(this.#text.slice(this.#at))?.[0].length ?? 0
   }
 }
 
-/** Returns the parts that a part consists of. */
 export function partsOf(part: Pattern): readonly Pattern[] {
   return 'of' in part ? [part.of].flat() : []
 }
 
-/** Returns an upper bound for the characters of a match of a part. */
+/** A match of the part has at most this many characters. */
 export function longestOf(part: Pattern): number {
   switch (part.kind) {
     case 'char':
@@ -446,18 +443,17 @@ function membersOf(shorthand: Chars): number {
 }
 
 /**
- * Returns the size of the compiled pattern. PCRE writes a repeated group `most` times, or `least` times if `most` is
- * infinite.
+ * The size of the compiled pattern. PCRE writes a repeated group `most` times, or `least` times if `most` is infinite.
  */
 function writtenSize(part: Pattern): number {
-  // A group counts as what it contains.
+  // A group has the size of its content.
   if (part.kind === 'group') return writtenSize(part.of)
   const size = partsOf(part).reduce((all, each) => all + writtenSize(each), 1)
   if (part.kind !== 'repeat' || part.of.kind === 'char') return size
   return size * Math.max(1, part.most === Infinity ? part.least : part.most)
 }
 
-/** Returns whether each match begins at the beginning of the string, because `^` or `\A` comes first. */
+/** True if each match begins at the beginning of the string, because `^` or `\A` comes first. */
 function startsAtBeginning(pattern: Pattern): boolean {
   if (pattern.kind === 'position') return pattern.isStart
   if (pattern.kind === 'group') return startsAtBeginning(pattern.of)
@@ -480,7 +476,7 @@ function rangeSet(start: number, end: number): Chars {
 
 const CAPITALS = NAMED['upper'] ?? NO_CHARS
 const SMALLS = NAMED['lower'] ?? NO_CHARS
-/** The ASCII letters that have another case outside of ASCII: the Kelvin sign for k, the long s for s. */
+/** These ASCII letters have another case outside of ASCII: the Kelvin sign for k, the long s for s. */
 const FOLDED_OUTSIDE = setOf(/[ks]/i)
 
 function folded(chars: Chars): Chars {

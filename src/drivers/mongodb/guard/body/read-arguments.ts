@@ -1,9 +1,9 @@
-// Reads arguments: objects with fixed fields, arrays, numbers, names. A Broken error names the stage or operator.
+// Reads the arguments of stages and operators. An error (Broken) names the stage or the operator.
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../../confined-query.ts'
 import { numberOf } from './parse-ejson.ts'
 import { Broken, shown } from '../refusals/refusal.ts'
 
-/** Returns the object. Throws Broken if the value is not an object, lacks a required field, or has an unknown field. */
+/** Throws Broken if the value is no object, lacks a needed field, or has an unknown field. */
 export function fieldsOf(
   of: string,
   value: Bson | undefined,
@@ -28,7 +28,7 @@ export function textOf(of: string, value: Bson | undefined): string {
   return value
 }
 
-/** Returns a whole number that is at least `least`, in the form to be printed. */
+/** The number must be at least `least`. It is printed as it was given. */
 export function wholeOf(of: string, value: Bson | undefined, least: number): Bson {
   const number = numberOf(value)
   if (value === undefined || number === undefined || !Number.isSafeInteger(number) || number < least) {
@@ -42,14 +42,14 @@ export function booleanOf(of: string, value: Bson | undefined): boolean {
   return value
 }
 
-/** Returns the one key of an object that starts with $, and its value, or null for any other object. */
+/** If an object has a single key and this key starts with $, returns the key and its value. Otherwise returns null. */
 export function operatorOf(value: Bson | undefined): readonly [string, Bson] | null {
   if (!isDocument(value)) return null
   const [first, ...others] = Object.entries(value)
   return first !== undefined && others.length === 0 && first[0].startsWith('$') ? first : null
 }
 
-/** Returns 1 if a projection interprets the value as "include", 0 for "exclude", null for an expression. */
+/** How a projection understands the value: 1 means include, 0 means exclude, null means an expression. */
 export function flagOf(value: Bson | undefined): 0 | 1 | null {
   if (typeof value === 'boolean') return value ? 1 : 0
   if (value instanceof Scalar && value.of.kind === '$numberDecimal') return Number(value.of.text) === 0 ? 0 : 1

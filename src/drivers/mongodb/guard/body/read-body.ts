@@ -1,5 +1,5 @@
-// Validates the form of a MongoDB query body, {collection, filter?, pipeline?, limit?}. Nothing here recurses, because
-// a body may be nested as deeply as its bytes allow. judge.ts decides what the names in the body mean.
+// Validates the form of a MongoDB query body, {collection, filter?, pipeline?, limit?}. A body may be nested as deeply
+// as its bytes allow, so nothing here recurses. judge.ts decides what the names in the body mean.
 import { z } from 'zod'
 import { invalidRequest } from '../../../../errors.ts'
 import type { QueryBody } from '../../../driver.ts'
@@ -7,8 +7,7 @@ import { isJson } from './parse-ejson.ts'
 
 const BODY_BYTES_MAX = 256 * 1024
 /**
- * The maximum depth of a body whose text is stored. Deeper bodies are refused anyway, and JSON.stringify would recurse
- * in them.
+ * The text of a deeper body is not stored, because JSON.stringify would recurse in it. Such a body is refused anyway.
  */
 const WRITTEN_DEPTH_MAX = 500
 const TOO_LONG = `the body is longer than ${BODY_BYTES_MAX} bytes`
@@ -16,17 +15,17 @@ const FORBIDDEN_KEYS = new Set(['__proto__', '_bsontype', 'toBSON'])
 
 export interface MongoBody extends QueryBody {
   readonly collection: string
-  /** The filter, a JSON object. */
+  /** A JSON object. */
   readonly filter: unknown
-  /** The stages, JSON objects with one key each. Null if the body has no pipeline. */
+  /** JSON objects with one key each. Null if the body has no pipeline. */
   readonly pipeline: readonly unknown[] | null
-  /** The nesting depth of arrays and objects in the filter or a stage: 1 if flat. */
+  /** How deeply arrays and objects are nested in the filter or in a stage. 1 if they are flat. */
   readonly depth: number
   /** The number of values in the filter and the stages, at all depths. */
   readonly nodes: number
-  /** The number of fields of the object with the most fields. */
+  /** The number of fields of the largest object. */
   readonly widest: number
-  /** True if `text` cannot represent a number: -0, which becomes 0, or Infinity, which becomes null. */
+  /** True if `text` cannot represent a number: -0 becomes 0, and Infinity becomes null. */
   readonly hasOddNumber: boolean
 }
 
@@ -40,7 +39,7 @@ const Body = z.strictObject({
   limit: z.int({ error: 'must be a whole number' }).min(1, 'must be at least 1').optional(),
 })
 
-/** Validates a body. Throws AppError INVALID_REQUEST, whose `details` say what is wrong. */
+/** Throws AppError INVALID_REQUEST. Its `details` say what is wrong. */
 export function readBody(body: unknown): MongoBody {
   const read = Body.safeParse(body)
   if (!read.success) {
@@ -56,7 +55,7 @@ export function readBody(body: unknown): MongoBody {
   return { text, limit, collection, filter, pipeline, depth, nodes, widest, hasOddNumber }
 }
 
-/** Reads the `text` of a MongoBody again. Throws AppError INVALID_REQUEST for any other text. */
+/** `text` is the field `text` of a MongoBody. Throws AppError INVALID_REQUEST for any other text. */
 export function rereadBody(text: string): MongoBody {
   let body: unknown
   try {
@@ -86,7 +85,7 @@ interface Scan {
   readonly nodes: number
   readonly widest: number
   readonly hasOddNumber: boolean
-  /** A lower bound on the bytes of the JSON text. */
+  /** The JSON text has at least this many bytes. */
   readonly size: number
   readonly wrong: ReadonlySet<string>
 }
@@ -104,7 +103,7 @@ function scan(body: { collection: string; filter: unknown; pipeline: readonly un
   let widest = 0
   let hasOddNumber = false
   let size = checked(body.collection)
-  // Stop reading a body that is too long, because it is refused anyway.
+  // A body that is too long is refused anyway, so stop reading.
   while (level.length > 0 && size <= BODY_BYTES_MAX) {
     const next: unknown[] = []
     nodes += level.length

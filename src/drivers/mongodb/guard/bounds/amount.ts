@@ -1,7 +1,7 @@
-// Represents upper bounds that the query alone does not determine, as polynomials in sizes that only the database
-// knows. No coefficient is negative, so a larger size never makes an amount smaller.
+// An amount is an upper bound that may depend on sizes which only the database knows. It is a polynomial in these
+// sizes. No coefficient is negative, so a larger size never makes an amount smaller.
 
-/** A size that only the database knows. See value-size.ts. */
+/** The name of such a size, see value-size.ts. */
 export type Size = string
 
 /** A product of sizes and a number. */
@@ -12,13 +12,13 @@ export interface Term {
 
 export interface Amount {
   readonly constant: number
-  /** The terms, each by its joined sizes (keyOf()). */
+  /** The key of a term is made of its sizes, see keyOf(). */
   readonly terms: ReadonlyMap<string, Term>
 }
 
-/** The largest amount. It keeps sums and products finite, and is above every limit. */
+/** Above every limit. Sums and products stop at this number, so they stay finite. */
 export const HUGE = 1e100
-/** The maximum number of terms of an amount. An amount with more terms becomes HUGE. */
+/** An amount with more terms becomes HUGE. */
 const TERMS_MAX = 512
 const PAIRS_MAX = 2_500
 export const DEGREE_MAX = 6
@@ -43,12 +43,14 @@ function bounded(n: number): number {
   return n < HUGE ? n : HUGE
 }
 
-/** Returns the sizes that an amount depends on. A size may occur several times. */
+/** A size may occur several times. */
 export function sizesOf({ terms }: Amount): readonly Size[] {
   return [...terms.values()].flatMap(({ sizes }) => sizes)
 }
 
-/** Splits an amount into the terms with a size that `isOf` accepts, and the constant with all other terms. */
+/**
+ * Returns two amounts. `of` has the terms with a size that `isOf` accepts. `rest` has all other terms and the constant.
+ */
 export function split(amount: Amount, isOf: (size: Size) => boolean): readonly [of: Amount, rest: Amount] {
   const [of, rest] = [new Map<string, Term>(), new Map<string, Term>()]
   for (const [key, term] of amount.terms) (term.sizes.some(isOf) ? of : rest).set(key, term)
@@ -58,7 +60,6 @@ export function split(amount: Amount, isOf: (size: Size) => boolean): readonly [
   ]
 }
 
-/** Returns the sum of these amounts. */
 export function plus(...amounts: readonly (Amount | number)[]): Amount {
   let total = 0
   let terms: Map<string, Term> | null = null
@@ -110,17 +111,17 @@ export function product(one: Amount, other: Amount): Amount {
   return made(one.constant * other.constant, terms)
 }
 
-/** Returns the key of a term. The separator cannot occur in the name of a field. */
+/** The separator cannot occur in the name of a field. */
 function keyOf(sizes: readonly Size[]): string {
   return sizes.join('\0')
 }
 
-/** Returns all terms, the constant among them. */
+/** Returns all terms. The constant is one of them. */
 function each({ constant: own, terms }: Amount): readonly Term[] {
   return own === 0 ? [...terms.values()] : [{ times: own, sizes: [] }, ...terms.values()]
 }
 
-/** Returns an amount that is at least each of these amounts. */
+/** Returns an amount that is at least as large as each of these amounts. */
 export function most(...amounts: readonly Amount[]): Amount {
   const [first = NONE, ...others] = amounts
   if (others.length === 0) return first
@@ -138,8 +139,8 @@ export function most(...amounts: readonly Amount[]): Amount {
 }
 
 /**
- * Returns the amount with other amounts in place of some sizes. `by` returns null for a size that stays. `isFirst` is
- * true for the first occurrence of a size in a product.
+ * Replaces some sizes by amounts. `by` returns null for a size that stays. `isFirst` is true for the first occurrence
+ * of a size in a product.
  */
 export function replaced(amount: Amount, by: (size: Size, isFirst: boolean) => Amount | null): Amount {
   if (isConstant(amount)) return amount
@@ -154,15 +155,15 @@ export function replaced(amount: Amount, by: (size: Size, isFirst: boolean) => A
   return plus(...parts)
 }
 
-/** Returns the amount with another amount in place of one size. */
+/** Replaces one size by an amount. */
 export function withSize(amount: Amount, size: Size, by: Amount): Amount {
   return replaced(amount, (each) => (each === size ? by : null))
 }
 
 /**
- * Returns the sum of an amount over all elements of an array. `own` is the size of one element. `bytes` is the size of
- * all elements together, so the sum of a power of `own` is at most `bytes` times the next lower power of `longest`. A
- * term without `own` counts `items` times.
+ * Adds up an amount over all elements of an array. `own` is the size of one element, and `bytes` the size of all
+ * elements together. So the sum of a power of `own` is at most `bytes` times the next lower power of `longest`. A term
+ * without `own` counts `items` times.
  */
 export function overAll(
   amount: Amount,

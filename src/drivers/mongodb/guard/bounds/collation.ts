@@ -1,42 +1,41 @@
-// Counts the work of comparing texts by a collation. mongod compares them by ICU, which reads characters one by one. A
+// Counts the work of comparing texts by a collation. mongod uses ICU for this, which reads characters one by one. A
 // collation ignores some characters, so a comparison may read both texts to their ends, however early they differ.
 import { plus, product, scaled, sizeOf, type Amount } from './amount.ts'
 import { isStored, longestAt, runAt, type Extent } from './value-size.ts'
 import { isArray, isDocument, type Bson } from '../../confined-query.ts'
 
-/** The known facts about the collation of a query. */
+/** What is known about the collation of a query. */
 export interface Collation {
   /**
-   * True if the query may compute long runs of combining marks. ICU sorts the marks of a run, and searches it for
-   * contractions: the work is the square of the run. Stored texts are trusted to have only short runs.
+   * True if the query may make long runs of combining marks. ICU sorts the marks of a run, and searches the run for
+   * contractions, so the work is the square of the run's length. Stored texts are trusted to have only short runs.
    */
   readonly hasMarks: boolean
 }
 
 /**
- * The steps to read a byte of a text by a collation: 30 ns. Most scripts take up to 16 ns, texts of ligatures or marks
- * up to 75 ns.
+ * To read a byte of a text by a collation takes 30 ns. Most scripts take up to 16 ns, ligatures and marks up to 75 ns.
  */
 export const BYTE_STEPS = 0.6
-/** The steps for each pair of bytes in a run of marks. U+0F71 takes 12 ns, most other marks at most 1 ns. */
+/** For each pair of bytes in a run of marks. U+0F71 takes 12 ns, most other marks take at most 1 ns. */
 const PAIR_STEPS = 1 / 4
-/** The steps of a comparison, without the bytes. */
+/** For a comparison, without the bytes. */
 export const COMPARISON_STEPS = 4
 
-/** What a collation reads of a value. */
+/** The texts in a value that a collation reads. */
 export interface Texts {
   readonly bytes: Amount
-  /** The bytes of the longest run of characters that may all be marks. */
+  /** The longest run of characters that may all be marks, in bytes. */
   readonly run: Amount
 }
 
-/** Returns the texts of a whole value. */
+/** The texts in a whole value. */
 export function textsOf(extent: Extent): Texts {
   const { bytes, place } = extent
   return { bytes, run: place !== null && isStored(place) ? sizeOf(runAt(place)) : longestOf(extent) }
 }
 
-/** Returns the longest element of an array, as texts, or the value itself if it is no array. */
+/** The longest element of an array. For a value that is no array, the value itself. */
 export function longestText(extent: Extent): Texts {
   return { bytes: longestOf(extent), run: textsOf(extent).run }
 }
@@ -47,24 +46,24 @@ function longestOf({ bytes, place, isScalar, each }: Extent): Amount {
   return each === null ? bytes : each.bytes
 }
 
-/** Returns the steps to read texts to their ends. */
+/** The steps to read the texts to their ends. */
 export function readByCollation({ bytes, run }: Texts, { hasMarks }: Collation): Amount {
   const steps = scaled(bytes, BYTE_STEPS)
   return hasMarks ? plus(steps, scaled(product(bytes, run), PAIR_STEPS)) : steps
 }
 
-/** Characters that a collation may ignore. Letters and digits count, except for the few that ICU ignores. */
+/** A collation may ignore these characters. It ignores letters and digits only in the few listed cases. */
 const IGNORED =
   /(?:[^\p{L}\p{N}]|[\u0640\u07fa\u0824\u0828\u0e2f\u0e46\u0f88-\u0f8c\u1cf2\u1cf3\ufc5e-\ufc63\ufcf2-\ufcf4\ufe70-\ufe7f\uff9e\uff9f])+/gu
-/** Shorter runs of marks take little time. */
+/** A run of fewer marks takes little time. */
 const LONG_RUNS = /\p{M}{5,}/gu
 
-/** A text of the query that is compared. */
+/** A text of the query that is compared with stored values. */
 export interface Compared {
   readonly bytes: number
-  /** The bytes of the characters that a collation may ignore. It may read them in each comparison. */
+  /** In bytes. A collation may ignore these characters, so it may read them in each comparison. */
   readonly ignored: number
-  /** The steps for the runs of marks. */
+  /** For the runs of marks. */
   readonly marks: number
 }
 
@@ -93,14 +92,14 @@ export function mostOf(one: Compared, other: Compared): Compared {
   }
 }
 
-/** Characters that a collation may ignore, so many in a row that a comparison with them takes long. */
+/** So many characters in a row that a collation may ignore that a comparison takes long. */
 const LONG_IGNORED = /[^\p{L}\p{N}]{32}/u
 
 export function mayReadLong(text: string): boolean {
   return LONG_IGNORED.test(text)
 }
 
-/** Operators that can take marks out of a stored text, or make them from other characters. */
+/** These operators can cut marks out of a stored text, or make marks from other characters. */
 const MARKING = new Set(
   '$substr $substrBytes $substrCP $split $regexFind $regexFindAll $ltrim $rtrim $trim $replaceAll $replaceOne $convert $deserializeEJSON $toArray $toObject'.split(
     ' ',
@@ -108,7 +107,7 @@ const MARKING = new Set(
 )
 const MARK = /\p{M}/u
 
-/** Returns whether a pipeline contains a mark, or an operator that can isolate or make marks. */
+/** True if a pipeline contains a mark, or an operator of MARKING. */
 export function mayMakeMarks(value: Bson): boolean {
   if (typeof value === 'string') return MARK.test(value)
   if (isArray(value)) return value.some(mayMakeMarks)

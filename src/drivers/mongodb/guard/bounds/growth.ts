@@ -1,6 +1,6 @@
-// Computes bounds for the value of an expression and for the steps that it takes, before the query is sent. Loops
-// multiply the bounds. mongod builds a value of any size in memory, and no timeout ends this work. An extent has the
-// known bounds of a value (value-size.ts).
+// mongod builds a value of any size in memory, and no timeout ends this. So before a query is sent, this file bounds
+// the size of each expression's value, and the steps to compute it. Loops multiply both. An extent is what is known
+// about a value (value-size.ts).
 import { constant, HUGE, isConstant, most, plus, product, scaled, sizeOf, type Amount, type Size } from './amount.ts'
 import {
   anyOf,
@@ -44,14 +44,16 @@ import type { Variables } from '../documents/variables.ts'
 
 export interface Env {
   readonly meter: Meter
-  /** The extent of the value at a path of the document, or of the object that $redact has descended into. */
+  /**
+   * The value at a path of the document. Inside $redact, the document is the object that $redact has descended into.
+   */
   readonly document: (path: readonly string[]) => Extent
-  /** The extent of the value at a path of the whole document. */
+  /** The value at a path of the whole document. */
   readonly root: (path: readonly string[]) => Extent
   readonly variables: Variables<Extent>
 }
 
-/** Returns the extent of a valid expression. Throws Refusal if the expression may exceed the bounds. */
+/** The expression must be valid. Throws Refusal if it may exceed the bounds. */
 export function grown(value: Bson | undefined, env: Env): Extent {
   env.meter.step()
   if (value === undefined) return SMALL
@@ -78,7 +80,7 @@ function ofText(value: string, env: Env): Extent {
   return known === undefined ? SMALL : alongKnown(known, rest, env)
 }
 
-/** Follows a path. In an object that the query writes, mongod finds a field without a search. */
+/** In an object that the query writes, mongod finds a field without a search. */
 function alongKnown(from: Extent, path: readonly string[], env: Env): Extent {
   const [name, ...rest] = path
   if (name !== undefined && from.fields !== null) return alongKnown(below(from, [name]), rest, env)
@@ -93,11 +95,13 @@ function along(path: readonly string[], document: Env['document'], env: Env): Ex
   return path.length === 1 ? found : read(found, document(path.slice(0, 1)), env)
 }
 
-/** Counts a path that is read. A path through an array makes a new array, and mongod visits all elements of `from`. */
+/**
+ * Counts reading a path. If the path goes through an array, mongod visits all elements of `from` and makes a new array.
+ */
 function read(found: Extent, from: Extent, env: Env): Extent {
   if (found === from) return found
   if (found.isSingle) {
-    // If an object lacks the field, mongod visits all its fields.
+    // To find out that an object lacks the field, mongod visits all fields.
     if (from.fields === null) env.meter.again(scaled(from.bytes, 1 / STEP_READS))
     return found
   }
@@ -105,33 +109,33 @@ function read(found: Extent, from: Extent, env: Env): Extent {
   return env.meter.made({ ...found, kept: plus(found.kept, scaled(found.items, ELEMENT_KEPT)) })
 }
 
-/** Counts the whole document, which mongod 6.0 copies. */
+/** mongod 6.0 copies the whole document. */
 function readWhole(whole: Extent, env: Env): Extent {
   env.meter.step(scaled(whole.bytes, 1 / STEP_READS))
   return env.meter.made({ ...whole, kept: whole.bytes })
 }
 
-/** The steps for each byte of an array that a path goes through. */
+/** For each byte of an array that a path goes through. */
 const READ_STEPS = 1 / 15
 
 const words = (names: string): ReadonlySet<string> => new Set(names.split(' '))
 
-/** Operators whose value is an array of elements of their first argument. */
+/** The value is an array of elements of the first argument. */
 const CHOSEN = words('$reverseArray $setDifference $slice')
-/** Operators whose value is an array of elements of their arguments. */
+/** The value is an array of elements of all arguments. */
 const JOINED = words('$concatArrays $setIntersection $setUnion')
-/** Operators that return one of their arguments, or one element of an argument. */
+/** The value is one of the arguments, or one element of an argument. */
 const AS_THEY_ARE = words('$arrayElemAt $first $ifNull $last $max $min')
-/** Operators whose value is a part of their argument, or a string of as many bytes. */
+/** The value is a part of the argument, or a string of as many bytes. */
 const PARTS = words('$ltrim $rtrim $substr $substrBytes $substrCP $toLower $toUpper $trim $unsetField')
-/** Operators that write strings, which may be longer than the arguments. */
+/** The value is a string, which may be longer than the arguments. */
 const WRITTEN = words('$convert $dateFromString $dateToString $toString')
 const WRITTEN_TIMES = 6
-/** Operators that convert a string to a value, or a value to a string. */
+/** A string becomes a value, or a value becomes a string. */
 const CONVERTED = words('$deserializeEJSON $serializeEJSON $toArray $toObject')
 const CONVERTED_TIMES = 70
 const WRITTEN_BYTES = 100
-/** Operators whose value is a number, a date, a short string or a boolean. */
+/** The value is a number, a date, a short string or a boolean. */
 const SCALARS = words(
   '$abs $acos $acosh $add $allElementsTrue $and $anyElementTrue $asin $asinh $atan $atan2 $atanh $avg $binarySize $bitAnd $bitNot $bitOr $bitXor $bsonSize $ceil $cmp $cos $cosh $dateAdd $dateDiff $dateFromParts $dateSubtract $dateTrunc $dayOfMonth $dayOfWeek $dayOfYear $degreesToRadians $divide $eq $exp $floor $gt $gte $hour $in $indexOfArray $indexOfBytes $indexOfCP $isArray $isNumber $isoDayOfWeek $isoWeek $isoWeekYear $ln $log $log10 $lt $lte $median $millisecond $minute $mod $month $multiply $ne $not $or $pow $radiansToDegrees $regexMatch $round $second $setEquals $setIsSubset $sigmoid $similarityCosine $similarityDotProduct $similarityEuclidean $sin $sinh $size $sqrt $stdDevPop $stdDevSamp $strLenBytes $strLenCP $strcasecmp $subtract $subtype $sum $tan $tanh $toBool $toDate $toDecimal $toDouble $toInt $toLong $toObjectId $toUUID $trunc $tsIncrement $tsSecond $type $week $year',
 )
@@ -161,7 +165,7 @@ function ofOperator(name: string, operand: Bson, env: Env): Extent {
   }
 }
 
-/** Returns the extent of an operator that computes each argument once. */
+/** For an operator that computes each argument once. */
 function ofValues(name: string, operand: Bson, env: Env): Extent {
   const args = argumentsOf(name, operand, env)
   env.meter.step(stepsOf(name, { operand, args, collation: env.meter.collation }))
@@ -171,7 +175,7 @@ function ofValues(name: string, operand: Bson, env: Env): Extent {
   return isNew ? env.meter.made(made) : made
 }
 
-/** Values of at most this many bytes are not counted. */
+/** Values of at most this size are not counted. */
 const SMALL_BYTES = 64
 
 function valueOf(name: string, operand: Bson, args: readonly Extent[]): Extent {
@@ -242,7 +246,7 @@ function valueOf(name: string, operand: Bson, args: readonly Extent[]): Extent {
 
 const DATE_PARTS_BYTES = 1_500
 
-/** Returns the extent of an array with the elements of these arrays. mongod does not copy the elements. */
+/** The elements of several arrays in a new array. mongod does not copy the elements. */
 function rebuilt(arrays: readonly Extent[]): Extent {
   const { bytes, items, kept: own } = together(arrays)
   const kept = plus(own, scaled(items, ELEMENT_KEPT))
@@ -253,7 +257,7 @@ function rebuilt(arrays: readonly Extent[]): Extent {
   return { ...anything(bytes, usual), kept, items, isLoose, each: each === null ? null : moved(each) }
 }
 
-/** If the query takes at most this many elements of an array, the length of the result is the number in the query. */
+/** If the query takes at most this many elements of an array, the array has as many elements as the query says. */
 const FEW = 100
 
 function shortened(array: Extent, n: Bson | undefined): Extent {
@@ -264,18 +268,18 @@ function shortened(array: Extent, n: Bson | undefined): Extent {
   return isShorter ? { ...array, items: constant(items), isLoose: false, usual: Math.min(items, array.usual) } : array
 }
 
-/** If the query takes at most this many characters of a string, the number in the query bounds the result. */
+/** If the query takes at most this many characters of a string, the number in the query is the bound. */
 const TEXT_TAKEN = 1_000
 
 function partOf(name: string, operand: Bson, value: Extent): Extent {
   if (name === '$unsetField') return inside(value)
   const length = name.startsWith('$substr') && isArray(operand) ? numberOf(operand[2]) : undefined
   const isShort = length !== undefined && length >= 0 && length <= TEXT_TAKEN
-  // WRITTEN_BYTES is added, because mongod first converts a number or a date to a string.
+  // mongod first converts a number or a date to a string, so WRITTEN_BYTES is added.
   return text(isShort ? constant(4 * length + TEXT_BYTES) : plus(value.bytes, WRITTEN_BYTES))
 }
 
-/** Returns the extents of the arguments: the elements of a list, the fields of an object, or the single operand. */
+/** The arguments are the elements of a list, the fields of an object, or the single operand. */
 function argumentsOf(name: string, operand: Bson, env: Env): readonly Extent[] {
   if (isArray(operand)) return all(operand, env)
   if (name === '$zip' && isDocument(operand) && isArray(operand['inputs']))
@@ -284,9 +288,7 @@ function argumentsOf(name: string, operand: Bson, env: Env): readonly Extent[] {
   return all(Object.values(operand), env)
 }
 
-/**
- * Returns whether the fields of an operand are arguments. Otherwise the operand is an object literal or an operator.
- */
+/** If the fields of an operand are no arguments, the operand is an object literal or an operator. */
 function areArguments(name: string, operand: BsonDocument): boolean {
   const form = EXPRESSIONS.get(name)
   return form === 'date' ? Object.hasOwn(operand, 'date') : form !== 'any'
@@ -296,7 +298,7 @@ function all(values: readonly Bson[], env: Env): readonly Extent[] {
   return values.map((value) => grown(value, env))
 }
 
-/** Returns the extents of the named arguments of an operand. */
+/** The named arguments of an operand. */
 function fieldsIn(operand: Bson, args: readonly Extent[], names: readonly string[]): readonly Extent[] {
   const all = isDocument(operand) ? Object.keys(operand) : []
   return names.map((name) => args[all.indexOf(name)] ?? SMALL)
@@ -306,7 +308,7 @@ function inputOf(operand: Bson, args: readonly Extent[]): Extent {
   return fieldsIn(operand, args, ['input'])[0] ?? SMALL
 }
 
-/** Computes all fields of the operand and returns the named ones. */
+/** Computes all fields of the operand, but returns only the named ones. */
 function fieldsOf(operand: Bson, env: Env, names: readonly string[]): readonly Extent[] {
   if (!isDocument(operand)) return [SMALL]
   const extents = new Map(Object.entries(operand).map(([name, value]) => [name, grown(value, env)]))
@@ -335,7 +337,7 @@ function ofRange(operand: Bson, env: Env): Extent {
   return env.meter.made(list(number(ends), items))
 }
 
-/** Returns the extent of a $map or a $filter. Both compute their body once for each element. */
+/** $map and $filter compute their body once for each element. */
 function ofLoop(name: '$map' | '$filter', operand: Bson, env: Env): Extent {
   if (!isDocument(operand)) return SMALL
   const input = grown(operand['input'], env)
@@ -350,7 +352,7 @@ function ofLoop(name: '$map' | '$filter', operand: Bson, env: Env): Extent {
   return env.meter.made(shortened(rebuilt([input]), operand['limit']))
 }
 
-/** Returns the variables of a loop: the element, whose size is `own`, and its index. */
+/** The variables of a loop: the element, whose size is `own`, and its index. */
 function elementIn(operand: BsonDocument, input: Extent, own: Size): Map<string, Extent> {
   const { as = 'this', arrayIndexAs: at } = operand
   const variables = new Map([[String(as), elementOf(input, own)]])
@@ -358,7 +360,7 @@ function elementIn(operand: BsonDocument, input: Extent, own: Size): Map<string,
   return variables
 }
 
-/** Returns the names of the fields that the object has in every document. */
+/** The names of the fields that the object has in every document. */
 function sureNames(value: Bson | undefined): ReadonlySet<string> {
   if (!isDocument(value) || Object.keys(value).some((name) => name.startsWith('$'))) return new Set()
   return new Set(Object.entries(value).flatMap(([name, field]) => (isThere(field) ? [name] : [])))
@@ -376,8 +378,8 @@ function isThere(value: Bson): boolean {
 }
 
 /**
- * Returns the extent of merged objects. `sure` has, for each argument, the names of the fields that its object has in
- * every document. Such a field replaces the field of an earlier object.
+ * The extent of merged objects. For each argument, `sure` has the names of the fields that its object has in every
+ * document. Such a field replaces the same field of an earlier object.
  */
 function merged(args: readonly Extent[], sure: readonly ReadonlySet<string>[]): Extent {
   const [first = SMALL, ...others] = args
@@ -396,7 +398,7 @@ function merged(args: readonly Extent[], sure: readonly ReadonlySet<string>[]): 
     items: all.items,
     isLoose: args.some(({ isLoose }) => isLoose),
   }
-  // If the only argument is an array, mongod merges the fields of its elements.
+  // If the only argument is an array, mongod merges the objects in it.
   if (args.length === 1 && first.fields === null)
     return { ...made, items: scaled(bytes, 1 / ELEMENT_LEAST), isLoose: true }
   if (args.some((arg) => arg.fields === null)) return made
@@ -447,8 +449,8 @@ function ofPairs(value: Extent): Extent {
 }
 
 /**
- * Returns the extent of $zip: as many elements as the longest input has, each with one element of every input. The last
- * argument has the default values.
+ * $zip makes as many elements as the longest input has. Each consists of one element of every input. The last argument
+ * has the default values.
  */
 function ofZip(args: readonly Extent[]): Extent {
   const inputs = args.slice(0, -1)
@@ -460,9 +462,7 @@ function ofZip(args: readonly Extent[]): Extent {
   return arrayOf(items, { bytes: plus(all.bytes, own), kept: plus(all.kept, own), each: null, usual })
 }
 
-/**
- * Returns the extent of $split. mongod counts the pieces of a stored text. In another text, each byte may be a piece.
- */
+/** mongod can count the pieces of a stored text before the stage. Any other text may have a piece for each byte. */
 function ofPieces(operand: Bson, value: Extent): Extent {
   const separator = isArray(operand) ? operand[1] : undefined
   const isCounted = typeof separator === 'string' && separator !== '' && !separator.startsWith('$')
@@ -475,11 +475,11 @@ function ofPieces(operand: Bson, value: Extent): Extent {
 
 const PIECE_KEPT = 32
 
-/** Returns the extent of the matches of a regular expression. Each match contains the text of each group. */
+/** Each match of a regular expression contains the text of each group. */
 function ofMatches(operand: Bson, args: readonly Extent[], items: Amount, kept: number): Extent {
   const input = inputOf(operand, args)
   const { groups, hasLookaround } = patternOf(operand) ?? { groups: 1, hasLookaround: false }
-  // With a lookahead, a group may match the rest of the text at each match.
+  // With a lookahead, a group may match the rest of the text for each match.
   const ahead = hasLookaround ? product(scaled(input.bytes, groups), input.bytes) : input.bytes
   const all = plus(
     ahead,
@@ -489,7 +489,7 @@ function ofMatches(operand: Bson, args: readonly Extent[], items: Amount, kept: 
   return kept === 1 ? anything(all, 1) : arrayOf(items, { bytes: all, kept: all, each: null, usual: usualOf(items) })
 }
 
-/** Returns the extent of $replaceAll or $replaceOne. The replacement may be longer than the match. */
+/** A replacement may be longer than what it replaces. */
 function ofReplace(name: string, operand: Bson, args: readonly Extent[]): Extent {
   const [input = SMALL, find = SMALL, replacement = SMALL] = fieldsIn(operand, args, ['input', 'find', 'replacement'])
   if (name === '$replaceOne') return text(plus(input.bytes, replacement.bytes))
@@ -501,8 +501,8 @@ function ofReplace(name: string, operand: Bson, args: readonly Extent[]): Extent
 }
 
 /**
- * Returns the extent of a $reduce. The step is computed twice. First, a $$value of unknown size shows how much one
- * iteration adds. Then, the largest $$value shows the number of steps.
+ * The step of a $reduce is computed twice. The first time, $$value has an unknown size, which shows how much one
+ * iteration adds. The second time, $$value has its largest size, which shows the number of steps.
  */
 function ofReduce(operand: Bson, env: Env): Extent {
   if (!isDocument(operand)) return SMALL
@@ -514,7 +514,7 @@ function ofReduce(operand: Bson, env: Env): Extent {
   const step = (value: Extent): Extent =>
     grown(operand['in'], { ...env, variables: env.variables.with(new Map([...elements, [name, value]])) })
   const value = env.meter.place()
-  // With a `usual` of 0, the `usual` of the result is what one turn adds.
+  // `usual` is 0 here, so the `usual` of the result is what one iteration adds.
   const turn = env.meter.trial(() => step(at(value, { ...STORED, usual: 0 })))
   const result = env.meter.made(afterTurns({ input, own, initial, turn, value, name }))
   env.meter.loop(input, own, () => {

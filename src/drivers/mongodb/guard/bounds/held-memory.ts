@@ -1,31 +1,31 @@
-// Adds up the memory of the stages of a query that hold documents at the same time. mongod allows each such stage 100
-// MB, and has no limit for a whole query. A unit is 100 MB of the server's memory.
+// Some stages hold documents in memory, at the same time as others. mongod allows each of them 100 MB, and has no limit
+// for a whole query. So this file adds them up. A unit is 100 MB of the server's memory.
 import { numberOf } from '../body/parse-ejson.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
 import { refusedLimit } from '../refusals/refusal.ts'
 
-/** The limit on units that the stages of a query hold at the same time: about 1 GB. */
+/** The stages of a query may hold this many units at the same time, about 1 GB. */
 const UNITS_MAX = 10
 
-/** The units of a $group without accumulators: mongod counts 100 MB for small keys that take 380 MB. */
+/** A $group without accumulators. For small keys that take 380 MB, mongod counts 100 MB. */
 const KEYS_ONLY = 3
-/** The units of a $group that makes sets: mongod counts 100 MB for small elements that take 170 MB. */
+/** A $group that makes sets. For small elements that take 170 MB, mongod counts 100 MB. */
 const SETS = 2
-/** The units of a $group with $maxN or $minN: mongod counts 100 MB for small values that take 375 MB. */
+/** A $group with $maxN or $minN. For small values that take 375 MB, mongod counts 100 MB. */
 const ORDERED = 4
-/** The units of a $facet, for the documents that its branches return. */
+/** A $facet, for the documents that its branches return. */
 const FACET = 1
 
-/** The units that a pipeline holds. */
+/** The units that one pipeline holds. */
 export class Held {
   #first = 0
   #last = 0
-  /** The largest sum of two consecutive stages. The first still holds documents while the second fills. */
+  /** The largest sum of two neighbouring stages. The first one still holds its documents while the second one fills. */
   #pair = 0
-  /** The units of all joins. */
+  /** Of all joins. */
   #beside = 0
 
-  /** Adds the next stage that holds documents. Throws Refusal if the pipeline holds too much. */
+  /** Throws Refusal if the pipeline holds too much. */
   stage(units: number): void {
     if (units === 0) return
     if (this.#first === 0) this.#first = units
@@ -34,13 +34,13 @@ export class Held {
     this.#check()
   }
 
-  /** Adds a join, whose pipeline runs while other stages hold documents. */
+  /** The pipeline of a join runs while other stages hold documents. */
   join(units: number): void {
     this.#beside += units
     this.#check()
   }
 
-  /** Adds a $facet. All branches fill at the same time. Then they return their documents one after the other. */
+  /** All branches of a $facet fill at the same time. Then they return their documents one after the other. */
   facet(branches: readonly Held[]): void {
     const filled = branches.reduce((all, branch) => all + branch.#first + branch.#beside, 0)
     this.stage(FACET + filled + Math.max(0, ...branches.map((branch) => branch.#pair - branch.#first)))
@@ -60,7 +60,7 @@ export class Held {
   }
 }
 
-/** Returns the units of a $group or $bucket with this key and these outputs. */
+/** For a $group or $bucket with this key and these outputs. */
 export function unitsOfGroup(key: Bson, outputs: BsonDocument): number {
   const names = Object.values(outputs).map((output) => (isDocument(output) ? (Object.keys(output)[0] ?? '') : ''))
   if (isPlain(key) && names.every((name) => COUNTING.has(name))) return 0
@@ -69,7 +69,7 @@ export function unitsOfGroup(key: Bson, outputs: BsonDocument): number {
   return names.some((name) => name === '$addToSet' || name === '$setUnion') ? SETS : 1
 }
 
-/** Returns the units of a $bucketAuto: one for its sort, and one for each output that gathers values. */
+/** A $bucketAuto needs one unit for its sort, and one for each output that gathers values. */
 export function unitsOfBuckets(outputs: BsonDocument): number {
   return 1 + Object.values(outputs).reduce<number>((all, output) => all + unitsOfOutput(output), 0)
 }
@@ -81,18 +81,18 @@ function unitsOfOutput(output: Bson): number {
   return (name === '$maxN' || name === '$minN') && (n === undefined || n > FEW) ? ORDERED : 1
 }
 
-/** Accumulators that keep values of many documents. */
+/** These accumulators keep values of many documents. */
 const GATHERING = new Set(
   '$addToSet $bottomN $concatArrays $firstN $lastN $maxN $mergeObjects $minN $push $setUnion $topN'.split(' '),
 )
 
-/** So few values take less memory than a unit, however small they are. */
+/** This many values need less than a unit, however small they are. */
 const FEW = 100
 
-/** Accumulators whose value is one number. */
+/** The value is one number. */
 const COUNTING = new Set('$avg $count $stdDevPop $stdDevSamp $sum'.split(' '))
 
-/** Returns whether a key is the same for all documents. */
+/** True if the key is the same for all documents. */
 function isPlain(key: Bson): boolean {
   return !isArray(key) && !isDocument(key) && !(typeof key === 'string' && key.startsWith('$'))
 }

@@ -1,54 +1,54 @@
-// Prints expressions that measure, right before a stage, the work of the stage for one document. The expressions read
-// the values that the stage will read, so it does not matter where these values come from. An amount is an upper bound
-// that may depend on the sizes of stored values (amount.ts).
+// The work of a stage for one document may depend on the sizes of stored values. Then expressions measure it, right
+// before the stage. They read the values that the stage will read, so it does not matter where these values come from.
+// An amount is an upper bound that depends on such sizes (amount.ts).
 import { replaced, sizeOf, sizesOf, type Amount } from './amount.ts'
 import type { Bson, BsonDocument } from '../../confined-query.ts'
 import { UNSEEN, type StageWork } from './step-meter.ts'
 import { refusedLimit } from '../refusals/refusal.ts'
 import { bytesAt, DOCUMENT, ELEMENT_LEAST, isStored, measureOf, type Measure } from './value-size.ts'
 
-/** The maximum number of bytes of the values that a stage makes of one document. */
+/** For the values that a stage makes of one document, in bytes. */
 export const MADE_MAX = 320 * 1024 * 1024
 export const DOCUMENT_MAX = 16 * 1024 * 1024
-/** The maximum number of steps of a stage for one document, about 0.8 s. */
+/** For a stage and one document, about 0.8 s. */
 export const TURNS_MAX = 16_000_000
-/**
- * The maximum number of sizes of an amount that mongod measures. If there are more, mongod measures the whole document
- * instead.
- */
+/** If an amount has more sizes, mongod measures the whole document instead. */
 const SIZES_MAX = 12
 
 /**
- * Expressions that the database computes for each document. An expression is null if its amount cannot be too large.
+ * The database computes these expressions for each document. An expression is null if its amount cannot be too large.
  */
 export interface Measured {
   readonly steps: Bson | null
   readonly bytes: Bson | null
-  /** The variables that `steps` and `bytes` use. */
+  /** `steps` and `bytes` use these variables. */
   readonly vars: BsonDocument
-  /** The steps that the stage may take. Absent if the stages of the query share a limit. */
+  /** The limit on the steps of the stage. Absent if the stages of the query share a limit. */
   readonly most?: number
 }
 
 export const NOTHING: Measured = { steps: null, bytes: null, vars: {} }
 
-/** The known facts about a document before a stage. */
+/** What is known about a document before a stage. */
 export interface Before {
-  /** The maximum number of bytes of the document. */
+  /** The document has at most this many bytes. */
   readonly size: number
   /**
-   * True if mongod has just read the document from the collection. mongod checks for a cancel before it reads each
-   * large document.
+   * True if mongod has just read the document from the collection. Before it reads a large document, mongod checks for
+   * a cancel.
    */
   readonly isRead: boolean
   /** The limit on the steps of the stage. Absent if the stages of the query share a limit. */
   readonly most?: number
 }
 
-/** The work that all stages of a query together may do for one document without a measurement. */
+/** All stages of a query together may do this much work for one document without a measurement. */
 export class Spare {
   #read = TURNS_MAX
-  /** Divided by UNSEEN, because mongod does not check for a cancel between documents that an earlier stage made. */
+  /**
+   * Smaller by the factor UNSEEN, because mongod does not check for a cancel between documents that an earlier stage
+   * made.
+   */
   #made = TURNS_MAX / UNSEEN
   #bytes = MADE_MAX
 
@@ -71,7 +71,7 @@ export class Spare {
 }
 
 /**
- * Returns the largest value of an amount, without its constant, for one document of `size` bytes. All fields together
+ * Returns the largest value of an amount, without its constant, for a document of `size` bytes. All fields together
  * have at most this size.
  */
 export function worstOf(amount: Amount, size: number): number {
@@ -91,13 +91,15 @@ function worstSize({ of }: Measure, size: number): number {
   return of === 'length' ? size / ELEMENT_LEAST : size
 }
 
-/** Returns the top-level field of the document, or null for the document and for variables. */
+/** Returns the top-level field of a place in the document. Returns null for the document itself and for variables. */
 function fieldOf(place: string): string | null {
   const [head, field] = place.split('.', 2)
   return head === DOCUMENT && field !== undefined ? field : null
 }
 
-/** Prints amounts as expressions. A size that occurs several times is computed once, as a variable. */
+/**
+ * Prints amounts as expressions. A size that occurs several times becomes a variable, so that it is computed only once.
+ */
 class Printer {
   readonly vars: Record<string, Bson> = {}
   readonly #names = new Map<string, string>()
@@ -119,7 +121,7 @@ class Printer {
   }
 
   #once(size: string): Bson {
-    // The size of an element has no meaning outside its loop. If such a size is left, the stage has no bound.
+    // The size of an element means nothing outside its loop. If an amount still has such a size, it has no bound.
     if (!isStored(measureOf(size).place)) throw refusedLimit('steps', 'the work of a stage cannot be bounded')
     const known = this.#names.get(size)
     if (known !== undefined) return known
@@ -130,7 +132,7 @@ class Printer {
   }
 }
 
-/** Returns an upper bound for a size: the bytes of the whole document or variable that contains the measured value. */
+/** Replaces a size by a larger one: the bytes of the whole document or variable that contains the value. */
 function wholeOf(size: string): Amount {
   const { of, place } = measureOf(size)
   const [head = DOCUMENT] = place.split('.', 1)
@@ -140,8 +142,7 @@ function wholeOf(size: string): Amount {
 const rounded = (n: number): number => Number(n.toPrecision(4))
 
 /**
- * Returns the expression that reads a place. If no path can contain a name of the place, the expression reads the value
- * above that name.
+ * Returns the path that reads a place. If a name of the place cannot be in a path, returns the path of the value above.
  */
 function valueAt(place: string): string {
   const [head = '', ...names] = place.split('.')
@@ -151,9 +152,7 @@ function valueAt(place: string): string {
   return path.length === 0 ? '$$ROOT' : `$${path.join('.')}`
 }
 
-/**
- * Returns the expression for a size. mongod evaluates constant branches in advance, so no branch may fail for any type.
- */
+/** mongod evaluates constant branches in advance, so no branch of the expression may fail, whatever the type is. */
 function measured({ of, place, separator }: Measure): Bson {
   const value = valueAt(place)
   if (of === 'bytes') return { $bsonSize: { v: value } }
@@ -166,27 +165,25 @@ function measured({ of, place, separator }: Measure): Bson {
   return of === 'word' ? word : { $cond: [isText, word, longestOf(value)] }
 }
 
-/** In a longer array, the elements are not measured one by one. All elements together then count as the longest. */
+/** In a longer array, elements are not measured one by one. All elements together count as the longest. */
 const MEASURED_EACH_MAX = 2_000
 
-/**
- * Returns the expression for the bytes of the longest element of an array, or of the value itself if it is no array.
- */
+/** Measures the bytes of the longest element of an array. For a value that is no array, measures the value. */
 function longestOf(value: string): Bson {
   const isShort: Bson = { $and: [{ $isArray: [value] }, { $lte: [elementsOf(value), MEASURED_EACH_MAX] }] }
   const list: Bson = { $cond: [isShort, value, [value]] }
-  // An empty array has no longest element. Without the 0, the size would be null, and so would the whole amount.
+  // An empty array has no longest element. Without the 0, the size would be null, and so would be the whole amount.
   return { $max: [0, { $max: { $map: { input: list, in: { $bsonSize: { v: '$$this' } } } } }] }
 }
 
-/** Returns the expression for the number of elements of an array, or of fields of an object. */
+/** Measures how many elements an array has, or how many fields an object has. */
 function lengthOf(value: string): Bson {
   const isObject: Bson = { $eq: [{ $type: value }, 'object'] }
   const fields: Bson = { $size: { $objectToArray: { $cond: [isObject, value, {}] } } }
   return { $add: [elementsOf(value), fields] }
 }
 
-/** Returns the expression for the number of elements, which is 0 for a value that is no array. */
+/** The result is 0 for a value that is no array. */
 function elementsOf(value: string): Bson {
   return { $size: { $cond: [{ $isArray: [value] }, value, []] } }
 }

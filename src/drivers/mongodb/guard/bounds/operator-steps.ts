@@ -1,5 +1,5 @@
-// Computes the steps that an operator takes, without the steps of its arguments: by elements, by bytes, or by both. The
-// numbers were measured on mongod 6.0 and on the newest engine. A step is about 50 ns of the slower engine.
+// The steps that an operator takes, without those of its arguments. They depend on elements, on bytes, or on both. The
+// numbers were measured on mongod 6.0 and on the newest engine. A step is about 50 ns of the slower one.
 import { constant, HUGE, isConstant, most, NONE, plus, product, scaled, sizeOf, type Amount } from './amount.ts'
 import { COMPARISON_STEPS, longestText, readByCollation, textsOf, type Collation } from './collation.ts'
 import { isFixed, SMALL, together, wordAt, type Extent } from './value-size.ts'
@@ -7,7 +7,6 @@ import { matchSteps, type MatchedText } from './pattern-steps.ts'
 import { parsePattern, type ParsedPattern } from '../body/pattern-tree.ts'
 import { isDocument, Scalar, type Bson, type BsonDocument } from '../../confined-query.ts'
 
-/** The arguments of an operator. */
 export interface Given {
   readonly operand: Bson
   readonly args: readonly Extent[]
@@ -20,42 +19,39 @@ type Steps = (given: Given) => Amount
 const words = (names: string): readonly string[] => names.split(' ')
 const each = (names: string, steps: Steps): [string, Steps][] => words(names).map((name) => [name, steps])
 
-/** The number of bytes that mongod reads or copies in a step. */
+/** mongod reads or copies this many bytes in a step. */
 export const STEP_READS = 100
-/**
- * The number of bytes of an array or object that mongod reads in a step. The number is lower, because each element
- * costs work.
- */
+/** Of an array or an object, mongod reads only this many bytes in a step, because each element costs work. */
 const NESTED_READS = 20
 const byByte = (perByte: number, { bytes }: Extent = SMALL): Amount => scaled(bytes, perByte)
 const readingOne = ({ bytes, isScalar }: Extent): Amount => scaled(bytes, 1 / (isScalar ? STEP_READS : NESTED_READS))
 const reading = ({ args }: Given, times = 1): Amount => scaled(plus(...args.map(readingOne)), times)
-/** Returns the steps to read strings. For other arguments, the database fails the query. */
+/** For strings. With other arguments, the query fails in the database. */
 const readingText = ({ args }: Given, times = 1): Amount => scaled(together(args).bytes, times / STEP_READS)
 const elements = ({ args }: Given, steps: number): Amount => scaled(together(args).items, steps)
 
-/** Returns an argument by its name, or by its index in a list. */
+/** Returns the argument with this name or, in a list, at this index. */
 function argument({ operand, args }: Given, name: string, place: number): Extent | undefined {
   return isDocument(operand) ? args[Object.keys(operand).indexOf(name)] : args[place]
 }
 
-/** Returns the steps of a comparison. mongod reads no more bytes of one value than the other value has. */
+/** mongod reads no more bytes of one value than the other value has. */
 function comparing({ args }: Given): Amount {
   const [one = SMALL, other = SMALL] = args
   return readingOne(isFixed(one) || !isFixed(other) ? one : other)
 }
 
-/** Returns the steps to sort elements: about 20 comparisons for each. */
+/** Sorting compares each element about 20 times. */
 const sorting: Steps = (given) => plus(elements(given, 20), reading(given, 5))
 
-/** Returns the steps of $sortArray. To compare fields, mongod serializes their values. */
+/** To compare fields, mongod serializes their values. */
 const sortingBy: Steps = (given) => {
   const by = isDocument(given.operand) ? given.operand['sortBy'] : undefined
   const own = { ...given, args: [argument(given, 'input', 0) ?? SMALL] }
   return isDocument(by) ? plus(elements(own, 10 + 20 * Object.keys(by).length), reading(own, 15)) : sorting(own)
 }
 
-/** Returns the steps to search for one string at every position of another string. */
+/** Searches for one string at every position of another string. */
 const searching =
   (perByte: number, perPair: number, textName = '', partName = ''): Steps =>
   (given) => {
@@ -76,19 +72,19 @@ const matching: Steps = (given) => {
   return plus(pattern.folding, searchSteps(pattern, { bytes, longest: bytes, run, starts: constant(1) }))
 }
 
-/** Returns the steps to search texts for matches of a pattern. */
+/** Searches texts for matches of a pattern. */
 export function searchSteps(pattern: ParsedPattern, texts: MatchedText): Amount {
   // mongod copies the match for each group.
   return plus(matchSteps(pattern, texts), scaled(texts.bytes, pattern.groups / STEP_READS))
 }
 
-/** Returns the steps of $regexFindAll. Each match scans the whole string again. */
+/** Each match scans the whole string again. */
 const matchingAll: Steps = (given) => {
   const { bytes } = argument(given, 'input', 0) ?? SMALL
   return plus(matching(given), scaled(bytes, 20), product(scaled(bytes, 1 / 150), bytes))
 }
 
-/** Returns the pattern of an operator, or null if the pattern is null. */
+/** Returns null if the pattern is null. */
 export function patternOf(operand: Bson): ParsedPattern | null {
   const { regex, options }: BsonDocument = isDocument(operand) ? operand : {}
   const literal = isDocument(regex) ? regex['$literal'] : regex
@@ -98,25 +94,19 @@ export function patternOf(operand: Bson): ParsedPattern | null {
   return isPattern ? parsePattern(literal.of.pattern, literal.of.options + own) : null
 }
 
-/**
- * Returns the steps of a conversion, without its bytes. With onError, mongod may throw and catch an error, which is
- * slow.
- */
+/** The steps of a conversion, without its bytes. With onError, mongod may throw and catch an error, which is slow. */
 function caught(given: Given, steps: number): number {
   return argument(given, 'onError', 9) === undefined ? steps : 400
 }
 
-/**
- * Returns the steps of $mod, which is slow for decimals with exponents far apart. A number with a known bound is no
- * decimal.
- */
+/** $mod is slow for decimals whose exponents are far apart. A number with a known bound is no decimal. */
 function dividing({ args }: Given): Amount {
   return constant(args.every(({ number }) => number !== null) ? 2 : 1_500)
 }
 
 const united: Steps = (given) => plus(elements(given, 10), reading(given, 4))
 
-/** Returns the steps of $setEquals. The guard prints two $setDifference of the first set and each other set. */
+/** For $setEquals, the guard prints two $setDifference of the first set and each other set. */
 function differences(given: Given, steps: Steps): Amount {
   const [first = SMALL, ...others] = given.args
   return plus(...others.map((other) => scaled(steps({ ...given, args: [first, other] }), 2)))
@@ -184,39 +174,38 @@ const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
   ),
 ])
 
-/** Returns the steps to read a whole value once, as for a key of a group: mongod computes a hash, or compares. */
+/** Reads a whole value once, for example the key of a group, to hash or to compare it. */
 export function keySteps(extent: Extent): Amount {
   const { items, isSingle } = extent
   return isSingle ? readingOne(extent) : plus(scaled(items, 1 / 2), readingOne(extent))
 }
 
 /**
- * Returns the steps to put the elements of an array into a set by their hashes. mongod compares each element with all
- * others of the same hash. Decimals that are equal as doubles have the same hash. A number with a known bound is no
- * decimal.
+ * Puts the elements of an array into a set by their hashes. mongod compares an element with all others of the same
+ * hash. Decimals that are equal as doubles have the same hash. A number with a known bound is no decimal.
  */
 export function hashedSteps({ items, each, isSingle }: Extent): Amount {
   return isSingle || (each !== null && each.number !== null) ? NONE : scaled(product(items, items), 1 / 2)
 }
 
-/** Returns the further steps to read a whole value by a collation. */
+/** In addition to keySteps(): reads the value by a collation. */
 export function collatedKeySteps(extent: Extent, collation: Collation | null): Amount {
   return collation === null || isSmall(extent)
     ? NONE
     : plus(COMPARISON_STEPS, readByCollation(textsOf(extent), collation))
 }
 
-/** Returns whether a value contains no long text, so that its comparison takes no longer by a collation. */
+/** True if the value contains no long text. Then a collation makes its comparison no slower. */
 export function isSmall({ isScalar, bytes, fields, each }: Extent): boolean {
   if (isScalar) return isConstant(bytes) && bytes.constant <= SMALL.bytes.constant
   if (fields !== null) return [...fields.values()].every(isSmall)
   return each !== null && isSmall(each)
 }
 
-/** Returns the further steps of comparisons by a collation. Each of them reads both texts to their ends. */
+/** The additional steps of comparisons by a collation. Each of them reads both texts to their ends. */
 type CollatedSteps = (given: Given, collation: Collation) => Amount
 
-/** Returns the steps of `times` comparisons for each element, each with the longest of these texts. */
+/** For each element, `times` comparisons with the longest of these texts. */
 function comparisons(items: Amount, longest: Extent, times: number, collation: Collation): Amount {
   return product(scaled(items, times), plus(COMPARISON_STEPS, readByCollation(longestText(longest), collation)))
 }
@@ -235,7 +224,7 @@ const searchingIn =
     return plus(product(plus(array.items, 1), each), readingAll([array], collation))
   }
 
-/** A value is compared with the smallest so far, which may be the longest. */
+/** Each value is compared with the smallest so far, which may be the longest text. */
 const choosing: CollatedSteps = ({ args }, collation) => {
   const [only, ...others] = args
   if (only !== undefined && others.length === 0)
@@ -244,7 +233,7 @@ const choosing: CollatedSteps = ({ args }, collation) => {
   return plus(scaled(plus(COMPARISON_STEPS, longest), args.length), readingAll(args, collation))
 }
 
-/** For the hash of each element, mongod computes a sort key. It compares elements of the same hash. */
+/** For the hash of each element, mongod computes a sort key. It then compares elements of the same hash. */
 const inSets: CollatedSteps = ({ args }, collation) =>
   plus(
     ...args.flatMap((all) => args.map((longest) => comparisons(all.items, longest, 1, collation))),
@@ -258,7 +247,7 @@ const ordering: CollatedSteps = (given, collation) => {
 }
 
 /**
- * The operators that compare values, with the further steps by a collation. All other operators compare none
+ * The operators that compare values, with the additional steps for a collation. All other operators compare no values
  * (operator-steps.test.ts).
  */
 export const COMPARING: ReadonlyMap<string, CollatedSteps> = new Map<string, CollatedSteps>([
@@ -274,13 +263,13 @@ export const COMPARING: ReadonlyMap<string, CollatedSteps> = new Map<string, Col
   ...words('$maxN $minN $sortArray').map((name): [string, CollatedSteps] => [name, ordering]),
 ])
 
-/** The operators whose steps growth.ts counts, because they compute an argument more than once, or not always. */
+/** growth.ts counts these operators, because they compute an argument more than once, or not always. */
 export const COUNTED_APART: ReadonlySet<string> = new Set(words('$filter $let $map $range $reduce $switch'))
 
-/** The names of the operators with steps. Each allowed operator has steps, or is counted apart. */
+/** Each allowed operator has steps here, or is in COUNTED_APART. */
 export const STEPS_NAMES: readonly string[] = [...STEPS.keys()]
 
-/** Returns the steps of an operator. An operator without an entry has no bound, so the query is refused. */
+/** An operator without steps has no bound, so the query is refused. */
 export function stepsOf(name: string, given: Given): Amount {
   const steps = STEPS.get(name)?.(given) ?? constant(HUGE)
   const { args, collation = null } = given

@@ -1,36 +1,40 @@
 // Bounds the steps of a regular expression by how much it can backtrack. From each start position, mongod tries one way
-// after another to match. The number of ways is a polynomial in the length of the text. A pattern without such a bound
-// is refused: mongod's own limit counts calls, and a call may compare a whole text.
+// to match after another. The number of ways is a polynomial in the length of the text. A pattern without such a bound
+// is refused. mongod's own limit is not enough: it counts calls, and one call may compare a whole text.
 import { constant, most, plus, product, scaled, type Amount } from './amount.ts'
 import { longestOf, NO_CHARS, partsOf, type Chars, type ParsedPattern, type Pattern } from '../body/pattern-tree.ts'
 import { refusedOperator } from '../refusals/refusal.ts'
 
-/** The steps of a try: to enter a part of a pattern, or to run over a character in a repetition. */
+/** A try enters a part of a pattern, or runs over a character in a repetition. */
 const TRY = 1 / 20
-/** The tries to come back to a repetition or an alternative, so that it ends in another way. */
+/** The tries to come back to a repetition or an alternative, and end it in another way. */
 const WAY = 10
 /** The tries to begin an attempt at a position. */
 const START = 6.5
-/** Each capturing group makes all tries dearer by this share, because mongod copies what the groups matched. */
+/** With each capturing group, every try takes longer by this share, because mongod copies what the groups matched. */
 const COPY = 1 / 30
-/** The steps for each byte of a text, and for each text, whatever the pattern. */
+/** For each byte of a text, and for each text, whatever the pattern is. */
 const BYTE = 0.2
 const TEXT = 2
 const DEGREE_MAX = 3
 const TRIES_MAX = 1e9
 
-/** Coefficients by degree: [3, 2] means 3 + 2n for a text of n characters. */
+/** [3, 2] means 3 + 2n for a text of n characters. */
 type Polynomial = readonly number[]
 
 /**
- * Upper bounds for one entry into a part. An entry is live if the next character of the text can begin the part, or, if
- * the part can be empty, what follows the part. At the end of a text, no entry is live.
+ * Upper bounds for entering a part once. An entry is live if the next character of the text can begin the part. If the
+ * part can be empty, the entry is also live if this character can begin what follows the part. At the end of a text, no
+ * entry is live.
  */
 interface Effort {
-  /** The tries of a live entry, and of an entry that is not live. */
+  /** The tries of an entry that is live, and of one that is not. */
   readonly tries: Polynomial
   readonly idle: Polynomial
-  /** How often the part ends after a live entry: with a live entry into what follows, and with one that is not live. */
+  /**
+   * After a live entry, the part may end several times. `live` counts the ends after which what follows has a live
+   * entry, and `dead` the others.
+   */
   readonly live: Polynomial
   readonly dead: Polynomial
   /** In how many ways the part can match nothing. After an entry that is not live, the part ends this often. */
@@ -39,15 +43,18 @@ interface Effort {
 
 /** What follows a part. */
 interface Next {
-  /** The characters with which it can begin. */
+  /** It can begin with one of these characters. */
   readonly chars: Chars
-  /** True if mongod sees these characters when it compiles the pattern, so that it knows where a repetition ends. */
+  /**
+   * True if mongod knows these characters when it compiles the pattern. Then it knows where a repetition before them
+   * ends.
+   */
   readonly isPlain: boolean
 }
 
 /**
- * The sizes of the searched texts: the bytes of all of them and of the longest, the length of the longest word, and the
- * number of texts.
+ * About the texts that are searched: the bytes of all texts, the bytes of the longest one, the length of the longest
+ * word, and the number of texts.
  */
 export interface MatchedText {
   readonly bytes: Amount
@@ -56,22 +63,21 @@ export interface MatchedText {
   readonly starts: Amount
 }
 
-/** The bounds of a pattern, which are computed once. */
+/** The bounds of a pattern. They are computed once. */
 interface Bound {
-  /** The tries of one attempt. */
   readonly tries: Polynomial
-  /** The constant of these tries, on average over the attempts at all positions. */
+  /** The constant of `tries`, on average over the attempts at all positions. */
   readonly often: number
-  /** True if the attempts at all positions together take as much as one attempt over the whole text. */
+  /** True if the attempts at all positions together take as long as one attempt over the whole text. */
   readonly isOnce: boolean
   readonly isWide: boolean
-  /** The minimum distance, in characters, between two occurrences of the string with which a match begins. */
+  /** A match begins with a string. Two occurrences of the string are at least this many characters apart. */
   readonly period: number
 }
 
 const bounds = new WeakMap<ParsedPattern, Bound>()
 
-/** Returns the bounds of a pattern. Throws Refusal if it has none. */
+/** Throws Refusal if the pattern has no bounds. */
 export function boundOf(pattern: ParsedPattern): Bound {
   const known = bounds.get(pattern)
   if (known !== undefined) return known
@@ -96,8 +102,8 @@ export function boundOf(pattern: ParsedPattern): Bound {
 }
 
 /**
- * Returns how often a pattern that begins with a string enters its parts: each character of the string only where the
- * characters before it were found.
+ * For a pattern that begins with a string: how often its parts are entered. Each character of the string is entered
+ * only where the characters before it were found.
  */
 function fromString(parts: readonly Pattern[], [once = 0]: Polynomial): Pick<Bound, 'often' | 'period'> {
   const start = parts.findIndex(({ kind }) => kind !== 'position')
@@ -112,7 +118,7 @@ function fromString(parts: readonly Pattern[], [once = 0]: Polynomial): Pick<Bou
   return { often: often + rest / period, period }
 }
 
-/** Returns the steps to search the texts for a match, if there is none. Throws Refusal if they have no bound. */
+/** The steps to search the texts if they have no match. Throws Refusal if there is no bound. */
 export function matchSteps(pattern: ParsedPattern, { bytes, longest, run, starts }: MatchedText): Amount {
   const { tries, often, isOnce, isWide: isWhole, period } = boundOf(pattern)
   const each = TRY * (1 + COPY * (pattern.groups - 1))
@@ -121,7 +127,7 @@ export function matchSteps(pattern: ParsedPattern, { bytes, longest, run, starts
   const [once = 0, ...growing] = tries
   // A text of the query may be one word.
   const reach = most(isWhole ? longest : run, constant(bytes.constant))
-  // The sum of a power over all texts is at most the size of all texts times a power of the longest.
+  // The sum of a power over all texts is at most the size of all texts, times a power of the longest one.
   let power = isOnce ? bytes : product(scaled(bytes, 1 / period), reach)
   const grown = growing.map((times, n) => {
     if (n > 0) power = product(power, reach)
@@ -132,8 +138,8 @@ export function matchSteps(pattern: ParsedPattern, { bytes, longest, run, starts
 }
 
 /**
- * Returns whether a pattern begins with `.*` and its next part may match a character that `.*` matches. mongod tries
- * such a pattern at the beginnings of lines only.
+ * True if a pattern begins with `.*`, and the next part may match a character that `.*` matches too. mongod tries such
+ * a pattern only at the beginnings of lines.
  */
 function triesEachLine(tree: Pattern): boolean {
   const [first, second] = tree.kind === 'sequence' ? tree.of : []
@@ -161,12 +167,12 @@ export function triesOf(tree: Pattern): Polynomial | null {
   return tries === undefined || tries.length > DEGREE_MAX + 1 ? null : tries
 }
 
-/** A last repetition of dearer characters counts in full. */
+/** A repetition of characters with a larger weight counts in full, even at the end of a pattern. */
 const LIGHT = 4
 
 /**
- * Returns the parts with character repetitions at the end reduced to their minimum, because the match succeeds with the
- * minimum.
+ * At the end of a pattern, the minimum of a repetition is enough for a match. So character repetitions at the end are
+ * reduced to their minimum.
  */
 function failing(parts: readonly Pattern[]): readonly Pattern[] {
   const last = parts.at(-1)
@@ -177,8 +183,8 @@ function failing(parts: readonly Pattern[]): readonly Pattern[] {
 }
 
 /**
- * Returns the tries to enter a part, without the parts in it. Nothing is free. The numbers were measured on mongod 6.0
- * and on the newest engine.
+ * The tries to enter a part, without the parts in it. Nothing is free. The numbers were measured on mongod 6.0 and on
+ * the newest engine.
  */
 export function weightOf(part: Pattern): number {
   switch (part.kind) {
@@ -201,7 +207,7 @@ export function weightOf(part: Pattern): number {
   }
 }
 
-/** Returns the effort of a part, or null if it has no bound. Each entry costs the weight of the part in any case. */
+/** Returns null if the part has no bound. Each entry costs the weight of the part in any case. */
 function effortOf(part: Pattern, next: Next): Effort | null {
   const inner = effortInside(part, next)
   if (inner === null) return null
@@ -218,7 +224,7 @@ function effortInside(part: Pattern, next: Next): Effort | null {
     case 'back reference':
       return { ...backReference(part.longest), live: ONE, dead: NOTHING, empty: 1 }
     case 'lookaround': {
-      // There is one way, because mongod does not go back into a lookaround. A lookbehind may begin where no character
+      // mongod does not go back into a lookaround, so there is one way. A lookbehind may begin where no character
       // follows.
       const effort = effortOf(part.of, { chars: part.first, isPlain: false })
       if (effort === null) return null
@@ -239,7 +245,7 @@ const NOTHING: Polynomial = [0]
 const ONE: Polynomial = [1]
 const LENGTH: Polynomial = [1, 1]
 
-/** Returns the tries to compare the text of a group again. */
+/** Compares the text of a group again. */
 function backReference(longest: number): Pick<Effort, 'tries' | 'idle'> {
   // matchSteps() divides each power by a factorial, because each repetition leaves less of the text. A back reference
   // does not leave less, so its tries are multiplied by the highest degree.
@@ -247,7 +253,7 @@ function backReference(longest: number): Pick<Effort, 'tries' | 'idle'> {
   return { tries, idle: tries }
 }
 
-/** A part that matches at most this many characters counts as these characters, not as the whole text. */
+/** If a part matches at most this many characters, it counts as these characters, and not as the whole text. */
 const SHORT = 32
 
 function sequence(parts: readonly Pattern[], next: Next): Effort | null {
@@ -272,30 +278,29 @@ function sequence(parts: readonly Pattern[], next: Next): Effort | null {
   return { tries, idle, live, dead, empty }
 }
 
-/** Returns the number of ways to end behind a string that occurs at most once in `period` characters. */
+/** A string occurs at most once in `period` characters. Returns the number of ways to end behind it. */
 function rarer(ways: Polynomial, period: number): Polynomial {
-  // A way to end at each character becomes one at each occurrence, and one more.
+  // One way for each character becomes one way for each occurrence, and one more.
   return period < 2 ? ways : ways.map((n, degree) => (degree === 0 ? n : n / period) + (ways[degree + 1] ?? 0))
 }
 
 /**
- * The number of characters of a string that are compared to find its period. For a longer string, the result may be too
- * short a period, which is safe.
+ * Only this many characters of a string are compared to find its period. For a longer string, the period may be too
+ * short, which is safe.
  */
 const LITERAL_MAX = 24
 
-/** A string in a sequence: its first part, the part behind it, and how far apart two occurrences are at least. */
+/**
+ * A string in a sequence of parts: its first part, the part behind it, and how far apart two occurrences are at least.
+ */
 interface Literal {
   readonly start: number
   readonly end: number
-  /**
-   * The smallest period of the first characters, by the number of characters. The last period also holds for more
-   * characters.
-   */
+  /** The smallest period of the first n characters, at index n. For more characters, the last period holds. */
   readonly periods: readonly number[]
 }
 
-/** Returns the string that begins at this part. It may be empty. */
+/** The string may be empty. */
 function literalAt(parts: readonly Pattern[], start: number): Literal {
   const found = parts.findIndex((part, n) => n >= start && part.kind !== 'char')
   const end = found === -1 ? parts.length : found
@@ -309,17 +314,17 @@ function literalAt(parts: readonly Pattern[], start: number): Literal {
   return { start, end, periods }
 }
 
-/** Returns whether a text can contain these characters twice, at this distance. */
+/** True if a text can contain these characters twice, at this distance. */
 function repeats(chars: readonly Chars[], distance: number): boolean {
   return chars.every((each, n) => n < distance || (each & (chars[n - distance] ?? NO_CHARS)) !== 0n)
 }
 
-/** Returns the minimum distance between two occurrences of those characters of the string that come before a part. */
+/** For the characters of the string before a part: how far apart two occurrences are at least. */
 function periodBefore({ start, periods }: Literal, part: number): number {
   return periods[Math.min(part - start, periods.length - 1)] ?? 1
 }
 
-/** Returns, for each part, what follows it. */
+/** Returns for each part what follows it. */
 function followers(parts: readonly Pattern[], next: Next): readonly Next[] {
   const behind: Next[] = []
   let after = next
@@ -333,7 +338,7 @@ function followers(parts: readonly Pattern[], next: Next): readonly Next[] {
   return behind.reverse()
 }
 
-/** Returns whether a part consists of characters and groups, which mongod looks into when it compiles the pattern. */
+/** True for characters and groups of characters. mongod looks into them when it compiles the pattern. */
 function isPlain(part: Pattern): boolean {
   const known = plain.get(part)
   if (known !== undefined) return known
@@ -369,7 +374,7 @@ function alternatives(parts: readonly Pattern[], next: Next): Effort | null {
   return { tries, idle, live, dead, empty: Math.min(TRIES_MAX, empty) }
 }
 
-/** Returns whether no text begins with two of the alternatives, because a character at the same place differs. */
+/** True if no text begins with two of the alternatives, because they differ in a character at the same position. */
 function areExclusive(parts: readonly Pattern[]): boolean {
   if (parts.length > COMPARED_MAX) return false
   const texts = parts.map(charsAtStart)
@@ -379,20 +384,20 @@ function areExclusive(parts: readonly Pattern[]): boolean {
 }
 
 const ALL: Chars = -1n
-/** More alternatives are not compared with each other, which would take the guard too long. */
+/** Comparing more alternatives with each other would take the guard too long. */
 const COMPARED_MAX = 32
 
-/** Returns the parts of a sequence, or the part itself. */
+/** The parts of a sequence, or the part itself. */
 const partsIn = (part: Pattern): readonly Pattern[] => (part.kind === 'sequence' ? part.of : [part])
 
-/** Returns the characters with which each match of a part begins, place by place. */
+/** Each match of the part begins with these characters, position by position. */
 function charsAtStart(part: Pattern): readonly Chars[] {
   const parts = partsIn(part)
   const end = parts.findIndex(({ kind }) => kind !== 'char')
   return parts.slice(0, end === -1 ? parts.length : end).map(({ first }) => first)
 }
 
-/** Returns whether the next character decides which of the alternatives can match. */
+/** True if the next character decides which alternative can match. */
 function areDistinct(parts: readonly Pattern[], next: Chars): boolean {
   let seen = NO_CHARS
   for (const part of parts) {
@@ -408,15 +413,15 @@ type Repeat = Pattern & { readonly kind: 'repeat' }
 function repeated(repeat: Repeat, next: Next): Effort | null {
   const { of, most: turns } = repeat
   if (of.kind === 'char' && turns > 1) return repeatedChar(repeat, of.weight, next)
-  // If each turn begins and ends in one way only, all turns together run over the text like one repetition.
+  // If each iteration begins and ends in one way only, all iterations together run over the text like one repetition.
   const isRun = turns > 1 && !of.mayBeEmpty && isDecided(of, of.first)
   return isRun ? run(repeat, next) : eachTurn(repeat, next)
 }
 
 function repeatedChar({ of, least, most: turns, isLazy }: Repeat, weight: number, next: Next): Effort {
   const isOneWay = turns === least || (of.first & next.chars) === 0n
-  // mongod does not come back to a repetition if it knows from the next character where the repetition ends. A lazy
-  // repetition is always counted with the way back.
+  // If mongod knows from the next character where a repetition ends, it does not come back to it. A lazy repetition
+  // always counts with the way back.
   const back = turns === least || (isOneWay && next.isPlain && !isLazy) ? 0 : WAY
   const ends = turns - least <= 3 ? [turns - least + 1] : LENGTH
   const tries = turns - least <= 3 ? [turns * weight + (turns - least) * back] : [weight + back, weight + back]
@@ -424,7 +429,7 @@ function repeatedChar({ of, least, most: turns, isLazy }: Repeat, weight: number
   return { tries, idle: [weight], live, dead, empty: least === 0 ? 1 : 0 }
 }
 
-/** Returns the effort of turns that the next character decides: each character enters each part of the group once. */
+/** The next character decides about the iterations, so each character enters each part of the group once. */
 function run({ of, least, most: turns }: Repeat, { chars }: Next): Effort {
   const once = weightOfAll(of)
   const isOneWay = isDecided(of, of.first | chars) && (turns === least || (of.first & chars) === 0n)
@@ -434,13 +439,13 @@ function run({ of, least, most: turns }: Repeat, { chars }: Next): Effort {
   return { tries: times([once + 2 * WAY], ends), idle: [once], live, dead, empty: least === 0 ? 1 : 0 }
 }
 
-/** Returns the tries to enter each part once. */
+/** Enters each part once. */
 function weightOfAll(part: Pattern): number {
   const back = part.kind === 'repeat' ? WAY : 0
   return partsOf(part).reduce((all, each) => all + weightOfAll(each), weightOf(part) + back)
 }
 
-/** Returns the effort of turns that can begin or end in several ways. */
+/** The iterations can begin or end in several ways. */
 function eachTurn({ of, least, most: turns }: Repeat, next: Next): Effort | null {
   const again = turns > 1 ? { chars: of.first | next.chars, isPlain: false } : next
   const effort = turns > TURNS_MAX ? null : effortOf(of, again)
@@ -467,17 +472,17 @@ function eachTurn({ of, least, most: turns }: Repeat, next: Next): Effort | null
   return { tries, idle, ...all }
 }
 
-/** The maximum turns of a repetition of a part that can match in several ways. With more turns, it has no bound. */
+/** If a part can match in several ways, a repetition with more iterations has no bound. */
 const TURNS_MAX = 8
 
-/** Returns whether the alternatives are strings, and no text begins with two of them. */
+/** True if the alternatives are strings, and no text begins with two of them. */
 function areStrings(parts: readonly Pattern[]): boolean {
   return parts.every((part) => partsIn(part).every(({ kind }) => kind === 'char')) && areExclusive(parts)
 }
 
 /**
- * Returns whether the next characters always decide how the match of a part goes on. A text then has at most one way to
- * match. `next` has the characters with which the parts after this part can begin.
+ * True if the next characters always decide how the match of a part goes on. Then a text has at most one way to match.
+ * What follows the part can begin with `next`.
  */
 function isDecided(part: Pattern, next: Chars): boolean {
   switch (part.kind) {
@@ -504,10 +509,7 @@ function isDecided(part: Pattern, next: Chars): boolean {
   }
 }
 
-/**
- * Returns whether the part repeats something that matches a space or a line break. Such a repetition may run over a
- * whole text.
- */
+/** A repetition that matches a space or a line break may run over a whole text. */
 function isWide(part: Pattern): boolean {
   if (part.kind === 'back reference') return part.longest > SHORT
   if (part.kind !== 'repeat') return partsOf(part).some(isWide)

@@ -1,5 +1,6 @@
-// Computes the number of elements that $range creates. If the number depends on stored values, prints a form that fails
-// in the database above the bound. mongod builds the whole array in memory, and a cancel does not interrupt that work.
+// mongod builds the whole array of a $range in memory, and a cancel does not interrupt this. So this file computes how
+// many elements a $range has. If this depends on stored values, it prints a form that fails in the database above the
+// bound.
 import { arrayOf } from '../body/read-arguments.ts'
 import { constant, isConstant, most, NONE, plus, product, scaled, type Amount } from './amount.ts'
 import { together, type Extent } from './value-size.ts'
@@ -9,10 +10,7 @@ import { Broken, refusedLimit } from '../refusals/refusal.ts'
 
 const RANGE_MAX = 10_000
 
-/**
- * Returns the number of elements of a range whose start, end and step are constant. Returns undefined if one of them is
- * computed. Throws Refusal if there are too many elements.
- */
+/** Returns undefined if the start, the end or the step is computed. Throws Refusal if there are too many elements. */
 export function writtenItems(value: Bson | undefined): number | undefined {
   const [start, end, step] = endsOf(value).map(numberOf)
   if (start === undefined || end === undefined || step === undefined) return undefined
@@ -27,8 +25,8 @@ export function writtenItems(value: Bson | undefined): number | undefined {
 }
 
 /**
- * Returns the maximum number of elements, by the largest absolute values of start and end. The database fails a range
- * above the bound.
+ * Returns the maximum number of elements. `start` and `end` are the largest absolute values. Above the bound, the range
+ * fails in the database.
  */
 export function itemsBetween(value: Bson | undefined, start: Amount | null, end: Amount | null): Amount {
   if (start === null || end === null) return constant(RANGE_MAX)
@@ -37,7 +35,7 @@ export function itemsBetween(value: Bson | undefined, start: Amount | null, end:
   return isConstant(items) ? constant(Math.min(items.constant, RANGE_MAX)) : items
 }
 
-/** Returns whether the range is within the bound for any stored values. */
+/** True if the range is within the bound, whatever the stored values are. */
 export function isShort(value: Bson | undefined): boolean {
   if (writtenItems(value) !== undefined) return true
   const [start = null, end = null] = endsOf(value).map((each) => certainBound(each, 0))
@@ -53,17 +51,17 @@ function endsOf(value: Bson | undefined): readonly Bson[] {
   return ends.length === 2 ? [...ends, 1] : ends
 }
 
-/** Returns the same range, in a form that fails if it has too many elements. */
+/** The same range, but it fails if it has too many elements. */
 export function capped(ends: readonly Bson[]): Bson {
   const [start = 0, end = 0, step = 1] = ends
-  // The number of elements. It is negative, and the range is empty, if the step points away from the end.
+  // If the step points away from the end, this number is negative, and the range is empty.
   const steps = { $divide: [{ $subtract: ['$$vt_to', '$$vt_from'] }, '$$vt_by'] }
-  // The database fails a step of 0 with a distinct error code.
+  // A step of 0 fails in the database with its own error code.
   const range = { $range: ['$$vt_from', '$$vt_to', { $cond: [{ $lte: [steps, RANGE_MAX] }, '$$vt_by', 0] }] }
   return { $let: { vars: { vt_from: start, vt_to: end, vt_by: step }, in: range } }
 }
 
-/** Returns the largest absolute value of an expression, by the query alone, or null if it depends on stored values. */
+/** Returns the largest absolute value. Returns null if it depends on stored values. */
 function certainBound(value: Bson | undefined, depth: number): Amount | null {
   const number = numberOf(value)
   if (number !== undefined) return constant(Math.abs(number))
@@ -73,7 +71,7 @@ function certainBound(value: Bson | undefined, depth: number): Amount | null {
   return boundOf(name, operand, all, null)
 }
 
-/** Returns the largest absolute value that an operator returns. */
+/** Returns the largest absolute value of the operator's result. */
 export function numberBound(name: string, operand: Bson, args: readonly Extent[]): Amount | null {
   const { bytes, items } = together(args)
   const isList = name === '$size' || name === '$indexOfArray'
@@ -81,7 +79,7 @@ export function numberBound(name: string, operand: Bson, args: readonly Extent[]
   return boundOf(name, operand, bounds, isList ? items : bytes)
 }
 
-/** The limit on the year of a date, which is a number of milliseconds with 64 bits. */
+/** A date is a number of milliseconds with 64 bits, so its year is limited. */
 const YEAR_MAX = 300_000_000
 const SMALL_NUMBERS = new Set(
   '$dayOfMonth $dayOfWeek $hour $isoDayOfWeek $isoWeek $minute $month $second $week'.split(' '),
@@ -89,8 +87,8 @@ const SMALL_NUMBERS = new Set(
 const LENGTHS = new Set('$indexOfArray $indexOfBytes $indexOfCP $size $strLenBytes $strLenCP'.split(' '))
 
 /**
- * Returns the largest absolute value that an operator returns, or null if it is unknown. `all` has the bounds of the
- * arguments, in order. `size` is the number of elements or bytes of all arguments.
+ * Returns null if the largest absolute value is unknown. `all` has the bounds of the arguments, in their order. `size`
+ * is the number of elements or bytes of all arguments.
  */
 function boundOf(name: string, operand: Bson, all: readonly (Amount | null)[], size: Amount | null): Amount | null {
   const [first = null, second = null, third = null] = all
@@ -130,7 +128,7 @@ function boundOf(name: string, operand: Bson, all: readonly (Amount | null)[], s
       return known([first], ([bound = NONE]) => plus(bound, 1))
     case '$trunc':
       return first
-    // With a second argument, the bound is unknown: the place -4 rounds 6,000 to 10,000.
+    // A second argument makes the bound unknown: with -4, $round makes 10,000 of 6,000.
     case '$round':
       return isArray(operand) && operand.length > 1 ? null : known([first], ([bound = NONE]) => plus(bound, 1))
     default:

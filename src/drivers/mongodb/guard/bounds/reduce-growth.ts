@@ -1,5 +1,5 @@
-// Bounds the value of a $reduce. The step is computed once with a $$value of unknown size. The sizes of $$value in the
-// result show how much a turn (one iteration) adds, and whether turns multiply the value.
+// Bounds the value of a $reduce. The step was computed once, with a $$value of unknown size. If this size occurs in the
+// result, it shows how much a turn (one iteration) adds, and whether turns multiply the value.
 import {
   isConstant,
   most,
@@ -31,29 +31,26 @@ import {
 import { refusedLimit } from '../refusals/refusal.ts'
 
 export interface Turns {
-  /** The input of the $reduce. `own` is the size of its element. */
+  /** `own` is the size of an element of the input. */
   readonly input: Extent
   readonly own: Size
   readonly initial: Extent
-  /** The extent of the result of one turn, whose $$value is at the place `value`. */
+  /** The result of one turn. In it, $$value is at the place `value`. */
   readonly turn: Extent
   readonly value: string
-  /** The name that the query gives to $$value. */
+  /** The query gives this name to $$value. */
   readonly name: string
 }
 
-/** The maximum number of turns if each turn may multiply the value. */
+/** If a turn may multiply the value, there may be at most this many turns. */
 const TURNS_MULTIPLIED = 16
 
-/**
- * Returns the extent of the result, which also bounds $$value in every turn. Throws Refusal if turns multiply the
- * value.
- */
+/** The extent of the result, which $$value does not exceed in any turn. Throws Refusal if turns multiply the value. */
 export function afterTurns(turns: Turns): Extent {
   const { initial, turn, input, own } = turns
   if (!isOfValue(turn.bytes, turns)) return scrubbed(largest([initial, atRest(turn, own, input)]), turns)
   const fields = fieldsAfter(turns)
-  // An initial value without known fields stays possible, because it is the result for an empty input.
+  // For an empty input, the result is the initial value. If its fields are unknown, it must stay possible.
   if (fields !== null) return initial.fields === null ? largest([initial, object(fields)]) : object(fields)
   const bytes = bytesAfter(turns)
   const items = lengthAfter(turns, [])
@@ -68,7 +65,7 @@ export function afterTurns(turns: Turns): Extent {
   }
 }
 
-/** Returns the usual length of a list to which each turn adds elements. */
+/** Each turn adds elements to a list. Returns its usual length at the end. */
 function usualAfter({ initial, turn, input }: Turns): number {
   return initial.usual + input.usual * turn.usual
 }
@@ -82,7 +79,7 @@ function lengthOf(turns: Turns, name: string): Partial<Extent> {
   return items === null ? {} : { items, isLoose: false, usual: usualOf(items) }
 }
 
-/** Returns the fields of the result if each field depends on itself alone. Returns null otherwise. */
+/** Returns the fields of the result, if each field depends only on itself. If not, returns null. */
 function fieldsAfter(turns: Turns): ReadonlyMap<string, Extent> | null {
   const { initial, turn, value } = turns
   if (turn.fields === null || (initial.fields === null && !initial.isScalar)) return null
@@ -96,11 +93,11 @@ function fieldsAfter(turns: Turns): ReadonlyMap<string, Extent> | null {
     if (isOfOthers) return null
     fields.set(name, afterTurns({ ...turns, initial: start, turn: step, value: place }))
   }
-  // If the step passes $$value on as a whole, the fields do not bound the result.
+  // If the step passes on $$value as a whole, its fields do not bound the result.
   return sizesOf(turn.bytes).some((size) => placeOf(size) === value) ? null : fields
 }
 
-/** Returns the extent without the sizes of $$value, which have no meaning after the last turn. */
+/** After the last turn, the sizes of $$value mean nothing, so they are removed. */
 function scrubbed(extent: Extent, turns: Turns): Extent {
   const { bytes, number, items, fields, each } = extent
   return {
@@ -122,7 +119,7 @@ function isPartOf(place: string, whole: string): boolean {
   return place === whole || place.startsWith(`${whole}.`)
 }
 
-/** Returns whether an amount depends on $$value. */
+/** True if the amount depends on $$value. */
 function isOfValue(amount: Amount, { value }: Turns): boolean {
   return sizesOf(amount).some((size) => isPartOf(placeOf(size), value))
 }
@@ -133,7 +130,7 @@ function bytesAfter(turns: Turns): Amount {
     const { of, place } = measureOf(size)
     if (of === 'bytes' || !isPartOf(place, value)) return null
     const path = place === value ? [] : place.slice(value.length + 1).split('.')
-    // A length that only the bytes bound is replaced by bytes.
+    // If only the bytes bound a length, the bytes take its place.
     return lengthAfter(turns, path) ?? sizeOf(bytesAt(place), 1 / ELEMENT_LEAST)
   })
   const [ofValue, added] = split(known, (size) => isPartOf(placeOf(size), value))
@@ -146,7 +143,7 @@ function bytesAfter(turns: Turns): Amount {
   return scaled(grown, often ** input.items.constant)
 }
 
-/** Returns how often $$value, or a part of $$value, can occur in the result. Parts that do not overlap count once. */
+/** How often the result can contain $$value, or a part of it. Parts that do not overlap count once. */
 function oftenIn(terms: readonly Term[]): number {
   if (terms.some(({ sizes }) => sizes.length > 1)) return Infinity
   const found = terms.map(({ times, sizes: [size = ''] }) => {
@@ -168,8 +165,7 @@ function oftenIn(terms: readonly Term[]): number {
 }
 
 /**
- * Returns the length of the value, or of the array at a path in it, after all turns. Returns null if only the bytes
- * bound the length.
+ * The length after all turns of the value, or of the array at a path in it. Returns null if only the bytes bound it.
  */
 function lengthAfter(turns: Turns, path: readonly string[]): Amount | null {
   const { initial, turn, input, own, value } = turns

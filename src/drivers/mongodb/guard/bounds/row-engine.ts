@@ -1,27 +1,21 @@
-// Keeps large pipelines out of mongod's slot-based engine. Since mongod 6.0, that engine compiles the stages up to a
-// $group or $lookup, and no timeout ends the compilation. With 900 $cond sums, a query took 1.2 s of processor time and
-// its explain over 60 s. The engine compiles neither $redact nor the stages before and after it.
+// Since mongod 6.0, the slot-based engine compiles the stages up to a $group or $lookup, and no timeout ends the
+// compilation. With 900 $cond sums, a query took 1.2 s of processor time, and its explain over 60 s. So large pipelines
+// are kept out of this engine: it compiles neither $redact nor the stages before and after it.
 import { isArray, isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
 
-/**
- * The maximum number of parts of a pipeline that the slot-based engine may compile: about 40 $cond sums, for which an
- * explain takes 30 ms.
- */
+/** For larger pipelines. This many parts are about 40 $cond sums, for which an explain takes 30 ms. */
 const PARTS_MAX = 300
 
 const COMPILED = new Set(['$group', '$bucket', '$bucketAuto', '$sortByCount', '$count', '$lookup'])
 
-/** If the pipeline is large, adds a $redact before the first stage that would be compiled. It keeps all documents. */
+/** The $redact keeps all documents. It comes before the first stage that would be compiled. */
 export function keepFromCompiling(pipeline: BsonDocument[]): void {
   const first = pipeline.findIndex((stage) => Object.keys(stage).some((name) => COMPILED.has(name)))
   if (first === -1 || partsLeft(pipeline, PARTS_MAX) >= 0) return
   pipeline.splice(first, 0, { $redact: '$$KEEP' })
 }
 
-/**
- * Subtracts the number of parts of the value from `most` and returns the difference. Stops below 0. A list of constants
- * counts as one part.
- */
+/** Returns `most` minus the number of parts of the value. Stops below 0. A list of constants counts as one part. */
 function partsLeft(value: Bson, most: number): number {
   const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
   let left = most - 1

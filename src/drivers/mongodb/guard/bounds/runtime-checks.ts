@@ -1,16 +1,16 @@
-// Prints the stages with which the database enforces the assumptions of the guard: gathered arrays have at most the
-// assumed length, documents are not too large for a stage, and slow stages let mongod check for a cancel.
+// The guard assumes that gathered arrays are not too long, that documents are not too large for a stage, and that
+// mongod checks for a cancel during slow stages. The stages that this file prints make the database enforce this.
 import { MADE_MAX, TURNS_MAX, type Measured } from './measured-work.ts'
 import { STEPS_MAX, UNSEEN } from './step-meter.ts'
 import type { Bson, BsonDocument } from '../../confined-query.ts'
 
-/** A field that a stage gathers from many documents. */
+/** A field in which a stage gathers values of many documents. */
 export interface Gathered {
   readonly path: string
   readonly as: 'array' | 'object'
 }
 
-/** Returns a stage that fails, with a distinct error, if a gathered field has more than `length` elements or fields. */
+/** If a gathered field has more than `length` elements or fields, the stage fails with its own error. */
 export function lengthCheck(gathered: readonly Gathered[], length: number): BsonDocument {
   const sizes = gathered.map(({ path, as }): Bson => {
     const value = `$${path}`
@@ -20,23 +20,26 @@ export function lengthCheck(gathered: readonly Gathered[], length: number): Bson
   return { $match: { $expr: isWithin([{ $max: sizes }, length]) } }
 }
 
-/** An amount and its maximum. The maximum may change until the whole query is printed: see shareLimits(). */
+/** An amount and its maximum, which shareLimits() may change when the whole query is printed. */
 export type Limit = [of: Bson, most: number]
 
-/** Returns an expression that is true within the limit, and otherwise fails. */
+/** The expression is true within the limit. Above it, it fails. */
 function isWithin(limit: Limit): Bson {
-  // The database fails a third argument of 0 with a distinct error code.
+  // A third argument of 0 fails in the database with its own error code.
   const one: Bson = { $slice: [[1], 0, { $cond: [{ $lte: limit }, 1, 0] }] }
   return { $eq: [{ $size: one }, 1] }
 }
 
-/** Steps that a stage may take for one document without cancel points: 128 documents then take at most STEPS_MAX. */
+/**
+ * If a stage takes at most this many steps for a document, it needs no cancel points: 128 documents then take at most
+ * STEPS_MAX.
+ */
 export const QUICK_STEPS = Math.floor(STEPS_MAX / UNSEEN)
 
 /**
- * Returns cancel points: stages that multiply each document and drop the copies, so that mongod checks for a cancel
- * every STEPS_MAX steps. They fail the query at a document for which the measured work is too much. `name` is a field
- * that no document has. If it is null, the fields are unknown and each document is wrapped in a new one.
+ * Cancel points are stages that multiply each document and drop the copies, so that mongod checks for a cancel every
+ * STEPS_MAX steps. If the measured work for a document is too much, they fail. `name` is a field that no document has.
+ * If it is null, the fields are unknown, and each document is wrapped in a new one.
  */
 export function cancelPoints(
   steps: number,
@@ -66,7 +69,7 @@ function measuredTimes(least: number, { steps, bytes, vars, most }: Measured, li
   return Object.keys(vars).length === 0 ? work : { $let: { vars, in: work } }
 }
 
-/** Divides each limit among the stages that share it, so that together they may do as much work as one stage. */
+/** Divides each limit among the stages that share it, so that all of them may do only as much work as one stage. */
 export function shareLimits(limits: readonly Limit[]): void {
   for (const limit of limits) {
     const alike = limits.filter(([of]) => of === limit[0]).length

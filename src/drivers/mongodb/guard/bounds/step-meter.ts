@@ -1,7 +1,7 @@
-// Counts the steps that a query takes in the database for one document, multiplied by the loops around them. Also
-// counts the bytes of the values that the query makes. mongod checks for a cancel between documents (old versions:
-// every 128 documents of a pipeline), never within an operator. The work for one document must therefore be small
-// before the query is sent, or be measured by the database before the stage.
+// Counts the steps that a query takes in the database for one document, multiplied by the loops around them, and the
+// bytes of the values that it makes. mongod checks for a cancel between documents (old versions: every 128 documents of
+// a pipeline), but never within an operator. So the work for one document must be small before the query is sent, or
+// the database must measure it before the stage.
 import {
   constant,
   DEGREE_MAX,
@@ -21,49 +21,49 @@ import { bytesAt, isStored, longestAt, type Extent } from './value-size.ts'
 import { refusedLimit } from '../refusals/refusal.ts'
 import type { Work } from './work-budget.ts'
 
-/** The maximum number of steps for one document, about 0.2 s. A step takes mongod about 50 ns. */
+/** For one document, about 0.2 s. A step takes mongod about 50 ns. */
 export const STEPS_MAX = 4_000_000
-/** The number of documents that old versions of mongod process between two checks for a cancel. */
+/** Old versions of mongod process this many documents between two checks for a cancel. */
 export const UNSEEN = 128
-/** The maximum number of bytes of a value, as far as the query alone determines it. */
+/** For one value, as far as the query alone decides how large it is. */
 const BYTES_MAX = 64 * 1024 * 1024
-/** The maximum memory of all values of all stages, in bytes. */
+/** For all values of all stages. */
 const KEPT_MAX = 512 * 1024 * 1024
-/** The number of bytes that mongod writes in a step. */
+/** mongod writes this many bytes in a step. */
 const BYTES_WRITTEN = 100
 
 /**
  * The limit on comparisons of excluded values in the filters of a query: 550 conditions with one value each. For each
- * condition, the planner compares all values of this path so far with the values of the condition. A comparison takes
+ * condition, the planner compares the values of the condition with all values of this path so far. A comparison takes
  * up to 400 ns for each index, and no timeout ends the planner.
  */
 const EXCLUDED_MAX = 150_000
 
 /**
- * The limit on conditions in the $or of a query with more than one $or. The planner makes up to 64 plans of the choices
- * between indexes in each $or, and copies the whole filter for each plan. A condition takes up to 2 µs in each plan, and
- * no timeout ends the planner. With one $or, there are 10 plans.
+ * The limit on conditions in the $or of a query that has more than one $or. The planner makes up to 64 plans of the
+ * choices between indexes in each $or, and copies the whole filter for each plan. A condition takes up to 2 µs in each
+ * plan, and no timeout ends the planner. With a single $or, there are only 10 plans.
  */
 const CHOSEN_MAX = 5_000
 
-/** The parts of a condition of a filter for which the planner takes long. */
+/** In a condition of a filter: what takes the planner long. */
 export interface Planned {
-  /** The number of values that each $ne, $nin, $not and $nor excludes. */
+  /** For each $ne, $nin, $not and $nor, the number of values that it excludes. */
   readonly excluded: readonly number[]
   /** The number of $or with several branches. */
   readonly choices: number
-  /** The number of conditions in them. */
+  /** In these $or. */
   readonly chosen: number
 }
 
-/** The work of all stages for one document, as far as the query alone determines it. */
+/** The work of all stages for one document, as far as the query alone decides it. */
 export class Load {
   readonly work: Work
   /** Null if texts are compared byte by byte. */
   readonly collation: Collation | null
   #steps = 0
   #kept = 0
-  /** The values that $ne, $nin, $not and $nor exclude. */
+  /** By $ne, $nin, $not and $nor. */
   #excluded = 0
   #excludedPairs = 0
   #choices = 0
@@ -74,7 +74,7 @@ export class Load {
     this.collation = collation
   }
 
-  /** Adds steps. Throws Refusal if there are too many. */
+  /** Throws Refusal if there are too many. */
   add(steps: number): void {
     this.#steps += steps
     if (this.#steps <= STEPS_MAX) return
@@ -85,7 +85,7 @@ export class Load {
     )
   }
 
-  /** Counts a condition of a filter. Throws Refusal if the planner takes too long for it. */
+  /** Throws Refusal if the planner takes too long for the condition. */
   plan({ excluded, choices, chosen }: Planned): void {
     for (const values of excluded) this.#exclude(values)
     this.#choices += choices
@@ -109,7 +109,7 @@ export class Load {
     )
   }
 
-  /** Counts a whole stage. Throws Refusal if an amount became HUGE, or if all stages together need too much memory. */
+  /** Throws Refusal if an amount of the stage is HUGE, or if all stages together need too much memory. */
   settle({ steps, kept }: StageWork): void {
     if (steps.constant > STEPS_MAX) this.add(steps.constant)
     this.#kept += kept.constant
@@ -121,32 +121,31 @@ function rounded(n: number): string {
   return n < 1e15 ? String(Math.round(n)) : 'countless'
 }
 
-/** The work of a stage for one document. */
+/** For one document. */
 export interface StageWork {
   readonly steps: Amount
-  /** The memory of the values that exist at the same time. */
+  /** For the values that exist at the same time. */
   readonly kept: Amount
-  /** The bytes of the values, with everything in them. */
+  /** For the values, with everything in them. */
   readonly bytes: Amount
 }
 
-/** The steps for each byte of an array that mongod parses. */
+/** For each byte of an array that mongod parses. */
 const PARSE_STEPS = 1 / 10
 
-/** The amounts that were counted before a loop began. */
+/** What was counted before a loop began. */
 type Open = Readonly<Record<keyof StageWork, readonly (Amount | number)[]>>
 
-/** Counts the work of one stage. */
 export class Meter {
   readonly work: Work
   readonly #load: Load
   readonly #isRead: boolean
-  /** The stored arrays that the stage reads. */
+  /** Stored arrays that the stage reads. */
   readonly #parsed = new Map<string, Amount>()
   #steps: (Amount | number)[] = []
   #kept: (Amount | number)[] = []
   #bytes: (Amount | number)[] = []
-  /** The product of the constant lengths of the enclosing loops. */
+  /** The product of the constant lengths of the loops around. */
   #loops = 1
   #trials = 0
   #places = 0
@@ -164,20 +163,19 @@ export class Meter {
     return this.#load.collation
   }
 
-  /** Counts a condition of a filter. Throws Refusal if the planner takes too long for it. */
+  /** Throws Refusal if the planner takes too long for the condition. */
   plan(condition: Planned): void {
     this.#load.plan(condition)
   }
 
   /**
-   * Counts the steps to compare a value with a value of another document. If mongod may not check for a cancel between
-   * the documents, the steps count UNSEEN times.
+   * Counts comparing a value with a value of another document. If mongod may not check for a cancel between the
+   * documents, the steps count UNSEEN times.
    */
   compareKept(steps: Amount): void {
     this.step(this.#isRead ? steps : scaled(steps, UNSEEN))
   }
 
-  /** The work of the whole stage. */
   get stage(): StageWork {
     const { steps, ...sizes } = this.#counted
     return { ...sizes, steps: plus(steps, ...this.#parsed.values()) }
@@ -187,7 +185,7 @@ export class Meter {
     return { steps: plus(...this.#steps), kept: plus(...this.#kept), bytes: plus(...this.#bytes) }
   }
 
-  /** Counts steps. Throws Refusal if there are too many. */
+  /** Throws Refusal if there are too many. */
   step(steps: Amount | number = 1): void {
     this.#spend(steps)
     if (this.#trials > 0) return
@@ -195,18 +193,18 @@ export class Meter {
     this.#load.add((typeof steps === 'number' ? steps : steps.constant) * this.#loops)
   }
 
-  /** Counts the parsing of a stored array. mongod parses it once for each copy of the document. */
+  /** mongod parses a stored array once for each copy of the document. */
   parse({ place, bytes, isSingle }: Extent): void {
     if (this.#isRead || isSingle || place === null || !isStored(place) || isConstant(bytes)) return
     this.#parsed.set(place, scaled(bytes, PARSE_STEPS))
   }
 
-  /** Counts steps only inside a loop. Outside a loop, there are no more such steps than bytes in the document. */
+  /** Counts steps only inside a loop. Outside a loop, there are no more such steps than the document has bytes. */
   again(steps: Amount): void {
     if (this.#depth > 0) this.step(steps)
   }
 
-  /** Returns the extent of a value that the stage makes. Throws Refusal if the value is too large. */
+  /** The stage makes a value of this extent. Throws Refusal if it is too large. */
   made(extent: Extent): Extent {
     this.#spend(extent.kept)
     if (this.#trials > 0) return extent
@@ -222,12 +220,11 @@ export class Meter {
     this.work.spend(typeof amount === 'number' ? 1 : 1 + amount.terms.size)
   }
 
-  /** Returns a new size for the element of a loop. */
+  /** A new size, for the element of a loop. */
   element(): Size {
     return bytesAt(this.place())
   }
 
-  /** Returns a new place. */
   place(): string {
     return String(++this.#places)
   }
@@ -245,7 +242,7 @@ export class Meter {
       const whole = (amount: Amount): Amount => withSize(amount, own, array.bytes)
       this.#spend(steps)
       this.#loops = loops
-      // mongod frees the values of one turn before the next turn. The result of the loop is counted as a value.
+      // mongod frees the values of one iteration before the next one. The result of the loop is counted as a value.
       this.#close(before, {
         steps: overAll(steps, own, { ...array, ...longestIn(array.place) }),
         kept: whole(kept),
@@ -254,12 +251,11 @@ export class Meter {
     }
   }
 
-  /** Counts `body` the given number of times. */
   repeat<T>(times: number, body: () => T): T {
     return this.loop({ items: constant(times), bytes: NONE }, this.element(), body)
   }
 
-  /** Counts `body`, and returns its result and its steps. */
+  /** Counts `body`. Returns its result and its steps. */
   stepsOf<T>(body: () => T): readonly [made: T, steps: Amount] {
     const before = this.#open()
     try {
@@ -295,7 +291,7 @@ export class Meter {
   }
 }
 
-/** Returns the size of the longest element, if the database can measure it before the stage. */
+/** Of the longest element, if the database can measure it before the stage. */
 function longestIn(place: string | null | undefined): { readonly longest?: Amount } {
   return place === null || place === undefined || !isStored(place) ? {} : { longest: sizeOf(longestAt(place)) }
 }

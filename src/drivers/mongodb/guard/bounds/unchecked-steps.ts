@@ -1,28 +1,29 @@
-// Bounds the steps that mongod takes between a sort and the next check for a cancel. Some stages sort all documents, and
-// then compute values for all of them in one loop. No timeout ends this loop.
+// Some stages sort all documents and then compute values for all of them in one loop. No timeout ends this loop. This
+// file bounds the steps until mongod checks for a cancel again.
 import { constant, HUGE, plus, sizesOf, type Amount } from './amount.ts'
 import { worstOf } from './measured-work.ts'
 import { refusedLimit } from '../refusals/refusal.ts'
 import { DOCUMENT, measureOf } from './value-size.ts'
 
-/** The maximum number of such steps for one document. The 100 MB of the sort hold 600,000 documents, which take 3 s at most. */
+/** For one document. The 100 MB of the sort have room for 600,000 documents, which take at most 3 s. */
 const UNCHECKED_STEPS = 100
-/** The memory of a small document in the sort, in bytes. The sort holds fewer of the larger documents. */
+/** In bytes, for a small document. The sort has room for fewer documents if they are larger. */
 const DOCUMENT_KEPT = 170
 
-/** Returns the steps for a document of DOCUMENT_KEPT bytes. A larger document may take more, in the same proportion. */
+/** For a document of DOCUMENT_KEPT bytes. A larger document may take more steps, in proportion to its size. */
 function uncheckedSteps(amount: Amount): number {
   const isLinear = [...amount.terms.values()].every(({ sizes }) => sizes.length === 1)
   const isInside = sizesOf(amount).every((size) => measureOf(size).place.split('.', 1)[0] === DOCUMENT)
   return isLinear && isInside ? Math.max(amount.constant, worstOf(amount, DOCUMENT_KEPT)) : HUGE
 }
 
-/** The steps of an output that makes a set of values whose hashes the query can choose. They have no bound. */
+/** An output makes a set, and the query can choose the hashes of its values. Then the steps have no bound. */
 export const UNBOUNDED: Amount = constant(HUGE)
 
 /**
- * Checks the outputs of `of` that read all documents of a partition before the first result. mongod checks for a cancel
- * while the first of them reads the documents. The others read the same documents again from memory, in any order.
+ * Some outputs of `of` read all documents of a partition before the first result. While the first of them reads the
+ * documents, mongod checks for a cancel. The others read the same documents again from memory. Any output may be the
+ * first one, so the cheapest is assumed to be.
  */
 export function checkReadAgain(of: string, outputs: readonly Amount[]): void {
   const [, ...others] = outputs.toSorted((one, other) => uncheckedSteps(one) - uncheckedSteps(other))
