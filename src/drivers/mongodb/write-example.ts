@@ -1,13 +1,13 @@
-// Writes the sample questions as MongoDB query bodies.
+// Writes example questions as MongoDB query bodies.
 import type { Question } from '../example-question.ts'
 
-/** Returns the body as JSON, or null for a question that joins collections, because MongoDB has no foreign keys. */
+/** Returns null for a question that joins collections, because MongoDB has no foreign keys. */
 export function questionInMongo(question: Question): string | null {
   const pipeline = pipelineOf(question)
   return pipeline === null ? null : JSON.stringify({ collection: question.of.table, pipeline })
 }
 
-/** Joins names with dots. Quotes names with unusual characters as JSON strings. */
+/** A name with unusual characters is quoted like a JSON string. */
 export function typedPath(names: readonly string[]): string {
   return names.map((name) => (PLAIN.test(name) ? name : JSON.stringify(name))).join('.')
 }
@@ -29,7 +29,7 @@ function pipelineOf(question: Question): readonly object[] | null {
   }
 }
 
-/** Omits a path if a parent path is also shown. */
+/** If a parent path is shown too, a path is left out. */
 function shown(paths: readonly string[]): Readonly<Record<string, 1>> {
   const outer = paths.filter((path) => !paths.some((other) => path.startsWith(`${other}.`)))
   return Object.fromEntries(outer.map((path) => [path, 1]))

@@ -88,7 +88,7 @@ describe('introspection, plans, grades', { skip }, () => {
   }
   const namesOf = (name: string): string[] => tableOf(name).columns.map((column) => column.name)
 
-  test('lists collections, capped collections, views and time series, and no collections of MongoDB itself', () => {
+  test('introspection lists collections, capped collections, views and time series, and no collections of MongoDB itself', () => {
     assert.deepEqual(
       catalog.tables.map(({ table, kind, estimatedRows }) => [table, kind, estimatedRows]),
       [
@@ -102,7 +102,7 @@ describe('introspection, plans, grades', { skip }, () => {
     )
   })
 
-  test('finds dotted paths through arrays, collapses dictionaries, and keeps no value', () => {
+  test('introspection finds dotted paths through arrays, collapses dictionaries, and keeps no value', () => {
     const paths = ['_id', 'name', 'address', 'address.city', 'address.geo', 'cards', 'cards.brand', 'cards.number']
     assert.deepEqual(namesOf('customers'), [...paths, 'byId', 'phone', 'ssn', 'vip'])
     assert.ok(!JSON.stringify(catalog).includes('CANARY'))
@@ -113,7 +113,7 @@ describe('introspection, plans, grades', { skip }, () => {
     assert.deepEqual(namesOf('sensor').sort(), ['_id', 'at', 'meta', 'meta.device', 'temp'])
   })
 
-  test('reports types, presence and nullability from the sample, and nullability from a strict validator if there is one', () => {
+  test('introspection reports types, presence and nullability from the sample, and nullability from a strict validator if there is one', () => {
     const column = (name: string) => tableOf('customers').columns.find((each) => each.name === name)
     assert.deepEqual([column('name')?.nullable, column('name')?.description], [false, 'As on the invoice.'])
     assert.deepEqual(
@@ -126,18 +126,18 @@ describe('introspection, plans, grades', { skip }, () => {
     assert.ok(catalog.tables.every((table) => table.columns.every(({ type }) => type === 'bson')))
   })
 
-  test('finds out which collections compare texts by a collation', () => {
+  test('introspection finds out which collections compare texts by a collation', () => {
     const collated = catalog.tables.map(({ table, detail }) => [table, isDetail(detail) && detail.collated])
     const plain = ['cities', 'customers', 'log', 'odd', 'sensor'].map((name) => [name, false])
     assert.deepEqual(collated.sort(), [...plain, ['empty', true]].sort())
   })
 
-  test('warns of names that no path can express, and accepts names of Object.prototype', () => {
+  test('introspection warns of names that cannot be in a path, and accepts names of Object.prototype', () => {
     assert.deepEqual(namesOf('odd'), ['_id', 'constructor', 'toString', 'toString.valueOf'])
     assert.match(tableOf('odd').warnings.join(), /"a\.b".*"\$x"/)
   })
 
-  test('`columns: null` is saved as the list of the top-level names', () => {
+  test('an exposure with `columns: null` is saved as the list of the top-level names', () => {
     const { tables } = freeze([{ schema: 'shop', table: 'customers', columns: null }], catalog, [])
     assert.deepEqual(tables[0]?.columns, ['_id', 'name', 'address', 'cards', 'byId', 'phone', 'ssn', 'vip'])
     const shown = cut(catalog, [{ schema: 'shop', table: 'customers', columns: ['address'] }])
@@ -147,7 +147,7 @@ describe('introspection, plans, grades', { skip }, () => {
     )
   })
 
-  test('shows an index only if all its keys are exposed, and never a text index', () => {
+  test('an index is shown only if all its keys are exposed, and a text index never', () => {
     const indexes = (columns: string[]) =>
       tableOf('customers', cut(catalog, [{ schema: 'shop', table: 'customers', columns }])).indexes
     assert.deepEqual(indexes(['name', 'address.city']), [
@@ -180,7 +180,7 @@ describe('introspection, plans, grades', { skip }, () => {
     assert.deepEqual([report.ok, report.grade], [true, 'PASS'], JSON.stringify(report.steps))
   })
 
-  test('warns of a login that can write or read elsewhere, with commands for a better login', async () => {
+  test('a login that can write, or read elsewhere, gets warnings with commands for a better login', async () => {
     await server.createUser('shop', 'wide', 'pw', ['readWrite', { role: 'read', db: 'other' }])
     await using wide = await enter(as('wide', 'pw'))
     const exposed = cut(catalog, [{ schema: 'shop', table: 'customers', columns: ['name'] }])
@@ -241,7 +241,7 @@ describe('introspection, plans, grades', { skip }, () => {
     await assert.rejects(connection.run(verdict.query, limits, soon()), { code: 'QUERY_DENIED' })
   })
 
-  test('reports a dropped collection instead of an empty result', async () => {
+  test('a query on a dropped collection gets an error instead of an empty result', async () => {
     await server.client.db('shop').collection('gone').insertOne({ a: 1 })
     const exposed = cut(await connection.introspect(soon()), [{ schema: 'shop', table: 'gone', columns: ['a'] }])
     await server.client.db('shop').collection('gone').drop()
@@ -251,7 +251,7 @@ describe('introspection, plans, grades', { skip }, () => {
   })
 })
 
-/** Creates the login with the suggested commands, without the password prompt. */
+/** The commands are those that Vitrine suggests, without the prompt for the password. */
 async function readerOf(
   server: TestMongo,
   as: (user: string, password: string) => SettingsInput,

@@ -25,20 +25,20 @@ function counted(columns: readonly CatalogColumn[], document: object) {
   }
 }
 
-test('pauses within an array of long texts', () => {
+test('counting pauses within an array of long texts', () => {
   const texts = many(3_000, (k) => `a text of several words that is no address ${k} `.padEnd(256, 'x y '))
   const { pauses, profiles } = counted([column('v', 'string')], { v: texts })
   assert.deepEqual([profiles[0]?.sample?.count, profiles[0]?.sample?.distinct], [3_000, 3_000])
   assert.ok(pauses >= 10, `${pauses} pauses`)
 })
 
-test('pauses within an array of dates', () => {
+test('counting pauses within an array of dates', () => {
   const { pauses, profiles } = counted([column('v', 'date')], { v: many(20_000, (k) => new Date(k * 1e7)) })
   assert.equal(profiles[0]?.sample?.count, 20_000)
   assert.ok(pauses >= 80, `${pauses} pauses`)
 })
 
-test('pauses within a document of many fields, and skips a document that is not read', () => {
+test('counting pauses within a document of many fields, and skips a document that is not read', () => {
   const v = Object.fromEntries(many(200_000, (k) => [`f${k}`, k]))
   const { pauses, profiles } = counted([column('v.f7', 'int')], { v })
   assert.deepEqual(profiles[0]?.range, { min: 7, max: 7 })
@@ -46,13 +46,13 @@ test('pauses within a document of many fields, and skips a document that is not 
   assert.equal(counted([column('v', 'object')], { v }).pauses, 0)
 })
 
-test('does not read long names', () => {
+test('counting pauses for long names of fields that are not read', () => {
   const v = Object.fromEntries(many(1_000, (k) => [`${k}`.padEnd(4_000, 'n'), k]))
   const { pauses } = counted([column('v.a', 'int')], { v })
   assert.ok(pauses >= 6, `${pauses} pauses`)
 })
 
-test('pauses while it computes the profiles of many columns', () => {
+test('computing the profiles of many columns pauses', () => {
   const names = many(100, (k) => `f${k}`)
   const columns = names.map((name) => column(name, 'int'))
   const { rests, profiles } = counted(columns, Object.fromEntries(names.map((name, k) => [name, k])))

@@ -64,7 +64,7 @@ describe('profiles of collections', { skip }, () => {
   const columns = async (name: string): Promise<Map<string, ColumnProfile>> =>
     new Map((await profile(name)).columns.map((column) => [column.name, column]))
 
-  test('counts a small collection exactly', async () => {
+  test('the profile of a small collection is exact', async () => {
     const of = await columns('small')
     assert.deepEqual(of.get('state')?.values, [
       { value: 'open', share: 0.5, rows: 100 },
@@ -76,7 +76,7 @@ describe('profiles of collections', { skip }, () => {
     assert.equal(of.get('note')?.nullFrac, 0.5)
   })
 
-  test('counts array elements once for each document, and does not count documents as values', async () => {
+  test('an array element counts once for each document, and documents do not count as values', async () => {
     const of = await columns('small')
     assert.deepEqual(
       of.get('tags')?.values?.map(({ value, rows }) => [value, rows]),
@@ -92,7 +92,7 @@ describe('profiles of collections', { skip }, () => {
     assert.deepEqual([of.get('home.city')?.nullFrac, of.get('home.city')?.distinctCount], [0.1, 5])
   })
 
-  test('samples a large collection', async () => {
+  test('a large collection is sampled', async () => {
     for (const [name, count] of [
       ['large', 30_000],
       ['middle', 5_000],
@@ -105,14 +105,14 @@ describe('profiles of collections', { skip }, () => {
     }
   })
 
-  test('profiles an empty collection, a view, a time series, and strings of a megabyte', async () => {
+  test('a profile is made of an empty collection, a view, a time series, and strings of a megabyte', async () => {
     assert.deepEqual([(await profile('empty')).rowsSampled, (await profile('empty')).complete], [0, true])
     assert.equal((await columns('seen')).get('state')?.distinctCount, 2)
     assert.deepEqual((await columns('gauge')).get('v')?.range, { min: 1, max: 3 })
     assert.equal((await columns('huge')).get('body')?.sample?.longest, 257)
   })
 
-  test('reads exposed paths only, and reports a dropped collection', async () => {
+  test('a profile reads only exposed paths, and fails for a dropped collection', async () => {
     const small = tableOf('small')
     const table = { ...small, columns: small.columns.filter(({ name }) => name === 'home.city') }
     const result = await connection.profile(table, { ...catalog, tables: [table] }, BOUNDS, soon())

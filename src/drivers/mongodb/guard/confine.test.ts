@@ -30,21 +30,21 @@ const computed = (name: string): object => ({
   $set: { [name]: { $cond: [{ $eq: [{ $type: `$${name}` }, 'missing'] }, '$$REMOVE', `$${name}`] } },
 })
 
-test('puts the projection first, and requests one row more than the row cap', () => {
+test('the projection comes first, and the query requests one row more than the row cap', () => {
   assert.deepEqual(queryOf({}).pipeline, [P, END])
   assert.equal(queryOf({ limit: 5 }).rowCap, 5)
   assert.equal(queryOf({ limit: 5000 }).rowCap, 100)
   assert.deepEqual(queryOf({ collection: 'orders' }).pipeline[0], { $project: { person: 1, total: 1, _id: 0 } })
 })
 
-test('puts filters, sorts and limits before the projection if they read the same values there, so that they can use indexes', () => {
+test('filters, sorts and limits come before the projection if they read the same values there, so that they can use indexes', () => {
   const filter = { 'home.city': 'Ghent', cards: { $elemMatch: { brand: 'visa' } } }
   assert.deepEqual(queryOf({ filter }).pipeline, [{ $match: filter }, P, END])
   const pipeline = [{ $match: { name: 'x' } }, { $sort: { 'meta.at': 1, name: -1 } }, { $skip: 1 }, { $limit: 5 }]
   assert.deepEqual(queryOf({ filter, pipeline }).pipeline, [{ $match: filter }, ...pipeline, P, END])
 })
 
-test('prints a second form with the sort first for a sort through a partly shown object, with a check', () => {
+test('for a sort through a partly shown object, a second form is printed that has the sort first, with a check', () => {
   const sort = { $sort: { 'cards.brand': 1, name: -1 } }
   const early = (body: object): readonly unknown[] | undefined =>
     queryOf(body).early?.map((stage) => Object.keys(stage)[0])
@@ -73,14 +73,14 @@ test('prints a second form with the sort first for a sort through a partly shown
   }
 })
 
-test('keeps stages that would read hidden fields behind the projection', () => {
+test('stages that would read hidden fields stay behind the projection', () => {
   const behind = (stage: object): void => assert.deepEqual(queryOf({ pipeline: [stage] }).pipeline, [P, stage, END])
   behind({ $match: { 'cards.0.brand': 'visa' } })
   behind({ $match: { $expr: { $eq: ['$name', 'x'] } } })
   behind({ $sort: { 'cards.brand': 1 } })
 })
 
-test('raises a barrier for null below a partly shown object, for the object itself, and for whole documents', () => {
+test('a barrier is raised for null below a partly shown object, for the object itself, and for whole documents', () => {
   const held = (stage: object, name: string): void =>
     assert.deepEqual(queryOf({ pipeline: [stage] }).pipeline, [P, computed(name), stage, END])
   held({ $match: { 'cards.brand': null } }, 'cards')
@@ -91,7 +91,7 @@ test('raises a barrier for null below a partly shown object, for the object itse
   assert.ok(JSON.stringify(queryOf({ pipeline: late }).pipeline[1]).includes('"home":{"$cond"'))
 })
 
-test('projects joined documents, and reports the columns and joins', () => {
+test('joined documents are projected, and the query has the columns and joins', () => {
   const lookup = { from: 'orders', localField: '_id', foreignField: 'person', as: 'o' }
   const { pipeline, joins, columns } = queryOf({ pipeline: [{ $lookup: lookup }] })
   assert.deepEqual(pipeline[1], { $lookup: { ...lookup, pipeline: [{ $project: { person: 1, total: 1, _id: 0 } }] } })
@@ -99,7 +99,7 @@ test('projects joined documents, and reports the columns and joins', () => {
   assert.deepEqual(columns, ['_id', 'name', 'home', 'cards', 'meta', 'o'])
 })
 
-test('takes the columns from the last stage that determines the columns', () => {
+test('the columns come from the last stage that determines them', () => {
   const columns = (...pipeline: object[]): readonly string[] => queryOf({ pipeline }).columns
   assert.deepEqual(columns({ $project: { b: '$name', name: 1 } }), ['_id', 'b', 'name'])
   assert.deepEqual(columns({ $group: { _id: '$name', n: { $sum: 1 } } }, { $set: { z: 1 } }), ['_id', 'n', 'z'])
@@ -108,7 +108,7 @@ test('takes the columns from the last stage that determines the columns', () => 
   assert.deepEqual(columns({ $replaceWith: '$meta' }), [])
 })
 
-test('prints a scalar as strict Extended JSON', () => {
+test('a scalar is printed as strict Extended JSON', () => {
   const text = printed(
     queryOf({ filter: { meta: { $gt: { $date: '2024-05-31T12:00:00+02:00' }, $lt: { $numberLong: '5' } } } }),
   )
@@ -162,7 +162,7 @@ test('$graphLookup in $facet projects the known fields, and is refused if the fi
   )
 })
 
-test('searches for strings only, and looks up no regular expressions', () => {
+test('string operators search only for strings, and joins look up no regular expressions', () => {
   const printed = (stage: object): string => JSON.stringify(queryOf({ pipeline: [stage] }).pipeline)
   assert.match(
     printed({ $set: { x: { $split: ['$name', '$meta'] } } }),

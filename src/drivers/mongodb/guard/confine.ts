@@ -1,5 +1,5 @@
-// Turns a body and an exposure into one confined query or a refusal. This is the entry of the MongoDB guard. It
-// uses no server, no client library and no clock, and it refuses everything that it does not understand.
+// The entry of the MongoDB guard: a body and an exposure become one confined query or a refusal. The guard uses no
+// server, no client library and no clock, and refuses everything that it does not understand.
 import { seal } from '../../confined.ts'
 import { signalOf, type Stop } from '../../stop.ts'
 import type { Catalog, Denied, Limits, Malformed, Verdict } from '../../driver.ts'
@@ -9,23 +9,19 @@ import { refusedLimit } from './refusals/refusal.ts'
 import { recall, remember, shapeOf } from './shape-cache.ts'
 import { unpackQuery, type PackedQuery } from './query-transfer.ts'
 
-/** The answer of a guard thread. */
+/** What a guard thread answers. */
 export type Answer = Exclude<Judged, { kind: 'made' }> | { readonly kind: 'packed'; readonly query: PackedQuery }
 
-/** The guard threads. The caller passes them in, because the guard does no I/O. See judge-threads.ts. */
+/** The guard does no I/O, so the caller passes the threads in. See judge-threads.ts. */
 export interface Threads {
-  /**
-   * Returns null if no thread could judge the body. Rejects only with the reason of the signal, if the signal is
-   * aborted.
-   */
+  /** Returns null if no thread could judge the body. If the signal aborts, rejects with its reason. */
   judge(asked: Case, signal: AbortSignal): Promise<Answer | null>
-  /** Yields to the event loop. */
   turn(): Promise<void>
 }
 
 /**
- * Confines one query to the exposed catalog: on this thread if that takes a few milliseconds, otherwise in a guard
- * thread. The sealed value is a MongoQuery. Throws or rejects if the signal is aborted.
+ * A body that takes a few milliseconds is judged on this thread, any other in a guard thread. The sealed value is a
+ * MongoQuery. If the signal aborts, throws or rejects.
  */
 export function confineAside(
   threads: Threads,
@@ -53,14 +49,13 @@ async function inThread(threads: Threads, asked: Case, signal: AbortSignal): Pro
   return verdictOf({ kind: 'made', query: await unpackQuery(answer.query, () => threads.turn()) })
 }
 
-/** Confines a query on this thread, however long the work takes. */
+/** Works on this thread, however long it takes. */
 export function confine(body: MongoBody, exposed: Catalog, limits: Limits): Verdict {
   return judged(body, exposed, limits).verdict
 }
 
 /**
- * Confines a query like confine(), and also returns the work spent. The work grows about linearly with the size of the
- * body.
+ * Like confine(), but also returns the work that the guard has done. It grows about linearly with the size of the body.
  */
 export function judged(
   body: MongoBody,
@@ -82,7 +77,7 @@ function verdictOf(found: Exclude<Judged, { kind: 'heavy' }>): Denied | Malforme
   return found.kind === 'made' ? { kind: 'confined', query: seal('MONGODB', found.query) } : found
 }
 
-/** Returns the refusal of a body that crashed a thread or exceeded the thread's deadline. */
+/** The body crashed a thread, or exceeded the thread's deadline. */
 function tooHeavy(): Denied {
   const { kind, blocked: name, message: why, hint } = refusedLimit('work', 'checking the query takes too long')
   return { kind: 'denied', blocked: { kind, name }, why, hint }

@@ -1,5 +1,5 @@
-// Tests that long bodies are judged in a thread, with the verdict that the main thread would give. A body that crashes
-// the thread is refused, and other requests are not affected.
+// Tests that long bodies are judged in a thread, with the same verdict as on the main thread. A body that exceeds the
+// deadline is refused, and other requests are not affected.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mongoCatalog } from '../../../../test/support/mongo-catalog.ts'
@@ -19,7 +19,7 @@ const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length:
 const people = (...pipeline: object[]) => readBody({ collection: 'people', pipeline, limit: 7 })
 const names = (n: number) => ({ $match: { name: { $in: many(n, (k) => `name ${k}`) } } })
 
-/** Opens the threads, and counts the requests to them. */
+/** Also counts the requests to the threads. */
 async function opened(deadlineMs?: number) {
   const told: string[] = []
   const threads = openThreads({
@@ -40,7 +40,7 @@ async function opened(deadlineMs?: number) {
   return { aside, told, asked: () => asked, [Symbol.asyncDispose]: () => threads.end() }
 }
 
-/** Returns the verdict as plain data. Its functions are replaced by their results. */
+/** Functions of the verdict are replaced by their results, so that it can be compared. */
 function plain(verdict: Verdict): unknown {
   if (verdict.kind !== 'confined') return verdict
   const { printed, outline, unwinds, ...rest } = unseal<MongoQuery>(verdict.query, 'MONGODB')
@@ -107,7 +107,7 @@ test('a thread gets each catalog once, in parts, and an evicted catalog again', 
   }
 })
 
-test('a body over the deadline is refused and reported by its hash, and the next body is judged', async () => {
+test('a body over the deadline is refused and reported by its hash, and so is the same body when it is sent again', async () => {
   await using guard = await opened(1)
   const body = people({ $set: Object.fromEntries(many(900, (k) => [`f${k}`, { $add: ['$name', k] }])) })
   const verdict = await guard.aside(body)

@@ -1,28 +1,27 @@
-// Opens the pool of guard threads that judge long bodies. The threads run judge-worker.ts.
+// The guard threads, which judge long bodies and run judge-worker.ts.
 import { setImmediate } from 'node:timers/promises'
 import { GuardThreads } from '../../guard-threads.ts'
 import { defectReporter, type TellDefect } from '../../report-guard-defect.ts'
 import type { Answer, Threads } from './confine.ts'
 
 export interface ThreadsOptions {
-  /** The number of threads. More than two long bodies at the same time are rare. */
+  /** More than two long bodies at the same time are rare. */
   readonly threads?: number
-  /** The deadline for one body. */
   readonly deadlineMs?: number
-  /** Receives reports of defects in the guard. */
+  /** Is told about defects of the guard. */
   readonly report?: TellDefect
 }
 
-/** A request to a thread, which already has the catalog. `text` is the body as the audit stores it. */
+/** A thread gets the catalog only once, so a request does not contain it. `text` is the body as the audit stores it. */
 export interface Asked {
   readonly text: string
   readonly rowCap: number
 }
 
-/** The default deadline for one body: ten times the duration of the largest body on an idle machine. */
+/** For one body. This is ten times as long as the largest body takes on an idle machine. */
 const DEADLINE_MS = 2_000
 
-/** Opens the pool. A thread starts when a long body waits and no thread is idle. */
+/** A thread starts if a long body waits and no thread is idle. */
 export function openThreads(options: ThreadsOptions = {}): Threads & { end(): Promise<void> } {
   const report = defectReporter(options.report)
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'

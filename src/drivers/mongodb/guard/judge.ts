@@ -1,5 +1,5 @@
 // Judges a body: checks its size, parses Extended JSON, confines the stages, and returns the query or the refusal. The
-// code is synchronous and pure, so short bodies are judged on the main thread and long ones in a thread
+// code is synchronous and pure, so the main thread runs it for short bodies, and a guard thread for long ones
 // (judge-threads.ts).
 import type { Catalog, Denied, Malformed } from '../../driver.ts'
 import { findOf } from './as-find.ts'
@@ -23,20 +23,19 @@ import { TooMuchHere, Work, WORK_MAX } from './bounds/work-budget.ts'
 
 export const DEPTH_MAX = 24
 const NODES_MAX = 20_000
-/** The maximum number of fields of one object. */
 const FIELDS_MAX = 1_000
 
-/** The budget for judging one body. */
+/** The budget for one body. */
 export interface Bounds {
   readonly characters: number
   readonly nodes: number
-  /** The maximum work of the guard, in the units that Work counts. */
+  /** In the units of Work. */
   readonly work: number
-  /** If true, a body over these bounds is passed to a thread. If false, it is refused. */
+  /** If a body exceeds the budget: true passes it to a thread, false refuses it. */
   readonly isHere: boolean
 }
 
-/** The budget on the main thread: about 5 ms. */
+/** On the main thread: about 5 ms. */
 export const HERE: Bounds = { characters: 16_384, nodes: 1_000, work: 2_500, isHere: true }
 export const IN_THREAD: Bounds = { characters: Infinity, nodes: Infinity, work: WORK_MAX, isHere: false }
 
@@ -44,17 +43,16 @@ export type Judged =
   | { readonly kind: 'made'; readonly query: MongoQuery }
   | Denied
   | Malformed
-  /** The body is over the budget of the main thread. */
+  /** The body exceeds the budget of the main thread. */
   | { readonly kind: 'heavy' }
 
-/** A body, and the exposure and row cap that apply to it. */
 export interface Case {
   readonly body: MongoBody
   readonly catalog: Catalog
   readonly rowCap: number
 }
 
-/** Judges a body. The same body and exposure always give the same verdict. `meter` receives the work spent. */
+/** The same body and exposure always get the same verdict. `meter` is told how much work it took. */
 export function judge(asked: Case, bounds: Bounds, meter?: (spent: number) => void): Judged {
   const work = new Work(bounds.work, bounds.isHere)
   try {
@@ -107,7 +105,10 @@ interface Found {
   readonly position: number | null
 }
 
-/** Returns the place of an error in the body's text as the audit stores it. Returns nulls if the error has no place. */
+/**
+ * Returns the place of an error in the body's text, as the audit stores it. Both fields are null if the error has no
+ * place.
+ */
 function placeIn(lifted: Lifted, body: MongoBody, error: Refusal | Broken): Found {
   if (error.trail.length === 0) return { path: null, position: null }
   const { filter, pipeline } = body
@@ -127,7 +128,7 @@ function query(body: MongoBody, stages: Bson, { catalog, rowCap, work }: Asked):
     if (!found) throw refusedCollection(body.collection, exposed.hint(body.collection))
     return found
   })
-  // The collation of this collection also applies to the collections that it joins.
+  // The collation of this collection also applies to the collections that are joined to it.
   const collation = collection.collated ? { hasMarks: mayMakeMarks(stages) } : null
   const whole = new Whole(exposed, new Load(work, collation))
   const flow = confinePipeline(whole, collection, stages, new Variables())
@@ -138,7 +139,7 @@ function query(body: MongoBody, stages: Bson, { catalog, rowCap, work }: Asked):
   const reads = readsOf(catalog, [name, ...joins.map((join) => join.collection)])
   const early = flow.early === null ? null : sortedEarly(flow.out, flow.early)
   const { columns, shape, out: pipeline } = flow
-  // No find for a view or a time series, because the server puts stages before the guard's stages.
+  // For a view or a time series, the server puts stages before the guard's stages, so there can be no find.
   const mayFind = early === null && !collection.rewritten && rowCap <= SMALL_ROWS_MAX
   const find = mayFind ? findOf(pipeline) : null
   return {
@@ -160,13 +161,12 @@ function checkSize({ depth, nodes, widest }: MongoBody): void {
   )
 }
 
-/** The body's values after parseEjson(). */
 interface Lifted {
   filter?: Bson
   pipeline?: Bson
 }
 
-/** Returns the stages of a body. The filter becomes the first stage, unless it is empty. */
+/** The filter becomes the first stage, unless it is empty. */
 function stagesOf({ filter: first = {}, pipeline: rest = [] }: Lifted): Bson {
   const empty = typeof first === 'object' && first !== null && Object.keys(first).length === 0
   return isArray(rest) ? [...(empty ? [] : [{ $match: first }]), ...rest] : rest

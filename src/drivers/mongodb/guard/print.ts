@@ -1,5 +1,5 @@
-// Prints the query that is sent to the database as relaxed Extended JSON, for the audit and `check`. A thread passes
-// its confined query to the main thread in this form (query-transfer.ts).
+// Prints the query that is sent to the database as relaxed Extended JSON, for the audit and for `check`. A guard thread
+// also passes its query to the main thread in this form (query-transfer.ts).
 import {
   isArray,
   isDocument,
@@ -12,8 +12,8 @@ import {
 } from '../confined-query.ts'
 
 /**
- * Prints a query on one line: {"find": collection, …}, or {"aggregate": collection, "pipeline": […]}. `otherwise`
- * contains the pipeline that is sent if the first one fails.
+ * Prints one line: {"find": collection, …} or {"aggregate": collection, "pipeline": […]}. If there is a second
+ * pipeline, which is sent if the first one fails, it is in `otherwise`.
  */
 export function printed({
   collection,
@@ -32,7 +32,7 @@ export function printedFind(collection: string, { filter, sort, skip, limit, pro
   return `{"find":${JSON.stringify(collection)},"filter":${printedValue(filter)}${rest}`
 }
 
-/** The printed projections. The queries of one exposure share them. */
+/** All queries of one exposure share their printed projections. */
 const projections = new WeakMap<BsonDocument, string>()
 
 function printedProjection(projection: BsonDocument): string {
@@ -43,13 +43,13 @@ function printedProjection(projection: BsonDocument): string {
   return text
 }
 
-/** Prints an aggregate from stages that are already printed. */
+/** The stages are already printed. */
 export function assembled(collection: string, pipeline: readonly string[], early: readonly string[] | null): string {
   const otherwise = early === null ? '' : `,"otherwise":[${pipeline.join(',')}]`
   return `{"aggregate":${JSON.stringify(collection)},"pipeline":[${(early ?? pipeline).join(',')}]${otherwise}}`
 }
 
-/** Returns JSON text that JSON.parse() and parseEjson() convert back to the same value. */
+/** JSON.parse() and parseEjson() convert the text back to the same value. */
 export function printedValue(value: Bson): string {
   if (value instanceof Scalar) return JSON.stringify(wrapped(value.of))
   if (isArray(value)) return `[${value.map(printedValue).join(',')}]`

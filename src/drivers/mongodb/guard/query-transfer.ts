@@ -1,28 +1,26 @@
-// Transfers a confined query from a guard thread to the main thread, as printed stages. The main thread parses them
-// again, so the database gets exactly the printed stages. Parsing takes a tenth of the time of judging the body.
+// A guard thread passes a confined query to the main thread as printed stages. The main thread parses them again, so
+// the database gets exactly what was printed. Parsing takes a tenth of the time of judging.
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument, type MongoQuery } from '../confined-query.ts'
 import { parseEjson } from './body/parse-ejson.ts'
 import { findOf } from './as-find.ts'
 import { assembled, printedFind, printedValue } from './print.ts'
 
-/** A query as plain data. */
 export interface PackedQuery extends Pick<
   MongoQuery,
   'database' | 'collection' | 'rowCap' | 'columns' | 'joins' | 'reads'
 > {
-  /** The stages of both forms, each stage once. */
+  /** The stages of `pipeline` and `early`. Each stage occurs once. */
   readonly stages: readonly string[]
   /** Indexes into `stages`. */
   readonly pipeline: readonly number[]
   readonly early: readonly number[] | null
-  /** True if the pipeline is sent as a find command. */
   readonly isFind: boolean
-  /** The number of documents that each $unwind makes, in the order of unwindsIn(). Null if unknown. */
+  /** How many documents each $unwind makes, in the order of unwindsIn(). Null if unknown. */
   readonly unwinds: readonly (number | null)[]
   readonly outline: string
 }
 
-/** The number of characters that the main thread parses before it yields to the event loop. */
+/** After this many characters, the main thread yields to the event loop. */
 const CHARACTERS_AT_ONCE = 16_384
 
 export function packQuery(query: MongoQuery): PackedQuery {
@@ -41,7 +39,7 @@ export function packQuery(query: MongoQuery): PackedQuery {
   }
 }
 
-/** Parses the query. Throws TypeError for data that packQuery() did not make. */
+/** Throws TypeError for data that packQuery() did not make. */
 export async function unpackQuery(query: PackedQuery, turn: () => Promise<void>): Promise<MongoQuery> {
   const { database, collection, rowCap, columns, joins, reads, outline } = query
   const stages: BsonDocument[] = []
@@ -86,7 +84,7 @@ function unwindSizes(
   return new Map(pairs.flatMap(([stage, size]) => (size === null ? [] : [[stage, size] as const])))
 }
 
-/** Returns the objects that have the key $unwind, in order. */
+/** Returns the objects with the key $unwind, in their order. */
 function* unwindsIn(value: Bson): Generator<BsonDocument> {
   if (typeof value !== 'object' || value === null || value instanceof Scalar) return
   if (isDocument(value) && Object.hasOwn(value, '$unwind')) yield value

@@ -1,9 +1,9 @@
-// Finds the introspected facts about the collections that a query reads, for the cost estimate. The function is pure.
+// The facts of introspection about the collections that a query reads, for the cost estimate.
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import type { MongoTableDetail } from '../captured-facts.ts'
 import type { ReadCollection } from '../confined-query.ts'
 
-/** Returns each name once, in the given order. Names that are not exposed are left out. */
+/** Each name occurs once, in the given order. Names that are not exposed are left out. */
 export function readsOf(exposed: Catalog, names: readonly string[]): readonly ReadCollection[] {
   const tables = new Map(exposed.tables.map((table) => [table.table, table]))
   return [...new Set(names)].flatMap((name) => {

@@ -1,14 +1,15 @@
-// Removes the values from a body or a printed query (JSON), for an audit that must not store values. Names of fields,
-// operators and the collection stay. Strings are removed, because a string may be a literal. A pure function.
+// An audit may be forbidden to store values. For it, this file removes the values from a body or a printed query
+// (JSON). The names of fields, operators and the collection stay. All strings are removed, because a string may be a
+// literal.
 
-/** Top-level fields whose value is a name. */
+/** The value of these top-level fields is a name, so it stays. */
 const NAMED = new Set(['collection', 'aggregate', 'find'])
-/** A plain name. Any other key may be data. */
+/** Any other key may be data. */
 const PLAIN_NAME = /^[\w$.-]{1,200}$/
-/** The maximum depth of a text. The guard refuses bodies of far smaller depth. */
+/** The guard refuses bodies of far smaller depth. */
 const DEPTH_MAX = 600
 
-/** Returns the text with "?" for every value, or null if the text is not a JSON object or is nested too deeply. */
+/** Each value becomes "?". Returns null if the text is no JSON object, or is nested too deeply. */
 export function redactedJson(text: string): string | null {
   let value: unknown
   try {
@@ -22,7 +23,7 @@ export function redactedJson(text: string): string | null {
 function written(value: unknown, depth: number): string | null {
   if (depth > DEPTH_MAX) return null
   if (Array.isArray(value)) {
-    // A list of scalars becomes one "?", because the number of elements would reveal something about the values.
+    // A list of scalars becomes a single "?", because the number of elements would tell something about the values.
     if (value.every((each) => typeof each !== 'object' || each === null)) return value.length === 0 ? '[]' : '["?"]'
     return joined(
       value.map((each) => written(each, depth + 1)),

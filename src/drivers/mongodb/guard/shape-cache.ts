@@ -1,8 +1,8 @@
-// Caches confined queries by shape. Programs send the same query repeatedly with other values in its filters. After a
-// shape was confined twice, its printed stages are cached with gaps for these values. The guard's verdict does not
-// depend on such a value. The value is a scalar, such as a number, a string or a date, and a filter compares it with a
-// path. To check this, the guard confines the body with a marker in place of each value. The shape is cached only if
-// each marker appears in the printed filters and nowhere else.
+// Programs send the same query repeatedly, with other values in its filters. A shape is a body without these values.
+// When a shape was confined twice, its printed stages are cached with gaps for the values. A value is a scalar, such as
+// a number, a string or a date, that a filter compares with a path. The verdict must not depend on it. To check this,
+// the guard confines the body with a marker instead of each value. The shape is cached only if each marker appears in
+// the printed filters and nowhere else.
 import type { Catalog } from '../../driver.ts'
 import { mayReadLong } from './bounds/collation.ts'
 import { SeenTwice } from '../../seen-twice-cache.ts'
@@ -15,25 +15,21 @@ import { packQuery } from './query-transfer.ts'
 import type { MongoBody } from './body/read-body.ts'
 import { Broken } from './refusals/refusal.ts'
 
-/** A body without the compared values. */
 export interface Shape {
   readonly key: string
   readonly values: readonly Bson[]
 }
 
 interface Template {
-  /** The confined query, with markers instead of compared values. */
+  /** With markers instead of the compared values. */
   readonly query: MongoQuery
-  /** For each stage with gaps, its parts. */
+  /** The parts of each stage that has gaps. */
   readonly open: ReadonlyMap<BsonDocument, Part>
-  /** The printed text of all other stages. */
+  /** The text of each stage without gaps. */
   readonly texts: ReadonlyMap<BsonDocument, string>
 }
 
-/**
- * A part of a stage: a gap with the index of the value that fills it, a value that contains gaps, or a value without
- * gaps.
- */
+/** A gap has the index of the value that fills it. A fixed value has no gaps. A document or an array has gaps in it. */
 type Part =
   | { readonly kind: 'gap'; readonly index: number }
   | { readonly kind: 'fixed'; readonly value: Bson }
@@ -48,14 +44,11 @@ const PRINTED_MAX = 16_384
 const VALUES_MAX = 32
 const SHAPES_MAX = 200
 
-/** The cached shapes of each exposed catalog. */
 const shapes = new WeakMap<Catalog, SeenTwice<Entry>>()
 
-/**
- * Returns the shape of a body for this row cap. Returns null if the body is unusual, or no filter compares a value.
- */
+/** Returns null if the body is unusual, or if no filter compares a value. */
 export function shapeOf(body: MongoBody, rowCap: number): Shape | null {
-  // A body that is too deep is refused and must not be walked here. The key of a shape does not distinguish -0 from 0.
+  // A body that is too deep is refused, and must not be walked here. The key of a shape does not distinguish -0 from 0.
   if (body.text.length > TEXT_MAX || body.depth > DEPTH_MAX || body.hasOddNumber) return null
   const values: Bson[] = []
   const take = (value: unknown): string | null => {
@@ -68,21 +61,21 @@ export function shapeOf(body: MongoBody, rowCap: number): Shape | null {
     const key = written(body, take)
     return values.length === 0 || values.length > VALUES_MAX ? null : { key: `${rowCap} ${key}`, values }
   } catch (error) {
-    // The guard reports the error.
+    // The guard reports this error later.
     if (error instanceof Broken) return null
     throw error
   }
 }
 
-/** Returns the confined query of a known shape, or null if the shape is unknown. */
+/** Returns null if the shape is unknown. */
 export function recall(catalog: Catalog, { key, values }: Shape): MongoQuery | null {
   const template = shapes.get(catalog)?.get(key)
   return template === undefined || template === false ? null : filled(template, values)
 }
 
 /**
- * Records that a shape was seen. When the shape is seen the second time, finds out whether its values may vary.
- * `judged` confines another body of the shape.
+ * When a shape is seen for the second time, finds out whether its values may vary. `judged` confines another body of
+ * the shape.
  */
 export function remember(
   catalog: Catalog,
@@ -98,8 +91,8 @@ export function remember(
 }
 
 /**
- * Returns the kind of a value that does not affect the verdict. Returns null for all other values: null, minKey and
- * maxKey may need a barrier, regular expressions are measured, and arrays and objects are walked.
+ * Returns the kind of a value if it does not affect the verdict, and null if it does. null, minKey and maxKey may need
+ * a barrier. Regular expressions are measured. Arrays and objects are walked.
  */
 function kindOf(value: unknown): string | null {
   // A long text of characters that a collation may ignore affects the steps.
@@ -113,8 +106,8 @@ function kindOf(value: unknown): string | null {
 const COMPARING = new Set(['$eq', '$ne', '$gt', '$gte', '$lt', '$lte'])
 
 /**
- * Writes the collection, the filter and the pipeline as JSON, separated by commas. `take` returns the text for a
- * compared value, or null for a value that is written unchanged.
+ * Writes the collection, the filter and the pipeline as JSON, separated by commas. For a compared value, `take` returns
+ * a text. If it returns null, the value is written unchanged.
  */
 function written({ collection, filter, pipeline }: MongoBody, take: (value: unknown) => string | null): string {
   const conditions = (value: unknown): string => {
@@ -145,7 +138,7 @@ function written({ collection, filter, pipeline }: MongoBody, take: (value: unkn
 }
 
 /**
- * Makes the markers of each kind. No query has a marker by chance. A marker has the BSON type of the value that it
+ * The markers of each kind. No query contains one by chance. A marker has the same BSON type as the value that it
  * replaces.
  */
 const MARKS: Readonly<Record<string, (index: number) => unknown>> = {
@@ -187,7 +180,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** Returns null unless each marker appears in exactly one filter and nowhere else. */
+/** Returns null unless each marker is in exactly one filter and nowhere else. */
 function templated(query: MongoQuery, marks: ReadonlyMap<string, number>): Template | null {
   const open = new Map<BsonDocument, Part>()
   const texts = new Map<BsonDocument, string>()
@@ -202,7 +195,7 @@ function templated(query: MongoQuery, marks: ReadonlyMap<string, number>): Templ
   return found.length === marks.size && new Set(found).size === marks.size ? { query, open, texts } : null
 }
 
-/** Returns a value as a part, and adds the indexes of its markers to `found`. */
+/** Adds the indexes of the markers in the value to `found`. */
 function partOf(value: Bson, marks: ReadonlyMap<string, number>, found: number[]): Part {
   if (isArray(value) || isDocument(value)) {
     const before = found.length

@@ -44,7 +44,7 @@ describe('a borrowed connection', { skip }, () => {
   const libraryAddress = async (): Promise<unknown> =>
     (await login.client.db('admin').command({ whatsmyuri: 1 }))['you']
 
-  test('belongs to the library, is logged in, and is returned to it', async () => {
+  test('a borrowed connection belongs to the library, is logged in, and is returned to it', async () => {
     const own = await libraryAddress()
     for (let n = 0; n < 3; n++) {
       const loan = await borrow(login, soon())
@@ -59,7 +59,7 @@ describe('a borrowed connection', { skip }, () => {
     }
   })
 
-  test('is closed if it is returned during a command, and the library opens another connection', async () => {
+  test('a borrowed connection is closed if it is returned during a command, and the library opens another connection', async () => {
     const loan = await borrow(login, soon())
     const own = (await asked(loan, { whatsmyuri: 1 }))['you']
     const slow = asked(loan, { sleep: 1, millis: 1 })
@@ -70,7 +70,7 @@ describe('a borrowed connection', { skip }, () => {
     next.giveBack()
   })
 
-  test('stops waiting when its signal aborts', async () => {
+  test('borrowing a connection stops waiting when its signal aborts', async () => {
     await assert.rejects(borrow(login, AbortSignal.abort(new RangeError('gone'))), RangeError)
   })
 

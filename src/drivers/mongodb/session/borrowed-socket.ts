@@ -1,27 +1,27 @@
-// Borrows a connection that the client library has logged in. Small queries send their command directly over the socket
-// of this connection. The library would spend more processor time on the command than the rest of the query takes. The
-// library still finds the servers, logs in, and decides which server answers. The code uses internal properties of the
-// library, so the library's version is pinned, and tests fail with another version.
+// For a small query, the client library needs more processor time than the rest of the query. So small queries write
+// their command directly to a socket. The socket belongs to a connection that the library has opened and logged in. The
+// library still finds the servers, and decides which one answers. This needs internal properties of the library, so its
+// version is pinned, and tests fail with another version.
 import { Duplex } from 'node:stream'
 import type { Login } from './connect.ts'
 import { Wire } from './wire.ts'
 
 /**
- * How long a connection is borrowed. The library then selects a server again. It checks the servers at the same
- * interval.
+ * After this time, the connection is given back, and the library selects a server again. The library checks the servers
+ * at the same interval.
  */
 const LOAN_MS = 10_000
 
 export interface Loan {
   readonly wire: Wire
-  /** The field `$readPreference` of each command. Null if the server does not accept the field. */
+  /** Each command has this `$readPreference`. Null if the server does not accept the field. */
   readonly readPreference: object | null
   readonly isDue: boolean
-  /** Returns the connection to the library, once. A lost connection is closed. */
+  /** Can be called once. A lost connection is closed. */
   giveBack(): void
 }
 
-/** Borrows a connection. Throws the errors of a library command, and TypeError for another version of the library. */
+/** Throws the errors of a library command, and TypeError for another version of the library. */
 export async function borrow({ client, isDirect }: Login, signal: AbortSignal): Promise<Loan> {
   signal.throwIfAborted()
   const server = await call(part(client, 'topology'), 'selectServer', client.readPreference, {
@@ -67,7 +67,7 @@ function taken(
   }
 }
 
-/** Returns the read preference that the library would send. A server that is addressed directly may be a secondary. */
+/** Returns what the library would send. A server that is addressed directly may be a secondary. */
 function preferenceOf(type: unknown, preference: Login['client']['readPreference'], isDirect: boolean): object | null {
   if (type === 'Standalone') return null
   if (preference.mode !== 'primary') return preference.toJSON()

@@ -79,7 +79,7 @@ describe('TLS and logins', { skip }, () => {
     await refused(at({ sslMode: 'disable' }), /may ask for TLS/)
   })
 
-  test('X.509: the certificate names the user', async () => {
+  test('with X.509, the certificate contains the user name', async () => {
     const secrets = { tlsCa: pem('ca.crt'), tlsCertificate: pem('ann.crt'), tlsKey: pem('ann.key') }
     await using login = await enter(at({ username: null, config: { authMechanism: 'X509' }, secrets }))
     const status = await login.db.command({ connectionStatus: 1 })
@@ -99,14 +99,14 @@ describe('TLS and logins', { skip }, () => {
     assert.equal(login.database, 'shop')
   })
 
-  test('refuses a private address unless the operator allows it, and a metadata address always', async () => {
+  test('a private address is refused unless the operator allows it, and a metadata address always', async () => {
     await refused(at(), /private, loopback/, false)
     await refused(at({ host: '127.0.0.1', sslMode: 'verify-ca' }), /private, loopback/, false)
     await refused(at({ host: '169.254.169.254' }), /metadata/)
     await refused(at({ host: '::ffff:169.254.169.254' }), /metadata/)
   })
 
-  test('fails immediately if no server listens, the host does not exist, or the caller disconnects', async () => {
+  test('a login fails immediately if no server listens, the host does not exist, or the caller disconnects', async () => {
     await refused(at({ port: 1 }), /nothing listens/)
     await refused(at({ host: 'no-such-host.invalid' }), /no such host|resolved/)
     const gone = AbortSignal.abort(new Error('hung up'))
@@ -114,68 +114,71 @@ describe('TLS and logins', { skip }, () => {
   })
 })
 
-test('a replica set: discovers members, follows readPreference, and survives a failover', { skip }, async () => {
-  await using server = await startMongod({ auth: true, members: 3 })
-  await server.createUser('admin', 'ann', 'ann-pw', [{ role: 'read', db: 'shop' }])
-  await server.client
-    .db('shop')
-    .collection('orders')
-    .insertOne({ a: 1 }, { writeConcern: { w: 3 } })
-  const [first = 0, second = 0] = server.ports
-  const hosts = `127.0.0.1:${second},127.0.0.1:${first}`
-  const uri = `mongodb://ann:ann-pw@${hosts}/shop?replicaSet=rs&authSource=admin`
-  const input = (text: string): SettingsInput => ({
-    connectionMode: 'URI',
-    sslMode: 'disable',
-    secrets: { uri: text },
-  })
-  await using login = await enter(input(uri))
-  const where = async (of: Login): Promise<boolean> =>
-    (await of.db.command({ hello: 1 }, { readPreference: 'primary' }))['isWritablePrimary']
-  assert.equal(await where(login), true)
-  await using far = await enter(input(`${uri}&readPreference=secondary`))
-  assert.equal(far.client.readPreference.mode, 'secondary')
-  assert.equal((await far.db.collection('orders').findOne())?.['a'], 1)
-  await using alone = await enter(
-    input(`mongodb://ann:ann-pw@127.0.0.1:${second}/shop?authSource=admin&directConnection=true`),
-  )
-  assert.equal((await alone.db.collection('orders').findOne())?.['a'], 1)
-  // A borrowed connection leads to the same member. The member answers only if the command allows reads from a
-  // secondary.
-  for (const [of, mode] of [
-    [login, undefined],
-    [far, 'secondary'],
-    [alone, 'primaryPreferred'],
-  ] as const) {
-    const { wire, readPreference, giveBack } = await borrow(of, soon())
-    assert.equal(readPreference === null ? undefined : Reflect.get(readPreference, 'mode'), mode)
-    const preferred = readPreference === null ? {} : { $readPreference: readPreference }
-    const command = BSON.serialize({ find: 'orders', ...preferred, $db: 'shop' })
-    const { cursor } = BSON.deserialize(await wire.exchange(Buffer.concat([Buffer.alloc(FRAME), command])))
-    assert.equal(cursor.firstBatch[0].a, 1)
-    giveBack()
-  }
-  await refused(input(uri.replace('replicaSet=rs', 'replicaSet=other')), /replica set/)
-
-  await server.kill(first)
-  // A connection to the old primary fails. After the other members have elected a new primary, the next connection
-  // finds it.
-  await until('there is a new primary', async () => {
-    const found = await enter(input(uri)).catch((error: unknown) => {
-      assert.ok(error instanceof AppError && error.code === 'DATASOURCE_UNAVAILABLE', String(error))
+test(
+  'a login to a replica set discovers the members, follows readPreference, and survives a failover',
+  { skip },
+  async () => {
+    await using server = await startMongod({ auth: true, members: 3 })
+    await server.createUser('admin', 'ann', 'ann-pw', [{ role: 'read', db: 'shop' }])
+    await server.client
+      .db('shop')
+      .collection('orders')
+      .insertOne({ a: 1 }, { writeConcern: { w: 3 } })
+    const [first = 0, second = 0] = server.ports
+    const hosts = `127.0.0.1:${second},127.0.0.1:${first}`
+    const uri = `mongodb://ann:ann-pw@${hosts}/shop?replicaSet=rs&authSource=admin`
+    const input = (text: string): SettingsInput => ({
+      connectionMode: 'URI',
+      sslMode: 'disable',
+      secrets: { uri: text },
     })
-    if (found === undefined) return false
-    await using next = found
-    return (await next.db.collection('orders').findOne())?.['a'] === 1
-  })
-})
+    await using login = await enter(input(uri))
+    const where = async (of: Login): Promise<boolean> =>
+      (await of.db.command({ hello: 1 }, { readPreference: 'primary' }))['isWritablePrimary']
+    assert.equal(await where(login), true)
+    await using far = await enter(input(`${uri}&readPreference=secondary`))
+    assert.equal(far.client.readPreference.mode, 'secondary')
+    assert.equal((await far.db.collection('orders').findOne())?.['a'], 1)
+    await using alone = await enter(
+      input(`mongodb://ann:ann-pw@127.0.0.1:${second}/shop?authSource=admin&directConnection=true`),
+    )
+    assert.equal((await alone.db.collection('orders').findOne())?.['a'], 1)
+    // The borrowed connection goes to the same member, which answers only if the command allows reads from a secondary.
+    for (const [of, mode] of [
+      [login, undefined],
+      [far, 'secondary'],
+      [alone, 'primaryPreferred'],
+    ] as const) {
+      const { wire, readPreference, giveBack } = await borrow(of, soon())
+      assert.equal(readPreference === null ? undefined : Reflect.get(readPreference, 'mode'), mode)
+      const preferred = readPreference === null ? {} : { $readPreference: readPreference }
+      const command = BSON.serialize({ find: 'orders', ...preferred, $db: 'shop' })
+      const { cursor } = BSON.deserialize(await wire.exchange(Buffer.concat([Buffer.alloc(FRAME), command])))
+      assert.equal(cursor.firstBatch[0].a, 1)
+      giveBack()
+    }
+    await refused(input(uri.replace('replicaSet=rs', 'replicaSet=other')), /replica set/)
 
-test('never connects to a replica set member at a refused address', { skip }, async () => {
+    await server.kill(first)
+    // A connection to the old primary fails. When the other members have elected a new primary, the next connection finds
+    // it.
+    await until('there is a new primary', async () => {
+      const found = await enter(input(uri)).catch((error: unknown) => {
+        assert.ok(error instanceof AppError && error.code === 'DATASOURCE_UNAVAILABLE', String(error))
+      })
+      if (found === undefined) return false
+      await using next = found
+      return (await next.db.collection('orders').findOne())?.['a'] === 1
+    })
+  },
+)
+
+test('no connection is made to a replica set member at a refused address', { skip }, async () => {
   await using server = await startMongod({ members: 1 })
   const admin = server.client.db('admin')
   const { config } = await admin.command({ replSetGetConfig: 1 })
-  // The server's own address in a form that MongoDB does not recognize as local. MongoDB refuses a mix of local and
-  // other addresses.
+  // This is the server's own address, in a form that MongoDB does not recognize as local. MongoDB refuses a mix of
+  // local and other addresses.
   const own = { ...config.members[0], host: `0x7f000001:${server.port}` }
   const members = [own, { _id: 1, host: '169.254.169.254:27017', votes: 0, priority: 0 }]
   await admin.command({ replSetReconfig: { ...config, version: config.version + 1, members }, force: true })

@@ -1,5 +1,5 @@
-// Logs in. Each connection has its own client. Without an SSH tunnel, every socket connects to a checked address,
-// including sockets to replica set members. An error text contains no secrets.
+// Logs in. Each connection has its own client. Without an SSH tunnel, every socket connects only to an address that was
+// checked, also for the members of a replica set. No error text contains a secret.
 import { isIP } from 'node:net'
 import type * as mongodb from 'mongodb'
 import type { MongoClient, MongoClientOptions, ServerHeartbeatSucceededEvent, TopologyDescription } from 'mongodb'
@@ -11,34 +11,30 @@ import type { Target } from './settings.ts'
 import { identityBehind, tlsOptions } from './tls-options.ts'
 
 const CONNECT_MS = 10_000
-/**
- * The library's timeout, which is less than CONNECT_MS, because the library's own error is more specific than a
- * timeout.
- */
+/** The library's own error is more specific than our timeout, so its timeout is shorter than CONNECT_MS. */
 const SELECTION_MS = 5_000
 const OLDEST_SERVER = [5, 0] as const
 
-/** A logged-in client and facts about the server. */
 export interface Login {
   readonly library: typeof mongodb
   readonly client: MongoClient
-  /** The datasource's database object, cached because the client creates a new object for each call. */
+  /** The client creates a new database object for each call, so it is kept here. */
   readonly db: mongodb.Db
   readonly database: string
-  /** The version as three numbers: [6, 0, 5]. */
+  /** For example [6, 0, 5]. */
   readonly serverVersion: readonly [number, number, number]
   readonly versionText: string
   readonly sslMode: SslMode
   readonly isLocal: boolean
-  /** True if the client addresses one server directly, and not its replica set. */
+  /** The client addresses one server directly, and not its replica set. */
   readonly isDirect: boolean
   /** True if killSessions can end the operations of this login. */
   readonly hasSessions: boolean
 }
 
 /**
- * Logs in. Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. `path` is the Unix socket of a
- * tunnel to the only host.
+ * If there is a tunnel to the only host, `path` is its Unix socket. Throws AppError DATASOURCE_UNAVAILABLE. On abort,
+ * throws the signal's reason.
  */
 export async function logIn(
   target: Target,
@@ -51,7 +47,7 @@ export async function logIn(
     const sentence = isIP(host) === 0 ? null : refusal(host, allowPrivateHosts)
     if (sentence !== null) throw new AppError('DATASOURCE_UNAVAILABLE', sentence)
   }
-  // The first connection loads the library, which takes 30 MB.
+  // Loading the library takes 30 MB, so it is loaded for the first connection.
   const library = await import('mongodb')
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)])
   let client: MongoClient | undefined
@@ -97,8 +93,8 @@ async function facts(db: mongodb.Db, target: Target): Promise<Omit<Login, 'clien
 }
 
 /**
- * Returns a connection string with the hosts, or with the socket of the tunnel. For SRV, it also contains the database
- * name. All other settings are passed as options, so the library never parses the caller's text as a URI.
+ * The connection string contains only the hosts, or the socket of the tunnel. For SRV, it also contains the name of the
+ * database. All other settings are passed as options, so the library never parses the caller's text as a URI.
  */
 function uriOf(target: Target, path: string | null): string {
   if (path !== null) return `mongodb://${encodeURIComponent(path)}/`
@@ -111,7 +107,7 @@ function uriOf(target: Target, path: string | null): string {
 function optionsOf(target: Target, allowPrivateHosts: boolean, path: string | null): MongoClientOptions {
   return {
     appName: 'vitrine',
-    // One connection runs the query, the other connection cancels it.
+    // One connection runs the query, the other one cancels it.
     maxPoolSize: 2,
     serverMonitoringMode: 'poll',
     serverSelectionTimeoutMS: SELECTION_MS,
@@ -142,9 +138,9 @@ function credentials(target: Target): MongoClientOptions {
 }
 
 /**
- * Removes members with invalid names or refused addresses from a server's answer before the client library reads it.
- * The library does not look up IP addresses, and it would open a name that ends in .sock as a local socket. Returns a
- * sentence for each refused address.
+ * A server's answer lists the members of its replica set. Removes invalid names and refused addresses from it before
+ * the library reads it. The library would not look up IP addresses, and it would open a name that ends in .sock as a
+ * local socket. Returns a sentence for each refused address.
  */
 function keepJudgedMembers(event: ServerHeartbeatSucceededEvent, allowPrivateHosts: boolean): string[] {
   const refused: string[] = []
@@ -163,7 +159,7 @@ function keepJudgedMembers(event: ServerHeartbeatSucceededEvent, allowPrivateHos
   return refused
 }
 
-/** Rejects as soon as all known servers have failed, instead of retrying until the timeout. */
+/** Rejects as soon as all known servers have failed. The library would retry until its timeout. */
 function nobodyAnswers(client: MongoClient): Promise<never> {
   return new Promise((_, reject) => {
     client.on('topologyDescriptionChanged', ({ newDescription }: { newDescription: TopologyDescription }) => {
@@ -174,10 +170,7 @@ function nobodyAnswers(client: MongoClient): Promise<never> {
   })
 }
 
-/**
- * Returns the result of `work`. If the signal aborts or `failed` rejects first, throws that reason and does not wait
- * for the work.
- */
+/** If the signal aborts, or if `failed` rejects first, throws this reason and no longer waits for `work`. */
 async function unless<T>(signal: AbortSignal, failed: Promise<never> | null, work: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const onAbort = (): void => reject(signal.reason)

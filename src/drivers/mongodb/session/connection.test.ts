@@ -1,4 +1,3 @@
-// Tests that a query that was given up counts as running until the server has answered it.
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { startFaultyWay } from '../../../../test/support/faulty-connection.ts'
@@ -12,7 +11,10 @@ import { createMongoDriver } from '../driver.ts'
 const soon = (): AbortSignal => AbortSignal.timeout(60_000)
 const SMALL: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 60_000, maxCost: 1e6 }
 
-/** Starts a server with one document, and a way to it that can fail. Returns null if the test is skipped. */
+/**
+ * Starts a server with one document, and a connection to it that can be made to fail. Returns null if the test is
+ * skipped.
+ */
 async function openWay(t: TestContext, stack: AsyncDisposableStack) {
   const mongo = await engineOrSkip(t, () => startMongod())
   if (mongo === null) return null
@@ -33,7 +35,7 @@ test('a query that was given up has ended when the server answers it, or no long
   if (opened === null) return
   const { way, driver, connect } = opened
 
-  // A query whose rows fit into one answer uses a borrowed connection, a query of more rows uses the client library.
+  // If all rows fit into one answer, the query uses a borrowed connection. If not, it uses the client library.
   for (const rowCap of [SMALL.rowCap, 40_000]) {
     const limits = { ...SMALL, rowCap }
     const connection = await connect()
@@ -54,7 +56,7 @@ test('a query that was given up has ended when the server answers it, or no long
     assert.notEqual(ended, null)
     const state = { hasEnded: false }
     const seen = ended?.then(() => (state.hasEnded = true))
-    // Disposing would close the socket. The pool disposes only afterwards.
+    // Disposing would close the socket. The pool disposes the connection only after the query has ended.
     if (rowCap === SMALL.rowCap) {
       await new Promise((resolve) => setImmediate(resolve))
       assert.equal(state.hasEnded, false)
@@ -65,7 +67,7 @@ test('a query that was given up has ended when the server answers it, or no long
   }
 })
 
-test('the owner need not wait for the end', async (t) => {
+test('the owner of a connection need not wait for the end of an abandoned query', async (t) => {
   await using stack = new AsyncDisposableStack()
   const opened = await openWay(t, stack)
   if (opened === null) return

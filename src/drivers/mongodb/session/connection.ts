@@ -1,4 +1,4 @@
-// One leased MongoDB connection: a client, a deadline and cancellation. If a query is abandoned, it is ended in the
+// A MongoDB connection: a client with a deadline and cancellation. If a query is abandoned, it is ended in the
 // database, and its client is never used again.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type * as mongodb from 'mongodb'
@@ -30,36 +30,41 @@ import { borrow, type Loan } from './borrowed-socket.ts'
 import { CommandWriter } from './write-command.ts'
 import { estimateQuery, runQuery, type Borrowed, type Known, type Running } from './run.ts'
 
-// Added to the server's timeout to get the service's deadline, which applies if the server ignores its timeout.
+// The server may ignore its timeout. Our own deadline is later than it by this time.
 const GRACE_MS = 500
 const TEST_MS = 15_000
 const INTROSPECT_MS = 30 * 60_000
 const KILL_MS = 3_000
-/** The first and the longest pause between two checks whether the server still runs work that was given up. */
+/**
+ * If work was given up, we check whether the server still runs it. This is the first and the longest pause between two
+ * checks.
+ */
 const LOOK_MS = [100, 5_000] as const
 const OUT_BYTES = 16 * 1024
 const OUT_KEPT_BYTES = 4 * 1024 * 1024
 
-/** A logged-in client. All connections of a datasource share the caches that `known` returns. */
+/** All connections of a datasource share the caches that `known` returns. */
 export class MongoConnection implements Connection {
   readonly #login: Login
   readonly #known: () => Known
   readonly #session: mongodb.ClientSession | null
   readonly #collections = new Map<string, mongodb.Collection>()
   #out = new JsonBytes(OUT_BYTES)
-  /** Set once the client is unusable. Resolves when the server was asked to end the work, if there was any. */
+  /**
+   * Set when the client can no longer be used. Resolves when the server was asked to end the work, if there was any.
+   */
   #ending: Promise<void> | null = null
-  /** True if work was given up, so the server may still run it. */
+  /** True if work was given up. The server may still run it. */
   #isAbandoned = false
-  /** The borrowed connection. It is reused from query to query. */
+  /** The borrowed connection, which is kept from query to query. */
   #loan: (Loan & Borrowed) | null = null
-  /** The timer for the deadline of the work. It is reused, so after the last work it fires once without effect. */
+  /** The timer is refreshed for each piece of work, so after the last one it fires once without effect. */
   #timer: NodeJS.Timeout | undefined
   #deadlineMs = 0
   #isAtWork = false
-  /** The error with which the work was abandoned. */
+  /** The work was abandoned with this error. */
   #why: AppError | null = null
-  /** Aborts work that uses the client library. It is created only for such work. */
+  /** Aborts work that uses the client library. Created only for such work. */
   #ended: AbortController | null = null
 
   constructor(login: Login, known: () => Known) {
@@ -150,8 +155,8 @@ export class MongoConnection implements Connection {
   }
 
   /**
-   * Runs work until its deadline or until `stop` aborts. Either event ends the work in the database and closes the
-   * client.
+   * Runs work until its deadline, or until `stop` aborts. Then the work is ended in the database, and the client is
+   * closed.
    */
   async #within<T>(deadlineMs: number, stop: Stop, work: (at: Running) => Promise<T>): Promise<T> {
     if (stop.aborted) throw gaveUp(stop)
@@ -174,7 +179,6 @@ export class MongoConnection implements Connection {
     }
   }
 
-  /** Starts the deadline of one piece of work. */
   #begin(deadlineMs: number): void {
     this.#isAtWork = true
     if (this.#timer !== undefined && this.#deadlineMs === deadlineMs) {
@@ -192,7 +196,7 @@ export class MongoConnection implements Connection {
   #giveUp(error: AppError): void {
     if (this.#why !== null) return
     this.#why = error
-    // Only the borrowed connection is abandoned. The pool's second connection ends the session.
+    // Only the borrowed connection is abandoned. The second connection of the pool ends the session.
     if (this.#loan?.wire.isWorking === true) this.#loan.wire.abandon(error)
     else this.#giveBack()
     this.#end(true)
@@ -200,8 +204,8 @@ export class MongoConnection implements Connection {
   }
 
   /**
-   * Makes the client unusable. If work is running, its session is ended. If only the sockets were closed, the server
-   * would stop the work only when it next checks them.
+   * The client can no longer be used. If work is running, its session is ended. Closing the sockets is not enough,
+   * because the server would stop the work only when it next checks them.
    */
   #end(isWorking: boolean): void {
     this.#isAbandoned ||= isWorking
@@ -225,7 +229,7 @@ export class MongoConnection implements Connection {
     }
   }
 
-  /** Returns whether the server lists an operation of this session. Returns false if the login may not ask. */
+  /** True if the server lists an operation of this session. False if the login may not ask. */
   async #isListed(signal: AbortSignal): Promise<boolean> {
     if (this.#session === null || signal.aborted) return false
     const { client } = this.#login

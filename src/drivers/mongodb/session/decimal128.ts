@@ -1,11 +1,12 @@
-// Writes a Decimal128 as JSON: a number if JSON readers keep it exactly, otherwise a string (docs/contract.md#values).
+// Writes a Decimal128 as a JSON number if JSON readers keep it exactly, and as a string if not
+// (docs/contract.md#values).
 
 const DIGITS_MAX = 15
 const EXPONENT_BIAS = 6176
 const COEFFICIENT_MAX = 10n ** 34n - 1n
 const BIGGEST = 300
 
-/** Returns the JSON text of a Decimal128, given as its low and high 64 bits. */
+/** `low` and `high` are the two halves of the Decimal128, with 64 bits each. */
 export function writeDecimal(low: bigint, high: bigint): string {
   const sign = high >> 63n === 1n ? '-' : ''
   const combination = Number((high >> 58n) & 0x1fn)
@@ -13,14 +14,14 @@ export function writeDecimal(low: bigint, high: bigint): string {
   if (combination === 0x1e) return `"${sign}Infinity"`
   const isLarge = combination >> 3 === 3
   const exponent = Number((high >> (isLarge ? 47n : 49n)) & 0x3fffn) - EXPONENT_BIAS
-  // In the large encoding, every coefficient has more than 34 digits, which IEEE 754 defines as zero.
+  // In the large encoding, every coefficient has more than 34 digits. IEEE 754 says that this means zero.
   const held = isLarge ? 0n : ((high & 0x1_ffff_ffff_ffffn) << 64n) | low
   const coefficient = held > COEFFICIENT_MAX ? 0n : held
   const text = sign + decimalText(coefficient.toString(), exponent)
   return isPlain(coefficient, exponent) ? text : `"${text}"`
 }
 
-/** Returns the string form of the Decimal128 specification, which is valid JSON. */
+/** The string form of the Decimal128 specification is valid JSON. */
 function decimalText(digits: string, exponent: number): string {
   const adjusted = exponent + digits.length - 1
   if (exponent > 0 || adjusted < -6) {

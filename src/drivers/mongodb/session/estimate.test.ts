@@ -1,4 +1,4 @@
-// Checks how little the cost of a query over a view reveals about the collection below the view, which is not exposed.
+// The collection below a view is not exposed. Tests how little the cost of a query on the view reveals about it.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BSON, Long } from 'mongodb'
@@ -13,10 +13,7 @@ import type { PlanNode } from './read-plan.ts'
 const LIMITS = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 60_000, maxCost: 1_000_000 }
 const catalog = mongoCatalog({ shown: ['_id', 'n'], other: ['_id', 'n'] }, { documents: 10 })
 
-/**
- * Returns the cost of scanning the hidden collection below a view. That collection has `hidden` documents, and `other`
- * has 300.
- */
+/** The cost of scanning the collection below the view, which has `hidden` documents. The joined collection has 300. */
 async function cost(hidden: number, ...pipeline: object[]): Promise<number> {
   const plan = { queryPlanner: { namespace: 'shop.hidden', winningPlan: { stage: 'COLLSCAN' } } }
   return await costOf(plan, hidden, pipeline)
@@ -56,7 +53,7 @@ test('the rounded size is never smaller than the real size, and exceeds the limi
   }
 })
 
-test('reads of a plan only what the cost depends on, and skips rejected plans and bounds, which may be long', async () => {
+test('only what the cost depends on is read from a plan, and long parts such as rejected plans are skipped', async () => {
   const scan = (filter: object) => ({ stage: 'COLLSCAN', filter, direction: 'forward' })
   const plans: readonly (readonly [object, number])[] = [
     [scan({ n: 1 }), 300],

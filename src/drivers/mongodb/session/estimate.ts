@@ -1,21 +1,21 @@
-// Estimates the number of documents that a query reads. If an upper bound from the sizes of its collections stays below
-// the limit, the bound is enough. Otherwise, the estimate comes from the plan. explain uses queryPlanner only, because
+// Estimates how many documents a query reads. First, the sizes of its collections give an upper bound. If that is below
+// the limit, it is enough. If not, the estimate comes from the plan. explain uses queryPlanner only, because
 // executionStats would run the query (docs/guard/mongodb.md).
 import { AppError } from '../../../errors.ts'
 import type { BsonDocument, MongoQuery, ReadCollection } from '../confined-query.ts'
 import { joinReads, unwindsGathered, type Joined } from './join-reads.ts'
 import { readPlan, type PlanNode } from './read-plan.ts'
 
-/** The number of measurements in one bucket of a time-series collection. */
+/** In a time-series collection, one bucket has this many measurements. */
 const BUCKET = 1_000
 
-/** The assumed size of a collection of unknown size: more than any sensible limit. */
+/** For a collection of unknown size. More than any sensible limit. */
 const UNKNOWN = 1e12
 
-/** The current number of documents in a collection. Null if unknown. */
+/** Returns the current number of documents in a collection, or null if it is unknown. */
 export type Sizes = (collection: string) => Promise<number | null>
 
-/** Returns an upper bound on the number of documents that any plan reads. */
+/** Returns an upper bound on the documents that any plan reads. */
 export async function costBound(query: MongoQuery, sizes: Sizes): Promise<number> {
   const [base] = query.reads
   // A view may read more documents than it shows.
@@ -24,9 +24,7 @@ export async function costBound(query: MongoQuery, sizes: Sizes): Promise<number
   return rows + (await joinCost(query, query.pipeline, rows, sizes, true))
 }
 
-/**
- * Returns costBound() for a query without joins on a collection of known size. Returns null for all other queries.
- */
+/** Returns costBound() for a query without joins whose collection has a known size. Returns null for other queries. */
 export function boundBySize(query: MongoQuery, known: (name: string) => number | null | undefined): number | null {
   const [base] = query.reads
   if (base?.kind !== 'collection' || query.joins.length > 0) return null
@@ -34,19 +32,18 @@ export function boundBySize(query: MongoQuery, known: (name: string) => number |
   return size === undefined ? null : (size ?? base.documents ?? UNKNOWN)
 }
 
-/** The input for the cost of one form of a query. */
+/** A query may have two forms. This is the input for the cost of one. */
 export interface Planned {
-  /** The stages of the form. */
   readonly form: readonly BsonDocument[]
-  /** The server's answer to explain. Its documents may be BSON. */
+  /** The server's answer to explain. Documents in it may be BSON. */
   readonly plan: PlanNode
   readonly maxCost: number
   readonly sizes: Sizes
-  /** Returns the number of documents after the leading stages, counted up to `most`. */
+  /** Returns how many documents arrive after the leading stages. Stops counting at `most`. */
   readonly arriving: (stages: number, most: number) => Promise<number>
 }
 
-/** Returns the cost according to the server's plan of the printed pipeline. */
+/** The cost by the server's plan of the printed pipeline. */
 export async function planCost(query: MongoQuery, planned: Planned): Promise<number> {
   const { plan, sizes, form, maxCost } = planned
   const planners = plannersOf(plan)
@@ -54,15 +51,15 @@ export async function planCost(query: MongoQuery, planned: Planned): Promise<num
   for (const planner of planners) {
     const cost = await scanCost(query, planner, { sizes, maxCost })
     scanned += cost
-    // The plan of a $unionWith is listed separately.
+    // The plan lists a $unionWith separately.
     if (planner['namespace'] === planners[0]?.['namespace']) own += cost
   }
   return scanned + (own > 0 ? await joinCost(query, form, own, sizes) : await joinsByIndex(query, planned))
 }
 
 /**
- * Returns the number of documents that joins read. A plan does not state how many documents an index finds, so this
- * function may count them.
+ * How many documents joins read. A plan does not say how many documents an index finds, so this function may count
+ * them.
  */
 async function joinsByIndex(query: MongoQuery, { form, maxCost, sizes, arriving }: Planned): Promise<number> {
   const firstOf = (names: ReadonlySet<string>) =>
@@ -76,7 +73,7 @@ async function joinsByIndex(query: MongoQuery, { form, maxCost, sizes, arriving 
   const [one, two] = [await joinCost(query, rest, 1, sizes), await joinCost(query, rest, 2, sizes)]
   const each = two - one
   if (each <= 1) return one
-  // Counting stops at one document more than the limit allows.
+  // One document more than the limit allows is enough.
   const rows = await arriving(first, Math.ceil(maxCost / each) + 1)
   return await joinCost(query, rest, Math.max(1, rows), sizes)
 }
@@ -101,7 +98,7 @@ export function checkCost(estimate: number, limit: number, collection: string): 
   })
 }
 
-/** Returns the number of documents that joins read. explain does not include $lookup and $graphLookup. */
+/** explain does not include $lookup and $graphLookup. */
 async function joinCost(
   query: MongoQuery,
   pipeline: readonly BsonDocument[],
@@ -121,8 +118,8 @@ async function joinCost(
 
 async function sizeOf(read: ReadCollection, sizes: Sizes): Promise<number> {
   const { kind, name, documents } = read
-  // Counting a view or a time-series collection would read all of its documents. The count from introspection, which
-  // had a timeout of 1 s, is used instead.
+  // Counting a view or a time-series collection would read all of its documents. So use the count of introspection,
+  // which had a timeout of 1 s.
   if (kind === 'collection') return (await sizes(name)) ?? documents ?? UNKNOWN
   if (documents === null) return UNKNOWN
   return kind === 'view' ? documents : Math.ceil(documents / BUCKET)
@@ -132,7 +129,9 @@ function isNode(value: unknown): value is PlanNode {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Finds every queryPlanner in an answer of any shape: one per collection, per $unionWith and per shard. */
+/**
+ * Finds every queryPlanner in the answer, whatever its form. There is one per collection, per $unionWith and per shard.
+ */
 function plannersOf(value: unknown, depth = 0): readonly PlanNode[] {
   if (depth > 100) return []
   if (value instanceof Uint8Array) return plannersOf(readPlan(value), depth)
@@ -163,15 +162,16 @@ async function scannedSize(query: MongoQuery, collection: string, { sizes, maxCo
   if (buckets !== undefined && buckets.documents !== null) return await sizeOf(buckets, sizes)
   const hidden = await sizes(collection)
   if (hidden !== null) return magnitude(hidden, maxCost)
-  // The login may not be allowed to count the source of a view. The plan does not show to which view a source belongs.
+  // The login may not be allowed to count the source of a view, and the plan does not show to which view a source
+  // belongs.
   const views = query.reads.filter(({ kind }) => kind === 'view').map(({ documents }) => documents ?? UNKNOWN)
   return views.length === 0 ? UNKNOWN : Math.max(...views)
 }
 
 /**
- * Rounds the size of a collection that is not exposed up to the limit times a power of two. Otherwise a caller could
- * add known costs and find the exact size from the reported number or from the refusal. After rounding, the number and
- * the refusal reveal only the magnitude. A size within the limit stays within the limit.
+ * A collection that is not exposed must not reveal its exact size. A caller could add known costs, and find the size
+ * from the reported number or from the refusal. So the size is rounded up to the limit times a power of two. Then only
+ * the magnitude is revealed. A size within the limit stays within it.
  */
 function magnitude(documents: number, limit: number): number {
   return Math.ceil(limit * 2 ** Math.ceil(Math.log2(Math.max(1, documents) / limit)))
@@ -179,7 +179,7 @@ function magnitude(documents: number, limit: number): number {
 
 const NARROW = new Set(['LIMIT', 'PROJECTION_SIMPLE', 'PROJECTION_DEFAULT', 'PROJECTION_COVERED'])
 
-/** Returns for each full collection scan in the plan the number of documents after which the scan stops. */
+/** For each full collection scan in the plan: after how many documents it stops. */
 function scansOf(node: unknown, limit: number): readonly number[] {
   if (!isNode(node)) return []
   const { stage } = node

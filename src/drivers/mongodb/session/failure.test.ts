@@ -1,4 +1,4 @@
-// Checks the errors that a caller gets when the MongoDB client library fails without an answer from the server.
+// The errors that a caller gets if the client library fails without an answer from the server.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'

@@ -1,5 +1,5 @@
-// Writes the message for a caller when MongoDB fails a query (docs/errors.md#query_failed): one sentence for each code.
-// The server's own text is never shown, because it quotes values and the names of hidden fields and collections.
+// Says what a caller sees if MongoDB fails a query (docs/errors.md#query_failed): one sentence for each code. The
+// server's own text is never shown, because it quotes values and the names of hidden fields and collections.
 import { AppError } from '../../../errors.ts'
 
 const LOST = 'The connection to the database was lost.'
@@ -107,14 +107,17 @@ const SENTENCES: Readonly<Record<number, string>> = {
   51246: '$redact and similar stages take DESCEND, PRUNE or KEEP only.',
 }
 
-/** The server itself ended the query. Code 202 is no such answer: a router then waited too long for another server. */
+/**
+ * The server itself has ended the query. Code 202 does not mean this: it means that a router waited too long for
+ * another server.
+ */
 const TIMEOUTS = new Set([50, 262])
 const GONE = new Set([6, 7, 63, 89, 91, 133, 189, 9001, 10058, 10107, 11600, 11602, 13435, 13436])
 const BUSY = new Set([202, 317, 462])
 
 /**
- * Returns the error that run() throws. An AppError is returned unchanged. Any other error becomes the sentence for its
- * code, with the error as the cause.
+ * Returns the error that run() throws. An AppError stays unchanged. Any other error becomes the cause of a sentence for
+ * its code.
  */
 export function failure(error: unknown): AppError {
   if (error instanceof AppError) return error
@@ -123,7 +126,7 @@ export function failure(error: unknown): AppError {
   if (error.name === 'MongoServerError' || (typeof code === 'number' && /^Mongo/.test(error.name))) {
     return fromServer(error, typeof code === 'number' ? code : 0)
   }
-  // If a socket breaks while the client library writes to it, the library passes on the system's error unchanged.
+  // If a socket breaks while the library writes to it, the library passes on the system's error.
   if (/^Mongo/.test(error.name) || 'syscall' in error)
     return new AppError('DATASOURCE_UNAVAILABLE', LOST, { cause: error })
   if (/^BSON/.test(error.name))
@@ -131,17 +134,17 @@ export function failure(error: unknown): AppError {
   return internal(error)
 }
 
-/** Returns whether the client cannot be used after this error. */
+/** True if the client cannot be used after this error. */
 export function isLost(error: unknown): boolean {
   return error instanceof AppError && error.code === 'DATASOURCE_UNAVAILABLE'
 }
 
-/** Returns the error for a query that the server ended because of its time limit. */
+/** The server has ended the query because of its time limit. */
 function timedOut(cause: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in the database.', { cause })
 }
 
-/** Returns the error for a collection that was dropped after introspection. */
+/** The collection was dropped after introspection. */
 export function schemaStale(cause?: unknown): AppError {
   const message =
     'The database changed after it was introspected: a collection of this query no longer exists. An administrator must introspect the database again.'

@@ -1,6 +1,6 @@
-// Estimates the number of documents that joins read, because explain does not include them. A joined collection is read
-// once for each incoming document, or only once if the join does not depend on the document. The reads of a join inside
-// a join multiply. Limits, unwinds and unions change the number of documents.
+// explain does not include what joins read, so this file estimates it. A joined collection is read once for each
+// incoming document, or only once if the join does not depend on the document. The reads of a join inside a join
+// multiply. Limits, unwinds and unions change how many documents come in.
 import { GATHERED, isArray, isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
 
 /** A joined collection. */
@@ -11,37 +11,36 @@ export interface Joined {
 
 export interface Reckoning {
   readonly joined: (collection: string) => Promise<Joined>
-  /** For each $unwind, by its printed stage: how many documents it creates from one document. */
+  /** How many documents each $unwind makes of one. The key is the printed stage. */
   readonly unwinds: ReadonlyMap<BsonDocument, number>
   /** True if the documents that $unionWith reads must be counted. False if the plan includes them. */
   readonly countsUnions: boolean
 }
 
-/** What enters a stage. */
 interface Entering {
   readonly rows: number
-  /** The number of documents that arrays of the entering documents may have gathered. */
+  /** The arrays of the entering documents together may have gathered this many documents. */
   readonly held: number
 }
 
 interface Passed {
-  /** The number of documents that leave the stages. */
+  /** Documents that leave the stages. */
   readonly rows: number
-  /** The number of documents that arrays of the leaving documents may have gathered, if a stage changed it. */
+  /**
+   * The arrays of the leaving documents together may have gathered this many documents. Absent if no stage changed
+   * this.
+   */
   readonly held?: number
-  /** The number of documents that joins read. */
+  /** Documents that joins read. */
   readonly reads: number
 }
 
-/** Assumed number of documents that match one value of a field that is not unique. */
+/** If a field is not unique, this many documents are assumed to match one value. */
 const FOUND = 10
-/** Assumed number of rounds of a $graphLookup without maxDepth. */
+/** A $graphLookup without maxDepth is assumed to have this many rounds. */
 const ROUNDS = 10
 
-/**
- * Estimates the number of documents that joins read. `perDocument` is true inside a $lookup that runs again for each
- * document.
- */
+/** `perDocument` is true inside a $lookup that runs again for each document. */
 export async function joinReads(
   pipeline: readonly BsonDocument[],
   entering: Entering,
@@ -93,14 +92,14 @@ async function stagePassed(
   }
 }
 
-/** Returns the number of documents after an $unwind. All arrays together hold each gathered document at most once. */
+/** All arrays together hold each gathered document at most once. */
 function unwound({ rows, held }: Entering, length: number): number {
   let times = length
   while (times >= GATHERED) times /= GATHERED
   return times === length ? rows * times : Math.max(rows, held) * times
 }
 
-/** Returns true if a stage, or a stage in it, unwinds an array in which another stage has gathered documents. */
+/** True if a stage has gathered documents in an array, and another stage (or one inside it) unwinds that array. */
 export function unwindsGathered(value: Bson, unwinds: Reckoning['unwinds']): boolean {
   if (isArray(value)) return value.some((each) => unwindsGathered(each, unwinds))
   if (!isDocument(value)) return false
@@ -120,12 +119,10 @@ const UNITS: Readonly<Record<string, number>> = {
   quarter: 90 * 86_400 * SECOND,
   year: 365 * 86_400 * SECOND,
 }
-/** The maximum number of documents that $densify creates, by the server's default. */
+/** By the server's default, $densify creates at most this many documents. */
 const DENSIFIED_MAX = 500_000
 
-/**
- * Estimates $densify. With constant bounds, the number of documents is known. Otherwise the server's limit is assumed.
- */
+/** With constant bounds, the number of documents is known. If not, the server's limit is assumed. */
 function densified(fields: BsonDocument, rows: number): Passed {
   const { range } = fields
   const { step, bounds, unit } = isDocument(range) ? range : {}
@@ -173,7 +170,7 @@ async function lookedUp(
   within: boolean,
 ): Promise<Passed> {
   const { from, foreignField } = fields
-  // $documents reads from the outer document only.
+  // $documents reads only from the outer document.
   if (typeof from !== 'string') return { rows, reads: 0 }
   const { documents, indexedPaths } = await at.joined(from)
   const byField = typeof foreignField === 'string'
@@ -182,12 +179,12 @@ async function lookedUp(
   const perDocument = within || byField || isDocument(fields['let'])
   const inner = await joinReads(stagesOf(fields['pipeline']), { rows: found, held }, at, perDocument)
   const each = (isIndexed ? Math.min(1, documents) : documents) + inner.reads
-  // Each document gets arrays of its own if the inner pipeline gathers documents.
+  // If the inner pipeline gathers documents, each document gets its own arrays.
   const gathered = inner.held > held ? rows * inner.held : held
   return { rows, held: gathered, reads: perDocument ? rows * each : each }
 }
 
-/** Estimates $graphLookup. Without an index, each round reads the whole collection. */
+/** Without an index, each round reads the whole collection. */
 async function graphRead(fields: BsonDocument, rows: number, at: Reckoning): Promise<Passed> {
   const { documents, indexedPaths } = await at.joined(String(fields['from']))
   const rounds = Math.min(

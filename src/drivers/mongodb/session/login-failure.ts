@@ -1,5 +1,5 @@
-// Turns a failed login into one sentence for its class of error. The raw error is attached as the cause only, because
-// it may contain the user name, an address, or other text from the server.
+// Turns a failed login into one sentence for its kind of error. The raw error becomes only the cause, because it may
+// contain the user name, an address, or other text of the server.
 import { AppError } from '../../../errors.ts'
 import { RefusedAddress } from '../../allowed-addresses.ts'
 import { networkSentence } from '../../network-failure.ts'
@@ -14,7 +14,6 @@ const SERVER: Readonly<Record<number, string>> = {
   17: 'The server uses another version of the protocol.',
 }
 
-/** Returns the error DATASOURCE_UNAVAILABLE with the matching sentence. */
 export function loginFailure(error: unknown, target: Target): AppError {
   if (error instanceof AppError) return error
   return new AppError('DATASOURCE_UNAVAILABLE', sentence(error, target), { cause: error })
@@ -62,7 +61,7 @@ function selection(said: string, target: Target): string {
     : 'No member of the replica set could be chosen: the set has no primary now, no member fits readPreference, or the set has another name.'
 }
 
-/** Returns the error, its causes, and the last error of each server that the client library knows. */
+/** Returns the error, its causes, and the last error of each server that the library knows. */
 function causes(error: unknown): readonly Error[] {
   const found: Error[] = []
   const visit = (each: unknown): void => {

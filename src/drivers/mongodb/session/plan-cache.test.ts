@@ -6,7 +6,7 @@ import type { Connection, Driver, Limits } from '../../driver.ts'
 import { createMongoDriver } from '../driver.ts'
 
 const soon = (): AbortSignal => AbortSignal.timeout(60_000)
-/** Limits with a cost limit below the size of the collection, so that the plan decides. */
+/** The limit on cost is below the size of the collection, so that the plan decides. */
 const limits: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 10_000, maxCost: 100 }
 
 async function connected(driver: Driver, { host, port, password }: TestMongo): Promise<Connection> {
@@ -21,7 +21,7 @@ async function explains(server: TestMongo): Promise<number> {
   return Number(metrics.commands.explain.total)
 }
 
-test('counts the documents that an index finds if a join reads many documents for each found document', async (t) => {
+test('the documents that an index finds are counted if a join reads many documents for each of them', async (t) => {
   const server = await engineOrSkip(t, () => startMongod({ auth: true }))
   if (server === null) return
   await using _ = server
@@ -52,7 +52,7 @@ test('counts the documents that an index finds if a join reads many documents fo
   await assert.rejects(ask({ n: { $lt: 2 } }, { $unionWith: 'parts' }, join), { code })
 })
 
-test('explains a lookup by an index once for all values, and other queries each time', async (t) => {
+test('a lookup by an index is explained once for all values, and other queries each time', async (t) => {
   const server = await engineOrSkip(t, () => startMongod({ auth: true }))
   if (server === null) return
   await using _ = server

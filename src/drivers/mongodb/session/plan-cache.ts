@@ -1,18 +1,18 @@
-// Remembers for one minute that an equality filter uses an index. A query with this filter on a collection above the
-// cost limit then skips explain and takes one round trip. Only an equality on the first path of an index over all
-// documents is cached. The server uses such an index for any value and does not scan. Entries expire because an index
-// may be dropped.
+// On a collection above the cost limit, explain must show that a query uses an index, which takes a second round trip.
+// So this file remembers for one minute that an equality filter uses an index. Only an equality on the first path of an
+// index over all documents is remembered: the server uses such an index for any value, and does not scan. Entries
+// expire because an index may be dropped.
 import { isDocument, Scalar, type Bson, type BsonDocument, type MongoQuery } from '../confined-query.ts'
 
 const REMEMBERED_MS = 60_000
 const REMEMBERED_MAX = 1_000
 
-/** Indexed filters whose plan had cost 0, each with the time at which the plan was read. */
+/** The plan of each of these filters had cost 0. The value is the time when the plan was read. */
 export type Lookups = Map<string, number>
 
 /**
- * Returns the indexed filter at the start of a query: collection, path and type of the value. Returns null if the query
- * has no such filter or reads other collections.
+ * Returns the indexed filter at the start of a query: the collection, the path and the type of the value. Returns null
+ * if there is none, or if the query reads other collections.
  */
 export function lookupOf(query: MongoQuery, form: readonly BsonDocument[]): string | null {
   const [base] = query.reads
@@ -30,7 +30,7 @@ export function isRemembered(lookups: Lookups, lookup: string | null): boolean {
   return at !== undefined && performance.now() - at < REMEMBERED_MS
 }
 
-/** Caches a filter whose plan has cost 0. */
+/** Only a filter whose plan has cost 0 is remembered. */
 export function remember(lookups: Lookups, lookup: string | null, cost: number): void {
   if (lookup === null || cost !== 0) return
   if (lookups.size >= REMEMBERED_MAX) lookups.clear()
@@ -39,7 +39,7 @@ export function remember(lookups: Lookups, lookup: string | null, cost: number):
 
 /**
  * Returns the type of the value, or of the value in {$eq: value}. Returns null for any other condition. The type
- * matters, because collations apply to strings only.
+ * matters, because collations apply only to strings.
  */
 function kindOf(value: Bson | undefined): string | null {
   if (value instanceof Scalar) return value.of.kind === '$regularExpression' ? null : value.of.kind

@@ -1,6 +1,6 @@
 // Takes a whole batch of documents from a cursor, as the bytes of the server's answer. The client library would create
-// an object for each document and field, about 2 kB per document, to return the same bytes. The batch is in an internal
-// property of the library, so the library's version is pinned, and tests fail with another version.
+// an object for each document and each field, about 2 kB per document. The batch is in an internal property of the
+// library, so its version is pinned, and tests fail with another version.
 
 interface Held {
   readonly batch: { toBytes(): unknown }
@@ -8,8 +8,8 @@ interface Held {
 }
 
 /**
- * Removes the current batch from a cursor and returns it as a BSON array. Throws TypeError if the library stores the
- * batch elsewhere.
+ * Removes the current batch from the cursor. It is a BSON array. Throws TypeError if the library has the batch
+ * elsewhere.
  */
 export function takeBatch(cursor: object): Uint8Array {
   const held: unknown = Reflect.get(cursor, 'documents')

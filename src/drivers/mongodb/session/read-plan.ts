@@ -1,5 +1,5 @@
-// Reads a part of the server's answer to explain. It skips what the cost does not depend on, without decoding it: plans
-// that were rejected and the bounds of index scans may take megabytes.
+// Reads the server's answer to explain. Skips what the cost does not depend on without decoding it, because rejected
+// plans and the bounds of index scans may have megabytes.
 import { endOfName, lengthAt, sizeOf } from './write-value.ts'
 
 export type PlanNode = Readonly<Record<string, unknown>>
@@ -11,15 +11,15 @@ const DEPTH_MAX = 250
 const EMPTY_BYTES = 5
 
 /**
- * Returns a document with its strings, numbers, arrays and documents. Other values become null. Of a filter, only
- * whether it is empty is kept. Throws RangeError for invalid BSON.
+ * Keeps strings, numbers, arrays and documents. Other values become null. For a filter, keeps only whether it is empty.
+ * Throws RangeError for invalid BSON.
  */
 export function readPlan(bytes: Uint8Array): PlanNode {
   return readDocument(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0, 0)
 }
 
 function readDocument(from: Buffer, start: number, depth: number): PlanNode {
-  // A query may name a field `__proto__`.
+  // A query may have a field `__proto__`.
   const node: Record<string, unknown> = Object.create(null)
   eachField(from, start, depth, (name, type, at) => {
     if (SKIPPED.has(name)) return

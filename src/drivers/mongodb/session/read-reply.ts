@@ -1,18 +1,17 @@
-// Reads the answer to a command that opens a cursor. Documents stay bytes of the server's answer.
+// Reads the answer to a command that opens a cursor. Documents stay bytes.
 import { endOfName, lengthAt, sizeOf } from './write-value.ts'
 
 export interface Batch {
   /** A BSON array of documents. */
   readonly bytes: Buffer
-  /** The cursor that the server keeps open for more documents. Null if there is none. */
+  /** If there are more documents, the server keeps this cursor open. Null if there are none. */
   readonly cursor: bigint | null
 }
 
 const [DOUBLE, DOCUMENT, ARRAY, INT, LONG] = [0x01, 0x03, 0x04, 0x10, 0x12]
 
 /**
- * Returns the first batch, or null if the answer is an error of the server. Throws RangeError for invalid BSON, and for
- * any other answer.
+ * Returns null if the answer is an error of the server. Throws RangeError for invalid BSON, and for any other answer.
  */
 export function readReply(body: Buffer): Batch | null {
   let isOk: boolean | null = null

@@ -82,7 +82,7 @@ const VALUES: readonly (readonly [string, unknown, string, string])[] = [
 ]
 
 for (const [name, value, json, type] of VALUES) {
-  test(`writes ${name}`, () => {
+  test(`a value is written exactly: ${name}`, () => {
     assert.deepEqual(written(value), [json, type])
     JSON.parse(json)
   })
@@ -133,7 +133,7 @@ test('documents without fields are rows too', () => {
   assert.deepEqual(answer([{}, {}]).rows, '[[],[]]')
 })
 
-test('cuts rows over the caps, counting the nulls that late columns add', () => {
+test('rows over the caps are cut, where the nulls for late columns count', () => {
   const many = Array.from({ length: 50 }, (_, i) => ({ [`f${i}`]: i }))
   for (const bytesMax of [10, 100, 1_000, 5_000]) {
     const { rows, rowCount, truncated } = answer(many, [], { rowCap: 1_000, bytesMax })
@@ -146,12 +146,12 @@ test('cuts rows over the caps, counting the nulls that late columns add', () => 
   )
 })
 
-test('refuses more than 1,000 different fields with a clear message', () => {
+test('more than 1,000 different fields are refused with a clear message', () => {
   const wide = Object.fromEntries(Array.from({ length: 1_001 }, (_, i) => [`f${i}`, i]))
   assert.throws(() => answer([wide]), { code: 'QUERY_FAILED' })
 })
 
-test('never reads past the end of the answer and always ends, whatever lengths the server writes', () => {
+test('whatever lengths the server writes, reading ends and never goes past the end of the answer', () => {
   const VALUE_AT = 7
   for (const value of ['text', { a: 'text' }, [1], new Binary(Buffer.from([1])), new Code('f', { a: 1 })]) {
     for (const length of [-2_147_483_648, -1, 0, 1_000, 2_147_483_647]) {
@@ -176,8 +176,8 @@ const int32 = (value: number): Buffer => {
 }
 
 /**
- * A small value of each type that contains its length, and the number of bytes of the value that the length does not
- * include.
+ * For each type, a small value that contains its length. The last number says how many bytes of the value the length
+ * does not include.
  */
 const LENGTHS: readonly (readonly [string, number, Buffer, number])[] = [
   ['a string', 0x02, Buffer.concat([int32(2), Buffer.from('a\0')]), 4],
@@ -198,7 +198,7 @@ const LENGTHS: readonly (readonly [string, number, Buffer, number])[] = [
 ]
 
 for (const [name, type, value, uncounted] of LENGTHS) {
-  test(`rejects a length that exceeds the buffer by any number of bytes: ${name}`, () => {
+  test(`a length that exceeds the buffer is rejected: ${name}`, () => {
     assert.equal(sizeOf(type, value, 0), value.length)
     for (let more = 1; more <= uncounted + 20; more++) {
       const longer = Buffer.from(value)
@@ -210,7 +210,7 @@ for (const [name, type, value, uncounted] of LENGTHS) {
   })
 }
 
-test('rejects a value that is cut off, of each type', () => {
+test('a value that is cut off is rejected, for each type', () => {
   const sizes = new Map([
     ...LENGTHS.map(([, type, value]) => [type, value] as const),
     ...[0x01, 0x09, 0x11, 0x12].map((type) => [type, Buffer.alloc(8)] as const),
@@ -227,7 +227,7 @@ test('rejects a value that is cut off, of each type', () => {
   }
 })
 
-test('reads the text of code with a scope within its value only', () => {
+test('the text of code with a scope is read only within its value', () => {
   for (const text of ['a\0', `${'a'.repeat(2 * AT_ONCE)}\0`]) {
     const value = Buffer.concat([int32(0), int32(0), Buffer.from(text), Buffer.from(BSON.serialize({}))])
     value.writeInt32LE(value.length)
@@ -249,7 +249,7 @@ test('reads the text of code with a scope within its value only', () => {
   }
 })
 
-/** Documents of a few megabytes, each large in a different way. */
+/** Documents of a few megabytes that are large for different reasons. */
 const n = 1 << 15
 const LARGE: readonly (readonly [string, () => object])[] = [
   ['a text', () => ({ v: 'é"\u0001x'.repeat(n * 4) })],
@@ -267,7 +267,7 @@ const LARGE: readonly (readonly [string, () => object])[] = [
 ]
 
 for (const [name, make] of LARGE) {
-  test(`writes a large document in slices with the same output: ${name}`, () => {
+  test(`a large document is written in slices, with the same output as without slices: ${name}`, () => {
     const document = make()
     const whole = batchOf([document])
     const result = new Result({ rowCap: 1_000, bytesMax: 64 << 20 }, [])
@@ -285,7 +285,7 @@ for (const [name, make] of LARGE) {
   })
 }
 
-test('writes many small documents in slices, and if a column appears late, also rewrites them in slices', () => {
+test('many small documents are written in slices, and rewritten in slices if a column appears late', () => {
   const documents = Array.from({ length: 20_000 }, (_, k) => ({ a: `text ${k}`, ...(k > 15_000 ? { _id: k } : {}) }))
   const whole = batchOf(documents)
   const result = new Result({ rowCap: 50_000, bytesMax: 64 << 20 }, [])
@@ -299,7 +299,7 @@ test('writes many small documents in slices, and if a column appears late, also 
   )
 })
 
-test('writes a large pointer in slices', () => {
+test('a large pointer is written in slices', () => {
   const text = Buffer.from(`${'é"'.repeat(n * 4)}\0`)
   const value = Buffer.concat([int32(text.length), text, Buffer.alloc(12, 7)])
   const document = Buffer.concat([int32(0), Buffer.from('\u000cv\0'), value, Buffer.from([0])])
@@ -311,7 +311,7 @@ test('writes a large pointer in slices', () => {
   assert.ok(pauses >= Math.floor(text.length / (2 * AT_ONCE)), `${pauses} pauses`)
 })
 
-test('writes short documents that become long rows of nulls in slices', () => {
+test('short documents that become long rows of nulls are written in slices', () => {
   const wide = Object.fromEntries(Array.from({ length: 999 }, (_, k) => [`f${k}`, k]))
   const result = new Result({ rowCap: 10_000, bytesMax: 64 << 20 }, [])
   const { pauses } = ran(result.addAll(batchOf([wide, ...Array.from({ length: 2_000 }, () => ({}))])))
@@ -320,7 +320,7 @@ test('writes short documents that become long rows of nulls in slices', () => {
   assert.ok(pauses >= Math.floor(rows.length / (8 * AT_ONCE)), `${pauses} pauses for ${rows.length} bytes`)
 })
 
-test('refuses a document whose fields repeat a name too often with a clear message', () => {
+test('a document whose fields repeat a name too often is refused with a clear message', () => {
   const repeated = (times: number): Buffer => {
     const bytes = Buffer.concat([int32(0), Buffer.from('\u000aa\0'.repeat(times)), Buffer.from([0])])
     bytes.writeInt32LE(bytes.length)
@@ -330,7 +330,7 @@ test('refuses a document whose fields repeat a name too often with a clear messa
   assert.throws(() => answer([repeated(10_001)]), { code: 'QUERY_FAILED', message: /more than 10000 fields/ })
 })
 
-test('refuses column names that are too long together with a clear message', () => {
+test('column names that are too long together are refused with a clear message', () => {
   const named = (count: number, by: string) =>
     Object.fromEntries(Array.from({ length: count }, (_, k) => [`${k}`.padEnd(4_000, by), k]))
   const refusal = { code: 'QUERY_FAILED', message: /names of more than 524288 bytes/ }
@@ -340,7 +340,7 @@ test('refuses column names that are too long together with a clear message', () 
   assert.throws(() => answer([named(22, '\u0001')]), refusal)
 })
 
-test('stops writing a large value at the cap', () => {
+test('writing a large value stops at the cap', () => {
   const out = new JsonBytes(16)
   const result = new Result({ rowCap: 10, bytesMax: 100_000 }, [], out)
   ran(result.addAll(batchOf([{ v: 1 }, { v: Array.from({ length: 100_000 }, () => '\u0001'.repeat(40)) }])))
@@ -353,11 +353,11 @@ test('stops writing a large value at the cap', () => {
   })
 })
 
-test('refuses a column name that is too long with a clear message', () => {
+test('a column name that is too long is refused with a clear message', () => {
   assert.throws(() => answer([{ ['x'.repeat(5_000)]: 1 }]), { code: 'QUERY_FAILED' })
 })
 
-test('stops between slices if the signal aborts', async () => {
+test('writing stops between slices if the signal aborts', async () => {
   const result = new Result({ rowCap: 10, bytesMax: 64 << 20 }, [])
   const ended = AbortSignal.abort(new Error('ended'))
   await assert.rejects(

@@ -1,5 +1,5 @@
 // Writes the documents of an answer as a table (docs/drivers/mongodb.md#values). Columns are the top-level fields. Rows
-// are written as documents arrive and truncated at the row limit and the size limit.
+// are written while documents arrive, up to the limits on rows and bytes.
 import { AppError } from '../../../errors.ts'
 import type { ResultColumn, Rows } from '../../driver.ts'
 import { AT_ONCE, JsonBytes } from '../../json-bytes.ts'
@@ -7,29 +7,29 @@ import { writeLarge } from './write-large-value.ts'
 import { ALIASES, endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './write-value.ts'
 
 const COLUMNS_MAX = 1_000
-/** The maximum length of a column name in bytes. It is bounded because a name is written without yielding. */
+/** In bytes. A name is written without yielding, so its length is limited. */
 const NAME_BYTES_MAX = 4_096
 /**
- * The maximum length of all column names as JSON, in bytes. Names from the exposure and from the query are shorter. The
- * names of computed fields, such as those of $arrayToObject, may be longer.
+ * For all names of columns together, as JSON, in bytes. Names of the exposure and of the query are shorter. Computed
+ * names, such as those of $arrayToObject, may be longer.
  */
 const NAMES_BYTES_MAX = 512 * 1024
-/** The longest name, in bytes, whose escapes are not counted. 1,000 such names are shorter than NAMES_BYTES_MAX. */
+/** For names of at most this many bytes, escapes are not counted. 1,000 such names are shorter than NAMES_BYTES_MAX. */
 const SHORT_NAME_BYTES = 64
-/** The maximum number of fields of one document, whose names may repeat. They are found without yielding. */
+/** In one document, where names may repeat. Its fields are found without yielding. */
 const FIELDS_MAX = 10_000
-/** The number of bytes of rows that are written before the next pause. A short document may become a long row of nulls. */
+/** Pause after writing this many bytes of rows. A short document may become a long row of nulls. */
 const WRITTEN_AT_ONCE = 4 * AT_ONCE
 const ROWS_ROOM = 16 * 1024
 const COMMA = 0x2c
 const OPEN = 0x5b
 const CLOSE = 0x5d
-/** The length of `,null`. A row gets one for each column that first appears in a later row. */
+/** The bytes of `,null`. A row gets one for each column that first appears in a later row. */
 const NULL_BYTES = 5
 
 export interface Caps {
   readonly rowCap: number
-  /** The maximum size of all rows as JSON, in bytes. */
+  /** For all rows as JSON. */
   readonly bytesMax: number
 }
 
@@ -38,7 +38,7 @@ interface Column {
   /** The name in UTF-8. */
   readonly bytes: Buffer
   readonly place: number
-  /** The type of the column's values. Null as long as all values are null. */
+  /** Null as long as all values of the column are null. */
   type: string | null
 }
 
@@ -47,22 +47,21 @@ interface Range {
   readonly end: number
 }
 
-/** The rows of one query. */
 export class Result {
   readonly #caps: Caps
   readonly #out: JsonBytes
   readonly #columns = new Map<string, Column>()
-  /** The columns in order. */
+  /** In the order of the table. */
   readonly #placed: Column[] = []
-  /** For each row, its end offset, and the number of columns when the row was written. */
+  /** Where each row ends, and how many columns there were when the row was written. */
   readonly #ends: number[] = []
   readonly #widths: number[] = []
-  /** For the current document, by column index: type, start and size of the value. */
+  /** About the current document: type, start and size of each column's value. */
   #types = new Int32Array(64)
   #starts = new Int32Array(64)
   #sizes = new Int32Array(64)
   /**
-   * The column `_id`, if another column comes first. #ids has, for each row, the range of its `_id` in the output.
+   * The column `_id`, if another column comes first. Then #ids has the range of the `_id` of each row in the output.
    */
   #id: Column | null = null
   readonly #ids: (Range | undefined)[] = []
@@ -71,7 +70,7 @@ export class Result {
   #nameBytes = 0
   #truncated = false
 
-  /** `fixed` holds the column names that the query determines, in order. The result overwrites `out`. */
+  /** `fixed` has the names of columns that the query decides, in order. The result overwrites `out`. */
   constructor(caps: Caps, fixed: readonly string[], out: JsonBytes = new JsonBytes(ROWS_ROOM)) {
     this.#caps = caps
     this.#out = out
@@ -82,8 +81,8 @@ export class Result {
   }
 
   /**
-   * Adds the documents of a BSON array, and yields after about every AT_ONCE bytes that are read, or WRITTEN_AT_ONCE
-   * bytes that are written. Returns false when the caps are reached. Throws QUERY_FAILED for invalid BSON.
+   * `batch` is a BSON array of documents. Yields after about every AT_ONCE bytes read, or WRITTEN_AT_ONCE bytes
+   * written. Returns false if a limit is reached. Throws QUERY_FAILED for invalid BSON.
    */
   *addAll(batch: Uint8Array): Generator<undefined, boolean> {
     try {
@@ -102,7 +101,7 @@ export class Result {
       const begin = endOfName(from, at + 1) + 1
       const size = lengthAt(from, begin)
       if (this.#ends.length >= this.#caps.rowCap) {
-        // This is the one row beyond the cap, which the query requests to detect truncation.
+        // The query requests one row beyond the limit. So there are more rows.
         this.#truncated = true
         return false
       }
@@ -121,7 +120,7 @@ export class Result {
     return true
   }
 
-  /** Starts a row and returns its offset. */
+  /** Returns where the row starts. */
   #begin(): number {
     const out = this.#out
     const start = out.length
@@ -130,7 +129,7 @@ export class Result {
     return start
   }
 
-  /** Adds the row, or removes it if it does not fit. */
+  /** If the row does not fit, removes it. */
   #end(start: number, columnsBefore: number): boolean {
     const out = this.#out
     out.byte(CLOSE)
@@ -148,7 +147,7 @@ export class Result {
     return true
   }
 
-  /** Returns the finished result. Yields like addAll(). */
+  /** Yields like addAll(). */
   *finish(): Generator<undefined, Rows> {
     const columns = [...this.#placed]
     const rows = this.#missing === 0 && this.#id === null ? this.#whole() : yield* this.#again()
@@ -162,7 +161,7 @@ export class Result {
     return this.#out.json()
   }
 
-  /** Writes the rows again, with nulls for later columns and with `_id` first. */
+  /** Writes the rows again, with nulls for columns that appeared later, and with `_id` first. */
   *#again(): Generator<undefined, string | Buffer> {
     const out = new JsonBytes(this.#out.length + this.#missing * NULL_BYTES + 16)
     let start = 1
@@ -182,7 +181,6 @@ export class Result {
     return out.json()
   }
 
-  /** Writes the content of one row. */
   #rowAgain(n: number, start: number, end: number, out: JsonBytes): void {
     const { bytes } = this.#out
     let width = this.#widths[n] ?? 0
@@ -204,7 +202,7 @@ export class Result {
     for (; width < this.#columns.size; width++) writeAscii(width === 0 ? 'null' : ',null', out)
   }
 
-  /** Finds the value of each column in a document. If a field occurs twice, the last one counts. */
+  /** If a field occurs twice in a document, the last one counts. */
   #locate(from: Buffer, begin: number): void {
     this.#types.fill(0, 0, this.#columns.size)
     const end = begin + lengthAt(from, begin) - 1
@@ -213,7 +211,7 @@ export class Result {
       if (n >= FIELDS_MAX) throw tooManyFields()
       const type = from[at] ?? 0
       const nameEnd = endOfName(from, at + 1)
-      // Guess the next column, because most documents of an answer have the same fields in the same order.
+      // Most documents of an answer have the same fields in the same order, so guess the next column.
       const guess = this.#placed[next]
       const isGuess = guess !== undefined && isAt(from, at + 1, nameEnd, guess.bytes)
       if (!isGuess && nameEnd - at > NAME_BYTES_MAX) throw nameTooLong()
@@ -238,7 +236,7 @@ export class Result {
     if (column === this.#id) this.#idAt = { start, end: this.#out.length }
   }
 
-  /** Writes each column in slices. Stops writing a row that exceeds the cap. */
+  /** Writes each column in slices. Stops if the row exceeds the limit. */
   *#writeInTurns(from: Buffer): Generator<undefined, void> {
     let written = 0
     for (const column of this.#placed) {
@@ -267,7 +265,7 @@ export class Result {
     if (column === this.#id) this.#idAt = { start, end: this.#out.length }
   }
 
-  /** Writes the comma, updates the column's type, and returns the type of the value in the current document. */
+  /** Writes the comma, updates the column's type, and returns the type of the current value. */
   #typeIn(column: Column): number {
     if (column.place > 0) this.#out.byte(COMMA)
     const type = this.#types[column.place] ?? 0
@@ -276,7 +274,7 @@ export class Result {
     return type
   }
 
-  /** Writes null for a value with invalid BSON, so that one invalid value does not make the query fail. */
+  /** One value with invalid BSON must not fail the query, so it becomes null. */
   #writeNull(start: number, error: unknown): void {
     if (!(error instanceof RangeError)) throw error
     this.#out.length = start
@@ -314,7 +312,7 @@ export class Result {
     this.#sizes = wider(this.#sizes)
   }
 
-  /** Removes columns that only the rejected row had. */
+  /** Removes columns that only the removed row had. */
   #forget(size: number): void {
     for (const column of this.#placed.splice(size)) {
       this.#columns.delete(column.name)

@@ -121,20 +121,20 @@ describe('a collection that the login cannot count', { skip }, () => {
   })
   after(() => stack.disposeAsync())
 
-  /** Returns the catalog that introspection would return if its count had timed out. */
+  /** Returns the catalog as if the count of introspection had timed out. */
   const uncounted = (): Catalog => ({
     ...found,
     tables: found.tables.map((table) => ({ ...table, detail: { ...Object(table.detail), documents: null } })),
   })
   const scan = { collection: 'some', filter: { part: 3 } }
 
-  test('may be scanned if introspection counted its documents', async () => {
+  test('a collection that the login cannot count may be scanned if introspection counted its documents', async () => {
     const query = await confined(driver, found, scan)
     assert.equal((await connection.estimate(query, limits, soon())).cost, 400)
     assert.equal((await connection.run(query, limits, soon())).rowCount, 100)
   })
 
-  test('is read only by an index or with a limit if introspection did not count its documents either', async () => {
+  test('a collection that nobody could count is read only by an index or with a limit', async () => {
     const run = async (body: object): Promise<number> =>
       (await connection.run(await confined(driver, uncounted(), body), limits, soon())).rowCount
     for (const body of [

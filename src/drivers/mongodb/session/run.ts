@@ -1,5 +1,5 @@
-// Runs a confined query: checks its cost, then runs one find or aggregate. Documents stay BSON bytes until they are
-// written as JSON.
+// Runs a confined query: checks its cost, then runs one find or aggregate. Documents stay BSON until they are written
+// as JSON.
 import type * as mongodb from 'mongodb'
 import { AppError } from '../../../errors.ts'
 import type { Estimate, Limits, Rows } from '../../driver.ts'
@@ -18,7 +18,7 @@ import { SMALL_ROWS_MAX, type BsonDocument, type MongoQuery } from '../confined-
 import { Result } from './result.ts'
 import { LostConnection, type Wire } from './wire.ts'
 
-/** Caches that the connections of one datasource share, for some minutes. */
+/** The connections of one datasource share these caches for some minutes. */
 export interface Known {
   readonly sizes: Map<string, { readonly documents: number | null; readonly at: number }>
   readonly lookups: Lookups
@@ -32,14 +32,14 @@ export interface Borrowed {
 export interface Running {
   readonly login: Login
   readonly known: Known
-  /** The session by which a cancelled query is ended in the database. Null if the server has no sessions. */
+  /** With its session, a cancelled query is ended in the database. Null if the server has no sessions. */
   readonly session: mongodb.ClientSession | null
   readonly signal: AbortSignal
-  /** Returns the connection for small queries. */
+  /** The connection for small queries. */
   readonly borrowed: () => Borrowed | Promise<Borrowed>
-  /** The client's collection objects. The client would otherwise create them again for each query. */
+  /** The client would otherwise create collection objects again for each query. */
   readonly collections: Map<string, mongodb.Collection>
-  /** The buffer is reused from query to query. */
+  /** Reused from query to query. */
   readonly out: JsonBytes
 }
 
@@ -47,12 +47,12 @@ const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
 const COLLECTIONS_MAX = 1_000
 /**
- * The maximum number of documents in a batch: the default row cap plus two. An answer up to this size needs one command
+ * The default row limit plus two. An answer of this size needs only one command
  * (docs/guard/mongodb.md#how-it-is-confined).
  */
 const BATCH_MAX = SMALL_ROWS_MAX + 2
 
-/** Runs a query. Throws AppError as described at Connection.run(). */
+/** Throws AppError as described at Connection.run(). */
 export async function runQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Rows> {
   const left = timeLeft(limits.timeoutMs)
   const bound = boundBySize(query, (name) => sizeIn(at, name)) ?? (await costBound(query, sizesOf(at, left)))
@@ -88,15 +88,15 @@ function resultOf(at: Running, query: MongoQuery, limits: Limits): Result {
 }
 
 /**
- * Returns one more than the $limit of the pipeline. The server then sees the end within the first batch and closes the
- * cursor. The size is bounded, because a batch stays in memory as a whole.
+ * One more than the $limit of the pipeline, so that the server sees the end within the first batch and closes the
+ * cursor. A batch is in memory as a whole, so its size is limited.
  */
 function batchSizeOf({ rowCap }: MongoQuery): number {
   return Math.min(rowCap + 2, BATCH_MAX)
 }
 
 /**
- * Runs the query as one command. Returns null if the answer did not contain all documents (more than 16 MB), or the
+ * Runs the query as one command. Returns null if not all documents were in the answer (more than 16 MB), or if the
  * connection was lost.
  */
 async function inOneBatch(
@@ -114,7 +114,7 @@ async function inOneBatch(
     const batchSize = batchSizeOf(query)
     answer = await wire.exchange(writer.message({ collection, form: query.find ?? form, batchSize, maxTimeMS }))
   } catch (error) {
-    // The library retries a read of a cursor once, on another connection or member.
+    // The library retries a read once, on another connection or member.
     const isLost = error instanceof LostConnection || error instanceof at.login.library.MongoNetworkError
     if (isLost && !at.signal.aborted) return null
     throw error
@@ -129,8 +129,8 @@ async function inOneBatch(
 }
 
 /**
- * Closes a cursor, because an open cursor keeps the data that its sort has gathered. If closing fails, the connection
- * is discarded and its session ends.
+ * An open cursor keeps the data that its sort has gathered, so it is closed. If that fails, the connection is discarded
+ * and its session ends.
  */
 async function closeCursor(at: Running, collection: string, cursor: bigint): Promise<void> {
   const known = at.borrowed()
@@ -138,7 +138,7 @@ async function closeCursor(at: Running, collection: string, cursor: bigint): Pro
   await wire.exchange(writer.closing(collection, cursor))
 }
 
-/** Returns the batch of an answer. Throws the server's error in the same form as the library. */
+/** Throws the server's error in the same form as the library. */
 function batchOf({ login: { library } }: Running, answer: Buffer): Batch {
   try {
     const batch = readReply(answer)
@@ -174,7 +174,7 @@ async function inBatches(
   return await runInSlices(result.finish(), at)
 }
 
-/** Returns the cost by the plan, without running the query. Throws AppError as runQuery() does. */
+/** The cost by the plan. The query does not run. Throws AppError like runQuery(). */
 export async function estimateQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Estimate> {
   const left = timeLeft(limits.timeoutMs)
   return { cost: await explainedCost(at, query, query.early ?? query.pipeline, limits.maxCost, left) }
@@ -194,7 +194,7 @@ function collectionOf(at: Running, query: MongoQuery): mongodb.Collection {
   return made
 }
 
-/** Returns the options of every operation of a query. */
+/** Every operation of a query has these options. */
 export function shared(at: Running): { session?: mongodb.ClientSession; signal: AbortSignal } {
   return { ...(at.session === null ? {} : { session: at.session }), signal: at.signal }
 }
@@ -234,13 +234,13 @@ async function explainedCost(
   }
 }
 
-/** Returns the size of a collection if it was counted recently. Returns undefined otherwise. */
+/** Returns undefined if the collection was not counted recently. */
 function sizeIn({ known: { sizes } }: Running, collection: string): number | null | undefined {
   const entry = sizes.get(collection)
   return entry !== undefined && performance.now() - entry.at < SIZE_MS ? entry.documents : undefined
 }
 
-/** Counts documents from the collection's metadata, without reading them. */
+/** The counts come from metadata, so no document is read. */
 function sizesOf(at: Running, left: () => number): Sizes {
   const { sizes } = at.known
   return async (collection) => {
@@ -253,23 +253,21 @@ function sizesOf(at: Running, left: () => number): Sizes {
   }
 }
 
-/**
- * Returns the number of documents, from metadata if there are any. Returns null if the login is not allowed to count
- * the documents.
- */
+/** The count comes from metadata if possible. Returns null if the login may not count. */
 export async function count(at: Running, collection: string, maxTimeMS: number): Promise<number | null> {
   try {
     const answer = await at.login.db.command({ count: collection, maxTimeMS }, shared(at))
     return typeof answer['n'] === 'number' ? answer['n'] : null
   } catch (error) {
-    // The login may not be allowed to count the source of a view. The query itself reports any other error.
+    // The login may not be allowed to count the source of a view. Any other error occurs in the query too, which
+    // reports it.
     const { code } = failure(error)
     if (code !== 'QUERY_FAILED') throw error
     return null
   }
 }
 
-/** Returns whether the collection exists. MongoDB answers a query on a dropped collection as on an empty one. */
+/** For a dropped collection, MongoDB answers like for an empty one. */
 export async function isThere(at: Running, collection: string, maxTimeMS: number): Promise<boolean> {
   const command = {
     listCollections: 1,

@@ -19,7 +19,7 @@ const uri = (text: string, more: Partial<SettingsInput> = {}): SettingsInput => 
   secrets: { uri: text },
 })
 
-test('DIRECT: the defaults are safe', () => {
+test('the defaults of a DIRECT connection are safe', () => {
   const settings = readSettings(DIRECT)
   assert.deepEqual([settings.port, settings.sslMode, settings.config], [27_017, 'verify-full', {}])
   const target = targetOf(settings)
@@ -33,7 +33,7 @@ test('DIRECT: the defaults are safe', () => {
   assert.deepEqual([set.direct, set.replicaSet, set.readPreference, set.authSource], [false, 'rs', 'secondary', 'shop'])
 })
 
-test('URI: shows the host, port, database and username, but no secret', () => {
+test('the settings of a URI show the host, port, database and user name, but no secret', () => {
   const settings = readSettings(
     uri(
       `mongodb://ann:${SECRET}@a.example.test:27018,b.example.test/shop?replicaSet=rs&tls=true&retryWrites=true&w=majority`,
@@ -49,13 +49,13 @@ test('URI: shows the host, port, database and username, but no secret', () => {
   assert.deepEqual([target.hosts.length, target.password, target.authSource, target.direct], [2, SECRET, 'shop', false])
 })
 
-test('mongodb+srv: shows no port, and leaves authSource to the TXT record', () => {
+test('the settings of a mongodb+srv URI show no port, and leave authSource to the TXT record', () => {
   const settings = readSettings(uri(`mongodb+srv://ann:${SECRET}@cluster0.example.test/shop?appName=Cluster0`))
   assert.deepEqual([settings.host, settings.port, settings.sslMode], ['cluster0.example.test', null, 'verify-full'])
   assert.deepEqual([targetOf(settings).srv, targetOf(settings).authSource], [true, null])
 })
 
-test('URI: TLS parameters become one of the four modes, and sslMode never weakens them', () => {
+test('the TLS parameters of a URI become one of the four modes, and sslMode never weakens them', () => {
   const mode = (query: string, sslMode?: string) =>
     readSettings(uri(`mongodb://h/shop${query}`, sslMode === undefined ? {} : { sslMode })).sslMode
   assert.equal(mode(''), 'verify-full')
@@ -100,7 +100,7 @@ const REFUSED: readonly (readonly [string, SettingsInput, RegExp])[] = [
 ]
 
 for (const [name, input, expected] of REFUSED) {
-  test(`refuses ${name} without repeating a secret`, () => {
+  test(`${name} is refused, and the error repeats no secret`, () => {
     assert.throws(
       () => readSettings(input),
       (error) => {

@@ -1,4 +1,4 @@
-// Validates the connection fields of a MongoDB datasource. Errors name the field and never repeat its value.
+// Validates the connection fields of a MongoDB datasource. An error names the field and never repeats its value.
 import { z } from 'zod'
 import { invalidRequest } from '../../../errors.ts'
 import { hostField, nameField, portField, SslMode, wrongHost, wrongSecrets } from '../../connection-fields.ts'
@@ -8,7 +8,7 @@ import { readUri, type Host, type UriParts } from './uri.ts'
 
 const SECRETS = ['password', 'uri', 'tlsCa', 'tlsCertificate', 'tlsKey'] as const
 const READ_PREFERENCES = ['primary', 'primaryPreferred', 'secondary', 'secondaryPreferred', 'nearest'] as const
-/** The maximum length of a user name, an authSource and a replica set name. */
+/** For a user name, an authSource and the name of a replica set. */
 const NAME_MAX = 256
 
 const Config = z.strictObject({
@@ -21,40 +21,37 @@ const Config = z.strictObject({
 })
 type Config = z.infer<typeof Config>
 
-/**
- * The servers and the user to log in with, computed from the settings at each connect. `password` and `tls` are secret.
- */
+/** The servers and the login, computed from the settings for each connection. `password` and `tls` are secret. */
 export interface Target {
   readonly hosts: readonly Host[]
   readonly srv: boolean
   readonly database: string
-  /** Null without authentication, and for X.509, where the certificate names the user. */
+  /** Null without authentication, and for X.509, where the certificate contains the user name. */
   readonly username: string | null
   readonly password: string | null
   readonly mechanism: 'SCRAM' | 'SCRAM-SHA-1' | 'SCRAM-SHA-256' | 'X509' | null
   /**
-   * The database of the user. Null means the authSource of the SRV host's TXT record, or otherwise the datasource's
+   * The database of the user. If null, it is the authSource in the TXT record of the SRV host, or else the datasource's
    * database.
    */
   readonly authSource: string | null
   readonly replicaSet: string | null
   readonly readPreference: (typeof READ_PREFERENCES)[number]
-  /** If true, connect to this server only, without discovering the members of its replica set. */
+  /** True to connect only to this server, and not to the other members of its replica set. */
   readonly direct: boolean
   readonly srvServiceName: string | null
   readonly srvMaxHosts: number
   readonly sslMode: SslMode
   readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string }
-  /** Null if there is no tunnel. */
   readonly ssh: SshTarget | null
 }
 
-/** Validates the fields. Throws AppError INVALID_REQUEST with details. */
+/** Throws AppError INVALID_REQUEST with details. */
 export function readSettings(input: SettingsInput): ConnectionSettings {
   return read(input).settings
 }
 
-/** Returns the target of settings that readSettings() made. Throws AppError INVALID_REQUEST for other settings. */
+/** `settings` come from readSettings(). Throws AppError INVALID_REQUEST for other settings. */
 export function targetOf(settings: ConnectionSettings): Target {
   return read(settings).target
 }
@@ -71,7 +68,7 @@ function read(input: SettingsInput): Read {
   if (input.connectionMode === 'URI') return finish(input, wrong, config, uriParts(input, wrong))
   if (input.connectionMode === 'DIRECT') return finish(input, wrong, config, directParts(input, wrong))
   if (isTunnel) {
-    // The other members of a replica set are not behind this tunnel.
+    // The other members of the replica set are not behind this tunnel.
     if (config.replicaSet !== undefined) wrong.push('config.replicaSet: is not available through an SSH tunnel')
     return finish(input, wrong, config, directParts(input, wrong))
   }
@@ -154,7 +151,7 @@ const Direct = z.object({
   host: hostField,
   port: portField(27_017),
   database: nameField(63),
-  // The user name is optional for X.509, and for a server without authentication.
+  // For X.509, and for a server without authentication, there need be no user name.
   username: nameField(NAME_MAX)
     .nullish()
     .transform((username) => username ?? null),
@@ -173,7 +170,7 @@ function directParts(input: SettingsInput, wrong: string[]): UriParts | null {
   return { hosts: [{ host, port }], srv: false, database, username, password, sslMode: null, parameters: new Map() }
 }
 
-/** Returns the TLS mode. The URI takes precedence. If the URI requires TLS, the sslMode field cannot disable TLS. */
+/** The URI takes precedence. If it requires TLS, the field sslMode cannot turn TLS off. */
 function sslModeOf(input: SettingsInput, parts: UriParts): unknown {
   if (parts.sslMode !== null) return parts.sslMode
   const given = input.sslMode ?? 'verify-full'
@@ -209,7 +206,7 @@ const MECHANISMS: Readonly<Record<string, Target['mechanism']>> = {
   'MONGODB-X509': 'X509',
 }
 
-/** Returns the URI parameters that have a config field, as config fields. */
+/** Some parameters of the URI are also fields of config. Returns them as such fields. */
 function parametersOf(parts: UriParts, wrong: string[]): Asked {
   const at = (key: string): string | undefined => parts.parameters.get(key)
   const [mechanism, direct] = [at('authmechanism'), at('directconnection')]
@@ -260,7 +257,7 @@ function wrongLogin(
   return []
 }
 
-/** Checks a database name by MongoDB's rules. MongoDB's own databases are never served. */
+/** Follows MongoDB's rules for names. MongoDB's own databases are never served. */
 function wrongDatabase(database: string): string[] {
   if (/[/\\. "$\0]/.test(database) || database.length > 63) return ['database: is not a valid MongoDB database name']
   if (['admin', 'config', 'local'].includes(database))

@@ -1,12 +1,12 @@
-// Determines which certificates a login to MongoDB accepts.
+// Decides which certificates a login to MongoDB accepts.
 import { isIP } from 'node:net'
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import type { MongoClientOptions } from 'mongodb'
 import type { Target } from './settings.ts'
 
 /**
- * Returns options that check the certificate against the host. Behind a tunnel, the library knows only the tunnel's
- * socket.
+ * Behind a tunnel, the library knows only the tunnel's socket. These options make it check the certificate against the
+ * host.
  */
 export function identityBehind({ hosts, sslMode }: Target): MongoClientOptions {
   const host = hosts[0]?.host ?? ''
@@ -20,8 +20,8 @@ export function identityBehind({ hosts, sslMode }: Target): MongoClientOptions {
 }
 
 /**
- * Returns the TLS options. `require` only encrypts, `verify-ca` also checks the certificate chain, and `verify-full`
- * checks the chain and the server's name.
+ * `require` only encrypts. `verify-ca` also checks the certificate chain. `verify-full` checks the chain and the
+ * server's name.
  */
 export function tlsOptions(target: Target): MongoClientOptions {
   const { sslMode, tls } = target

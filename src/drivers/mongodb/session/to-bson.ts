@@ -1,10 +1,10 @@
-// Converts the plain values of a confined query to the client library's classes: every Scalar becomes its BSON class.
+// Converts the plain values of a confined query to classes of the client library.
 import type * as mongodb from 'mongodb'
 import { isArray, Scalar, type Bson, type BsonDocument } from '../confined-query.ts'
 
 type Library = Pick<typeof mongodb, 'BSON'>
 
-/** Converts a document. Keeps the order of keys and adds nothing. */
+/** Keeps the order of keys and adds nothing. */
 export function toBson(library: Library, value: BsonDocument): mongodb.Document {
   const document: mongodb.Document = {}
   for (const [name, inner] of Object.entries(value)) {

@@ -1,5 +1,6 @@
-// Parses a mongodb:// or mongodb+srv:// URI. An allow-list excludes sockets, files, proxies and commands that the
-// driver would run. Errors never quote the URI, because any part may contain a secret typed into the wrong place.
+// Parses a mongodb:// or mongodb+srv:// URI. Only listed parameters are allowed, so a URI cannot name sockets, files,
+// proxies, or commands that the driver would run. Errors never quote the URI, because a secret may have been typed into
+// the wrong part.
 import { isIP } from 'node:net'
 import { wrongHost } from '../../connection-fields.ts'
 
@@ -10,18 +11,19 @@ export interface Host {
 }
 
 export interface UriParts {
-  /** The hosts. For mongodb+srv, exactly one. */
+  /** For mongodb+srv, exactly one. */
   readonly hosts: readonly Host[]
   readonly srv: boolean
   readonly database: string
   readonly username: string | null
   readonly password: string | null
-  /** The TLS mode. Null if the URI does not determine the mode. */
+  /** Null if the URI does not decide about TLS. */
   readonly sslMode: string | null
   readonly parameters: ReadonlyMap<string, string>
 }
 
-// Allowed parameters in lower case: MongoDB ignores their case. IDLE parameters (writes, pools, names) have no effect.
+// The allowed parameters in lower case, because MongoDB ignores their case. Those in IDLE (writes, pools, names) have
+// no effect.
 const MEANT = ['replicaset', 'authsource', 'authmechanism', 'tls', 'ssl', 'tlsinsecure', 'tlsallowinvalidcertificates']
 const MEANT_TOO = ['tlsallowinvalidhostnames', 'directconnection', 'readpreference', 'srvservicename', 'srvmaxhosts']
 const IDLE = ['retrywrites', 'retryreads', 'w', 'wtimeoutms', 'journal', 'appname', 'maxpoolsize', 'minpoolsize']
@@ -29,9 +31,9 @@ const IDLE_TOO = ['maxidletimems', 'connecttimeoutms', 'sockettimeoutms', 'serve
 const KNOWN = new Set([...MEANT, ...MEANT_TOO, ...IDLE, ...IDLE_TOO])
 const FORM = 'uri: must be mongodb://user:password@host:port/database or mongodb+srv://user:password@host/database'
 
-/** Returns the parts of a URI, or a list of errors. */
+/** Returns the parts of the URI, or a list of errors. */
 export function readUri(text: string): UriParts | readonly string[] {
-  // A URI with several hosts is not a URL, so parse it by hand, as MongoDB's specification describes.
+  // A URI with several hosts is not a URL, so it is parsed by hand, as MongoDB's specification describes.
   const match = /^mongodb(\+srv)?:\/\/(?:([^/?#@]*)@)?([^/?#@]+)(?:\/([^?#]*))?(?:\?([^#]*))?(#.*)?$/.exec(text)
   if (match === null) return [FORM]
   const [, plus, login, hostList = '', path = '', query = '', fragment] = match
@@ -67,7 +69,7 @@ function readHost(text: string, srv: boolean): Host | string {
   const port = match?.[3] === undefined ? 27_017 : Number(match[3])
   if (match === null || wrongHost(host).length > 0 || port < 1 || port > 65_535)
     return 'uri: each host must be a host name or an IP address, with or without a port'
-  // The client library treats a name that ends in .sock as a socket.
+  // The client library would treat a name that ends in .sock as a socket.
   if (/\.sock$/i.test(host)) return 'uri: a socket is not allowed'
   if (!srv) return { host, port }
   if (match[3] !== undefined) return 'uri: mongodb+srv takes no port'
@@ -112,7 +114,7 @@ function readParameters(query: string, wrong: string[]): ReadonlyMap<string, str
   return parameters
 }
 
-/** Returns the sslMode that the URI sets. Returns null if the URI sets none, or only turns TLS on. */
+/** Returns null if the URI sets no sslMode, or only turns TLS on. */
 function sslModeOf(parameters: ReadonlyMap<string, string>): string | null {
   const is = (name: string): boolean => parameters.get(name) === 'true'
   if ((parameters.get('tls') ?? parameters.get('ssl')) === 'false') return 'disable'

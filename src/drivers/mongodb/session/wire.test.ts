@@ -122,7 +122,7 @@ test('an abandoned exchange ends with its reason, and leaves the socket open', a
   assert.equal(at.wire.release(), false)
 })
 
-test('allows one exchange at a time; after release(), other readers get the bytes of the socket', async () => {
+test('only one exchange is allowed at a time, and after release() other readers get the bytes of the socket', async () => {
   await using at = await pair()
   const first = at.wire.exchange(command())
   await assert.rejects(at.wire.exchange(command()), LostConnection)

@@ -1,15 +1,15 @@
-// Exchanges one command at a time with a MongoDB server: one write, and the answer's BSON document as bytes. The code
-// supports only OP_MSG with one body, without checksum, compression and streams of answers. It closes the connection if
-// anything else arrives.
+// Exchanges one command at a time with a MongoDB server: sends one message, and returns the BSON document of the answer
+// as bytes. Only OP_MSG with one body is supported, without checksum, compression and streams of answers. If anything
+// else arrives, the connection is closed.
 import type { Duplex } from 'node:stream'
 
-/** The socket was closed, or its bytes are not an answer to the service's command. */
+/** The socket was closed, or its bytes are no answer to our command. */
 export class LostConnection extends Error {
   override readonly name = 'LostConnection'
 }
 
 const OP_MSG = 2013
-/** The number of bytes before the document: the header, the flags, and the kind of the only section. */
+/** These bytes come before the document: the header, the flags, and the kind of the only section. */
 export const FRAME = 21
 const LENGTH = 4
 /** The server's maxMessageSizeBytes. */
@@ -25,15 +25,15 @@ export class Wire {
   #exchange: Exchange | null = null
   #requestId = 0
   #usable = true
-  /** An answer that arrives in several chunks, and the length received so far. */
+  /** An answer that arrives in several chunks, and how much of it has arrived. */
   #message: Buffer | null = null
   readonly #length = Buffer.alloc(LENGTH)
   #filled = 0
-  /** True if the server still has to answer a command that was given up. */
+  /** A command was given up, but the server still has to answer it. */
   #isOwed = false
   readonly #quiet = Promise.withResolvers<undefined>()
 
-  /** Takes a socket that is logged in. No other reader may use the socket until release(). */
+  /** The socket must be logged in. Until release(), nobody else may read from it. */
   constructor(socket: Duplex) {
     this.#socket = socket
     socket.on('data', this.#take)
@@ -50,8 +50,8 @@ export class Wire {
   }
 
   /**
-   * Sends a message whose command begins at FRAME, and returns the document of the answer. Fills in the frame. Throws
-   * LostConnection, or the reason passed to abandon().
+   * The command in `message` begins at FRAME. Fills in the frame, sends the message, and returns the document of the
+   * answer. Throws LostConnection, or the reason passed to abandon().
    */
   exchange(message: Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
@@ -72,8 +72,8 @@ export class Wire {
   }
 
   /**
-   * Ends the exchange with this reason. The socket stays open, because the server would notice a closed socket later
-   * than a kill command.
+   * Ends the exchange with this reason. The socket stays open, because a server notices a closed socket later than a
+   * kill command.
    */
   abandon(reason: unknown): void {
     this.#usable = false
@@ -140,7 +140,7 @@ export class Wire {
     this.#answer(message)
   }
 
-  /** Copies as much of the chunk as `into` still needs, and returns how much. */
+  /** Copies as much of the chunk as `into` still needs. Returns how much that was. */
   #fill(into: Buffer, chunk: Buffer, from: number): number {
     const size = Math.min(into.length - this.#filled, chunk.length - from)
     chunk.copy(into, this.#filled, from, from + size)

@@ -1,5 +1,5 @@
-// Writes a confined query as BSON. The bytes equal those of to-bson.ts with the client library, but no intermediate
-// objects are created.
+// Writes a confined query as BSON. The bytes are the same as those of to-bson.ts with the client library, but no
+// objects are created for it.
 import type * as mongodb from 'mongodb'
 import { isArray, Scalar, type Bson, type BsonDocument } from '../confined-query.ts'
 
@@ -7,11 +7,11 @@ type Library = Pick<typeof mongodb, 'BSON'>
 
 const INITIAL_BYTES = 4_096
 const KEPT_BYTES_MAX = 1 << 20
-/** The maximum number of bytes in UTF-8 for one UTF-16 unit. */
+/** One UTF-16 unit takes at most this many bytes in UTF-8. */
 const UTF8_MAX = 3
 const [OLD_BINARY, UUID] = [0x02, 0x04]
 
-/** Collects one document. The buffer is reused for the next document. */
+/** Collects one document. The buffer is then used for the next one. */
 export class BsonBytes {
   readonly #library: Library
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
@@ -21,14 +21,14 @@ export class BsonBytes {
     this.#library = library
   }
 
-  /** Starts a new document, after `free` bytes that the caller fills. */
+  /** Starts a new document. The caller fills the first `free` bytes. */
   begin(free: number): void {
     if (this.#bytes.length > KEPT_BYTES_MAX) this.#bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
     this.#length = free
     this.#room(0)
   }
 
-  /** Starts a document or an array, and returns its position for close(). */
+  /** Starts a document or an array. Returns its position for close(). */
   open(): number {
     this.#room(4)
     this.#length += 4
@@ -40,7 +40,7 @@ export class BsonBytes {
     this.#bytes.writeInt32LE(this.#length - at, at)
   }
 
-  /** Returns a copy of the bytes written so far. */
+  /** Returns a copy. */
   bytes(): Buffer {
     const copy = Buffer.allocUnsafe(this.#length)
     this.#bytes.copy(copy, 0, 0, this.#length)
@@ -54,7 +54,7 @@ export class BsonBytes {
     this.#length += bytes.length
   }
 
-  /** Adds a field whose value is a document or an array, which the caller then writes and closes. */
+  /** The value is a document or an array. The caller then writes its fields and closes it. */
   nested(name: string, kind: 'document' | 'array'): number {
     this.#head(kind === 'array' ? 0x04 : 0x03, name)
     return this.open()
@@ -90,7 +90,7 @@ export class BsonBytes {
     this.close(at)
   }
 
-  /** Adds a number. As in the library, a whole number of 32 bits becomes an int. */
+  /** As in the library, a whole number of 32 bits becomes an int. */
   #number(name: string, value: number): void {
     if (value === (value | 0) && !Object.is(value, -0)) {
       this.#head(0x10, name)
@@ -169,7 +169,7 @@ export class BsonBytes {
   #utf8(text: string): void {
     const into = this.#room(text.length * UTF8_MAX)
     const start = this.#length
-    // Names are short and ASCII, and a loop is faster than a call into the runtime.
+    // Names are short and ASCII, so a loop is faster than a call into the runtime.
     for (let n = 0; n < text.length; n++) {
       const code = text.charCodeAt(n)
       if (code > 0x7f || text.length > 64) {

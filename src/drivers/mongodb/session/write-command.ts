@@ -1,11 +1,10 @@
-// Writes the find or aggregate command of a small query as one message.
 import type * as mongodb from 'mongodb'
 import { Scalar, type Bson, type BsonDocument, type Find } from '../confined-query.ts'
 import type { Login } from './connect.ts'
 import { FRAME } from './wire.ts'
 import { BsonBytes } from './write-bson.ts'
 
-/** The options of every command, whatever its query. */
+/** Every command has these options. */
 export const ALWAYS = { allowDiskUse: false, readConcern: { level: 'local' as const }, comment: 'vitrine' }
 
 export interface Command {
@@ -16,12 +15,12 @@ export interface Command {
   readonly maxTimeMS: number
 }
 
-/** Writes commands for one borrowed connection. */
+/** For one borrowed connection. */
 export class CommandWriter {
   readonly #bytes: BsonBytes
-  /** The fields that all commands share, as BSON. */
+  /** All find and aggregate commands have these fields, as BSON. */
   readonly #rest: Uint8Array
-  /** The fields that every command has, including a command that reads no data. */
+  /** Every command has these fields, even one that reads no data. */
   readonly #session: Uint8Array
 
   constructor({ library, database }: Login, session: mongodb.ClientSession | null, readPreference: object | null) {
@@ -32,13 +31,13 @@ export class CommandWriter {
       ...(readPreference === null ? {} : { $readPreference: readPreference }),
       $db: database,
     })
-    // Remove the length and the end of the document, so that the fields can be copied into other documents.
+    // Without the length and the end of the document, the fields can be copied into other documents.
     this.#rest = rest.subarray(4, -1)
     const own = { ...(session === null ? {} : { lsid: session.id }), $db: database }
     this.#session = library.BSON.serialize(own).subarray(4, -1)
   }
 
-  /** Returns a message whose frame Wire.exchange() fills in. */
+  /** Wire.exchange() fills in the frame of the message. */
   message({ collection, form, batchSize, maxTimeMS }: Command): Buffer {
     const out = this.#bytes
     out.begin(FRAME)
@@ -58,7 +57,6 @@ export class CommandWriter {
     return out.bytes()
   }
 
-  /** Returns a message that closes a cursor. */
   closing(collection: string, cursor: bigint): Buffer {
     const out = this.#bytes
     out.begin(FRAME)
@@ -75,7 +73,7 @@ function isFind(form: Command['form']): form is Find {
   return 'projection' in form
 }
 
-/** Returns the fields of a find command that come from the query. */
+/** The fields of a find command that come from the query. */
 export function fieldsOf({ filter, sort, skip, limit, projection }: Find): readonly (readonly [string, Bson])[] {
   const fields: [string, Bson][] = [['filter', filter]]
   if (sort !== null) fields.push(['sort', sort])

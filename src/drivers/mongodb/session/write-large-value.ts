@@ -1,17 +1,15 @@
-// Writes large values in slices and yields to the event loop in between. The output equals the output of writeValue().
+// Writes large values in slices and yields to the event loop in between. The output is the same as that of
+// writeValue().
 import { setImmediate } from 'node:timers/promises'
 import { AT_ONCE, writeBodyInSlices, writeText, type JsonBytes } from '../../json-bytes.ts'
 import { endOfCode, endOfName, lengthAt, sizeOf, writeAscii, writePointerId, writeValue } from './write-value.ts'
 
-/**
- * The number of bytes of binary data in one slice: a multiple of 3, so that the base64 of the slices can be
- * concatenated.
- */
+/** In one slice. It is a multiple of 3, so that the base64 texts of the slices can be concatenated. */
 const BASE64_AT_ONCE = 3 * 16 * 1024
 
 /**
- * Runs the work to its end and yields to the event loop at each pause. Returns a promise only if the work pauses.
- * Throws the reason of the signal if it aborts.
+ * Yields to the event loop at each pause. Returns a promise only if the work pauses. If the signal aborts, throws its
+ * reason.
  */
 export function runInSlices<T>(work: Generator<undefined, T>, at: { readonly signal: AbortSignal }): T | Promise<T> {
   const step = work.next()
@@ -27,7 +25,7 @@ async function resumed<T>(work: Generator<undefined, T>, signal: AbortSignal): P
   }
 }
 
-/** Writes one value as writeValue() does, and yields after about each AT_ONCE bytes. */
+/** Like writeValue(), but yields after about each AT_ONCE bytes. */
 export function* writeLarge(
   type: number,
   from: Buffer,
@@ -58,10 +56,9 @@ export function* writeLarge(
   }
 }
 
-/** The maximum depth of nesting that is written. MongoDB stores at most 200 levels. */
+/** Deeper values are not written. MongoDB stores at most 200 levels. */
 const DEPTH_MAX = 250
 
-/** Writes the fields of a document, or the elements of an array. */
 function* writeEach(
   type: number,
   from: Buffer,
@@ -109,7 +106,7 @@ function* writeLargePointer(from: Buffer, at: number, size: number, out: JsonByt
   writePointerId(from, at, size, out)
 }
 
-/** Writes a large binary value. Subtype 2 repeats the length at the start of the data. */
+/** In subtype 2, the data starts with the length again. */
 function* writeLargeBinary(from: Buffer, at: number, out: JsonBytes): Generator<undefined, void> {
   const end = at + 5 + lengthAt(from, at)
   out.byte(0x22)

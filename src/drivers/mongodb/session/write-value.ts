@@ -1,10 +1,10 @@
-// Converts stored values from BSON bytes to JSON bytes (docs/contract.md#values, docs/drivers/mongodb.md#values). The
-// client library's reader is not used, because one bad stored value must never fail a query. That reader throws on
-// dates outside JavaScript's range, invalid UTF-8 and unusual regular expressions.
+// Converts stored values from BSON to JSON, both as bytes (docs/contract.md#values, docs/drivers/mongodb.md#values).
+// One bad stored value must never fail a query. The client library's reader would throw for dates outside JavaScript's
+// range, invalid UTF-8 and unusual regular expressions, so it is not used.
 import { writeText, type JsonBytes } from '../../json-bytes.ts'
 import { writeDecimal } from './decimal128.ts'
 
-/** The BSON alias of each type. The deprecated type undefined (6) counts as null. */
+/** The deprecated type undefined (6) counts as null. */
 export const ALIASES: Readonly<Record<number, string>> = {
   0x01: 'double',
   0x02: 'string',
@@ -31,13 +31,13 @@ export const ALIASES: Readonly<Record<number, string>> = {
 
 const DATE_MAX = 8_640_000_000_000_000
 const UUID_DASHES = new Set([4, 6, 8, 10])
-/** The maximum depth of nesting that is written. MongoDB stores at most 200 levels. */
+/** Deeper values are not written. MongoDB stores at most 200 levels. */
 const DEPTH_MAX = 250
 const NAME_USUAL = 256
 
-/** Returns the offset of the next NUL, which terminates a name. Throws RangeError if there is none. */
+/** A name ends at the next NUL. Throws RangeError if there is none. */
 export function endOfName(from: Buffer, start: number): number {
-  // Most names are short, and a loop is faster than a call into the runtime.
+  // Most names are short, so a loop is faster than a call into the runtime.
   const near = Math.min(from.length, start + NAME_USUAL)
   for (let at = start; at < near; at++) if (from[at] === 0) return at
   const end = near < from.length ? from.indexOf(0, near) : -1
@@ -46,8 +46,8 @@ export function endOfName(from: Buffer, start: number): number {
 }
 
 /**
- * Returns the length at an offset. Only a document's length includes the length field. Throws RangeError if the length
- * exceeds the rest of the buffer.
+ * Only the length of a document includes the length field itself. Throws RangeError if the length exceeds the rest of
+ * the buffer.
  */
 export function lengthAt(from: Buffer, at: number): number {
   const length = from.readInt32LE(at)
@@ -56,8 +56,8 @@ export function lengthAt(from: Buffer, at: number): number {
 }
 
 /**
- * Returns the size in bytes of the value at `at`. Throws RangeError for an unknown type, and for a value that ends
- * after the buffer: the missing bytes would be read as zeros.
+ * Returns the size of the value in bytes. Throws RangeError for an unknown type. Also throws it for a value that ends
+ * after the buffer, because the missing bytes would be read as zeros.
  */
 export function sizeOf(type: number, from: Buffer, at: number): number {
   const size = statedSize(type, from, at)
@@ -104,17 +104,17 @@ function statedSize(type: number, from: Buffer, at: number): number {
   }
 }
 
-/** The bytes of the smallest scope, an empty document. */
+/** An empty document. */
 const SCOPE_MIN = 5
 
-/** Returns the end of the text of code with a scope. Throws RangeError if the value has no room for the scope. */
+/** Returns where the text of code with a scope ends. Throws RangeError if there is no room for the scope. */
 export function endOfCode(from: Buffer, at: number, size: number): number {
   const length = lengthAt(from, at + 4)
   if (8 + length + SCOPE_MIN > size) throw new RangeError('BSON code past its end')
   return at + 8 + length - 1
 }
 
-/** Writes one value. `size` is the result of sizeOf(). */
+/** `size` comes from sizeOf(). */
 export function writeValue(type: number, from: Buffer, at: number, size: number, out: JsonBytes, depth = 0): void {
   switch (type) {
     case 0x01:
@@ -233,10 +233,7 @@ function writeUuid(from: Buffer, start: number, out: JsonBytes): void {
   out.length = at
 }
 
-/**
- * The limit of the high 32 bits of a 64-bit integer. Below this limit, a JavaScript number represents the integer
- * exactly.
- */
+/** Below this limit of its high 32 bits, a JavaScript number represents a 64-bit integer exactly. */
 const HIGH_MAX = 2 ** 21
 
 function writeLong(from: Buffer, at: number, out: JsonBytes): void {
@@ -256,7 +253,7 @@ function writeDate(from: Buffer, at: number, out: JsonBytes): void {
 
 function writeBinary(from: Buffer, at: number, out: JsonBytes): void {
   const subType = from[at + 4]
-  // Subtype 2 repeats the length at the start of the data.
+  // In subtype 2, the data starts with the length again.
   const start = subType === 2 ? at + 9 : at + 5
   const end = at + 5 + from.readInt32LE(at)
   if (subType === 4 && end - start === 16) return writeUuid(from, start, out)
@@ -274,14 +271,13 @@ function writePattern(from: Buffer, at: number, out: JsonBytes): void {
   writeText(text, 0, text.length, out)
 }
 
-/** Writes the deprecated type DBPointer as a DBRef document. */
+/** The deprecated type DBPointer is written as a DBRef document. */
 function writePointer(from: Buffer, at: number, size: number, out: JsonBytes): void {
   writeAscii('{"$ref":', out)
   writeText(from, at + 4, at + size - 13, out)
   writePointerId(from, at, size, out)
 }
 
-/** Writes the id of a DBPointer, and the end of its document. */
 export function writePointerId(from: Buffer, at: number, size: number, out: JsonBytes): void {
   writeAscii(`,"$id":"${from.toString('hex', at + size - 12, at + size)}"}`, out)
 }

@@ -10,7 +10,7 @@ function of(value: unknown): unknown {
   return lifted.of
 }
 
-test('reads every wrapper in its exact form', () => {
+test('every wrapper of Extended JSON is read in its exact form', () => {
   assert.deepEqual(of({ $oid: 'A'.repeat(24) }), { kind: '$oid', hex: 'a'.repeat(24) })
   assert.deepEqual(of({ $date: '2024-02-29T23:30:00.5-01:30' }), {
     kind: '$date',
@@ -35,7 +35,7 @@ test('reads every wrapper in its exact form', () => {
   assert.deepEqual(parseEjson({ a: [1, 'x', null], $gt: 1e30 }), { a: [1, 'x', null], $gt: 1e30 })
 })
 
-test('refuses a wrapper beside another key or in another form', () => {
+test('a wrapper beside another key or in another form is refused', () => {
   for (const value of [
     { $oid: 'aa' },
     { $oid: 'a'.repeat(24), $gt: '' },

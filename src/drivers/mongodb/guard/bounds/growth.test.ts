@@ -416,19 +416,19 @@ const STAYS: Readonly<Record<string, unknown>> = {
   ),
 }
 
-test('refuses values that grow beyond the bounds, and names the bound, the size and what to write instead', () => {
+test('values that grow beyond the bounds are refused, with the bound, the size and what to write instead', () => {
   for (const [name, x] of Object.entries(GROWS)) assertLimit(name, judged(x))
   for (const [name, pipeline] of Object.entries(STAGES)) assertLimit(name, piped(...pipeline))
 })
 
-test('answers filters that exclude values in a few conditions, or in long lists', () => {
+test('filters that exclude values in a few conditions, or in long lists, are answered', () => {
   const numbers = Array.from({ length: 2_000 }, (_, k) => k)
   printedOf({ $match: { $and: conditions(9, () => ({ $nin: numbers })) } })
   printedOf({ $match: { $and: conditions(500, (k) => ({ $ne: k })) } })
   printedOf({ $match: { $nor: conditions(2_000, (k) => ({ $eq: k })) } })
 })
 
-test('answers windows with ordinary outputs', () => {
+test('windows with ordinary outputs are answered', () => {
   const windows = (output: object): string =>
     printedOf({ $setWindowFields: { partitionBy: '$b', sortBy: { n: 1 }, output } })
   windows({
@@ -443,14 +443,14 @@ test('answers windows with ordinary outputs', () => {
   windows(outputs(30, (k) => ({ $sum: { $add: ['$n', k] }, window: { documents: ['unbounded', 'current'] } })))
 })
 
-test('prints comparisons of sets without operators that hash their elements', () => {
+test('comparisons of sets are printed without operators that hash their elements', () => {
   for (const x of [{ $setEquals: ['$a', '$b', ['x']] }, { $setIsSubset: ['$a', { $setEquals: ['$a', '$b'] }] }])
     assert.doesNotMatch(printedOf({ $project: { x } }), /setEquals|setIsSubset/)
   const start = { from: 'people', startWith: '$big', connectFromField: 'a', connectToField: 'n', as: 'x' }
   assert.ok(measuredBy({ $graphLookup: start }).some(({ steps }) => products(steps).includes('|big |big')))
 })
 
-test('answers buckets with ordinary outputs, and makes sets and merges computed objects only after the buckets', () => {
+test('buckets with ordinary outputs are answered, and sets are made only after the buckets', () => {
   const buckets = (output: object): string => printedOf({ $bucketAuto: { groupBy: '$n', buckets: 5, output } })
   buckets({ n: { $sum: 1 }, total: { $sum: { $multiply: ['$n', 2] } }, mean: { $avg: '$n' }, all: { $push: '$$ROOT' } })
   const named = { $set: { o: { $arrayToObject: [[['$s', 1]]] } } }
@@ -460,7 +460,7 @@ test('answers buckets with ordinary outputs, and makes sets and merges computed 
   assert.match(buckets({ x: { $addToSet: '$s' } }), /"x":{"\$push":"\$s"}.*{"\$set":{"x":{"\$setUnion":\["\$x"\]}}}/)
 })
 
-test('measures stored values by which computed values grow, before each stage that makes or reads the computed values', () => {
+test('stored values by which computed values grow are measured before each stage that makes or reads the computed values', () => {
   const read = { $group: { _id: '$$ROOT' } }
   for (const [name, pipeline] of Object.entries(MEASURED))
     assert.match(printedOf(...pipeline, read), /"vt_steps".*"vt_bytes"/, name)
@@ -473,7 +473,7 @@ function assertLimit(name: string, verdict: Verdict): void {
   assert.ok(verdict.hint.length > 20, name)
 }
 
-test('answers queries whose values stay within the bounds', () => {
+test('queries whose values stay within the bounds are answered', () => {
   for (const [name, x] of Object.entries(STAYS)) {
     const verdict = judged(x)
     assert.equal(verdict.kind, 'confined', `${name}: ${verdict.kind === 'confined' ? '' : verdict.why}`)
@@ -486,7 +486,7 @@ const printedOf = (...pipeline: object[]): string => {
   return JSON.stringify(unseal<MongoQuery>(verdict.query, 'MONGODB').pipeline)
 }
 
-test('prints a range of computed length in a form that fails beyond the bound', () => {
+test('a range of computed length is printed in a form that fails beyond the bound', () => {
   const product = { $multiply: repeated(3, { $size: range(1_000) }) }
   for (const x of [
     { $range: [0, product] },
@@ -546,7 +546,7 @@ function products(amount: string, least = 0): string[] {
   return terms.flatMap(([, times = '', sizes = '']) => (sizes !== '' && Number(times) >= least ? [sizes] : [])).sort()
 }
 
-test('measures values that a stage reads often, right before the stage', () => {
+test('values that a stage reads often are measured right before the stage', () => {
   const often = (least: number, ...pipeline: object[]): string[] =>
     measuredBy(...pipeline).flatMap(({ steps }) => products(steps, least))
   assert.deepEqual(often(10, { $project: { x: map(range(5_000), { $concat: ['$s', 'x'] }) } }), ['#s'])
@@ -571,7 +571,7 @@ const WORK = { $size: map(range(50), { $add: ['$$k', 1] }, 'k') }
 const longest = (...pipeline: object[]): string[] =>
   measuredBy(...pipeline).flatMap(({ steps }) => products(steps, 200))
 
-test('measures loops where they run, whatever collection or stage their arrays come from', () => {
+test('loops are measured where they run, whatever collection or stage their arrays come from', () => {
   const nested = (one: unknown, other: unknown): object => ({ $set: { x: map(one, map(other, WORK, 'f'), 'e') } })
   const inLookup = (x: object): object => ({ $lookup: { from: 'people', let: { t: '$a' }, as: 'o', pipeline: [x] } })
   assert.deepEqual(longest(inLookup(nested('$$t', '$b'))), ['|$t |b'])
@@ -589,7 +589,7 @@ test('measures loops where they run, whatever collection or stage their arrays c
   assert.deepEqual(longest(pushed, nested('$all', '$all')), ['|all |all'])
 })
 
-test('measures loops over parts of an element by the bytes of all elements', () => {
+test('loops over parts of an element are measured by the bytes of all elements', () => {
   const steps = (x: unknown): string[] => longest({ $set: { x } })
   // Each element takes 200 steps and at least 5 bytes.
   const inBytes = (x: unknown): string[] => measuredBy({ $set: { x } }).flatMap((each) => products(each.steps, 40))
@@ -602,7 +602,7 @@ test('measures loops over parts of an element by the bytes of all elements', () 
   assert.ok(copies.some((each) => products(each.steps, 200).includes('|a |b')))
 })
 
-test('measures how many pairs of bytes a search or a regular expression may compare', () => {
+test('the query measures how many pairs of bytes a search or a regular expression may compare', () => {
   const steps = (x: unknown): string[] => measuredBy({ $set: { x } }).flatMap((each) => products(each.steps))
   const matches = (regex: string): object => ({ $regexMatch: { input: '$s', regex } })
   for (const regex of ['x.*y', '[^,]+;', '(?:a|b)*c.*']) assert.ok(steps(matches(regex)).includes('#s #s'), regex)
@@ -611,7 +611,7 @@ test('measures how many pairs of bytes a search or a regular expression may comp
   assert.ok(steps({ $split: ['$s', '$a'] }).includes('#a #s'))
 })
 
-test('prints a length check for loops over stored values if they take long, and for no other loops', () => {
+test('a length check is printed for loops over stored values that take long, and for no other loops', () => {
   const isHeld = (...pipeline: object[]): boolean => printedOf(...pipeline).includes('16000000')
   const work = { $size: map(range(1_000), { $add: ['$$k', 1] }, 'k') }
   const some = { $size: map(range(50), { $add: ['$$k', 1] }, 'k') }
@@ -668,7 +668,7 @@ test('prints a length check for loops over stored values if they take long, and 
   for (const [name, stage] of Object.entries(FREE)) assert.ok(!isHeld(stage), name)
 })
 
-test('bounds how much longer than a stored array a computed array can be', () => {
+test('the guard bounds how much longer than a stored array a computed array can be', () => {
   const work = { $size: map(range(100), { $add: ['$$k', 1] }, 'k') }
   const lengthOf = (input: unknown): string[] => measuredBy({ $set: { x: map(input, work) } }).map((each) => each.steps)
   const stepsIn = (input: unknown, sizes: string): number =>
@@ -683,7 +683,7 @@ test('bounds how much longer than a stored array a computed array can be', () =>
   assert.ok(stepsIn(reduce({ $concatArrays: ['$$value', '$a'] }), '|a |a') / once >= 1)
 })
 
-test('puts cancel points right before a slow stage, and keeps all fields of an open document', () => {
+test('cancel points come right before a slow stage, and keep all fields of a document with unknown fields', () => {
   const heavy = { $set: { x: map(range(8_000), { $concat: ['$s', 'x'.repeat(2_000)] }) } }
   const stages = (...pipeline: object[]): string[] =>
     (JSON.parse(printedOf(...pipeline)) as object[]).map((stage) => Object.keys(stage)[0] ?? '')
@@ -700,14 +700,14 @@ test('puts cancel points right before a slow stage, and keeps all fields of an o
   assert.match(open, /\{"\$replaceWith":"\$vt_document"\}/)
 })
 
-test('measures the longest text of an array for a pattern whose steps grow with a power', () => {
+test('the longest text of an array is measured for a pattern whose steps grow with a power', () => {
   const steps = (...pipeline: object[]): string[] => measuredBy(...pipeline).flatMap((each) => products(each.steps))
   const found = { $filter: { input: '$a', cond: { $regexMatch: { input: '$$this', regex: 'x.*y.*z' } } } }
   assert.ok(steps({ $set: { x: found } }).includes('#a ^a ^a'))
   assert.ok(steps({ $unwind: '$n' }, { $match: { big: { $regex: 'x.*y.*z' } } }).includes('#big ^big ^big'))
 })
 
-test('adds more cancel points for slower stages', () => {
+test('slower stages get more cancel points', () => {
   const looks = (...pipeline: object[]): number =>
     Number(/"\$max":\[(\d+),\{"\$toInt"/.exec(printedOf(...pipeline))?.[1] ?? 0)
   assert.equal(looks({ $set: { x: { $sum: '$a' } } }), 0)
@@ -722,7 +722,7 @@ test('adds more cancel points for slower stages', () => {
   assert.match(both, /"\$unset":\["vt_look_"\]/)
 })
 
-test('limits the arrays of all windows to 20,000 elements, because they are copied for each document', () => {
+test('the arrays of all windows have at most 20,000 elements, because they are copied for each document', () => {
   const pushed = (n: number) =>
     printedOf({
       $setWindowFields: {
@@ -744,7 +744,7 @@ const accumulated = (n: number, by: object): Verdict => {
   )
 }
 
-test('counts how often an accumulator reads each value', () => {
+test('the guard counts how often an accumulator reads each value', () => {
   const MANY: Readonly<Record<string, object>> = {
     minN: { $minN: { n: 1, input: '$t' } },
     'an unknown n': { $maxN: { n: { $size: '$a' }, input: '$o' } },
@@ -761,7 +761,7 @@ test('counts how often an accumulator reads each value', () => {
   }
 })
 
-test('counts comparisons of texts by a collation', () => {
+test('comparisons of texts by a collation are counted', () => {
   const [simple, collated] = [false, true].map((one) => {
     const catalog = mongoCatalog(
       { people: PATHS, others: PATHS },
@@ -849,7 +849,7 @@ test('counts comparisons of texts by a collation', () => {
   )
 })
 
-test('measures the stage that closes the gaps in the arrays of a view, of a join, and of $graphLookup', () => {
+test('the query measures the stage that closes the gaps in the arrays of a view, of a join, and of $graphLookup', () => {
   const kinds = new Map([['seen', 'view']])
   const catalog = (version: number[]) =>
     mongoCatalog({ people: PATHS, seen: ['_id', 'cards.brand'] }, { kinds, version })
@@ -871,7 +871,7 @@ test('measures the stage that closes the gaps in the arrays of a view, of a join
   for (const text of CASES) assert.match(text, /"\$unset":\["vt_look"\]\},\{"\$set":\{"(?:cards|g)":\{"\$cond"/)
 })
 
-test('counts the documents that $unwind makes of a computed list', () => {
+test('the guard counts the documents that $unwind makes of a computed list', () => {
   const usual = (x: unknown): number => {
     const verdict = piped({ $set: { x } }, { $unwind: '$x' })
     assert.equal(verdict.kind, 'confined', JSON.stringify(verdict))
@@ -886,7 +886,7 @@ test('counts the documents that $unwind makes of a computed list', () => {
   assert.equal(usual({ $split: ['$s', ','] }), 20)
 })
 
-test('counts the documents that $unwind makes of the array of a window, which each document has', () => {
+test('the guard counts the documents that $unwind makes of the array of a window, which each document has', () => {
   const usual = (by: object): number => {
     const verdict = piped({ $setWindowFields: { sortBy: { n: 1 }, output: { x: by } } }, { $unwind: '$x' })
     assert.equal(verdict.kind, 'confined', JSON.stringify(verdict))

@@ -23,6 +23,6 @@ const WITHOUT_COMPARISONS =
     ' ',
   )
 
-test('every allowed operator is known to compare values or not, because a collation makes comparisons dear', () => {
+test('for every allowed operator it is known whether it compares values, because a collation makes comparisons slow', () => {
   assert.deepEqual([...COMPARING.keys(), ...WITHOUT_COMPARISONS].sort(), [...EXPRESSIONS.keys()].sort())
 })

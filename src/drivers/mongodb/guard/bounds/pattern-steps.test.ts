@@ -13,7 +13,7 @@ const degreeOf = (pattern: string): number | null => {
   return tries && tries.length - 1
 }
 
-test('counts in how many ways repetitions can divide a text', () => {
+test('the bound counts in how many ways repetitions can divide a text', () => {
   const DEGREES: Readonly<Record<string, number | null>> = {
     abc: 0,
     'colou?r': 0,
@@ -59,7 +59,7 @@ test('counts in how many ways repetitions can divide a text', () => {
   assert.ok((triesIn('https?://(?:www\\.)?(?:a|b|c)')?.[0] ?? 999) < 120)
 })
 
-test('refuses unknown syntax, and texts that are no pattern', () => {
+test('unknown syntax and texts that are no pattern are refused', () => {
   for (const pattern of [
     '(?R)',
     '(?1)',

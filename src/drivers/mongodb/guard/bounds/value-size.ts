@@ -1,5 +1,5 @@
-// Bounds the value of an expression: its bytes, with everything in it, and its elements. Bounds of what the query
-// writes are numbers. Bounds of stored values are sizes that the database measures (measured-work.ts).
+// Bounds the value of an expression: its bytes, with everything in it, and its number of elements. For what the query
+// writes, the bounds are numbers. For stored values, they are sizes that the database measures (measured-work.ts).
 import {
   constant,
   isConstant,
@@ -19,84 +19,86 @@ import { numberOf } from '../body/parse-ejson.ts'
 import { isArray, isDocument, Scalar, type Bson } from '../../confined-query.ts'
 
 /**
- * An extent: the known facts about a value. Unknown facts are safe, because `bytes` bounds everything in the value,
- * including the length of each array in it.
+ * An extent is what is known about a value. Unknown facts are safe, because `bytes` bounds everything in the value, and
+ * so also the length of each array in it.
  */
 export interface Extent {
   readonly bytes: Amount
-  /** The number of elements of an array, or of fields of an object. */
+  /** The elements of an array, or the fields of an object. */
   readonly items: Amount
-  /** True if `items` is derived from the bytes alone. */
+  /** True if `items` was computed from the bytes alone. */
   readonly isLoose: boolean
-  /** The memory that mongod allocates for the value. Parts that exist already are not counted. */
+  /** The memory that mongod allocates for the value. Parts that already exist do not count. */
   readonly kept: Amount
-  /** The largest absolute value of a number. Null if unknown. */
+  /** For a number: its largest absolute value. Null if it is unknown. */
   readonly number: Amount | null
-  /** The least number of bytes of a string. */
+  /** For a string: it has at least this many bytes. */
   readonly least: number
-  /** The number of documents that $unwind usually makes of the value. The cost estimate uses it. */
+  /** $unwind usually makes this many documents of the value. For the cost estimate. */
   readonly usual: number
-  /** True if the value is not an array. The sample is trusted: a path without an array in the sample has no array. */
+  /**
+   * True if the value is not an array. The sample is trusted here: if a path has no array in the sample, it has none.
+   */
   readonly isSingle: boolean
-  /** All fields of an object that the query writes. Null for any other value. */
+  /** For an object that the query writes: all its fields. Null for any other value. */
   readonly fields: ReadonlyMap<string, Extent> | null
-  /** The extent of each element, if the value is an array. Null if unknown. */
+  /** For an array: what is known about each element. Null if nothing is known. */
   readonly each: Extent | null
-  /** The place of the value in the document or a variable, see DOCUMENT. Null if the value has no place. */
+  /** Where the value is, in the document or in a variable, see DOCUMENT. Null if it is in neither. */
   readonly place: string | null
   /** True if the value is neither an array nor an object. */
   readonly isScalar: boolean
 }
 
 /**
- * The place of the document before the stage. "s.a.b" is the place of its path a.b, and "s$v.a" of the path a of a
- * $lookup variable v.
+ * The document before the stage. "s.a.b" is the place of its path a.b. "s$v.a" is the place of the path a of v, a
+ * variable of a $lookup.
  */
 export const DOCUMENT = 's'
 
-/** Returns whether the database can measure the place before the stage. */
+/** True if the database can measure the place before the stage. */
 export function isStored(place: string): boolean {
   return place.startsWith(DOCUMENT)
 }
 
-/** Returns the size in bytes of the value at a place, or of the element of a loop. */
+/** The bytes of the value at a place, or of the element of a loop. */
 export function bytesAt(place: string): Size {
   return `#${place}`
 }
 
-/** Returns the number of elements or fields of the value at a place. */
+/** The elements or fields of the value at a place. */
 export function lengthAt(place: string): Size {
   return `|${place}`
 }
 
-/** Returns the number of pieces into which a separator splits the text at a place. */
+/** A separator splits the text at a place into this many pieces. */
 export function piecesAt(place: string, separator: string): Size {
   return `/${JSON.stringify([place, separator])}`
 }
 
-/** Returns the length of the longest piece without a space in the text at a place. */
+/** The length of the longest piece without a space in the text at a place. */
 export function wordAt(place: string): Size {
   return `~${place}`
 }
 
-/** Returns the bytes of the longest element of the array at a place, or of the value itself if it is no array. */
+/** The bytes of the longest element of the array at a place. For a value that is no array, the bytes of the value. */
 export function longestAt(place: string): Size {
   return `^${place}`
 }
 
-/** Returns the bytes of the longest piece without a space in the text at a place, or longestAt() of any other value. */
+/**
+ * The bytes of the longest piece without a space in the text at a place. For a value that is no text, the same as
+ * longestAt().
+ */
 export function runAt(place: string): Size {
   return `%${place}`
 }
 
-/**
- * Returns the size in bytes of the object at a place without these fields. Only the value of a $reduce has such a size.
- */
+/** The bytes of the object at a place without some of its fields. Only the value of a $reduce has such a size. */
 export function bytesWithout(place: string, names: readonly string[]): Size {
   return `-${JSON.stringify([place, ...names])}`
 }
 
-/** What a size measures. */
 export interface Measure {
   readonly of: 'bytes' | 'length' | 'pieces' | 'word' | 'longest' | 'run'
   readonly place: string
@@ -118,20 +120,22 @@ export function measureOf(size: Size): Measure {
   return { ...whole, of: 'pieces', place: path, separator: names[0] ?? '' }
 }
 
-/** The assumed length of a stored array without a sample. */
+/** A stored array is assumed to have this many elements if there is no sample. */
 const ITEMS = 20
-/** The minimum number of bytes of an element of an array: a type, the index as text, and no value. */
+/** In an array, an element has at least these bytes: a type, the index as text, and no value. */
 export const ELEMENT_LEAST = 5
 const NAME_BYTES = 8
-/** The number of bytes of an empty object in mongod's memory. */
+/** An empty object takes this many bytes in mongod's memory. */
 export const OBJECT_BYTES = 200
 const SCALAR_BYTES = 16
-/** The memory of an element of an array: twice the size of the element, because a growing array reserves room. */
+/**
+ * For an element of an array, mongod reserves twice the size of the element, because an array that grows needs room.
+ */
 export const ELEMENT_KEPT = 32
-/** The memory of a field of an object. */
+/** For a field of an object, in mongod's memory. */
 export const FIELD_KEPT = 48
 
-/** The extent of a number, a date or a boolean. */
+/** A number, a date or a boolean. */
 export const SMALL: Extent = {
   bytes: constant(SCALAR_BYTES),
   items: constant(1),
@@ -151,23 +155,26 @@ export function number(bound: Amount | null): Extent {
   return bound === null ? SMALL : { ...SMALL, number: bound }
 }
 
-/** Returns how many documents $unwind usually makes of an array of this length. A length in the query is exact. */
+/**
+ * $unwind usually makes this many documents of an array of this length. If the query itself says the length, this is
+ * exact.
+ */
 export function usualOf(items: Amount, otherwise = ITEMS): number {
   return isConstant(items) ? items.constant : otherwise
 }
 
-/** Returns the extent of a value if only its bytes are known. */
+/** Only the bytes of the value are known. */
 export function anything(bytes: Amount, usual = ITEMS): Extent {
   const items = scaled(bytes, 1 / ELEMENT_LEAST)
   return { ...SMALL, bytes, items, isLoose: true, kept: bytes, usual, isSingle: false, isScalar: false }
 }
 
-/** The extent of a stored value in a shape. at() sets its place. */
+/** A stored value in a shape. at() sets its place. */
 const SOMEWHERE = anything(sizeOf(bytesAt(DOCUMENT)))
 
 /**
- * Returns the extent of the stored value at one path. `items` is the length of its arrays in the sample, or null if the
- * sample held no array. `isFlat` says whether the sample held no array in an array.
+ * The stored value at one path. `items` is the length of its arrays in the sample, or null if there was no array.
+ * `isFlat` is true if the sample had no array in an array.
  */
 export function stored(items?: number | null, isFlat = false): Extent {
   return {
@@ -180,12 +187,12 @@ export function stored(items?: number | null, isFlat = false): Extent {
 
 export const STORED = stored()
 
-/** Returns whether the query alone determines the size. */
+/** True if the query alone decides how large the value is. */
 export function isFixed({ bytes }: Extent): boolean {
   return isConstant(bytes)
 }
 
-/** Returns the extent of the value at this place. Sizes that the query alone determines do not change. */
+/** The value at this place. Sizes that the query alone decides stay the same. */
 export function at(place: string, extent: Extent): Extent {
   if (isFixed(extent)) return { ...extent, kept: NONE }
   return {
@@ -202,17 +209,14 @@ export function at(place: string, extent: Extent): Extent {
   }
 }
 
-/**
- * Returns the extent of each element of the array at this place. `each` is the extent of an element without a place.
- */
+/** Each element of the array at this place. `each` is an element without a place. */
 function elementAt(place: string, each: Extent): Extent {
   const { isSingle, isScalar } = each
   return isFixed(each) ? each : { ...anything(sizeOf(bytesAt(place))), kept: NONE, isSingle, isScalar }
 }
 
 /**
- * Returns the extent of a value that a stage has computed, for later stages, where sizes of the document before the
- * stage mean nothing.
+ * A value that a stage has computed, as later stages see it. Sizes of the document before the stage mean nothing there.
  */
 export function settled(extent: Extent): Extent {
   const { fields, each, number: bound, items, usual, isSingle, isScalar } = extent
@@ -236,24 +240,24 @@ function mapped(fields: Extent['fields'], by: (field: Extent, name: string) => E
   return fields === null ? null : new Map([...fields].map(([name, field]) => [name, by(field, name)]))
 }
 
-/** Returns the same extent without its place. */
+/** The same value, but without its place. */
 export function moved(extent: Extent): Extent {
   return extent.place === null ? extent : { ...extent, place: null }
 }
 
-/** Returns the extent of some value inside this value. */
+/** Any value inside this value. */
 export function inside(extent: Extent): Extent {
   const { bytes, kept } = extent
   return { ...anything(bytes, usualIn(extent)), kept }
 }
 
-/** Returns the largest usual length of a value and of its parts. */
+/** The largest usual length of the value and of what is in it. */
 function usualIn({ usual, fields, each }: Extent): number {
   const parts = [...(fields?.values() ?? []), ...(each === null ? [] : [each])]
   return Math.max(usual, ...parts.map(usualIn))
 }
 
-/** Returns the extent of a value at the path below this value. */
+/** The value at the path below this value. */
 export function below(extent: Extent, [name, ...rest]: readonly string[]): Extent {
   if (name === undefined) return extent
   return below(fieldOf(extent, name), rest)
@@ -271,7 +275,7 @@ function fieldOf(extent: Extent, name: string): Extent {
   return { ...inside(extent), items, isLoose, each: element }
 }
 
-/** Returns the extent of an array of this length. `all` is the size of all elements, `kept` their memory. */
+/** An array of this length. `all` is the size of all elements, and `kept` is their memory. */
 export function arrayOf(
   items: Amount,
   { bytes: all, kept, each, usual }: Pick<Extent, 'bytes' | 'kept' | 'each' | 'usual'>,
@@ -290,24 +294,24 @@ export function arrayOf(
   }
 }
 
-/** Returns the extent of an array with this many elements of one extent. */
+/** An array with this many elements that are alike. */
 export function list(each: Extent, items: Amount, usual = isConstant(items) ? items.constant : ITEMS): Extent {
   return arrayOf(items, { bytes: product(items, each.bytes), kept: product(items, each.kept), each, usual })
 }
 
-/** Returns the extent of an array that a stage gathers from many documents. */
+/** An array in which a stage gathers values of many documents. */
 export function gatheredList(element: Extent, usual: number): Extent {
   return { ...SOMEWHERE, each: settled(element), usual }
 }
 
-/** Returns the extent of a list that the query writes, from the extents of its elements. */
+/** A list that the query writes. */
 export function written(elements: readonly Extent[]): Extent {
   const { bytes, kept } = together(elements)
   const each = elements.length === 0 ? SMALL : largest(elements)
   return arrayOf(constant(elements.length), { bytes, kept, each, usual: elements.length })
 }
 
-/** Returns the extent of an object that the query writes. */
+/** An object that the query writes. */
 export function object(fields: ReadonlyMap<string, Extent>): Extent {
   let names = OBJECT_BYTES
   for (const name of fields.keys()) names += name.length + NAME_BYTES
@@ -316,12 +320,12 @@ export function object(fields: ReadonlyMap<string, Extent>): Extent {
   return { ...SMALL, bytes, kept, items: constant(fields.size), fields, isScalar: false }
 }
 
-/** Returns the extent of a string. */
+/** A string. */
 export function text(bytes: Amount, least = 0): Extent {
   return { ...SMALL, bytes, kept: bytes, least }
 }
 
-/** Returns the sums of the sizes of these values. */
+/** The sums for these values. */
 export function together(extents: readonly Extent[]): Pick<Extent, 'bytes' | 'items' | 'kept'> {
   return {
     bytes: plus(...extents.map(({ bytes }) => bytes)),
@@ -330,7 +334,7 @@ export function together(extents: readonly Extent[]): Pick<Extent, 'bytes' | 'it
   }
 }
 
-/** Returns an extent that holds for each of these values. */
+/** What is known about a value that may be any of these values. */
 export function largest(extents: readonly Extent[]): Extent {
   const [first = SMALL, ...others] = extents
   if (others.length === 0) return moved(first)
@@ -369,12 +373,12 @@ function largestEach(extents: readonly Extent[]): Extent | null {
   return each.length === 0 || each.length < extents.length ? null : largest(each)
 }
 
-/** Returns an upper bound for the bytes of a string. */
+/** An upper bound for the bytes of a string. */
 function bytesOf(value: string): number {
   return value.length + 2 * (value.match(/[^\0-\x7f]/g)?.length ?? 0)
 }
 
-/** Returns the extent of a value that the query writes out. */
+/** A value that the query writes out. */
 export function literalExtent(value: Bson): Extent {
   const known = numberOf(value)
   if (known !== undefined) return number(constant(Math.abs(known)))
@@ -386,10 +390,10 @@ export function literalExtent(value: Bson): Extent {
   return object(new Map(Object.entries(value).map(([name, each]) => [name, literalExtent(each)])))
 }
 
-/** The number of bytes that a string takes in addition to its characters. */
+/** A string takes these bytes besides its characters. */
 export const TEXT_BYTES = 8
 
-/** Returns the extent of the element of an array in a loop. `own` is the size of the element. */
+/** The element of an array in a loop. `own` is its size. */
 export function elementOf({ each }: Extent, own: Size): Extent {
   if (each !== null && isFixed(each)) return { ...each, kept: NONE }
   const element = { ...anything(sizeOf(own)), kept: NONE }
@@ -400,20 +404,17 @@ export function elementOf({ each }: Extent, own: Size): Extent {
   return { ...element, items, isLoose, fields, isSingle, isScalar }
 }
 
-/**
- * Returns the number of values that a path of a filter or a sort finds. A path through arrays may find any element
- * below them.
- */
+/** How many values a path of a filter or a sort finds. A path through arrays may find any element in them. */
 export function valuesFound({ bytes, items }: Extent, path: readonly string[]): Amount {
   return path.length > 1 ? scaled(bytes, 1 / ELEMENT_LEAST) : items
 }
 
-/** Returns the extent of one element of an array. */
+/** One element of an array, whichever it is. */
 export function anyOf(array: Extent): Extent {
   return array.each ?? inside(array)
 }
 
-/** Returns an extent that holds for each element of an array. The given extent holds for the element of size `own`. */
+/** `extent` is about the element of size `own`. The result holds for every element of the array. */
 export function atRest(extent: Extent, own: Size, array: Extent): Extent {
   const rest = (amount: Amount): Amount => withSize(amount, own, array.bytes)
   const items = rest(extent.items)
@@ -430,7 +431,7 @@ export function atRest(extent: Extent, own: Size, array: Extent): Extent {
   }
 }
 
-/** Returns the extent of an array that has one value, of extent `body`, for each element of another array. */
+/** An array with one value (`body`) for each element of another array. */
 export function overEach(body: Extent, own: Size, array: Extent): Extent {
   const [bytes, kept] = [overAll(body.bytes, own, array), overAll(body.kept, own, array)]
   return arrayOf(array.items, { bytes, kept, each: atRest(body, own, array), usual: array.usual })

@@ -1,11 +1,11 @@
-// Counts the guard's work for one query: nodes visited, path components followed, fields copied. If the work grows
+// Counts the guard's own work for one query: nodes visited, names of paths followed, fields copied. If this work grows
 // faster than the body, the query is refused before it delays other requests.
 import { refusedLimit } from '../refusals/refusal.ts'
 
-/** The limit for one query, in a thread. A body of 20,000 plain values takes about 60,000 units. */
+/** For one query, in a thread. A body of 20,000 plain values takes about 60,000 units. */
 export const WORK_MAX = 200_000
 
-/** The query exceeds the budget of the main thread. A thread then judges it from the start. */
+/** The main thread has no more budget for this query. A guard thread then judges the query from the start. */
 export class TooMuchHere extends Error {}
 
 export class Work {
@@ -22,7 +22,7 @@ export class Work {
     return this.#spent
   }
 
-  /** Throws TooMuchHere if the budget of the main thread is exceeded, and Refusal if the limit for one query is. */
+  /** Throws TooMuchHere if the budget of the main thread is used up, and Refusal if the limit for one query is. */
   spend(units: number): void {
     this.#spent += units
     if (this.#spent <= this.#max) return

@@ -1,9 +1,9 @@
-// Places the injected projection, and the barrier that may be needed after it. Engines move a $match before a
-// projection, although results differ if null is compared on a path through arrays (docs/guard/mongodb.md). mongod 6.0
-// drops a projection before a $group that reads whole documents. A $limit prevents neither: engines move the $limit to
-// the front, and the $match follows it past two consecutive projections (a view's, then the guard's). The barrier is a
-// stage that computes the field again, with the same value. A stage that reads the field cannot move before the
-// barrier, and the engine cannot drop the field that the barrier reads.
+// Places the injected projection. A barrier after it may be needed, because engines move a $match before a projection
+// although results differ if null is compared on a path through arrays (docs/guard/mongodb.md). mongod 6.0 also drops a
+// projection before a $group that reads whole documents. A $limit prevents neither: engines move it to the front, and
+// then the $match past two projections in a row (that of a view, and that of the guard). The barrier is a stage that
+// computes a field again, with the same value. A stage that reads the field cannot move before the barrier, and the
+// engine cannot drop the field, because the barrier reads it.
 import type { Bson, BsonDocument } from '../../confined-query.ts'
 
 export class Barrier {
@@ -23,8 +23,8 @@ export class Barrier {
   }
 
   /**
-   * Adds the projection: all later stages see exposed fields only. `around` prints the stage that computes fields again,
-   * now or later.
+   * Adds the projection, so that later stages see only exposed fields. `around` is called to print the stage that
+   * computes fields again, now or later.
    */
   place(around: (print: () => void) => void = (print) => print()): void {
     this.#place = this.#pipeline.push(this.#projection)
@@ -32,15 +32,15 @@ export class Barrier {
   }
 
   /**
-   * Keeps later stages that read this top-level field behind the projection. Without a name, keeps stages that read the
-   * whole document behind the projection.
+   * Later stages that read this top-level field stay behind the projection. Without a name, this applies to stages that
+   * read the whole document.
    */
   raise(name = this.#first): void {
     if (this.#names.has(name)) return
     this.compute(name, { $cond: [{ $eq: [{ $type: `$${name}` }, 'missing'] }, '$$REMOVE', `$${name}`] })
   }
 
-  /** Computes the field again after the projection, at most once. */
+  /** Computes the field again after the projection, but only once. */
   compute(name: string, value: Bson): void {
     if (this.#names.has(name)) return
     this.#names.add(name)

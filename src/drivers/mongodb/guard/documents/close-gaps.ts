@@ -1,21 +1,16 @@
-// Builds the expression that closes gaps in arrays. mongod 6.0 leaves gaps when it projects computed values (fields of
-// a view, measurements of a time series). Answers do not show the gaps. However, $size, $map and $unwind count them,
-// which reveals the number of hidden elements.
+// If mongod 6.0 projects computed values (fields of a view, measurements of a time series), it leaves gaps in arrays
+// where hidden elements were. Answers do not show the gaps, but $size, $map and $unwind count them, which reveals how
+// many elements are hidden. The expression that this file builds closes the gaps.
 import { plus, scaled } from '../bounds/amount.ts'
 import type { Tree } from './exposed-tree.ts'
 import type { Meter } from '../bounds/step-meter.ts'
 import { ELEMENT_LEAST, OBJECT_BYTES, type Extent } from '../bounds/value-size.ts'
 import type { Bson } from '../../confined-query.ts'
 
-/**
- * The maximum nesting of arrays whose gaps are closed. Arrays nested more deeply are emptied, because they may still
- * have gaps.
- */
+/** Arrays that are nested more deeply may still have gaps, so they are emptied. */
 const NESTED_MAX = 2
 
-/**
- * Returns an expression for the value, without gaps, of a field that the projection cut. A missing field stays missing.
- */
+/** Closes the gaps in a field that the projection has cut. A missing field stays missing. */
 export function withoutGaps(path: string, tree: Tree): Bson {
   return { $cond: [{ $eq: [{ $type: path }, 'missing'] }, '$$REMOVE', closed(path, tree, NESTED_MAX)] }
 }
@@ -29,7 +24,6 @@ function closed(value: string, tree: Tree, nested: number): Bson {
   return { $let: { vars: { a: each }, in: { $cond: [isArray, '$$a', { $arrayElemAt: ['$$a', 0] }] } } }
 }
 
-/** Returns an object whose cut fields have no gaps. */
 function parts(value: string, tree: Tree): Bson {
   const fields: Record<string, Bson> = {}
   for (const [name, below] of tree) if (below !== null) fields[name] = withoutGaps(`${value}.${name}`, below)
@@ -37,19 +31,19 @@ function parts(value: string, tree: Tree): Bson {
   return { $cond: [{ $eq: [{ $type: value }, 'object'] }, { $mergeObjects: [value, fields] }, value] }
 }
 
-/** The steps to close the gaps of an object in an array. */
+/** For an object in an array. */
 const CLOSING = 15
-/** The least number of bytes of an object in an array of an array. */
+/** An object in an array of an array has at least these bytes. */
 const OBJECT_LEAST = 2 * ELEMENT_LEAST
 
-/** Counts the steps of withoutGaps() for a value of this extent. */
+/** Counts the steps of withoutGaps() for this value. */
 export function countGaps(value: Extent, tree: Tree, meter: Meter): void {
   const levels = partsIn(tree)
   meter.step(scaled(plus(1, value.items, scaled(value.bytes, 1 / OBJECT_LEAST)), CLOSING * levels))
   meter.made({ ...value, kept: scaled(value.items, OBJECT_BYTES * levels) })
 }
 
-/** Returns the number of objects of which the tree shows only a part. */
+/** The number of objects of which only a part is exposed. */
 function partsIn(tree: Tree): number {
   return [...tree.values()].reduce((all, below) => all + (below === null ? 0 : partsIn(below)), 1)
 }

@@ -1,6 +1,6 @@
-// A shape describes the known fields of a document at one place of a pipeline. Safety rests on the injected projection,
-// not on the shape. The shape serves to refuse hidden names with a clear message, and to find paths through partly
-// shown objects. An extent has the known bounds of a value (value-size.ts).
+// A shape has the known fields of a document at one point of a pipeline. Safety rests on the injected projection, not
+// on the shape. The shape is there to refuse hidden names with a clear message, and to find paths through objects of
+// which only a part is shown. An extent is what is known about a value (value-size.ts).
 import { scaled, type Amount, constant } from '../bounds/amount.ts'
 import {
   at as placed,
@@ -18,50 +18,51 @@ import { refusedLimit } from '../refusals/refusal.ts'
 import type { Work } from '../bounds/work-budget.ts'
 
 /**
- * A projection that shows only a part of an object. raise() keeps stages that read the object behind the projection.
+ * A projection that shows only a part of an object. After raise(), stages that read the object stay behind the
+ * projection.
  */
 interface Cut {
   raise(): void
 }
 
 export interface Shape {
-  /** The known fields. Null if the whole value is shown or computed: any path below the value may then be read. */
+  /** Null if the whole value is shown or computed. Then any path below it may be read. */
   readonly kids: ReadonlyMap<string, Shape> | null
-  /** True if there may be other fields than the known fields. */
+  /** True if there may be other fields too. */
   readonly open: boolean
   /**
-   * The projections that show only a part of this object. They drop values that are not objects. A comparison with null
-   * could reveal such a value if the comparison ran before the projection.
+   * The projections that show only a part of this object. They drop values that are no objects. If a comparison with
+   * null ran before such a projection, it could reveal such a value.
    */
   readonly cut: readonly Cut[]
   /** The known facts about the value, if it is not an object that the query writes. */
   readonly extent?: Extent
-  /** Set if the query writes the value as an object, so that the value is no array. */
+  /** What is known about the value, unless it is an object that the query writes. */
   readonly isWritten?: true
-  /** Set if the value is stored in the collection, or is a text or a date that the query makes of stored values alone. */
+  /** The query writes the value as an object, so it is no array. */
   readonly isStored?: true
 }
 
-/** The limit on known fields of a document, at all depths. */
+/** For all depths of a document together. */
 const FIELDS_MAX = 5_000
 
 export const WHOLE: Shape = { kids: null, open: true, cut: [] }
 
-/** Returns the shape of a document with these fields and no others. */
+/** A document with these fields and no others. */
 export function closed(kids: ReadonlyMap<string, Shape>): Shape {
   return { kids, open: false, cut: [], isWritten: true }
 }
 
 export interface Found {
   /**
-   * whole: the value, or an object around it, is shown as a whole. parent: the value is a partly shown object. hidden:
-   * the value is not shown, or does not exist.
+   * whole: the value, or an object around it, is shown as a whole. parent: the value is an object of which only a part
+   * is shown. hidden: the value is not shown, or does not exist.
    */
   readonly kind: 'whole' | 'parent' | 'hidden'
   readonly shape: Shape
-  /** True if a component of the path is an array index. */
+  /** True if the path contains an array index. */
   readonly numeric: boolean
-  /** True if each component of the path is the name of a known field. */
+  /** True if all names of the path are known fields. */
   readonly isNamed: boolean
   /** The projections that show only a part of an object on the path. */
   readonly crossed: readonly Cut[]
@@ -69,7 +70,7 @@ export interface Found {
 
 export const isPlace = (component: string) => /^\d+$/.test(component)
 
-/** Follows a path. Array indexes are skipped, because arrays are transparent. */
+/** Arrays are transparent, so array indexes are skipped. */
 export function find(shape: Shape, components: readonly string[]): Found {
   const crossed: Cut[] = []
   let at = shape
@@ -96,11 +97,12 @@ function partOfWhole({ isStored }: Shape): Shape {
 }
 
 /**
- * The shape of a document while one stage changes it. Each object is copied once, even if many of its fields change.
+ * The shape of a document while one stage changes it. Each object is copied at most once, even if many of its fields
+ * change.
  */
 export class Draft {
   readonly #work: Work
-  /** The copies made by this draft, and their fields, which may still change. */
+  /** The copies, with their fields, which may still change. */
   readonly #own = new Map<Shape, Map<string, Shape>>()
   #root: Shape
 
@@ -109,17 +111,15 @@ export class Draft {
     this.#work = work
   }
 
-  /** Sets a field to a value of this shape. */
   set(components: readonly string[], value: Shape): void {
     this.#root = this.#with(this.#root, components, 0, value)
   }
 
-  /** Removes a field. */
   drop(components: readonly string[]): void {
     this.#root = this.#without(this.#root, components, 0)
   }
 
-  /** Copies the field at this path from another shape, with the known facts about the objects on the path. */
+  /** Takes the field at this path from another shape, with what is known about the objects on the path. */
   pick(components: readonly string[], from: Shape): void {
     this.#root = this.#picked(this.#root, components, 0, from)
   }
@@ -134,7 +134,8 @@ export class Draft {
     const name = components[at]
     this.#work.spend(1)
     if (name === undefined) return value
-    // The fields of the outer value are unknown, so its known bounds no longer hold once the inner value is set.
+    // The fields of the outer value are unknown. So once the inner value is set, nothing more is known about the outer
+    // value.
     if (shape.kids === null) {
       const { isStored: _, ...known } = shape
       return { ...known, extent: STORED }
@@ -181,7 +182,6 @@ export class Draft {
   }
 }
 
-/** Returns the shape of one field of a document. */
 function kidOf({ kids, cut, extent }: Shape, name: string): Shape {
   if (kids !== null) return kids.get(name) ?? WHOLE
   return { ...WHOLE, cut, ...(extent === undefined ? {} : { extent: settled(partOf(extent, [name])) }) }
@@ -202,7 +202,7 @@ const EMPTY: Shape = { kids: new Map(), open: false, cut: [], isWritten: true }
 
 const weights = new WeakMap<Shape, number>()
 
-/** Returns the number of fields of a shape at all depths. An object that occurs twice counts twice. */
+/** Counts fields at all depths. An object that occurs twice counts twice. */
 function weightOf(shape: Shape): number {
   if (shape.kids === null) return 1
   const known = weights.get(shape)
@@ -213,15 +213,15 @@ function weightOf(shape: Shape): number {
   return weight
 }
 
-/** Returns the shape of documents that have one shape or the other. */
+/** Documents may have one shape or the other. */
 export function union(one: Shape, other: Shape): Shape {
   const cut = [...new Set([...one.cut, ...other.cut])]
   if (one.kids === null || other.kids === null) {
-    // One side is shown as a whole. Below it, the cuts of the other side still apply.
+    // One side is shown as a whole. Below it, the projections of the other side still apply.
     const extent = settled(largest([extentOf(one), extentOf(other)]))
     return { kids: null, open: true, cut: [...new Set([...cut, ...barriersOf(one), ...barriersOf(other)])], extent }
   }
-  // If the other side is open, a field that only one side knows may be anything.
+  // If the other side is open, a field that only this side knows may be anything there.
   const kids = new Map<string, Shape>()
   for (const name of [...one.kids.keys(), ...other.kids.keys()]) {
     const [here, there] = [one.kids.get(name) ?? rest(one), other.kids.get(name) ?? rest(other)]
@@ -239,9 +239,7 @@ function usualOf({ extent }: Shape): number {
   return extent?.usual ?? 1
 }
 
-/**
- * Returns the shape of a field that is not among the known fields. Returns null if the document has no other fields.
- */
+/** Returns the shape of a field that is not known. Returns null if the document has only its known fields. */
 function rest({ open }: Shape): Shape | null {
   return open ? WHOLE : null
 }
@@ -252,7 +250,6 @@ function barriersOf(shape: Shape): readonly Cut[] {
 
 const extents = new WeakMap<Shape, Extent>()
 
-/** Returns the extent of a value that has this shape. */
 function extentOf(shape: Shape): Extent {
   if (shape.kids === null) return shape.extent ?? STORED
   const known = extents.get(shape)
@@ -264,19 +261,17 @@ function extentOf(shape: Shape): Extent {
   return extent
 }
 
-/**
- * Returns whether the value is a single object. A stored object is single if the sample held no array in its place.
- */
+/** True if the value is one object, and no array of objects. For a stored object, the sample decides. */
 function isSingle({ kids, extent, isWritten }: Shape): boolean {
   return isWritten === true || (kids !== null && extent?.isSingle === true)
 }
 
-/** Returns the shape of a value that a stage has computed. */
+/** A value that a stage has computed. */
 export function shapeWith(extent: Extent): Shape {
   return { ...WHOLE, extent: settled(extent) }
 }
 
-/** Returns the extent of the value at a path as a stage reads it. */
+/** The value at a path, as a stage reads it. */
 export function valueAt(shape: Shape, path: readonly string[]): Extent {
   const place = [DOCUMENT, ...path].join('.')
   let [at, usual, single] = [shape, 1, true]
@@ -296,7 +291,7 @@ export function valueAt(shape: Shape, path: readonly string[]): Extent {
   return many(placed(place, extentOf(at)), { place, usual, single })
 }
 
-/** Returns the extent of one value, or of all values that a path finds in arrays. */
+/** A path through arrays finds several values. */
 function many(
   found: Extent,
   { place, usual, single }: { readonly place: string; readonly usual: number; readonly single: boolean },
@@ -306,12 +301,12 @@ function many(
   return { ...all, each: isFixed(found) ? found : null }
 }
 
-/** The minimum number of bytes of an object in an array. */
+/** An object in an array has at least this many bytes. */
 const OBJECT_LEAST = 8
 
 /**
- * Returns an upper bound for the number of objects that hold the last name of a path. An array on the path may hold an
- * object for every OBJECT_LEAST bytes.
+ * Returns an upper bound for the number of objects that have the last name of a path. If the path goes through an
+ * array, there may be an object for every OBJECT_LEAST bytes.
  */
 export function objectsAt(shape: Shape, path: readonly string[]): Amount {
   let at = shape
@@ -324,10 +319,10 @@ export function objectsAt(shape: Shape, path: readonly string[]): Amount {
   return constant(1)
 }
 
-/** The limit on paths for a hint. The search for similar names takes time in proportion to the number of paths. */
+/** The search for similar names takes time in proportion to the number of paths. */
 const PATHS_MAX = 300
 
-/** Returns the known paths, for a hint. */
+/** For a hint. */
 export function pathsOf(shape: Shape, prefix = '', found: string[] = []): readonly string[] {
   for (const [name, below] of shape.kids ?? []) {
     if (found.length >= PATHS_MAX) break
@@ -337,7 +332,7 @@ export function pathsOf(shape: Shape, prefix = '', found: string[] = []): readon
   return found
 }
 
-/** Returns all known fields at all depths, as a string for comparison. */
+/** All known fields at all depths, as a string that can be compared. */
 export function outlineOf({ kids, open }: Shape): string {
   const fields = [...(kids ?? [])].map(([name, below]) => `${JSON.stringify(name)}:${outlineOf(below)}`)
   return kids === null ? '*' : `{${fields.join()}${open ? '…' : ''}}`

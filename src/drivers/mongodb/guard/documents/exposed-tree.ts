@@ -1,4 +1,2 @@
-// Describes which names of a collection's documents are exposed.
-
-/** Exposed names by parent. Null if everything below is exposed. */
+/** The exposed names of a document, by their parent. Null if everything below a name is exposed. */
 export interface Tree extends ReadonlyMap<string, Tree | null> {}

@@ -1,5 +1,5 @@
-// Looks up what a caller may read: the exposed collections by name, each with the projection that the guard injects.
-// The lookup is built once for a catalog. Throws TypeError for a catalog of another kind of database.
+// Finds what a caller may read: the exposed collections by name, each with the projection that the guard injects. Built
+// once for each catalog. Throws TypeError for a catalog of another kind of database.
 import type { Tree } from './exposed-tree.ts'
 import type { Catalog, CatalogTable } from '../../../driver.ts'
 import { catalogLookup } from '../../../catalog-lookup.ts'
@@ -16,16 +16,18 @@ import type { Hint } from '../refusals/refusal.ts'
 export interface ExposedCollection {
   readonly database: string
   readonly name: string
-  /** The value of the injected $project: always an inclusion of the topmost exposed paths. */
+  /**
+   * The value of the injected $project. It always includes: the exposed paths that are not below another exposed path.
+   */
   readonly projection: BsonDocument
   readonly tree: Tree
-  /** The sizes of the values at its paths, from the sample. */
+  /** What the sample shows about the values at the paths. */
   readonly extents: ReadonlyMap<string, Extent>
-  /** The exposed top-level names, in catalog order. */
+  /** The exposed top-level fields, in the order of the catalog. */
   readonly tops: readonly string[]
-  /** True for a view or a time series, for which the server adds stages before the guard's stages. */
+  /** True for a view or a time series. The server puts stages of its own before the guard's stages. */
   readonly rewritten: boolean
-  /** True unless texts are known to be compared byte by byte. */
+  /** False only if texts are known to be compared byte by byte. */
   readonly collated: boolean
 }
 
@@ -33,11 +35,11 @@ export interface Exposed {
   readonly server: readonly number[]
   readonly versionText: string
   collection(name: string): ExposedCollection | undefined
-  /** Returns a hint that lists the exposed collections, most similar first. */
+  /** The hint lists the exposed collections. The most similar name comes first. */
   hint(name: string): Hint
 }
 
-/** Returns the lookup of an exposed catalog, which is built once for each catalog object. */
+/** Cached for each catalog object. */
 export const exposedOf: (catalog: Catalog) => Exposed = catalogLookup('MongoDB', isCapture, build)
 
 function build(catalog: Catalog, capture: MongoCapture): Exposed {
@@ -90,7 +92,7 @@ function collectionOf(table: CatalogTable): ExposedCollection | null {
   }
 }
 
-/** Returns the extent of the values at each path. Array lengths come from the documents that introspection sampled. */
+/** The lengths of arrays come from the sampled documents. */
 function extentsOf(table: CatalogTable): ReadonlyMap<string, Extent> {
   return new Map(
     table.columns.map(({ name, detail }) => [
@@ -102,14 +104,17 @@ function extentsOf(table: CatalogTable): ReadonlyMap<string, Extent> {
 
 const SMALL_TYPES = new Set('bool date decimal double int long null objectId timestamp'.split(' '))
 
-/** Returns whether the sample contains only small values, such as numbers and dates. */
+/** True if the sample has only small values, such as numbers and dates. */
 function isSmall(detail: unknown): boolean {
   const types: unknown = typeof detail === 'object' && detail !== null && 'types' in detail ? detail.types : undefined
   const names = typeof types === 'object' && types !== null ? Object.keys(types) : []
   return names.length > 0 && names.every((name) => SMALL_TYPES.has(name))
 }
 
-/** Returns the array length in the sample. Returns null if the sample held no array, undefined without a sample. */
+/**
+ * Returns the length of the arrays in the sample. Returns null if there was no array, and undefined if there is no
+ * sample.
+ */
 function itemsOf(name: string, detail: unknown): number | null | undefined {
   // The value of _id cannot be an array.
   if (name === '_id') return null
@@ -117,14 +122,14 @@ function itemsOf(name: string, detail: unknown): number | null | undefined {
   return 'items' in detail && typeof detail.items === 'number' ? detail.items : null
 }
 
-/** Returns whether the sample has no array inside an array of the path. */
+/** True if the sample has no array inside an array of the path. */
 function isFlat(detail: unknown): boolean {
   return typeof detail === 'object' && detail !== null && 'types' in detail && !('nested' in detail)
 }
 
 interface Branch extends Map<string, Branch | null> {}
 
-/** Returns whether a projection can name the component of a path. */
+/** True if a projection can contain the name. */
 function isExposable(component: string): boolean {
   return (
     component !== '' &&
@@ -153,7 +158,7 @@ function leaves(tree: Tree, prefix: string): string[] {
 }
 
 /**
- * Returns the shape of a document after the injected projection. `as` is the field that contains the document, if any.
+ * The shape of a document after the injected projection. If the document is in a field, `as` is the name of the field.
  */
 export function shapeOf(collection: ExposedCollection, barrier: Barrier, as?: string): Shape {
   const kids = new Map<string, Shape>()
@@ -177,7 +182,7 @@ function partShape(
   return { kids, open: false, cut: all.cut, extent }
 }
 
-/** Returns the barrier with the injected projection for `pipeline`. The projection is not yet placed. */
+/** The projection is not yet placed. */
 export function barrierOf(
   { tops, tree, rewritten, projection: exposed }: ExposedCollection,
   pipeline: BsonDocument[],

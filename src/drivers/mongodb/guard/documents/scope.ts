@@ -1,4 +1,4 @@
-// Holds the context of a filter or an expression: its fields, its variables, and the server that will run it.
+// What a filter or an expression can name: fields and variables. Also the server that will run it.
 import { didYouMean, nearest } from '../../../nearest.ts'
 import type { Barrier } from './barrier.ts'
 import type { Exposed } from './exposed.ts'
@@ -13,17 +13,20 @@ import { missing, type Vocabulary } from '../allowed/minimum-versions.ts'
 export interface Scope {
   readonly exposed: Exposed
   readonly shape: Shape
-  /** The size of the object that $redact has descended into. Null if the expression sees the whole document. */
+  /**
+   * Set inside $redact, when it has descended into an object: the size of this object. Null if the expression sees the
+   * whole document.
+   */
   readonly part: string | null
-  /** The barrier of the projection before this pipeline (barrier.ts). */
+  /** Of the projection before this pipeline (barrier.ts). */
   readonly barrier: Barrier
-  /** The variables of $let, $map, $lookup …, without $$, and their sizes. */
+  /** The variables of $let, $map, $lookup …, without $$. */
   readonly variables: Variables<Extent>
   /** Counts the work of the stage in the database. */
   readonly meter: Meter
-  /** True if DESCEND, PRUNE and KEEP are defined (inside $redact). */
+  /** True inside $redact, which defines DESCEND, PRUNE and KEEP. */
   readonly redacting: boolean
-  /** True if IDX is defined (inside $map, $filter and $reduce). */
+  /** True inside $map, $filter and $reduce, which define IDX. */
   readonly iterating: boolean
 }
 
@@ -39,14 +42,14 @@ export function withVariables(
   for (const name of names) {
     if (!VARIABLE.test(name))
       throw new Broken('a variable name must start with a lower-case letter and contain only letters, digits and _')
-    // The names of the guard's own variables start with vt_.
+    // The guard's own variables start with vt_.
     if (name.startsWith('vt_')) throw new Broken('a variable name must not start with vt_')
   }
   const own = new Map(names.map((name) => [name, extents.get(name) ?? STORED]))
   return { ...scope, variables: scope.variables.with(own) }
 }
 
-/** Looks up a path (address.city). Throws Broken for a malformed path, Refusal for a hidden path. */
+/** Looks up a path such as address.city. Throws Broken for a malformed path, and Refusal for a hidden one. */
 export function locate(path: string, scope: Scope): Located {
   const components = componentsOf(path)
   scope.meter.work.spend(components.length)
@@ -57,10 +60,7 @@ export function locate(path: string, scope: Scope): Located {
 
 export type Located = Found & { readonly components: readonly string[] }
 
-/**
- * Looks up a path like locate(). If the value is partly shown, also raises the barriers that keep it behind the
- * projection.
- */
+/** Like locate(). If only a part of the value is shown, also raises the barriers that keep it behind the projection. */
 export function resolve(path: string, scope: Scope): Located {
   const found = locate(path, scope)
   hold(found, scope)
@@ -68,8 +68,8 @@ export function resolve(path: string, scope: Scope): Located {
 }
 
 /**
- * Raises the barriers for a partly shown value, so that the value always goes through the projection. Without a
- * barrier, mongod 6.0 drops a projection before a $group that reads whole documents.
+ * A value of which only a part is shown must always go through the projection. Without a barrier, mongod 6.0 drops a
+ * projection before a $group that reads whole documents.
  */
 export function hold(found: Found, scope: Scope): void {
   if (found.kind !== 'parent') return
@@ -77,7 +77,7 @@ export function hold(found: Found, scope: Scope): void {
   for (const cut of [...found.crossed, ...found.shape.cut]) cut.raise()
 }
 
-/** Returns a hint that lists the known fields, most similar first. */
+/** The hint lists the known fields. The most similar name comes first. */
 export function fieldsHint(path: string, shape: Shape): Hint {
   const paths = pathsOf(shape)
   if (paths.length === 0) return { text: 'No field is known here.', near: [] }
@@ -90,7 +90,7 @@ export function fieldsHint(path: string, shape: Shape): Hint {
 
 const FIELDS_TOLD = 30
 
-/** Looks up $$name or $$name.path. Returns undefined if the shape of its value is unknown. */
+/** Looks up $$name or $$name.path. Returns undefined if nothing is known about its fields. */
 export function variable(written: string, scope: Scope): Found | undefined {
   const dot = written.indexOf('.')
   const name = written.slice(2, dot === -1 ? undefined : dot)
@@ -122,7 +122,7 @@ function variablesHint(name: string, { variables }: Scope): Hint {
   return { text: near.length === 0 ? listed : `${didYouMean(near)} ${listed}`, near }
 }
 
-/** Throws Refusal if the captured server is too old for a name. */
+/** Throws Refusal if the server is older than the name. */
 export function needVersion(vocabulary: Vocabulary, name: string, exposed: Exposed): void {
   const version = missing(vocabulary, name, exposed.server)
   if (version === null) return

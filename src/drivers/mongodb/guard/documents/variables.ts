@@ -1,5 +1,5 @@
-// Holds the variables that are visible at one place of a query. A scope contains its own variables and refers to the
-// enclosing scope, so nothing is copied. Scopes are nested no deeper than the body.
+// The variables that are visible at one point of a query. A scope has its own variables and refers to the scope around
+// it, so nothing is copied. Scopes are nested no deeper than the body.
 
 export class Variables<T> {
   readonly #around: Variables<T> | null
@@ -14,7 +14,6 @@ export class Variables<T> {
     return this.#own.size === 0 && (this.#around === null || this.#around.isEmpty)
   }
 
-  /** Returns an inner scope. */
   with(own: ReadonlyMap<string, T>): Variables<T> {
     return new Variables(this, own)
   }
@@ -27,7 +26,7 @@ export class Variables<T> {
     return this.#own.has(name) ? this.#own.get(name) : this.#around?.get(name)
   }
 
-  /** Returns all visible names, innermost scope first. */
+  /** The names of the innermost scope come first. */
   *names(): Generator<string> {
     yield* this.#own.keys()
     if (this.#around !== null) yield* this.#around.names()

@@ -1,5 +1,5 @@
-// Confines the accumulators of $group, $bucket and $bucketAuto, and the operators of $setWindowFields. An extent has
-// the known bounds of a value (value-size.ts).
+// Confines the accumulators of $group, $bucket and $bucketAuto, and the operators of $setWindowFields. An extent is
+// what is known about a value (value-size.ts).
 import { fieldsOf, operatorOf, textOf } from '../body/read-arguments.ts'
 import { reasonAgainst, type Fields } from '../allowed/expression-list.ts'
 import { computed } from './computed-value.ts'
@@ -16,8 +16,8 @@ import { suggested } from '../refusals/suggestions.ts'
 type Form = 'expression' | 'nothing' | 'sorted' | Fields
 
 /**
- * How often mongod reads the whole value of each document, to copy, compare or hash the value. `n` is the argument of
- * the same name, and is unknown if it is computed.
+ * How often mongod reads the value of each document as a whole, to copy, compare or hash it. `n` is the argument n. It
+ * is undefined if it is computed.
  */
 type Reads = (n: number | undefined) => number
 
@@ -26,22 +26,22 @@ interface Operator {
   readonly reads: Reads
 }
 
-/** The operator keeps a value, or adds it to a sum. */
+/** Keeps a value, or adds it to a sum. */
 const kept: Reads = () => 1
-/** The operator compares each value with the value kept so far. */
+/** Compares each value with the one kept so far. */
 const compared: Reads = () => 2
-/** The operator looks up each value, or each element of it, in a set. */
+/** Looks up each value, or each element of it, in a set. */
 const inSet: Reads = () => 4
-/** The operator compares each value with some of the n values kept so far. */
+/** Compares each value with some of the n values kept so far. */
 const amongN: Reads = (n = N_UNKNOWN) => 2 + Math.log2(Math.max(1, n) + 1)
 const N_UNKNOWN = 2 ** 16
 
-/** The steps of each output for each document, without those for its values. */
+/** For each output and each document, without the values. */
 const OUTPUT_STEPS = 2
-/** The steps in which $top and similar operators make a sort key, and for each of its fields. */
+/** To make the sort key of $top and similar operators, and for each of its fields. */
 const SORT_KEY_STEPS = 10
 const SORT_FIELD_STEPS = 10
-/** The steps in which $integral computes an area. */
+/** To compute an area for $integral. */
 const AREA_STEPS = 20
 
 const INPUT_N: Fields = { needed: ['input', 'n'], optional: [] }
@@ -74,29 +74,30 @@ const WINDOW: ReadonlyMap<string, Operator> = new Map<string, Operator>([
   ...each('$minMaxScaler', { needed: ['input'], optional: ['min', 'max'] }, compared),
 ])
 
-/** The names of the allowed accumulators and window operators. */
 export const [ACCUMULATOR_NAMES, WINDOW_NAMES]: readonly [readonly string[], readonly string[]] = [
   [...ACCUMULATORS.keys()],
   [...WINDOW.keys()],
 ]
 
-/** A window operator that orders values compares each value when it enters the window, and again when it leaves. */
+/**
+ * In a window, an operator that orders values compares each value when it enters the window, and again when it leaves.
+ */
 const WINDOW_READS = 8
-/** How much more a sort key takes in a window: $top and similar operators put the key into a tree. */
+/** In a window, $top and similar operators put a sort key into a tree, which takes longer by this factor. */
 const WINDOW_KEYS = 1.5
 
 export interface Accumulated {
-  /** The printed accumulator: {$sum: …}. */
+  /** For example {$sum: …}. */
   readonly printed: BsonDocument
-  /** The extent of the value for one group or window. */
+  /** Of the value for one group or window. */
   readonly extent: Extent
-  /** Set if the length of the value depends on the number of documents, so that the value may need a length check. */
+  /** The length of the value grows with the number of documents, so it may need a length check. */
   readonly gathers: 'array' | 'object' | null
-  /** True if the values of the documents are stored, and not computed by the query. */
+  /** True if the accumulated values are stored, and not computed by the query. */
   readonly isStored: boolean
 }
 
-/** Confines an accumulator. Throws Broken if the accumulator is malformed, Refusal if it is not allowed. */
+/** Throws Broken if the accumulator is malformed, and Refusal if it is not allowed. */
 export function accumulator(of: string, value: Bson, scope: Scope): Accumulated {
   const operator = operatorOf(value)
   if (operator === null) throw refusedShape(of, value)
@@ -108,7 +109,7 @@ export function accumulator(of: string, value: Bson, scope: Scope): Accumulated 
 const ONE_OF = new Set('$first $last $max $min $top $bottom $locf $shift'.split(' '))
 const MANY_OF = new Set('$addToSet $push $topN $bottomN $firstN $lastN $maxN $minN'.split(' '))
 
-/** `usual` is the number of documents that $unwind makes of an array with a value of each document. */
+/** `usual` is the number of documents that $unwind makes of an array that has one value of each document. */
 function gathered(
   [name, value]: readonly [string, Bson],
   extents: readonly Extent[],
@@ -118,13 +119,14 @@ function gathered(
   if (ONE_OF.has(name)) return { extent: each, gathers: null }
   if (MANY_OF.has(name)) {
     const n = numberOf(isDocument(value) ? value['n'] : undefined)
-    // The cost estimate does not lower the number of documents at $group, so few values of each group count as one.
+    // The cost estimate does not lower the number of documents at a $group. So if each group has few values, this
+    // counts as one.
     const few = usual === GATHERED ? 1 : usual
     if (n !== undefined && n <= FEW)
       return { extent: list(each, constant(n), Math.max(1, Math.min(n, few))), gathers: null }
     return { extent: gatheredList(each, usual), gathers: 'array' }
   }
-  // If all names are constant, the merged object has these fields only. Otherwise each document may add a field.
+  // If all names are constant, the merged object has only these fields. If not, each document may add a field.
   if (name === '$mergeObjects')
     return each.fields === null ? { extent: STORED, gathers: 'object' } : { extent: object(each.fields), gathers: null }
   if (name === '$concatArrays' || name === '$setUnion')
@@ -132,36 +134,35 @@ function gathered(
   return { extent: name === '$percentile' ? list(SMALL, each.items) : SMALL, gathers: null }
 }
 
-/** Arrays with at most this many elements need no length check. */
+/** An array of at most this many elements needs no length check. */
 const FEW = 100
 
 export interface Windowed extends Accumulated {
-  /** True if mongod may read all documents of the partition to compute the value for the first document. */
+  /** True if mongod may read all documents of the partition to compute the first value. */
   readonly readsAhead: boolean
-  /** True if mongod may compare each value with all values before, because they have the same hash. */
+  /** True if the values may have the same hash. Then mongod compares each value with all values before it. */
   readonly compares: boolean
 }
 
-/** Operators that read one document after the other. */
+/** These operators read one document after the other. */
 const ONE_BY_ONE = new Set('$denseRank $documentNumber $expMovingAvg $locf $rank $shift'.split(' '))
-/** A window that reads so few documents ahead counts as if it read none. */
+/** A window that reads only this many documents ahead counts as if it read none ahead. */
 const FEW_AHEAD = 100
 
-/** Returns whether the window of each document begins or ends at a number of documents near that document. */
+/** True if the window of a document ends at that document or at most FEW_AHEAD documents later. */
 function isNear(window: Bson | undefined): boolean {
   const { documents }: BsonDocument = isDocument(window) ? window : {}
   const last = isArray(documents) ? documents[1] : undefined
   return last === 'current' || (numberOf(last) ?? Infinity) <= FEW_AHEAD
 }
 
-/** Returns whether all documents of a partition have the same window. */
+/** True if all documents of a partition have the same window. */
 function isFull(name: string, window: Bson | undefined): boolean {
   if (window === undefined) return !ONE_BY_ONE.has(name)
   const { documents }: BsonDocument = isDocument(window) ? window : {}
   return isArray(documents) && documents.every((end) => end === 'unbounded')
 }
 
-/** Confines an operator of $setWindowFields and its window. */
 export function windowOperator(value: Bson, scope: Scope, sortKeys: number): Windowed {
   if (!isDocument(value)) throw new Broken('$setWindowFields takes an object for each output')
   const { window, ...rest } = value
@@ -185,12 +186,13 @@ export function windowOperator(value: Bson, scope: Scope, sortKeys: number): Win
 }
 
 /**
- * The limit on elements in all arrays that windows gather for one document. mongod copies them for each document, at
- * 160 ns an element. The newest engine checks for a cancel every 128 documents, so 20,000 elements take 0.4 s.
+ * The limit on the elements of all arrays that windows gather for one document. mongod copies them for each document,
+ * which takes 160 ns for an element. The newest engine checks for a cancel every 128 documents, so 20,000 elements take
+ * 0.4 s.
  */
 export const WINDOW_ELEMENTS = 20_000
 
-/** Returns the maximum number of documents in a window. */
+/** A window has at most this many documents. */
 function documentsIn(window: Bson | undefined): number {
   const { documents }: BsonDocument = isDocument(window) ? window : {}
   const [first, last] = isArray(documents) ? documents.map((end) => (end === 'current' ? 0 : numberOf(end))) : []
@@ -252,7 +254,7 @@ function operand(
   return { printed, extents, isStored: false }
 }
 
-/** Confines an expression, and counts `times` reads of the whole value. `compares` is true if these are comparisons. */
+/** Counts `times` reads of the whole value. `compares` is true if these reads are comparisons. */
 function one(
   value: Bson | undefined,
   scope: Scope,
@@ -266,8 +268,8 @@ function one(
 }
 
 /**
- * Confines $top and similar operators. `times` is how often mongod compares the sort key of each document. The steps in
- * which it makes the key count `keys` times.
+ * Confines $top and similar operators. mongod compares the sort key of each document `times` times. The steps in which
+ * it makes the key count `keys` times.
  */
 function sorted(
   name: string,

@@ -1,6 +1,6 @@
-// Confines an expression of a stage, checks it against the bounds, and computes the shape of its value. An expression
-// that is a path has the shape of the field that the path names. An expression that is an object has one shape for each
-// of its fields.
+// Confines an expression of a stage, checks it against the bounds, and computes the shape of its value. If the
+// expression is a path, this is the shape of the field. If it is an object, it is the shape of an object with the same
+// fields.
 import { expression } from './expression.ts'
 import { sizeOf } from '../bounds/amount.ts'
 import { anything, STORED, type Extent } from '../bounds/value-size.ts'
@@ -15,14 +15,14 @@ export interface Computed {
   readonly shape: Shape
 }
 
-/** Confines an expression. Throws Broken if the expression is malformed, Refusal if the expression is not allowed. */
+/** Throws Broken if the expression is malformed, and Refusal if it is not allowed. */
 export function computed(value: Bson | undefined, scope: Scope): Computed {
   const printed = expression(value, scope)
   const { meter, variables, shape, part } = scope
   const extent = grown(value, {
     meter,
     variables,
-    // If `part` is set, $redact has descended into an object. Only the size of this object is known.
+    // Inside $redact, `part` may be set: only the size of the object is known into which $redact has descended.
     document: (path) => (part === null ? valueAt(shape, path) : anything(sizeOf(part))),
     root: (path) => valueAt(shape, path),
   })
@@ -38,7 +38,7 @@ function shapeOf(value: Bson | undefined, extent: Extent, scope: Scope): Shape {
     if (found === undefined) return shapeWith(extent)
     const { kids, open, cut } = found
     if (kids === null) return { ...found, ...shapeWith(extent), cut }
-    // The path leads through an array, so the value is an array of such objects.
+    // The path goes through an array, so the value is an array of such objects.
     return extent.isSingle ? found : { kids, open, cut, extent: { ...STORED, usual: extent.usual } }
   }
   if (!isDocument(value)) return shapeWith(extent)
@@ -49,16 +49,14 @@ function shapeOf(value: Bson | undefined, extent: Extent, scope: Scope): Shape {
   return closed(new Map(entries.map(([name, below]) => [name, shapeOf(below, fields?.get(name) ?? extent, scope)])))
 }
 
-/** Operators that make a text or a date, and their arguments. No argument chooses between constants. */
+/** Operators that make a text or a date, and names of their arguments. None of them can choose between constants. */
 const TEXTS = new Set(
   '$concat $dateToString $dateTrunc $ltrim $rtrim $toLower $toString $toUpper $trim binSize chars date format input startOfWeek timezone unit'.split(
     ' ',
   ),
 )
 
-/**
- * Returns whether an expression makes texts or dates of stored values alone, so that the query cannot choose their hashes.
- */
+/** True if the expression makes texts or dates only of stored values. Then the query cannot choose their hashes. */
 function isOfStored(value: Bson, scope: Scope): boolean {
   if (typeof value === 'string') return !value.startsWith('$') || shapeOf(value, STORED, scope).isStored === true
   const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
@@ -66,7 +64,7 @@ function isOfStored(value: Bson, scope: Scope): boolean {
   return isText && parts.every((part) => isOfStored(part, scope))
 }
 
-/** Returns the shape of the document after $replaceRoot or $replaceWith has replaced it with a value of this shape. */
+/** $replaceRoot or $replaceWith has replaced the document with a value of this shape. */
 export function asDocument(shape: Shape): Shape {
   return shape.kids === null ? { kids: new Map(), open: true, cut: shape.cut } : shape
 }

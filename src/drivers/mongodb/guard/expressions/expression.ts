@@ -1,5 +1,5 @@
-// Confines aggregation expressions. Operators must be on the list, every path and variable is looked up, and the
-// expression is printed again from the parsed form. The guard refuses everything that it does not understand.
+// Confines expressions. Operators must be on the list, every path and variable is looked up, and the expression is
+// printed again from its parsed form. Everything that the guard does not understand is refused.
 import { arrayOf, booleanOf, fieldsOf, textOf } from '../body/read-arguments.ts'
 import { EXPRESSION_HINT, EXPRESSIONS, reasonAgainst, type Fields } from '../allowed/expression-list.ts'
 import { numberOf } from '../body/parse-ejson.ts'
@@ -15,7 +15,7 @@ import { fieldsHint, needVersion, resolve, variable, withVariables, type Scope }
 import { sortSpecOf } from './sort-spec.ts'
 import { suggested } from '../refusals/suggestions.ts'
 
-/** Confines an expression. Throws Broken if the expression is malformed, Refusal if it is not allowed. */
+/** Throws Broken if the expression is malformed, and Refusal if it is not allowed. */
 export function expression(value: Bson | undefined, scope: Scope): Bson {
   if (value === undefined) throw new Broken('an expression is missing')
   scope.meter.work.spend(1)
@@ -42,15 +42,15 @@ function unknownOperator(name: string): Error {
 }
 
 /**
- * Returns $setIsSubset, written as $setDifference. mongod's own $setIsSubset and $setEquals hash their elements, and
- * compare each element with all others of the same hash. Decimals that are equal as doubles have the same hash.
- * $setDifference sorts its elements instead.
+ * Prints $setIsSubset as $setDifference. mongod's own $setIsSubset and $setEquals hash their elements, and compare an
+ * element with all others of the same hash. Decimals that are equal as doubles have the same hash. $setDifference sorts
+ * its elements instead.
  */
 function subset(args: Bson): BsonDocument {
   return isArray(args) && args.length === 2 ? { $eq: [{ $size: { $setDifference: args } }, 0] } : { $setIsSubset: args }
 }
 
-/** Returns $setEquals, written as $setDifference of the first set and each other set, in both directions. */
+/** Prints $setEquals as $setDifference of the first set and each other set, in both directions. */
 function equalSets(args: Bson): BsonDocument {
   if (!isArray(args) || args.length < 2) return { $setEquals: args }
   const vars = Object.fromEntries(args.map((arg, n) => [`vt_set${n}`, arg]))
@@ -95,8 +95,8 @@ function operand(name: string, form: 'any' | 'date' | 'special' | Fields, value:
 }
 
 /**
- * Returns an expression that fails if its value is neither a string nor null, because the newest MongoDB would also
- * search for a regular expression.
+ * The newest MongoDB would also search for a regular expression. So the printed expression fails if its value is
+ * neither a string nor null.
  */
 function textOnly(name: string, printed: Bson): Bson {
   if (typeof printed === 'string' && !printed.startsWith('$')) return printed
@@ -193,7 +193,6 @@ function bound(value: Bson | undefined, scope: Scope): Bson {
   return { vars: printed, in: isDocument(value) ? within(value, 'in', () => expression(body, inner)) : null }
 }
 
-/** Confines $map or $filter: an array, and an expression for each element. */
 function over(name: '$map' | '$filter', value: Bson | undefined, scope: Scope): Bson {
   const body = name === '$map' ? 'in' : 'cond'
   const optional = ['as', 'arrayIndexAs']
@@ -222,7 +221,7 @@ function reduced(value: Bson | undefined, scope: Scope): Bson {
   }
 }
 
-/** Returns the variable names of a loop: the names in the query, and the default names that must be printed. */
+/** The variables of a loop have the names in the query, or default names. */
 function namesOf(
   of: string,
   read: BsonDocument,
@@ -261,7 +260,7 @@ function field(name: '$getField' | '$setField' | '$unsetField', value: Bson | un
   }
 }
 
-/** Prints a constant name as a literal. If the field is read from the document itself, it must be a known field. */
+/** A constant name is printed as a literal. If the field is read from the document itself, it must be a known field. */
 function fieldName(written: Bson | undefined, input: Bson | undefined, scope: Scope): Bson {
   const literal = isDocument(written) && Object.keys(written).length === 1 ? written['$literal'] : undefined
   const name =
@@ -280,7 +279,7 @@ function direction(value: Bson | undefined): Bson {
   return value
 }
 
-/** Confines $regexMatch, $regexFind or $regexFindAll. The pattern must be constant. */
+/** The pattern of $regexMatch, $regexFind and $regexFindAll must be constant. */
 function matching(name: string, value: Bson | undefined, scope: Scope): Bson {
   const { input, regex, options } = fieldsOf(name, value, ['input', 'regex'], ['options'])
   const literal = isDocument(regex) && Object.keys(regex).length === 1 ? regex['$literal'] : undefined

@@ -1,16 +1,16 @@
-// Computes how much deeper than $$value the result of a $reduce step can be. With each element, $reduce must not nest
-// its value deeper (docs/guard/mongodb.md, CVE-2026-1849). Literals, $map and similar operators add one level. Paths
-// and elements remove one level.
+// A $reduce must not nest its value deeper with each element (docs/guard/mongodb.md, CVE-2026-1849). So this file
+// computes how much deeper than $$value the result of a step can be. A literal, $map and similar operators add one
+// level. A path or an element removes one level.
 import { isArray, isDocument, type Bson } from '../../confined-query.ts'
 import { refusedOperator } from '../refusals/refusal.ts'
 import { Variables } from '../documents/variables.ts'
 
-/** The depth of a result that does not contain $$value. */
+/** The result does not contain $$value. */
 const NONE = Number.NEGATIVE_INFINITY
 
 type Depths = Variables<number>
 
-/** Throws Refusal if the result can be deeper than $$value. `value` is the name of this variable. */
+/** `value` is the name of $$value. Throws Refusal if the result can be deeper than $$value. */
 export function checkReduce(step: Bson | undefined, value: string): void {
   if (depthOf(step, new Variables(null, new Map([[value, 0]]))) <= 0) return
   throw refusedOperator(
@@ -45,7 +45,7 @@ const SAME = new Set(
     ' ',
   ),
 )
-/** Operators whose arguments may be fields of an object. Such an object is not a literal. */
+/** The arguments of these operators may be the fields of an object. Such an object is no literal. */
 const NAMED = new Set('$cond $firstN $lastN $maxN $minN $convert'.split(' '))
 const ONE_LESS = new Set(['$arrayElemAt', '$first', '$last', '$arrayToObject'])
 
@@ -68,7 +68,7 @@ function ofOperator(name: string, operand: Bson, depths: Depths): number {
       return depthOf(field('input'), depths) - 1
     case '$setField':
       return Math.max(depthOf(field('input'), depths), depthOf(field('value'), depths) + 1)
-    // Two levels are added: a date becomes {$date: {$numberLong: …}}.
+    // A date becomes {$date: {$numberLong: …}}, which has two more levels.
     case '$serializeEJSON':
       return depthOf(field('input'), depths) + 2
     case '$zip':
@@ -88,7 +88,7 @@ function ofOperator(name: string, operand: Bson, depths: Depths): number {
   }
 }
 
-/** Returns the depth of the elements of a list of arrays, or of a path to one. */
+/** The elements of a list of arrays, or of a path to such a list. */
 function ofList(list: Bson | undefined, depths: Depths): number {
   return isArray(list) ? deepest(list, depths) : depthOf(list, depths)
 }

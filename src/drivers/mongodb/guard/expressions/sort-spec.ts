@@ -1,4 +1,4 @@
-// Reads a sort specification: 1 or -1 for each field, in the order written.
+// Reads a sort: 1 or -1 for each field, in the order of the query.
 import { numberOf } from '../body/parse-ejson.ts'
 import { isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
 import { within } from '../refusals/error-place.ts'
@@ -14,15 +14,18 @@ const KEYS_MAX = 32
 
 export interface SortSpec {
   readonly printed: BsonDocument
-  /** True if every path is fully shown. Then the sort may run before the projection. */
+  /** True if every path is shown as a whole. Then the sort may run before the projection. */
   readonly hoistable: boolean
-  /** The leading components of paths through partly shown objects. Raw documents may sort differently. */
+  /**
+   * The first names of paths through objects of which only a part is shown. Before the projection, documents may sort
+   * differently.
+   */
   readonly cut: readonly (readonly string[])[]
 }
 
 /**
- * Reads a sort specification. `scope` is null for array elements with unknown fields, whose paths are not looked up.
- * `times` is how often `of` compares the key of each document.
+ * `scope` is null for array elements whose fields are unknown. Then their paths are not looked up. `of` compares the
+ * key of each document `times` times.
  */
 export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null, times = 1): SortSpec {
   const entries = Object.entries(value)
@@ -54,20 +57,17 @@ export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null,
   return { printed, hoistable, cut }
 }
 
-// $top and similar operators build the sort key again for each element of the array. Each pair of elements takes 18 ns
+// For each element of the array, $top and similar operators build the sort key again. Each pair of elements takes 18 ns
 // and 2.6 bytes, and in the worst case a copy of the element.
 const PAIR_STEPS = 0.4
 const PAIR_KEPT = 3
 
-/**
- * How often $top and similar operators read the key of a document, besides its comparisons: they copy the key. A copy of
- * an element takes 90 ns.
- */
+/** $top and similar operators copy the key of a document, besides comparing it. To copy an element takes 90 ns. */
 const KEY_COPIES = 2
 
 /**
- * Counts the values at a path by which `of` sorts. mongod reads all of these values to find the smallest or the
- * largest. `times` is how often `of` compares the key of each document.
+ * `of` sorts by this path. To find the smallest or the largest value, mongod reads all values at the path. It compares
+ * the key of each document `times` times.
  */
 export function countKey(
   of: string,
@@ -76,12 +76,12 @@ export function countKey(
   { meter, shape }: Scope,
   times = 1,
 ): void {
-  // For each element of an array in an array, mongod reads all of them again.
+  // For each element of an array in an array, mongod reads all elements again.
   if (numeric) throw refusedIndex(of, path)
   const found = valueAt(shape, components)
   const isTop = /^\$(?:top|bottom)/.test(of)
-  // A sort reads a key once and then compares bytes. Its memory limit bounds the keys.
-  // By a collation, it computes the bytes first.
+  // A sort reads a key once and then compares bytes, and its memory limit bounds the keys. With a collation, it must
+  // first compute these bytes.
   meter.step(collatedKeySteps(found, meter.collation))
   if (isTop) meter.step(scaled(keySteps(found), KEY_COPIES + times))
   if (found.isSingle) return

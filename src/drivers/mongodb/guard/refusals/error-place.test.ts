@@ -90,7 +90,7 @@ test('a refusal suggests similar exposed or allowed names, or the MongoDB name',
   }
 })
 
-test('a hint lists exposed paths only, most similar first', () => {
+test('a hint lists only exposed paths, and the most similar one comes first', () => {
   const { verdict } = told({ filter: { brand: 1 } })
   assert.ok(verdict.kind === 'denied')
   assert.match(verdict.hint, /^Did you mean cards\.brand\? Fields here: cards\.brand, _id, name, home\.city, tags\./)

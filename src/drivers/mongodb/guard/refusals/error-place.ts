@@ -1,11 +1,11 @@
-// Finds the place of a refusal in the body. While an error propagates, each level records its object and key. The body
-// is searched for these objects only if the query is refused.
+// Finds where in the body a refusal belongs. While the error propagates, each level adds its object and key. The body
+// is searched for these objects only after the query was refused.
 import { Broken, Refusal } from './refusal.ts'
 
-/** The keys that lead from the top of the body to a value, such as pipeline, 2, $project, x. */
+/** The keys from the top of the body to a value, such as pipeline, 2, $project, x. */
 export type Path = readonly (string | number)[]
 
-/** Runs `read` for one value of an object or array, and records the place in a refusal that it throws. */
+/** Runs `read` for one value of an object or array. If it throws a refusal, adds the place to it. */
 export function within<T>(container: object, key: string | number, read: () => T): T {
   try {
     return read()
@@ -15,7 +15,7 @@ export function within<T>(container: object, key: string | number, read: () => T
   }
 }
 
-/** Returns the path of the innermost recorded place that is part of the body, or null if there is none. */
+/** Returns the path of the innermost place that is in the body, or null. */
 export function placeOf(error: Refusal | Broken, roots: Readonly<Record<string, unknown>>): Path | null {
   const wanted = new Set(error.trail.map(({ container }) => container))
   const found = new Map<object, Path>()
@@ -35,8 +35,8 @@ export function placeOf(error: Refusal | Broken, roots: Readonly<Record<string, 
 }
 
 /**
- * Returns the position of the last key of a path in an output of JSON.stringify, from 0 in UTF-16 units. For an element
- * of an array, returns the position of the element. Returns null if the text has no such path.
+ * `text` comes from JSON.stringify. Returns where the last key of the path is in it, or where the element is if the
+ * path ends in an array. Counts UTF-16 units from 0. Returns null if the text has no such path.
  */
 export function positionOf(text: string, path: Path): number | null {
   let at: unknown = JSON.parse(text)

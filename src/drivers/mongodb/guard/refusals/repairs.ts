@@ -1,9 +1,10 @@
-// Computes repairs of a refused body. Each repair makes one change: it uses a near name, removes an output field, or
-// removes a final $out or $merge. Conditions are never left out, because the query would then answer another question.
+// Suggests repaired bodies for a refused body. Each repair makes one change: it uses a near name, removes an output
+// field, or removes a $out or $merge at the end. It never leaves out a condition, because the query would then answer
+// another question.
 import type { Denied } from '../../../driver.ts'
 import type { Path } from './error-place.ts'
 
-/** Implements Driver.repairs(). The near names come from the refusal, which knows the fields at its place. */
+/** Implements Driver.repairs(). The refusal knows the fields at its place, so the near names come from it. */
 export function repairs(body: object, { blocked, path, near = [] }: Denied): readonly object[] {
   if (path === undefined) return []
   const bodies = [
@@ -14,12 +15,12 @@ export function repairs(body: object, { blocked, path, near = [] }: Denied): rea
   return bodies.filter((each) => typeof each === 'object' && each !== null)
 }
 
-/** A changed key and value. Null if no change is possible. */
+/** The changed key and value. Null if no change is possible. */
 type Entry = readonly [key: string | number, value: unknown] | null
 
 /**
- * Returns a copy of the body with another entry at the path. Returns null if the path does not exist, or two keys would
- * be equal.
+ * Returns a copy of the body that is changed at the path. Returns null if the path does not exist, or if two keys would
+ * become equal.
  */
 function edited(node: unknown, [key, ...rest]: Path, edit: (value: unknown, key: string | number) => Entry): unknown {
   if (key === undefined || typeof node !== 'object' || node === null || !Object.hasOwn(node, key)) return null
@@ -33,20 +34,17 @@ function edited(node: unknown, [key, ...rest]: Path, edit: (value: unknown, key:
   return Object.fromEntries(Object.entries(node).map((entry) => (entry[0] === key ? [name, value] : entry)))
 }
 
-/** Replaces the refused name in the key, or otherwise in the value. */
+/** Replaces the refused name in the key or, if it is not there, in the value. */
 function renamed(value: unknown, key: string | number, from: string, to: string): Entry {
   if (key === from) return [to, value]
-  // Inside $elemMatch, the key is only the last part of the refused path.
+  // Inside an $elemMatch, the key is only the end of the refused path.
   const outer = typeof key === 'string' && from.endsWith(`.${key}`) ? from.slice(0, -key.length) : null
   if (outer !== null && to.startsWith(outer)) return [to.slice(outer.length), value]
   const after = swapped(value, from, to)
   return after === value ? null : [key, after]
 }
 
-/**
- * Returns the value with the other name: in strings, as `$name` and `$$ROOT.name`, and as a key if the name is an
- * operator.
- */
+/** Replaces the name in strings, as `$name` or `$$ROOT.name`. An operator is also replaced where it is a key. */
 function swapped(value: unknown, from: string, to: string): unknown {
   if (typeof value === 'string') {
     if (value === from) return to
@@ -67,12 +65,10 @@ function swapped(value: unknown, from: string, to: string): unknown {
   return isSame ? value : Object.fromEntries(entries)
 }
 
-/** Stages whose fields determine the answer or its order. */
+/** The fields of these stages decide what the answer contains, or in which order. */
 const OUTPUTS: ReadonlySet<string | number | undefined> = new Set(['$project', '$set', '$addFields', '$group', '$sort'])
 
-/**
- * Removes an output field from the innermost stage around the refused part. The stage must keep at least one field.
- */
+/** Removes an output field from the innermost stage around the refused part. At least one field must stay. */
 function withoutOutput(body: object, path: Path): unknown {
   const at = path.findLastIndex((key, n) => typeof path[n - 1] === 'number' && (OUTPUTS.has(key) || key === '$unset'))
   const field = path[at + 1]
@@ -87,7 +83,7 @@ function withoutOutput(body: object, path: Path): unknown {
 
 const WRITES: ReadonlySet<string | number | undefined> = new Set(['$out', '$merge'])
 
-/** Removes the last stage if it would write. The query then returns the documents that it would have written. */
+/** Removes the last stage if it would write. The query then returns what it would have written. */
 function withoutWrite(body: object, [root, at, stage, ...rest]: Path): unknown {
   if (root !== 'pipeline' || !WRITES.has(stage) || rest.length > 0 || at === 0) return null
   return edited(body, [root], (stages, key) =>

@@ -1,5 +1,5 @@
-// Suggests what the caller of an unknown stage, operator or accumulator may mean: the equivalent of a name from another
-// language, or a similar name. Only allowed names are suggested.
+// For an unknown stage, operator or accumulator, suggests what the caller may mean: the equivalent of a name from
+// another language, or a similar name. Only allowed names are suggested.
 import { didYouMean, nearest } from '../../../nearest.ts'
 import type { Hint } from './refusal.ts'
 
@@ -87,7 +87,7 @@ const FOREIGN: ReadonlyMap<string, string> = new Map(
 
 const TOLD = 3
 
-/** Returns the hint: a question such as `Did you mean $toLower?`, if a name is near, and the rest. */
+/** If a name is near, the hint begins with a question such as `Did you mean $toLower?`. */
 export function suggested(name: string, allowed: Iterable<string>, rest: string): Hint {
   const names = [...allowed]
   const known = new Set(names)
@@ -96,6 +96,6 @@ export function suggested(name: string, allowed: Iterable<string>, rest: string)
   const meant = equivalents.filter((each) => known.has(each))
   const told = (meant.length > 0 ? meant : nearest(name, names)).slice(0, TOLD)
   const question = didYouMean(told)
-  // Several equivalents have different meanings, so none of them is near.
+  // If there are several equivalents, their meanings differ, so none of them counts as near.
   return { text: question === '' ? rest : `${question} ${rest}`, near: equivalents.length > 1 ? [] : told }
 }

@@ -1,5 +1,5 @@
 // Confines a pipeline on one collection. Stages that read the same values before and after the projection come first,
-// because they can use indexes there. The projection comes next, then all other stages
+// because there they can use indexes. Then come the projection and all other stages
 // (docs/guard/mongodb.md#how-it-is-confined).
 import { barrierOf, shapeOf, type ExposedCollection } from '../documents/exposed.ts'
 import type { Extent } from '../bounds/value-size.ts'
@@ -13,8 +13,8 @@ import { checkStages, confineStage, stageOf } from './stages.ts'
 import type { Variables } from '../documents/variables.ts'
 
 /**
- * Confines a pipeline. `isRead` is true if mongod reads the documents from the collection, and false if it may read
- * them again from a cache, as in a $lookup. Throws Broken if the pipeline is malformed, Refusal if it is not allowed.
+ * `isRead` is true if mongod reads the documents from the collection. In a $lookup it may read them again from a cache.
+ * Throws Broken if the pipeline is malformed, and Refusal if it is not allowed.
  */
 export function confinePipeline(
   whole: Whole,
@@ -27,7 +27,7 @@ export function confinePipeline(
   const out: BsonDocument[] = []
   const barrier = barrierOf(collection, out)
   const flow = new Flow(whole, variables, false, out, barrier, shapeOf(collection, barrier), collection.tops, {
-    // The documents of a view do not count as read, because the stages of the view may make many documents of one.
+    // The stages of a view may make many documents of one, so its documents do not count as just read.
     isRead: isRead && !collection.rewritten,
   })
   const rest = hoist(stages, flow)
@@ -35,7 +35,7 @@ export function confinePipeline(
   if (isCached) for (const name of collection.tops) barrier.raise(name)
   barrier.place(collection.rewritten ? (print) => flow.closeGaps(collection.tree, print) : undefined)
   // mongod 6.0 moves a $match with outer variables into its cache of a time series, so later rows would get the result
-  // of the first row. The barrier stops a $match that reads a field. The $limit stops a $match that reads no field.
+  // of the first row. The barrier stops a $match that reads a field. The $limit stops a $match that reads none.
   if (isCached) flow.out.push({ $limit: Number.MAX_SAFE_INTEGER })
   for (const stage of rest) confineStage(stage, flow)
   keepFromCompiling(out)
@@ -43,8 +43,8 @@ export function confinePipeline(
 }
 
 /**
- * Prints the leading filters, then sorts, skips and limits, as long as they may run before the projection. Returns the
- * other stages.
+ * Prints the filters, sorts, skips and limits at the beginning, as long as they may run before the projection. Returns
+ * the other stages.
  */
 function hoist(stages: readonly BsonDocument[], flow: Flow): readonly BsonDocument[] {
   let at = 0
@@ -65,7 +65,7 @@ function hoist(stages: readonly BsonDocument[], flow: Flow): readonly BsonDocume
 }
 
 /**
- * Returns whether raw documents sort in the same order as projected documents. If only lost array elements could change
+ * True if documents sort in the same order before and after the projection. If only lost array elements could change
  * the order, sets flow.early.
  */
 function sortsAlike(value: Bson, flow: Flow): boolean {

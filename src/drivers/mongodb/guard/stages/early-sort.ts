@@ -1,6 +1,6 @@
-// Prints a sort with a limit before the projection, so that the sort can use an index even if its path leads through a
-// partly shown object. A hidden scalar in an array sorts as null after the projection, so the order may differ. The
-// printed form checks in each document that the order is the same, and fails otherwise. After such a failure, the
+// Prints a sort with a limit before the projection, so that it can use an index even if its path goes through an object
+// of which only a part is shown. The order may differ, because a hidden scalar in an array sorts as null after the
+// projection. So the printed form checks for each document that the order is the same, and fails if it is not. Then the
 // service sends the form with the projection first.
 import { numberOf } from '../body/parse-ejson.ts'
 import type { Bson, BsonDocument } from '../../confined-query.ts'
@@ -8,18 +8,17 @@ import type { Bson, BsonDocument } from '../../confined-query.ts'
 export interface EarlySort {
   /** The number of stages before the projection. */
   readonly at: number
-  /** For each sort path, the components that lead through partly shown objects. */
+  /** For each path of the sort: the names that lead through objects of which only a part is shown. */
   readonly cut: readonly (readonly string[])[]
 }
 
 const ONE_TO_ONE = new Set(['$project', '$set', '$addFields', '$unset'])
 
 /**
- * Returns the same pipeline with its sort moved to the front, and with a limit on the documents that the later stages
- * can use. Returns null if the later stages may use all documents.
- *
- * Proof: a projection only removes elements that sort as null, so no document sorts later by its raw value than by its
- * projected value. If none of the first n documents loses an element, they are the first n of both orders.
+ * Moves the sort to the front, and limits the documents to those that the later stages can use. Returns null if the
+ * later stages may use all documents.
+ * Proof: the projection only removes elements, which then sort as null. So no document sorts later by its raw value
+ * than by its projected value. If none of the first n documents loses an element, they are the first n in both orders.
  */
 export function sortedEarly(pipeline: readonly BsonDocument[], { at, cut }: EarlySort): readonly BsonDocument[] | null {
   const place = pipeline.findIndex((stage, n) => n >= at && Object.hasOwn(stage, '$sort'))
@@ -30,7 +29,7 @@ export function sortedEarly(pipeline: readonly BsonDocument[], { at, cut }: Earl
   return [...front, ...pipeline.slice(at, place), ...pipeline.slice(place + 1)]
 }
 
-/** Returns how many sorted documents the stages after the sort can use. Infinity means all. */
+/** How many documents of the sort the later stages can use. Infinity means all. */
 function taken(stages: readonly BsonDocument[]): number {
   let skipped = 0
   let most = Infinity
@@ -44,16 +43,13 @@ function taken(stages: readonly BsonDocument[]): number {
   return most
 }
 
-/** Passes documents on. Fails (ConversionFailure) at a document from which the projection removes an element. */
+/** Passes documents on. If the projection removes an element of a document, fails with ConversionFailure. */
 function provenAlike(cut: readonly (readonly string[])[]): BsonDocument {
   const losing = cut.map(([top = '', ...below]) => losesElement(`$${top}`, below))
   return { $match: { $expr: { $toInt: { $cond: [{ $or: losing }, 'the projection takes an element away', 1] } } } }
 }
 
-/**
- * Returns an expression that is true if the value is, or contains, an array with an element that is neither an object
- * nor an array.
- */
+/** True if the value is or contains an array with an element that is neither an object nor an array. */
 function losesElement(value: string, [next, ...below]: readonly string[]): Bson {
   const isPlain = { $not: [{ $in: [{ $type: '$$e' }, ['object', 'array']] }] }
   const here = anyOf({ $cond: [{ $isArray: [value] }, value, []] }, isPlain)

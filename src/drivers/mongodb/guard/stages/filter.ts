@@ -1,5 +1,5 @@
 // Confines filters. Operators must be on the list, every path is looked up, values are literals, and the filter is
-// printed anew. This file also decides whether a filter can run before the projection, where it can use indexes
+// printed again. This file also decides whether a filter can run before the projection, where it can use indexes
 // (docs/guard/mongodb.md#how-it-is-confined). A step is a unit of work in the database, about 50 ns (step-meter.ts).
 import { arrayOf, fieldsOf, textOf, wholeOf } from '../body/read-arguments.ts'
 import { reasonAgainst } from '../allowed/expression-list.ts'
@@ -35,12 +35,13 @@ const LIST_MAX = 2000
 export interface Filter {
   readonly printed: BsonDocument
   /**
-   * True if the whole filter may run before the projection: it has only exposed paths, no array index and no $expr, and
-   * takes few enough steps. It then matches the same documents as after the projection.
+   * True if the whole filter may run before the projection. Then it has only exposed paths, no array index and no
+   * $expr, and needs few enough steps. It matches the same documents as after the projection.
    */
   readonly hoistable: boolean
   /**
-   * The top-level conditions that may run before the projection. Each document that the filter matches fulfils them.
+   * The top-level conditions that may run before the projection. Every document that matches the filter also matches
+   * them.
    */
   readonly early: BsonDocument
 }
@@ -49,37 +50,36 @@ interface Walk {
   readonly scope: Scope
   hoistable: boolean
   /**
-   * Further steps of a condition that runs after the projection. Only there, the query may have computed the tested
-   * value.
+   * The additional steps of a condition that runs after the projection. Only there can the query have computed the
+   * tested value.
    */
   computed: Amount
-  /** Further steps of a condition that runs before the projection, for stored texts that a collation reads. */
+  /** The additional steps of a condition that runs before the projection, for stored texts that a collation reads. */
   trusted: number
   readonly planned: Plan
 }
 
-/** Counts the parts of a condition while it is confined. */
+/** Counts what is in a condition while it is confined. */
 interface Plan extends Planned {
   readonly excluded: number[]
   choices: number
   chosen: number
-  /** The number of tests so far, and of the values in their lists. */
+  /** Tests so far, and the values in their lists. */
   tests: number
   values: number
 }
 
-/** The steps that the filters before the projection may still take together for one document. */
+/** For one document: all filters before the projection together may still take this many steps. */
 export interface EarlySteps {
   left: number
 }
 
-/** The maximum number of steps of all conditions that run before the projection, for one document of any size. */
+/** For a document of any size, and all conditions that run before the projection. */
 export const EARLY_STEPS_MAX = 24_000_000
 
 /**
- * Confines a filter. `early` has the steps that conditions before the projection may still take. It is null if the
- * whole filter must run after the projection. Throws Broken if the filter is malformed, Refusal if the filter is not
- * allowed.
+ * `early` has the steps that conditions before the projection may still take. If it is null, the whole filter must run
+ * after the projection. Throws Broken if the filter is malformed, and Refusal if it is not allowed.
  */
 export function filter(value: Bson | undefined, scope: Scope, early: EarlySteps | null = null): Filter {
   const printed: Record<string, Bson> = {}
@@ -94,7 +94,7 @@ export function filter(value: Bson | undefined, scope: Scope, early: EarlySteps 
       printed[name] = within(all, name, () => conditionOf(name, below, '', walk))
     })
     const most = worstOf(steps, DOCUMENT_MAX) + walk.trusted
-    // A condition that may take too many steps waits until mongod has measured the document.
+    // A condition that may take too many steps runs later, after mongod has measured the document.
     const isEarly = walk.hoistable && early !== null && most <= early.left
     if (isEarly) {
       first[name] = printed[name] ?? null
@@ -103,7 +103,7 @@ export function filter(value: Bson | undefined, scope: Scope, early: EarlySteps 
       hoistable = false
       scope.meter.step(walk.computed)
     }
-    // A condition that cannot run before the projection is confined again, and counts then.
+    // A condition that cannot run before the projection is confined again after it, and is counted then.
     if (isEarly || early === null) within(all, name, () => scope.meter.plan(planned))
   }
   return { printed, hoistable, early: first }
@@ -114,10 +114,7 @@ function documentOf(value: Bson | undefined): BsonDocument {
   return value
 }
 
-/**
- * Confines conditions. Inside an $elemMatch, `above` is the path of the array, with a dot at the end. Otherwise it is
- * empty.
- */
+/** Inside an $elemMatch, `above` is the path of the array with a dot at its end. Elsewhere it is empty. */
 function conditions(value: Bson | undefined, above: string, walk: Walk): BsonDocument {
   const printed: Record<string, Bson> = {}
   const all = documentOf(value)
@@ -167,7 +164,7 @@ function refusedName(name: string): Error {
   return refusedOperator(name, reasonAgainst(name), suggested(name, OPERATORS, HINT))
 }
 
-/** Counts `times` tests of each value at the path, and the regular expressions. */
+/** Each value at the path is tested `times` times. Also counts the regular expressions. */
 function countTests(found: Located, walk: Walk, { times = 1, patterns = [], texts = NO_TEXTS }: Tests): void {
   const { meter } = walk.scope
   walk.planned.tests++
@@ -182,7 +179,7 @@ function countTests(found: Located, walk: Walk, { times = 1, patterns = [], text
       'Compare elements in $expr with $arrayElemAt.',
     )
   const values = isSingle ? constant(1) : plus(1, valuesFound(tested, found.components))
-  // Each index doubles the steps, because mongod reads it as the index of an element and as a name.
+  // mongod reads an array index as the index of an element and as a name, so each index doubles the steps.
   meter.step(scaled(values, times * 2 ** indexes))
   countCollated(tested, values, texts, walk)
   const isMeasured = !isSingle && tested.place !== null && isStored(tested.place)
@@ -201,37 +198,36 @@ function countTests(found: Located, walk: Walk, { times = 1, patterns = [], text
 }
 
 /**
- * Counts comparisons of texts by a collation. A collation may ignore characters. A comparison then reads a whole text
- * of the query for each of the `values`. It also reads a whole text that the query has computed, however short the
- * other text is.
+ * A collation may ignore characters. Then a comparison reads a whole text of the query for each of the `values`. If the
+ * query has computed the other text, the comparison reads this text as a whole too, however short the first one is.
  */
 function countCollated(tested: Extent, values: Amount, { count, rounds, longest, total }: Texts, walk: Walk): void {
   const { meter } = walk.scope
   const { bytes, ignored, marks } = longest
   if (meter.collation === null || bytes === 0) return
-  // mongod sorts a list when it parses the query.
+  // When mongod parses the query, it sorts a list.
   const parsed = count * COMPARISON_STEPS + total.ignored * BYTE_STEPS + total.marks
   meter.step(Math.log2(count + 1) * parsed)
   if (marks > 0) meter.step(scaled(values, rounds * marks))
   const perByte = rounds * BYTE_STEPS
-  // A text of n bytes takes n + TEXT_IN_ARRAY bytes in its array.
+  // In its array, a text of n bytes takes n + TEXT_IN_ARRAY bytes.
   const share = Math.max((bytes + ignored) / (bytes + TEXT_IN_ARRAY), ignored / TEXT_IN_ARRAY)
   meter.step(tested.isSingle ? perByte * (bytes + ignored) : scaled(tested.bytes, perByte * share))
   walk.trusted += perByte * TRUSTED
   walk.computed = plus(walk.computed, scaled(readByCollation(textsOfValue(tested), meter.collation), rounds))
 }
 
-/** The bytes that a text takes in an array, besides its characters. */
+/** In an array, a text takes these bytes besides its characters. */
 const TEXT_IN_ARRAY = 8
-/** Stored texts are trusted to have at most this many bytes of characters that a collation ignores. */
+/** In bytes. Stored texts are trusted to have no more characters that a collation ignores. */
 const TRUSTED = 65_536
 
-/** The texts that a test compares with each value. */
+/** A test compares each value with these texts. */
 interface Texts {
   readonly count: number
-  /** How many of them are compared with one value. */
+  /** So many of them are compared with one value. */
   readonly rounds: number
-  /** Bounds that hold for each of them. */
+  /** For the largest of them. */
   readonly longest: Compared
   readonly total: Compared
 }
@@ -248,14 +244,14 @@ function textsOf(name: string, operand: Bson): Texts {
 
 const LISTS = new Set(['$in', '$nin', '$all'])
 
-/** Returns the sums for all texts in a value that the query contains. */
+/** The value comes from the query. Returns the sums for all texts in it. */
 function textsIn(value: Bson): Compared {
   if (typeof value === 'string') return comparedWith(value)
   const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
   return parts.map(textsIn).reduce(sumOf, NO_TEXT)
 }
 
-/** Returns the extent of the tested value. An expression cannot contain an array index, so the whole array counts. */
+/** An expression cannot contain an array index, so the whole array counts as tested. */
 function measuredAt({ components }: Located, { scope }: Walk): Extent {
   const end = components.findIndex(isPlace)
   return valueAt(scope.shape, end === -1 ? components : components.slice(0, end))
@@ -270,7 +266,7 @@ interface Tests {
 const PATTERN_STEPS = 3
 const INDEXES_MAX = 3
 
-/** Returns the approximate bytes of a value that the query contains. */
+/** The value comes from the query. Returns its approximate size. */
 function bytesIn(value: Bson): number {
   if (typeof value === 'string') return value.length
   if (isArray(value)) return value.reduce<number>((all, each) => all + bytesIn(each), 0)
@@ -287,7 +283,6 @@ function condition(path: string, value: Bson, walk: Walk): Bson {
   return compared(value, found, walk)
 }
 
-/** Returns the regular expressions among the operands of a test. */
 function patternsOf(operand: Bson, name = '', options = ''): readonly ParsedPattern[] {
   if (isArray(operand)) return operand.flatMap((each) => patternsOf(each))
   if (operand instanceof Scalar && operand.of.kind === '$regularExpression')
@@ -300,7 +295,7 @@ function markPath(found: Located, walk: Walk): void {
   hold(found, walk.scope)
 }
 
-/** Confines a literal that is compared. A comparison with null must stay behind a projection that cuts the path. */
+/** A comparison with null must stay behind a projection that cuts the path. */
 function compared(value: Bson, found: Located, walk: Walk): Bson {
   if (found.crossed.length > 0 && holdsNull(value)) {
     walk.hoistable = false
@@ -315,7 +310,6 @@ function holdsNull(value: Bson): boolean {
   return isArray(value) && value.some(holdsNull)
 }
 
-/** Confines an object of operators for one path. */
 function tests(path: string, value: BsonDocument, found: Located, walk: Walk): BsonDocument {
   const printed: Record<string, Bson> = {}
   for (const [name, operand] of Object.entries(value)) {
@@ -344,7 +338,7 @@ function tests(path: string, value: BsonDocument, found: Located, walk: Walk): B
   return printed
 }
 
-/** An operator of a filter. `options` are the options of a $regex. */
+/** `options` are the options of a $regex. */
 interface Test {
   readonly path: string
   readonly name: string
@@ -362,7 +356,7 @@ function test({ path, name, operand, options: own }: Test, found: Located, walk:
     patterns: patternsOf(operand, name, own),
     texts: textsOf(name, operand),
   })
-  // Count the parsing of the stored shape, which mongod repeats for each test.
+  // mongod parses the stored shape for each test.
   if (name.startsWith('$geo')) {
     const { bytes } = measuredAt(found, walk)
     walk.scope.meter.step(plus(scaled(bytes, CORNER_STEPS), ringSteps(operand)))
@@ -392,23 +386,20 @@ function test({ path, name, operand, options: own }: Test, found: Located, walk:
   }
 }
 
-/**
- * The steps for a stored point, without the steps for the corners of the query's area. mongod parses the point for each
- * test.
- */
+/** For a stored point, which mongod parses for each test. The corners of the query's area are not included. */
 const POINT_STEPS = 160
 
-/** The steps for each byte of a stored shape. */
+/** For each byte of a stored shape. */
 const CORNER_STEPS = 2
 /**
- * The squared bytes of a stored shape that take one step. To find crossings, mongod compares each side of a ring with
- * each other side. A pair takes 170 ns, and a corner takes 35 bytes.
+ * To find crossings, mongod compares each side of a ring with each other side. A pair of sides takes 170 ns, and a
+ * corner takes 35 bytes. So one step is enough for this many squared bytes.
  */
 const CORNERS_COMPARED = 360
 const SIDES_STEPS = 3.4
 const RING_MAX = 500
 
-/** Returns the steps to check the rings of a shape that the query contains. */
+/** Checks the rings of a shape in the query. */
 function ringSteps(shape: Bson): number {
   if (isDocument(shape)) return Object.values(shape).reduce<number>((all, each) => all + ringSteps(each), 0)
   if (!isArray(shape)) return 0
@@ -422,7 +413,7 @@ function ringSteps(shape: Bson): number {
   return SIDES_STEPS * corners ** 2 + shape.reduce<number>((all, each) => all + ringSteps(each), 0)
 }
 
-/** Returns the steps of an operator for each value. mongod searches the whole array for each value of $all. */
+/** The steps of an operator for each value. For each value of an $all, mongod searches the whole array. */
 function timesOf(name: string, operand: Bson): number {
   if (name.startsWith('$geo')) return POINT_STEPS + numbersIn(operand) / 8
   if (name.startsWith('$bits')) return isArray(operand) ? 1 + operand.length : 1 + bytesIn(operand) * 8
@@ -434,7 +425,7 @@ function timesOf(name: string, operand: Bson): number {
 
 const DECIMAL_STEPS = 5
 
-/** Returns the steps to compare a stored value with a value from the query. */
+/** Compares a stored value with a value of the query. */
 function comparing(value: Bson): number {
   if (value instanceof Scalar && value.of.kind === '$numberDecimal') return DECIMAL_STEPS
   const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
@@ -473,7 +464,7 @@ function negated(path: string, operand: Bson, found: Located, walk: Walk): Bson 
   return printed
 }
 
-/** Confines the operand of $elemMatch: conditions on the fields of an element, or operators on the element itself. */
+/** An $elemMatch has conditions on the fields of an element, or operators on the element itself. */
 function elements(path: string, operand: Bson, found: Located, walk: Walk): Bson {
   if (!isDocument(operand)) throw new Broken('$elemMatch takes an object')
   const names = Object.keys(operand)

@@ -1,4 +1,4 @@
-// Confines the stages that make one document out of many ($group, $bucket, $bucketAuto, $sortByCount, $count), and
+// Confines the stages that make one document of many ($group, $bucket, $bucketAuto, $sortByCount, $count), and
 // $setWindowFields, $densify and $fill.
 import { accumulator, bounds, WINDOW_ELEMENTS, windowOperator } from '../expressions/accumulator.ts'
 import { plus, scaled, type Amount } from '../bounds/amount.ts'
@@ -19,9 +19,7 @@ import { checkWeight, closed, shapeWith, valueAt, WHOLE, type Shape } from '../d
 import { largest, object, SMALL, type Extent } from '../bounds/value-size.ts'
 import { countKey, sortSpecOf } from '../expressions/sort-spec.ts'
 
-/**
- * Sets the known fields and the columns. `written` holds the names in the query, without a `count` that MongoDB adds.
- */
+/** Sets the known fields and the columns. `written` are the names in the query, without a `count` that MongoDB adds. */
 function made(flow: Flow, id: Shape, outputs: Outputs, written: readonly string[] = [...outputs.shapes.keys()]): void {
   const shape = closed(new Map([['_id', id], ...outputs.shapes]))
   checkWeight(shape)
@@ -32,13 +30,13 @@ function made(flow: Flow, id: Shape, outputs: Outputs, written: readonly string[
 interface Outputs {
   readonly printed: BsonDocument
   readonly shapes: ReadonlyMap<string, Shape>
-  /** True if an output merges objects whose field names the query computes. */
+  /** True if an output merges objects, and the query computes the names of their fields. */
   readonly merges: boolean
 }
 
 const COUNT: Outputs = { merges: false, printed: {}, shapes: new Map([['count', shapeWith(SMALL)]]) }
 
-/** Confines accumulators. `written` is the object of the body that contains the outputs. */
+/** `written` is the object in the body that contains the outputs. */
 function outputs(of: string, value: BsonDocument, flow: Flow, written = value): Outputs {
   const printed: Record<string, Bson> = {}
   const shapes = new Map<string, Shape>()
@@ -55,7 +53,7 @@ function outputs(of: string, value: BsonDocument, flow: Flow, written = value): 
   return { printed, shapes, merges }
 }
 
-/** Confines a key by which documents are grouped. */
+/** Documents are grouped by this key. */
 function keyed(value: Bson | undefined, scope: Scope): Computed {
   const key = computed(value, scope)
   scope.meter.step(keySteps(key.extent))
@@ -81,10 +79,10 @@ export function bucket(value: Bson, flow: Flow): void {
   const ends = bounds.map((bound) => computed(bound, scope))
   const { collation } = scope.meter
   const collated = (extent: Extent): Amount => collatedKeySteps(extent, collation)
-  // A comparison reads no more of the key than of the boundary, except by a collation.
+  // Without a collation, a comparison reads no more of the key than of the boundary.
   for (const { extent } of ends) scope.meter.step(scaled(plus(keySteps(extent), collated(extent)), 2))
   const printed = {
-    // The server computes groupBy again for each boundary that it compares.
+    // For each boundary that it compares, the server computes groupBy again.
     groupBy: scope.meter.repeat(2 * bounds.length, () => {
       const key = computed(read['groupBy'], scope)
       scope.meter.step(collated(key.extent))
@@ -104,8 +102,8 @@ export function bucketAuto(value: Bson, flow: Flow): void {
   const read = fieldsOf('$bucketAuto', value, ['groupBy', 'buckets'], ['output', 'granularity'])
   const { granularity } = read
   const key = keyed(read['groupBy'], flow.scope)
-  // Without a collation, mongod's memory limit bounds the time of the sort. With a granularity, mongod fails at the first
-  // key that is no number.
+  // Without a collation, mongod's memory limit bounds the time of the sort. With a granularity, mongod fails at the
+  // first key that is no number.
   if (flow.scope.meter.collation !== null && granularity === undefined && !isSmall(key.extent)) throw collatedSort()
   const printed = {
     groupBy: key.printed,
@@ -116,7 +114,7 @@ export function bucketAuto(value: Bson, flow: Flow): void {
   flow.held.stage(unitsOfBuckets(written ?? {}))
   const [output, sets] = written === null ? [null, []] : uncheckedOutputs(written, flow)
   flow.out.push({ $bucketAuto: { ...printed, ...(output === null ? {} : { output: output.printed }) } })
-  // The bound of the key does not hold for the ends of a bucket, because granularity rounds them.
+  // Granularity rounds the ends of a bucket, so the bound of the key does not hold for them.
   const end = { ...key.extent, number: null }
   const ends = object(new Map(['min', 'max'].map((name) => [name, end])))
   made(flow, shapeWith(ends), output ?? COUNT, output === null ? [] : undefined)
@@ -126,9 +124,9 @@ export function bucketAuto(value: Bson, flow: Flow): void {
 }
 
 /**
- * Confines the outputs of $bucketAuto, and returns the names of those that are lists where the query makes sets. mongod
- * computes the outputs after its sort, and does not check for a cancel there. To add an element to a set, mongod
- * compares all elements with the same hash. So the elements are first gathered in a list.
+ * mongod computes the outputs of a $bucketAuto after its sort, and does not check for a cancel there. To add an element
+ * to a set, it compares all elements with the same hash. So elements are first gathered in lists, and the sets are made
+ * later. `sets` are the names of these lists.
  */
 function uncheckedOutputs(written: BsonDocument, flow: Flow): readonly [Outputs, sets: readonly string[]] {
   const sets: string[] = []
@@ -151,7 +149,7 @@ function uncheckedOutputs(written: BsonDocument, flow: Flow): readonly [Outputs,
   return [found, sets]
 }
 
-/** Returns the refusal of a $bucketAuto whose keys may be texts that a collation compares. No cancel ends their sort. */
+/** The keys of the $bucketAuto may be texts that a collation compares. No cancel ends their sort. */
 function collatedSort(): Refusal {
   return refusedLimit(
     'groupBy',
@@ -215,10 +213,10 @@ export function setWindowFields(value: Bson, flow: Flow): void {
   flow.checkSorted('$setWindowFields')
 }
 
-/** So many comparisons of keys take little time without a collation, because mongod sorts at most 100 MB. */
+/** Without a collation, mongod sorts at most 100 MB, so this many comparisons of keys take little time. */
 const RANKS_FREE = 10
 
-/** Counts $rank and $denseRank. Each of them compares the sort key of each document with that of the document before. */
+/** $rank and $denseRank compare the sort key of each document with that of the document before. */
 function countRanks(output: BsonDocument, sortBy: Bson | undefined, { meter, shape }: Scope): void {
   const isRank = (below: Bson): boolean =>
     isDocument(below) && (Object.hasOwn(below, '$rank') || Object.hasOwn(below, '$denseRank'))

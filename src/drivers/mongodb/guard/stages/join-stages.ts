@@ -1,5 +1,5 @@
-// Confines $lookup, $unionWith and $graphLookup. They read exposed collections only, and their documents are projected
-// before any later stage reads them.
+// Confines $lookup, $unionWith and $graphLookup. They read only exposed collections, and their documents are projected
+// before a later stage reads them.
 import { fieldsOf, textOf, wholeOf } from '../body/read-arguments.ts'
 import { plus, product, scaled } from '../bounds/amount.ts'
 import { hashedSteps } from '../bounds/operator-steps.ts'
@@ -68,30 +68,27 @@ export function lookup(value: Bson, flow: Flow): void {
   flow.set('$lookup', [[as, manyOf(inner.shape, rows)]])
 }
 
-/** The units (held-memory.ts) of the documents that a $lookup keeps for the next document. */
+/** In units of held-memory.ts, for the documents that a $lookup keeps for the next document. */
 const CACHE = 1
-/** The units of the documents that a $graphLookup has found, and of those that it keeps. */
+/** For the documents that a $graphLookup has found, and for those that it keeps. */
 const GRAPH = 2
 
-/** The assumed number of documents that a $lookup without foreignField finds. */
+/** A $lookup without foreignField is assumed to find this many documents. */
 const FOUND_ALL = 100
 
 /**
- * The assumed number of documents that a join finds by a field other than _id. The cost estimate uses it for a later
- * $unwind of these documents.
+ * By a field other than _id, a join is assumed to find this many documents. The cost estimate uses this number for a
+ * later $unwind of them.
  */
 const FOUND = 10
 
-/** Returns the shape of an array of documents. `rows` is their number for the cost estimate. */
+/** An array of documents. `rows` is their number for the cost estimate. */
 function manyOf(shape: Shape, rows: number): Shape {
   const { isWritten: _, ...known } = shape
   return { ...known, extent: { ...STORED, usual: rows } }
 }
 
-/**
- * Confines localField and foreignField. The server reads foreignField from raw documents, so it must be exposed as a
- * whole.
- */
+/** The server reads foreignField from raw documents, so it must be exposed as a whole. */
 function equality(
   read: BsonDocument,
   from: ExposedCollection,
@@ -112,16 +109,16 @@ function withoutIndexes(path: string, scope: Scope): Located {
   return found
 }
 
-/** The bytes that mongod keeps for each value that it looks up. */
+/** For each value that mongod looks up, in bytes. */
 const SOUGHT_KEPT = 600
 const SOUGHT_STEPS = 20
 
-/** How often mongod compares a value of a list to sort the list, or to search it. */
+/** To sort a list, or to search it, mongod compares a value of the list this many times. */
 const LIST_COMPARISONS = 20
-/** The assumed length of an array of the foreign document, as a multiple of the usual length. */
+/** An array of the foreign document is assumed to be at most this many times as long as usual. */
 const FOREIGN_LENGTHS = 10
 
-/** Counts the values that a stage looks up: all elements of an array. `found` is the foreign value. */
+/** A stage looks up all elements of an array. `found` is the foreign value. */
 function countSought(value: Extent, found: Extent, { scope }: Flow): void {
   const { collation } = scope.meter
   if (collation !== null) {
@@ -141,7 +138,7 @@ function rawScope(from: ExposedCollection, flow: Flow): Scope {
   return { ...flow.scope, barrier, shape: shapeOf(from, barrier) }
 }
 
-/** Checks a path that the server reads before any projection. */
+/** The server reads the path before any projection. */
 function checkRaw(path: string, scope: Scope): void {
   const found = resolve(path, scope)
   if (found.kind === 'whole' && !found.numeric) return
@@ -220,7 +217,7 @@ export function graphLookup(value: Bson, flow: Flow): void {
   reproject(from, as, depthField, flow)
 }
 
-/** Returns an expression without regular expressions among its values, which mongod would match with connectToField. */
+/** mongod would match a regular expression with connectToField, so these are removed from the values. */
 function withoutPatterns(printed: Bson): Bson {
   const isPattern = (value: string): Bson => ({ $eq: [{ $type: value }, 'regex'] })
   const list: Bson = { $filter: { input: '$$vt_start', as: 'vt_one', cond: { $not: [isPattern('$$vt_one')] } } }
@@ -229,8 +226,8 @@ function withoutPatterns(printed: Bson): Bson {
 }
 
 /**
- * Refuses a path below a partly shown object. A null matches documents without the field, which would reveal hidden
- * elements.
+ * A null matches documents without the field, which would reveal hidden elements. So a path below an object of which
+ * only a part is shown is refused.
  */
 function checkNullAlike(path: string, raw: Scope): void {
   if (resolve(path, raw).crossed.length === 0) return
@@ -249,10 +246,7 @@ function depthOf(value: Bson | undefined, raw: Scope): string | null {
   throw refusedPath(name, 'depthField must be a new name without dots that no exposed field has.')
 }
 
-/**
- * Confines a filter that runs on raw documents. The filter must match the same documents before and after the
- * projection.
- */
+/** The filter runs on raw documents. It must match the same documents before and after the projection. */
 function restrictionOf(value: Bson | undefined, raw: Scope): BsonDocument | null {
   if (value === undefined) return null
   const { printed, hoistable } = filter(value, raw, { left: EARLY_STEPS_MAX })
@@ -265,8 +259,9 @@ function restrictionOf(value: Bson | undefined, raw: Scope): BsonDocument | null
 }
 
 /**
- * Projects the documents of $graphLookup, which returns whole documents and takes no pipeline. A $lookup with
- * $documents projects them. Where that is not possible ($facet, servers before 5.1), a $project names the known fields.
+ * $graphLookup returns whole documents and takes no pipeline, so its documents are projected afterwards: by a $lookup
+ * with $documents or, where that is not possible ($facet, servers before 5.1), by a $project that names the known
+ * fields.
  */
 function reproject(from: ExposedCollection, as: string, depthField: string | null, flow: Flow): void {
   const projection = { ...from.projection, ...(depthField === null ? {} : { [depthField]: 1 }) }
@@ -283,7 +278,7 @@ function reproject(from: ExposedCollection, as: string, depthField: string | nul
   flow.set('$graphLookup', [[as, manyOf({ ...found, kids }, FOUND)]])
 }
 
-/** Returns how the stage is printed that closes the gaps in the documents of $graphLookup. */
+/** The stage closes the gaps in the documents of $graphLookup. Returns how it is printed. */
 function closing(
   from: ExposedCollection,
   as: string,
@@ -305,7 +300,7 @@ function closing(
 }
 
 /**
- * Returns a projection that includes the known fields of the document, and the exposed fields of the documents found.
+ * The projection includes the known fields of the document, and the exposed fields of the documents that were found.
  */
 function beside(projection: BsonDocument, as: string, flow: Flow): BsonDocument {
   const { kids, open }: Shape = flow.shape

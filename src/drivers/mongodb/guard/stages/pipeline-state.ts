@@ -1,5 +1,5 @@
-// Holds the state of a pipeline while the guard confines it: the printed stages, and the known fields of the documents
-// after them.
+// The state of a pipeline while the guard confines it: the printed stages, and the known fields of the documents after
+// them.
 import type { Barrier } from '../documents/barrier.ts'
 import type { EarlySort } from './early-sort.ts'
 import type { BsonDocument, Join } from '../../confined-query.ts'
@@ -22,15 +22,15 @@ import type { Work } from '../bounds/work-budget.ts'
 const JOINS_MAX = 4
 const STAGES_MAX = 80
 
-/** State that all pipelines of one query share. */
+/** Shared by all pipelines of one query. */
 export class Whole {
   readonly exposed: Exposed
   readonly joins: Join[] = []
   readonly unwinds = new Map<BsonDocument, number>()
   readonly load: Load
-  /** The work that the stages may still do without a measurement. */
+  /** The stages may still do this work without a measurement. */
   readonly spare = new Spare()
-  /** The limits of the measured amounts. See shareLimits(). */
+  /** See shareLimits(). */
   readonly limits: Limit[] = []
   #stages = 0
 
@@ -60,9 +60,9 @@ export class Whole {
   }
 }
 
-/** mongod's memory limit, in bytes, for a stage that gathers documents. */
+/** A stage that gathers documents may take this much memory in mongod, in bytes. */
 const GATHERED_MAX = 100 * 1024 * 1024
-/** The steps to write, keep or remove a field in one object. */
+/** To write, keep or remove a field in one object. */
 const OBJECT_STEPS = 4
 
 export class Flow {
@@ -71,24 +71,24 @@ export class Flow {
   readonly variables: Variables<Extent>
   readonly inFacet: boolean
   readonly out: BsonDocument[]
-  /** The memory that the stages of this pipeline hold at the same time. */
+  /** The memory that stages of this pipeline hold at the same time. */
   readonly held = new Held()
-  /** The barrier of the projection before this pipeline (barrier.ts). */
+  /** Of the projection before this pipeline (barrier.ts). */
   readonly barrier: Barrier
   shape: Shape
-  /** The top-level names whose order the query fixes. */
+  /** The top-level names whose order the query decides. */
   columns: readonly string[]
-  /** Set if the first stage after the projection is a sort that may be tried before the projection. */
+  /** Set if the first stage after the projection is a sort that may be tried before it. */
   early: EarlySort | null = null
   /**
-   * True if the documents come from the collection as mongod reads them: no stage so far has multiplied or gathered
-   * documents.
+   * True if mongod has just read the documents from the collection: no stage has multiplied or gathered documents so
+   * far.
    */
   isRead: boolean
-  /** The maximum number of bytes of the document. */
+  /** The document has at most this many bytes. */
   size: number
   #meter: Meter
-  /** The steps that the stage may take for one document, if it sorts before it computes. */
+  /** If the stage sorts before it computes, it may take this many steps for one document. */
   #most: number | undefined
   #next: (() => void) | null = null
 
@@ -115,8 +115,8 @@ export class Flow {
   }
 
   /**
-   * Prints one stage. If the stage may take long for one document, adds stages before it. The added stages fail the
-   * query at a document for which the stage takes too long, and let mongod check for a cancel.
+   * Prints one stage. If it may take long for one document, stages are added before it. They fail for a document for
+   * which it takes too long, and let mongod check for a cancel.
    */
   stage(print: () => void): void {
     const looks = this.#looks()
@@ -125,7 +125,7 @@ export class Flow {
     this.#most = undefined
     const isRead = this.isRead
     print()
-    // Find the place again: printing the stage may have inserted a barrier further up.
+    // Printing the stage may have inserted a barrier before it, so find the place again.
     const at = before === undefined ? 0 : this.out.lastIndexOf(before) + 1
     const { steps } = this.#meter.stage
     this.whole.load.settle(this.#meter.stage)
@@ -138,12 +138,12 @@ export class Flow {
     if (next !== null) this.stage(next)
   }
 
-  /** Prints another stage, counted by itself, after the stage that is now printed. */
+  /** Prints another stage after the one that is being printed. The other stage is counted separately. */
   andThen(print: () => void): void {
     this.#next = print
   }
 
-  /** Prints the stage that closes the gaps in the cut fields of a collection, with cancel points before it. */
+  /** Prints the stage that closes gaps in fields that the projection has cut. Adds cancel points before it. */
   closeGaps(tree: Tree, print: () => void): void {
     this.stage(() => {
       for (const [name, below] of tree) if (below !== null) countGaps(valueAt(this.shape, [name]), below, this.#meter)
@@ -151,30 +151,32 @@ export class Flow {
     })
   }
 
-  /** Adds cancel points (runtime-checks.ts) after a stage that makes an array of many documents for each document. */
+  /**
+   * For each document, the stage has made an array of many documents. Adds cancel points (runtime-checks.ts) after it.
+   */
   lookAgain(): void {
     this.out.push(...this.#looks()(STEPS_MAX, NOTHING))
   }
 
-  /** Returns the amounts to measure before the stage. */
+  /** The amounts that are measured before the stage. */
   #measured(isRead: boolean): Measured {
     const [{ stage }, size] = [this.#meter, this.size]
     this.size += worstOf(stage.bytes, size) + stage.bytes.constant
     return this.whole.spare.measured(stage, { size, isRead, ...(this.#most !== undefined && { most: this.#most }) })
   }
 
-  /** Notes that the stage has put other documents into each document. */
+  /** The stage has put other documents into each document. */
   gatherInto(): void {
     this.size += GATHERED_MAX
   }
 
-  /** Notes that the stage has made other documents, or several documents from each document. */
+  /** The stage has made other documents, or several documents of each document. */
   gather(): void {
     this.isRead = false
     this.gatherInto()
   }
 
-  /** Returns a function from a stage's number of steps to the cancel points before it. */
+  /** The function gets the steps of a stage, and returns the cancel points before it. */
   #looks(): (steps: number, work: Measured) => readonly BsonDocument[] {
     const { kids, open } = this.shape
     const { limits } = this.whole
@@ -184,12 +186,12 @@ export class Flow {
     return (steps, work) => cancelPoints(steps, name, work, limits)
   }
 
-  /** Adds a check that fails the query if a gathered array has more than `most` elements. */
+  /** If a gathered array has more than `most` elements, the check fails the query. */
   hold(gathered: readonly Gathered[], most: number): void {
     if (gathered.length > 0) this.out.push(lengthCheck(gathered, most))
   }
 
-  /** Checks a stage that sorts before it computes. Cancel points before such a stage do not help. */
+  /** Cancel points do not help before a stage that sorts before it computes. */
   checkSorted(name: string): void {
     this.#most = QUICK_STEPS
     const steps = this.#meter.stage.steps.constant
@@ -214,7 +216,7 @@ export class Flow {
     }
   }
 
-  /** Counts the objects in which a stage writes, keeps or removes the field at the path. */
+  /** Counts the objects in which a stage writes, keeps or removes the field. */
   countObjects(path: readonly string[]): void {
     if (path.length < 2) return
     const objects = objectsAt(this.shape, path)
@@ -223,7 +225,7 @@ export class Flow {
     if (!isConstant(objects)) this.#meter.made({ ...STORED, kept: scaled(objects, OBJECT_BYTES) })
   }
 
-  /** Sets the fields that a stage writes, in order, and checks their paths. */
+  /** The stage writes these fields in this order. Checks their paths. */
   set(of: string, fields: Iterable<readonly [path: string, shape: Shape]>): void {
     const draft = new Draft(this.shape, this.whole.work)
     const columns = new Set(this.columns)
@@ -237,7 +239,6 @@ export class Flow {
     this.columns = [...columns]
   }
 
-  /** Removes the fields at these paths. */
   drop(of: string, paths: Iterable<string>): void {
     const draft = new Draft(this.shape, this.whole.work)
     const columns = new Set(this.columns)

@@ -1,4 +1,4 @@
-// Confines $project, $set, $addFields and $unset, and computes the fields of the documents after them.
+// Confines $project, $set, $addFields and $unset, and finds the fields of the documents after them.
 import { arrayOf, flagOf, textOf } from '../body/read-arguments.ts'
 import { computed, type Computed } from '../expressions/computed-value.ts'
 import { isConstant } from '../bounds/amount.ts'
@@ -14,17 +14,17 @@ import { closed, Draft, objectsAt, shapeWith, valueAt, WHOLE, type Shape } from 
 interface Leaf {
   readonly path: string
   readonly flag: 0 | 1 | null
-  /** The shape of the computed value. WHOLE if no value is computed. */
+  /** WHOLE if no value is computed. */
   readonly shape: Shape
 }
 
 interface Read {
   readonly printed: BsonDocument
-  /** The fields at all depths, as paths. */
+  /** All fields at all depths. */
   readonly leaves: readonly Leaf[]
 }
 
-/** Prints the specification anew and checks its expressions. */
+/** Prints the specification again, and checks its expressions. */
 function read(of: string, spec: BsonDocument, scope: Scope): Read {
   const leaves: Leaf[] = []
   return { printed: readInto(leaves, '', { of, spec, scope }), leaves }
@@ -36,7 +36,7 @@ interface Part {
   readonly scope: Scope
 }
 
-/** Confines a computed field. Its value is computed once for each object that gets the field. */
+/** The value is computed once for each object that gets the field. */
 function computedAt(path: readonly string[], value: Bson, scope: Scope): Pick<Computed, 'printed' | 'shape'> {
   const above = path.slice(0, -1)
   if (above.length === 0) return computed(value, scope)
@@ -82,7 +82,7 @@ export function project(value: Bson, flow: Flow): void {
   else include(leaves, flow)
 }
 
-/** Excludes fields. The exclusion of a hidden or missing field reveals nothing, so any name can be excluded. */
+/** To exclude a hidden or missing field reveals nothing, so any name can be excluded. */
 function exclude(leaves: readonly Leaf[], flow: Flow): void {
   if (leaves.some((leaf) => leaf.flag === null)) {
     throw new Broken('$project either includes fields or excludes fields, not both')

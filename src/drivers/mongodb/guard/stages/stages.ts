@@ -1,5 +1,5 @@
-// Confines the 25 allowed stages (docs/guard/mongodb.md#what-is-allowed), each with its own reader. Every other stage
-// is refused with a reason.
+// Confines the 25 allowed stages (docs/guard/mongodb.md#what-is-allowed). Each stage has a reader. Every other stage is
+// refused with a reason.
 import { booleanOf, fieldsOf, textOf, wholeOf } from '../body/read-arguments.ts'
 import { asDocument, computed } from '../expressions/computed-value.ts'
 import { plus, scaled } from '../bounds/amount.ts'
@@ -24,12 +24,12 @@ const BRANCHES_MAX = 10
 
 type Reader = (value: Bson, flow: Flow) => void
 
-/** A stage, with what the guard must know of its cost besides the steps that its reader counts. */
+/** Besides the steps, which its reader counts, the guard must know this about the cost of a stage. */
 interface Stage {
   readonly read: Reader
-  /** Whether the stage neither gathers nor multiplies documents. */
+  /** True if the stage neither gathers nor multiplies documents. */
   readonly isStreaming: boolean
-  /** The units of memory that the stage holds (held-memory.ts), or that its reader adds them itself. */
+  /** The units of memory that the stage holds (held-memory.ts). 'as read' if its reader adds them. */
   readonly holds: number | 'as read'
 }
 
@@ -62,7 +62,7 @@ const STAGES: ReadonlyMap<string, Stage> = new Map([
   ['$redact', streaming(redact)],
   ['$facet', gathering(facet, 'as read')],
   ['$lookup', streaming(lookup, 'as read')],
-  // $unionWith adds documents that mongod has also just read.
+  // mongod has just read the documents that $unionWith adds.
   ['$unionWith', streaming(unionWith, 'as read')],
   ['$graphLookup', streaming(graphLookup, 'as read')],
   // $setWindowFields and $fill sort, and then hold the documents of a partition.
@@ -71,10 +71,9 @@ const STAGES: ReadonlyMap<string, Stage> = new Map([
   ['$fill', gathering(fill, 2)],
 ])
 
-/** The names of the allowed stages. */
 export const STAGE_NAMES: readonly string[] = [...STAGES.keys()]
 
-/** Returns the stages of a pipeline. Throws Broken if the value is no pipeline, Refusal if the pipeline is too long. */
+/** Throws Broken if the value is no pipeline, and Refusal if the pipeline is too long. */
 export function checkStages(pipeline: Bson, whole: Whole): readonly BsonDocument[] {
   if (!isArray(pipeline)) throw new Broken('a pipeline must be an array of stages')
   if (pipeline.length > STAGES_MAX) throw refusedLimit('stages', `a pipeline has more than ${STAGES_MAX} stages`)
@@ -92,7 +91,7 @@ export function stageOf(stage: BsonDocument): readonly [string, Bson] {
   return first
 }
 
-/** Prints one stage into the flow. Throws Broken if the stage is malformed, Refusal if it is not allowed. */
+/** Throws Broken if the stage is malformed, and Refusal if it is not allowed. */
 export function confineStage(stage: BsonDocument, flow: Flow): void {
   const [name, value] = stageOf(stage)
   within(stage, name, () => {
@@ -172,9 +171,8 @@ function unwind(value: Bson, flow: Flow): void {
   if (typeof index === 'string') flow.set('$unwind', [[index, WHOLE]])
 }
 
-/** Returns the shape of an element of an array of this shape. */
 function unwound(shape: Shape, element: Extent): Shape {
-  // The fields stay known, because an array of objects has become one object.
+  // An array of objects has become one object, so its fields stay known.
   return {
     ...shape,
     ...shapeWith({ ...element, usual: 1 }),
@@ -184,10 +182,7 @@ function unwound(shape: Shape, element: Extent): Shape {
   }
 }
 
-/**
- * Widens the known bounds of the field, because $unwind has replaced an array somewhere in the field by one of its
- * elements.
- */
+/** Somewhere in the field, $unwind has replaced an array by one of its elements. So less is known about the field. */
 function loosenTop(name: string, flow: Flow): void {
   const shape = flow.shape.kids?.get(name)
   if (shape?.extent !== undefined)
@@ -207,7 +202,7 @@ function redact(value: Bson, flow: Flow): void {
   const { scope } = flow
   const print = (own: Scope): void =>
     void flow.out.push({ $redact: computed(value, { ...own, redacting: true }).printed })
-  // $$DESCEND applies the expression to every nested object. A nested object has other fields.
+  // $$DESCEND applies the expression to every nested object, which has other fields.
   if (!mentions(value, '$$DESCEND')) return print(scope)
   const { bytes } = valueAt(flow.shape, [])
   const objects = { items: plus(1, scaled(bytes, 1 / OBJECT_LEAST)), bytes: scaled(bytes, LEVELS) }
@@ -216,9 +211,12 @@ function redact(value: Bson, flow: Flow): void {
   scope.meter.loop(objects, part, () => print(own))
 }
 
-/** The minimum number of bytes of an object inside another object. */
+/** An object inside another object has at least this many bytes. */
 const OBJECT_LEAST = 8
-/** The assumed nesting depth of objects. The bytes of a nested object count again in each object around it. */
+/**
+ * Objects are assumed to be nested at most this deep. The bytes of a nested object count again in each object around
+ * it.
+ */
 const LEVELS = 20
 
 function mentions(value: Bson, text: string): boolean {
