@@ -20,7 +20,7 @@ describe('activity', () => {
 
   const PATH = '/app/t/shop/activity'
 
-  test('lists calls, filters them, and leads from a refusal to the exposure', async (t) => {
+  test('the activity page lists calls, filters them, and leads from a refusal to the exposure', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)
@@ -50,7 +50,7 @@ describe('activity', () => {
     browser.clean()
   })
 
-  test('adds new calls automatically while Live is on', async (t) => {
+  test('new calls appear by themselves while Live is on', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)
@@ -62,7 +62,7 @@ describe('activity', () => {
     browser.clean()
   })
 
-  test('groups refusals by the blocked name, and shows usage by day, key and agent', async (t) => {
+  test('refusals are grouped by the blocked name, and usage is shown by day, key and agent', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const { app, owner, teamId, datasourceId } = shop
@@ -89,7 +89,7 @@ describe('activity', () => {
     browser.clean()
   })
 
-  test('saves an export as a file', async (t) => {
+  test('an export is saved as a file', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)
@@ -106,7 +106,7 @@ describe('activity', () => {
     browser.clean()
   })
 
-  test('shows a member only their own calls', async (t) => {
+  test('a member sees only their own calls', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const mia = await shop.app.person('Mia')

@@ -1,5 +1,5 @@
-// Tests problems that a person meets: a session that ends or a service that fails during an edit, disabled storage,
-// pages that the person may not see, hostile names, very wide answers and very large values. Nothing typed is lost, and
+// Tests what can go wrong for a person: a session ends or the service fails during an edit, storage is disabled, a page
+// is forbidden, names are hostile, answers are very wide, values are very large. Nothing that was typed is lost, and
 // text from a database is never rendered as markup.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
@@ -21,7 +21,7 @@ import {
 } from '../support/console.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
-/** A name that is markup, with a character that reverses the direction of the following text. */
+/** The name is markup. It also has a character that reverses the direction of the text after it. */
 const ODD = '<img src=x onerror=alert(1)>\u202egnp'
 const WIDE_COLUMNS = 1_600
 const LONG = 1_000_000
@@ -48,7 +48,7 @@ describe('bad input', () => {
     ;({ tables } = await saved())
   })
   after(() => shop[Symbol.asyncDispose]())
-  // Save the same exposure before each test, so that no test depends on an earlier test.
+  // The same exposure before each test, so that no test depends on an earlier one.
   beforeEach(() => expose())
 
   const saved = () => owner.must('GET', `${shop.at}/exposure`)
@@ -95,7 +95,7 @@ describe('bad input', () => {
       await ask.waitFor()
       await shot(page, `sign-in-again-${isSave ? 'save' : 'review'}`)
       await accessible(page, `the session ended ${what}`)
-      // Neither Escape nor a click outside discards the typed text.
+      // Neither Escape nor a click outside the dialog discards the typed text.
       await page.keyboard.press('Escape')
       await page.mouse.click(5, 5)
       await ask.getByLabel('Password', { exact: true }).fill(PASSWORD)

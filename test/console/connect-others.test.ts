@@ -1,5 +1,5 @@
-// Tests how a person connects MongoDB and BigQuery in a real browser, up to the first answer. MongoDB is the real
-// engine. BigQuery is the double from the driver’s tests. The operator allows its address, as for an emulator.
+// A person connects MongoDB and BigQuery in a real browser, up to the first answer. MongoDB is the real engine.
+// BigQuery is the double from the driver’s tests, at an address that the operator allows, as for an emulator.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -38,7 +38,9 @@ async function wizard(browser: TestBrowser, app: TestApp): Promise<Page> {
   return page
 }
 
-/** Continues from a passed connection check to the first call with a new key. Returns the rows of the answer. */
+/**
+ * Continues after a connection check that passed, up to the first call with a new key. Returns the rows of the answer.
+ */
 async function showAndAsk(page: Page, app: TestApp, table: string): Promise<unknown> {
   await page
     .getByRole('list', { name: 'Checks', exact: true })
@@ -115,7 +117,7 @@ test('MongoDB: a wrong login is shown at its field, and a connection string lead
   await isChecked(true)
   await whole.click()
   await whole.click()
-  // An unticked column does not leave one of its parts ticked.
+  // If a column is unticked, none of its parts stays ticked.
   await isChecked(false)
   browser.clean()
 })

@@ -43,7 +43,7 @@ describe('connecting a datasource', () => {
 
   const list = () => owner.must('GET', `/teams/${teamId}/datasources`)
 
-  test('leads from a connection string to the first answer, and saves nothing before the person continues', async (t) => {
+  test('a connection string leads to the first answer, and nothing is saved before the person continues', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -153,7 +153,7 @@ describe('connecting a datasource', () => {
     browser.clean()
   })
 
-  test('shows and changes the health, access and settings of a datasource', async (t) => {
+  test('the health, access and settings of a datasource are shown and changed', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     for (const { id } of await list()) await owner.must('DELETE', `/teams/${teamId}/datasources/${id}`)
@@ -199,7 +199,7 @@ describe('connecting a datasource', () => {
     browser.clean(/status of 404/)
   })
 
-  test('before the first look, the health names no changes, and the exposure says what is read', async (t) => {
+  test('before the first introspection, the health page names no changes, and the exposure says what will be read', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const { host, port, superuser: username } = postgres

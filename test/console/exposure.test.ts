@@ -19,7 +19,7 @@ import {
 } from '../support/console.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
-/** A name that is markup, with a character that reverses the direction of the following text. */
+/** The name is markup. It also has a character that reverses the direction of the text after it. */
 const ODD = '<img src=x onerror=alert(1)>\u202egnp'
 
 describe('datasources and their exposure', () => {

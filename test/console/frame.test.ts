@@ -1,5 +1,5 @@
-// Tests the frame of the console (everything around the pages) in a real browser: navigation, palette, keyboard
-// shortcuts, sessions that end, other tabs.
+// Tests what surrounds the pages of the console: navigation, palette, keyboard shortcuts, sessions that end, other
+// tabs.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { PASSWORD, startApp, type Person, type TestApp } from '../support/app.ts'

@@ -1,5 +1,5 @@
-// Tests the pages of an OAuth authorization in a real browser: signing in with a second factor, choosing what the agent
-// may do, and returning to the agent. The service renders these pages itself, without the console.
+// The service itself renders the pages of an OAuth authorization, without the console. A person signs in with a second
+// factor, chooses what the agent may do, and returns to the agent.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PASSWORD, startApp, type Person, type TestApp } from '../support/app.ts'
@@ -7,7 +7,7 @@ import { accessible, browserOrSkip, consoleDir, ready } from '../support/console
 import { authorizePath, overHttp, pkce, REDIRECT, registered } from '../support/oauth.ts'
 import { stopDates, totp } from '../support/totp.ts'
 
-/** Turns the second factor on, and returns a backup code. */
+/** Returns a backup code. */
 async function secondFactor(app: TestApp, person: Person): Promise<string> {
   const headers = { cookie: person.cookie, origin: app.url }
   const enabled = await app.must('POST', '/auth/two-factor/enable', { body: { password: PASSWORD }, headers })
@@ -36,10 +36,7 @@ test('a person signs in with a second factor, chooses what the agent may do, and
 
   const page = await browser.open(app)
   await page.context().route(`${REDIRECT}*`, (route) => route.fulfill({ body: 'back at the agent' }))
-  /**
-   * Returns the grants, read with the browser's session, because turning on the second factor has ended all other
-   * sessions.
-   */
+  /** Turning on the second factor has ended all other sessions, so this uses the session of the browser. */
   const grantsOf = async () => {
     const cookie = (await page.context().cookies(`${app.url}/auth`))
       .map(({ name, value }) => `${name}=${value}`)
@@ -81,8 +78,8 @@ test('a person signs in with a second factor, chooses what the agent may do, and
   )
   assert.equal(Date.parse(grant.expiresAt) - Date.parse(grant.createdAt), 7 * 86_400_000)
 
-  // The page asks for consent again, although the person is signed in and has a grant. A refusal returns to the agent
-  // without a grant.
+  // The person is signed in and has a grant, but the page asks for consent again. If the person refuses, the agent gets
+  // no grant.
   await page.goto(path)
   await page.getByRole('button', { name: 'Refuse' }).click()
   await page.getByText('back at the agent').waitFor()
@@ -96,7 +93,7 @@ test('a person signs in with a second factor, chooses what the agent may do, and
   await page.getByRole('heading', { name: 'This agent cannot be connected' }).waitFor()
   await accessible(page, 'the page of a refusal')
 
-  // After a sign-in in the console, the browser returns to the consent page, and to no other page outside of the
+  // After a sign-in in the console, the browser returns to the consent page. It goes to no other page outside of the
   // console.
   await page.context().clearCookies()
   await page.goto(path)
@@ -124,7 +121,7 @@ test('a person signs in with a second factor, chooses what the agent may do, and
     await page.waitForURL(/\/app\/(?!sign-in)/)
     assert.match(page.url(), new RegExp(`^${app.url}/app/`), next)
   }
-  // Allow the errors that the browser reports for the wrong password, the wrong code, the refused request, and the
-  // agent's own address.
+  // The browser reports these errors for the wrong password, the wrong code, the refused request, and the agent's own
+  // address.
   browser.clean(/status of 40[01]|request to http:\/\/127\.0\.0\.1:33418\//)
 })

@@ -1,5 +1,5 @@
-// Tests the addresses, headings, titles and accessible names that people learn and on which external programs rely.
-// Each row is one address. Other tests in this folder cover what the pages do.
+// People learn the addresses, headings, titles and accessible names of the console, and other programs rely on them.
+// Each row is one address. What the pages do is tested in other files of this folder.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -21,7 +21,7 @@ const FIELDS: Names = [
   ['button', 'Read'],
 ]
 
-/** The pages. In a path, `:id` stands for the id of the datasource. */
+/** In a path, `:id` stands for the id of the datasource. */
 const ROWS: readonly (readonly [path: string, heading: string, names: Names])[] = [
   ['/app/t/shop', 'Home', [['region', 'Budget', 'This week', 'Waiting for you']]],
   [

@@ -38,7 +38,7 @@ describe('the playground', () => {
     await page.keyboard.insertText(sql)
   }
 
-  test('judges the text while the person types, and shows the rows, the printed query, the cost and the command', async (t) => {
+  test('the text is judged while the person types, and the rows, the printed query, the cost and the command are shown', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)
@@ -100,7 +100,7 @@ describe('the playground', () => {
     browser.clean()
   })
 
-  test('underlines the refused name, says what to write instead, and leads to the exposure', async (t) => {
+  test('a refused name is underlined, with what to write instead and a link to the exposure', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)
@@ -120,7 +120,7 @@ describe('the playground', () => {
     browser.clean(/status of 403|status of 422/)
   })
 
-  test('checks a query as a role, and runs it only as the person', async (t) => {
+  test('a query can be checked as another role, but runs only as the person', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)
@@ -134,7 +134,7 @@ describe('the playground', () => {
     browser.clean()
   })
 
-  test('stops a query, in the database too', async (t) => {
+  test('a query can be stopped, and stops in the database too', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)
@@ -156,7 +156,7 @@ describe('the playground', () => {
     browser.clean()
   })
 
-  test('is accessible in both themes and at both widths', async (t) => {
+  test('the playground is accessible in both themes and at both widths', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)

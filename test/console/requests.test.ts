@@ -1,6 +1,5 @@
-// Tests requests for an exposure in a real browser. A member is refused and asks for an exposure. An admin sees the
-// request, and exposes the columns or declines the request. The text of a query that is typed but not run is not
-// stored.
+// A query of a member is refused, and the member asks for an exposure. An admin sees the request, and exposes the
+// columns or declines. If a query is typed but not run, its text is not stored.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'

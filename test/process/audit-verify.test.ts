@@ -1,5 +1,5 @@
-// Runs `vitrine audit verify` as an operator does: next to running services on PostgreSQL, after a kill, and on the
-// embedded store after the service ended. Checks exit codes and reported rows.
+// Runs `vitrine audit verify` like an operator: beside running services on PostgreSQL, after a kill, and on the
+// embedded store after the service has ended. Checks exit codes and reported rows.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -27,7 +27,7 @@ async function vitrine(args: readonly string[], env: Env) {
 }
 const verify = (env: Env) => vitrine(['audit', 'verify'], env)
 
-/** Starts a service in its own process, and signs up an account that creates teams. */
+/** The service is another process. Also signs up an account, which creates teams. */
 async function serve(env: Env) {
   const child = spawn(process.execPath, [MAIN], { env: own({ PORT: '0', ...env }) })
   let output = ''
@@ -57,9 +57,8 @@ async function serve(env: Env) {
   const authorization = `Bearer ${token}`
   let [teams, last] = [0, '']
   return {
-    /** Returns everything that the service has printed so far. */
     output: () => output,
-    /** Makes one audited change: creates a team or, after 100 teams, renames the last team. */
+    /** One audited change: creates a team or, if there are 100, renames the last one. */
     async team(): Promise<void> {
       const body = { name: `Team ${++teams}` }
       if (teams > 100) {
@@ -79,8 +78,8 @@ async function serve(env: Env) {
 }
 
 /**
- * Repeats a request that the service refused because a busy machine made the PostgreSQL store too slow. Such a request
- * changes nothing.
+ * On a busy machine, the PostgreSQL store may be too slow, so that the service refuses a request. Such a request has
+ * changed nothing, so it is repeated.
  */
 async function patient(ask: () => Promise<Response>): Promise<Response> {
   for (;;) {
@@ -99,7 +98,7 @@ async function folder(): Promise<string> {
 }
 
 describe('audit verify on the embedded store', () => {
-  test('refuses while the service runs, then reports an intact audit, then names the changed row', async () => {
+  test('audit verify refuses while the service runs, then reports an intact audit, then names the changed row', async () => {
     const env = { VITRINE_DATA_DIR: await folder() }
     const service = await serve(env)
     for (let n = 0; n < 5; n++) await service.team()
@@ -141,8 +140,8 @@ describe('audit verify on the embedded store', () => {
 
   test('the next start links the rows that a killed service left without a link, and every chain holds', async () => {
     const env = { VITRINE_DATA_DIR: await folder() }
-    // Rows are linked after half a second. On a busy machine, the kill may come later, so repeat until a kill leaves
-    // an unlinked row.
+    // The service links rows after half a second. On a busy machine, the kill may come later. So repeat until a kill
+    // leaves a row without a link.
     for (let [kills, hasUnlinked] = [0, false]; kills < 2 || !hasUnlinked; kills++) {
       assert.ok(kills < 30, 'no kill left a row without a link')
       const service = await serve(env)
@@ -160,7 +159,7 @@ describe('audit verify on the embedded store', () => {
     assert.doesNotMatch(out, /not linked yet/)
   })
 
-  test('creates no store, refuses an older store, and prints its usage', async () => {
+  test('audit verify creates no store, refuses an older store, and prints its usage', async () => {
     const empty = await folder()
     const none = await verify({ VITRINE_DATA_DIR: empty })
     assert.deepEqual([none.code, none.out], [2, ''])
@@ -193,7 +192,7 @@ describe('audit verify on PostgreSQL', () => {
   })
   after(() => source[Symbol.asyncDispose]())
 
-  test('finds no problem next to two running services or after a kill, and reports a removed row', async () => {
+  test('audit verify finds no problem beside two running services or after a kill, and reports a removed row', async () => {
     const { databaseUrl } = await source.config()
     assert.ok(databaseUrl !== null)
     const env = { DATABASE_URL: databaseUrl, VITRINE_SECRET_KEY: randomBytes(32).toString('base64') }

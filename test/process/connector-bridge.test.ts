@@ -1,5 +1,4 @@
-// Tests the stdio bridge as a process: both generations of the protocol, cancellation, a wrong key, and that stdout has
-// only messages.
+// Tests the stdio bridge as a process, in both generations of the protocol. Nothing but messages may appear on stdout.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +19,7 @@ import { openShop, type Shop } from '../support/shop.ts'
 const FOLDER = fileURLToPath(new URL('../../connector-bridge/', import.meta.url))
 const BRIDGE = join(FOLDER, 'bridge.mjs')
 
-/** Starts the bridge. Messages are lines on its stdin and stdout. */
+/** Each line on stdin and stdout is a message. */
 function start(env: Record<string, string>, args: readonly string[] = []) {
   const child = spawn(process.execPath, [BRIDGE, ...args], { env: { PATH: process.env['PATH'] ?? '', ...env } })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
@@ -54,7 +53,7 @@ describe('the stdio bridge', () => {
     ['auto', '2026-07-28'],
     ['legacy', '2025-11-25'],
   ] as const) {
-    test(`serves the SDK's client in ${version}`, async () => {
+    test(`the bridge serves the SDK's client in ${version}`, async () => {
       const client = new Client({ name: 'by-stdio', version: '1' }, { versionNegotiation: { mode } })
       await client.connect(new StdioClientTransport({ command: process.execPath, args: [BRIDGE], env }))
       assert.equal(client.getNegotiatedProtocolVersion(), version)
@@ -112,7 +111,7 @@ describe('the stdio bridge', () => {
     await nowhere.ended()
   })
 
-  test('says which setting is missing, and prints help', async () => {
+  test('the bridge says which setting is missing, and prints help', async () => {
     for (const [settings, args, code, out, err] of [
       [{}, [], 2, /^$/, /^Set VITRINE_URL/],
       [{ VITRINE_URL: 'x' }, [], 2, /^$/, /^Set VITRINE_URL/],
@@ -152,7 +151,7 @@ describe('the stdio bridge', () => {
   })
 })
 
-/** Returns the files of a ZIP, read from their local headers. */
+/** Reads the files from their local headers. */
 function unzipped(zip: Buffer): Map<string, string> {
   const files = new Map<string, string>()
   let at = 0

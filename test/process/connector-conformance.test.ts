@@ -1,6 +1,6 @@
-// Runs the protocol’s own conformance scenarios against the route of the connector. The scenarios call fixtures by name
-// and send no token, so this test mounts the route with its own server and access check. A scenario that does not apply
-// is listed with its reason. The runner fails if a listed scenario passes.
+// The protocol has conformance scenarios of its own. They call fixtures by name and send no token, so this test mounts
+// the connector's route on a server with its own access check. A scenario that does not apply is listed with its
+// reason. If a listed scenario passes, the runner fails.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -68,7 +68,7 @@ const NOT_APPLICABLE: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
 for (const [revision, skipped] of Object.entries(NOT_APPLICABLE)) {
-  test(`conforms to ${revision}, except for ${Object.keys(skipped).length} scenarios that do not apply`, async () => {
+  test(`the connector conforms to ${revision}, except for ${Object.keys(skipped).length} scenarios that do not apply`, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'vitrine-conformance-'))
     await using app = await startApp({
       connector: {
@@ -95,14 +95,14 @@ for (const [revision, skipped] of Object.entries(NOT_APPLICABLE)) {
   })
 }
 
-test('conforms as an authorization server: metadata and the authorization code flow', async () => {
+test('the service conforms as an authorization server: metadata and the authorization code flow', async () => {
   const { output } = await run(['list'])
   const [, named = ''] = /Authorization server scenarios[^\n]*\n((?: {2}- .*\n?)+)/.exec(output) ?? []
   assert.deepEqual(
     [...named.matchAll(/- (\S+)/g)].map(([, name]) => name),
     ['authorization-server-metadata-endpoint', 'authorization-code-grant'],
   )
-  // The scenarios named auth/… do not apply, because they test a client, and the runner is the server.
+  // In scenarios named auth/…, the runner is the server and tests a client, so they do not apply.
   assert.ok(!named.includes('auth/'))
 
   await using app = await startApp()
@@ -120,7 +120,7 @@ test('conforms as an authorization server: metadata and the authorization code f
     const [url] = new RegExp(`^${app.url}/auth/oauth2/authorize\\?\\S+(?=\\n)`, 'm').exec(printed) ?? []
     if (url === undefined) continue
     printed = printed.replace(url, '(opened)')
-    // These are the steps of the person in the browser.
+    // The person does these steps in the browser.
     const page = locationOf(await open(service, url.slice(app.url.length), ada))
     const decided = await decide(service, ada, page.search.slice(1), { teamIds: [teamId] })
     assert.equal((await fetch(decided.json.url)).status, 200)

@@ -1,6 +1,6 @@
-// Tests faults of a datasource while queries run: it hangs, resets its connections, sends single bytes, or swaps its
-// certificate. Callers get the expected refusal, and the service stays ready. After the datasource has recovered,
-// queries are answered again.
+// While queries run, a datasource hangs, resets its connections, sends single bytes, or gets another certificate.
+// Callers get the expected refusal, and the service stays ready. After the datasource has recovered, queries are
+// answered again.
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -18,14 +18,14 @@ const EXPOSED = [{ schema: 'public', table: 'n', columns: null }]
 const CLIENTS = 6
 const kindOf = ({ status, json }: Answer) => (status === 200 ? '200' : `${status} ${json?.code}`)
 
-/** Each fault, and the refusal that at least one caller must get. */
+/** During each fault, at least one caller must get this refusal. */
 const FAULTS = [
   ['silent', '504 QUERY_TIMEOUT'],
   ['trickling', '504 QUERY_TIMEOUT'],
   ['resetting', '502 DATASOURCE_UNAVAILABLE'],
 ] as const satisfies readonly (readonly [Exclude<Way, 'good'>, string])[]
 
-/** The answers that a caller may get. A busy machine can delay a query beyond its deadline even without a fault. */
+/** A caller may get these answers. On a busy machine, a query may be too late even without a fault. */
 const KINDS = ['200', '504 QUERY_TIMEOUT', '502 DATASOURCE_UNAVAILABLE', '503 OVERLOADED']
 
 interface Seen {
@@ -33,7 +33,7 @@ interface Seen {
   readonly text: string
   /** True if the query was answered during the fault. */
   readonly isDuring: boolean
-  /** True if the query was both sent and answered during the fault. */
+  /** True if the query was also sent during the fault. */
   readonly isWhole: boolean
 }
 
@@ -66,8 +66,7 @@ async function throughFault(app: TestApp, ask: () => Promise<Answer>, way: Fault
   }
   for (const { kind, text, isWhole } of seen) {
     assert.ok(KINDS.includes(kind), `${fault}: ${text}`)
-    // The confirmation of a cancellation can arrive only if bytes trickle. Otherwise, the service must not claim that
-    // the query was cancelled.
+    // Only if bytes trickle can it arrive that the query was cancelled. Otherwise, the service must not claim that.
     if (isWhole && fault !== 'trickling') assert.doesNotMatch(text, /was cancelled in the database/)
   }
 }
@@ -174,7 +173,7 @@ test('a datasource with a new certificate of another authority causes 502, and t
   await until('the new authority is trusted', async () => (await ask()).status === 200)
 })
 
-/** Makes the server present another certificate from now on, as after a renewal. */
+/** As after a renewal. */
 async function swapCertificate(server: TestPostgres, to: Certificates): Promise<void> {
   for (const [setting, name] of [
     ['ssl_cert_file', 'server.crt'],

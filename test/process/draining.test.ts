@@ -1,5 +1,5 @@
-// Tests SIGTERM with running queries. A query that ends within the grace period is answered. Any other query is
-// cancelled in the database, answered with 503 and JSON, and audited.
+// SIGTERM comes while queries run. A query that ends within the grace period is answered. Any other query is cancelled
+// in the database, answered with 503 and JSON, and audited.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -16,7 +16,7 @@ import { startService, type Service } from '../support/service.ts'
 const ENDLESS = 'SELECT count(*) FROM n a, n b, n c, n d WHERE a.i + b.i + c.i + d.i < 0'
 const SHORT = 'SELECT count(*) FROM n'
 
-/** Returns true once the service refuses connections, which shows that it has received the signal. */
+/** The service refuses connections as soon as it has received the signal. */
 const isRefusing = (app: Service) =>
   fetch(`${app.url}/health/live`, { headers: { connection: 'close' } }).then(
     () => false,
@@ -81,8 +81,8 @@ describe('SIGTERM', () => {
     return items
   }
 
-  test('lets a query finish within the grace period', async () => {
-    // The lock delays the query, so that the query is running when the signal comes, on any machine.
+  test('after SIGTERM, a query may finish within the grace period', async () => {
+    // The lock makes sure that the query is running when the signal comes, on any machine.
     const locker = new Client({ connectionString: url })
     await locker.connect()
     await using _ended = { [Symbol.asyncDispose]: () => locker.end() }
@@ -102,7 +102,7 @@ describe('SIGTERM', () => {
     assert.deepEqual([items.length, items[0].outcome], [1, 'ANSWERED'])
   })
 
-  test('answers 503 when the grace period ends, and cancels the query in the database', async () => {
+  test('when the grace period ends, a query gets 503 and is cancelled in the database', async () => {
     const items = await withQuery(ENDLESS, { VITRINE_GRACE_MS: '300' }, async (app, answer) => {
       app.signal('SIGTERM')
       const { status, json, headers } = await answer
@@ -120,7 +120,7 @@ describe('SIGTERM', () => {
       'POST /auth/sign-in/email HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{',
     ],
   ] as const) {
-    test(`does not wait for a connection ${what}`, async () => {
+    test(`SIGTERM does not wait for a connection ${what}`, async () => {
       const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-drain-'))
       await using app = await startService(dataDir, { VITRINE_GRACE_MS: '600000' })
       const { port, hostname } = new URL(app.url)
@@ -128,7 +128,7 @@ describe('SIGTERM', () => {
       await once(socket, 'connect')
       socket.on('error', () => undefined)
       if (sent !== '') socket.write(sent)
-      // This answer proves that the service has accepted the connection and read its bytes.
+      // If this is answered, the service has also accepted the other connection and read its bytes.
       assert.equal((await app.ask('GET', '/health/live')).status, 200)
       app.signal('SIGTERM')
       assert.equal(await app.ended, 0)
@@ -144,7 +144,7 @@ describe('SIGTERM', () => {
     const id = await app.datasource(owner, teamId, spec, [{ schema: 'public', table: 'n', columns: null }])
     const token = await app.key(owner)
     const path = `/teams/${teamId}/datasources/${id}/query`
-    // Send a query on the ordinary path first, which looks up the new key.
+    // The first query with a new key takes the ordinary path, which looks up the key.
     await app.ask('POST', path, { token, body: { sql: SHORT } })
     const dial = (): Socket => {
       const { hostname, port } = new URL(app.url)
@@ -184,7 +184,7 @@ describe('SIGTERM', () => {
     busy.destroy()
   })
 
-  test('a second signal ends the grace period immediately', async () => {
+  test('a second SIGTERM ends the grace period immediately', async () => {
     await withQuery(ENDLESS, { VITRINE_GRACE_MS: '600000' }, async (app, answer) => {
       app.signal('SIGTERM')
       await until('no new connections', () => isRefusing(app))

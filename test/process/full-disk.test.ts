@@ -1,6 +1,6 @@
-// Tests a full disk under the store. While the service runs, no audit row is lost or half-written, requests that
-// cannot be recorded get 503, and every row is present when there is space again. If the service ends on a full disk,
-// it says how many audit rows it lost. Needs the permission to mount a small file system.
+// The disk of the store is full. While the service runs, no audit row is lost or half-written. Requests that cannot be
+// recorded get 503, and every row is there when there is space again. If the service ends on a full disk, it says how
+// many audit rows it lost. The test must be allowed to mount a small file system.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, rmdirSync, statfsSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ import { openShop } from '../support/shop.ts'
 
 const MEGABYTES = 24
 
-/** Mounts a small disk, or returns the reason why it cannot mount one. */
+/** If mounting fails, returns the reason. */
 function smallDisk(): { readonly path: string; [Symbol.dispose](): void } | string {
   const path = mkdtempSync(join(tmpdir(), 'vitrine-small-disk-'))
   try {
@@ -34,7 +34,6 @@ function smallDisk(): { readonly path: string; [Symbol.dispose](): void } | stri
   }
 }
 
-/** Fills the disk. */
 function fill(path: string): void {
   for (let size = 1 << 20; size >= 512; size /= 2) {
     for (let n = 0; statfsSync(path).bavail > 0; n++) {
@@ -49,12 +48,12 @@ function fill(path: string): void {
   writeEnd(path)
 }
 
-/** Tries to write 4096 more bytes, so that no page is left free. */
+/** 4096 bytes more, so that no page is left free. */
 function writeEnd(path: string): void {
   try {
     writeFileSync(join(path, 'filler-end'), Buffer.alloc(4096))
   } catch {
-    // The disk is full, as intended.
+    // This is intended: the disk is full.
   }
 }
 
@@ -77,7 +76,7 @@ test('a full disk loses no audit row, and requests that cannot be recorded get 5
     seen.queries++
     fill(at.path)
 
-    // Queries are answered while their rows fit in the queue in memory. After that they are refused. No query is
+    // Queries are answered as long as their rows fit in the queue in memory. After that they are refused. No query is
     // answered without a row.
     const long = `SELECT 1 /* ${'x'.repeat(60_000)} */`
     const counts = new Map<string, number>()
@@ -101,7 +100,7 @@ test('a full disk loses no audit row, and requests that cannot be recorded get 5
     assert.equal((await shop.app.ask('GET', '/health/live')).status, 200)
 
     removeFillers(at.path)
-    // The queued rows do not fit on the small disk, so enlarge it as an operator would.
+    // The rows in the queue do not fit on the small disk. Enlarge it, as an operator would.
     execFileSync('mount', ['-o', `remount,size=${MEGABYTES * 20}m`, at.path])
     assert.equal((await audit()).action, 'changeTeam')
     assert.equal((await shop.app.ask('GET', '/health/ready')).status, 200)
@@ -150,7 +149,6 @@ test('a process that ends on a full disk says how many audit rows it lost', asyn
     .split('\n')
     .find((text) => text.includes('audit: rows are lost'))
   const { rows } = JSON.parse(line ?? '{}')
-  // The rows of the first answers may fit on the disk, and a refused query also has a row, so the number of rows
-  // varies.
+  // The number of rows varies: the rows of the first answers may fit on the disk, and a refused query has a row too.
   assert.ok(rows >= 1 && rows <= answered + refused, `${rows} of ${answered}`)
 })

@@ -1,5 +1,5 @@
-// Tests probes and the limits on connections. /health/ready changes to 503 before a stopping service refuses requests,
-// probes have a separate listener, and idle connections are closed in favour of new ones.
+// Tests probes, and limits on connections. Before a stopping service refuses requests, /health/ready becomes 503.
+// Probes have a separate listener. For a new connection, an idle one is closed.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp } from 'node:fs/promises'
@@ -49,7 +49,7 @@ test('after SIGTERM, /health/ready is 503 while requests are still answered', as
   }
   const answer = await app.ask('GET', '/openapi.json')
   assert.deepEqual([answer.status, answer.headers.get('connection')], [200, 'close'])
-  // The second signal ends the delay.
+  // A second signal ends the delay.
   app.signal('SIGTERM')
   assert.equal(await app.ended, 0)
 })
@@ -62,7 +62,7 @@ test('probes are answered on their own address while every connection has a requ
     VITRINE_METRICS_ADDR: health,
   })
   const busy = await Promise.all(Array.from({ length: 16 }, () => open(app.url)))
-  // Each connection keeps a request whose body never ends.
+  // Each connection has a request whose body never ends.
   const half =
     'POST /auth/sign-in/email HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{'
   for (const socket of busy) socket.write(half)
@@ -86,7 +86,7 @@ test('probes are answered while silent clients open more connections than their 
 test('the connection that has been idle for longest is closed for a new connection', async () => {
   await using app = await startService(await folder(), { VITRINE_CONNECTIONS: '16' })
   const idle = [await open(app.url)]
-  // This answer proves that the service has accepted the earlier connection.
+  // If this is answered, the service has also accepted the earlier connection.
   assert.equal((await app.ask('GET', '/health/live', { headers: { connection: 'close' } })).status, 200)
   for (let n = 1; n < 40; n++) idle.push(await open(app.url))
   for (let n = 0; n < 5; n++) assert.equal((await app.ask('GET', '/health/live')).status, 200)

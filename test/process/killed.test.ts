@@ -1,6 +1,6 @@
-// Sends kill -9 at random moments during queries and changes, even while the process starts. Afterwards the store opens
-// again, every answered change is stored with its audit row, every query that the service reported as written is in the
-// audit once, and the chains are intact. TEST_KILLS is the number of kills for each store.
+// kill -9 comes at random moments, during queries, changes and starts. Afterwards the store opens again. Every answered
+// change is stored with its audit row. Every query that the service reported as written is in the audit once. The
+// chains are intact. TEST_KILLS is the number of kills for each store.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -22,32 +22,31 @@ import { startService } from '../support/service.ts'
 const SECRET = Buffer.alloc(32, 9)
 const KILLS = Number(process.env['TEST_KILLS'] ?? 4)
 const CLIENTS = 4
-/** The maximum time from the start of the process to an early kill. */
+/** An early kill comes at most this long after the start of the process. */
 const EARLY_MS = 700
-/** The maximum number of answers before any other kill. */
+/** Any other kill comes after at most this many answers. */
 const ANSWERS = 800
-/** The maximum time to wait for these answers on a busy machine. */
+/** On a busy machine, wait at most this long for these answers. */
 const LATEST_MS = 5_000
 
-/** The answers of one process before it was killed. */
+/** What one process answered before it was killed. */
 class Life {
-  /** Queries by their number, with the time when the answer arrived. */
+  /** The number of the query, and the time of the answer. */
   readonly answered = new Map<number, number>()
-  /** The names of the team for which the service answered that the change was made, in order. */
+  /** The service answered that the team now has these names, in this order. */
   readonly named: string[] = []
-  /** The names of the team that were sent, in order. */
+  /** These names of the team were sent, in this order. */
   readonly asked: string[] = []
-  /** The latest time for which the service reported that every query answered before this time is in the store. */
+  /** The service has reported that every query that it answered before this time is in the store. */
   writtenBefore = -Infinity
   listened = false
-  /** The number of the next query to send. */
   next: number
 
   constructor(from: number) {
     this.next = from
   }
 
-  /** Returns the names that were sent after the last answered name, and that may have been stored. */
+  /** These names were sent after the last answered one, so they may be stored. */
   get unanswered(): readonly string[] {
     return this.asked.slice(this.asked.indexOf(this.named.at(-1) ?? '') + 1)
   }
@@ -110,7 +109,7 @@ const report = (t: TestContext, line: string) => t.diagnostic(line)
 
 /** Creates a team with a datasource and a key. Returns their ids, the key, the owner's cookie and the team's name. */
 async function prepare(dataDir: string, env: Record<string, string>, spec: object) {
-  // The service is not disposed, because that would remove the data folder.
+  // Disposing the service would remove the data folder.
   const app = await startService(dataDir, env)
   const owner = await app.person('Olga')
   const teamId = asId<TeamId>(await app.team(owner))
@@ -130,14 +129,13 @@ interface Place {
   readonly id: string
   readonly key: string
   readonly cookie: string
-  /** The number of the first query. */
   readonly from: number
   readonly hasName: number
 }
 
 /**
- * Starts the service and kills it at a random moment. In about a third of the cases, the kill is planned for the start,
- * and takes place if it comes before the service listens.
+ * In about a third of the cases, the kill is planned for the start. It then comes only if the service does not listen
+ * yet.
  */
 async function liveAndDie(place: Place): Promise<Life> {
   const child = spawn(process.execPath, [MAIN], {
@@ -178,7 +176,7 @@ async function liveAndDie(place: Place): Promise<Life> {
   return life
 }
 
-/** Sends queries, changes and reads until the process is dead. */
+/** Goes on until the process is dead. */
 async function load(place: Place, life: Life, out: string, signal: AbortSignal): Promise<void> {
   const url = /listens at (\S+)/.exec(out)?.[1] ?? assert.fail(out)
   const metrics = /"address":"([^"]+)"[^\n]*listening for probes/.exec(out)?.[1] ?? assert.fail(out)
@@ -195,8 +193,7 @@ async function load(place: Place, life: Life, out: string, signal: AbortSignal):
     const path = `/teams/${place.teamId}/datasources/${place.id}/query`
     const answer = await ask(path, 'POST', { authorization: `Bearer ${place.key}` }, { sql })
     const text = await answer.text()
-    // On a busy machine, the store or the database may take longer than the service waits. Such a refusal does not
-    // count as an answer.
+    // On a busy machine, the store or the database may take too long for the service. Such a refusal is no answer.
     if (answer.status === 503 || answer.status === 504) return pause(50)
     assert.equal(answer.status, 200, text)
     life.answered.set(number, performance.now())
@@ -224,7 +221,7 @@ async function load(place: Place, life: Life, out: string, signal: AbortSignal):
     const sent = performance.now()
     const text = await (await fetch(`http://${metrics}/metrics`, { signal })).text()
     const waiting = /^vitrine_audit_waiting_seconds (\S+)$/m.exec(text)?.[1] ?? assert.fail(text)
-    // Subtract two milliseconds, because the age is rounded to whole milliseconds.
+    // The age is rounded to whole milliseconds, so subtract two.
     life.writtenBefore = Math.max(life.writtenBefore, sent - Number(waiting) * 1000 - 2)
     await pause(20)
   }

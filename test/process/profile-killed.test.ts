@@ -1,4 +1,3 @@
-// Tests kill -9 during a profile: the stored profiles are complete, and the next process finishes the job.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -95,7 +94,7 @@ async function serve(dataDir: string, stack: AsyncDisposableStack) {
   return { address: /listens at (\S+)/.exec(out)?.[1] ?? '', kill, isRunning }
 }
 
-/** Signs up or in, and returns a function that sends requests. Every request must succeed. */
+/** Returns a function that sends requests. Every request must succeed. */
 async function enter(address: string, how: 'sign-up' | 'sign-in') {
   const signedIn = await fetch(`${address}/auth/${how}/email`, {
     method: 'POST',

@@ -1,5 +1,5 @@
-// Tests two services on one PostgreSQL store: a change at one service is effective at the other service within one
-// second. Only a request that began within this second may still see the old state, however long the request takes.
+// Two services share one PostgreSQL store. A change at one of them is effective at the other within one second. A
+// request that began within this second may still see the old state, however long it takes.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
@@ -55,8 +55,7 @@ describe('a change in one replica', () => {
       const began = performance.now()
       const answer = await ask()
       if (isEffective(answer)) return
-      // On a busy machine, the store may take longer than the service waits. Such an answer shows nothing about the
-      // change.
+      // On a busy machine, the store may take too long for the service. Then the answer shows nothing about the change.
       if (answer.status === 503) continue
       assert.ok(began - changed < WITHIN_MS, `${began - changed} ms later: ${answer.status} ${answer.text}`)
     }
@@ -66,7 +65,7 @@ describe('a change in one replica', () => {
   const setAccess = (accountIds: string[]) =>
     owner.must('PUT', `/teams/${teamId}/datasources/${id}/access`, { accountIds })
 
-  test('grants and revokes access at the other replica, by token and by key', async () => {
+  test('access is granted and revoked at the other replica, by token and by key', async () => {
     const key = await one.key(bo)
     for (const token of [bo.jwt, key]) {
       assert.equal((await schema(token)()).status, 404)
@@ -81,7 +80,7 @@ describe('a change in one replica', () => {
     await untilEffective(schema(bo.jwt), status(404))
   })
 
-  test('raises and lowers a role at the other replica', async () => {
+  test('a role is raised and lowered at the other replica', async () => {
     const managed = () => other.ask('GET', `/teams/${teamId}/datasources/${id}`, { token: bo.jwt })
     assert.equal((await managed()).status, 404)
     await owner.must('PATCH', `/teams/${teamId}/members/${bo.id}`, { role: 'ADMIN' })
@@ -90,7 +89,7 @@ describe('a change in one replica', () => {
     await untilEffective(managed, status(404))
   })
 
-  test('ends a key, a session and a membership at the other replica', async () => {
+  test('a key, a session and a membership end at the other replica', async () => {
     const key = await one.key(bo)
     const me = (token: string) => () => other.ask('GET', '/users/me', { token })
     assert.equal((await me(key)()).status, 200)
@@ -155,7 +154,7 @@ test('a job of one replica can be joined and cancelled at the other replica, and
   const shared = await post(other, 'introspect')
   assert.equal(shared.status, 202, shared.text)
   await locker.query('ROLLBACK')
-  // On a busy machine, the answer may be 202, with a job that is still running.
+  // On a busy machine, the answer may be 202, because the job is still running.
   assert.ok([200, 202].includes((await introspected).status))
   const jobPath = `${at}/jobs/${shared.json.jobId}`
   await until('the job ends', async () => (await owner.must('GET', jobPath)).state !== 'RUNNING')

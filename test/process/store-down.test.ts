@@ -1,5 +1,5 @@
-// Tests a PostgreSQL store that is stopped or frozen, or whose connections are killed, while queries run. The process
-// survives, callers get 503 STORE_UNAVAILABLE, and nothing that was answered is lost.
+// While queries run, a PostgreSQL store is stopped or frozen, or its connections are killed. The process survives,
+// callers get 503 STORE_UNAVAILABLE, and nothing that was answered is lost.
 import assert from 'node:assert/strict'
 import { mkdtemp } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
@@ -16,7 +16,7 @@ import { startService, type Service } from '../support/service.ts'
 
 const SECRET = Buffer.alloc(32, 9)
 const CLIENTS = 4
-/** The maximum time to wait for a condition on a busy machine. */
+/** For a busy machine. */
 const PATIENCE_MS = 120_000
 
 describe('a store that fails under load', { skip: !existsSync('/proc/self/stat') && 'there is no /proc' }, () => {
@@ -30,7 +30,7 @@ describe('a store that fails under load', { skip: !existsSync('/proc/self/stat')
   })
   after(() => source[Symbol.asyncDispose]())
 
-  /** Runs queries until `fault` has ended and queries are answered again. Returns the count of each kind of answer. */
+  /** Runs queries during `fault`, and until queries are answered again after it. Counts each kind of answer. */
   async function underLoad(fault: (store: TestPostgres, seen: Seen, app: Service) => Promise<void>): Promise<Seen> {
     await using store = await startPostgres()
     const databaseUrl = store.url(await store.createDatabase('store'))
@@ -68,7 +68,7 @@ describe('a store that fails under load', { skip: !existsSync('/proc/self/stat')
       .selectFrom('usage_days')
       .select(({ fn }) => fn.sum<string>('queries').as('queries'))
       .executeTakeFirstOrThrow()
-    // Refused queries that reached the audit are counted too.
+    // The audit also has refused queries.
     assert.ok(Number(queries) >= seen.count('200'), `${queries} rows for ${seen.count('200')} answers`)
     assert.deepEqual(
       await findingsOf(opened, (await openSecrets({ secretKey: SECRET, dataDir })).derive('audit chain')),
@@ -88,7 +88,7 @@ describe('a store that fails under load', { skip: !existsSync('/proc/self/stat')
     }
   }
 
-  test('stopped and started again: 503 with Retry-After, then answers', async () => {
+  test('while the store is stopped, queries get 503 with Retry-After, and after its start they are answered', async () => {
     await underLoad(async (store, seen, app) => {
       await store.stop()
       await seen.until('503 STORE_UNAVAILABLE')
@@ -98,7 +98,7 @@ describe('a store that fails under load', { skip: !existsSync('/proc/self/stat')
     })
   })
 
-  test('frozen: queries and probes get 503 instead of waiting, and are answered after the store continues', async () => {
+  test('while the store is frozen, queries and probes get 503 instead of waiting, and afterwards they are answered', async () => {
     await underLoad(async (store, seen, app) => {
       const thaw = await store.freeze()
       try {
@@ -110,7 +110,7 @@ describe('a store that fails under load', { skip: !existsSync('/proc/self/stat')
     })
   })
 
-  test('every connection killed: the process survives and connects again', async () => {
+  test('if every connection to the store is killed, the process survives and connects again', async () => {
     await underLoad(async (store) => {
       for (let times = 0; times < 5; times++) {
         await store.query(
@@ -140,7 +140,6 @@ class Seen {
     return this.#counts.get(kind) ?? 0
   }
 
-  /** Waits for ten more answers of a kind. */
   async until(kind: string): Promise<void> {
     const [wanted, until] = [this.count(kind) + 10, performance.now() + PATIENCE_MS]
     while (this.count(kind) < wanted) {

@@ -1,4 +1,4 @@
-// Tests that clients who read nothing take no memory of the process: each asks for the largest page without a token.
+// Clients ask for the largest page without a token, and read nothing. They must not take memory of the process.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp } from 'node:fs/promises'
@@ -10,10 +10,13 @@ import { freePort } from '../support/free-port.ts'
 import { startService } from '../support/service.ts'
 
 const CLIENTS = 100
-/** The files of the pages, the buffers of the connections, and garbage. Without a bound, the answers take 420 MB. */
+/**
+ * For the files of the pages, the buffers of the connections, and garbage. Without a limit, the answers would take 420
+ * MB.
+ */
 const GROWTH_MAX = 150 << 20
 
-test('100 clients that do not read /docs/scalar.js take no memory, and others get it whole', async () => {
+test('100 clients that do not read /docs/scalar.js take no memory, and others get the whole file', async () => {
   const metrics = `127.0.0.1:${await freePort()}`
   await using app = await startService(await mkdtemp(join(tmpdir(), 'vitrine-unread-')), {
     VITRINE_METRICS_ADDR: metrics,

@@ -1,8 +1,8 @@
-// Upgrades a used store of each earlier version. The store must then work like a store that this version created. A
-// store of a newer version is refused with a message, and the file of an embedded store does not change. test/stores
-// contains the stores as SQL texts for SQLite. The code of each version wrote its own store (scripts/keep-store.ts).
-// Each store has people, a team, a datasource with its password, an exposure, keys, queries and refusals. The first
-// line of each text contains an API key of the owner.
+// Upgrades a used store of each earlier version. The store must then work like a store of this version. A store of a
+// newer version is refused with a message, and the file of an embedded store does not change. test/stores has the
+// stores as SQL texts for SQLite. The code of each version wrote its own store (scripts/keep-store.ts). Each store has
+// people, a team, a datasource with its password, an exposure, keys, queries and refusals. The first line of each text
+// has an API key of the owner.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -33,7 +33,9 @@ const VERSIONS = globSync('*.sql.gz', { cwd: STORES })
   .map((file) => basename(file, '.sql.gz'))
   .sort()
 
-/** The versions of which there is no store. A store of the newest version is added before the next migration. */
+/**
+ * There is no store of these versions. Before the next migration is added, a store of the newest version must be added.
+ */
 const NOT_KEPT = ['0003-people', '0004-audit-chain', '0007-descriptions']
 
 test('there is a store of each version before the newest, except the versions that were not kept', () => {
@@ -74,7 +76,7 @@ describe('an upgrade from each earlier version', () => {
     return { dataDir, databaseUrl }
   }
 
-  /** Writes the old store. Returns its location and an API key. */
+  /** Returns where the old store is, and an API key. */
   async function oldStore(dialect: DialectName, version: string) {
     const text = gunzipSync(readFileSync(join(STORES, `${version}.sql.gz`))).toString()
     const [, key = ''] = /^-- key: (\S+)\n/.exec(text) ?? assert.fail(version)
@@ -95,8 +97,8 @@ describe('an upgrade from each earlier version', () => {
   function readOld(text: string, dataDir: string): readonly unknown[] {
     using db = new DatabaseSync(join(dataDir, 'vitrine.db'))
     db.exec(text)
-    // Set the port of this test's database. Remove the expiry of keys and set the longest retention, so that no key and
-    // no audit row has expired when the test runs.
+    // The datasource is at the port of this test's database. Keys must not expire, and the audit has the longest
+    // retention, so that nothing has expired when the test runs.
     db.prepare('UPDATE datasources SET port = ?').run(server.port)
     db.exec('UPDATE api_keys SET expires_at = NULL')
     db.exec(`UPDATE teams SET settings = '{"auditRetentionDays":3650}'`)
@@ -108,7 +110,7 @@ describe('an upgrade from each earlier version', () => {
 
   for (const dialect of ['sqlite', 'postgres'] as const) {
     for (const version of VERSIONS) {
-      test(`${version} on ${dialect}: people, keys, secrets, exposure and audit are there, and queries are answered`, async () => {
+      test(`after the upgrade from ${version} on ${dialect}, people, keys, secrets, exposure and audit are there, and queries are answered`, async () => {
         const { config, key } = await oldStore(dialect, version)
         const env = {
           VITRINE_DATA_DIR: config.dataDir,
@@ -137,7 +139,7 @@ describe('an upgrade from each earlier version', () => {
           const counted = () => query('SELECT status, count(*) FROM orders GROUP BY status ORDER BY status')
           let answered = await counted()
           if (answered.json.code === 'SCHEMA_STALE') {
-            // The facts that older versions recorded about a database are not enough for the current guard
+            // Older versions stored fewer facts about a database than the current guard needs
             // (docs/operating/upgrade.md).
             await ada.must('POST', `${at}/introspect`, {})
             answered = await counted()
@@ -153,7 +155,7 @@ describe('an upgrade from each earlier version', () => {
           const of = (action: string) => items.filter((item: { action: string }) => item.action === action)
           assert.equal(of('putExposure').length, 1, 'the change of the old version')
           const codes = of('runQuery').map(({ code, outcome }: { code?: string; outcome: string }) => code ?? outcome)
-          // Three of these rows are from the old version, and two from this version.
+          // The old version wrote three of these rows, and this version two.
           for (const [code, times] of [
             ['ANSWERED', 2],
             ['QUERY_DENIED', 2],
@@ -196,7 +198,7 @@ describe('an upgrade from each earlier version', () => {
   }
 })
 
-/** Returns the tables with their columns and indexes, independent of the order of the statements that created them. */
+/** The result does not depend on the order of the statements that created the tables. */
 async function schemaOf({ db, dialect }: Store): Promise<readonly unknown[]> {
   const columns =
     dialect === 'sqlite'

@@ -1,4 +1,4 @@
-// Tests the work of an operator on a store: back it up while it is used, restore it, move it to PostgreSQL and back,
+// Tests what an operator does with a store: back it up while it is used, restore it, move it to PostgreSQL and back,
 // rotate its root key, and check it with the doctor.
 import assert from 'node:assert/strict'
 import { copyFile, link, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -25,9 +25,9 @@ describe('upkeep of a store', () => {
   let root: string
   let postgres: TestPostgres
   let used: Used
-  /** The data folder of a stopped service that was used. */
+  /** Of a service that was used and then stopped. */
   let folder: string
-  /** The backup of this folder, written while the service ran. */
+  /** A backup of this folder, written while the service ran. */
   let file: string
   let key: string
 
@@ -65,7 +65,7 @@ describe('upkeep of a store', () => {
     return { token, email: owner.email, path, hookPath }
   }
 
-  /** Asserts that the service answers a query, which needs the key, the exposure, and the datasource's password. */
+  /** The answer to a query needs the key, the exposure, and the datasource's password. */
   async function answers(service: Service, { token, path }: Used = used): Promise<void> {
     const { status, json } = await service.ask('POST', path, { token, body: { sql: 'SELECT i FROM n' } })
     assert.deepEqual([status, json.rows], [200, [[7]]])
@@ -74,7 +74,7 @@ describe('upkeep of a store', () => {
   async function works(env: Record<string, string>, dataDir: string): Promise<void> {
     const service = await startService(dataDir, env)
     await answers(service)
-    // The password and the access token prove that sign-in can use its keys.
+    // If these work, the sign-in can use its keys.
     const owner = await service.signIn(used.email)
     // The address and the secret of the webhook are sealed. If they could not be opened, the test message would fail
     // with INTERNAL.
@@ -85,7 +85,6 @@ describe('upkeep of a store', () => {
     assert.equal(verified.code, 0, verified.out + verified.err)
   }
 
-  /** Returns a copy of the stopped service's folder. */
   async function copied(): Promise<string> {
     const to = await mkdtemp(join(root, 'copy-'))
     for (const name of ['vitrine.db', 'secret.key']) await copyFile(join(folder, name), join(to, name))

@@ -1,12 +1,12 @@
-// Sends messages to the connector in both generations of the protocol, as raw HTTP. Reads the answer, which is JSON or
-// a stream of events.
+// Sends messages to the connector as raw HTTP, in both generations of the protocol. The answer is JSON or a stream of
+// events.
 import type { TestApp } from './app.ts'
 
 export interface Reply {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** All messages of the answer, in order. */
+  /** In the order of the answer. */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly messages: readonly any[]
   /** The last message of the answer. */
@@ -17,7 +17,7 @@ export interface Reply {
 export interface AskOptions {
   readonly headers?: Readonly<Record<string, string | undefined>>
   readonly id?: unknown
-  /** Fields of `_meta` in addition to the version, capabilities and client. */
+  /** Fields of `_meta` besides the version, the capabilities and the client. */
   readonly meta?: object
   readonly signal?: AbortSignal
 }
@@ -28,7 +28,6 @@ export type Era = (typeof ERAS)[number]
 const META = 'io.modelcontextprotocol/'
 export const MODERN = '2026-07-28'
 
-/** A client with one token. */
 export class Agent {
   readonly #app: TestApp
   readonly #token: string | undefined
@@ -38,7 +37,6 @@ export class Agent {
     this.#token = token
   }
 
-  /** Sends one request of a method. */
   ask(era: Era, method: string, params: object = {}, options: AskOptions = {}): Promise<Reply> {
     return this.post(
       messageOf(era, method, params, options),
@@ -51,7 +49,7 @@ export class Agent {
     return this.ask(era, 'tools/call', { name, arguments: args }, options)
   }
 
-  /** Calls a tool, and returns the structured content of its answer. */
+  /** Returns the structured content of the answer. */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   async tool(name: string, args: object = {}, era: Era = 'modern'): Promise<any> {
     const reply = await this.call(era, name, args)
@@ -59,7 +57,7 @@ export class Agent {
     return reply.json.result.structuredContent
   }
 
-  /** Sends a string unchanged, and any other body as JSON. A header that is undefined is left out. */
+  /** A string is sent unchanged, any other body as JSON. A header that is undefined is left out. */
   async post(
     body: unknown,
     headers: Readonly<Record<string, string | undefined>> = {},

@@ -1,5 +1,5 @@
-// Starts the real service in this process, on a free port, with a store in its own folder and without the demo. Tests
-// send HTTP requests to the service: `await using app = await startApp()`.
+// Starts the real service in this process, on a free port, with a store in its own folder and without the demo: `await
+// using app = await startApp()`. Tests send HTTP requests to it.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,14 +19,13 @@ import { until } from './until.ts'
 
 export interface TestAppOptions {
   readonly env?: Readonly<Record<string, string>>
-  /** Routes in addition to the routes of the service. */
+  /** Routes besides those of the service. */
   readonly more?: AppOptions['more']
-  /** The folder of the built console. */
   readonly consoleDir?: string
   readonly connector?: NonNullable<AppOptions['connector']>
   /** How the service reads the metadata documents of OAuth clients. */
   readonly documents?: AppOptions['documents']
-  /** Hashes passwords as in production, for a store that another process of the service reads. */
+  /** Another process of the service reads the store, so passwords are hashed as in production. */
   readonly hasRealPasswords?: boolean
   /** Receives every line of the log, down to `debug`. */
   readonly logged?: (line: string) => void
@@ -43,7 +42,7 @@ export interface Answer {
 
 export interface RequestOptions {
   readonly token?: string | undefined
-  /** The body, sent as JSON. A string is sent unchanged. */
+  /** Sent as JSON. A string is sent unchanged. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
@@ -54,11 +53,11 @@ export interface Person {
   readonly id: string
   readonly email: string
   readonly cookie: string
-  /** An access token of the session. */
+  /** Of the person's session. */
   readonly jwt: string
-  /** Sends a request with the access token. */
+  /** Sends the access token. */
   ask(method: string, path: string, body?: unknown): Promise<Answer>
-  /** Sends a request that must succeed. */
+  /** The request must succeed. */
   must(method: string, path: string, body?: unknown): Promise<Answer['json']>
 }
 
@@ -73,7 +72,7 @@ export class TestApp implements AsyncDisposable {
   readonly #app: AsyncDisposable & Partial<App>
 
   /**
-   * `app` is disposed with this object. If the service is another process, `app` has no rooms, and operate() and
+   * `app` is disposed with this object. If the service is another process, `app` has no operations. Then operate() and
    * `rooms` throw.
    */
   constructor(url: string, dataDir: string, app: AsyncDisposable & Partial<App>) {
@@ -82,7 +81,7 @@ export class TestApp implements AsyncDisposable {
     this.#app = app
   }
 
-  /** The rooms that tests call directly. */
+  /** Tests call these directly. */
   get rooms(): Pick<App, 'authenticator' | 'operations'> {
     const { authenticator, operations } = this.#app
     if (authenticator === undefined || operations === undefined) throw new Error('this service is another process')
@@ -106,7 +105,7 @@ export class TestApp implements AsyncDisposable {
     return { status: response.status, headers: response.headers, text, json: parse(text) }
   }
 
-  /** Calls the operation of the route directly, without HTTP. Returns the same text and JSON as ask(). */
+  /** Calls the operation without HTTP. Returns the same text and JSON as ask(). */
   async operate(
     method: string,
     path: string,
@@ -122,13 +121,13 @@ export class TestApp implements AsyncDisposable {
     return answer.json
   }
 
-  /** Creates an account with a session. Returns the person, with an access token of the session. */
+  /** The account has a session. */
   async person(name = 'Ada', email = `${name.toLowerCase()}-${++people}@example.test`): Promise<Person> {
     const signedUp = await this.#auth('/auth/sign-up/email', { name, email, password: PASSWORD })
     return this.#personOf(email, cookieOf(signedUp))
   }
 
-  /** Creates another session of the person with this email. */
+  /** Another session for the person with this email. */
   async signIn(email: string): Promise<Person> {
     return this.#personOf(email, cookieOf(await this.#auth('/auth/sign-in/email', { email, password: PASSWORD })))
   }
@@ -152,15 +151,12 @@ export class TestApp implements AsyncDisposable {
     return answer
   }
 
-  /** Creates a key and returns its value. By default, the key has all scopes. */
+  /** By default, the key has all scopes. */
   async key(person: Person, order: object = {}): Promise<string> {
     return (await person.must('POST', '/users/me/keys', { name: 'test', scopes: SCOPES, ...order })).key
   }
 
-  /**
-   * Creates a team and returns its id. The budget of the team is larger than any test needs, and its window does not
-   * end during a test.
-   */
+  /** No test needs more than the budget of the team, and its window does not end during a test. */
   async team(owner: Person, name = 'Team', settings: object = {}): Promise<string> {
     const { id } = await owner.must('POST', '/teams', { name })
     await owner.must('PATCH', `/teams/${id}`, {
@@ -169,14 +165,14 @@ export class TestApp implements AsyncDisposable {
     return id
   }
 
-  /** Adds a member, who is ACTIVE by default. */
+  /** By default, the member is ACTIVE. */
   async join(owner: Person, teamId: string, person: Person, role = 'MEMBER', opened = true): Promise<void> {
     const invited = await owner.must('POST', `/teams/${teamId}/members`, { email: person.email, role })
     await person.ask('POST', `/invitations/${invited.inviteToken}/accept`)
     if (opened) await person.must('POST', `/teams/${teamId}/open`)
   }
 
-  /** Creates a datasource, introspects it, exposes `tables`, and returns its id. */
+  /** Creates and introspects a datasource, and exposes `tables`. Returns its id. */
   async datasource(owner: Person, teamId: string, spec: object, tables?: readonly object[]): Promise<string> {
     const { id } = await owner.must('POST', `/teams/${teamId}/datasources`, {
       name: 'shop',
@@ -198,7 +194,7 @@ export class TestApp implements AsyncDisposable {
   }
 }
 
-/** Introspects, and waits. If the machine is busy, the introspection continues as a job. */
+/** If the machine is busy, the introspection goes on as a job. */
 async function introspected(owner: Person, at: string): Promise<void> {
   const { jobId } = await owner.must('POST', `${at}/introspect`)
   const hasEnded = async () => (await owner.must('GET', `${at}/jobs/${jobId}`)).state !== 'RUNNING'
@@ -232,7 +228,7 @@ async function answerOf(
   throw new Error(`no operation has the route ${method} ${path}`)
 }
 
-/** Returns the parameters of a path, if the path matches the route. */
+/** Returns null if the path does not match the route. */
 function paramsOf(route: string, path: string): Record<string, string> | null {
   const names = route.split('/')
   const parts = path.split('/')
@@ -252,7 +248,7 @@ async function textOf(value: unknown): Promise<string> {
   return 'json' in value ? String(value.json) : JSON.stringify(value)
 }
 
-/** Starts the service with its own environment, independent of the tests' environment. */
+/** The service has its own environment, not the one of the tests. */
 export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-app-'))
   if (options.env?.['DATABASE_URL'] === undefined) await placeStore(dataDir)
@@ -287,7 +283,6 @@ function parse(text: string): unknown {
   }
 }
 
-/** Returns the cookies that a browser would send back. */
 function cookieOf(answer: Answer): string {
   return answer.headers
     .getSetCookie()

@@ -1,4 +1,3 @@
-// Helpers for the audit tests: the rows of a team, and the result of verifying the hash chains.
 import assert from 'node:assert/strict'
 import { sealWith } from '../../src/audit/chain/seal.ts'
 import { verifyAudit, type ChainReport } from '../../src/audit/chain/verify-chains.ts'
@@ -7,10 +6,10 @@ import type { AuditFilter } from '../../src/audit/reading/row-filter.ts'
 import type { TeamId } from '../../src/ids.ts'
 import type { Store } from '../../src/store/open.ts'
 
-/** The key with which the tests seal rows. */
+/** The tests seal rows with this key. */
 export const AUDIT_KEY = new Uint8Array(32).fill(7)
 
-/** Returns all rows of a team that match the filter, newest first. */
+/** The newest row comes first. */
 export async function rowsOf(store: Pick<Store, 'db'>, teamId: TeamId, filter: AuditFilter = {}) {
   return (await gathered(newest(store, teamId, { filter }, null))).flat()
 }
@@ -22,12 +21,11 @@ export async function reportsOf(
   return await store.db.transaction().execute((tx) => gathered(verifyAudit(tx, sealWith(key), () => undefined)))
 }
 
-/** Returns the first problem of each chain. */
 export async function findingsOf(store: Pick<Store, 'db'>, key: Uint8Array = AUDIT_KEY) {
   return (await reportsOf(store, key)).flatMap(({ finding }) => finding ?? [])
 }
 
-/** Returns the only problem that was found. */
+/** There must be exactly one problem. */
 export async function findingOf(store: Pick<Store, 'db'>) {
   const [first, ...more] = await findingsOf(store)
   assert.ok(first !== undefined && more.length === 0, JSON.stringify([first, ...more]))

@@ -1,4 +1,4 @@
-// Connects a driver to the BigQuery double, introspects it and exposes all tables, for tests of the requests.
+// Connects a driver to the BigQuery double, introspects the project and exposes all tables.
 import assert from 'node:assert/strict'
 import { createBigQueryDriver, type BigQueryOptions } from '../../src/drivers/bigquery/driver.ts'
 import type { Confined } from '../../src/drivers/confined.ts'
@@ -18,7 +18,7 @@ export interface ConnectedOptions {
   readonly config?: object
   /** Connects to the double’s own address without a token endpoint, as to an emulator. */
   readonly emulator?: boolean
-  /** The exposed columns of each table. By default, all columns are exposed. */
+  /** In each table. By default, all columns are exposed. */
   readonly columns?: readonly string[]
 }
 
@@ -57,7 +57,7 @@ export class ConnectedBigQuery implements AsyncDisposable {
     return await this.connection.run(await this.confined(sql, limits), limits, signal)
   }
 
-  /** Runs a query that must be refused, and returns the error. */
+  /** The query must be refused. */
   async refusal(sql: string, limits: Limits = WIDE, signal?: AbortSignal): Promise<AppError> {
     const error: unknown = await this.run(sql, limits, signal).then(
       (rows) => assert.fail(`answered ${String(rows.rows)}`),

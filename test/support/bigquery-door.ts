@@ -1,6 +1,6 @@
-// Google’s token endpoint for the BigQuery double, with a service account created for the test. It returns tokens only
-// for assertions that are signed by the account’s key, name the fixed audience and scope, and are valid for at most an
-// hour.
+// Google’s token endpoint for the BigQuery double, with a service account that is created for the test. The endpoint
+// returns a token only if the account’s key has signed the assertion, if its audience and scope are right, and if it is
+// valid for at most an hour.
 import { createVerify, generateKeyPairSync, randomUUID } from 'node:crypto'
 import type { Reply } from './bigquery.ts'
 
@@ -11,12 +11,12 @@ export class TestDoor {
   readonly email = 'reader@vitrine-test.iam.gserviceaccount.com'
   readonly #keys = generateKeyPairSync('rsa', { modulusLength: 2048 })
   readonly #tokens = new Set<string>()
-  /** The lifetime that the endpoint reports for a token, in seconds. */
+  /** A token is said to be valid for this many seconds. */
   expiresIn = 3600
-  /** The problems of received assertions. */
+  /** What was wrong with received assertions. */
   readonly refused: string[] = []
 
-  /** Returns the key file that Google would issue, with other fields if a test wants them. */
+  /** The key file is as Google would issue it. `other` replaces fields. */
   keyFile(other: Readonly<Record<string, unknown>> = {}): string {
     return JSON.stringify({
       type: 'service_account',
@@ -32,7 +32,6 @@ export class TestDoor {
     })
   }
 
-  /** Revokes all tokens issued so far. */
   revoke(): void {
     this.#tokens.clear()
   }

@@ -1,10 +1,10 @@
-// The interface behind the BigQuery double: what BigQuery would report for a text, and its rows. The double itself
-// implements the REST interface and does not parse GoogleSQL.
+// The BigQuery double implements the REST API and does not parse GoogleSQL. A Brain tells it what BigQuery would report
+// for a text, and its rows.
 
-/** A field of a schema in the REST interface: legacy type names, and a separate mode. */
+/** A field of a schema in the REST API, which has legacy type names and a separate mode. */
 export interface WireField {
   readonly name: string
-  /** STRING, INTEGER, FLOAT, BOOLEAN, RECORD, TIMESTAMP …, as in the responses of tables.get and jobs.query. */
+  /** For example STRING, INTEGER, FLOAT, BOOLEAN, RECORD or TIMESTAMP. */
   readonly type: string
   readonly mode?: 'NULLABLE' | 'REQUIRED' | 'REPEATED'
   readonly fields?: readonly WireField[]
@@ -18,14 +18,14 @@ export interface WireTable {
   readonly tableId: string
 }
 
-/** An error of BigQuery. `status` is the status of the HTTP response, and is not used with `late`. */
+/** `status` is the status of the HTTP response. With `late`, it is not used. */
 export interface WireError {
   readonly status: number
   readonly reason: string
   readonly message: string
 }
 
-/** `statistics.query` of a dry run. Fields that are not declared here are copied too. */
+/** `statistics.query` of a dry run. Other fields are copied too. */
 export interface WireStatistics {
   readonly statementType?: string
   readonly totalBytesProcessed?: string
@@ -35,7 +35,7 @@ export interface WireStatistics {
   readonly [more: string]: unknown
 }
 
-/** A cell, as in `rows[].f[].v`. TIMESTAMP is in microseconds, as with formatOptions.useInt64Timestamp. */
+/** A cell (`rows[].f[].v`). A TIMESTAMP is in microseconds, as with formatOptions.useInt64Timestamp. */
 export type WireValue =
   null | string | readonly { readonly v: WireValue }[] | { readonly f: readonly { v: WireValue }[] }
 
@@ -43,20 +43,17 @@ export type Analysis = { readonly statistics: WireStatistics } | { readonly erro
 
 export type Evaluation =
   | { readonly schema: { readonly fields: readonly WireField[] }; readonly rows: readonly (readonly WireValue[])[] }
-  /** The query runs until it is cancelled. */
+  /** Runs until it is cancelled. */
   | { readonly endless: true }
-  /** The job is not complete for this number of responses. After them, `then` follows. */
+  /** For this many responses the job is not complete. Then `then` follows. */
   | { readonly waits: number; readonly then: Evaluation }
   /**
-   * With `late`, the job ends and then reports the error (HTTP 200 with errors). Otherwise the HTTP response is the
-   * error.
+   * Without `late`, the HTTP response is the error. With `late`, the job ends, and then reports the error in a response
+   * with status 200.
    */
   | { readonly error: WireError; readonly late?: boolean }
 
-/**
- * `parameterMode` and `queryParameters` of a request. The parameters have names in NAMED mode and no names in
- * POSITIONAL mode.
- */
+/** In NAMED mode the parameters have names, in POSITIONAL mode they have none. */
 export interface WireParams {
   readonly parameterMode?: 'NAMED' | 'POSITIONAL'
   readonly queryParameters?: readonly WireParam[]
@@ -72,8 +69,8 @@ export interface WireParam {
 }
 
 export interface Brain {
-  /** Returns the result of a dry run. For a view, the result names the tables under the view, as BigQuery does. */
+  /** The result of a dry run. For a view, it has the tables that the view reads, as in BigQuery. */
   analyze(sql: string, params?: WireParams): Promise<Analysis>
-  /** Returns the result of a run. If the text was not analyzed before, the double has listed a violation. */
+  /** The result of a run. If the text had no dry run before, the double lists a violation. */
   evaluate(sql: string, params?: WireParams): Promise<Evaluation>
 }

@@ -1,5 +1,4 @@
-// Calls the BigQuery guard for tests. Takes tables in a short notation and SQL, and returns the printed query or the
-// refusal.
+// Tests give tables in a short notation and SQL to the BigQuery guard, and get the printed query or the refusal.
 import { unseal } from '../../src/drivers/confined.ts'
 import type { Catalog, CatalogTable, Limits, Verdict } from '../../src/drivers/driver.ts'
 import {
@@ -14,19 +13,17 @@ import type { BigQueryQuery } from '../../src/drivers/bigquery/confined-query.ts
 export const CAPS: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 20, timeoutMs: 1_000, maxCost: 1e9 }
 
 interface Given {
-  /** The name of the table, `dataset.table`. For a family, `dataset.events_*`, together with `digits`. */
+  /** `dataset.table`. For a family `dataset.events_*`, together with `digits`. */
   readonly name: string
   readonly columns: readonly string[]
   readonly hidden?: readonly string[]
   readonly digits?: number
-  /** Ids of tables that look like shards of the family but are separate tables. */
+  /** These ids look like shards of the family, but are tables of their own. */
   readonly apart?: readonly string[]
   readonly detail?: Partial<BigQueryTableDetail>
 }
 
-/**
- * Returns the exposed part of a project. `others` lists the ids of shards and of hidden tables, as `dataset.table`.
- */
+/** `others` are the ids of shards and of hidden tables, as `dataset.table`. */
 export function catalogOf(
   tables: readonly Given[],
   others: readonly string[] = [],
@@ -88,21 +85,23 @@ export function judge(catalog: Catalog, sql: string, limit: number | null = null
   return confine({ text: sql, limit }, catalog, CAPS)
 }
 
-/** Returns the sealed query. Throws if the guard refuses. */
+/** Throws if the guard refuses. */
 export function confined(catalog: Catalog, sql: string): BigQueryQuery {
   const verdict = judge(catalog, sql)
   if (verdict.kind !== 'confined') throw new Error(`${verdict.kind}: ${verdict.why} (${sql})`)
   return unseal<BigQueryQuery>(verdict.query, 'BIGQUERY')
 }
 
-/** Returns a verdict in one line: the printed text, or the refusal as `kind name`, or `malformed: why`. */
+/** One line: the printed text, or the refusal as `kind name`, or `malformed: why`. */
 export function outcomeOf(catalog: Catalog, sql: string): string {
   const verdict = judge(catalog, sql)
   if (verdict.kind === 'confined') return unseal<BigQueryQuery>(verdict.query, 'BIGQUERY').text
   return verdict.kind === 'denied' ? `${verdict.blocked.kind} ${verdict.blocked.name}` : `malformed: ${verdict.why}`
 }
 
-/** The project of most tests: two tables with one hidden column each, a family, a partitioned table, and two views. */
+/**
+ * Most tests use this project: two tables with one hidden column each, a family, a partitioned table, and two views.
+ */
 export const SHOP = catalogOf(
   [
     { name: 'shop.customers', columns: ['id', 'name', 'address'], hidden: ['ssn'] },

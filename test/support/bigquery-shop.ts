@@ -1,12 +1,12 @@
-// Starts a small shop in the BigQuery double, for tests of the requests. Its brain recognizes a few queries by their
-// text. Tests of GoogleSQL’s meaning use test/engines/bigquery.
+// A small shop in the BigQuery double. Its Brain recognizes a few queries by their text. What GoogleSQL means is tested
+// with test/engines/bigquery.
 import type { Analysis, Brain, Evaluation, WireField, WireValue } from './bigquery-evaluator.ts'
 import { startBigQuery, type BigQueryDouble, type DoubleDataset, type DoubleOptions } from './bigquery.ts'
 
 export const PROJECT = 'vitrine-test'
 const LOCATION = 'EU'
 
-/** The result of each query whose printed text matches `says`. If several patterns match, the first counts. */
+/** For queries whose printed text matches `says`. If several match, the first one counts. */
 export interface Known {
   readonly says: RegExp
   readonly analysis?: Analysis
@@ -36,7 +36,7 @@ const SHOP: Readonly<Record<string, DoubleDataset>> = {
 const table = (tableId: string) => ({ projectId: PROJECT, datasetId: 'shop', tableId })
 const FIELD = { id: { name: 'id', type: 'INTEGER' }, name: { name: 'name', type: 'STRING' } }
 
-/** Returns the dry run of a plain query. */
+/** The dry run of a plain query. */
 export function select(...tables: readonly string[]): Analysis {
   const statistics = {
     statementType: 'SELECT',
@@ -91,7 +91,7 @@ class ShopBrain implements Brain {
   }
 }
 
-/** Starts the shop, with additional known queries. `options` are the options of the double. */
+/** `known` are queries that the Brain also recognizes. */
 export function startShop(known: readonly Known[] = [], options: Partial<DoubleOptions> = {}): Promise<BigQueryDouble> {
   return startBigQuery({
     project: PROJECT,

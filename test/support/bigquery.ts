@@ -1,7 +1,7 @@
-// A BigQuery double in this process, as strict as the documentation of the REST interface. It is the only double among
-// the kinds of database, because the real BigQuery does not run offline. Every response follows the documentation;
-// none was recorded. The double checks its requests, lists each breach in `violations`, and asks a Brain
-// (bigquery-evaluator.ts) about the query texts.
+// A BigQuery double in this process. The real BigQuery does not run offline, so this is the only double of a database.
+// It is as strict as the documentation of the REST API, and every response follows the documentation. None was
+// recorded. The double checks its requests, lists each breach in `violations`, and asks a Brain (bigquery-evaluator.ts)
+// about the query texts.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -11,10 +11,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Brain, Evaluation, WireError, WireField, WireValue } from './bigquery-evaluator.ts'
 import type { TestDoor } from './bigquery-door.ts'
 
-/** The response of tables.get for a table, without the fields that the double adds. */
+/** What tables.get returns, without the fields that the double adds. */
 export interface WireTableResource {
   readonly creationTime?: string
-  /** The type of the table. The default is TABLE. */
+  /** The default is TABLE. */
   readonly type?: 'TABLE' | 'VIEW' | 'MATERIALIZED_VIEW' | 'EXTERNAL' | 'SNAPSHOT'
   readonly schema?: { readonly fields: readonly WireField[] }
   readonly numRows?: string
@@ -32,11 +32,10 @@ export interface DoubleOptions {
   readonly location: string
   readonly datasets: Readonly<Record<string, DoubleDataset>>
   readonly brain: Brain
-  /** The maximum number of rows in a page. */
   readonly pageRows?: number
-  /** The maximum number of tables or datasets in a page of a list. */
+  /** For a list of tables or datasets. */
   readonly pageItems?: number
-  /** The token endpoint that checks tokens. Without it, no token may be sent. */
+  /** Checks tokens. Without it, no token may be sent. */
   readonly door?: TestDoor
 }
 
@@ -49,7 +48,7 @@ export interface DoubleRequest {
   readonly authorization: string | undefined
 }
 
-/** A response in place of the normal response: a status and a body, no response at all, or a closed socket. */
+/** Replaces the normal response: a status and a body, no response at all, or a closed socket. */
 export type Reply =
   | { readonly status: number; readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
   | 'hang'
@@ -67,7 +66,7 @@ interface Place {
 interface Job {
   readonly id: string
   readonly evaluation: Evaluation
-  /** The number of further responses that report the job as not complete. */
+  /** In this many more responses, the job is not complete. */
   waits: number
   cancelled: boolean
 }
@@ -81,7 +80,7 @@ interface Rigged {
 export class BigQueryDouble implements AsyncDisposable {
   readonly url: string
   readonly requests: DoubleRequest[] = []
-  /** The observed breaches of the REST interface, or of the service's own promises. */
+  /** Breaches of the REST API, or of what the service itself promises. */
   readonly violations: string[] = []
   readonly options: DoubleOptions
   readonly #server: Server
@@ -98,7 +97,7 @@ export class BigQueryDouble implements AsyncDisposable {
     server.on('request', (req, res) => void this.#serve(req, res))
   }
 
-  /** The number of endless jobs that were not cancelled. */
+  /** Endless jobs that were not cancelled. */
   get working(): number {
     return [...this.#jobs.values()].filter((job) => 'endless' in job.evaluation && !job.cancelled).length
   }
@@ -107,7 +106,7 @@ export class BigQueryDouble implements AsyncDisposable {
     return [...this.#jobs.values()].filter((job) => job.cancelled).length
   }
 
-  /** Returns the number of open connections to the double. */
+  /** Open connections to the double. */
   sockets(): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))
@@ -118,7 +117,7 @@ export class BigQueryDouble implements AsyncDisposable {
     return this.requests.filter((each) => each.kind === kind).length
   }
 
-  /** Answers the next `times` matching requests with this response. */
+  /** The next `times` matching requests get this response. */
   rig(fits: DoubleRequest['kind'] | ((request: DoubleRequest) => boolean), reply: Rigged['reply'], times = 1): void {
     const isIt = typeof fits === 'string' ? (request: DoubleRequest) => request.kind === fits : fits
     this.#rigged.push({ fits: isIt, reply, times })
@@ -128,10 +127,7 @@ export class BigQueryDouble implements AsyncDisposable {
     this.#rigged.length = 0
   }
 
-  /**
-   * The `connector` of a driver. It connects to the double instead of Google's addresses, and to all other addresses
-   * normally.
-   */
+  /** The `connector` of a driver. For Google's addresses, it connects to the double. */
   readonly connector = (at: Place, callback: (...found: [null, Socket] | [Error, null]) => void): void => {
     const isGoogle = at.hostname.endsWith('.googleapis.com')
     const socket = isGoogle ? connect(portOf(this.#server), '127.0.0.1') : connect(Number(at.port), at.hostname)
@@ -307,7 +303,7 @@ export class BigQueryDouble implements AsyncDisposable {
     this.#check(labels.length > 0 && labels.every((each) => /^[a-z0-9_-]{0,63}$/.test(String(each))), 'labels')
     const wrong = this.#misplaced(body.location)
     if (wrong !== null) return wrong
-    // The same requestId means the same job. Retries rely on this rule.
+    // Retries rely on this rule: the same requestId means the same job.
     const job = this.#requestIds.get(body.requestId) ?? (await this.#newJob(body))
     this.#requestIds.set(body.requestId, job)
     return await this.#answerOf(job, 0, body.maxResults, Number(body.timeoutMs ?? 10_000))
@@ -411,7 +407,6 @@ export class BigQueryDouble implements AsyncDisposable {
   }
 }
 
-/** Starts a project with these datasets on a free port. */
 export async function startBigQuery(options: DoubleOptions): Promise<BigQueryDouble> {
   const server = createServer()
   server.listen(0, '127.0.0.1')
@@ -419,7 +414,6 @@ export async function startBigQuery(options: DoubleOptions): Promise<BigQueryDou
   return new BigQueryDouble(server, options)
 }
 
-/** Returns an error as an HTTP response. */
 export function failed({ status, reason, message }: WireError): Exclude<Reply, string> {
   const errors = [{ domain: 'global', reason, message }]
   return { status, body: { error: { code: status, message, errors, status: 'INVALID_ARGUMENT' } } }
@@ -438,7 +432,7 @@ const DRY_RUN_FIELDS = new Set(
   'query useLegacySql useQueryCache maximumBytesBilled parameterMode queryParameters'.split(' '),
 )
 
-/** Returns a key for a query text with its parameters. A dry run and the run of the same query have the same key. */
+/** A dry run and the run of the same query have the same key. */
 function asWhole({ query, parameterMode, queryParameters }: Json): string {
   return JSON.stringify([query, parameterMode, queryParameters])
 }

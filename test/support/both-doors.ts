@@ -1,16 +1,15 @@
-// Sends one query over REST and over the connector, in both generations of its protocol, and compares the outcomes.
+// Sends one query over REST and over the connector (in both generations of its protocol), and compares the outcomes.
 import assert from 'node:assert/strict'
 import { Agent, ERAS } from './agent.ts'
 import type { TestApp } from './app.ts'
 
 export interface BothDoors {
   readonly app: TestApp
-  /** An API key. */
   readonly token: string
   readonly place: { readonly teamId: string; readonly datasourceId: string }
 }
 
-/** The default row limit of the connector. */
+/** The connector's default limit on rows. */
 const LIMIT = 100
 
 interface Body {
@@ -20,8 +19,8 @@ interface Body {
 }
 
 /**
- * The part of the result that two runs of a query share: the rows in order, the rows in any order, or only the columns
- * and the number of rows.
+ * What two runs of a query have in common: the rows in order, the rows in any order, or only the columns and the number
+ * of rows.
  */
 export type Rows = 'ordered' | 'unordered' | 'random'
 
@@ -33,17 +32,17 @@ export async function sameThroughBothDoors(doors: BothDoors, query: object, rows
   const agent = new Agent(app, token)
   for (const era of ERAS) {
     const { json } = await agent.call(era, 'run_query', { ...place, ...query })
-    // A text that JSON cannot contain is refused before the tool, with the same code.
+    // JSON cannot contain every text. Such a text is refused before the tool sees it, with the same code.
     if (json.result === undefined) assert.equal(json.error.data.code, rest.code)
     else compare(json.result.structuredContent, rest, rows)
   }
 }
 
 function compare(tool: Body, rest: Body, rows: Rows): void {
-  // A query that reaches its deadline may end in the database or before it, so the outcomes may differ.
+  // If a query reaches its deadline, it may end in the database or before it, so the outcomes may differ.
   if (isLate(rest) || isLate(tool)) return
   assert.equal(tool.code, rest.code, JSON.stringify([tool, rest]).slice(0, 1_000))
-  // For invalid arguments, the sentences may differ: the tool checks its arguments before the driver does.
+  // The tool checks its arguments before the driver does, so the sentences about invalid arguments may differ.
   if (rest.code === 'INVALID_REQUEST') return
   if (rest.code !== undefined) return assert.deepEqual(tool, rest)
   assert.deepEqual(tool['columns'], rest['columns'])
@@ -53,15 +52,15 @@ function compare(tool: Body, rest: Body, rows: Rows): void {
   else if (rows === 'unordered' && tool['truncated'] !== true) assert.deepEqual(asSet(tool.rows), asSet(rest.rows))
 }
 
-/** Sorts the rows, so that their order does not count. The values of a row keep the order of the columns. */
+/** The order of rows does not count, but the order of the values in a row does. */
 function asSet(rows: Body['rows'] = []): unknown {
   return unordered(rows.map((row) => ({ ...Object(row) })))
 }
 
 /**
- * Sorts every list, including lists inside a value, and the fields of every object. Without a sort, a database may
- * return rows, and values collected from rows, in any order. For example, mongod changes the order of $addToSet, of
- * $group, and of the fields of a time series from run to run.
+ * Without a sort, a database may return rows, and values that it collects from rows, in any order. For example, mongod
+ * orders $addToSet, $group and the fields of a time series differently from run to run. So this sorts every list, even
+ * inside a value, and the fields of every object.
  */
 function unordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map((each) => JSON.stringify(unordered(each))).sort()

@@ -1,4 +1,4 @@
-// A person’s browser under /auth, for tests of rooms. It stores the cookies that it receives, and sends them back.
+// A person’s browser, for tests without HTTP. It stores the cookies that it receives under /auth, and sends them back.
 import { auth, type Rooms } from './people.ts'
 
 export interface TestBrowser {
@@ -6,7 +6,7 @@ export interface TestBrowser {
   ask(route: string, body?: unknown, origin?: string): ReturnType<typeof auth>
 }
 
-/** Returns a new browser. `origin` is the origin of the service’s pages. */
+/** `origin` is where the service’s pages are. */
 export function browserOf(rooms: Pick<Rooms, 'signIn'>, origin: string): TestBrowser {
   const jar = new Map<string, string>()
   return {

@@ -1,17 +1,16 @@
-// Creates what tests share, such as the parts of an engine or the built console, once on a machine, and stores it for
-// later test runs.
+// Tests share some things that take long to make, such as an engine or the built console. These are made once on a
+// machine, and cached for later test runs.
 import { access, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { NoSuchEngine } from './no-such-engine.ts'
 
-/** The maximum number of attempts to get the lock, one each second. */
+/** There is one attempt per second to get the lock. */
 const WAITS_MAX = 250
 
 /**
- * Creates `result` once on this machine. Test files run in parallel, so one file creates the result while the others
- * wait. `make` may fill a folder, which is then renamed to `name` inside the cache folder. Throws
- * NoSuchEngine if the result cannot be created.
+ * Test files run in parallel. One of them makes the result while the others wait. `make` may fill a folder, which is
+ * then renamed to `name` inside the cache folder. Throws NoSuchEngine if the result cannot be made.
  */
 export async function makeOnce(
   cache: string,
@@ -43,8 +42,8 @@ export async function makeOnce(
 }
 
 /**
- * Returns true if this process now has the lock: a file that contains the id of the owning process. The lock of a
- * killed process is free.
+ * The lock is a file with the id of the process that owns it. Returns true if this process now has the lock. The lock
+ * of a process that was killed is free.
  */
 async function take(lock: string): Promise<boolean> {
   const isMine = await writeFile(lock, String(process.pid), { flag: 'wx' }).then(
@@ -65,7 +64,6 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Returns whether a file or folder with this path exists. */
 export function exists(path: string): Promise<boolean> {
   return access(path).then(
     () => true,

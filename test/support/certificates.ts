@@ -1,5 +1,5 @@
-// Creates certificates for the TLS tests: two certificate authorities, a server certificate for `localhost` and the
-// names that tests give it, and a client certificate.
+// Certificates for tests of TLS: two authorities, a server certificate for `localhost` and the names that a test adds,
+// and a client certificate.
 import { execFileSync } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,12 +7,12 @@ import { join } from 'node:path'
 
 export interface Certificates extends AsyncDisposable {
   readonly folder: string
-  /** The certificates and keys in PEM, by file name: ca.crt, other.crt, server.crt, server.key, ann.crt, ann.key. */
+  /** In PEM. The keys are ca.crt, other.crt, server.crt, server.key, ann.crt and ann.key. */
   readonly pem: Readonly<Record<string, string>>
 }
 
 /**
- * Creates the certificates with openssl in a folder. Disposing removes the folder. The client's subject is
+ * openssl creates the certificates in a folder, which is removed when the result is disposed. The client's subject is
  * CN=ann,O=people.
  */
 export async function makeCertificates(): Promise<Certificates> {

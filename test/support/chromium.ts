@@ -5,10 +5,7 @@ import { NoSuchEngine } from './no-such-engine.ts'
 
 const START_MS_MAX = 60_000
 
-/**
- * The browsers in order of preference. The headless shell is first: it renders like the full browser and uses a third
- * less CPU time.
- */
+/** The headless shell comes first, because it renders like the full browser and needs a third less CPU time. */
 const BROWSERS = [
   '/usr/bin/chromium-headless-shell',
   '/usr/bin/chromium',
@@ -17,15 +14,15 @@ const BROWSERS = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ]
 
-/** Starts a separate process of Chromium. Throws NoSuchEngine if no Chromium is installed. */
+/** Throws NoSuchEngine if no Chromium is installed. */
 export async function startBrowser(): Promise<Browser> {
   const given = process.env['TEST_CHROMIUM']
   const candidates = given === undefined ? BROWSERS : [given]
   for (const executablePath of candidates) {
     if (!(await exists(executablePath))) continue
-    // Without threads for garbage collection, a page takes a tenth less CPU time.
+    // Without threads for garbage collection, a page needs a tenth less CPU time.
     const args = ['--js-flags=--single-threaded-gc']
-    // If root runs the tests, start Chromium without its sandbox, which does not work for root.
+    // Chromium's sandbox does not work for root.
     if (process.getuid?.() === 0) args.push('--no-sandbox')
     return chromium.launch({ executablePath, args, timeout: START_MS_MAX })
   }

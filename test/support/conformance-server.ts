@@ -1,6 +1,6 @@
-// Serves the tools, resources and prompts that the protocol’s conformance scenarios call by name, behind the real route
-// of the connector. This file has only the tools, resources and prompts that need no session and return text.
-// connector-conformance.test.ts lists the scenarios that need others.
+// The protocol’s conformance scenarios call tools, resources and prompts by name. This file serves those that need no
+// session and return text, behind the real route of the connector. The scenarios that need others are listed in
+// connector-conformance.test.ts.
 import {
   MissingRequiredClientCapabilityError,
   ProtocolError,

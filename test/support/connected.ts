@@ -1,5 +1,5 @@
-// Opens the rooms without HTTP: a real store in a temporary folder, the real drivers, and people who do not sign up.
-// `await using rooms = await openRooms()`.
+// Opens the rooms without HTTP: `await using rooms = await openRooms()`. The store is real, in a temporary folder, and
+// so are the drivers. People do not sign up.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
 interface Options {
   readonly leases?: Partial<LeaseOptions>
-  /** The configuration of an existing store, for opening a store again or several times at the same time. */
+  /** The configuration of an existing store, to open it again or several times at once. */
   readonly at?: StoreConfig
 }
 
@@ -36,8 +36,8 @@ export async function openRooms(options: Options = {}) {
   const config = options.at === undefined ? own : { ...own, ...options.at, secretKey: new Uint8Array(32).fill(7) }
   const { leases = {} } = options
   const rooms = opened.use(await composeRooms({ config, log: SILENT, origin: () => 'http://127.0.0.1:3000', leases }))
-  // The keys and sessions of these tests are not stored, so a running query only checks that its caller still has
-  // access to the datasource.
+  // In these tests, keys and sessions are not stored. So for a running query, only the caller's access to the
+  // datasource is checked.
   const running = opened.use(
     openRunning({
       again: async (caller) => caller,
@@ -52,7 +52,7 @@ export async function openRooms(options: Options = {}) {
 const ignore = () => undefined
 const SILENT = { info: ignore, warn: ignore, error: ignore }
 
-/** Adds an account to which nobody can sign in. */
+/** Nobody can sign in to this account. */
 async function addAccount(rooms: Rooms): Promise<AccountId> {
   const id = newId<AccountId>()
   const row = {
@@ -87,7 +87,6 @@ export async function addMember(
   return { teamId, accountId, role, status }
 }
 
-/** Returns a call with a session of an account. */
 export function sessionCall(accountId: AccountId, action: string, signal = new AbortController().signal): Call {
   return {
     caller: { kind: 'session', accountId, name: 'Ada', sessionId: newId<SessionId>(), signedInAt: AT },
@@ -97,9 +96,7 @@ export function sessionCall(accountId: AccountId, action: string, signal = new A
   }
 }
 
-/**
- * Returns a call with a stored session. Some operations, such as creating a key, check that the session is still valid.
- */
+/** The session is stored, because some operations, such as creating a key, check that it is still valid. */
 export async function livingSession(rooms: Rooms, accountId: AccountId, action: string): Promise<Call> {
   const call = sessionCall(accountId, action)
   if (call.caller.kind !== 'session') throw new TypeError('no session')
@@ -107,9 +104,7 @@ export async function livingSession(rooms: Rooms, accountId: AccountId, action: 
   return call
 }
 
-/**
- * Returns a call with a key of the account. The key has all scopes, and is limited to the given teams and datasources.
- */
+/** The key has all scopes. `narrowed` may restrict its teams and datasources. */
 export function keyCall(
   accountId: AccountId,
   action: string,

@@ -1,6 +1,6 @@
-// Opens a real Chromium on the built console of a running service. A test fails for problems that a person would not
-// notice: a violation of the content security policy, an error in the browser’s console, a request to another origin,
-// or a finding of axe. Screenshots are written to test/console/.shots, which git ignores.
+// Opens a real Chromium on the built console of a running service. A test also fails for problems that a person would
+// not notice: a violation of the content security policy, an error in the browser’s console, a request to another
+// origin, or a finding of axe. Screenshots go to test/console/.shots, which git ignores.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
@@ -22,7 +22,7 @@ const WAIT_MS = 120_000
 export const WIDE = { width: 1440, height: 900 } as const
 export const NARROW = { width: 390, height: 844 } as const
 
-/** Returns the folder of the console. Builds the console if no build of the same sources is cached. */
+/** Builds the console if no build of the same sources is cached. */
 export async function consoleDir(): Promise<string> {
   const cache = join(ROOT, 'node_modules/.cache/console')
   const hash = createHash('sha256')
@@ -37,20 +37,20 @@ export async function consoleDir(): Promise<string> {
 }
 
 /**
- * When typed text replaces the whole text of a field, Chromium writes a style attribute. The content security policy
- * refuses the attribute, which has no effect on the page.
+ * If typed text replaces the whole text of a field, Chromium writes a style attribute. The content security policy
+ * refuses it, which has no effect on the page.
  */
 export const REPLACED = /style-src-attr inline|^Applying inline style violates/
 
-/** A page, and its problems that a person may not notice. */
+/** `problems` are those that a person may not notice. */
 export interface Watched {
   readonly page: Page
   readonly problems: string[]
 }
 
 /**
- * The browser of one test. All tests of a file share only the process of Chromium, because each person has a separate
- * context.
+ * The browser of one test. Each person has a separate context, so all tests of a file can share one process of
+ * Chromium.
  */
 export class TestBrowser implements AsyncDisposable {
   readonly #browser: Browser
@@ -61,7 +61,7 @@ export class TestBrowser implements AsyncDisposable {
     this.#browser = browser
   }
 
-  /** Opens a page in the browser of a new person. `theme` is the theme of the system. */
+  /** A new person has a new browser. `theme` is the theme of the system. */
   async open(
     app: TestApp,
     options: { viewport?: typeof WIDE | typeof NARROW; theme?: 'light' | 'dark' } = {},
@@ -77,7 +77,7 @@ export class TestBrowser implements AsyncDisposable {
     return this.watch(context, app)
   }
 
-  /** Opens another tab of a browser that is already open. */
+  /** Another tab of the same browser. */
   async watch(context: BrowserContext, app: Pick<TestApp, 'url'>): Promise<Page> {
     const page = await context.newPage()
     const problems: string[] = []
@@ -95,7 +95,7 @@ export class TestBrowser implements AsyncDisposable {
     return page
   }
 
-  /** Asserts that the browser had no hidden problem. `allowed` matches the problems that the test provoked. */
+  /** `allowed` matches the problems that the test causes on purpose. */
   clean(allowed: RegExp = /(?!)/): void {
     const problems = this.#watched.flatMap((each) => each.problems).filter((problem) => !allowed.test(problem))
     assert.deepEqual(problems, [])
@@ -112,19 +112,19 @@ after(async () => {
   await browser?.close()
 })
 
-/** Starts Chromium, or uses the Chromium that another test of the file started. Throws NoSuchEngine. */
+/** All tests of a file share one Chromium. Throws NoSuchEngine. */
 async function openBrowser(): Promise<TestBrowser> {
-  // Start another browser if the last browser has crashed, so that a crash fails only the test in which it occurred.
+  // If the browser has crashed, start another one, so that the crash fails only one test.
   const last = await started?.catch(() => undefined)
   const open = last?.isConnected() === true ? Promise.resolve(last) : startBrowser()
   started = open
   return new TestBrowser(await open)
 }
 
-/** Returns the browser, or null after skipping the test with one line. */
+/** If there is no Chromium, skips the test and returns null. */
 export const browserOrSkip = (t: Pick<TestContext, 'skip'>) => engineOrSkip(t, openBrowser)
 
-/** Signs in on the sign-in page, and waits for the next page. */
+/** Waits for the next page. */
 export async function signInOnPage(page: Page, email: string, path = '/app'): Promise<void> {
   await page.goto(path)
   await page.getByRole('textbox', { name: 'Email', exact: true }).fill(email)
@@ -133,7 +133,7 @@ export async function signInOnPage(page: Page, email: string, path = '/app'): Pr
   await page.getByRole('navigation', { name: 'Main' }).waitFor()
 }
 
-/** Opens `path` with a new session, as a person who signed in earlier. Takes less CPU time than signInOnPage(). */
+/** The person has a new session, as after an earlier sign-in. Needs less CPU time than signInOnPage(). */
 export async function signIn(page: Page, email: string, path = '/app'): Promise<void> {
   const { request } = page.context()
   const answer = await request.post('/auth/sign-in/email', { data: { email, password: PASSWORD } })
@@ -145,16 +145,16 @@ export async function signIn(page: Page, email: string, path = '/app'): Promise<
 export const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 export const field = (page: Page, name: string) => page.getByRole('textbox', { name, exact: true })
 
-/** Waits for one of the short messages that the console shows and then removes. */
+/** The console shows such a message for a short time. */
 export async function said(page: Page, words: string | RegExp): Promise<void> {
   const status = page.getByRole('status').getByText(words, { exact: true })
   await status.waitFor()
 }
 
 /**
- * Ends all sessions of the page’s person while the first request for which `isIt` is true is on its way, but not before
- * `when` is fulfilled. The answer to this request is then the first to report the end. Otherwise, another request could
- * open the dialog earlier, over the element that the test clicks next.
+ * Ends all sessions of the page’s person while the first request for which `isIt` is true is on its way, and after
+ * `when`. So the answer to this request is the first to report the end. Otherwise another request could open the dialog
+ * earlier, over the element that the test clicks next.
  */
 export async function endSessionAt(
   page: Page,
@@ -177,18 +177,15 @@ export async function endSessionAt(
   )
 }
 
-/**
- * Presses keys without waiting for the page in between. The page combines keys into a word only if the keys come
- * quickly.
- */
+/** The page combines keys to a word only if they come quickly. So this does not wait for the page between two keys. */
 export const pressQuickly = (page: Page, keys: Iterable<string>) =>
   Promise.all([...keys].map((key) => page.keyboard.press(key)))
 
-/** Waits until a page shows its heading and nothing is loading. */
+/** Waits until the page shows its heading and loads nothing. */
 export async function ready(page: Page, heading?: string): Promise<void> {
   const h1 = heading === undefined ? { level: 1 } : { level: 1, name: heading, exact: true }
   await page.getByRole('heading', h1).first().waitFor()
-  // waitForFunction is not used, because it evaluates a text on the page, which the content security policy refuses.
+  // waitForFunction would evaluate a text on the page, which the content security policy refuses.
   const loading = page.getByRole('status').filter({ hasText: /^Loading/ })
   while ((await loading.count()) > 0) await loading.first().waitFor({ state: 'detached' })
 }
@@ -198,16 +195,12 @@ const MORE = ['region', 'heading-order', 'landmark-one-main']
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
-/**
- * Loads axe once in a document, without a script element, because the content security policy must refuse a script
- * element.
- */
+/** The content security policy must refuse a script element, so axe is loaded without one, once for each document. */
 async function loadAxe(page: Page): Promise<void> {
   if (await page.evaluate<boolean>('globalThis.axe !== undefined')) return
   await page.evaluate(`${AXE}; 0`)
 }
 
-/** Asserts that axe finds no problem on the page in its current state. */
 export async function accessible(page: Page, what: string): Promise<void> {
   await loadAxe(page)
   const found: string[] = await page.evaluate(`(async () => {
@@ -218,20 +211,20 @@ export async function accessible(page: Page, what: string): Promise<void> {
   assert.deepEqual(found, [], what)
 }
 
-/** Takes a screenshot for people to look at. Does nothing unless TEST_SHOTS is set. */
+/** For people to look at. Does nothing unless TEST_SHOTS is set. */
 export async function shot(page: Page, name: string): Promise<void> {
   if (process.env['TEST_SHOTS'] === undefined) return
   await mkdir(SHOTS, { recursive: true })
   await page.screenshot({ path: join(SHOTS, `${name}.png`), animations: 'disabled' })
 }
 
-/** At each width, the page loads in one theme, and then changes to the other. The last theme is dark. */
+/** At each width, the page loads in one theme and then changes to the other. The last theme is dark. */
 const LOOKS = [
   ['wide', WIDE, ['dark', 'light']],
   ['narrow', NARROW, ['light', 'dark']],
 ] as const
 
-/** Checks the page at `path` with axe in each theme and width, and saves a screenshot of each. */
+/** Also saves a screenshot for each theme and width. */
 export async function eachLook(page: Page, path: string, heading: string, name: string): Promise<void> {
   for (const [width, viewport, themes] of LOOKS) {
     await page.setViewportSize(viewport)
@@ -248,8 +241,8 @@ export async function eachLook(page: Page, path: string, heading: string, name: 
 }
 
 /**
- * Waits for two frames. The first frame starts the transitions to the colors of the new theme. They take 0.01 ms, so
- * they have ended in the second frame.
+ * The first frame starts the transitions to the colors of the new theme. They take 0.01 ms, so they have ended in the
+ * second frame.
  */
 async function transitionsEnd(page: Page): Promise<void> {
   await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(0))))')

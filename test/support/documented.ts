@@ -1,5 +1,5 @@
-// Starts a shop with values, comments and hidden columns, for tests of its descriptions. The shop is connected and
-// partly exposed, but not profiled.
+// A shop with values, comments and hidden columns, for tests of descriptions. It is connected and partly exposed, but
+// not profiled.
 import { setTimeout } from 'node:timers/promises'
 import { startApp } from './app.ts'
 import type { Answer, Person, TestApp, TestAppOptions } from './app.ts'
@@ -7,8 +7,8 @@ import { startPostgres } from './postgres.ts'
 import type { TestPostgres } from './postgres.ts'
 
 /**
- * A marker that no response may contain, except the full schema for managers. It is in hidden names, in hidden values,
- * and in personal values.
+ * Hidden names, hidden values and personal values contain this marker. No response may contain it, except the full
+ * schema for managers.
  */
 export const CANARY = 'CANARY'
 
@@ -57,17 +57,17 @@ export interface DocumentedShop extends AsyncDisposable {
   readonly database: string
   readonly owner: Person
   readonly key: string
-  /** The path of the datasource: /teams/{teamId}/datasources/{id}. */
+  /** /teams/{teamId}/datasources/{id} */
   readonly at: string
   expose(tables?: readonly object[]): Promise<void>
   sql(text: string): Promise<void>
-  /** Runs a job, and returns its state after it ended. */
+  /** Returns the state of the job after its end. */
   run(path: string, body?: object): Promise<Answer['json']>
   ended(jobId: string): Promise<Answer['json']>
   put(table: string, body: object): Promise<Answer>
   draft(table: string): Promise<Answer['json']>
   publish(): Promise<void>
-  /** Returns the description that an API key gets. */
+  /** As an API key gets it. */
   described(table: string): Promise<Answer['json']>
 }
 

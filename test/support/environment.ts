@@ -1,9 +1,9 @@
-// Returns the environment of a process that a test starts. The environment has no variable of the test run, except PATH
-// and the compile cache, which makes the start cheap.
+// The environment of a process that a test starts. Of the variables of the test run, it has only PATH and the compile
+// cache.
 
 /**
- * Returns the environment, in which the demo is off. `more` takes precedence. Without the compile cache, each start
- * would strip and compile all sources, which takes half of its CPU time.
+ * The demo is off. `more` takes precedence. Without the compile cache, each start would strip and compile all sources,
+ * which takes half of its CPU time.
  */
 export function environment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const { PATH, NODE_COMPILE_CACHE } = process.env

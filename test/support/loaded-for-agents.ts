@@ -1,5 +1,5 @@
-// Runs as a separate process. Prints which packages for agents are loaded after the start, after a REST call, after a
-// call of a tool, and after tools/list.
+// A separate process. Prints which packages for agents are loaded after the start, after a REST call, after a call of a
+// tool, and after tools/list.
 import { registerHooks } from 'node:module'
 
 const loaded = new Set<string>()

@@ -1,5 +1,5 @@
-// Starts a real SMTP server in this process that stores received mail: `await using smtp = await startSmtp()`, then
-// SMTP_URL: smtp.url.
+// A real SMTP server in this process, which keeps the mail that it receives: `await using smtp = await startSmtp()`,
+// then SMTP_URL: smtp.url.
 import { once } from 'node:events'
 import { buffer } from 'node:stream/consumers'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
@@ -7,7 +7,7 @@ import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 export interface Received {
   readonly from: string
   readonly to: readonly string[]
-  /** The headers as sent, including folded lines. */
+  /** As they were sent, with folded lines. */
   readonly headers: string
   readonly text: string
   readonly html: string
@@ -17,11 +17,11 @@ export interface TestSmtp extends AsyncDisposable {
   readonly url: string
   readonly port: number
   readonly received: readonly Received[]
-  /** Waits for the next unread mail to an address. If `about` is given, the text of the mail must match. */
+  /** Waits for the next mail to an address that was not read before. If `about` is given, the text must match. */
   next(to: string, about?: RegExp): Promise<Received>
 }
 
-/** Starts the server. By default, it accepts every mail without a login. */
+/** By default, every mail is accepted without a login. */
 export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSmtp> {
   const received: Received[] = []
   const read = new Set<Received>()
@@ -45,8 +45,8 @@ export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSm
     },
     ...options,
   })
-  // Ignore errors: a client that does not trust the certificate disconnects, and the test of this client checks the
-  // outcome.
+  // If a client does not trust the certificate, it disconnects. Its test checks the outcome, so the error is ignored
+  // here.
   server.on('error', () => undefined)
   server.listen(0, '127.0.0.1')
   await once(server.server, 'listening')
@@ -70,10 +70,10 @@ export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSm
   }
 }
 
-/** Matches a mail with a link. */
+/** The mail has a link. */
 export const LINK = /[?&]token=/
 
-/** Returns the token in the link of a mail. Throws an Error if there is none. */
+/** Throws an Error if the mail has no link with a token. */
 export function tokenIn(mail: Pick<Received, 'text'>): string {
   const token = /[?&]token=([\w.~-]+)/.exec(mail.text)?.[1]
   if (token === undefined) throw new Error(`no token in: ${mail.text}`)

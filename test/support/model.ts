@@ -1,4 +1,4 @@
-// A fake endpoint of a language model that speaks the protocols of OpenAI and of Anthropic over HTTP. It sends the
+// An endpoint that stands in for a language model. It speaks the protocols of OpenAI and Anthropic over HTTP, sends the
 // responses that a test sets, and records the requests.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 
 /**
- * A response to one request: a text (sent when the test releases it), a refusal, a response of a given size, no
- * response, or a response that does not end.
+ * A text (which may wait for `when`), a refusal, a response of a given size, no response, or a response that does not
+ * end.
  */
 export type Reply =
   | { readonly text: string; readonly when?: Promise<unknown> }
@@ -19,7 +19,7 @@ export type Reply =
 interface Question {
   readonly path: string
   readonly key: string
-  /** The headers of the request, without the headers that every HTTP request has. */
+  /** Without those that every HTTP request has. */
   readonly headers: Readonly<Record<string, unknown>>
   readonly instructions: string
   readonly question: string
@@ -27,10 +27,10 @@ interface Question {
 }
 
 export interface ModelStandIn extends AsyncDisposable {
-  /** The address without a path. */
+  /** Without a path. */
   readonly url: string
   readonly asked: Question[]
-  /** Sets the responses to the next requests, in order. The last response repeats. */
+  /** For the next requests, in this order. The last response repeats. */
   answer(...replies: readonly Reply[]): void
 }
 

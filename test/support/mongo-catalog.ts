@@ -1,24 +1,22 @@
-// Builds a MongoDB catalog, as the service has it after introspection, without the hidden paths. For tests without a
-// server.
+// For tests without a server: a MongoDB catalog as the service has it after introspection, without the hidden paths.
 import type { Catalog } from '../../src/drivers/driver.ts'
 
 export interface CatalogOptions {
   readonly version?: readonly number[]
   readonly database?: string
-  /** The kind of each collection that is not a plain collection. */
+  /** Only for collections that are not plain ones. */
   readonly kinds?: ReadonlyMap<string, string>
-  /** The number of documents in each collection. */
+  /** In each collection. */
   readonly documents?: number
   readonly indexedPaths?: readonly string[]
-  /** The sampled length of each array. Without it, the catalog has no facts about the values of the paths. */
+  /** The length of each array in the sample. Without this, nothing is known about the values of the paths. */
   readonly arrays?: Readonly<Record<string, number>>
-  /** The sampled types of paths, if `arrays` is set too. */
+  /** The types of paths in the sample. Needs `arrays`. */
   readonly types?: Readonly<Record<string, string>>
-  /** Whether the collections have a default collation. */
+  /** True if the collections have a default collation. */
   readonly collated?: boolean
 }
 
-/** Returns a catalog in which each collection has its exposed paths. */
 export function mongoCatalog(
   exposed: Readonly<Record<string, readonly string[]>>,
   {

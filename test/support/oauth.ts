@@ -1,4 +1,4 @@
-// Drives OAuth as an agent and a person’s browser do, over HTTP or without HTTP.
+// Does what an agent and a person’s browser do in OAuth, over HTTP or without it.
 import { createHash, randomBytes } from 'node:crypto'
 import { request } from 'undici'
 import { AppError, STATUS } from '../../src/errors.ts'
@@ -22,23 +22,22 @@ type Method = 'GET' | 'POST' | 'OPTIONS' | 'PUT' | 'DELETE'
 
 export interface Service {
   readonly url: string
-  /** Sends one request, and reads the whole answer. Follows no redirect. */
+  /** Reads the whole answer. Follows no redirect. */
   send(method: Method, path: string, sent?: Sent): Promise<Answer>
 }
 
-/** A person’s browser. */
 export interface Browser {
   readonly id: string
   readonly cookie: string
 }
 
 /**
- * With this setting, the service takes the address of the client from a header. overHttp() sends another address in
- * each request, so that no test reaches a rate limit by chance.
+ * With this setting, the service takes the client's address from a header. overHttp() sends another address in each
+ * request, so that no test reaches a rate limit by chance.
  */
 export const PROXY = { VITRINE_TRUST_PROXY: '1' }
 
-/** Sends requests over HTTP with undici, because Node’s fetch identifies itself as a script. */
+/** Node’s fetch would say that it is a script, so this uses undici. */
 export function overHttp({ url }: { readonly url: string }): Service {
   let sender = 0
   return {
@@ -53,7 +52,7 @@ export function overHttp({ url }: { readonly url: string }): Service {
   }
 }
 
-/** Calls the service's OAuth code without HTTP, so that a test has access to the store and the clock. */
+/** Calls the service's OAuth code without HTTP, so that a test can use the store and the clock. */
 export function onRooms({ oauth }: Pick<Rooms, 'oauth'>): Service {
   const url = 'http://127.0.0.1:3000'
   return {
@@ -109,16 +108,15 @@ export async function registered(service: Service, metadata: object = {}): Promi
   return { clientId: json.client_id, redirectUri: json.redirect_uris[0] }
 }
 
-/** Returns a code verifier with its challenge. */
 export function pkce() {
   const verifier = randomBytes(32).toString('base64url')
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
 }
 
-/** Parameters that replace the usual parameters of an authorization request. A parameter that is null is left out. */
+/** Replace the usual parameters of an authorization request. A parameter that is null is left out. */
 export type Params = Readonly<Record<string, string | readonly string[] | null>>
 
-/** Returns the path that an agent opens in the browser. */
+/** The agent opens this path in the browser. */
 export function authorizePath(service: Service, client: Client, challenge: string, more: Params = {}): string {
   const search = new URLSearchParams()
   const params: Params = {
@@ -138,20 +136,20 @@ export function authorizePath(service: Service, client: Client, challenge: strin
   return `/auth/oauth2/authorize?${search}`
 }
 
-/** Opens a path in the person's browser. */
+/** In the person's browser. */
 export const open = (service: Service, path: string, person?: Browser): Promise<Answer> =>
   service.send('GET', path, {
     headers: { 'sec-fetch-mode': 'navigate', ...(person === undefined ? {} : { cookie: person.cookie }) },
   })
 
-/** Returns the address to which the answer redirects the browser. */
+/** The answer redirects the browser to this address. */
 export function locationOf(from: Answer): URL {
   const { location } = from.headers
   if (typeof location !== 'string') throw new Error(`no redirect: ${from.status} ${from.text.slice(0, 500)}`)
   return new URL(location, 'http://relative.test')
 }
 
-/** Starts an authorization, and returns the query of the consent page. */
+/** Returns the query of the consent page. */
 export async function asked(
   service: Service,
   person: Browser,
@@ -171,7 +169,7 @@ export interface Choice {
   readonly days?: number | null
 }
 
-/** Sends the choice of the consent page. If `allow` is null, the person refuses. */
+/** If `allow` is null, the person refuses. */
 export function decide(
   service: Service,
   person: Browser,
@@ -187,7 +185,6 @@ export function decide(
   })
 }
 
-/** Sends a form to one of the endpoints for agents. */
 export const form = (service: Service, path: 'token' | 'revoke', fields: Readonly<Record<string, string>>) =>
   service.send('POST', `/auth/oauth2/${path}`, { headers: FORM_TYPE, body: new URLSearchParams(fields).toString() })
 
@@ -196,7 +193,7 @@ export interface Coded extends Client {
   readonly verifier: string
 }
 
-/** Runs the authorization flow up to the authorization code. */
+/** Up to the authorization code. */
 export async function authorized(
   service: Service,
   person: Browser,
@@ -235,7 +232,7 @@ export function tokensIn({ status, text, json }: Answer): Tokens {
   return { access: json.access_token, refresh: json.refresh_token, scope: json.scope }
 }
 
-/** Runs the whole authorization flow, and returns the tokens. */
+/** The whole flow. Returns the tokens. */
 export async function connected(
   service: Service,
   person: Browser,

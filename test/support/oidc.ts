@@ -1,6 +1,6 @@
-// Starts sign-in providers on this machine. startOidc() runs a certified implementation of OpenID Connect in this
-// process. The test chooses the next person. startRogue() runs a provider whose answers a test can forge, and which
-// can stand in for GitHub.
+// Sign-in providers on this machine. startOidc() runs a certified implementation of OpenID Connect in this process, and
+// the test chooses who signs in. startRogue() runs a provider whose answers a test can forge. It can also stand in for
+// GitHub.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
@@ -19,17 +19,17 @@ interface Claims {
 
 export interface TestOidc extends AsyncDisposable {
   readonly issuer: string
-  /** The claims of each person, by subject. */
+  /** The key is the subject. */
   readonly people: Map<string, Claims>
-  /** The subject of the person who signs in next. Null means that the person cancels. */
+  /** This person signs in next. If null, the person cancels. */
   next: string | null
   /** The variables VITRINE_OIDC_…. */
   readonly env: Readonly<Record<string, string>>
-  /** Opens the address as a browser would, and returns the address to which the provider redirects. */
+  /** Opens the address like a browser. Returns where the provider redirects to. */
   visit(url: string): Promise<URL>
 }
 
-/** Starts the provider. It allows `redirectUris` or, if there are none, loopback addresses at any port. */
+/** Without `redirectUris`, loopback addresses at any port are allowed. */
 export async function startOidc(redirectUris: readonly string[] = []): Promise<TestOidc> {
   let answer: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) => response.end()
   const server = createServer((request, response) => answer(request, response))
@@ -109,28 +109,23 @@ async function visit(issuer: string, from: string): Promise<URL> {
 export interface Rogue extends AsyncDisposable {
   readonly url: string
   readonly port: number
-  /** Claims of the next token. Claims that a test does not set, such as `nonce`, are correct. */
+  /** Replaces claims of the next token. The other claims, such as `nonce`, are correct. */
   claims: Readonly<Record<string, unknown>>
-  /** Fields of the discovery document. */
+  /** Replaces fields of the discovery document. */
   discovery: Readonly<Record<string, unknown>>
-  /** JSON answers by path. They replace the usual answers, or answer further paths. */
+  /** JSON answers by path, instead of the usual ones or for other paths. */
   readonly answers: Map<string, unknown>
-  /** Signs the next token. If it is null, the key of the provider signs. */
+  /** Signs the next token. If null, the provider's key signs. */
   signer: ((claims: Readonly<Record<string, unknown>>) => Promise<string>) | null
-  /** The requests, as `METHOD /path`, with the parameters of a form. */
+  /** The requests as `METHOD /path`, with the parameters of a form. */
   readonly asked: string[]
-  /** Changes the key of the provider. */
+  /** The provider gets another key. */
   rotate(): Promise<void>
-  /**
-   * Returns the address to which the provider redirects after an authorization, with these parameters in addition to
-   * the state.
-   */
+  /** Where the provider redirects to after an authorization, with the state and these parameters. */
   back(url: string, parameters?: Readonly<Record<string, string>>): URL
 }
 
-/**
- * Starts the provider. `as` is the issuer, if it differs from the server's address. With `tls`, the server uses TLS.
- */
+/** `as` is the issuer, if it is not the server's address. With `tls`, the server uses TLS. */
 export async function startRogue(
   options: { readonly as?: string; readonly tls?: { readonly key: string; readonly cert: string } } = {},
 ): Promise<Rogue> {

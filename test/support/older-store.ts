@@ -1,4 +1,4 @@
-// Creates a store in the state before a migration, for tests of the migration.
+// A store as it was before a migration, to test this migration.
 import { Kysely } from 'kysely'
 import { migrate, MIGRATIONS } from '../../src/store/migrate.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
@@ -6,7 +6,7 @@ import { openSqlite } from '../../src/store/sqlite.ts'
 import type { Tables } from '../../src/store/tables.ts'
 import type { StoreConfig } from './stores.ts'
 
-/** Migrates an empty store with the migrations before `number`. The caller closes the store with destroy(). */
+/** Runs the migrations before `number` on an empty store. The caller must call destroy(). */
 export async function olderStore({ dataDir, databaseUrl }: StoreConfig, number: string): Promise<Kysely<Tables>> {
   const opened = databaseUrl === null ? openSqlite(dataDir) : await openPostgres(databaseUrl)
   const db = new Kysely<Tables>({ dialect: opened.dialect })

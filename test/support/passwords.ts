@@ -1,6 +1,6 @@
-// Fast password hashes for tests that do not test passwords. The service’s own scrypt takes 80 ms of CPU time for each
-// password, and the tests sign up thousands of people. Do not use these hashes in a store that another
-// process of the service reads: that process cannot verify them.
+// Fast password hashes for tests that are not about passwords. The tests sign up thousands of people, and the service’s
+// own scrypt takes 80 ms of CPU time for each password. Another process of the service cannot verify these hashes, so
+// do not use them in a store that it reads.
 import { createHash, randomBytes } from 'node:crypto'
 import { verifyPassword } from 'better-auth/crypto'
 import type { PasswordHash } from '../../src/sign-in/better-auth.ts'
@@ -9,10 +9,7 @@ const PREFIX = 'test:'
 
 export const CHEAP_PASSWORDS: PasswordHash = {
   hash: async (password) => hashed(randomBytes(8).toString('hex'), password),
-  /**
-   * Also verifies real hashes, because an earlier version of the service or another process may have written them into
-   * the store.
-   */
+  /** An earlier version of the service, or another process, may have written real hashes into the store. */
   async verify({ hash, password }) {
     if (!hash.startsWith(PREFIX)) return await verifyPassword({ hash, password })
     return hash === hashed(hash.slice(PREFIX.length).split(':', 1)[0] ?? '', password)

@@ -14,7 +14,7 @@ import { storedFlag } from '../../src/store/better-auth-booleans.ts'
 import { storedTime } from '../../src/store/better-auth-times.ts'
 
 export interface Rooms extends ComposedRooms {
-  /** The warnings and errors in the log. A mail is also logged as a warning if no mail server is set. */
+  /** Warnings and errors. Without a mail server, a mail is also logged as a warning. */
   readonly logged: Record<string, unknown>[]
   /** The datasources of deleted teams. */
   readonly gone: DatasourceId[]
@@ -24,7 +24,7 @@ export interface Rooms extends ComposedRooms {
 
 export const PASSWORD = 'correct horse battery'
 
-/** Opens the rooms over an empty store. */
+/** The store is empty. */
 export async function openRooms(
   source: Pick<StoreSource, 'config'>,
   env: Record<string, string> = {},
@@ -53,7 +53,7 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Sends one request under /auth to the room, as the HTTP server would. */
+/** Like the HTTP server would. */
 export async function auth(rooms: Pick<Rooms, 'signIn'>, route: string, body?: unknown, options: RequestOptions = {}) {
   const [method = '', path = ''] = route.split(' ')
   const response = await rooms.signIn.handle(
@@ -80,9 +80,9 @@ export async function auth(rooms: Pick<Rooms, 'signIn'>, route: string, body?: u
   return { text, json: text === '' || isPage ? null : JSON.parse(text), cookie, cookies, location }
 }
 
-/** Creates an account in the store, and a call with a session of the account. */
+/** Returns a call with a session of the new account. */
 export async function someone(rooms: Rooms, email: string, options: { verified?: boolean } = {}): Promise<Call> {
-  // Rows are ordered by time, so the clock advances with each person.
+  // Rows are ordered by time, so the clock moves on with each person.
   rooms.clock.at++
   const id = newId<AccountId>()
   const at = storedTime(rooms.store.dialect, rooms.now())
@@ -93,14 +93,14 @@ export async function someone(rooms: Rooms, email: string, options: { verified?:
   return await sessionOf(rooms, id)
 }
 
-/** Stores a session of the account, and returns a call with this session. */
+/** The session is stored. */
 export async function sessionOf(rooms: Rooms, accountId: AccountId, action?: string): Promise<Call> {
   const call = callOf(rooms, accountId, action)
   await addSession(rooms, call.caller)
   return call
 }
 
-/** Stores the session of a caller. The session ends in a week. */
+/** The session ends in a week. */
 export async function addSession(
   rooms: Pick<Rooms, 'store' | 'now'>,
   { accountId, sessionId }: Pick<SessionCaller, 'accountId' | 'sessionId'>,
@@ -127,7 +127,7 @@ export function callOf(rooms: Rooms, accountId: AccountId, action = 'test'): Cal
   return { caller, action, via: 'REST', signal: new AbortController().signal }
 }
 
-/** Creates a datasource row, without connecting. */
+/** Nothing is connected. */
 export async function someDatasource(
   rooms: Rooms,
   teamId: string,
@@ -144,7 +144,7 @@ export async function someDatasource(
   return row.id
 }
 
-/** Returns the code, the message and the details of the error with which `work` rejects. */
+/** `work` must reject. Returns the code, the message and the details of the error. */
 export async function refusal(work: Promise<unknown>): Promise<Record<string, unknown>> {
   try {
     await work

@@ -1,6 +1,5 @@
-// Checks a text that the guard printed, with rules that do not use the guard's code. The check walks over the parsed
-// tree and ignores scopes. It checks that every table is exposed, that every function, operator and type is in an
-// allowed schema, and that the text is one SELECT.
+// Checks a text that the guard has printed, without the guard's code: every table is exposed, every function, operator
+// and type is in an allowed schema, and the text is one SELECT. It walks over the parsed tree and ignores scopes.
 import type { Catalog } from '../../src/drivers/driver.ts'
 
 interface Found {
@@ -8,7 +7,7 @@ interface Found {
   readonly node: Record<string, unknown>
 }
 
-/** Returns the problems of a printed text's tree, one line each. */
+/** Returns one line for each problem of the tree. */
 export function audit(
   tree: unknown,
   exposed: Catalog,

@@ -1,4 +1,4 @@
-// Builds exposed catalogs for tests of the guard without a server: the exposed part of the attack corpus’s shop, and
+// Exposed catalogs for tests of the guard without a server: the exposed part of the shop in the attack corpus, and
 // tables that a test adds.
 import {
   CAPTURE_VERSION,
@@ -15,7 +15,7 @@ export interface TableOptions {
   readonly kind?: TableDetail['kind']
 }
 
-/** Returns a table. Columns are written as "name type". A type without a schema is in pg_catalog. */
+/** A column is written as "name type". A type without a schema is in pg_catalog. */
 export function table(name: string, columns: readonly string[], options: TableOptions = {}): CatalogTable {
   const detail: TableDetail = { kind: options.kind ?? 'r', oid: 1, pages: 1, tuples: 1, primaryKey: options.key ?? [] }
   return {
@@ -50,7 +50,7 @@ function typeName(text: string): TypeName {
   return dot < 0 ? { schema: 'pg_catalog', name: text } : { schema: text.slice(0, dot), name: text.slice(dot + 1) }
 }
 
-/** Returns a captured type. `of` is for a domain or an array, `attributes` ("name type") for a composite. */
+/** `of` is for a domain or an array. `attributes` ("name type") is for a composite. */
 export function type(
   name: string,
   kind: CapturedType['kind'],
@@ -79,9 +79,7 @@ export function type(
   }
 }
 
-/**
- * Returns the exposed part of the corpus’s shop. `capture` overrides parts of the capture from a plain PostgreSQL 18.
- */
+/** The exposed part of the shop. `capture` replaces parts of the capture of a plain PostgreSQL 18. */
 export function shop(capture: Partial<PostgresCapture> = {}, tables: readonly CatalogTable[] = []): Catalog {
   return catalog(
     [

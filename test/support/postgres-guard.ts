@@ -1,4 +1,4 @@
-// Calls the PostgreSQL guard for tests. Takes SQL, and returns the printed text or the refusal.
+// Tests give SQL to the PostgreSQL guard, and get the printed text or the refusal.
 import { unseal } from '../../src/drivers/confined.ts'
 import type { Catalog, Limits, Param, Verdict } from '../../src/drivers/driver.ts'
 import { confine } from '../../src/drivers/postgres/guard/confine.ts'
@@ -11,15 +11,15 @@ type Asked = Partial<Limits> & { readonly limit?: number; readonly params?: read
 
 export interface Guard extends AsyncDisposable {
   judge(sql: string, exposed: Catalog, limits?: Asked): Promise<Verdict>
-  /** Returns the printed query. Throws if the guard refuses. */
+  /** Throws if the guard refuses. */
   confined(sql: string, exposed: Catalog, limits?: Asked): Promise<PostgresQuery>
-  /** Defects that the guard found in itself. */
+  /** Defects that the guard has found in itself. */
   readonly reported: string[]
 }
 
 export async function openGuard(options: ParserOptions = {}): Promise<Guard> {
   const reported: string[] = []
-  // The deadline is longer than the deadline of the service, because a text may take longer on a busy machine.
+  // On a busy machine, a text may take longer, so the deadline is longer than that of the service.
   const parser = await openParser({ report: (problem) => reported.push(problem), deadlineMs: 60_000, ...options })
   const { signal } = new AbortController()
   const judge: Guard['judge'] = async (text, exposed, { limit = null, params, ...limits } = {}) => {
@@ -38,7 +38,7 @@ export async function openGuard(options: ParserOptions = {}): Promise<Guard> {
   }
 }
 
-/** Returns a verdict in one line: the printed text, `kind: name` of the blocked object, or `malformed`. */
+/** One line: the printed text, `kind: name` of the blocked object, or `malformed`. */
 export function say(verdict: Verdict): string {
   if (verdict.kind === 'confined') return unseal<PostgresQuery>(verdict.query, 'POSTGRES').text
   return verdict.kind === 'denied' ? `${verdict.blocked.kind}: ${verdict.blocked.name}` : 'malformed'

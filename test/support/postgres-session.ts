@@ -1,4 +1,4 @@
-// Opens a logged-in session to a test server, and runs a text as if the guard had printed it.
+// A session at a test server, which is logged in. Runs a text as if the guard had printed it.
 import assert from 'node:assert/strict'
 import { logIn, type Login } from '../../src/drivers/postgres/session/connect.ts'
 import { JsonBytes } from '../../src/drivers/json-bytes.ts'
@@ -18,7 +18,7 @@ export interface TestSession extends AsyncDisposable {
   run(text: string, options?: Partial<PostgresQuery>, limits?: Partial<Limits>): Promise<Rows>
 }
 
-/** Returns the settings of a datasource at a test server, without TLS. */
+/** Without TLS. */
 export function settingsOf(server: TestPostgres, database: string, more: object = {}): ConnectionSettings {
   return readSettings({
     connectionMode: 'DIRECT',
@@ -49,7 +49,7 @@ export function queryOf(text: string, version: number, more: Partial<PostgresQue
 }
 
 export function emptyKnown(): Known {
-  // The checks never expire, so the requests of a test do not depend on its speed.
+  // The checks never expire, so that the requests of a test do not depend on its speed.
   const checked = { at: Infinity, renewedAt: Infinity }
   const plain = { get: () => checked, set: () => new Map(), clear: () => undefined }
   return { types: new TypeBook(), sizes: new Map(), plain, implicit: { digest: '', ...checked } }

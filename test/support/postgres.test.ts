@@ -1,4 +1,3 @@
-// Tests the PostgreSQL servers of postgres.ts, which other tests use.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Client } from 'pg'

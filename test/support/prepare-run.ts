@@ -1,6 +1,6 @@
-// `node test/support/prepare-run.ts FOLDER` creates the files that all test files of a run share. scripts/test.ts runs
-// it before a large run. Importing the service puts its compiled sources into Node’s compile cache. FOLDER gets a store
-// without rows.
+// scripts/test.ts runs `node test/support/prepare-run.ts FOLDER` before a large run, to create files that all test
+// files share. Importing the service puts its compiled sources into Node’s compile cache. FOLDER gets a store without
+// rows.
 import { argv } from 'node:process'
 import { readConfig } from '../../src/config.ts'
 import { openStore } from '../../src/store/open.ts'

@@ -1,4 +1,4 @@
-// Creates a datasource in the rooms, introspected and exposed, with helpers to profile and describe it.
+// A datasource in the rooms, introspected and exposed, that tests profile and describe.
 import assert from 'node:assert/strict'
 import { createDatasource } from '../../src/datasources/datasources.ts'
 import { describeDatasource } from '../../src/descriptions/describe-datasource.ts'
@@ -51,8 +51,8 @@ export class Profiled {
   }
 
   /**
-   * Creates a datasource and exposes tables. `order` is the connection part of the request. `tables` lists the exposed
-   * tables: null means all tables, with all columns. As the columns of a table, null means all columns.
+   * `order` is the connection part of the request. `tables` are the exposed tables, where null means all tables with
+   * all columns. If the columns of a table are null, all of them are exposed.
    */
   static async connect(rooms: Rooms, order: object, tables: readonly Shown[] | null): Promise<Profiled> {
     const teamId = await addTeam(rooms)
@@ -67,7 +67,7 @@ export class Profiled {
     return profiled
   }
 
-  /** Returns the same datasource in other rooms over the same store. */
+  /** The same datasource, in other rooms over the same store. */
   static again(rooms: Rooms, { teamId, id, ...at }: Profiled): Profiled {
     return new Profiled(rooms, { teamId, id, accountId: at.accountId })
   }
@@ -84,12 +84,11 @@ export class Profiled {
     await putExposure(this.rooms, this.call(), await this.at(), { tables })
   }
 
-  /** Starts a job and returns its id. */
   async start(order: Parameters<typeof profileDatasource>[3] = {}): Promise<JobId> {
     return (await profileDatasource(this.rooms, this.call(), await this.at(), order)).jobId
   }
 
-  /** Waits until a job has ended, with any result. */
+  /** Whatever its result is. */
   async ended(jobId: JobId) {
     for (;;) {
       const job = await this.rooms.jobs.find(this.id, jobId)
@@ -99,7 +98,7 @@ export class Profiled {
     }
   }
 
-  /** Profiles all tables, or what `order` says, and returns the job's result. Asserts that the job succeeds. */
+  /** `order` may choose tables. The job must succeed. */
   async profile(order?: Parameters<typeof profileDatasource>[3]) {
     const job = await this.ended(await this.start(order))
     assert.equal(job.state, 'DONE', job.error)
@@ -114,13 +113,13 @@ export class Profiled {
     return JSON.parse((await this.described(full)).json.toString())
   }
 
-  /** Returns the stats of a column in the description. */
+  /** In the description. */
   async stats(table: string, column: string): Promise<Stats | null> {
     const found = (await this.describe()).tables.find((each) => each.table === table)
     return found?.columns.find((each) => each.name === column)?.stats ?? null
   }
 
-  /** Returns all stored profile data, as one string. */
+  /** All stored profiles as one string. */
   async stored(): Promise<string> {
     const rows = await this.rooms.store.db
       .selectFrom('profiles')
@@ -131,7 +130,7 @@ export class Profiled {
   }
 }
 
-/** Registers profile jobs in the rooms, so that profiles can run. */
+/** Without this, profile jobs cannot run. */
 export function withProfiles(rooms: Rooms): void {
   resumeProfiles(rooms)
 }

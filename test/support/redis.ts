@@ -1,4 +1,4 @@
-// Starts a real Redis for tests: the redis-server from the PATH, on a free port, without files.
+// A real Redis: the redis-server on the PATH, on a free port, without files.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { freePort } from './free-port.ts'
@@ -6,12 +6,12 @@ import { NoSuchEngine } from './no-such-engine.ts'
 
 export interface TestRedis extends AsyncDisposable {
   readonly url: string
-  /** Stops the process with SIGSTOP. Returns a function that continues the process. */
+  /** Stops the process with SIGSTOP. The returned function lets it go on. */
   freeze(): () => void
   stop(): Promise<void>
 }
 
-/** Starts the server. Throws NoSuchEngine if there is no redis-server. */
+/** Throws NoSuchEngine if there is no redis-server. */
 export async function startRedis(): Promise<TestRedis> {
   const port = await freePort()
   const child = spawn(

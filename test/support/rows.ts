@@ -1,4 +1,4 @@
-// Builds rows for tests that need a team or a datasource in the store, whatever its fields are.
+// Some tests need a team or a datasource in the store, whatever its fields are.
 import type { Insertable } from 'kysely'
 import { newId, type DatasourceId, type TeamId } from '../../src/ids.ts'
 import type { Tables } from '../../src/store/tables.ts'
@@ -9,7 +9,7 @@ export function teamRow(id: TeamId, more: Partial<Insertable<Tables['teams']>> =
   return { id, name: 'Team', slug: id, settings: '{}', created_at: AT, ...more }
 }
 
-/** Returns a datasource that nobody has connected yet. */
+/** Nobody has connected this datasource yet. */
 export function datasourceRow(
   teamId: TeamId,
   more: Partial<Insertable<Tables['datasources']>> = {},

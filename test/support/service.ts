@@ -1,4 +1,4 @@
-// Starts the service in its own process, for tests that signal or kill it: `await using app = await
+// Starts the service as another process, for tests that signal or kill it: `await using app = await
 // startService(folder)`.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -11,12 +11,12 @@ export interface Service extends TestApp {
   readonly pid: number
   /** Resolves to the exit code. */
   readonly ended: Promise<unknown>
-  /** Returns the standard output so far: the log and the address. */
+  /** What was printed so far: the log and the address. */
   output(): string
   signal(name: NodeJS.Signals): void
 }
 
-/** Starts the service on a free port, and waits until it listens. Disposing kills it and removes the data folder. */
+/** Waits until the service listens on a free port. Disposing kills it and removes the data folder. */
 export async function startService(dataDir: string, env: Record<string, string> = {}): Promise<Service> {
   const child = spawn(process.execPath, [MAIN], {
     env: environment({ PORT: '0', VITRINE_DATA_DIR: dataDir, LOG_LEVEL: 'error', ...env }),

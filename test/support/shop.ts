@@ -1,4 +1,4 @@
-// Creates a small shop in a real database, connected to a running service and partly exposed, for tests over HTTP.
+// A small shop in a real database, connected to a running service and partly exposed, for tests over HTTP.
 import { startApp } from './app.ts'
 import type { Person, TestApp, TestAppOptions } from './app.ts'
 import { startPostgres } from './postgres.ts'
@@ -33,7 +33,6 @@ const EXPOSED = [
   { schema: 'public', table: 'recent', columns: null },
 ]
 
-/** The owner, the team, the datasource, a key, and the database server. */
 export interface Shop extends AsyncDisposable {
   readonly app: TestApp
   readonly postgres: TestPostgres
@@ -42,7 +41,7 @@ export interface Shop extends AsyncDisposable {
   readonly key: string
   readonly teamId: string
   readonly datasourceId: string
-  /** The path of the datasource: /teams/{teamId}/datasources/{id}. */
+  /** /teams/{teamId}/datasources/{id} */
   readonly at: string
   /** The fields of a datasource on this database. */
   readonly spec: object

@@ -1,5 +1,5 @@
-// Starts a real SSH server in this process (the server of ssh2), for tunnels. It has logins by password and by key, and
-// a test can turn its forwarding off. `await using ssh = await startSsh()`
+// A real SSH server in this process (the server of ssh2), for tunnels: `await using ssh = await startSsh()`. It has
+// logins by password and by key. A test can turn its forwarding off.
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type AddressInfo, type Socket } from 'node:net'
@@ -7,24 +7,24 @@ import ssh2, { type Connection } from 'ssh2'
 
 export interface TestSsh extends AsyncDisposable {
   readonly port: number
-  /** The fingerprint of the host key, SHA256:…. */
+  /** Of the host key, SHA256:…. */
   readonly fingerprint: string
-  /** The host key as ssh-keyscan prints it, without the host. */
+  /** As ssh-keyscan prints the host key, without the host. */
   readonly hostKeyLine: string
   readonly username: string
   readonly password: string
-  /** A private key that may log in. */
+  /** May log in. */
   readonly privateKey: string
-  /** Another private key that may log in, with a passphrase. */
+  /** Another key that may log in. It has a passphrase. */
   readonly locked: { readonly sshPrivateKey: string; readonly sshPassphrase: string }
-  /** The methods of the attempted logins. */
+  /** How clients tried to log in. */
   readonly tries: readonly string[]
-  /** The addresses to which clients requested connections while forwarding was on. */
+  /** Clients requested connections to these addresses while forwarding was on. */
   readonly forwarded: readonly string[]
-  /** The number of open SSH connections. */
+  /** Open SSH connections. */
   readonly open: number
   allowsForwarding: boolean
-  /** Ends all connections, as if the server was restarted. */
+  /** Ends all connections, as after a restart of the server. */
   cut(): void
 }
 

@@ -1,5 +1,5 @@
-// Creates stores for tests. Each call of config() returns a store without rows, either embedded in a new folder or in
-// a new database on one PostgreSQL server.
+// Stores for tests. Each call of config() returns a store without rows: embedded in a new folder, or in a new database
+// on one PostgreSQL server.
 import { constants } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import { startPostgres, type TestPostgres } from './postgres.ts'
 
 const BOTH_DIALECTS: readonly DialectName[] = ['sqlite', 'postgres']
 
-/** The stores that this run tests: both stores, or the store in TEST_STORES, which scripts/test.ts sets. */
+/** Both stores or, if scripts/test.ts has set TEST_STORES, only that one. */
 export const DIALECTS = BOTH_DIALECTS.filter((dialect) => (process.env['TEST_STORES'] ?? dialect) === dialect)
 
 export interface StoreConfig {
@@ -20,25 +20,21 @@ export interface StoreConfig {
 }
 
 export interface StoreSource extends AsyncDisposable {
-  /** Returns a store without rows. It may already have its tables. */
+  /** The store may already have its tables. */
   config(): Promise<StoreConfig>
-  /** Returns the configuration of a store that does not exist yet. */
+  /** The store does not exist yet. */
   nothing(): Promise<StoreConfig>
 }
 
-/**
- * Returns the environment of a service on this store. It has no variables for the embedded store, which is in the
- * service's folder.
- */
+/** For a service on this store. An embedded store is in the service's folder, so it needs no variables. */
 export function storeEnv({ databaseUrl }: StoreConfig): Readonly<Record<string, string>> {
   if (databaseUrl === null) return {}
   return { DATABASE_URL: databaseUrl, VITRINE_SECRET_KEY: randomBytes(32).toString('base64') }
 }
 
 /**
- * Copies the store without rows that scripts/test.ts created for this run, if there is one, because migrating takes ten
- * times as long. At the first start of a service, the copy looks like the store of a process that ended right after the
- * migration.
+ * Migrating takes ten times as long as copying. So if scripts/test.ts has created a store without rows for this run,
+ * this copies it. To a service, the copy looks like the store of a process that ended right after the migration.
  */
 export async function placeStore(dataDir: string): Promise<void> {
   const template = process.env['TEST_STORE_TEMPLATE']

@@ -6,15 +6,13 @@ import { mock } from 'node:test'
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const PERIOD_MS = 30_000
 
-/**
- * Stops the clock of this process in the middle of a period of 30 s. Otherwise codes would expire on a slow machine.
- */
+/** The clock of this process stops in the middle of a period of 30 s, because codes would expire on a slow machine. */
 export function stopDates(): void {
   const now = (Math.floor(Date.now() / PERIOD_MS) + 0.5) * PERIOD_MS
   mock.timers.enable({ apis: ['Date'], now })
 }
 
-/** Returns the code for a time. `steps` is the number of periods of 30 s from now. */
+/** `steps` is the number of periods of 30 s from now. */
 export function totp(uri: string, steps = 0, now = Date.now()): string {
   const counter = Buffer.alloc(8)
   counter.writeBigUInt64BE(BigInt(Math.floor(now / PERIOD_MS) + steps))
@@ -25,7 +23,7 @@ export function totp(uri: string, steps = 0, now = Date.now()): string {
   return String((mac.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0')
 }
 
-/** Returns the secret in the address of the QR code. */
+/** `uri` is the address in the QR code. */
 export function secretOf(uri: string): string {
   return new URL(uri).searchParams.get('secret') ?? ''
 }

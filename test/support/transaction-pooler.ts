@@ -1,20 +1,17 @@
-// Starts a pooler that clients cannot detect, in front of a PostgreSQL server. The pooler passes start-up options on,
-// and each transaction of a client may run in another session of the server. The server must trust its clients.
+// A pooler in front of a PostgreSQL server. Clients cannot detect it: it passes on start-up options, and each
+// transaction of a client may run in another session of the server. The server must trust its clients.
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
 export interface TransactionPooler extends AsyncDisposable {
   readonly port: number
-  /**
-   * Sets the number of the server session in which the next transactions run. A new session gets the options of the
-   * next client.
-   */
+  /** The next transactions run in this session of the server. A new session gets the options of the next client. */
   use(session: number): void
 }
 
 interface Upstream {
   readonly socket: Socket
-  /** The server’s messages at login, for clients that connect later. */
+  /** What the server sent at login. Clients that connect later get it too. */
   greeting: Buffer
   client: Socket | null
 }
@@ -23,9 +20,9 @@ const READY = 0x5a
 const IDLE = 0x49
 
 /**
- * With `poolsStatements`, the pooler ends a client whose transaction stays open, as PgBouncer does with
- * pool_mode=statement. With `namesItself`, clients get a process id of the pooler, as with real poolers, and not the process id of the
- * server.
+ * With `poolsStatements`, the pooler ends a client whose transaction stays open, like PgBouncer with
+ * pool_mode=statement. With `namesItself`, clients get a process id of the pooler instead of the server's, as with real
+ * poolers.
  */
 export async function startTransactionPooler(
   to: number,
@@ -47,7 +44,7 @@ export async function startTransactionPooler(
         return known
       }
       client.on('data', (bytes) => {
-        // A Terminate message (0x58) ends the client's connection, not the server's session.
+        // A Terminate message (0x58) ends the client's connection, but not the server's session.
         if (bytes[0] === 0x58) return void client.end()
         void of(chosen).then((upstream) => {
           upstream.client = client
@@ -79,7 +76,7 @@ const REFUSED = Buffer.concat([Buffer.from([0x45, 0, 0, 0, FIELDS.length + 4]), 
 
 const KEY_DATA = 0x4b
 
-/** Returns the messages of a login with another process in BackendKeyData. */
+/** BackendKeyData gets another process id. */
 function renamed(greeting: Buffer): Buffer {
   const copy = Buffer.from(greeting)
   for (let at = 0; at < copy.length; at += 1 + copy.readUInt32BE(at + 1)) {
@@ -88,7 +85,7 @@ function renamed(greeting: Buffer): Buffer {
   return copy
 }
 
-/** Logs in, and passes the server’s messages to the current client. */
+/** Logs in. The current client gets the server’s messages. */
 function open(to: number, start: Buffer, poolsStatements: boolean): Promise<Upstream> {
   const socket = connect(to, '127.0.0.1')
   socket.on('error', () => undefined)

@@ -1,5 +1,5 @@
-// Receives webhooks: a real HTTP or HTTPS server that stores the received messages, and answers with a status that the
-// test chooses.
+// A real HTTP or HTTPS server that receives webhooks. It keeps the messages, and answers with a status that the test
+// chooses.
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -17,13 +17,13 @@ export interface Receiver extends AsyncDisposable {
   readonly port: number
   readonly url: string
   readonly received: readonly Received[]
-  /** The status of the next answers. */
+  /** Of the next answers. */
   status: number
-  /** Additional headers of the answers. */
+  /** Added to the answers. */
   headers: Readonly<Record<string, string>>
 }
 
-/** Starts the receiver. `tls` has the key and the certificate in PEM, for `localhost`. */
+/** `tls` has the key and the certificate for `localhost` in PEM. */
 export async function startReceiver(tls?: { readonly key: string; readonly cert: string }): Promise<Receiver> {
   const received: Received[] = []
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
@@ -50,7 +50,7 @@ export async function startReceiver(tls?: { readonly key: string; readonly cert:
   return receiver
 }
 
-/** Returns whether the signature was made with the secret, as standardwebhooks.com specifies. */
+/** The signature is as standardwebhooks.com specifies. */
 export function isSigned({ headers, body }: Received, secret: string): boolean {
   const signed = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
