@@ -25,8 +25,7 @@ import type { TryQuery } from './documentation/write-proposals.ts'
 import { openDrivers } from './drivers/index.ts'
 import { openCatalogs } from './exposure/catalog-cache.ts'
 import { wasNarrowed } from './exposure/exposure.ts'
-import { resumePreviews } from './what-if/preview.ts'
-import { openSerialQueue } from './what-if/serial-queue.ts'
+import { openReplays, resumePreviews } from './what-if/preview.ts'
 import type { DatasourceId, TeamId } from './ids.ts'
 import { openJobs } from './jobs/jobs.ts'
 import { openMail } from './mail/send-mail.ts'
@@ -113,7 +112,7 @@ export async function openRooms(options: RoomsOptions) {
   const catalogs = openCatalogs({ store })
   const descriptions = openDescriptions({ store, catalogs })
   const evidence = opened.use(openQueryEvidence({ audit, log, now }))
-  const replays = openSerialQueue()
+  const replays = openReplays()
   const [exports, tests] = [openExports(networkOf), openTests()]
   resumeProfiles({ config, store, audit, jobs, catalogs, leases, drivers })
   const tried: TryQuery = (id, query, signal) =>

@@ -122,3 +122,31 @@ test('work that is aborted while it waits leaves the queue, and does not keep th
   await assert.rejects(limit.take('a', wait), /gone/)
   assert.notEqual(await limit.take('a', { waitMs: 0 }), null)
 })
+
+test('a key takes a fifth of the waiting places at most, and newcomers still find one', async () => {
+  const limit = openFairLimit({ each: 1, all: 1, waiting: 100 })
+  const slot = await limit.take('first')
+  const waits: Promise<unknown>[] = []
+  const wait = async (key: string) => {
+    using _slot = await limit.take(key, {})
+    return _slot !== null
+  }
+  /** Asks a hundred times, and returns how many of them wait. */
+  const waiting = async (key: string) => {
+    let refused = 0
+    for (let n = 0; n < 100; n++) waits.push(wait(key).then((isTaken) => (isTaken ? 0 : refused++)))
+    await setImmediate()
+    return 100 - refused
+  }
+  assert.equal(await waiting('eve'), 20)
+  assert.equal(await waiting('eve'), 0)
+  assert.equal(await waiting('vic'), 16)
+  assert.equal(await waiting('first'), 13)
+  slot[Symbol.dispose]()
+  await Promise.all(waits)
+  // All have left, so the places are free again.
+  const again = await limit.take('other')
+  assert.equal(await waiting('eve'), 20)
+  again[Symbol.dispose]()
+  await Promise.all(waits)
+})

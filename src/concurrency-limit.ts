@@ -1,5 +1,6 @@
 // Limits how much slow work of one kind runs at the same time in this process. A ConcurrencyLimit refuses work over the
-// limit immediately, and the refusal says when to retry. No requester can take all slots. A FairLimit lets work wait.
+// limit immediately, and the refusal says when to retry. No requester can take all slots. A FairLimit lets work wait, in
+// a queue that no requester can fill.
 import { AppError } from './errors.ts'
 
 interface Requester {
@@ -65,60 +66,96 @@ export function openConcurrencyLimit(limits: Limits, networkOf: (address: string
 export interface FairLimit {
   /**
    * Waits until the work may run. It may then run until the result is disposed. Work with the same key runs in the
-   * order of arrival, and the keys take turns. With `wait`, returns null if the work could not begin in time, and throws
-   * the reason of the signal if it aborts before.
+   * order of arrival, and the keys take turns. With `wait`, returns null if too much work waits or if the work could not
+   * begin in time, and throws the reason of the signal if it aborts before. Without `wait`, the work waits in any case.
    */
   take(key: string): Promise<Disposable>
   take(key: string, wait: Wait): Promise<Disposable | null>
 }
 
 interface Wait {
-  readonly waitMs: number
+  readonly waitMs?: number
   /** If it aborts, the work leaves the queue. */
   readonly signal?: AbortSignal
   /** While work waits in several lanes, the lanes take turns. Then a long queue in one lane does not delay another. */
   readonly lane?: string
 }
 
-/** `each` is the maximum for each key, and `all` is the maximum in all. */
-export function openFairLimit(limits: { readonly each: number; readonly all: number }): FairLimit {
+interface FairLimits {
+  /** The maximum for each key. */
+  readonly each: number
+  /** The maximum in all. */
+  readonly all: number
+  /**
+   * The maximum of work that waits. A key may wait while less than a quarter of the free places wait for it. So a key
+   * takes at most a fifth of all places, and a newcomer finds a free place. Without this number, any work may wait.
+   */
+  readonly waiting?: number
+}
+
+export function openFairLimit(limits: FairLimits): FairLimit {
   return new FairSlots(limits)
 }
+
+const WAITING_SHARE = 1 / 4
 
 class FairSlots implements FairLimit {
   readonly #each: number
   readonly #all: Slots
-  readonly #ofKeys = new Map<string, Slots>()
+  readonly #waitingMax: number
+  #waiting = 0
+  readonly #ofKeys = new Map<string, { readonly slots: Slots; waiting: number }>()
 
-  constructor({ each, all }: { readonly each: number; readonly all: number }) {
+  constructor({ each, all, waiting = Infinity }: FairLimits) {
     this.#each = each
     this.#all = new Slots(all)
+    this.#waitingMax = waiting
   }
 
   take(key: string): Promise<Disposable>
   take(key: string, wait: Wait): Promise<Disposable | null>
-  async take(key: string, { waitMs, signal, lane = '' }: Partial<Wait> = {}): Promise<Disposable | null> {
-    const until = waitMs === undefined ? null : performance.now() + waitMs
-    const ofKey = this.#ofKeys.get(key) ?? new Slots(this.#each)
+  async take(key: string, wait?: Wait): Promise<Disposable | null> {
+    const ofKey = this.#ofKeys.get(key) ?? { slots: new Slots(this.#each), waiting: 0 }
+    const free = this.#waitingMax - this.#waiting
+    if (wait !== undefined && ofKey.waiting >= free * WAITING_SHARE) return null
     this.#ofKeys.set(key, ofKey)
-    const leave = () => {
-      ofKey.release()
-      if (ofKey.isUnused && this.#ofKeys.get(key) === ofKey) this.#ofKeys.delete(key)
-    }
-    if (!(await ofKey.take(lane, until, signal))) return null
+    ofKey.waiting++
+    this.#waiting++
     let isTaken = false
     try {
-      isTaken = await this.#all.take(lane, until, signal)
+      isTaken = await this.#wait(ofKey.slots, wait)
     } finally {
-      if (!isTaken) leave()
+      this.#waiting--
+      ofKey.waiting--
+      if (!isTaken) this.#forget(key)
     }
     if (!isTaken) return null
     return {
       [Symbol.dispose]: () => {
         this.#all.release()
-        leave()
+        ofKey.slots.release()
+        this.#forget(key)
       },
     }
+  }
+
+  /** Takes a slot of the key, and then a slot of all. Returns false if it did not get both in time. */
+  async #wait(ofKey: Slots, { waitMs, signal, lane = '' }: Wait = {}): Promise<boolean> {
+    signal?.throwIfAborted()
+    const until = waitMs === undefined ? null : performance.now() + waitMs
+    if (!ofKey.takeNow() && !(await ofKey.take(lane, until, signal))) return false
+    let isTaken = false
+    try {
+      isTaken = this.#all.takeNow() || (await this.#all.take(lane, until, signal))
+      return isTaken
+    } finally {
+      if (!isTaken) ofKey.release()
+    }
+  }
+
+  #forget(key: string): void {
+    const ofKey = this.#ofKeys.get(key)
+    if (ofKey?.waiting === 0 && ofKey.slots.isUnused) this.#ofKeys.delete(key)
   }
 }
 
@@ -137,13 +174,16 @@ class Slots {
     return this.#taken === 0 && this.#waiting.size === 0
   }
 
-  /** Returns false if no slot was free until the time `until`. Throws if `signal` aborts before. */
+  /** Returns false if no slot is free now. */
+  takeNow(): boolean {
+    if (this.#taken >= this.#max) return false
+    this.#taken++
+    return true
+  }
+
+  /** Waits for a slot. Returns false if none was free until the time `until`. Throws if `signal` aborts before. */
   async take(lane: string, until: number | null, signal: AbortSignal | undefined): Promise<boolean> {
     signal?.throwIfAborted()
-    if (this.#taken < this.#max) {
-      this.#taken++
-      return true
-    }
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const waiting = this.#waiting.get(lane) ?? new Set()
     this.#waiting.set(lane, waiting.add(resolve))

@@ -121,13 +121,13 @@ test('a door imports only operations, auth, contract, errors and rooms without a
   assert.deepEqual(wrong.map(describeImport), [])
 })
 
-test('drivers import no other room than errors, event-loop-slices, host-names and reserved-words', () => {
+test('drivers import no other room than concurrency-limit, errors, event-loop-slices, host-names and reserved-words', () => {
   const wrong = imports.filter((entry) => {
     const to = target(entry)
     return (
       room(entry.file) === 'drivers' &&
       to !== null &&
-      !/^(drivers|errors|event-loop-slices|host-names|reserved-words)$/.test(room(to))
+      !/^(drivers|concurrency-limit|errors|event-loop-slices|host-names|reserved-words)$/.test(room(to))
     )
   })
   assert.deepEqual(wrong.map(describeImport), [])

@@ -105,6 +105,8 @@ export interface Limits {
   readonly timeoutMs: number
   /** The maximum cost: planner cost units for PostgreSQL, documents for MongoDB, bytes for BigQuery. */
   readonly maxCost: number
+  /** The team. If confine() needs a thread, owners take turns. Limits without an owner share their turns. */
+  readonly owner?: string
 }
 
 export type BlockedKind =
@@ -360,6 +362,8 @@ export interface Connection extends AsyncDisposable {
 export interface ConnectOptions {
   /** Allows loopback and private addresses. Cloud metadata addresses are never allowed. */
   readonly allowPrivateHosts: boolean
+  /** The team. If connect() needs a thread, owners take turns. Options without an owner share their turns. */
+  readonly owner?: string
 }
 
 export interface Driver extends AsyncDisposable {
@@ -401,7 +405,7 @@ export interface Driver extends AsyncDisposable {
   repairs(body: object, denied: Denied, exposed: Catalog): readonly object[]
   /**
    * Confines a query. Uses no database and no clock, so the verdict depends on the arguments only. Returns a promise if
-   * the parser may run in a worker thread.
+   * the parser may run in a worker thread. Throws OVERLOADED if too many queries of the owner wait for a thread.
    */
   confine(body: QueryBody, exposed: Catalog, limits: Limits, stop: Stop): Verdict | Promise<Verdict>
   /**

@@ -1,5 +1,7 @@
 // Runs a pool of worker threads for a guard. A query that would block the event loop is judged in a thread, with a
-// deadline. If a query breaks a thread or takes too long, the thread is ended and replaced.
+// deadline. If a query breaks a thread or takes too long, the thread is ended, and another one is started.
+import { openFairLimit, type FairLimit } from '../concurrency-limit.ts'
+import { AppError } from '../errors.ts'
 import type { Catalog } from './driver.ts'
 import { GuardThread } from './guard-thread.ts'
 
@@ -13,92 +15,104 @@ export interface GuardThreadsOptions<Task> {
   readonly onLost: (task: Task) => void
 }
 
-/** The maximum number of waiting tasks. For a further task, judge() returns null. */
+/** The maximum number of waiting tasks, of all owners. One owner gets a part of them (concurrency-limit.ts). */
 const WAITING_MAX = 1_000
+const RETRY_AFTER_SECONDS = 2
 
-interface Job<Task, Answer> {
-  readonly catalog: Catalog
-  readonly task: Task
-  readonly resolve: (answer: Answer | null) => void
-  readonly isDropped: () => boolean
-}
-
-/** The threads, and the tasks that wait for a thread. A thread starts when a task waits and no thread is idle. */
+/**
+ * The threads, and the tasks that wait for a thread. Owners take turns, so the tasks of one owner do not wait for all
+ * tasks of another. A thread starts when a task gets its turn and no thread is idle.
+ */
 export class GuardThreads<Task, Answer> {
   readonly #idle: GuardThread<Task, Answer>[] = []
   readonly #all = new Set<GuardThread<Task, Answer>>()
-  readonly #waiting: Job<Task, Answer>[] = []
   readonly #options: GuardThreadsOptions<Task>
-  #isEnded = false
+  readonly #turns: FairLimit
+  readonly #ending = new AbortController()
 
   constructor(options: GuardThreadsOptions<Task>) {
     this.#options = options
+    this.#turns = openFairLimit({ each: options.threads, all: options.threads, waiting: WAITING_MAX })
   }
 
-  /** Returns null if no thread could judge the task. Rejects only if the signal aborts, with its reason. */
-  async judge(catalog: Catalog, task: Task, signal: AbortSignal): Promise<Answer | null> {
+  /**
+   * Returns null if no thread could judge the task. Throws OVERLOADED if too many tasks of the owner wait, and the
+   * reason of the signal if it aborts.
+   */
+  async judge(catalog: Catalog, task: Task, owner: string, signal: AbortSignal): Promise<Answer | null> {
     signal.throwIfAborted()
-    if (this.#isEnded || this.#waiting.length >= WAITING_MAX) return null
-    const { promise, resolve, reject } = Promise.withResolvers<Answer | null>()
+    const turn = await this.#turn(owner, signal)
+    if (turn === null) return null
+    // The thread works on after an abort, so the turn ends with the work of the thread.
+    const answer = this.#judged(catalog, task, signal).finally(() => turn[Symbol.dispose]())
+    const { promise: aborted, resolve } = Promise.withResolvers<null>()
     const onAbort = (): void => {
-      reject(signal.reason)
+      resolve(null)
     }
     signal.addEventListener('abort', onAbort, { once: true })
-    this.#waiting.push({ catalog, task, resolve, isDropped: () => signal.aborted })
-    void this.#next()
     try {
-      return await promise
+      const first = await Promise.race([answer, aborted])
+      signal.throwIfAborted()
+      return first
     } finally {
       signal.removeEventListener('abort', onAbort)
     }
   }
 
   async end(): Promise<void> {
-    this.#isEnded = true
-    for (const job of this.#waiting.splice(0)) job.resolve(null)
+    this.#ending.abort()
     await Promise.all([...this.#all].map((thread) => thread.end()))
   }
 
-  #start(): void {
-    const { script, threads, deadlineMs } = this.#options
-    if (this.#isEnded || this.#all.size >= threads) return
+  /** Returns null if the threads have ended. */
+  async #turn(owner: string, signal: AbortSignal): Promise<Disposable | null> {
+    const ending = this.#ending.signal
+    let turn: Disposable | null
+    try {
+      turn = await this.#turns.take(owner, { signal: AbortSignal.any([signal, ending]) })
+    } catch (error) {
+      if (ending.aborted && !signal.aborted) return null
+      throw error
+    }
+    if (turn !== null) return turn
+    throw new AppError('OVERLOADED', 'Too many long queries are waiting for their check. Try again in a moment.', {
+      extra: { retryAfter: RETRY_AFTER_SECONDS },
+    })
+  }
+
+  /** Returns null if no thread could judge the task, or if the signal aborted before a thread was ready. */
+  async #judged(catalog: Catalog, task: Task, signal: AbortSignal): Promise<Answer | null> {
+    const thread = this.#idle.pop() ?? (await this.#started())
+    if (thread === null) return null
+    const answer = signal.aborted ? undefined : await thread.judge(catalog, task)
+    if (answer === null) {
+      if (!this.#ending.signal.aborted) this.#options.onLost(task)
+      this.#drop(thread)
+    } else if (this.#all.has(thread)) this.#idle.push(thread)
+    return answer ?? null
+  }
+
+  /** Returns null if the thread ended before it was ready. */
+  #started(): Promise<GuardThread<Task, Answer> | null> {
+    const { promise, resolve } = Promise.withResolvers<GuardThread<Task, Answer> | null>()
+    const { script, deadlineMs } = this.#options
     const onReady = (): void => {
-      this.#idle.push(thread)
-      void this.#next()
+      resolve(thread)
     }
     const onEnd = (): void => {
       this.#drop(thread)
+      resolve(null)
     }
     const thread = new GuardThread<Task, Answer>(script, deadlineMs, onReady, onEnd)
     this.#all.add(thread)
+    return promise
   }
 
-  /** Ends a thread and starts another one. */
+  /** Ends a thread. The next task starts another one. */
   #drop(thread: GuardThread<Task, Answer>): void {
     if (!this.#all.delete(thread)) return
     const place = this.#idle.indexOf(thread)
     if (place >= 0) this.#idle.splice(place, 1)
     void thread.end()
-    this.#start()
-  }
-
-  /** Gives waiting tasks to idle threads. */
-  async #next(): Promise<void> {
-    while (this.#waiting[0]?.isDropped()) this.#waiting.shift()
-    if (this.#waiting.length === 0) return
-    const thread = this.#idle.pop()
-    if (thread === undefined) {
-      this.#start()
-      return
-    }
-    const job = this.#waiting.shift()
-    if (job === undefined) return
-    const answer = await thread.judge(job.catalog, job.task)
-    job.resolve(answer)
-    if (answer === null) {
-      if (!this.#isEnded) this.#options.onLost(job.task)
-      this.#drop(thread)
-    } else if (this.#all.has(thread)) this.#idle.push(thread)
-    await this.#next()
   }
 }

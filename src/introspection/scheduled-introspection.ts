@@ -2,10 +2,11 @@
 // without a caller. The store contains the schedule. So a restart does not change it, and only one of several processes
 // runs an introspection. Datasources that are disabled or were never introspected are skipped.
 import { createHash } from 'node:crypto'
-import type { ExpressionBuilder, Selectable } from 'kysely'
+import type { Selectable } from 'kysely'
 import { AppError } from '../errors.ts'
 import type { AccountId, DatasourceId } from '../ids.ts'
-import type { DatasourceTable, Tables } from '../store/tables.ts'
+import type { DatasourceTable } from '../store/tables.ts'
+import { ownerOf } from '../datasources/datasource-owner.ts'
 import type { DatasourceDeps } from '../datasources/datasources.ts'
 import { INTROSPECT, introspect } from './introspect-job.ts'
 
@@ -54,16 +55,6 @@ interface Due {
   readonly failures: number
   readonly error: string | null
   readonly at: number
-}
-
-function ownerOf(eb: ExpressionBuilder<Tables & { datasources: DatasourceTable }, 'datasources'>) {
-  return eb
-    .selectFrom('memberships')
-    .select((of) => of.fn.min('memberships.account_id').as('owner'))
-    .whereRef('memberships.team_id', '=', 'datasources.team_id')
-    .where('memberships.role', '=', 'OWNER')
-    .where('memberships.status', '=', 'ACTIVE')
-    .as('owner')
 }
 
 class Scheduled implements Reintrospection {

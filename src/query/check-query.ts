@@ -85,7 +85,7 @@ async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown, tra
     return { verdict: 'DENIED', error: barred, hint: 'Check as a role or a key that can reach this datasource.' }
 
   const settings: TeamSettings = await settingsOf(deps, at.teamId)
-  const limits = limitsOf(settings, at.driver.type, queryBody.limit)
+  const limits = limitsOf(at.teamId, settings, at.driver.type, queryBody.limit)
   using deadline = deadlineOf(call.signal, limits.timeoutMs)
   using _running = deps.running.add(call, at, deadline)
   const verdict = await inTime(deadline, async () => at.driver.confine(queryBody, exposed, limits, deadline.signal))

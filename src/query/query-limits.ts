@@ -2,6 +2,7 @@
 // (teams/team-settings.ts).
 import type { Limits } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
+import type { TeamId } from '../ids.ts'
 import type { TeamSettings } from '../teams/team-settings.ts'
 
 /**
@@ -9,6 +10,7 @@ import type { TeamSettings } from '../teams/team-settings.ts'
  * maximum number of bytes of rows that the client accepts.
  */
 export function limitsOf(
+  teamId: TeamId,
   settings: TeamSettings,
   type: DatasourceType,
   limit: number | null,
@@ -19,6 +21,7 @@ export function limitsOf(
     maxResponseBytes: Math.min(rowBytesMax, settings.maxResponseBytes),
     timeoutMs: settings.statementTimeoutMs,
     maxCost: maxCostOf(settings, type),
+    owner: teamId,
   }
 }
 

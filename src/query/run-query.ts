@@ -101,7 +101,7 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   trail.headers = (spent instanceof Promise ? await spent : spent).headers
   if (deps.audit.behind) throw overloaded('The audit cannot keep up with the load.') // 503
 
-  const limits = limitsOf(settings, at.driver.type, queryBody.limit, call.rowBytesMax)
+  const limits = limitsOf(at.teamId, settings, at.driver.type, queryBody.limit, call.rowBytesMax)
   const deadline = deadlineOf(call.signal, limits.timeoutMs)
   let running: Disposable | undefined
   let rows: Rows

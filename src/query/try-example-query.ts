@@ -42,7 +42,7 @@ export async function tryQuery(deps: TryDeps, id: DatasourceId, query: string, s
   const exposed = row === undefined ? null : await deps.catalogs.exposed(row)
   if (row === undefined || driver === undefined || exposed === null || row.status === 'DISABLED') return false
   const settings = await settingsOf(deps, row.team_id)
-  const limits = limitsOf(settings, driver.type, ROWS)
+  const limits = limitsOf(row.team_id, settings, driver.type, ROWS)
   const brief = {
     ...limits,
     timeoutMs: Math.min(limits.timeoutMs, TRY_MS),

@@ -8,8 +8,7 @@ import { introspectDatasource } from '../introspection/introspect-job.ts'
 import { reach } from '../datasources/require-reach.ts'
 import type { DatasourceId, JobId } from '../ids.ts'
 import { putExposure } from '../exposure/exposure.ts'
-import { previewExposure, resumePreviews, type Preview } from './preview.ts'
-import { openSerialQueue } from './serial-queue.ts'
+import { openReplays, previewExposure, resumePreviews, type Preview, type PreviewDeps } from './preview.ts'
 
 const names = (...columns: string[]) => ({ tables: [{ schema: 'public', table: 'a', columns }] })
 
@@ -31,7 +30,7 @@ for (const dialect of DIALECTS) {
     async function opened(at?: StoreConfig) {
       const config = at ?? (await source.config())
       const rooms = await openRooms({ at: config })
-      const deps = { ...rooms, replays: openSerialQueue() }
+      const deps = { ...rooms, replays: openReplays() }
       resumePreviews(deps)
       return { config, rooms, deps, [Symbol.asyncDispose]: () => rooms[Symbol.asyncDispose]() }
     }
@@ -64,9 +63,16 @@ for (const dialect of DIALECTS) {
         id,
         at,
         call,
-        begin: async (deps: Parameters<typeof previewExposure>[0], ...columns: string[]) =>
+        begin: async (deps: PreviewDeps, ...columns: string[]) =>
           previewExposure(deps, call, await at(), { ...names(...columns), days: 1 }),
       }
+    }
+
+    /** Takes all turns, so that previews wait. */
+    async function allTurns(deps: PreviewDeps) {
+      const turns = new DisposableStack()
+      for (const key of ['one', 'other']) turns.use(await deps.replays.take(key))
+      return turns
     }
 
     async function ended(rooms: Rooms, id: DatasourceId, jobId: JobId) {
@@ -82,8 +88,7 @@ for (const dialect of DIALECTS) {
       await using world = await opened()
       const { rooms, deps } = world
       const shop = await asked(rooms, 300)
-      const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
-      const turn = deps.replays.take(() => held, new AbortController().signal)
+      const turns = await allTurns(deps)
       const waiting = await shop.begin(deps, 'y')
       assert.deepEqual(await shop.begin(deps, 'y'), waiting, 'an equal request shares the job')
       const next = await shop.begin(deps, 'x', 'y')
@@ -91,8 +96,7 @@ for (const dialect of DIALECTS) {
       await rooms.jobs.cancel(shop.id, waiting.jobId)
       assert.deepEqual((await ended(rooms, shop.id, waiting.jobId)).state, 'CANCELLED')
       assert.equal((await rooms.jobs.find(shop.id, next.jobId))?.done, 0)
-      letGo()
-      await turn
+      turns.dispose()
       let job = await rooms.jobs.find(shop.id, next.jobId)
       while (job?.state === 'RUNNING' && job.done === 0) {
         await new Promise(setImmediate)
@@ -108,19 +112,30 @@ for (const dialect of DIALECTS) {
       assert.equal((await ended(rooms, shop.id, last.jobId)).state, 'DONE')
     })
 
+    test('previews of one owner run one after the other, and a preview of another owner does not wait for them', async () => {
+      await using world = await opened()
+      const { rooms, deps } = world
+      const [eve, vic] = [await asked(rooms, 1), await asked(rooms, 1)]
+      const turn = await deps.replays.take(eve.call.caller.accountId)
+      const waiting = await eve.begin(deps, 'y')
+      const other = await vic.begin(deps, 'y')
+      assert.equal((await ended(rooms, vic.id, other.jobId)).state, 'DONE')
+      assert.equal((await rooms.jobs.find(eve.id, waiting.jobId))?.done, 0)
+      turn[Symbol.dispose]()
+      assert.equal((await ended(rooms, eve.id, waiting.jobId)).state, 'DONE')
+    })
+
     test('at most three different previews of one datasource are accepted at the same time', async () => {
       await using world = await opened()
       const { rooms, deps } = world
       const shop = await asked(rooms, 1)
-      const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
-      const turn = deps.replays.take(() => held, new AbortController().signal)
+      const turns = await allTurns(deps)
       const all = [await shop.begin(deps, 'x'), await shop.begin(deps, 'y'), await shop.begin(deps, 'x', 'y')]
       assert.deepEqual(await shop.begin(deps, 'y'), all[1], 'an equal request does not count')
       await assert.rejects(previewExposure(deps, shop.call, await shop.at(), { tables: [], days: 1 }), {
         code: 'CONFLICT',
       })
-      letGo()
-      await turn
+      turns.dispose()
       for (const { jobId } of all) assert.equal((await ended(rooms, shop.id, jobId)).state, 'DONE')
     })
 
@@ -152,14 +167,12 @@ for (const dialect of DIALECTS) {
       await using world = await opened()
       const { rooms, deps } = world
       const shop = await asked(rooms, 2)
-      const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
-      const turn = deps.replays.take(() => held, new AbortController().signal)
+      const turns = await allTurns(deps)
       const begun = await shop.begin(deps, 'y')
       await rooms.store.write((tx) => tx.deleteFrom('datasources').where('id', '=', shop.id).execute())
       await rooms.jobs.endAll(shop.id)
       assert.equal(await rooms.jobs.find(shop.id, begun.jobId), null)
-      letGo()
-      await turn
+      turns.dispose()
     })
   })
 }

@@ -1,14 +1,16 @@
 // Shows what another exposure would change. The preview judges the audited queries of the last days twice: once with
 // the current exposure, and once with the proposed one. It changes no exposure and queries no datasource. It runs as a
-// job, one at a time in this process.
+// job. Few previews run at the same time, and owners take turns.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import type { Catalog, Driver, QueryBody } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
+import { openFairLimit, type FairLimit } from '../concurrency-limit.ts'
+import { ownerOf } from '../datasources/datasource-owner.ts'
 import { AppError, invalidRequest } from '../errors.ts'
-import type { DatasourceId, JobId } from '../ids.ts'
+import type { DatasourceId, JobId, TeamId } from '../ids.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { Store } from '../store/open.ts'
 import { auditedQueries, countAudited, type AuditedQuery } from './read-audited-queries.ts'
@@ -20,7 +22,6 @@ import { freeze, type RequestedTable } from '../exposure/freeze-names.ts'
 import { orderJob } from '../jobs/start-job.ts'
 import { notIntrospected } from '../exposure/require-usable.ts'
 import { bodyOf, judge } from './replay-query.ts'
-import type { SerialQueue } from './serial-queue.ts'
 
 export interface PreviewDeps {
   readonly store: Store
@@ -28,7 +29,7 @@ export interface PreviewDeps {
   readonly jobs: Jobs
   readonly catalogs: Catalogs
   readonly drivers: ReadonlyMap<DatasourceType, Driver>
-  readonly replays: SerialQueue
+  readonly replays: FairLimit
 }
 
 interface Replayed {
@@ -50,6 +51,11 @@ const KIND = 'preview'
 /** The timeout of one preview. The time in the queue does not count. */
 const PREVIEW_MS = 10 * 60_000
 const IDS_MAX = 100
+/**
+ * How many previews run at the same time in this process, for all teams of one owner and in all, and how many wait.
+ * Other requests get their turn after each query that a preview judges, so many previews would delay them.
+ */
+const REPLAYS = { each: 1, all: 2, waiting: 200 }
 /** The maximum number of different previews of one datasource that wait or run. */
 const AT_ONCE_MAX = 3
 /** Equal queries are judged once. The outcomes of at most this many different queries are remembered. */
@@ -82,20 +88,30 @@ const Input = z.object({
   days: z.number(),
 })
 
+export function openReplays(): FairLimit {
+  return openFairLimit(REPLAYS)
+}
+
 /** Registers the kind of job, so that previews resume after a restart. Call this once, before the first preview. */
 export function resumePreviews(deps: PreviewDeps): void {
   deps.jobs.resumable(KIND, (id, input) => async (progress, ended) => {
     const { tables, days } = Input.parse(input)
-    return await deps.replays.take(async () => {
-      const tooLong = AbortSignal.timeout(PREVIEW_MS)
-      try {
-        return await replay(deps, { id, tables, days }, progress, AbortSignal.any([ended, tooLong]))
-      } catch (error) {
-        if (error instanceof AppError || !tooLong.aborted) throw error
-        throw new AppError('QUERY_TIMEOUT', 'The preview took too long. Request fewer days.', { cause: error })
-      }
-    }, ended)
+    using turn = await deps.replays.take(await ownerIn(deps.store, id), { signal: ended })
+    if (turn === null)
+      throw new AppError('OVERLOADED', 'Too many previews are waiting. Start it again in a few minutes.')
+    const tooLong = AbortSignal.timeout(PREVIEW_MS)
+    try {
+      return await replay(deps, { id, tables, days }, progress, AbortSignal.any([ended, tooLong]))
+    } catch (error) {
+      if (error instanceof AppError || !tooLong.aborted) throw error
+      throw new AppError('QUERY_TIMEOUT', 'The preview took too long. Request fewer days.', { cause: error })
+    }
   })
+}
+
+async function ownerIn({ db }: Pick<Store, 'db'>, id: DatasourceId): Promise<string> {
+  const row = await db.selectFrom('datasources').select(ownerOf).where('id', '=', id).executeTakeFirst()
+  return row?.owner ?? ''
 }
 
 interface Order {
@@ -122,7 +138,7 @@ async function replay(
   if (full === null || exposed === null) throw notIntrospected()
   // Drivers cache checked queries and use the catalog object as the key. With a copy of the object, the preview cannot
   // evict the entries of real queries.
-  const sides: Sides = { driver, now: { ...exposed }, then: cut(full, order.tables) }
+  const sides: Sides = { driver, teamId: row.team_id, now: { ...exposed }, then: cut(full, order.tables) }
   const since = new Date(Date.now() - order.days * DAY_MS).toISOString()
   const scope = { id: row.id, teamId: row.team_id, since }
   const total = await countAudited(deps.store, scope, signal)
@@ -151,6 +167,7 @@ type Outcome = 'same' | keyof Preview
 
 interface Sides {
   readonly driver: Driver
+  readonly teamId: TeamId
   /** The catalog, cut to the current exposure. */
   readonly now: Catalog
   /** The catalog, cut to the proposed exposure. */
@@ -176,11 +193,15 @@ async function outcomeOf(
   return outcome
 }
 
-async function judged({ driver, now, then }: Sides, body: QueryBody | null, signal: AbortSignal): Promise<Outcome> {
+async function judged(
+  { driver, teamId, now, then }: Sides,
+  body: QueryBody | null,
+  signal: AbortSignal,
+): Promise<Outcome> {
   if (body === null) return 'cannotTell'
-  const proposed = await judge(driver, body, then, signal)
+  const proposed = await judge(driver, body, then, teamId, signal)
   if (proposed.kind === 'malformed') return 'cannotTell'
-  const present = await judge(driver, body, now, signal)
+  const present = await judge(driver, body, now, teamId, signal)
   if (proposed.kind === present.kind) return 'same'
   return proposed.kind === 'confined' ? 'nowAllowed' : 'nowRefused'
 }

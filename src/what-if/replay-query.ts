@@ -3,6 +3,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Catalog, Driver, Limits, QueryBody, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
+import type { TeamId } from '../ids.ts'
 
 /** The verdict does not depend on these limits. They only affect the query that would be sent. */
 const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 1, timeoutMs: 10_000, maxCost: 1 }
@@ -22,9 +23,10 @@ export async function judge(
   driver: Pick<Driver, 'confine'>,
   body: QueryBody,
   exposed: Catalog,
+  owner: TeamId,
   signal: AbortSignal,
 ): Promise<Verdict> {
   await setImmediate()
   signal.throwIfAborted()
-  return await driver.confine(body, exposed, LIMITS, signal)
+  return await driver.confine(body, exposed, { ...LIMITS, owner }, signal)
 }

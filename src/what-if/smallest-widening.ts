@@ -3,6 +3,7 @@
 // the query passes. Then it drops every added column that is not needed. The search parses no query language.
 import type { Catalog, CatalogColumn, CatalogTable, Denied, Driver, QueryBody, Verdict } from '../drivers/driver.ts'
 import { cut, tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
+import type { TeamId } from '../ids.ts'
 import { columnsMeant, mentioned, partsMeant, tablesMeant } from './column-mentions.ts'
 import { judge } from './replay-query.ts'
 
@@ -22,6 +23,7 @@ export interface Ground {
   readonly body: QueryBody
   readonly full: Catalog
   readonly saved: readonly ShownTable[]
+  readonly teamId: TeamId
 }
 
 /** If the guard has judged the query more often than this, the search adds no further columns. */
@@ -43,6 +45,7 @@ class Search {
   /** The tables that the query names. Other tables do not matter, and a smaller catalog makes each attempt cheaper. */
   readonly #near: Catalog
   readonly #saved: readonly ShownTable[]
+  readonly #teamId: TeamId
   readonly #signal: AbortSignal
   #tries = 0
 
@@ -51,6 +54,7 @@ class Search {
     this.#body = ground.body
     this.#near = { ...ground.full, tables: mentioned(ground.full, ground.body.text) }
     this.#saved = ground.saved
+    this.#teamId = ground.teamId
     this.#signal = signal
   }
 
@@ -222,7 +226,13 @@ class Search {
 
   async #judged(additions: readonly Addition[]): Promise<Verdict> {
     this.#tries++
-    return await judge(this.#driver, this.#body, cut(this.#near, withAdditions(this.#saved, additions)), this.#signal)
+    return await judge(
+      this.#driver,
+      this.#body,
+      cut(this.#near, withAdditions(this.#saved, additions)),
+      this.#teamId,
+      this.#signal,
+    )
   }
 }
 

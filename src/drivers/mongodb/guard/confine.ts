@@ -14,7 +14,10 @@ export type Answer = Exclude<Judged, { kind: 'made' }> | { readonly kind: 'packe
 
 /** The guard does no I/O, so the caller passes the threads in. See judge-threads.ts. */
 export interface Threads {
-  /** Returns null if no thread could judge the body. If the signal aborts, rejects with its reason. */
+  /**
+   * Returns null if no thread could judge the body. Throws OVERLOADED if too many bodies of the owner wait, and the
+   * reason of the signal if it aborts.
+   */
   judge(asked: Case, signal: AbortSignal): Promise<Answer | null>
   turn(): Promise<void>
 }
@@ -69,8 +72,8 @@ export function judged(
   return { verdict: found.kind === 'heavy' ? tooHeavy() : verdictOf(found), work }
 }
 
-function caseOf(body: MongoBody, catalog: Catalog, { rowCap }: Limits): Case {
-  return { body, catalog, rowCap: Math.min(body.limit ?? rowCap, rowCap) }
+function caseOf(body: MongoBody, catalog: Catalog, { rowCap, owner = '' }: Limits): Case {
+  return { body, catalog, rowCap: Math.min(body.limit ?? rowCap, rowCap), owner }
 }
 
 function verdictOf(found: Exclude<Judged, { kind: 'heavy' }>): Denied | Malformed | Verdict {

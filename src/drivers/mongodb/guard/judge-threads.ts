@@ -34,7 +34,8 @@ export function openThreads(options: ThreadsOptions = {}): Threads & { end(): Pr
     },
   })
   return {
-    judge: ({ catalog, body: { text }, rowCap }, signal) => pool.judge(catalog, { text, rowCap }, signal),
+    judge: ({ catalog, body: { text }, rowCap, owner = '' }, signal) =>
+      pool.judge(catalog, { text, rowCap }, owner, signal),
     turn: () => setImmediate(),
     end: () => pool.end(),
   }

@@ -50,6 +50,8 @@ export interface Case {
   readonly body: MongoBody
   readonly catalog: Catalog
   readonly rowCap: number
+  /** The owner whose turn the body takes in the threads. The verdict does not depend on the owner. */
+  readonly owner?: string
 }
 
 /** The same body and exposure always get the same verdict. `meter` is told how much work it took. */

@@ -18,8 +18,9 @@ export type PostgresBody = QueryBody
 
 /**
  * Confines one query to the exposed catalog. Returns the sealed query, a refusal, or a syntax error. Throws or rejects
- * with the reason of `stop` if `stop` aborts, with AppError INVALID_REQUEST for wrong parameters, and with AppError
- * SCHEMA_STALE if the catalog was captured in another format version (CAPTURE_VERSION).
+ * with the reason of `stop` if `stop` aborts, with AppError INVALID_REQUEST for wrong parameters, with AppError
+ * SCHEMA_STALE if the catalog was captured in another format version (CAPTURE_VERSION), and with AppError OVERLOADED if
+ * too many long texts of the owner wait.
  */
 export function confine(
   parser: Parser,
@@ -33,7 +34,7 @@ export function confine(
   const params = bindParams(body.params, () =>
     mayCollate(body.text) ? comparedByIcu(exposedOf(catalog)) : exposedOf(catalog),
   )
-  const asked: Case = { text: body.text, catalog, rowCap, params: params.forms }
+  const asked: Case = { text: body.text, catalog, rowCap, params: params.forms, owner: limits.owner ?? '' }
   const shape = shapeOf(body.text, params.key)
   const recalled = shape === null ? null : recall(catalog, shape, rowCap)
   if (recalled !== null) return confined(parser, asked, recalled, params)

@@ -54,6 +54,28 @@ test('rejects when the caller disconnects, and judges the next text', async () =
   assert.equal((await parser.judge(of('SELECT 1'), SIGNAL)).kind, 'made')
 })
 
+test('owners take turns, so the texts of one owner do not wait for all texts of another', async () => {
+  await using parser = await openParser({ threads: 1 })
+  const judged: string[] = []
+  const judge = async (owner: string) => {
+    await parser.judge({ ...of('SELECT 1'), owner }, SIGNAL)
+    judged.push(owner)
+  }
+  const eve = Array.from({ length: 20 }, () => judge('eve'))
+  await Promise.all([...eve, judge('vic')])
+  assert.ok(judged.indexOf('vic') <= 1, judged.join(' '))
+})
+
+test('one owner cannot fill the queue: its further texts are refused, and those of others are judged', async () => {
+  await using parser = await openParser({ threads: 1 })
+  const judge = async (owner: string) => parser.judge({ ...of('SELECT 1'), owner }, SIGNAL)
+  const eve = Promise.allSettled(Array.from({ length: 1_100 }, () => judge('eve')))
+  assert.equal((await judge('vic')).kind, 'made')
+  const refused = (await eve).flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
+  assert.equal(refused.length, 900)
+  assert.deepEqual([refused[0].code, refused[0].extra], ['OVERLOADED', { retryAfter: 2 }])
+})
+
 test('reports a defect with a hash, never the text', async () => {
   const problems: string[] = []
   await using parser = await openParser({ report: (problem, hash) => problems.push(problem, hash) })

@@ -39,8 +39,8 @@ export async function openParser(options: ParserOptions = {}): Promise<Parser & 
       report('a text broke a thread of the guard, or took it too long', text)
     },
   })
-  const ask = async ({ catalog, ...each }: Case, sought: Sought | undefined, signal: AbortSignal) =>
-    (await pool.judge(catalog, { ...each, ...(sought && { sought }) }, signal)) ?? LOST
+  const ask = async ({ catalog, owner = '', ...each }: Case, sought: Sought | undefined, signal: AbortSignal) =>
+    (await pool.judge(catalog, { ...each, ...(sought && { sought }) }, owner, signal)) ?? LOST
   const parser: Parser & AsyncDisposable = {
     parse: whileWhole(parseText, report),
     judge: async (each, signal) => {

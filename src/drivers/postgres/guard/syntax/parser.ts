@@ -31,6 +31,8 @@ export interface Case {
   readonly catalog: Catalog
   readonly rowCap: number
   readonly params: readonly ParamForm[]
+  /** The owner whose turn the text takes in the threads. The verdict does not depend on the owner. */
+  readonly owner?: string
 }
 
 /** A position to map to the caller's text: the printed text, and the number of code points before the position. */
@@ -40,7 +42,7 @@ export interface Sought {
 }
 
 /** A task for a thread that already has the catalog: judge the text, or map the position `sought`. */
-export type Asked = Omit<Case, 'catalog'> & { readonly sought?: Sought }
+export type Asked = Omit<Case, 'catalog' | 'owner'> & { readonly sought?: Sought }
 
 /** A verdict, or the position that was requested. */
 export type Answer = Judged | { readonly kind: 'place'; readonly at: number | null }
@@ -48,9 +50,9 @@ export type Answer = Judged | { readonly kind: 'place'; readonly at: number | nu
 export interface Parser {
   /** The parser of the main thread. It may parse only texts within the bounds HERE of judge.ts. */
   readonly parse: Parse
-  /** Judges in a thread with a deadline. Rejects only if the signal is aborted, with its reason. */
+  /** Judges in a thread with a deadline. Throws OVERLOADED if too many texts wait, and the reason of the signal. */
   judge(each: Case, signal: AbortSignal): Promise<Judged>
-  /** Maps a position in the printed text to a position in the caller's text. Returns null if that is not possible. */
+  /** Maps a position in the printed text to a position in the caller's text. Throws like judge(). Returns null if that is not possible. */
   locate(each: Case, sought: Sought, signal: AbortSignal): Promise<number | null>
   /** Yields to the event loop. */
   turn(): Promise<void>

@@ -1,0 +1,15 @@
+// Selects the account that owns a datasource. The datasources of all its teams share the turns of background work, so
+// that nobody gets more turns by making more teams.
+import type { ExpressionBuilder } from 'kysely'
+import type { DatasourceTable, Tables } from '../store/tables.ts'
+
+/** Selects an OWNER of the datasource's team as `owner`, or null. */
+export function ownerOf(eb: ExpressionBuilder<Tables & { datasources: DatasourceTable }, 'datasources'>) {
+  return eb
+    .selectFrom('memberships')
+    .select((of) => of.fn.min('memberships.account_id').as('owner'))
+    .whereRef('memberships.team_id', '=', 'datasources.team_id')
+    .where('memberships.role', '=', 'OWNER')
+    .where('memberships.status', '=', 'ACTIVE')
+    .as('owner')
+}
