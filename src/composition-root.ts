@@ -108,7 +108,7 @@ export async function openRooms(options: RoomsOptions) {
   const leases = opened.use(
     openLeases({ store, secrets, log, connectOptions: { allowPrivateHosts: config.allowPrivateHosts } }, leaseOptions),
   )
-  const jobs = opened.use(await openJobs({ store, log }))
+  const jobs = opened.use(await openJobs({ store, log, networkOf }))
   const catalogs = openCatalogs({ store })
   const descriptions = openDescriptions({ store, catalogs })
   const evidence = opened.use(openQueryEvidence({ audit, log, now }))

@@ -39,7 +39,7 @@ export const DOCUMENTATION_ROUTES = {
     bodyOptional: true,
     answer: JobStarted,
     status: 202,
-    errors: ['CONFLICT', 'NOT_CONNECTED', 'DATASOURCE_DISABLED'],
+    errors: ['CONFLICT', 'NOT_CONNECTED', 'DATASOURCE_DISABLED', 'RATE_LIMITED'],
   },
   acceptDocumentation: {
     method: 'POST',

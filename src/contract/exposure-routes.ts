@@ -78,7 +78,7 @@ export const EXPOSURE_ROUTES = {
     valuesMax: VALUES.exposure,
     answer: JobStarted,
     status: 202,
-    errors: ['CONFLICT', 'NOT_CONNECTED'],
+    errors: ['CONFLICT', 'NOT_CONNECTED', 'RATE_LIMITED'],
   },
   exposureFromRefusal: {
     method: 'POST',

@@ -15,6 +15,6 @@ export const PROFILE_ROUTES = {
     bodyOptional: true,
     answer: JobStarted,
     status: 202,
-    errors: ['CONFLICT', 'NOT_CONNECTED', 'DATASOURCE_DISABLED'],
+    errors: ['CONFLICT', 'NOT_CONNECTED', 'DATASOURCE_DISABLED', 'RATE_LIMITED'],
   },
 } as const satisfies Record<string, Route>

@@ -333,7 +333,14 @@ export const SESSION_ROUTES = {
     role: 'ADMIN',
     answer: z.union([shape.Introspected, shape.JobStarted]),
     startsJob: true,
-    errors: ['DATASOURCE_DISABLED', 'DATASOURCE_UNAVAILABLE', 'QUERY_FAILED', 'OVERLOADED', 'QUERY_TIMEOUT'],
+    errors: [
+      'DATASOURCE_DISABLED',
+      'DATASOURCE_UNAVAILABLE',
+      'QUERY_FAILED',
+      'RATE_LIMITED',
+      'OVERLOADED',
+      'QUERY_TIMEOUT',
+    ],
   },
   listJobs: {
     method: 'GET',

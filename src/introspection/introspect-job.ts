@@ -44,7 +44,8 @@ export type Introspected = z.infer<typeof Introspected>
 /**
  * Introspects the database. Only one introspection of a datasource runs at a time, and concurrent callers share it.
  * Returns the id of the job if the introspection takes over 10 s, or if another process runs it. Throws
- * DATASOURCE_DISABLED, and the errors of connecting and introspecting.
+ * DATASOURCE_DISABLED, RATE_LIMITED if the caller or the team runs too many jobs, and the errors of connecting and
+ * introspecting.
  */
 export async function introspectDatasource(
   deps: DatasourceDeps,
@@ -62,7 +63,7 @@ export async function introspectDatasource(
       throw error
     }
   }
-  const job = await deps.jobs.start(at.id, INTROSPECT, work, call.caller.accountId)
+  const job = await deps.jobs.start(at.id, INTROSPECT, work, { ...call, teamId: at.teamId })
   // A caller who joins a running job is recorded too.
   if (job.isShared) {
     const target = { kind: 'job', id: job.id, name: INTROSPECT } as const

@@ -31,6 +31,8 @@ export interface OwnJobs {
   has(id: JobId): boolean
   /** Returns true if the work has ended, even if its end is not stored yet. */
   isOver(id: JobId): boolean
+  /** Called before a job is inserted. If it throws, the job is not inserted. */
+  admit(): void
 }
 
 interface Reached {
@@ -70,8 +72,8 @@ export class JobRows {
 
   /**
    * Inserts the job and returns its id. If an equal job runs (same kind, datasource and input), returns the id of that
-   * job. Returns null if `atMost` jobs of the kind already run for the datasource. The transaction makes this safe for
-   * several processes.
+   * job. Returns null if `atMost` jobs of the kind already run for the datasource. Throws the errors of `own.admit()`.
+   * The transaction makes this safe for several processes.
    */
   async claim(job: NewJob, atMost: number, own: OwnJobs): Promise<JobId | null> {
     return await this.#store.append(async (tx) => {
@@ -79,6 +81,7 @@ export class JobRows {
       const same = running.find((other) => other.isSame)
       if (same !== undefined) return same.id
       if (running.length >= atMost) return null
+      own.admit()
       const { id, datasourceId, kind, input, startedBy } = job
       const at = iso(Date.now())
       const row = { id, datasource_id: datasourceId, kind, done: 0, total: 0, result: null, error: null, input }

@@ -1,4 +1,4 @@
-import type { AccountId, DatasourceId, JobId } from '../ids.ts'
+import type { AccountId, DatasourceId, JobId, TeamId } from '../ids.ts'
 import type { JobTable } from '../store/tables.ts'
 
 /** Reports progress, and the item that is being processed, such as a table. Without `step`, the last item stays. */
@@ -12,6 +12,14 @@ export type Work = (progress: Progress, signal: AbortSignal, id: JobId) => Promi
 
 /** When a process resumes a job, this function creates its work again from the stored input. */
 export type Resume = (datasourceId: DatasourceId, input: unknown) => Work
+
+/** The caller who starts a job, and the team of the datasource. */
+export interface Starter {
+  readonly caller: { readonly accountId: AccountId }
+  /** The client's network address, if known. */
+  readonly address?: string | undefined
+  readonly teamId: TeamId
+}
 
 export interface Job {
   readonly id: JobId

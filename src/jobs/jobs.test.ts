@@ -43,6 +43,7 @@ test('a running job shows its step and who started it, and an ended job shows on
   await using store = await openStore(await source.config())
   await using jobs = await openJobs({ store })
   const [id, gone] = [await datasource(store), newId<AccountId>()]
+  const by = { caller: { accountId: gone }, teamId: newId<TeamId>() }
   const { promise: reached, resolve } = Promise.withResolvers<void>()
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const work: Work = async (progress) => {
@@ -51,7 +52,7 @@ test('a running job shows its step and who started it, and an ended job shows on
     resolve()
     await released
   }
-  const job = await jobs.start(id, 'look', work, gone)
+  const job = await jobs.start(id, 'look', work, by)
   await reached
   const startedBy = { accountId: gone, name: null }
   const [running] = await jobs.list(id, { state: 'RUNNING' })
@@ -310,4 +311,29 @@ test('an abandoned job does not block new jobs, unless it is resumable', async (
   const lost = await row('count', '"all"', 61_000)
   assert.equal(await jobs.begin(id, 'count', 'some', 1), null, 'it continues in any process that finds it')
   assert.equal((await jobs.begin(id, 'count', 'all', 1))?.id, lost)
+})
+
+test('one account and one team run ten jobs at the same time, and others can still start theirs', async () => {
+  await using source = await storeSource('sqlite')
+  await using store = await openStore(await source.config())
+  await using jobs = await openJobs({ store })
+  const [eve, vic] = [newId<AccountId>(), newId<AccountId>()]
+  const start = async (accountId: AccountId, teamId = newId<TeamId>()) => {
+    const id = await datasource(store)
+    return { id, job: await jobs.start(id, 'look', endless, { caller: { accountId }, teamId }) }
+  }
+  const first = await start(eve)
+  for (let n = 1; n < 10; n++) await start(eve)
+  await assert.rejects(start(eve), { code: 'RATE_LIMITED', extra: { retryAfter: 10 } })
+  // Joining a job takes no place.
+  const by = { caller: { accountId: eve }, teamId: newId<TeamId>() }
+  assert.equal((await jobs.start(first.id, 'look', endless, by)).id, first.job.id)
+  const team = newId<TeamId>()
+  for (let n = 0; n < 8; n++) await start(n < 4 ? vic : newId<AccountId>(), team)
+  await assert.rejects(start(newId<AccountId>(), team), { code: 'RATE_LIMITED' })
+  // The service itself is not limited, and a job that ends leaves its place to another.
+  await jobs.start(await datasource(store), 'look', endless)
+  await jobs.cancel(first.id, first.job.id)
+  await start(newId<AccountId>(), team)
+  await jobs.endAll(first.id)
 })

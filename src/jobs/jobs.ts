@@ -2,14 +2,16 @@
 // job runs it and stores its progress. If that process ends, the job fails, or another process runs it again if its
 // kind is resumable.
 import { setTimeout } from 'node:timers/promises'
+import { openConcurrencyLimit, type ConcurrencyLimit } from '../concurrency-limit.ts'
 import { AppError } from '../errors.ts'
-import { newId, type AccountId, type DatasourceId, type JobId } from '../ids.ts'
+import { newId, type DatasourceId, type JobId } from '../ids.ts'
 import { JobRows, type JobStore, type NewJob } from './job-rows.ts'
 import {
   hasEnded,
   INTERRUPTED,
   type Resume,
   type Job,
+  type Starter,
   type JobFilter,
   type JobState,
   type Progress,
@@ -20,10 +22,10 @@ export type { Work } from './job-types.ts'
 
 export interface Jobs extends AsyncDisposable {
   /**
-   * Starts a job, for the account `by` or for the service itself. If a job of this kind already runs for the datasource
-   * in any process, returns that job.
+   * Starts a job, for the caller `by` or for the service itself. If a job of this kind already runs for the datasource
+   * in any process, returns that job. Throws RATE_LIMITED if too many jobs of callers run in this process.
    */
-  start(datasourceId: DatasourceId, kind: string, work: Work, by?: AccountId): Promise<Job>
+  start(datasourceId: DatasourceId, kind: string, work: Work, by?: Starter): Promise<Job>
   /**
    * Makes a kind of job resumable: if its process ends, another process runs it again from the start. Call this once
    * for each kind, before its first job.
@@ -31,9 +33,10 @@ export interface Jobs extends AsyncDisposable {
   resumable(kind: string, resume: Resume): void
   /**
    * Starts a job of a resumable kind. If a job with the same input already runs, returns that job. The input must be
-   * plain data. Returns null if `atMost` jobs of this kind already run for the datasource in any process.
+   * plain data. Returns null if `atMost` jobs of this kind already run for the datasource in any process. Throws
+   * RATE_LIMITED like start().
    */
-  begin(datasourceId: DatasourceId, kind: string, input: unknown, atMost: number, by?: AccountId): Promise<Job | null>
+  begin(datasourceId: DatasourceId, kind: string, input: unknown, atMost: number, by?: Starter): Promise<Job | null>
   /** Returns null if the datasource has no such job. */
   find(datasourceId: DatasourceId, id: JobId): Promise<JobState | null>
   /** Returns the newest 100 jobs that match, without their results. */
@@ -50,6 +53,19 @@ export interface Jobs extends AsyncDisposable {
 interface Deps {
   readonly store: JobStore
   readonly log?: { error(detail: object, message: string): void }
+  /** Returns the network of an address. */
+  readonly networkOf?: (address: string) => string
+}
+
+/**
+ * Jobs that callers started and that wait or run in this process. One account or team gets ten of them in an idle
+ * process, and less while others hold some. `each` is the maximum of a datasource. Jobs that were resumed do not count.
+ */
+const STARTED = {
+  each: 10,
+  all: 50,
+  retryAfterSeconds: 10,
+  why: 'You, your team or others run too many jobs. Cancel a job that you no longer need, or let one end.',
 }
 
 interface Running {
@@ -88,6 +104,7 @@ class ProcessJobs implements Jobs {
   readonly #rows: JobRows
   readonly #running = new Map<JobId, Running>()
   readonly #resumes = new Map<string, Resume>()
+  readonly #started: ConcurrencyLimit
   readonly #heartbeat: NodeJS.Timeout
   /** Heartbeats and searches for abandoned jobs, one after the other. Closing waits for them. */
   #work: Promise<void> = Promise.resolve()
@@ -97,13 +114,14 @@ class ProcessJobs implements Jobs {
   constructor(deps: Deps, rows: JobRows) {
     this.#deps = deps
     this.#rows = rows
+    this.#started = openConcurrencyLimit(STARTED, deps.networkOf ?? ((address) => address))
     this.#heartbeat = setInterval(() => this.#enqueue(() => this.#beat()), HEARTBEAT_MS)
     this.#heartbeat.unref()
   }
 
-  async start(datasourceId: DatasourceId, kind: string, work: Work, by?: AccountId): Promise<Job> {
-    const requested = { id: newId<JobId>(), datasourceId, kind, input: null, startedBy: by ?? null }
-    const job = await this.#start(requested, work, 1)
+  async start(datasourceId: DatasourceId, kind: string, work: Work, by?: Starter): Promise<Job> {
+    const requested = { id: newId<JobId>(), datasourceId, kind, input: null, startedBy: by?.caller.accountId ?? null }
+    const job = await this.#start(requested, work, 1, by)
     // Without an input there is only one job at a time, and callers share it. So claim() returns an id here.
     if (job === null) throw new AppError('INTERNAL', `Jobs of the kind ${kind} are resumable: use begin().`)
     return job
@@ -119,15 +137,17 @@ class ProcessJobs implements Jobs {
     kind: string,
     input: unknown,
     atMost: number,
-    by?: AccountId,
+    by?: Starter,
   ): Promise<Job | null> {
     const resume = this.#resumes.get(kind)
     if (resume === undefined) throw new AppError('INTERNAL', `Jobs of the kind ${kind} are not resumable: use start().`)
-    const job = { id: newId<JobId>(), datasourceId, kind, input: JSON.stringify(input), startedBy: by ?? null }
-    return await this.#start(job, resume(datasourceId, input), atMost)
+    const startedBy = by?.caller.accountId ?? null
+    const job = { id: newId<JobId>(), datasourceId, kind, input: JSON.stringify(input), startedBy }
+    return await this.#start(job, resume(datasourceId, input), atMost, by)
   }
 
-  async #start(requested: NewJob, work: Work, atMost: number): Promise<Job | null> {
+  async #start(requested: NewJob, work: Work, atMost: number, by: Starter | undefined): Promise<Job | null> {
+    let slot: Disposable | undefined
     const { promise: written, resolve, reject } = Promise.withResolvers<void>()
     // Once the row is written, other callers may find it. They must also find the running job.
     const job = this.#add(requested, written, work)
@@ -135,16 +155,24 @@ class ProcessJobs implements Jobs {
       const id = await this.#rows.claim(requested, atMost, {
         has: (id) => this.#running.has(id),
         isOver: (id) => this.#running.get(id)?.isOver === true,
+        // The store may run the transaction again.
+        admit: () => {
+          if (by !== undefined) slot ??= this.#started.take(requested.datasourceId, by, by.teamId)
+        },
       })
       if (id === requested.id) {
         job.isWritten = true
         resolve()
+        const free = () => slot?.[Symbol.dispose]()
+        job.ended.then(free, free)
         return { id, ended: () => job.ended, isShared: false, isElsewhere: false }
       }
+      slot?.[Symbol.dispose]()
       reject(new AppError('CONFLICT', 'Another job is running.'))
       this.#running.delete(requested.id)
       return id === null ? null : this.#shared(requested.datasourceId, id)
     } catch (error) {
+      slot?.[Symbol.dispose]()
       reject(error)
       throw error
     }

@@ -15,14 +15,14 @@ interface Order {
   readonly busy: string
 }
 
-/** Throws CONFLICT with the text `busy` if too many jobs of this kind are running. */
+/** Throws CONFLICT with the text `busy` if too many jobs of this kind are running, and RATE_LIMITED. */
 export async function orderJob(
   deps: { readonly audit: Audit; readonly jobs: Jobs },
   call: Call,
   at: { readonly id: DatasourceId; readonly teamId: TeamId },
   { kind, input, atMost, busy }: Order,
 ): Promise<{ readonly jobId: JobId }> {
-  const job = await deps.jobs.begin(at.id, kind, input, atMost, call.caller.accountId)
+  const job = await deps.jobs.begin(at.id, kind, input, atMost, { ...call, teamId: at.teamId })
   if (job === null) throw new AppError('CONFLICT', busy)
   const target = { kind: 'job', id: job.id, name: kind } as const
   deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED', target })
