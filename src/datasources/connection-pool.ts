@@ -5,7 +5,7 @@
 import type { ConnectionSettings, ConnectOptions, Connection, Driver } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 import { AppError } from '../errors.ts'
-import type { DatasourceId } from '../ids.ts'
+import type { DatasourceId, TeamId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import { deadlineOf, isTimeout } from '../deadline.ts'
@@ -39,7 +39,7 @@ export interface Leases extends AsyncDisposable {
   connect(target: LeaseTarget, signal: AbortSignal): Promise<Connection>
   /** Opens a connection with settings that are not saved. */
   try(
-    target: { readonly driver: Driver; readonly settings: ConnectionSettings },
+    target: { readonly driver: Driver; readonly settings: ConnectionSettings; readonly teamId: TeamId },
     signal: AbortSignal,
   ): Promise<Connection>
   /** Closes a datasource's pool: idle connections now, and leased connections when they are returned. */
@@ -124,18 +124,19 @@ class PooledLeases implements Leases {
 
   async connect(target: LeaseTarget, signal: AbortSignal): Promise<Connection> {
     const settings = await settingsFor(this.#deps, target.row)
-    return await this.try({ driver: target.driver, settings }, signal)
+    return await this.try({ driver: target.driver, settings, teamId: target.row.team_id }, signal)
   }
 
-  async try(
-    { driver, settings }: { readonly driver: Driver; readonly settings: ConnectionSettings },
-    signal: AbortSignal,
-  ): Promise<Connection> {
+  async try({ driver, settings, teamId }: Parameters<Leases['try']>[0], signal: AbortSignal): Promise<Connection> {
     using deadline = deadlineOf(signal, this.#options.connectMs)
     const opened = this.#opened[driver.type]
     const began = performance.now()
     try {
-      const connection = await driver.connect(settings, this.#deps.connectOptions, deadline.signal)
+      const connection = await driver.connect(
+        settings,
+        { ...this.#deps.connectOptions, owner: teamId },
+        deadline.signal,
+      )
       opened.took.add(performance.now() - began)
       return connection
     } catch (error) {

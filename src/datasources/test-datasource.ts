@@ -120,15 +120,15 @@ export async function tryConnection(
   const { connection } = splitConfig(input)
   const settings = driver.settings(newSettings(connection))
   using _slot = deps.tests.take(teamId, call, teamId)
-  const report = await tried(call, (signal) => deps.leases.try({ driver, settings }, signal), null)
+  const report = await tried(call, (signal) => deps.leases.try({ driver, settings, teamId }, signal), null)
   deps.audit.record(call, { teamId, outcome: 'ANSWERED' })
   const told = toldReport(input.type, report, new Date().toISOString())
   return { ...told, ...comparedWithUri(settings, connection) }
 }
 
 /**
- * If connecting fails, returns a report about the failure. Errors that are bugs are thrown again, and so is the error
- * of a caller who hung up.
+ * If connecting fails, returns a report about the failure. Errors that are bugs are thrown again, and so are
+ * OVERLOADED and the error of a caller who hung up.
  */
 async function tried(
   call: Call,
@@ -142,7 +142,7 @@ async function tried(
     await using connection = await connect(signal)
     return await connection.test(exposed, signal)
   } catch (error) {
-    if (call.signal.aborted) throw error
+    if (call.signal.aborted || (error instanceof AppError && error.code === 'OVERLOADED')) throw error
     if (!(error instanceof AppError) && !signal.aborted) throw error
     return failed(signal.aborted ? NO_ANSWER : messageOf(error), performance.now() - began)
   }

@@ -9,13 +9,12 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream'
-import { Worker } from 'node:worker_threads'
 import type { Client, ConnectConfig, ServerHostKeyAlgorithm } from 'ssh2'
 import { AppError } from '../errors.ts'
 import { addressKind, dial } from './allowed-addresses.ts'
-import type { Connection } from './driver.ts'
+import type { Connection, ConnectOptions } from './driver.ts'
 import { networkSentence } from './network-failure.ts'
-import type { SshKeyReply, SshKeyTask } from './ssh-key-worker.ts'
+import { decryptedKey, UNREADABLE_KEY } from './decrypt-ssh-key.ts'
 import { fingerprintOf, type SshTarget } from './ssh-settings.ts'
 
 export interface TunnelTarget {
@@ -33,12 +32,11 @@ interface Tunnel extends AsyncDisposable {
 }
 
 export interface Tunnels extends AsyncDisposable {
-  /** Returns a tunnel. Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. */
-  take(ssh: SshTarget, target: TunnelTarget, allowPrivateHosts: boolean, signal: AbortSignal): Promise<Tunnel>
+  /** Returns a tunnel. Throws AppError DATASOURCE_UNAVAILABLE or OVERLOADED, or the signal's reason on abort. */
+  take(ssh: SshTarget, target: TunnelTarget, options: ConnectOptions, signal: AbortSignal): Promise<Tunnel>
 }
 
 const OPEN_MS = 10_000
-const KEY_MS = 8_000
 const KEEP_ALIVE_MS = 15_000
 const KEEP_ALIVE_COUNT = 3
 /**
@@ -62,14 +60,14 @@ export function openTunnels(): Tunnels {
     )
   }
   return {
-    async take(ssh, target, allowPrivateHosts, signal) {
+    async take(ssh, target, options, signal) {
       signal.throwIfAborted()
       const key = keyOf(ssh, target)
       let shared = all.get(key)
       if (shared === undefined) {
         // The attempt has its own deadline, because a caller who disconnects must not end a tunnel that others wait
         // for.
-        const opened = OpenTunnel.open(ssh, target, allowPrivateHosts, AbortSignal.timeout(OPEN_MS))
+        const opened = OpenTunnel.open(ssh, target, options, AbortSignal.timeout(OPEN_MS))
         all.set(key, (shared = { opened, users: 0 }))
         const made = shared
         const forget = () => {
@@ -144,13 +142,13 @@ class OpenTunnel {
   static async open(
     ssh: SshTarget,
     target: TunnelTarget,
-    allowPrivateHosts: boolean,
+    options: ConnectOptions,
     signal: AbortSignal,
   ): Promise<OpenTunnel> {
     if (addressKind(target.host) === 'metadata') {
       throw unavailable('The host is an address of a cloud’s metadata service; Vitrine never connects to it.')
     }
-    const client = await logIn(ssh, allowPrivateHosts, signal)
+    const client = await logIn(ssh, options, signal)
     const folder = await mkdtemp(join(tmpdir(), 'vitrine-ssh-'))
     const server = createServer({ pauseOnConnect: true })
     server.maxConnections = SOCKETS_MAX
@@ -201,10 +199,10 @@ class OpenTunnel {
   }
 }
 
-/** Logs in. Throws AppError DATASOURCE_UNAVAILABLE. The host key is compared before any secret is sent. */
-async function logIn(ssh: SshTarget, allowPrivateHosts: boolean, signal: AbortSignal): Promise<Client> {
-  const privateKey = await privateKeyOf(ssh)
-  const socket = await dialSsh(ssh, allowPrivateHosts, signal)
+/** Logs in. Throws AppError DATASOURCE_UNAVAILABLE or OVERLOADED. The host key is compared before any secret is sent. */
+async function logIn(ssh: SshTarget, options: ConnectOptions, signal: AbortSignal): Promise<Client> {
+  const privateKey = await privateKeyOf(ssh, options, signal)
+  const socket = await dialSsh(ssh, options.allowPrivateHosts, signal)
   // Loads the library when the first tunnel opens, because most services have no tunnel.
   const { default: ssh2 } = await import('ssh2')
   const client = new ssh2.Client()
@@ -295,27 +293,15 @@ function sentenceOf(error: unknown, ssh: SshTarget, seen: string | null): string
   return 'The SSH server closed the connection, or is not an SSH server.'
 }
 
-const UNREADABLE_KEY = 'The SSH private key cannot be read: check the key and its passphrase.'
-
-/** Decrypts the key in a thread with a deadline, because the key file itself sets how long the decryption takes. */
-async function privateKeyOf({ secrets: { privateKey, passphrase } }: SshTarget): Promise<string | null> {
+async function privateKeyOf(
+  { secrets: { privateKey, passphrase } }: SshTarget,
+  { owner = '' }: ConnectOptions,
+  signal: AbortSignal,
+): Promise<string | null> {
   if (privateKey === null || passphrase === null) return privateKey
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-  const task: SshKeyTask = { privateKey, passphrase }
-  const worker = new Worker(new URL(`./ssh-key-worker.${extension}`, import.meta.url), { workerData: task })
-  worker.unref()
-  const { promise, resolve } = Promise.withResolvers<SshKeyReply>()
-  const timer = setTimeout(resolve, KEY_MS, null)
-  worker.once('message', resolve)
-  worker.once('error', () => resolve(null))
-  try {
-    const key = await promise
-    if (key === null) throw unavailable(UNREADABLE_KEY)
-    return key
-  } finally {
-    clearTimeout(timer)
-    await worker.terminate()
-  }
+  const key = await decryptedKey({ privateKey, passphrase }, owner, signal)
+  if (key === null) throw unavailable(UNREADABLE_KEY)
+  return key
 }
 
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -341,12 +327,12 @@ function unavailable(message: string, cause?: unknown): AppError {
 export async function throughTunnel(
   tunnels: Tunnels,
   { ssh, ...target }: TunnelTarget & { readonly ssh: SshTarget | null },
-  allowPrivateHosts: boolean,
+  options: ConnectOptions,
   signal: AbortSignal,
   connect: (path: string | null) => Promise<Connection>,
 ): Promise<Connection> {
   if (ssh === null) return await connect(null)
-  const tunnel = await tunnels.take(ssh, target, allowPrivateHosts, signal)
+  const tunnel = await tunnels.take(ssh, target, options, signal)
   try {
     return new TunnelledConnection(await connect(tunnel.path), tunnel)
   } catch (error) {

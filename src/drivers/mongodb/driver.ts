@@ -46,7 +46,7 @@ export async function createMongoDriver(): Promise<Driver> {
       const { allowPrivateHosts } = options
       const [first] = target.hosts
       const behind = { host: first?.host ?? '', port: first?.port ?? 27_017, ssh: target.ssh }
-      return await throughTunnel(tunnels, behind, allowPrivateHosts, signal, async (path) => {
+      return await throughTunnel(tunnels, behind, options, signal, async (path) => {
         const login = await logIn(target, allowPrivateHosts, signal, path)
         return new MongoConnection(login, () => knownOf(settings))
       })

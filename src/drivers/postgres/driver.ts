@@ -49,7 +49,7 @@ export async function createPostgresDriver(): Promise<Driver> {
     connect: async (settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal) => {
       const target = targetOf(settings)
       const { allowPrivateHosts } = options
-      return await throughTunnel(tunnels, target, allowPrivateHosts, signal, async (path) => {
+      return await throughTunnel(tunnels, target, options, signal, async (path) => {
         const login = await logIn({ ...target, path }, allowPrivateHosts, signal)
         return new PostgresConnection(login, () => knownOf(settings))
       })

@@ -1,0 +1,39 @@
+// Tests that keys are decrypted in few threads, and that one owner cannot take all turns.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import ssh2 from 'ssh2'
+import { decryptedKey } from './decrypt-ssh-key.ts'
+
+const passphrase = 'a passphrase'
+const { private: privateKey } = ssh2.utils.generateKeyPairSync('ed25519', {
+  passphrase,
+  cipher: 'aes256-ctr',
+  rounds: 1,
+})
+
+test('an owner with many keys delays no other owner, and most of the keys are refused', async () => {
+  const stop = new AbortController()
+  let [refused, read] = [0, 0]
+  const eve = Array.from({ length: 100 }, () =>
+    decryptedKey({ privateKey, passphrase }, 'eve', stop.signal).then(
+      () => read++,
+      () => refused++,
+    ),
+  )
+  const key = await decryptedKey({ privateKey, passphrase }, 'vic', new AbortController().signal)
+  assert.match(key ?? '', /^-----BEGIN OPENSSH PRIVATE KEY-----/)
+  assert.equal(refused, 60)
+  assert.ok(read < 40, 'eve’s keys are read one after the other')
+  stop.abort()
+  await Promise.all(eve)
+})
+
+test('a key waits no longer than its signal, and is then refused with a time to retry', async () => {
+  const first = decryptedKey({ privateKey, passphrase }, 'eve', new AbortController().signal)
+  const stop = new AbortController()
+  const second = decryptedKey({ privateKey, passphrase }, 'eve', stop.signal)
+  stop.abort()
+  await assert.rejects(second, { code: 'OVERLOADED', extra: { retryAfter: 10 } })
+  assert.notEqual(await first, null)
+  assert.equal(await decryptedKey({ privateKey, passphrase: 'wrong' }, 'eve', new AbortController().signal), null)
+})

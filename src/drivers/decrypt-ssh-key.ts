@@ -1,0 +1,42 @@
+// Decrypts SSH private keys in worker threads, because the file of a key itself sets how long its decryption takes. Few
+// threads run at the same time, and each has a deadline.
+import { Worker } from 'node:worker_threads'
+import { openFairLimit } from '../concurrency-limit.ts'
+import { AppError } from '../errors.ts'
+import type { SshKeyReply, SshKeyTask } from './ssh-key-worker.ts'
+
+export const UNREADABLE_KEY = 'The SSH private key cannot be read: check the key and its passphrase.'
+
+const KEY_MS = 8_000
+/** How many threads run at the same time, for one owner and in the process, and how many keys wait for one. */
+const THREADS = { each: 1, all: 2, waiting: 200 }
+const threads = openFairLimit(THREADS)
+const RETRY_AFTER_SECONDS = 10
+
+/**
+ * Returns the key without its encryption, or null if it cannot be read. Owners take turns. Throws OVERLOADED if no
+ * thread was free before `signal` aborted, or if too many keys of the owner wait.
+ */
+export async function decryptedKey(task: SshKeyTask, owner: string, signal: AbortSignal): Promise<SshKeyReply> {
+  using thread = await threads.take(owner, { signal }).catch(() => null)
+  if (thread !== null) return await inThread(task)
+  throw new AppError('OVERLOADED', `Other SSH keys are being decrypted. Try again in ${RETRY_AFTER_SECONDS} s.`, {
+    extra: { retryAfter: RETRY_AFTER_SECONDS },
+  })
+}
+
+async function inThread(task: SshKeyTask): Promise<SshKeyReply> {
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
+  const worker = new Worker(new URL(`./ssh-key-worker.${extension}`, import.meta.url), { workerData: task })
+  worker.unref()
+  const { promise, resolve } = Promise.withResolvers<SshKeyReply>()
+  const timer = setTimeout(resolve, KEY_MS, null)
+  worker.once('message', resolve)
+  worker.once('error', () => resolve(null))
+  try {
+    return await promise
+  } finally {
+    clearTimeout(timer)
+    await worker.terminate()
+  }
+}
