@@ -89,7 +89,7 @@ async function warnOne({ store, mail, origin, log }: Deps, key: Expiring, at: nu
   log.warn({ keyId: key.id, accountId: key.account_id, expiresAt }, 'an API key expires within a week')
   // An unverified address may belong to a stranger, so no mail is sent there.
   if (!mail.isOn || !isTrue(key.emailVerified)) return
-  mail.send(keyExpiringLetter({ to: key.email, origin: origin(), name, hint, expiresAt }))
+  mail.send(keyExpiringLetter({ to: key.email, origin: origin(), name, hint, expiresAt }), `account ${key.account_id}`)
 }
 
 /** Returns true if this process is the one that sends the warning. */

@@ -50,7 +50,8 @@ export function openNotices({ store, mail, tries, origin, log, now = Date.now }:
         const limit = change.kind === 'new key' ? NEW_KEYS : OTHERS
         if (!(await tries.allows([{ key: `notices: ${change.kind} ${accountId}`, ...limit }]))) return
         const at = new Date(now())
-        mail.send(securityLetter({ to: account.email, origin: origin(), change, at, client, address }))
+        const letter = securityLetter({ to: account.email, origin: origin(), change, at, client, address })
+        mail.send(letter, `account ${accountId}`)
       } catch (err) {
         // The change is already stored and audited, so an error of the mail must not become the answer.
         log?.error({ err, accountId, notice: change.kind }, 'notifying an account of a change failed')

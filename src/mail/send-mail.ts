@@ -3,6 +3,7 @@
 import { isIP } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import type { Transporter } from 'nodemailer'
+import { openFairLimit } from '../concurrency-limit.ts'
 import type { Config, Smtp } from '../config.ts'
 import { bareHost } from '../host-names.ts'
 import { htmlOf, textOf, type Letter } from './mail-texts.ts'
@@ -10,8 +11,11 @@ import { htmlOf, textOf, type Letter } from './mail-texts.ts'
 export interface Mail extends AsyncDisposable {
   /** False without SMTP_URL. Then addresses cannot be verified by mail, and links are logged. */
   readonly isOn: boolean
-  /** Queues a letter. Never throws and never waits. */
-  send(letter: Letter): void
+  /**
+   * Queues a letter. `source` is who caused it: an account or a network. Never throws and never waits. The letter is
+   * dropped if too many wait.
+   */
+  send(letter: Letter, source: string): void
 }
 
 interface Log {
@@ -24,10 +28,11 @@ interface Deps {
   readonly log: Log
 }
 
-/** The maximum number of letters that wait in each queue. */
-const WAITING_MAX = { accounts: 1_000, strangers: 500 }
-/** For each queue: the maximum number of letters that are sent at the same time. */
-const AT_ONCE = 2
+/**
+ * How many letters of a queue are sent at the same time, from one source and in all, and how many wait. Sources take
+ * turns, and one source gets a part of the waiting places (concurrency-limit.ts).
+ */
+const TURNS = { each: 1, all: 2, waiting: 2_000 }
 /**
  * Letters to an address that may have no account. Anybody can cause such letters, by signing up or by inviting. They
  * have their own queue, so that a flood of them neither delays nor drops a letter to an account.
@@ -45,11 +50,11 @@ export function openMail(deps: Deps): Mail {
 }
 
 function inTwoQueues(smtp: Smtp, sender: string, log: Log): Mail {
-  const accounts = new Queue({ smtp, sender, log, waitingMax: WAITING_MAX.accounts })
-  const strangers = new Queue({ smtp, sender, log, waitingMax: WAITING_MAX.strangers })
+  const accounts = new Queue({ smtp, sender, log })
+  const strangers = new Queue({ smtp, sender, log })
   return {
     isOn: true,
-    send: (letter) => (TO_STRANGERS.has(letter.kind) ? strangers : accounts).send(letter),
+    send: (letter, source) => (TO_STRANGERS.has(letter.kind) ? strangers : accounts).send(letter, source),
     async [Symbol.asyncDispose]() {
       await Promise.all([accounts, strangers].map((queue) => queue[Symbol.asyncDispose]()))
     },
@@ -72,54 +77,49 @@ interface QueueOptions {
   readonly smtp: Smtp
   readonly sender: string
   readonly log: Log
-  readonly waitingMax: number
 }
 
 class Queue implements AsyncDisposable {
   readonly #smtp: Smtp
   readonly #sender: string
   readonly #log: Log
-  readonly #waitingMax: number
   readonly #ending = new AbortController()
-  readonly #waiting: Letter[] = []
-  readonly #underWay = new Set<Promise<void>>()
+  readonly #turns = openFairLimit(TURNS)
+  /** The letters that wait or are being sent. */
+  readonly #queued = new Set<Promise<void>>()
+  #lost = 0
   #transport: Promise<Transporter> | undefined
 
-  constructor({ smtp, sender, log, waitingMax }: QueueOptions) {
+  constructor({ smtp, sender, log }: QueueOptions) {
     this.#smtp = smtp
     this.#sender = sender
     this.#log = log
-    this.#waitingMax = waitingMax
   }
 
-  send(letter: Letter): void {
-    if (this.#ending.signal.aborted || this.#waiting.length >= this.#waitingMax) {
-      this.#log.error({ mail: letter.kind }, 'mail: the queue is full or closing, dropped a letter')
-      return
-    }
-    this.#waiting.push(letter)
-    this.#next()
+  send(letter: Letter, source: string): void {
+    const task = this.#send(letter, source).finally(() => this.#queued.delete(task))
+    this.#queued.add(task)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ending.abort()
     const cancelTimer = new AbortController()
     const late = setTimeout(ENDING_MS, undefined, { signal: cancelTimer.signal }).catch(() => undefined)
-    await Promise.race([Promise.all(this.#underWay), late])
+    await Promise.race([Promise.all(this.#queued), late])
     cancelTimer.abort()
-    const lost = this.#waiting.splice(0).length + this.#underWay.size
+    const lost = this.#lost + this.#queued.size
     if (lost > 0) this.#log.error({ lost }, 'mail: the service stopped before these letters were sent')
   }
 
-  #next(): void {
-    while (this.#underWay.size < AT_ONCE && !this.#ending.signal.aborted) {
-      const letter = this.#waiting.shift()
-      if (letter === undefined) return
-      const task: Promise<void> = this.#deliver(letter).finally(() => {
-        this.#underWay.delete(task)
-        this.#next()
-      })
-      this.#underWay.add(task)
+  async #send(letter: Letter, source: string): Promise<void> {
+    const { signal } = this.#ending
+    try {
+      using turn = await this.#turns.take(source, { signal })
+      if (turn !== null) await this.#deliver(letter)
+      else this.#log.error({ mail: letter.kind }, 'mail: too many letters wait, dropped a letter')
+    } catch {
+      // The service stopped while the letter waited.
+      this.#lost++
     }
   }
 

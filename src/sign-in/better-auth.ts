@@ -17,6 +17,8 @@ import { resetLetter, signedUpAgainLetter, verificationLetter } from '../mail/ma
 import type { Mail } from '../mail/send-mail.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
+import { addressOf } from '../auth/client-name-and-address.ts'
+import { networkOf } from '../auth/client-network.ts'
 import { ACCESS_TOKEN } from '../auth/session-tokens.ts'
 import type { AccountLinks } from './verification-links.ts'
 import { sharedOptions } from './better-auth-options.ts'
@@ -231,24 +233,30 @@ function mailing(deps: LibraryDeps) {
       ...(deps.passwords !== undefined && { password: deps.passwords }),
       requireEmailVerification: mail.isOn,
       resetPasswordTokenExpiresIn: LINK_SECONDS,
-      sendResetPassword: async ({ user, url, token }: MailedLink) =>
-        mail.send(resetLetter(user.email, link(targetOf(url) ?? '/auth/reset-password', token))),
-      onExistingUserSignUp: async ({ user }: { user: Person }) => mail.send(signedUpAgainLetter(user.email, origin())),
+      sendResetPassword: async ({ user, url, token }: MailedLink, request?: Request) =>
+        mail.send(resetLetter(user.email, link(targetOf(url) ?? '/auth/reset-password', token)), sourceOf(request)),
+      onExistingUserSignUp: async ({ user }: { user: Person }, request?: Request) =>
+        mail.send(signedUpAgainLetter(user.email, origin()), sourceOf(request)),
     },
     emailVerification: {
       sendOnSignUp: true,
       expiresIn: LINK_SECONDS,
-      sendVerificationEmail: async ({ user, url, token }: MailedLink) => {
+      sendVerificationEmail: async ({ user, url, token }: MailedLink, request?: Request) => {
         if (user.emailVerified) return
         const target = targetOf(url)
         // After a sign-up in the console, the link leads to the console.
         const page = target?.startsWith('/app/') === true ? '/app/verify' : '/auth/verify-email'
         const address = link(page, links.bound(token, user.id))
         const whole = target === null ? address : `${address}&callbackURL=${encodeURIComponent(target)}`
-        mail.send(verificationLetter(user.email, whole))
+        mail.send(verificationLetter(user.email, whole), sourceOf(request))
       },
     },
   }
+}
+
+/** Returns the source of a mail that the request causes: the network of the caller. */
+function sourceOf(request: Request | undefined): string {
+  return `network ${request === undefined ? '' : networkOf(addressOf(request))}`
 }
 
 interface Person {

@@ -91,7 +91,7 @@ export async function addMember(
   })
   // Strangers can use up the limit of an address, so then only the mail is left out.
   if (deps.mail.isOn && (await deps.tries.allows([{ key: `invited: ${email}`, ...MAILS_TO_ADDRESS }]))) {
-    deps.mail.send(letter)
+    deps.mail.send(letter, `account ${membership.accountId}`)
   }
   return invited
 }
