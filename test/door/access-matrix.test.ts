@@ -1,4 +1,4 @@
-// Tests every route that takes a token with every kind of caller. Each request has an unknown parameter, so that it
+// Every route that takes a token is tested with every kind of caller. Each request has an unknown parameter, so that it
 // changes nothing: a caller with access gets 400, or an earlier refusal such as NOT_FOUND. All other callers are
 // refused before the parameter is checked.
 import assert from 'node:assert/strict'
@@ -17,7 +17,10 @@ const UNKNOWN = '00000000-0000-4000-8000-000000000000'
 
 type Headers = Readonly<Record<string, string>>
 
-/** The scope that a key needs (null: no key may call the operation), then the codes for a stranger, an INVITED member, a MEMBER, an ADMIN and an OWNER. */
+/**
+ * First the scope that a key needs (null if no key may call the operation). Then the codes for a stranger, an INVITED
+ * member, a MEMBER, an ADMIN and an OWNER.
+ */
 type Row = readonly [Scope | null, string, string, string, string, string]
 
 const anyRole = (scope: Scope | null): Row => [scope, PASS, PASS, PASS, PASS, PASS]
@@ -27,8 +30,7 @@ const TEAM_ADMIN: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', 
 const TEAM_OWNER: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', 'ROLE_REQUIRED', PASS]
 const datasource = (scope: Scope | null, pass = PASS): Row => [scope, 'NOT_FOUND', 'NOT_FOUND', pass, pass, pass]
 /**
- * The code that replaces PASS for operations that need a catalog, because the datasource of the test was never
- * introspected.
+ * The datasource of this test was never introspected. So operations that need a catalog get this code instead of PASS.
  */
 const QUERY_PASS = 'NOT_CONNECTED'
 const datasourceAdmin = (pass = PASS): Row => [null, 'NOT_FOUND', 'NOT_FOUND', 'ROLE_REQUIRED', pass, pass]
@@ -128,16 +130,16 @@ describe('the access matrix', () => {
   let app: TestApp
   let teamId: string
   let id: string
-  /** The people, in the order of a row. */
+  /** In the order of a row. */
   let people: Person[]
   const keys = new Map<Scope, string>()
-  /** One key with every scope for each person. */
+  /** One key for each person, with every scope. */
   let fullKeys: string[]
-  /** Invalid tokens: of a session that ended, of a revoked key, and of a deleted account. */
+  /** Invalid tokens: the session has ended, the key was revoked, or the account was deleted. */
   let ended: string[]
   /**
-   * A datasource for OWNERs only, a datasource with an empty access list, and a datasource of another team of the same
-   * OWNER.
+   * The first datasource is only for OWNERs. The second has an empty access list. The third belongs to another team of
+   * the same OWNER.
    */
   let ownersId: string
   let listedId: string
@@ -198,24 +200,24 @@ describe('the access matrix', () => {
     const { method, path, options } = request(...args)
     return app.ask(method, path, options)
   }
-  /** Passes the same request to the operation, without HTTP. */
+  /** Without HTTP. */
   const operate = (...args: Parameters<typeof request>) => {
     const { method, path, options } = request(...args)
     return app.operate(method, path, options)
   }
-  /** Returns the code that each person gets, by access token. */
+  /** Each person uses an access token. */
   const codesOf = (name: OperationId, at: { team?: string; id?: string } = {}) =>
     Promise.all(people.map(async (person) => (await ask(name, person.jwt, at)).json.code))
 
-  test('has a row for every operation of openapi.json', () => {
+  test('the access matrix has a row for every operation of openapi.json', () => {
     const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))
-    // Routes under /auth take a cookie or nothing, and are tested in sign-in-routes.test.ts. oauth.test.ts tests the
+    // Routes under /auth take a cookie or nothing. sign-in-routes.test.ts tests them, and oauth.test.ts tests the
     // routes of agents.
     const operations = Object.entries<Record<string, { operationId?: string }>>(document.paths)
       .filter(([path]) => !/^\/(auth|\.well-known)\//.test(path))
       .flatMap(([, path]) => Object.values(path))
       .flatMap((operation) => operation.operationId ?? [])
-    // Routes without a token are tested in before-sign-in.test.ts.
+    // before-sign-in.test.ts tests the routes without a token.
     assert.deepEqual(operations.sort(), [...Object.keys(MATRIX), ...Object.keys(OPEN_ROUTES)].sort())
     assert.deepEqual([...NAMES].sort(), Object.keys(MATRIX).sort())
     const open = Object.entries<Record<string, { operationId?: string }>>(document.paths)
@@ -227,7 +229,7 @@ describe('the access matrix', () => {
   for (const name of NAMES) {
     const [scope, ...byPerson] = MATRIX[name]
 
-    test(`${name}: the same 401 without a token, with an invalid token, and with the cookie only`, async () => {
+    test(`${name} answers the same 401 without a token, with an invalid token, and with only the cookie`, async () => {
       const cookie = people[4]?.cookie ?? ''
       const answers = [
         await ask(name),
@@ -244,7 +246,7 @@ describe('the access matrix', () => {
       }
     })
 
-    test(`${name}: an API key of each scope gets its expected code`, async () => {
+    test(`${name} answers an API key of each scope with the expected code`, async () => {
       for (const granted of SCOPES) {
         const answer = await ask(name, keys.get(granted))
         if (scope === null) {
@@ -258,11 +260,11 @@ describe('the access matrix', () => {
       }
     })
 
-    test(`${name}: an access token of each role gets its expected code`, async () => {
+    test(`${name} answers an access token of each role with the expected code`, async () => {
       assert.deepEqual(await codesOf(name), byPerson)
     })
 
-    test(`${name}: without HTTP, every caller gets the same answer`, async () => {
+    test(`${name} gives every caller the same answer without HTTP`, async () => {
       const tokens = [
         undefined,
         'sk_live_nonsense',
@@ -288,7 +290,7 @@ describe('the access matrix', () => {
     })
 
     if (scope !== null) {
-      test(`${name}: an API key of a person of each role gets its expected code`, async () => {
+      test(`${name} answers an API key of a person of each role with the expected code`, async () => {
         assert.deepEqual(await Promise.all(fullKeys.map(async (key) => (await ask(name, key)).json.code)), byPerson)
       })
     }
@@ -297,7 +299,7 @@ describe('the access matrix', () => {
       const [, , , , owner] = byPerson
       const NONE = 'NOT_FOUND'
 
-      test(`${name}: 404 for a role below minRole, for a person who is not on the access list, and in another team`, async () => {
+      test(`${name} answers 404 for a role below minRole, for a person who is not on the access list, and in another team`, async () => {
         assert.deepEqual(await codesOf(name, { id: ownersId }), [NONE, NONE, NONE, NONE, owner])
         assert.deepEqual(await codesOf(name, { id: listedId }), [NONE, NONE, NONE, NONE, owner])
         assert.deepEqual(await codesOf(name, { id: ofOtherTeam.id }), [NONE, NONE, NONE, NONE, NONE])

@@ -1,5 +1,4 @@
-// Tests the description as an agent reads it: the text of the connector's describe_datasource, as a role or a key sees
-// it.
+// The view of an agent is what the connector's describe_datasource shows to a role or a key.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Person } from '../support/app.ts'
@@ -24,11 +23,11 @@ describe('the view of an agent', () => {
   const view = (query: Record<string, string> = {}, who = shop.owner) => who.must('GET', path(query))
   const ask = async (query: Record<string, string>, who = member) =>
     (await shop.app.ask('GET', path(query), { token: who.jwt })).json
-  /** Creates a key and returns its id. */
+  /** Returns the id of a new key. */
   const keyId = async (who: Person, fields: object = {}): Promise<string> =>
     (await who.must('POST', '/users/me/keys', { name: 'an agent', scopes: ['data:schema'], ...fields })).id
 
-  test('equals the answer of describe_datasource at each level, and counts its tokens', async () => {
+  test('the view of an agent equals the answer of describe_datasource at each level, and counts its tokens', async () => {
     for (const detail of [undefined, 'names', 'columns', 'full']) {
       const args = detail === undefined ? {} : { detail }
       const { barred, page } = await view(args)
@@ -39,7 +38,7 @@ describe('the view of an agent', () => {
     }
   })
 
-  test('is shown for a role and for a key of the person, or the answer says why it cannot be shown', async () => {
+  test('the view is shown for a role and for a key of the person, or the answer says why it cannot be shown', async () => {
     const { page } = await view()
     for (const as of ['OWNER', 'ADMIN', 'MEMBER', await keyId(shop.owner)]) {
       assert.deepEqual(await view({ as }), { barred: null, page }, as)
@@ -62,7 +61,7 @@ describe('the view of an agent', () => {
     await shop.owner.must('PATCH', shop.at, { minRole: 'MEMBER' })
   })
 
-  test('never contains more than the caller may see', async () => {
+  test('the view never contains more than the caller may see', async () => {
     assert.deepEqual((await view({}, member)).page, (await view()).page)
     assert.equal((await ask({ as: 'OWNER' })).code, 'ROLE_REQUIRED')
     const ofOtherPerson = await ask({ as: await keyId(shop.owner) })
@@ -70,7 +69,7 @@ describe('the view of an agent', () => {
     assert.deepEqual(await ask({ as: 'no-such-key' }), ofOtherPerson)
   })
 
-  test('refuses wrong parameters by name', async () => {
+  test('wrong parameters are refused by name', async () => {
     for (const [query, name] of [
       [{ detail: 'all' }, /^detail/],
       [{ as: '' }, /^as/],
@@ -83,7 +82,7 @@ describe('the view of an agent', () => {
     }
   })
 
-  test('is split into bounded pages for many tables', async () => {
+  test('the view of many tables is split into pages of limited size', async () => {
     await shop.postgres.query(
       shop.database,
       `CREATE SCHEMA wide; DO $$ BEGIN FOR n IN 1..300 LOOP

@@ -1,5 +1,5 @@
-// Tests that every operation that changes something leaves an audit row with its target and the changed fields. A
-// secret that was received or created appears neither in the audit nor in its exports or the log.
+// Every operation that changes something must leave an audit row with its target and the changed fields. A secret that
+// was received or created must not be in the audit, its exports or the log.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
@@ -16,10 +16,10 @@ import { storeSource, type StoreSource } from '../support/stores.ts'
 
 type RouteName = keyof typeof SESSION_ROUTES
 
-/** Operations that change nothing although their method is not GET. */
+/** These operations change nothing, although their method is not GET. */
 const READS: ReadonlySet<string> = new Set<RouteName>(['checkQuery', 'exposureFromRefusal', 'tryConnection'])
 
-/** The row that an operation must leave: the kind and name of its target, and the fields of its changes. */
+/** What an operation must record: the kind and name of its target, and the changed fields. */
 interface Expected {
   readonly kind: string
   readonly name: string
@@ -50,14 +50,14 @@ describe('the audit of changes', () => {
     await source[Symbol.asyncDispose]()
   })
 
-  /** Returns a unique secret, and adds it to the secrets that a later test searches for. */
+  /** Returns a new secret, for which a later test searches. */
   const canary = (): string => {
     const secret = `CANARY${randomBytes(12).toString('hex')}`
     secrets.add(secret)
     return secret
   }
 
-  /** Runs the operation and checks its newest row. Returns the response and the recorded changes. */
+  /** Runs the operation, and checks its newest row. Returns the response and the recorded changes. */
   async function changes(
     action: RouteName,
     who: Person,
@@ -66,7 +66,7 @@ describe('the audit of changes', () => {
     { kind, name, fields }: Expected,
   ) {
     const answer = await who.must(SESSION_ROUTES[action].method, path, body)
-    // Read the audit first, because a read flushes batched rows.
+    // Rows are written in batches. A read writes the batch first.
     await shop.owner.ask('GET', `/teams/${shop.teamId}/audit?limit=1`)
     const row = await store.db
       .selectFrom('audit')
@@ -89,7 +89,7 @@ describe('the audit of changes', () => {
       await setTimeout(20)
   }
 
-  test('has a row for each change of accounts and keys', async () => {
+  test('the audit has a row for each change of accounts and keys', async () => {
     const ada = await shop.app.person('Ada')
     const account = { kind: 'account', name: 'Ada L.' }
     await changes('changeAccount', ada, '/users/me', { name: 'Ada L.' }, { ...account, fields: ['name'] })
@@ -115,10 +115,10 @@ describe('the audit of changes', () => {
     await changes('deleteAccount', ada, '/users/me', { confirm: ada.email }, { ...account, fields: ['name'] })
   })
 
-  test('has a row for each change of the grants of agents', async () => {
+  test('the audit has a row for each change of the grants of agents', async () => {
     const { owner, teamId } = shop
     const id = newId<GrantId>()
-    // Store a grant as the consent page stores it.
+    // As the consent page stores it.
     await store.write((tx) =>
       tx
         .insertInto('connector_grants')
@@ -147,7 +147,7 @@ describe('the audit of changes', () => {
     await changes('endGrant', owner, at, undefined, grant('revokedAt'))
   })
 
-  test('has a row for each change of teams and their members', async () => {
+  test('the audit has a row for each change of teams and their members', async () => {
     const { owner } = shop
     const team = (name: string, fields: readonly string[]) => ({ kind: 'team', name, fields })
     const made = await changes('createTeam', owner, '/teams', { name: 'New' }, team('New', ['name', 'slug']))
@@ -196,7 +196,7 @@ describe('the audit of changes', () => {
     await changes('deleteTeam', owner, path, { confirm: slug }, team('Renamed', ['name', 'slug']))
   })
 
-  test('has a row for each change of a datasource and its exposure, jobs, documentation and access', async () => {
+  test('the audit has a row for each change of a datasource and its exposure, jobs, documentation and access', async () => {
     const { owner, spec, teamId } = shop
     const path = `/teams/${teamId}/datasources`
     const connected = { kind: 'datasource', name: 'second' }
@@ -253,7 +253,7 @@ describe('the audit of changes', () => {
     ] as const) {
       const { answer } = await changes(action, owner, at + rest, body, { kind: 'job', name, fields: [] })
       await ended(at, answer.jobId)
-      // The row has no changed fields, because the job has already ended.
+      // The job has already ended, so no field changes.
       await changes('cancelJob', owner, `${at}/jobs/${answer.jobId}`, undefined, { kind: 'job', name, fields: [] })
     }
     await shop.app.ask('POST', `${at}/query`, { token: owner.jwt, body: { sql: 'SELECT name FROM customers' } })
@@ -400,7 +400,7 @@ describe('the audit of changes', () => {
     await settings(false)
   })
 
-  test('a row requested by its id equals the row in the list, no cell of a CSV export is a formula, and a caller whose list does not show a row does not find it', async () => {
+  test('a row is the same by its id and in the list, is found by nobody whose list does not show it, and is no formula in a CSV export', async () => {
     const { owner, teamId, at } = shop
     await shop.query('SELECT email FROM customers')
     const path = `/teams/${teamId}/audit`

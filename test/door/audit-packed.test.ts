@@ -1,5 +1,5 @@
-// Tests packed audit rows. The store packs the rows of many simultaneous queries. Packed rows must read like single
-// rows in pages, filters, exports, usage, exposure proposals and verification, on both stores.
+// If many queries run at the same time, the store packs their audit rows. Packed rows must read like single rows in
+// pages, filters, exports, usage, exposure proposals and verification, on both stores.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -27,8 +27,7 @@ for (const dialect of DIALECTS) {
         },
       })
       const path = `/teams/${shop.teamId}`
-      // Ten queries start at a time. If all started together, some would wait too long for a connection on a busy
-      // machine.
+      // Ten queries at a time. If all started together on a busy machine, some would wait too long for a connection.
       for (let n = 0; n < QUERIES; n += 10) {
         const answers = await Promise.all(texts.slice(n, n + 10).map((sql) => shop.query(sql)))
         assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))

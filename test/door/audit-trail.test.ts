@@ -1,5 +1,5 @@
-// Tests audit and usage over HTTP, on both stores: filters, exports, counts, and the limits for a MEMBER and for an
-// ADMIN without access to a datasource.
+// Tests audit and usage over HTTP, on both stores. Also tests what a MEMBER may not see, and what an ADMIN without
+// access to a datasource may not see.
 import assert from 'node:assert/strict'
 import { get } from 'node:http'
 import { once } from 'node:events'
@@ -176,7 +176,7 @@ for (const dialect of DIALECTS) {
       const sql = `SELECT 1 /* ${'x'.repeat(60_000)} */`
       const queries = 300
       await Promise.all(Array.from({ length: queries }, () => shop.query(sql)))
-      // The export begins with rows that are in the store.
+      // With these rows in the store, the export begins with them.
       await list('action=runQuery')
       const request = get(`${shop.app.url}${path}/audit/export?format=jsonl`, {
         headers: { authorization: `Bearer ${shop.owner.jwt}` },
@@ -185,7 +185,7 @@ for (const dialect of DIALECTS) {
       await once(response, 'data')
       response.destroy()
       let exported: AuditRow | undefined
-      // The service writes the row once it notices the disconnect, so poll for the row.
+      // The service writes the row when it notices the disconnect.
       while (exported === undefined) [exported] = await list('action=exportAudit&outcome=FAILED')
       assert.ok((exported.rowCount ?? queries) < queries, `${exported.rowCount} of ${queries}`)
     })
@@ -204,7 +204,7 @@ for (const dialect of DIALECTS) {
       const third = await exportAudit('format=csv')
       assert.deepEqual([third.status, third.json.code, third.json.retryAfter], [429, 'RATE_LIMITED', 10])
       assert.equal(third.headers.get('retry-after'), '10')
-      // The limit of an account covers all its teams, and leaves room for others.
+      // The limit of an account is for all its teams together. It does not affect others.
       const other = await shop.app.team(shop.owner, 'Other')
       assert.equal((await shop.owner.ask('GET', `/teams/${other}/audit/export`)).status, 429)
       const max = await shop.app.person('Max')
@@ -218,7 +218,7 @@ for (const dialect of DIALECTS) {
       assert.ok(rows.length > 0 && rows.every((row) => row.outcome === 'DENIED'))
     })
 
-    test('an ADMIN exports and counts only reachable datasources, a MEMBER exports nothing and sees only their own keys', async () => {
+    test('an ADMIN exports and counts only reachable datasources, and a MEMBER exports nothing and sees only their own keys', async () => {
       const [admin, member] = [await shop.app.person('Ada'), await shop.app.person('Max')]
       await shop.app.join(shop.owner, shop.teamId, admin, 'ADMIN')
       await shop.app.join(shop.owner, shop.teamId, member)
@@ -251,7 +251,7 @@ for (const dialect of DIALECTS) {
       await shop.query('SELECT 1/0')
       const now = await usage(shop.owner, '?days=2')
       assert.equal(before.days.length, 30)
-      // Compare with the day of the answer, because midnight may pass at any moment.
+      // Midnight may pass at any moment, so compare with the day of the answer.
       const last = Date.parse(now.days.at(-1)?.date ?? '')
       assert.deepEqual(
         [now.days.length, now.days[0]?.date],
@@ -287,7 +287,7 @@ for (const dialect of DIALECTS) {
       const after = totalsOf(days)
       assert.deepEqual([after.queries - before.queries, after.denied - before.denied], [4, 3])
       assert.deepEqual([budget.limit, budget.remaining], [1, 0])
-      // Add up the rows: a row counts the refusals of one minute, and a new minute may have begun.
+      // A row counts the refusals of one minute, and a new minute may have begun. So add up the rows.
       const rows = await list('code=RATE_LIMITED&action=runQuery')
       assert.equal(
         rows.reduce((sum, { times = 1 }) => sum + times, 0),
@@ -300,13 +300,13 @@ for (const dialect of DIALECTS) {
 
 type AuditRow = (typeof AuditPage)['_output']['items'][number]
 
-/** Returns the sums over all days, because midnight may pass during a test. */
+/** Midnight may pass during a test, so this adds up all days. */
 function totalsOf(days: readonly Record<'queries' | 'denied' | 'failed' | 'rows', number>[]) {
   const sum = (name: 'queries' | 'denied' | 'failed' | 'rows') => days.reduce((all, day) => all + day[name], 0)
   return { queries: sum('queries'), denied: sum('denied'), failed: sum('failed'), rows: sum('rows') }
 }
 
-/** Parses CSV strictly by RFC 4180. */
+/** Strictly by RFC 4180. */
 function parseCsv(text: string): string[][] {
   const rows: string[][] = []
   let row: string[] = []

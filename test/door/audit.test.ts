@@ -1,5 +1,5 @@
-// Tests the audit over HTTP: one row for every call that reached a datasource and for every change, including refused
-// calls. Only managers read the audit, and only about datasources that they reach.
+// The audit has one row for every call that reached a datasource and for every change, even if it was refused. Only
+// managers read the audit, and only about datasources that they reach.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { AuditPage } from '../../src/contract/audit-schemas.ts'
@@ -28,7 +28,7 @@ describe('the audit', () => {
 
   const audit = async (who: Person = shop.owner, page = '?limit=500'): Promise<readonly Row[]> =>
     (await who.must('GET', `${path}/audit${page}`)).items
-  /** Returns the rows that a call adds, oldest first. */
+  /** The oldest row comes first. */
   async function rowsAddedBy(call: () => Promise<unknown>): Promise<readonly (readonly (string | undefined)[])[]> {
     const before = (await audit()).length
     await call()
@@ -40,7 +40,7 @@ describe('the audit', () => {
   }
   const query = (body: unknown) => shop.app.ask('POST', `${at}/query`, { token: shop.key, body })
 
-  test('records answered, refused and failed queries with their text', async () => {
+  test('the audit records answered, refused and failed queries with their text', async () => {
     assert.deepEqual(await rowsAddedBy(() => query({ sql: 'SELECT id FROM customers LIMIT 1' })), [
       ['runQuery', 'ANSWERED', undefined],
     ])
@@ -65,7 +65,7 @@ describe('the audit', () => {
     }
   })
 
-  test('records a direct call of an operation like the same call over HTTP, except for via, client and request', async () => {
+  test('the audit records a direct call of an operation like the same call over HTTP, except for via, client and request', async () => {
     const calls: readonly (readonly [string, string, string, unknown])[] = [
       [shop.key, 'POST', '/query', { sql: 'SELECT id FROM customers LIMIT 1' }],
       [shop.key, 'POST', '/query', { sql: 'SELECT email FROM customers' }],
@@ -100,14 +100,14 @@ describe('the audit', () => {
         http,
         `${method} ${rest}`,
       )
-      // The bytes of an answered query include the digits of its `durationMs`, which differ from run to run.
+      // `durationMs` is part of the answer and differs from run to run, so its digits do not count.
       const withoutDuration = (all: number | undefined, body: { durationMs?: number } | undefined) =>
         all === undefined ? undefined : all - String(body?.durationMs).length
       assert.equal(withoutDuration(bytes, json), withoutDuration(httpBytes, answered.json))
     }
   })
 
-  test('records reads of a datasource, and the check of a query', async () => {
+  test('the audit records reads of a datasource, and the check of a query', async () => {
     for (const [action, method, rest, body] of [
       ['describeDatasource', 'GET', '/schema', undefined],
       ['viewAsAgent', 'GET', '/agent-view', undefined],
@@ -122,7 +122,7 @@ describe('the audit', () => {
     }
   })
 
-  test('records changes, including changes refused for their role, body or a conflict', async () => {
+  test('the audit records changes, also those that are refused for a role, a body or a conflict', async () => {
     const member = await shop.app.person('Mia')
     await shop.app.join(shop.owner, shop.teamId, member)
     for (const [who, method, rest, body, row] of [
@@ -139,14 +139,14 @@ describe('the audit', () => {
     }
   })
 
-  test('records no call of a stranger', async () => {
+  test('the audit records no call of a stranger', async () => {
     const stranger = await shop.app.person('Eve')
     assert.deepEqual(await rowsAddedBy(() => stranger.ask('GET', `${at}/schema`)), [])
     assert.deepEqual(await rowsAddedBy(() => stranger.ask('POST', `${at}/query`, { sql: 'SELECT 1' })), [])
     assert.deepEqual(await rowsAddedBy(() => stranger.ask('PATCH', path, { name: 'x' })), [])
   })
 
-  test('shows an ADMIN only reachable datasources, a MEMBER nothing, and returns every row once over all pages', async () => {
+  test('the audit shows an ADMIN only reachable datasources, a MEMBER nothing, and returns every row once over all pages', async () => {
     const [admin, member] = [await shop.app.person('Ada'), await shop.app.person('Max')]
     await shop.app.join(shop.owner, shop.teamId, admin, 'ADMIN')
     await shop.app.join(shop.owner, shop.teamId, member)

@@ -1,5 +1,5 @@
-// Tests the requests of a console before and after sign-in: the sign-in options, an invitation by its token, and the
-// facts about this service (the instance).
+// Tests what a console requests before and after the sign-in: the options of a sign-in, an invitation by its token, and
+// facts about this service.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { VERSION } from '../../src/config.ts'
@@ -11,7 +11,7 @@ import { startSmtp } from '../support/mail.ts'
 const NOT_LOOPBACK = { HOST: '0.0.0.0', VITRINE_PUBLIC_URL: 'http://127.0.0.1' }
 
 describe('the options of a sign-in', () => {
-  test('show the state of the store and the settings, and are not cached', async () => {
+  test('the options of a sign-in show the state of the store and the settings, and are not cached', async () => {
     await using app = await startApp()
     const before = await app.ask('GET', '/auth/options')
     assert.equal(before.headers.get('cache-control'), 'no-store')
@@ -28,9 +28,9 @@ describe('the options of a sign-in', () => {
     assert.equal((await app.must('GET', '/auth/options')).firstAccount, false)
   })
 
-  test('list the ways to sign in that work at the address of the request', async () => {
+  test('the options list the ways to sign in that work at the address of the request', async () => {
     const client = { VITRINE_OIDC_CLIENT_ID: 'id', VITRINE_OIDC_CLIENT_SECRET: 'secret', VITRINE_OIDC_NAME: 'Acme' }
-    // No server listens at this address. A provider that does not answer must not delay the options.
+    // Nobody listens at this address. A provider that does not answer must not delay the options.
     await using app = await startApp({ env: { ...client, VITRINE_OIDC_ISSUER: 'http://127.0.0.1:1' } })
     const { methods, oidcName } = await app.must('GET', '/auth/options')
     assert.deepEqual([methods, oidcName], [['password', 'oidc'], 'Acme'])
@@ -42,14 +42,14 @@ describe('the options of a sign-in', () => {
     assert.deepEqual([refused.status, refused.json.reason], [403, 'UNAVAILABLE'])
   })
 
-  test('require the setup token for the first account if the service is not on loopback', async () => {
+  test('the options require the setup token for the first account if the service is not on loopback', async () => {
     await using smtp = await startSmtp()
     await using app = await startApp({ env: { ...NOT_LOOPBACK, SMTP_URL: smtp.url } })
     const options = await app.must('GET', '/auth/options')
     assert.deepEqual([options.setupTokenNeeded, options.signUp, options.mail], [true, 'invited', true])
   })
 
-  test('refuse unknown parameters and pages of another site', async () => {
+  test('the options refuse unknown parameters and pages of another site', async () => {
     await using app = await startApp()
     assert.equal((await app.ask('GET', '/auth/options?nope=1')).json.code, 'INVALID_REQUEST')
     const refused = await app.ask('GET', '/auth/options', { headers: { origin: 'https://evil.example' } })
@@ -58,7 +58,7 @@ describe('the options of a sign-in', () => {
 })
 
 describe('an invitation', () => {
-  test('is shown to everybody who has its token, without a session', async () => {
+  test('an invitation is shown to everybody who has its token, without a session', async () => {
     await using app = await startApp()
     const owner = await app.person('Olga')
     const teamId = await app.team(owner, 'Acme')
@@ -73,12 +73,12 @@ describe('an invitation', () => {
       expiresAt,
     })
     assert.equal(answer.headers.get('cache-control'), 'no-store')
-    // A session or an invalid token does not change the answer, because the path needs no token.
+    // The path needs no token, so neither a session nor an invalid token changes the answer.
     assert.deepEqual((await owner.ask('GET', `/invitations/${inviteToken}`)).json, answer.json)
     assert.deepEqual((await app.ask('GET', `/invitations/${inviteToken}`, { token: 'a.b.c' })).json, answer.json)
   })
 
-  test('that was used, withdrawn, replaced or never created gets the same 404', async () => {
+  test('an invitation that was used, withdrawn, replaced or never created gets the same 404', async () => {
     await using app = await startApp()
     const owner = await app.person('Olga')
     const member = await app.person('Bo')
@@ -106,7 +106,7 @@ describe('an invitation', () => {
     assert.equal((await app.ask('POST', `/invitations/${newer.inviteToken}`)).status, 405)
   })
 
-  test('can be guessed only a limited number of times from one address', async () => {
+  test('from one address, invitations can be guessed only a limited number of times', async () => {
     await using app = await startApp({ env: { VITRINE_TRUST_PROXY: '1' } })
     const from = (address: string) => app.ask('GET', '/invitations/guess', { headers: { 'x-forwarded-for': address } })
     const codes = []
@@ -115,7 +115,7 @@ describe('an invitation', () => {
     assert.equal((await from('198.51.100.7')).json.code, 'NOT_FOUND')
   })
 
-  test('ends with the account of the person who invited', async () => {
+  test('an invitation ends with the account of the person who invited', async () => {
     await using app = await startApp()
     const [owner, admin] = [await app.person('Olga'), await app.person('Ada')]
     const teamId = await app.team(owner, 'Acme')
@@ -129,7 +129,7 @@ describe('an invitation', () => {
 })
 
 describe('the instance', () => {
-  test('shows signed-in people what the operator allows', async () => {
+  test('the instance shows signed-in people what the operator allows', async () => {
     await using app = await startApp({
       env: { VITRINE_MAX_ROW_CAP: '500', VITRINE_ALLOW_APPLICATION_DEFAULT: '1', VITRINE_SIGNUP: 'open' },
     })

@@ -1,5 +1,5 @@
-// Tests a connection to a database that breaks in the middle of a large answer. The caller gets an error and no part of
-// the answer, and the next query uses another connection.
+// A connection to a database breaks in the middle of a large answer. The caller must get an error and no part of the
+// answer, and the next query must use another connection.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
@@ -8,11 +8,11 @@ import { openShop } from '../support/shop.ts'
 
 interface Relay extends AsyncDisposable {
   readonly port: number
-  /** Breaks the connection that carries the next answer, after `bytes` further bytes from the server. */
+  /** After `bytes` more bytes from the server, the connection with the next answer breaks. */
   breakAfter(bytes: number): void
 }
 
-/** Starts a relay, which passes bytes between clients and a server on this port. */
+/** The relay passes bytes between clients and a server at this port. */
 async function startRelay(to: number): Promise<Relay> {
   let left = Infinity
   const sockets = new Set<Socket>()
@@ -66,7 +66,7 @@ test('a connection that breaks in the middle of about 10,000 rows is an error wi
         sql: `SELECT a.id, a.placed_at, repeat('x', 100) AS x FROM orders a, orders b WHERE b.id <= ${last} ORDER BY 1`,
       },
     })
-  // Run several times: the service prepares only a query whose form it has seen twice.
+  // The service prepares a query only when it has seen its form twice, so run several times.
   for (const last of [31, 32, 33, 34]) {
     const whole = await ask(last)
     assert.equal(whole.json.rowCount, last * 300)

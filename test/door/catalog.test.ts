@@ -1,5 +1,4 @@
-// Tests GET …/catalog over HTTP: the whole introspected catalog, with the facts that a person needs to choose what to
-// expose.
+// GET …/catalog is the whole introspected catalog, with the facts that a person needs to choose what to expose.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -57,7 +56,7 @@ describe('the catalog from which people choose what to expose', () => {
   const columnOf = (json: Answer['json'], table: string, name: string): Column =>
     tableOf(json, table).columns.find((each: Column) => each.name === name)
   const query = (sql: string) => app.ask('POST', `${at}/query`, { token: key, body: { sql } })
-  /** Polls until the answer matches, because the audit is read in the background. */
+  /** The audit is read in the background, so poll. */
   const until = async (isExpected: (json: Answer['json']) => boolean): Promise<Answer['json']> => {
     for (;;) {
       const json = await catalog()
@@ -66,7 +65,7 @@ describe('the catalog from which people choose what to expose', () => {
     }
   }
 
-  test('shows tables and columns before anything is exposed, in the declared shape', async () => {
+  test('the catalog shows tables and columns before anything is exposed, in the declared shape', async () => {
     const json = await catalog()
     assert.deepEqual(Catalog.parse(json), json, 'no undeclared field')
     assert.deepEqual(
@@ -103,7 +102,7 @@ describe('the catalog from which people choose what to expose', () => {
     })
   })
 
-  test('says why a column cannot be exposed', async () => {
+  test('the catalog says why a column cannot be exposed', async () => {
     const column = columnOf(await catalog(), 'odd', 'whole')
     assert.equal(typeof column['unexposable'], 'string')
     const { status, json } = await owner.ask('PUT', `${at}/exposure`, {
@@ -113,7 +112,7 @@ describe('the catalog from which people choose what to expose', () => {
     assert.ok(json.details[0].includes(column['unexposable']), 'the same reason as a save gives')
   })
 
-  test('guesses personal data by name, before any profile', async () => {
+  test('personal data is guessed by name before any profile', async () => {
     const json = await catalog()
     const guesses = (table: string) =>
       tableOf(json, table).columns.map((column: Column) => [column.name, column['personal']])
@@ -133,7 +132,7 @@ describe('the catalog from which people choose what to expose', () => {
     ])
   })
 
-  test('guesses personal data by profiled values, and shows what people have marked', async () => {
+  test('personal data is guessed by profiled values, and marks of people are shown', async () => {
     const tables = [{ schema: 'public', table: 'customers', columns: ['id', 'name', 'contact', 'country'] }]
     await owner.must('PUT', `${at}/exposure`, { tables })
     const { jobId } = await owner.must('POST', `${at}/profile`, {})
@@ -156,7 +155,7 @@ describe('the catalog from which people choose what to expose', () => {
     })
   })
 
-  test('counts refusals and shows the last read, from the audit', async () => {
+  test('the catalog counts refusals and shows the last read, from the audit', async () => {
     await owner.must('PUT', `${at}/exposure`, {
       tables: [{ schema: 'public', table: 'customers', columns: ['id', 'country'] }],
     })
@@ -175,14 +174,14 @@ describe('the catalog from which people choose what to expose', () => {
     assert.equal('lastReadAt' in columnOf(json, 'customers', 'country'), false, 'no query named it')
     assert.ok(Date.parse(json.evidence.refusalsSince) < Date.parse(before))
 
-    // A later request reads only newer rows, and counts no row twice.
+    // A later request reads only newer rows of the audit, and counts no row twice.
     await query('SELECT email FROM customers')
     const again = await until((read) => columnOf(read, 'customers', 'email')['refusals7d'] !== 2)
     assert.equal(columnOf(again, 'customers', 'email')['refusals7d'], 3)
     assert.equal(tableOf(again, 'orders').refusals7d, 1)
   })
 
-  test('has an ETag that changes with the exposure', async () => {
+  test('the catalog has an ETag that changes with the exposure', async () => {
     const first = await owner.ask('GET', `${at}/catalog`)
     const etag = first.headers.get('etag') ?? ''
     const headers = { 'if-none-match': etag }
@@ -197,7 +196,7 @@ describe('the catalog from which people choose what to expose', () => {
     assert.equal(tableOf(second.json, 'customers').exposed, false)
   })
 
-  test('refuses a MEMBER, and each request is in the audit', async () => {
+  test('a MEMBER may not read the catalog, and each request is in the audit', async () => {
     const member = await app.person('Max')
     await app.join(owner, at.split('/')[2] ?? '', member)
     const { status, json } = await member.ask('GET', `${at}/catalog`)

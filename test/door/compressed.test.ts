@@ -1,5 +1,5 @@
-// Tests compression. Long answers are compressed for clients that accept it. The decompressed bytes are the same, and
-// the ETag still matches. Query answers and answers under /auth are never compressed.
+// Long answers are compressed for clients that accept it. The decompressed bytes are the same, and the ETag still
+// matches. Answers to queries and under /auth are never compressed.
 import assert from 'node:assert/strict'
 import { get, request, type IncomingHttpHeaders } from 'node:http'
 import { buffer } from 'node:stream/consumers'
@@ -35,7 +35,7 @@ describe('compressed answers', () => {
   })
   after(() => shop[Symbol.asyncDispose]())
 
-  /** Sends a request without fetch(), which would decompress the answer itself. */
+  /** fetch() would decompress the answer itself. */
   const ask = async (path: string, headers: Record<string, string>) => {
     const all = { authorization: `Bearer ${shop.owner.jwt}`, ...headers }
     const answered = Promise.withResolvers<{ status: number; headers: IncomingHttpHeaders; body: Buffer }>()
@@ -46,7 +46,7 @@ describe('compressed answers', () => {
     return await answered.promise
   }
 
-  test('contain the same bytes', async () => {
+  test('compressed answers contain the same bytes', async () => {
     const path = `/teams/${shop.teamId}/audit?action=runQuery&limit=20`
     const plain = await ask(path, {})
     assert.equal(plain.headers['content-encoding'], undefined)
@@ -62,12 +62,12 @@ describe('compressed answers', () => {
     assert.equal(br.headers['cache-control'], 'no-store')
   })
 
-  test('have an ETag that matches in every encoding', async () => {
+  test('compressed answers have an ETag that matches in every encoding', async () => {
     const path = `${shop.at}/schema?full=1`
     const plain = await ask(path, {})
     const br = await ask(path, { 'accept-encoding': 'br' })
     assert.ok(brotliDecompressSync(br.body).equals(plain.body))
-    // A cache must separate the answers of two callers, compressed or not.
+    // A cache must not mix up the answers of two callers, compressed or not.
     for (const { headers } of [plain, br]) assert.match(headers.vary ?? '', /authorization/i)
     const tag = br.headers.etag ?? assert.fail()
     assert.equal(tag, `W/${plain.headers.etag}`)
@@ -77,7 +77,7 @@ describe('compressed answers', () => {
     }
   })
 
-  test('do not include short answers, refusals, queries and /auth', async () => {
+  test('short answers, refusals, queries and /auth are not compressed', async () => {
     const headers = { 'accept-encoding': 'gzip, br' }
     for (const path of ['/users/me', '/teams/nothing', '/auth/options']) {
       assert.equal((await ask(path, headers)).headers['content-encoding'], undefined, path)
@@ -96,7 +96,7 @@ describe('compressed answers', () => {
     assert.ok(Number(sent['content-length']) > 2_048)
   })
 
-  test('of an export use gzip, never br', async () => {
+  test('an export is compressed with gzip, never with br', async () => {
     const path = `/teams/${shop.teamId}/audit/export?format=jsonl&action=runQuery`
     const plain = await ask(path, { 'accept-encoding': 'br' })
     const gz = await ask(path, { 'accept-encoding': 'gzip, br' })

@@ -1,5 +1,5 @@
-// Tests the connector with a MongoDB datasource: MongoDB's terms in descriptions, and filters and pipelines that
-// clients send as JSON text. Skipped without mongod.
+// Tests the connector with a MongoDB datasource: descriptions use MongoDB's terms, and clients may send filters and
+// pipelines as JSON text. Skipped without mongod.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Agent } from '../support/agent.ts'
@@ -9,7 +9,7 @@ import { skipWithout } from '../support/no-such-engine.ts'
 
 const skip = await skipWithout(() => startMongod({ auth: true }))
 
-test('describes MongoDB in its own terms, and runs filters and pipelines', { skip }, async () => {
+test('the connector describes MongoDB in its own terms, and runs filters and pipelines', { skip }, async () => {
   await using server = await startMongod({ auth: true })
   const database = server.database('docs')
   const db = server.client.db(database)

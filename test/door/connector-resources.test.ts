@@ -29,7 +29,7 @@ describe('documentation through the connector', () => {
   const listed = async (era: (typeof ERAS)[number] = 'modern') =>
     (await agent.ask(era, 'resources/list')).json.result.resources as { uri: string; name: string }[]
 
-  test('lists the documented tables and reads their documentation', async () => {
+  test('the resources are the documented tables, with their documentation', async () => {
     for (const era of ERAS) {
       const resources = await listed(era)
       assert.deepEqual(
@@ -122,7 +122,7 @@ describe('documentation through the connector', () => {
 describe('descriptions of many tables', () => {
   let shop: DocumentedShop
   let agent: Agent
-  /** Datasources of 200 and of 2,000 tables. */
+  /** `many` has 200 tables, and `most` has 2,000. */
   let many: { teamId: string; datasourceId: string }
   let most: { teamId: string; datasourceId: string }
   before(async () => {
@@ -205,7 +205,7 @@ describe('descriptions of many tables', () => {
     assert.notEqual(poor.nextCursor, null)
   })
 
-  test('finds the best 20 of 2,000 tables', async () => {
+  test('a search finds the best 20 of 2,000 tables', async () => {
     const { shown, schema } = await agent.tool('describe_datasource', { ...most, search: 'ticket payment 437' })
     assert.equal(shown, 20)
     assert.match(tablesIn(schema)[0] ?? '', /^ticket_payment_437\(/)

@@ -1,5 +1,5 @@
-// Tests what agents see of a datasource that is profiled, a BigQuery project, changed, unreachable, or one of many.
-// Also tests when the service loads the modules of the protocol.
+// Tests what agents see if a datasource is profiled, is a BigQuery project, has changed, cannot be reached, or is one
+// of many. Also tests when the service loads the modules of the protocol.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -20,7 +20,7 @@ describe('a datasource through the connector', () => {
   })
   after(() => shop[Symbol.asyncDispose]())
 
-  /** Adds another datasource to the team. */
+  /** Another datasource in the same team. */
   const add = async (sql: string, tables: readonly object[], name: string) => {
     const database = await shop.postgres.createDatabase(name, sql)
     const spec = { ...shop.spec, name, database }

@@ -1,5 +1,5 @@
-// Tests the five tools of the connector: they give the same answers and refusals as REST, in a form that fits into a
-// model's context.
+// The five tools of the connector give the same answers and refusals as REST, in a form that fits into a model's
+// context.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'
@@ -7,16 +7,16 @@ import { TOOLS } from '../../src/connector/tool-definitions.ts'
 import { Agent, ERAS } from '../support/agent.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
-/** The tools as a model sees them: name, description and input. */
+/** What a model sees: name, description and input. */
 const seen = TOOLS.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))
 
 describe('the definitions of the tools', () => {
-  test('cost few tokens', () => {
+  test('the definitions of the tools cost few tokens', () => {
     assert.ok(encode(JSON.stringify(TOOLS)).length <= 2_500)
     assert.ok(encode(JSON.stringify(seen)).length <= 900)
   })
 
-  test('say that nothing is written, and have object schemas without alternatives or references', () => {
+  test('the definitions of the tools say that nothing is written, and have object schemas without alternatives or references', () => {
     for (const { title, annotations, inputSchema, outputSchema } of TOOLS) {
       assert.ok(title.length > 0)
       assert.deepEqual([annotations.readOnlyHint, annotations.destructiveHint], [true, false])
@@ -52,7 +52,7 @@ describe('the tools of the connector', () => {
       ] as const) {
         const { result } = (await agent.call(era, 'run_query', { ...at, sql })).json
         assert.deepEqual(JSON.parse(result.content[0].text), result.structuredContent)
-        // A refusal is followed by a link for managers.
+        // After a refusal, there is a link for managers.
         assert.deepEqual([result.content.length, result.isError], [isError === true ? 2 : 1, isError])
       }
     }
@@ -112,7 +112,7 @@ describe('the tools of the connector', () => {
   describe('describe_datasource', () => {
     const describeIt = (args: object = {}) => agent.tool('describe_datasource', { ...at, ...args })
 
-    test('shows every exposed name and no hidden one', async () => {
+    test('describe_datasource shows every exposed name and no hidden one', async () => {
       const { schema, detail, shown, tableCount, nextCursor, queryLanguage } = await describeIt()
       assert.deepEqual(
         [detail, shown, tableCount, nextCursor, queryLanguage],
@@ -140,7 +140,7 @@ describe('the tools of the connector', () => {
       assert.equal(await asked('public.payroll'), await asked('public.no_such'))
     })
 
-    test('shows the requested tables in full', async () => {
+    test('describe_datasource shows the requested tables in full', async () => {
       const { schema, detail, shown } = await describeIt({ tables: ['public.customers', 'recent'] })
       assert.deepEqual([detail, shown], ['full', 2])
       assert.match(schema, /\n {2}Who buys\.\n/)
@@ -148,7 +148,7 @@ describe('the tools of the connector', () => {
       assert.doesNotMatch(schema, /orders/)
     })
 
-    test('finds tables by words of names and descriptions, and never by a hidden name', async () => {
+    test('describe_datasource finds tables by words of names and descriptions, and never by a hidden name', async () => {
       const first = async (search: string) => /\n\[public\]\n(\w+)/.exec((await describeIt({ search })).schema)?.[1]
       assert.equal(await first('order'), 'orders')
       assert.equal(await first('ISO 3166'), 'customers')
@@ -170,7 +170,7 @@ describe('the tools of the connector', () => {
       assert.equal(answers[0].code, 'NOT_FOUND')
     })
 
-    test('refuses wrong arguments by name', async () => {
+    test('describe_datasource refuses wrong arguments by name', async () => {
       for (const [args, name] of [
         [{ nope: 1 }, /^nope/],
         [{ detail: 'all' }, /^detail/],
@@ -187,7 +187,7 @@ describe('the tools of the connector', () => {
   })
 
   describe('run_query', () => {
-    test('gives the same answer as REST', async () => {
+    test('run_query gives the same answer as REST', async () => {
       for (const body of [
         { sql: 'SELECT id, name, country FROM customers ORDER BY id LIMIT 5' },
         { sql: 'SELECT total FROM orders', limit: 100 },
@@ -211,7 +211,7 @@ describe('the tools of the connector', () => {
       }
     })
 
-    test('cuts after 100 rows, and says how to read the rest', async () => {
+    test('run_query cuts after 100 rows, and says how to read the rest', async () => {
       const cut = await query({ sql: 'SELECT id FROM orders' })
       assert.deepEqual([cut.rowCount, cut.rows.length, cut.truncated], [100, 100, true])
       assert.match(cut.note, /^Cut after 100 rows.*limit/)
@@ -224,7 +224,7 @@ describe('the tools of the connector', () => {
       await shop.owner.must('PATCH', `/teams/${at.teamId}`, { settings: { rowCap: 1_000 } })
     })
 
-    test('cuts at 48 KiB by default, at 256 KiB with a limit, and at 2 bytes for each token of budgetTokens', async () => {
+    test('run_query cuts at 48 KiB by default, at 256 KiB with a limit, and at 2 bytes for each token of budgetTokens', async () => {
       const sql = `SELECT id, repeat('é', 1000) AS wide FROM orders`
       for (const [more, bytesMax] of [
         [{}, 48 * 1024],
@@ -241,7 +241,7 @@ describe('the tools of the connector', () => {
       }
     })
 
-    test('counts the bytes of column names against the size limit too', async () => {
+    test('run_query counts the bytes of column names against the size limit too', async () => {
       const names = Array.from({ length: 900 }, (_, n) => `id AS "a rather long name for column ${n}"`)
       const answer = await query({ sql: `SELECT ${names.join(', ')} FROM orders` })
       assert.ok(Buffer.byteLength(JSON.stringify(answer.rows)) + 900 * 60 <= 80 * 1024)
@@ -251,7 +251,7 @@ describe('the tools of the connector', () => {
       assert.deepEqual([fewer.rowCount > 0, fewer.rowCount === fewer.rows.length, fewer.truncated], [true, true, true])
     })
 
-    test('an unknown argument is refused', async () => {
+    test('run_query refuses an unknown argument', async () => {
       for (const more of [{ nope: 1 }, { params: [1] }, { as: { role: 'OWNER' } }]) {
         const { code, details } = await query({ sql: 'SELECT 1', ...more })
         assert.equal(code, 'INVALID_REQUEST')
@@ -266,7 +266,7 @@ describe('the tools of the connector', () => {
     })
   })
 
-  test('REST and the connector share the budget of the team. Refused queries count, and other calls do not', async () => {
+  test('REST and the connector share the budget of the team, where refused queries count and other calls do not', async () => {
     const teamId = await shop.app.team(shop.owner, 'Budget')
     const datasourceId = await shop.app.datasource(shop.owner, teamId, shop.spec, [
       { schema: 'public', table: 'customers', columns: null },
@@ -377,7 +377,7 @@ describe('the tools of the connector', () => {
       })
     })
 
-    test('ends in the database when the client hangs up', async () => {
+    test('a long query ends in the database when the client hangs up', async () => {
       for (const era of ERAS) {
         for (const meta of [{}, { progressToken: 'p' }]) {
           const gone = new AbortController()
@@ -392,7 +392,7 @@ describe('the tools of the connector', () => {
           assert.deepEqual([items[0].outcome, items[0].query], ['FAILED', SLOW])
         }
       }
-      // Most of these calls wait for a connection when the client hangs up.
+      // Most of these calls are still waiting for a connection when the client hangs up.
       const gone = new AbortController()
       const waiting = Array.from({ length: 40 }, () =>
         agent
@@ -409,7 +409,7 @@ describe('the tools of the connector', () => {
       )
     })
 
-    test('ends at the deadline of the team, and reports progress until then', async () => {
+    test('a long query ends at the deadline of the team, and reports progress until then', async () => {
       await shop.owner.must('PATCH', `/teams/${at.teamId}`, { settings: { statementTimeoutMs: 4_000 } })
       for (const era of ERAS) {
         const meta = { progressToken: 'token' }
@@ -423,8 +423,7 @@ describe('the tools of the connector', () => {
         const last = others.at(-1)
         assert.deepEqual([last.id, last.result.structuredContent.code], ['call', 'QUERY_TIMEOUT'])
         await until('0')
-        // An answer within a second has no stream. Repeat the call, because an answer may take longer on a busy
-        // machine.
+        // Only an answer within a second has no stream. On a busy machine it may take longer, so repeat the call.
         const isPlain = async () => {
           const fast = await agent.call(era, 'run_query', { ...at, sql: 'SELECT 1' }, { meta })
           return /^application\/json/.test(fast.headers.get('content-type') ?? '')

@@ -1,5 +1,5 @@
 // Tests the connector as a protocol: both generations, headers, versions, tokens, and invalid messages. A well-formed
-// `tools/call` takes a short path. The MCP SDK answers all other messages.
+// `tools/call` takes a short path, and the MCP SDK answers all other messages.
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { once } from 'node:events'
@@ -125,13 +125,13 @@ describe('the connector', () => {
     test('the short path knows the versions that the SDK knows', async () => {
       for (const version of SUPPORTED_PROTOCOL_VERSIONS.filter((it) => it < MODERN)) {
         const reply = await agent.call('legacy', 'whoami', {}, { headers: { 'mcp-protocol-version': version } })
-        // Only the short path answers older versions as plain JSON.
+        // Only the short path answers older versions with plain JSON.
         assert.match(reply.headers.get('content-type') ?? '', /^application\/json/, version)
       }
     })
   })
 
-  test('there is no session: its header is ignored and never sent', async () => {
+  test('there is no session, so its header is ignored and never sent', async () => {
     for (const era of ERAS) {
       const reply = await agent.call(era, 'whoami', {}, { headers: { 'mcp-session-id': 'abc' } })
       assert.equal(reply.status, 200)
@@ -139,7 +139,7 @@ describe('the connector', () => {
     }
   })
 
-  test('lists the same five tools in both generations of the protocol. Two keys get the same answer, byte for byte', async () => {
+  test('tools/list has the same five tools in both generations of the protocol, and two keys get the same answer, byte for byte', async () => {
     const other = new Agent(shop.app, await shop.app.key(shop.owner, { scopes: ['profile'] }))
     const [one, two, three] = await Promise.all([
       agent.ask('modern', 'tools/list', {}, { id: 7 }),
@@ -155,7 +155,7 @@ describe('the connector', () => {
     }
   })
 
-  test('accepts POST only', async () => {
+  test('the connector accepts only POST', async () => {
     for (const method of ['GET', 'DELETE', 'PUT', 'OPTIONS']) {
       for (const headers of [{}, { 'content-type': 'application/json' }]) {
         const answer = await shop.app.ask(method, '/mcp', { token: shop.key, headers })
@@ -251,7 +251,7 @@ describe('the connector', () => {
   })
 
   describe('without a valid token', () => {
-    test('says where to sign in, and which scopes to ask for', async () => {
+    test('a request without a token is told where to sign in, and which scopes to ask for', async () => {
       const reply = await new Agent(shop.app).call('modern', 'whoami')
       assert.equal(reply.status, 401)
       assert.equal(
@@ -298,7 +298,7 @@ describe('the connector', () => {
       for (const [method, params, scope] of [
         ['tools/call', { name: 'whoami', arguments: {} }, 'profile'],
         ['tools/call', { name: 'run_query', arguments: at }, 'data:read'],
-        // This message is malformed, so the SDK would answer it if the grant had the scope.
+        // The message is malformed. If the grant had the scope, the SDK would answer it.
         ['tools/call', { name: 'run_query', arguments: at, more: 1 }, 'data:read'],
       ] as const) {
         const reply = await from.ask(era, method, params)
@@ -340,7 +340,7 @@ describe('the connector', () => {
       via: 'CONNECTOR',
       signal: new AbortController().signal,
     } as const
-    /** Removes the digits of durationMs and the id of the audit row, which differ in each call. */
+    /** The digits of durationMs and the id of the audit row differ in each call, so they are removed. */
     const comparable = (message: unknown) =>
       JSON.stringify(sorted(message))
         .replaceAll(/durationMs\\*":[\d.]+/g, 'durationMs')
@@ -422,10 +422,7 @@ describe('the connector', () => {
   })
 })
 
-/**
- * Returns a key that has expired. On a busy machine, creating the key may take longer than its lifetime, so each
- * attempt doubles the lifetime.
- */
+/** On a busy machine, creating the key may take longer than its lifetime. So each attempt doubles the lifetime. */
 async function expiredKey(shop: Shop): Promise<string> {
   for (let ms = 2_000; ; ms *= 2) {
     const expiresAt = new Date(Date.now() + ms).toISOString()
@@ -436,7 +433,7 @@ async function expiredKey(shop: Shop): Promise<string> {
   }
 }
 
-/** Returns the value with the keys of its objects sorted. */
+/** Sorts the keys of all objects. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value

@@ -1,4 +1,4 @@
-// Tests that pages of other sites may call the API only from origins that the operator names, and never under /auth.
+// Pages of other sites may call the API only if the operator has named their origin, and never under /auth.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Agent } from '../support/agent.ts'

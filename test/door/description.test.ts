@@ -1,5 +1,5 @@
-// Tests the description over HTTP, on both stores: a restart does not change a byte, and every change of its inputs
-// appears in the next answer.
+// Tests the description over HTTP, on both stores: a restart changes no byte, and every change that affects it appears
+// in the next answer.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Answer, type Person, type TestApp } from '../support/app.ts'
@@ -37,14 +37,14 @@ for (const dialect of DIALECTS) {
     const ask = (full = false): Promise<Answer> =>
       full ? owner.ask('GET', `${shop.at}/schema?full=1`) : app.ask('GET', `${shop.at}/schema`, { token: shop.key })
 
-    /** Restarts the service on the same store. */
+    /** The store stays the same. */
     async function restart(): Promise<void> {
       await app[Symbol.asyncDispose]()
       app = await startApp({ env })
       owner = await app.signIn(owner.email)
     }
 
-    test('is the same after a restart, byte for byte, for members and for managers', async () => {
+    test('the description is the same after a restart, byte for byte, for members and for managers', async () => {
       const before = [await ask(), await ask(true)]
       await restart()
       const after = [await ask(), await ask(true)]
@@ -57,7 +57,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await app.ask('GET', `${shop.at}/schema`, { token: shop.key, headers })).status, 304)
     })
 
-    test('has a new ETag and the new content in the first answer after each change', async () => {
+    test('the description has a new ETag and the new content in the first answer after each change', async () => {
       const seen = new Map<string, string>()
       const expectChange = async (
         what: string,

@@ -17,7 +17,7 @@ describe('accepting documentation', () => {
   const publications = (query = '') => shop.owner.must('GET', `${shop.at}/documentation/publications${query}`)
   const orders = { schema: 'public', table: 'orders' }
 
-  test('accepts the texts of the requested kinds and tables, as one version', async () => {
+  test('the texts of the requested kinds and tables are accepted, as one version', async () => {
     const { version } = await shop.owner.must('GET', `${shop.at}/documentation`)
     const { json } = await accept({ tables: [orders], kinds: ['summary'], version })
     assert.deepEqual(json, {
@@ -33,7 +33,7 @@ describe('accepting documentation', () => {
     assert.equal((await accept({ kinds: ['titles'] })).status, 400)
   })
 
-  test('publishes the accepted texts, and creates no version if there are no new texts', async () => {
+  test('the accepted texts are published, and no version is created if there are no new texts', async () => {
     const first = await publish()
     assert.equal(first.nothing, undefined)
     const again = await publish()
@@ -46,7 +46,7 @@ describe('accepting documentation', () => {
     assert.deepEqual(items, [{ version: 1, publishedAt: first.publishedAt, author, ...counts }])
   })
 
-  test('accepts neither rejected texts nor texts about changed columns', async () => {
+  test('neither rejected texts nor texts about changed columns are accepted', async () => {
     const draft = await shop.draft('orders')
     await shop.put('orders', { examples: { ...draft.examples, status: 'REJECTED' } })
     await shop.sql('ALTER TABLE orders ALTER COLUMN total_cents TYPE bigint')
@@ -69,7 +69,7 @@ describe('accepting documentation', () => {
     assert.ok(changed.includes('public.orders summary'), changed.join('\n'))
   })
 
-  test('lists each publication with its changes', async () => {
+  test('each publication is listed with its changes', async () => {
     const draft = await shop.draft('orders')
     await shop.put('orders', { summary: { ...draft.summary, text: 'Another summary.' } })
     await publish()

@@ -1,5 +1,5 @@
-// Tests documentation by a language model, against a fake endpoint: which data the service sends to the model, and that
-// the answers become nothing but proposals.
+// A fake endpoint stands in for a language model. Tests which data the service sends to it, and that its answers only
+// become proposals.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, beforeEach, describe, test } from 'node:test'
@@ -45,7 +45,7 @@ describe('documentation by a model', () => {
     await shop.put('orders', { summary: null, examples: null, statements: [], columns: {} })
   })
 
-  test('is proposed with the columns that each text names, and published only after acceptance', async () => {
+  test('documentation by a model is proposed with the columns that each text names, and published only after acceptance', async () => {
     model.answer(right())
     const job = await shop.run('documentation/generate', ORDERS)
     assert.deepEqual([job.state, job.result.failed], ['DONE', []])
@@ -59,7 +59,7 @@ describe('documentation by a model', () => {
     assert.equal((await shop.described('orders')).documentation, null)
   })
 
-  test('sends only exposed data, between delimiters, with the configured key and model name', async () => {
+  test('the model gets only exposed data, between delimiters, with the configured key and model name', async () => {
     model.answer(right())
     await shop.run('documentation/generate')
     assert.deepEqual(model.asked.length, EXPOSED.length)
@@ -74,13 +74,13 @@ describe('documentation by a model', () => {
     assert.match(ofOrders?.question ?? '', /"paid"/)
   })
 
-  test('does not call the model if the request turns it off', async () => {
+  test('the model is not called if the request turns it off', async () => {
     await shop.run('documentation/generate', { ...ORDERS, model: false })
     assert.equal(model.asked.length, 0)
     assert.ok((await shop.draft('orders')).statements.length > 0)
   })
 
-  test('calls a busy or failing endpoint up to three times', async () => {
+  test('a busy or failing endpoint is called up to three times', async () => {
     model.answer({ status: 429 }, { status: 503 }, right())
     const job = await shop.run('documentation/generate', ORDERS)
     assert.deepEqual([job.result.failed, model.asked.length], [[], 3])
@@ -99,7 +99,7 @@ describe('documentation by a model', () => {
     ['a megabyte long', { bytes: 1_000_000 }],
   ]
   for (const [what, reply] of nonsense) {
-    test(`an answer that is ${what} is ignored: the texts are written without the model, and the table is listed as failed`, async () => {
+    test(`if the answer is ${what}, the texts are written without the model, and the table is listed as failed`, async () => {
       model.answer(reply)
       const job = await shop.run('documentation/generate', ORDERS)
       assert.deepEqual([job.state, job.result.failed], ['DONE', ORDERS.tables])
@@ -193,7 +193,7 @@ describe('documentation by a model', () => {
     await shop.owner.must('POST', `${shop.at}/introspect`)
   })
 
-  test('drops texts that name hidden data, contain URLs or markup, are too long, or depend on unknown columns', async () => {
+  test('texts are dropped that name hidden data, contain URLs or markup, are too long, or depend on unknown columns', async () => {
     const statements = [
       { text: 'See canary_payroll for the wages.' },
       { text: 'The canary_note tells why.' },
@@ -271,7 +271,7 @@ describe('a model', () => {
   const noAbort = new AbortController().signal
 
   for (const kind of ['openai', 'anthropic'] as const) {
-    test(`of kind ${kind} is called by its own protocol, with the settings of the service only`, async () => {
+    test(`a model of kind ${kind} is called by its own protocol, only with the settings of the service`, async () => {
       await using model = await startModel()
       model.answer({ text: '{"summary":"Orders."}' })
       const url = kind === 'openai' ? `${model.url}/v1` : model.url
@@ -282,7 +282,7 @@ describe('a model', () => {
       assert.match(model.asked[1]?.key ?? '', /none$/)
     })
 
-    test(`of kind ${kind} is sent nothing from the environment`, async (t) => {
+    test(`a model of kind ${kind} is sent nothing from the environment`, async (t) => {
       await using model = await startModel()
       await using other = await startModel()
       const ambient = {
@@ -327,7 +327,7 @@ describe('a model', () => {
     })
 
     for (const hang of ['hang', 'hang in the body'] as const) {
-      test(`of kind ${kind} that hangs is given up after the time limit: ${hang}`, async () => {
+      test(`a model of kind ${kind} that hangs is given up after the time limit: ${hang}`, async () => {
         await using model = await startModel()
         model.answer(hang)
         const url = kind === 'openai' ? `${model.url}/v1` : model.url
@@ -335,7 +335,7 @@ describe('a model', () => {
       })
     }
 
-    test(`of kind ${kind} that asks to retry after 30 s is not waited for beyond the time limit of a table`, async () => {
+    test(`a model of kind ${kind} that asks to retry after 30 s is not waited for beyond the time limit of a table`, async () => {
       await using model = await startModel()
       model.answer({ status: 429, retryAfterMs: 30_000 })
       const start = performance.now()
@@ -344,7 +344,7 @@ describe('a model', () => {
       assert.ok(performance.now() - start < 30_000)
     })
 
-    test(`of kind ${kind} that redirects is not followed`, async () => {
+    test(`a model of kind ${kind} that redirects is not followed`, async () => {
       await using model = await startModel()
       await using other = await startModel()
       const { createServer } = await import('node:http')

@@ -1,5 +1,5 @@
-// Runs the commands of docs/documentation.md as written, in one shell, on the demo. The test fills in only the address
-// and the printed password.
+// Runs the commands of docs/documentation.md as they are written, in one shell, on the demo. Only the address and the
+// printed password are filled in.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-// Tests documentation over HTTP, on both stores: texts are proposed, accepted or rejected, published and described.
+// Tests documentation over HTTP, on both stores. Texts are proposed, accepted or rejected, published and described.
 // They are hidden again when the exposure hides their columns.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -27,7 +27,7 @@ for (const dialect of DIALECTS) {
       await source[Symbol.asyncDispose]()
     })
 
-    test('passes every stage: profiled, proposed, judged, published, described', async () => {
+    test('documentation passes every stage: profiled, proposed, judged, published, described', async () => {
       assert.equal((await shop.run('profile')).state, 'DONE')
       const job = await shop.run('documentation/generate')
       assert.deepEqual([job.state, job.done, job.total, job.result.failed], ['DONE', 4, 4, []])
@@ -86,7 +86,7 @@ for (const dialect of DIALECTS) {
       assert.equal(answer.status, 200, answer.text)
     })
 
-    test('keeps texts that a person accepted or rejected when documentation is generated again', async () => {
+    test('texts that a person accepted or rejected are kept when documentation is generated again', async () => {
       const draft = await shop.draft('orders')
       const rejected = (draft.statements as Text[]).find(({ status }) => status === 'REJECTED')
       const again = await shop.run('documentation/generate')
@@ -99,7 +99,7 @@ for (const dialect of DIALECTS) {
       assert.equal((after.statements as Text[]).filter(({ text }) => text === rejected?.text).length, 1)
     })
 
-    test('refuses an outdated version, and one of two simultaneous publications of the same version', async () => {
+    test('an outdated version is refused, and so is one of two simultaneous publications of the same version', async () => {
       const { version } = await shop.owner.must('GET', `${shop.at}/documentation`)
       const saved = await shop.put('doomed', { summary: { text: 'Of no use.' }, version })
       assert.equal(saved.json.version, version + 1)
@@ -168,7 +168,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual((await shop.described('orders')).documentation, all.documentation)
     })
 
-    test('warns about texts that will not be shown, and shows no text that names hidden data', async () => {
+    test('the author is warned about texts that will not be shown, and no text that names hidden data is shown', async () => {
       const saved = await shop.put('orders', {
         statements: [
           { text: 'The canary note is for the staff.' },
@@ -187,7 +187,7 @@ for (const dialect of DIALECTS) {
       ])
     })
 
-    test('refuses texts that are too long, too many, unknown or malformed, and writes nothing', async () => {
+    test('texts that are too long, too many, unknown or malformed are refused, and nothing is written', async () => {
       const before = await shop.draft('customers')
       const wrong: readonly (readonly [string, object])[] = [
         ['summary too long', { summary: { text: 'x'.repeat(2_001) } }],
@@ -225,7 +225,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('accepts names with slashes, dots, spaces and non-ASCII letters', async () => {
+    test('names with slashes, dots, spaces and non-ASCII letters are accepted', async () => {
       const odd = 'odd/name.of table Ü'
       const saved = await shop.put(odd, {
         columns: { 'c/d': { text: 'Text.' } },
@@ -270,7 +270,7 @@ for (const dialect of DIALECTS) {
       assert.ok(!JSON.stringify(statements).includes('“DE”'))
     })
 
-    test('a personal mark stays until it is changed, and after its removal values are shown only once the column is profiled again', async () => {
+    test('a personal mark stays until it is changed, and after its removal values are shown only when the column was profiled again', async () => {
       const valuesOf = async (name: string) => {
         const { columns } = await shop.described('customers')
         return columns.find((column: { readonly name: string }) => column.name === name).stats.values

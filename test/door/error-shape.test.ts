@@ -1,4 +1,4 @@
-// Tests that refusals are JSON {error, code, …} with a known code under its status, and reveals no internals.
+// A refusal is JSON {error, code, …} with a known code under its status. It reveals nothing internal.
 import assert from 'node:assert/strict'
 import { METHODS } from 'node:http'
 import { connect } from 'node:net'
@@ -50,7 +50,7 @@ describe('refusals', () => {
     ['no token', 'GET', '/users/me', 'UNAUTHENTICATED'],
   ]
   for (const [title, method, path, code, options] of cases) {
-    test(`${title}: ${code}`, async () => assertRefusal(await app.ask(method, path, options), code))
+    test(`${title} gets ${code}`, async () => assertRefusal(await app.ask(method, path, options), code))
   }
 
   const asAda: readonly [string, string, string, keyof typeof STATUS, RequestOptions][] = [
@@ -92,14 +92,14 @@ describe('refusals', () => {
     ['an id of 600 letters', 'GET', `/teams/${'x'.repeat(600)}`, 'NOT_FOUND', {}],
   ]
   for (const [title, method, path, code, options] of asAda) {
-    test(`${title}: ${code}`, async () => {
+    test(`${title} gets ${code}`, async () => {
       const answer = await app.ask(method, path, { ...options, token: ada.jwt })
       assertRefusal(answer, code)
       if (code === 'INVALID_REQUEST') assert.ok(answer.json.details.length > 0)
     })
   }
 
-  test('405 lists the methods of the path', async () => {
+  test('a 405 lists the methods of the path', async () => {
     const answer = await app.ask('DELETE', '/teams')
     assert.equal(answer.headers.get('allow'), 'GET, HEAD, POST')
   })
@@ -165,7 +165,7 @@ describe('refusals', () => {
     }
   })
 
-  test('the body of an ordinary route holds at most 3,000 values, and the body of a query 30,000', async () => {
+  test('the body of an ordinary route may have 3,000 values, and the body of a query 30,000', async () => {
     const values = (n: number) => ({ body: { x: Array(n).fill(1) }, token: ada.jwt })
     const refusal = async (path: string, n: number) => (await app.ask('POST', path, values(n))).text
     assert.doesNotMatch(await refusal('/teams', 2_998), /values/)
@@ -185,7 +185,7 @@ describe('refusals', () => {
       const routes: Record<string, Route> = SESSION_ROUTES
       for (const [route, { method, path, place }] of Object.entries(routes)) {
         if ((method !== 'PATCH' && method !== 'PUT') || place === 'datasource') continue
-        // Skip routes that look for the key, the grant or the webhook of the path first.
+        // These routes look for the key, the grant or the webhook of the path first.
         if (['changeKey', 'narrowGrant', 'changeWebhook'].includes(route)) continue
         const answer = await ada.ask(method, path.replace('{teamId}', id).replace('{accountId}', ada.id), body)
         assert.equal(answer.json?.code, 'INVALID_REQUEST', `${route}: ${answer.text}`)
@@ -205,7 +205,7 @@ describe('refusals', () => {
     assert.match(JSON.stringify(answer.json.details), /settngs/)
   })
 
-  /** Sends raw bytes, and returns the whole response. */
+  /** Returns the whole response as it was received. */
   async function sendRaw(sent: string): Promise<string> {
     const { port, hostname } = new URL(app.url)
     const socket = connect(Number(port), hostname)

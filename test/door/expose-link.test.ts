@@ -1,5 +1,4 @@
-// Tests the link that a manager gets with a refusal, to the exposure that would allow the query. The link contains only
-// ids.
+// With a refusal, a manager gets a link to the exposure that would allow the query. The link contains only ids.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Agent, ERAS } from '../support/agent.ts'
@@ -20,7 +19,7 @@ describe('a refusal leads a manager to the exposure that would allow the query',
   const expected = () =>
     new RegExp(`^${shop.app.url}/app${shop.at.replace('/teams/', '/t/')}/exposure\\?from=(${UUID})$`)
 
-  test('gives the link in a header over REST, and in a sentence after the body over the connector', async () => {
+  test('the link is in a header over REST, and in a sentence after the body over the connector', async () => {
     const sql = "SELECT email FROM customers WHERE name = 'a secret'"
     assert.match((await ofRest(sql)) ?? '', expected())
     const { json: rest } = await shop.query(sql)
@@ -35,7 +34,7 @@ describe('a refusal leads a manager to the exposure that would allow the query',
     }
   })
 
-  test('has a link for hidden and missing names alike, and none if no table or column was refused', async () => {
+  test('hidden and missing names get the same link, and a refusal of neither a table nor a column gets none', async () => {
     for (const sql of ['SELECT salary FROM payroll', 'SELECT x FROM no_such', 'SELECT no_such FROM customers']) {
       assert.match((await ofRest(sql)) ?? '', expected(), sql)
     }

@@ -1,5 +1,5 @@
-// Tests the commands that grant a database login exactly what is exposed. The commands for PostgreSQL run on a real
-// server. For other kinds of database, only the texts of the commands are checked.
+// Commands can grant a database login exactly what is exposed. Those for PostgreSQL run on a real server. For other
+// databases, only the texts of the commands are checked.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, CatalogTable } from '../../src/drivers/driver.ts'
@@ -42,7 +42,7 @@ describe('the grants of an exposure', () => {
     await postgres[Symbol.asyncDispose]()
   })
 
-  test('let the login read the exposed columns, and nothing else', async () => {
+  test('the commands let the login read the exposed columns, and nothing else', async () => {
     const columns = ['id', 'e "mail']
     await owner.must('PUT', `${at}/exposure`, { tables: [{ schema: 'public', table: 'people', columns }] })
     const grants = await owner.must('GET', `${at}/exposure/grants`)
@@ -83,7 +83,7 @@ describe('the grants of an exposure', () => {
   const full = catalog(table('people', ['id', 'email']), table('secrets', ['id']))
   const of = (exposed: Catalog) => ({ full, exposed, database: 'shop', username: 'reader', config: {} })
 
-  test('of MongoDB name the exposed collections, and say that paths cannot be granted', () => {
+  test('the commands for MongoDB name the exposed collections, and say that paths cannot be granted', () => {
     const { kind, text, notes } = inMongo(of(catalog(table('people', ['id']))))
     assert.equal(kind, 'MONGO')
     assert.ok(text.includes('collection: "people"') && !text.includes('secrets'))
@@ -91,7 +91,7 @@ describe('the grants of an exposure', () => {
     assert.equal(inMongo(of(catalog(table('people', ['id', 'email'])))).notes.length, 1)
   })
 
-  test('of BigQuery name the exposed tables, and say that columns need further steps', () => {
+  test('the commands for BigQuery name the exposed tables, and say that columns need further steps', () => {
     const { kind, text, notes } = inBigQuery(of(catalog(table('people', ['id']))))
     assert.equal(kind, 'GCLOUD')
     assert.ok(text.includes('`shop`.`people`') && !text.includes('secrets'))

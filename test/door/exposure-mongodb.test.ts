@@ -1,4 +1,4 @@
-// Tests MongoDB exposures over HTTP: drift of dotted paths, previews of filters and pipelines, and the paths that a
+// Tests exposures of MongoDB over HTTP: drift of dotted paths, previews of filters and pipelines, and the paths that a
 // refused query needs. Skipped without mongod.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -77,8 +77,7 @@ describe('the exposure of MongoDB', { skip }, () => {
     assert.deepEqual(removed, [{ ...products, column: 'name', was: 'bson' }, secrets])
     assert.deepEqual(retyped, [{ ...products, column: 'price', type: 'string', was: 'int' }])
     assert.deepEqual((await must('GET', '/exposure')).gone, [{ ...products, column: 'name' }])
-    // The paths of an empty collection do not count as gone, because a nightly reload may empty a collection for a
-    // moment.
+    // A nightly reload may empty a collection for a moment. So the paths of an empty collection do not count as gone.
     await db.collection('products').deleteMany({})
     await must('POST', '/introspect')
     assert.deepEqual((await must('GET', '/exposure')).gone, [{ ...products, column: 'name' }])

@@ -36,7 +36,7 @@ describe('the versions of an exposure', () => {
   const put = (body: object) => owner.ask('PUT', `${at}/exposure`, body)
   const author = () => ({ accountId: owner.id, name: 'Olga' })
 
-  test('have an author, a time, a note and counts, in the list and when requested singly', async () => {
+  test('a version has an author, a time, a note and counts, in the list and when it is requested alone', async () => {
     const none = await owner.must('GET', `${at}/exposure`)
     assert.deepEqual([none.version, none.author, none.savedAt, none.note], [0, null, null, null])
     const first = (await put({ tables: [shown('a', ['x', 'y'])], note: 'for the monthly report', version: 0 })).json
@@ -146,7 +146,7 @@ describe('the versions of an exposure', () => {
   test('too many draft checks by one session are refused, but other checks are not', async () => {
     const check = () => owner.ask('POST', `${at}/check`, { sql: 'SELECT x FROM b', draft: true })
     const codes = new Set<string>()
-    // Repeat until a check is refused, because on a slow machine fewer than eleven checks may start within one second.
+    // On a slow machine, fewer than eleven checks may start within one second. So repeat until a check is refused.
     while (!codes.has('RATE_LIMITED')) {
       const answers = await Promise.all(Array.from({ length: 40 }, check))
       for (const { json } of answers) codes.add(json.code ?? 'ANSWERED')

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
 
-/** Asserts that the answer matches its schema and has no undeclared field. */
+/** No field may be undeclared. */
 function assertShape(schema: ZodType, value: unknown): void {
   assert.deepEqual(schema.parse(value), value)
 }
@@ -126,7 +126,7 @@ describe('the five endpoints', () => {
     assert.doesNotMatch(text, /email|payroll|salary/)
   })
 
-  test('GET …/schema?full=1 describes the whole schema, for managers only', async () => {
+  test('GET …/schema?full=1 describes the whole schema, but only for managers', async () => {
     const full = await get(`${shop.at}/schema?full=1`)
     assertShape(shape.Description, full.json)
     const names = full.json.tables.map((table: { table: string }) => table.table)
@@ -138,7 +138,7 @@ describe('the five endpoints', () => {
     }
   })
 
-  test('a description is revalidated by its ETag, and cached by its caller only', async () => {
+  test('a description is revalidated by its ETag, and only its caller may cache it', async () => {
     const first = await get(`${shop.at}/schema`)
     const etag = first.headers.get('etag') ?? ''
     assert.match(etag, /^"[^"]+"$/)

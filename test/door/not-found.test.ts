@@ -1,5 +1,4 @@
-// Tests that every caller gets the same bytes for an unknown datasource and for a datasource that the caller may not
-// access.
+// For an unknown datasource, and for one that a caller may not access, the answer must be the same, byte for byte.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ROUTES } from '../../src/contract/key-routes.ts'
@@ -12,7 +11,7 @@ const IN_DATASOURCE = Object.entries({ ...ROUTES, ...SESSION_ROUTES }).filter(([
   route.path.includes('{id}'),
 )
 
-/** Returns the status, the text, and the names of the headers, without names that may differ between answers. */
+/** Some headers may differ between answers, so their names are left out. */
 function comparable(answer: Answer): unknown[] {
   const names = [...answer.headers.keys()].filter((name) => !/^(date|connection|keep-alive)$/.test(name))
   return [answer.status, answer.text, names.sort()]
@@ -60,7 +59,7 @@ describe('the uniform 404', () => {
   after(() => app[Symbol.asyncDispose]())
 
   for (const [name, route] of IN_DATASOURCE) {
-    test(`${name} answers the same for a datasource without access and for an unknown datasource`, async () => {
+    test(`${name} gives the same answer for a datasource without access and for an unknown one`, async () => {
       for (const [who, token] of callers) {
         if (token.startsWith('sk_') && !('scope' in route)) continue
         const team = who === 'the owner, under another team’s path' ? otherTeam : mine
@@ -80,7 +79,7 @@ describe('the uniform 404', () => {
     })
   }
 
-  test('a team of others and an unknown team give the same 404, and for the datasource list the same 403', async () => {
+  test('a team of others and an unknown team get the same 404, and for the list of datasources the same 403', async () => {
     const token = callers.get('a stranger')
     assert.deepEqual(
       comparable(await app.ask('GET', `/teams/${mine}`, { token })),

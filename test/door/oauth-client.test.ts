@@ -1,5 +1,5 @@
-// Tests that the client of the MCP SDK connects to the service: by registration and by a client metadata document, in
-// both generations of the protocol.
+// The client of the MCP SDK connects to the service, by registration or by a client metadata document, in both
+// generations of the protocol.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:https'
@@ -18,7 +18,7 @@ import { decide, locationOf, open, overHttp, PROXY } from '../support/oauth.ts'
 const REDIRECT = 'http://127.0.0.1:33418/callback'
 const DOCUMENT_ID = 'https://agent.example/client.json'
 
-/** Stores in memory what a real client stores on disk. */
+/** A real client stores this on disk. */
 class Memory implements OAuthClientProvider {
   readonly redirectUrl = REDIRECT
   readonly clientMetadata = {
@@ -91,7 +91,7 @@ describe('the SDK’s client', () => {
   for (const mode of ['auto', 'legacy'] as const) {
     for (const document of [undefined, DOCUMENT_ID]) {
       const way = document === undefined ? 'by registration' : 'by its metadata document'
-      test(`connects ${way} (${mode}), calls a tool, and asks the person again when its access has ended`, async () => {
+      test(`the SDK’s client connects ${way} (${mode}), calls a tool, and asks the person again when its access has ended`, async () => {
         const memory = new Memory(document)
         const first = transportOf(memory)
         await assert.rejects(clientOf(mode).connect(first), UnauthorizedError)

@@ -1,5 +1,5 @@
 // Tests OAuth over HTTP, as agents and browsers use it: discovery, registration, authorization, the consent page,
-// tokens at /mcp, and the events that end them. src/oauth/oauth.test.ts tests the parts that depend on the store.
+// tokens at /mcp, and what ends them. What depends on the store is tested in src/oauth/oauth.test.ts.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Agent } from '../support/agent.ts'
@@ -77,7 +77,7 @@ describe('OAuth', () => {
       const preflight = await service.send('OPTIONS', path, { headers: { origin: 'https://inspector.example' } })
       assert.deepEqual([preflight.status, preflight.headers['access-control-allow-origin']], [204, '*'])
     }
-    // These answers depend on a person’s cookie, so no page of another site may read them.
+    // These answers depend on a cookie of a person, so no page of another site may read them.
     for (const path of ['/auth/consent', '/auth/oauth2/authorize']) {
       const { headers: own } = await service.send('GET', path, { headers: { origin: 'https://inspector.example' } })
       assert.equal(own['access-control-allow-origin'], undefined)
@@ -111,7 +111,7 @@ describe('OAuth', () => {
     assert.equal(await statusAt(access), 200)
   })
 
-  test('agents cannot connect over plain http to another host: discovery returns nothing', async () => {
+  test('agents cannot connect over plain http to another host, because discovery returns nothing', async () => {
     await using other = await startApp({ env: { VITRINE_PUBLIC_URL: 'http://vitrine.example' } })
     const at = overHttp(other)
     for (const path of ['/.well-known/oauth-protected-resource', '/.well-known/oauth-authorization-server']) {
@@ -142,7 +142,7 @@ describe('OAuth', () => {
       ['other fields', { jwks_uri: 'http://169.254.169.254/', skip_consent: true, scope: 'admin' }, [REDIRECT]],
     ]
     for (const [name, metadata, uris] of taken) {
-      test(`accepts ${name}`, async () => {
+      test(`registration accepts ${name}`, async () => {
         const { status, json } = await register(service, metadata)
         assert.equal(status, 201)
         assert.deepEqual(json.redirect_uris, uris)
@@ -170,7 +170,7 @@ describe('OAuth', () => {
       `https://agent.example/${'x'.repeat(2_000)}`,
     ]
     for (const uri of uris) {
-      test(`refuses the redirect URI ${JSON.stringify(uri.slice(0, 60))}`, async () => {
+      test(`registration refuses the redirect URI ${JSON.stringify(uri.slice(0, 60))}`, async () => {
         assert.deepEqual(errorOf(await register(service, { redirect_uris: [uri] })), [400, 'invalid_redirect_uri'])
         if (!/^(weird|cursor):/.test(uri)) {
           const beside = await register(service, { redirect_uris: [REDIRECT, uri] })
@@ -188,7 +188,7 @@ describe('OAuth', () => {
       ['a name that is not a string', { client_name: { a: 1 } }],
     ]
     for (const [name, metadata] of wrong) {
-      test(`refuses ${name}`, async () => {
+      test(`registration refuses ${name}`, async () => {
         assert.deepEqual(errorOf(await register(service, metadata)), [400, 'invalid_client_metadata'])
       })
     }
@@ -216,7 +216,7 @@ describe('OAuth', () => {
       test(`${name} returns to the agent with an error, its state and the name of the service`, async () => {
         const location = locationOf(await ask(more))
         assert.equal(location.origin + location.pathname, REDIRECT)
-        // Flows with a token send their errors in the fragment.
+        // In flows with a token, errors are in the fragment.
         const params = new URLSearchParams(location.hash === '' ? location.search : location.hash.slice(1))
         assert.deepEqual([params.get('error'), params.get('state'), params.get('iss')], [error, 'state-1', app.url])
         assert.equal(params.get('code'), null)
@@ -237,7 +237,7 @@ describe('OAuth', () => {
       ['two redirect URIs', { redirect_uri: [REDIRECT, 'https://evil.example/cb'] }],
     ]
     for (const [name, more] of nowhere) {
-      test(`with ${name} does not redirect the browser`, async () => {
+      test(`an authorization request with ${name} does not redirect the browser`, async () => {
         const { status, headers, text } = await ask(more)
         assert.deepEqual([status, headers['location']], [400, undefined])
         assert.match(text, /<h1>This agent cannot be connected<\/h1>/)
@@ -245,12 +245,12 @@ describe('OAuth', () => {
       })
     }
 
-    test('from a program on the person’s computer may name another port', async () => {
+    test('the request of a program on the person’s computer may have another port', async () => {
       const location = locationOf(await ask({ redirect_uri: REDIRECT.replace('33418', '50000') }))
       assert.equal(location.pathname, '/auth/consent')
     })
 
-    test('without a resource and a scope applies to the connector, and requests all scopes', async () => {
+    test('a request without a resource and a scope applies to the connector, and requests all scopes', async () => {
       const { access, scope } = await connect({}, { resource: null, scope: null })
       const claims = JSON.parse(Buffer.from(access.split('.')[1] ?? '', 'base64url').toString())
       assert.deepEqual([claims.aud, claims.iss], [`${app.url}/mcp`, app.url])
@@ -258,7 +258,7 @@ describe('OAuth', () => {
       assert.equal(await statusAt(access), 200)
     })
 
-    test('shows the page each time, even if the person agreed before', async () => {
+    test('each request shows the consent page, even if the person agreed before', async () => {
       await connect()
       for (const person of [ada, undefined]) {
         assert.equal(locationOf(await ask({}, person)).pathname, '/auth/consent')
@@ -267,7 +267,7 @@ describe('OAuth', () => {
   })
 
   describe('the consent page', () => {
-    test('cannot be framed, loads nothing, and shows names as text', async () => {
+    test('the consent page cannot be framed, loads nothing, and shows names as text', async () => {
       const name = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
       const evil = await registered(service, { client_name: name, redirect_uris: ['https://agent.example/cb?a="><b>'] })
       const bo = await app.person('Bo <b>&"\'', 'bo@example.test')
@@ -292,7 +292,7 @@ describe('OAuth', () => {
       }
     })
 
-    test('shows only the scopes that the agent requested', async () => {
+    test('the consent page shows only the scopes that the agent requested', async () => {
       const query = await asked(service, ada, client, pkce().challenge, { scope: 'data:schema' })
       const { text } = await open(service, `/auth/consent?${query}`, ada)
       assert.deepEqual(
@@ -303,7 +303,7 @@ describe('OAuth', () => {
       assert.deepEqual([more.status, more.json.code], [400, 'INVALID_REQUEST'])
     })
 
-    test('asks to sign in first, with the second factor, and then shows the consent', async () => {
+    test('the consent page asks to sign in first, with the second factor, and then shows the consent', async () => {
       const query = locationOf(await open(service, authorizePath(service, client, pkce().challenge))).search
       const { status, text, headers } = await open(service, `/auth/consent${query}`)
       assert.deepEqual([status, headers['x-frame-options']], [200, 'DENY'])
@@ -325,7 +325,7 @@ describe('OAuth', () => {
       assert.deepEqual([params.get('error'), params.get('state'), params.get('iss'), params.get('code')], ['access_denied', 'state-1', app.url, null]) // prettier-ignore
     })
 
-    test('accepts a choice only from the consent page itself', async () => {
+    test('a choice is accepted only from the consent page itself', async () => {
       const query = await asked(service, ada, client, pkce().challenge)
       const choice = { teamIds: [team] }
       const before = await ada.must('GET', '/users/me/grants')
@@ -338,13 +338,13 @@ describe('OAuth', () => {
         const { status, json } = await decide(service, ada, query, choice, headers)
         assert.deepEqual([status, json.code], [403, 'SIGN_IN_REFUSED'], JSON.stringify(headers))
       }
-      // A form on another page cannot send JSON.
+      // A form of another page cannot send JSON.
       const headers = { 'content-type': 'text/plain', cookie: ada.cookie, origin: app.url }
       assert.equal((await service.send('POST', '/auth/consent', { headers, body: '{}' })).status, 415)
       assert.deepEqual(await ada.must('GET', '/users/me/grants'), before)
     })
 
-    test('accepts neither a changed query nor a query without a session', async () => {
+    test('neither a changed query nor a query without a session is accepted', async () => {
       const query = await asked(service, ada, client, pkce().challenge, { scope: 'data:schema' })
       const changed = (name: string, value: string) => {
         const params = new URLSearchParams(query)
@@ -373,7 +373,7 @@ describe('OAuth', () => {
       }
     })
 
-    test('accepts no choice without a scope, a team or a datasource, and nothing that the person cannot access', async () => {
+    test('no choice is accepted without a scope, a team or a datasource, or for something that the person cannot access', async () => {
       const query = await asked(service, ada, client, pkce().challenge)
       const otherTeam = await app.team(await app.person('Cy'))
       const wrong = [
@@ -402,7 +402,7 @@ describe('OAuth', () => {
       return (await owner.must('POST', `/teams/${teamId}/datasources`, { ...shop, ...login, ...access })).id
     }
 
-    test('a token gives access to the ticked scopes, teams and datasources only', async () => {
+    test('a token gives access only to the ticked scopes, teams and datasources', async () => {
       const dan = await app.person('Dan')
       const [one, two] = [await app.team(dan, 'One'), await app.team(dan, 'Two')]
       const [shown, hidden] = [await datasource(dan, one, 'shown'), await datasource(dan, one, 'hidden')]
@@ -423,7 +423,7 @@ describe('OAuth', () => {
       const reply = await agent.call('modern', 'describe_datasource', { teamId: one, datasourceId: hidden })
       assert.equal(reply.json.result.structuredContent.code, 'NOT_FOUND')
 
-      // `datasourceIds` is null here, so the grant includes datasources that are added later.
+      // `datasourceIds` is null, so the grant includes datasources that are added later.
       const all = new Agent(app, (await connected(service, dan, client, { teamIds: [one] })).access)
       const later = await datasource(dan, one, 'later')
       const ids = (await all.tool('list_datasources')).datasources.map(({ id }: { id: string }) => id)
@@ -441,7 +441,7 @@ describe('OAuth', () => {
       }
     })
 
-    test('accepts only its own tokens, and REST accepts no token of an agent', async () => {
+    test('/mcp accepts only its own tokens, and REST accepts no token of an agent', async () => {
       const { access, refresh: token } = await connect()
       const [head = '', body = '', signature = ''] = access.split('.')
       const claims = JSON.parse(Buffer.from(body, 'base64url').toString())
@@ -505,7 +505,7 @@ describe('OAuth', () => {
       await ada.must('DELETE', `/teams/${team}/grants/${id}`)
       assert.deepEqual(await reached(), [own, left].sort())
       await fay.must('POST', `/teams/${left}/leave`)
-      // A new membership does not restore the access of the agent.
+      // Even if the person joins again, the agent has no access.
       await app.join(ada, left, fay)
       assert.deepEqual(await reached(), [own])
 
@@ -532,7 +532,7 @@ describe('OAuth', () => {
   })
 
   describe('the endpoints of the agent', () => {
-    test('accept forms only, each field once', async () => {
+    test('the endpoints of the agent accept forms only, each field once', async () => {
       const coded = await authorized(service, ada, client, { teamIds: [team] })
       const send = (headers: Record<string, string>, body: string) =>
         service.send('POST', '/auth/oauth2/token', { headers, body })
@@ -566,7 +566,7 @@ describe('OAuth', () => {
       assert.equal(rest.status, 415)
     })
 
-    test('reveal nothing about an invalid token', async () => {
+    test('the endpoints of the agent reveal nothing about an invalid token', async () => {
       for (const token of ['', 'vitrine_rt_', 'vitrine_rt_x', 'x', "' or 1=1 --", '\u0000'])
         assert.equal((await refresh(service, client.clientId, token)).status, 400)
       const coded = await authorized(service, ada, client, { teamIds: [team] })

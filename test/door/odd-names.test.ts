@@ -1,5 +1,5 @@
-// Tests columns named like members of Object.prototype. They behave like other columns in introspection, drafts, marks,
-// profiles, exposures, descriptions and queries.
+// Some columns have names of members of Object.prototype. They must behave like other columns in introspection, drafts,
+// marks, profiles, exposures, descriptions and queries.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
@@ -7,7 +7,7 @@ import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 
 const NAMES = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '__defineGetter__', 'prototype']
 
-describe('columns named like members of Object.prototype are', () => {
+describe('columns named like members of Object.prototype', () => {
   let server: TestPostgres
   let app: TestApp
   let owner: Person
@@ -39,10 +39,10 @@ describe('columns named like members of Object.prototype are', () => {
 
   const put = (body: string) => app.ask('PUT', `${at}/documentation/public/__proto__`, { token: owner.jwt, body })
   const described = async () => (await app.must('GET', `${at}/schema`, { token: key })).tables[0]
-  /** Returns an object with these names as own properties, as JSON.parse creates it. */
+  /** The names are own properties, as JSON.parse creates them. */
   const byName = (of: (name: string) => unknown) => Object.fromEntries(NAMES.map((name) => [name, of(name)]))
 
-  test('exposed by name, and hidden otherwise', async () => {
+  test('such columns are exposed by name, and are otherwise hidden', async () => {
     const table = { schema: 'public', table: '__proto__' }
     const one = { tables: [{ ...table, columns: ['id', '__proto__'] }] }
     assert.deepEqual((await owner.must('PUT', `${at}/exposure`, one)).tables, one.tables)
@@ -58,7 +58,7 @@ describe('columns named like members of Object.prototype are', () => {
     await owner.must('PUT', `${at}/exposure`, { tables: [{ ...table, columns: ['id', ...NAMES] }] })
   })
 
-  test('profiled, documented, marked, judged, published and described', async () => {
+  test('such columns are profiled, documented, marked, judged, published and described', async () => {
     const run = async (path: string) => {
       const { jobId } = await owner.must('POST', `${at}/${path}`)
       let job = await owner.must('GET', `${at}/jobs/${jobId}`)
@@ -107,7 +107,7 @@ describe('columns named like members of Object.prototype are', () => {
     assert.match(JSON.stringify(unknown.json.details), /valueOf is not a column of this table/)
   })
 
-  test('queried', async () => {
+  test('such columns can be queried', async () => {
     const sql = `SELECT ${NAMES.map((name) => `"${name}"`).join(', ')} FROM "__proto__" ORDER BY id LIMIT 1`
     const answer = await app.ask('POST', `${at}/query`, { token: key, body: { sql } })
     assert.equal(answer.status, 200, answer.text)
@@ -124,7 +124,7 @@ describe('columns named like members of Object.prototype are', () => {
     }
   })
 
-  test('refused as fields of a request body', async () => {
+  test('such names are refused as fields of a request body', async () => {
     const bodies = [
       '{"__proto__": {"summary": null}}',
       '{"constructor": {"prototype": {}}}',

@@ -1,4 +1,5 @@
-// Tests that one account cannot take all slots of tests of datasources and of webhooks, with all its teams together.
+// Tests of datasources and of webhooks have a limited number of slots. One account cannot take all of them, not even
+// with all its teams together.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
@@ -6,7 +7,6 @@ import { test } from 'node:test'
 import { startApp, type Person } from '../support/app.ts'
 import { until } from '../support/until.ts'
 
-/** Accepts connections and never answers. */
 async function startSilent() {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => void sockets.add(socket.on('error', () => undefined)))
@@ -23,7 +23,7 @@ async function startSilent() {
   }
 }
 
-/** Sends two requests to each path at once. Waits until four are running, and the service has refused all others. */
+/** Sends two requests to each path at once. Waits until four are running, and all others were refused. */
 async function flood(eve: Person, paths: readonly string[], running: ReadonlySet<Socket>): Promise<void> {
   const refused: number[] = []
   const answered = paths

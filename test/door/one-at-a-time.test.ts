@@ -1,5 +1,5 @@
-// Tests that the answers of one connection are made one after the other, in the order of the requests. Otherwise, each
-// answer of a client that reads nothing would take memory.
+// The answers of one connection are made one after the other, in the order of the requests. Otherwise, a client that
+// reads nothing could make them all take memory.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -43,7 +43,7 @@ describe('pipelined requests', () => {
   const statusesOf = (text: string): (string | undefined)[] =>
     [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)
 
-  test('are answered in order, each in full', async () => {
+  test('pipelined requests are answered in order, each in full', async () => {
     const paths = ['/health/live', LARGE, '/docs', '/nothing', '/health/live']
     const socket = await send(paths.map(lines).join(''))
     await until('five answers', () => statusesOf(socket.text).length === 5 && socket.text.endsWith('}'))
@@ -52,7 +52,7 @@ describe('pipelined requests', () => {
     socket.destroy()
   })
 
-  test('begin when the answers before them were sent', async () => {
+  test('a pipelined request begins only when the answers before it were sent', async () => {
     const sockets = [await send(lines('/gated').repeat(3)), await send(lines('/gated').repeat(3))]
     await until('the first request of each connection', () => calls >= 2)
     assert.equal((await ada.ask('GET', '/users/me')).status, 200)

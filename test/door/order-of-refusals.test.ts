@@ -1,5 +1,5 @@
-// Tests the order of refusals (docs/session.md#order-of-refusals): first the path (404), then the state of the
-// datasource (409), then the body (400). Every route with a body has a row.
+// Refusals have an order (docs/session.md#order-of-refusals): first the path (404), then the state of the datasource
+// (409), then the body (400). Every route with a body has a row here.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ROUTES } from '../../src/contract/key-routes.ts'
@@ -11,7 +11,7 @@ const TABLE = { ...ROUTES, ...SESSION_ROUTES }
 const UNKNOWN = '00000000-0000-4000-8000-000000000000'
 const BAD = 'INVALID_REQUEST'
 
-/** The codes for a bad body: on a new datasource, on a disabled new datasource, and on a path that does not exist. */
+/** The codes for a bad body: on a new datasource, on one that is also disabled, and on a path that does not exist. */
 interface Codes {
   readonly fresh: string
   readonly disabled?: string
@@ -28,9 +28,9 @@ const ROWS: Readonly<Partial<Record<OperationId, Codes>>> = {
   profileDatasource: NEEDS_CATALOG,
   generateDocumentation: NEEDS_CATALOG,
   introspectDatasource: { fresh: BAD, disabled: 'DATASOURCE_DISABLED', unknown: 'NOT_FOUND' },
-  // Not DISABLED, because a preview does not use the database.
+  // A preview does not use the database, so it does not matter that the datasource is disabled.
   previewExposure: { fresh: 'NOT_CONNECTED', disabled: 'NOT_CONNECTED', unknown: 'NOT_FOUND' },
-  // NOT_FOUND, because the table in the path does not exist.
+  // The table in the path does not exist.
   putDocumentation: { fresh: 'NOT_FOUND', disabled: 'NOT_FOUND', unknown: 'NOT_FOUND' },
   acceptDocumentation: OF_DATASOURCE,
   publishDocumentation: OF_DATASOURCE,
@@ -98,7 +98,7 @@ describe('the order of refusals', () => {
   })
 
   for (const [name, row] of Object.entries(ROWS) as [OperationId, Codes][]) {
-    test(`${name} answers a bad body with ${JSON.stringify(row)}`, async () => {
+    test(`${name} answers a bad body with the codes ${JSON.stringify(row)}`, async () => {
       assert.equal(await codeOf(name, fresh), row.fresh)
       if (row.disabled !== undefined) assert.equal(await codeOf(name, disabled), row.disabled)
       if (row.unknown === undefined) return

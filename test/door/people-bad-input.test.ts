@@ -1,5 +1,4 @@
-// Tests bad input about accounts, teams and keys, over HTTP: each gets its status of docs/errors.md, and nothing is
-// stored.
+// Bad input about accounts, teams and keys gets the status of docs/errors.md, and nothing is stored.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
@@ -27,7 +26,7 @@ describe('bad input about people', () => {
     const answer = await person.ask(method, path, body)
     return [answer.status, answer.json.code]
   }
-  /** Returns a snapshot of the teams and of the account's keys, for comparison. */
+  /** Of the teams and of the account's keys. Snapshots can be compared. */
   const state = async () =>
     JSON.stringify([
       await ada.must('GET', `/teams/${teamId}`),
@@ -176,7 +175,7 @@ describe('bad input about people', () => {
     ],
   ]
 
-  test('is refused with its code, and changes nothing', async () => {
+  test('bad input is refused with its code, and changes nothing', async () => {
     const before = await state()
     for (const [title, person, method, path, body, status, code] of cases()) {
       assert.deepEqual(await codeOf(person, method, path, body), [status, code], title)

@@ -1,5 +1,5 @@
-// Tests accounts and access over HTTP, with mail, on both stores: from an empty store to a colleague in a team, through
-// the links in the mails.
+// Tests accounts and access over HTTP, with mail, on both stores. It begins with an empty store and follows the links
+// in the mails, until a colleague is in the team.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
@@ -11,7 +11,7 @@ import { totp } from '../support/totp.ts'
 
 const OTHER = 'another long password'
 
-/** Asserts that the policy allows no script but the page's own. */
+/** The policy must allow only the page's own script. */
 function assertPolicy(page: { readonly headers: Headers }, html: string): void {
   const script = /<script>([\s\S]*?)<\/script>/.exec(html)?.[1] ?? ''
   const hash = createHash('sha256').update(script).digest('base64')
@@ -56,7 +56,9 @@ for (const dialect of DIALECTS) {
     const jwtOf = async (cookie: string): Promise<string> =>
       (await app.must('GET', '/auth/token', { headers: { cookie } })).token
 
-    /** Signs up, verifies the address and signs in. Needs an `inviteToken` if the store already has an account. */
+    /**
+     * Signs up, verifies the address and signs in. If the store already has an account, this needs an `inviteToken`.
+     */
     async function signUpVerified(email: string, more: object = {}): Promise<string> {
       assert.equal((await post('sign-up/email', { name: 'N', email, password: PASSWORD, ...more })).status, 200)
       const link = linkIn((await smtp.next(email)).text)
@@ -114,7 +116,7 @@ for (const dialect of DIALECTS) {
       const signedIn = await post('sign-in/email', { email, password: OTHER })
       const device = signedIn.headers.getSetCookie().find((line) => line.startsWith('vitrine.known_device='))
       assert.match(device ?? '', /; Path=\/auth; HttpOnly; SameSite=Lax$/)
-      // The token works once, even in a call without the page.
+      // The token works only once, even without the page.
       const again = await post('reset-password', { token: tokenIn(mail), newPassword: PASSWORD })
       assert.deepEqual([again.status, again.json.code, again.json.reason], [400, 'INVALID_REQUEST', 'INVALID_TOKEN'])
     })
@@ -196,7 +198,7 @@ test('behind a proxy, attempts are counted by the address that the proxy saw, no
     return (await app.ask('POST', '/auth/sign-in/email', { body, headers })).status
   }
   const statuses: number[] = []
-  // Send another port each time: some proxies add the port of the connection, which must not affect the count.
+  // Some proxies add the port of the connection, which must not matter. So send another port each time.
   for (let i = 0; i < 11; i++) statuses.push(await attempt(`10.0.${i}.1`, `192.0.2.1:${40_000 + i}`))
   assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 401), 429])
   assert.equal(

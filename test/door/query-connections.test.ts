@@ -1,6 +1,6 @@
-// Tests connections whose queries the short path reads from the socket: which connection is closed when there are too
-// many, and what is logged about a refused connection and a hang-up. These connections have a separate client address,
-// so that the limit for an address does not include the other requests of the tests.
+// The short path reads queries directly from the socket. Tests which of its connections is closed when there are too
+// many, and what is logged about a refused connection and a hang-up. These connections have another client address than
+// the other requests of the tests, because the limit is per address.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 const ENDLESS = 'SELECT count(*) AS n FROM orders a, orders b, orders c, orders d WHERE a.id + b.id + c.id < d.id - 5'
 const ACTIVE = `SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE '%count%orders%'`
 
-describe('with two connections for an address', () => {
+describe('with a limit of two connections per address', () => {
   const logged: string[] = []
   let shop: Shop
   before(async () => {
@@ -19,7 +19,8 @@ describe('with two connections for an address', () => {
     shop = await openShop({ env, logged: (line) => void logged.push(line) })
     const settings = { statementTimeoutMs: 60_000, postgresMaxPlanCost: 1e15 }
     await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings })
-    // Send a query on the ordinary path first, which looks up the new key.
+    // The first query with a new key takes the ordinary path, which looks up the key. The second one takes the short
+    // path.
     for (const _time of [1, 2]) assert.equal((await shop.query('SELECT 1')).status, 200)
   })
   after(() => shop[Symbol.asyncDispose]())
@@ -52,7 +53,7 @@ describe('with two connections for an address', () => {
       const bytes = request('SELECT 5 AS n', more)
       await send(arriving, bytes.slice(0, -4))
       const idle = await dial()
-      // The service reads the bytes above before it answers this request.
+      // Before the service answers this request, it has read the bytes above.
       idle.write('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n')
       await until('an answer', () => idle.text.startsWith('HTTP/1.1 200'))
       const closed = once(idle, 'close')
@@ -91,7 +92,7 @@ describe('with two connections for an address', () => {
     )
   })
 
-  test('of 50 requests in one piece, the first 32 are answered and the next gets 503', async () => {
+  test('if 50 requests arrive in one packet, the first 32 are answered and the next one gets 503', async () => {
     const socket = await dial()
     const failed: Error[] = []
     socket.on('error', (error) => failed.push(error))

@@ -1,7 +1,6 @@
-// Tests the two short paths of POST …/query, which handle usual requests without Fastify. They give the same answer as
-// the ordinary path, or leave the request to the ordinary path. Each request is sent in three ways. A usual request is
-// read from the socket. With `te: trailers`, node:http reads the request. A body in chunks always takes the ordinary
-// path.
+// POST …/query has two short paths, which handle usual requests without Fastify. They must give the same answer as the
+// ordinary path, or leave the request to it. So each request is sent in three ways. A usual request is read from the
+// socket. With `te: trailers`, node:http reads the request. A body in chunks always takes the ordinary path.
 import assert from 'node:assert/strict'
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
@@ -16,12 +15,12 @@ interface Answer {
   readonly body: string
 }
 
-/** The number of requests that the framework handled. A refusal before the handler is not counted. */
+/** Requests that the framework handled. A refusal before the handler does not count. */
 let framed = 0
 const count = (): void => void framed++
 const channel = tracingChannel('fastify.request.handler')
 const subscribers = { start: count, end() {}, asyncStart() {}, asyncEnd() {}, error() {} }
-/** The number of requests that node:http read. */
+/** Requests that node:http read. */
 let parsed = 0
 const PARSED = 'http.server.request.start'
 const countParsed = (): void => void parsed++
@@ -90,7 +89,7 @@ describe('the short path of a query', () => {
     return Buffer.concat([head, ...parts].map((part) => Buffer.from(part)))
   }
 
-  /** Sends a request in all three ways. Both short paths must give the same answer. */
+  /** In all three ways. Both short paths must give the same answer. */
   async function both(sent: Sent): Promise<{ short: Answer; ordinary: Answer }> {
     const [short] = await raw(written(sent, false))
     const [parsed] = await raw(written({ ...sent, headers: { ...sent.headers, te: 'trailers' } }, false))
@@ -139,13 +138,13 @@ describe('the short path of a query', () => {
   }
 
   for (const [name, body] of Object.entries(bodies)) {
-    test(`gives the answer of the ordinary path: ${name}`, async () => {
+    test(`the short paths give the answer of the ordinary path: ${name}`, async () => {
       const { short, ordinary } = await both({ body })
       assert.deepEqual(plain(short), plain(ordinary))
     })
   }
 
-  test('gives the answer of the ordinary path: callers, scopes and paths', async () => {
+  test('the short paths give the answer of the ordinary path to all callers, scopes and paths', async () => {
     const { app, owner, teamId, datasourceId } = shop
     const stranger = await app.person('Stranger')
     const other = await app.team(stranger, 'Elsewhere')
@@ -175,7 +174,7 @@ describe('the short path of a query', () => {
     ]
     for (const token of tokens) {
       const headers = { authorization: `Bearer ${token}` }
-      // Each request is sent twice. At the second request, the caches contain everything that they can contain.
+      // The second time, the caches contain everything that they can contain.
       for (const _time of [1, 2]) {
         const { short, ordinary } = await both({ body: sql('SELECT 1 AS one'), headers })
         assert.deepEqual(plain(short), plain(ordinary), token)
@@ -191,14 +190,14 @@ describe('the short path of a query', () => {
     }
   })
 
-  test('handles a usual request with a known key, and leaves unusual requests to the framework', async () => {
+  test('the short path handles a usual request with a known key, and leaves unusual requests to the framework', async () => {
     const body = sql('SELECT 1 AS one')
     const framedBy = async (sent: Sent, isChunked = false): Promise<number> => {
       const before = framed
       await raw(written(sent, isChunked))
       return framed - before
     }
-    // Send the request once, because the caches are empty after any change.
+    // After a change, the caches are empty. This request fills them.
     await framedBy({ body }, true)
     const before = parsed
     assert.equal(await framedBy({ body }), 0)
@@ -217,7 +216,7 @@ describe('the short path of a query', () => {
     for (const sent of unusual) assert.equal(await framedBy(sent), 1, JSON.stringify(sent.headers))
   })
 
-  test('both paths refuse alike once the budget is used up', async () => {
+  test('both paths refuse alike when the budget is used up', async () => {
     const { owner, teamId } = shop
     await owner.must('PATCH', `/teams/${teamId}`, { settings: { queryBudget: { limit: 1, windowSeconds: 3_600 } } })
     await raw(written({ body: sql('SELECT 1') }, false))
@@ -251,7 +250,8 @@ describe('the short path of a query', () => {
   test('pipelined requests are answered in their order', async () => {
     const slow = sql('SELECT count(*) AS n FROM orders a, orders b WHERE a.id <> b.id')
     const texts = [slow, sql('SELECT 1 AS n'), '{', sql('SELECT 2 AS n')]
-    // The key must be known, because the ordinary path closes the connection after a body that is not JSON.
+    // After a body that is not JSON, the ordinary path closes the connection. So the key must be known, which leads to
+    // the short path.
     await raw(written({ body: sql('SELECT 1') }, false))
     const answers = await raw(Buffer.concat(texts.map((body) => written({ body }, false))), texts.length)
     assert.deepEqual(
@@ -260,7 +260,7 @@ describe('the short path of a query', () => {
     )
   })
 
-  test('a connection may have 32 unanswered requests; a further request is refused, and the connection is closed', async () => {
+  test('a connection may have 32 unanswered requests, and at a further request it is closed', async () => {
     for (const isChunked of [false, true]) {
       const request = written({ body: sql('SELECT 1 AS n') }, isChunked)
       const fine = await raw(Buffer.concat(Array.from({ length: 32 }, () => request)), 32)
@@ -278,7 +278,7 @@ describe('the short path of a query', () => {
     assert.equal((await raw(written({ body: sql('SELECT 1') }, false)))[0]?.status, 200)
   })
 
-  test('a body that arrives byte by byte is read whole, and after a client disconnects in the middle of its body, the next request is answered', async () => {
+  test('a body that arrives byte by byte is read whole, and if a client disconnects in the middle of its body, the next request is answered', async () => {
     const bytes = written({ body: sql('SELECT 7 AS n') }, false)
     const socket = dial().setNoDelay(true)
     let received = ''
@@ -315,15 +315,15 @@ describe('the short path of a query', () => {
     assert.equal(rows(await answer(query(3, { 'user-agent': 'another/1' }))), '200 [[3]]')
     const bytes = query(4)
     const end = bytes.indexOf('\r\n\r\n') + 4
-    // Send the head and the body in separate packets.
+    // The head and the body come in separate packets.
     assert.equal(rows(await answer(bytes.subarray(0, end), bytes.subarray(end))), '200 [[4]]')
     assert.equal(
       rows(await answer(bytes.subarray(0, end + 3), bytes.subarray(end + 3, -2), bytes.subarray(-2))),
       '200 [[4]]',
     )
     assert.equal(parsed, before)
-    // Send a second request before the first is answered. node:http must read the second request, and then reads all
-    // further requests of the connection.
+    // The second request arrives before the first is answered. node:http must read it, and then reads all further
+    // requests of the connection.
     const slow = written({ body: sql('SELECT count(*) AS n FROM orders a, orders b WHERE a.id <> b.id') }, false)
     socket.write(slow)
     answers++
@@ -364,7 +364,7 @@ describe('the short path of a query', () => {
     await until('the query runs', isActive)
     assert.equal(parsed, before)
     socket.destroy()
-    // The row is FAILED only if the query was cancelled. After a query that ran to its end, the row is ANSWERED.
+    // If the query had not been cancelled, the row would be ANSWERED.
     await until('the row of the cancelled query', async () => {
       const { items } = await shop.owner.must('GET', `/teams/${shop.teamId}/audit?limit=1`)
       return items[0].action === 'runQuery' && items[0].outcome === 'FAILED'
@@ -388,7 +388,7 @@ describe('the short path of a query', () => {
     socket.write('x'.repeat(200_000))
     await closed
     assert.equal(received, 0)
-    // If the query ran to its end, it would be ANSWERED.
+    // If the query had run to its end, the row would be ANSWERED.
     await until('the row of the cancelled query', async () => (await newest()).outcome === 'FAILED')
     await until('the query has ended', async () => !(await isActive()))
   })
@@ -405,7 +405,7 @@ describe('the short path of a query', () => {
       assert.equal(received.length > 0, answers.length === 1)
       return answers
     }
-    // Use more clients than a pool has connections.
+    // More clients than a pool has connections.
     const all = Array.from({ length: 24 }, (_, n) => halfClosed(n % 3 === 0 ? slow : sql('SELECT 1 AS n'), n % 2 === 0))
     for (const answers of await Promise.all(all)) for (const { status } of answers) assert.equal(status, 200)
     for (let i = 0; i < 12; i++) assert.equal((await raw(written({ body: sql('SELECT 1') }, false)))[0]?.status, 200)
@@ -413,7 +413,7 @@ describe('the short path of a query', () => {
 
   test('clients that do not read their answers hold no database connection', async () => {
     const large = sql("SELECT repeat('x', 5000) AS x FROM generate_series(1, 1000)", {})
-    // Use more clients than a pool has connections.
+    // More clients than a pool has connections.
     const idlers = Array.from({ length: 12 }, () => {
       const socket = dial()
       socket.pause()
@@ -425,8 +425,7 @@ describe('the short path of a query', () => {
     for (const socket of idlers) socket.destroy()
   })
 
-  // The memory of an answer is reused once the answer is sent. These answers are longer than the buffers of the
-  // sockets.
+  // When an answer was sent, its memory is used again. These answers are longer than the buffers of the sockets.
   test('a large answer that is not read yet is not overwritten by others', async () => {
     const letters = (letter: string): string =>
       sql(`SELECT repeat('${letter}', 6000) AS x FROM generate_series(1, 600)`)
@@ -445,7 +444,7 @@ describe('the short path of a query', () => {
         const socket = dial()
         socket.on('error', () => undefined)
         socket.write(Buffer.concat([...asked].map((letter) => written({ body: letters(letter) }, false))))
-        // The first answer has begun to arrive, and the client reads no more of it.
+        // The first answer begins to arrive, and the client reads no more of it.
         await once(socket, 'readable')
         return { socket, asked }
       }),
@@ -465,8 +464,8 @@ describe('the short path of a query', () => {
 const ACTIVE = `SELECT count(*) AS n FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE '%count%OPERATOR%'`
 
 /**
- * Returns the part of an answer that must be equal, without the clock and the counters. After a body that is not JSON,
- * the framework closes the connection. The short path has read the whole body, so it keeps the connection open.
+ * What must be equal: not the clock and the counters. After a body that is not JSON, the framework closes the
+ * connection. The short path has read the whole body, so it keeps the connection open.
  */
 function plain({ status, headers, body }: Answer): unknown {
   const same = headers.filter(

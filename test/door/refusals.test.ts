@@ -1,5 +1,5 @@
-// Tests the list of refusals in groups, the list of a person’s own calls, and requests to expose refused names, which
-// a manager closes.
+// Tests refusals in groups, and the list of a person’s own calls. A person requests the exposure of a refused name, and
+// a manager closes the request.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { z } from 'zod'
@@ -38,7 +38,7 @@ describe('refusals and requests', () => {
   const groupOf = (groups: readonly Group[], name: RegExp) =>
     groups.find(({ blocked }) => name.test(blocked.name)) ?? assert.fail(JSON.stringify(groups))
 
-  test('are grouped by the refused name, the largest group first, with the columns that can be exposed', async () => {
+  test('refusals are grouped by the refused name, the largest group first, with the columns that can be exposed', async () => {
     const groups = await refusals()
     assert.deepEqual(
       groups.map(({ count }) => count),
@@ -61,7 +61,7 @@ describe('refusals and requests', () => {
     assert.deepEqual([example.outcome, example.at], ['DENIED', email.lastAt])
   })
 
-  test('leave out datasources that the caller cannot access', async () => {
+  test('refusals and requests leave out datasources that the caller cannot access', async () => {
     const admin = await shop.app.person('Adam')
     await shop.app.join(shop.owner, shop.teamId, admin, 'ADMIN')
     assert.ok((await admin.must('GET', `${path}/refusals`)).length > 0)
@@ -113,12 +113,12 @@ describe('refusals and requests', () => {
     const made = ExposureRequest.strict().parse(await member.must('POST', `${at}/requests`, order))
     assert.deepEqual([made.name, made.state, made.blocked.kind], ['Mia', 'OPEN', 'column'])
     assert.equal((await member.ask('POST', `${at}/requests`, order)).json.code, 'CONFLICT')
-    // The calls of another person, answered calls, and unknown calls cannot be requested.
+    // Only refused calls of the person can be requested: not those of another person, answered ones or unknown ones.
     assert.equal((await shop.owner.ask('POST', `${at}/requests`, order)).json.code, 'NOT_FOUND')
     const answered = (await member.must('GET', '/users/me/activity?action=runQuery&outcome=ANSWERED')).items[0].id
     assert.equal((await member.ask('POST', `${at}/requests`, { ...order, auditId: answered })).json.code, 'CONFLICT')
     assert.equal((await member.ask('POST', `${at}/requests`, { ...order, auditId: 'x' })).json.code, 'NOT_FOUND')
-    // No exposure shows a function.
+    // An exposure cannot allow a function.
     assert.equal((await member.ask('POST', `${at}/query`, { sql: 'SELECT pg_sleep(1)' })).json.code, 'QUERY_DENIED')
     const denied = (await member.must('GET', '/users/me/activity?outcome=DENIED&blocked=function')).items[0].id
     assert.equal((await member.ask('POST', `${at}/requests`, { ...order, auditId: denied })).json.code, 'CONFLICT')
@@ -141,7 +141,7 @@ describe('refusals and requests', () => {
         ['request', made.id],
       ],
     )
-    // Create another request, which is deleted with the account of its author.
+    // Another request. It is deleted with the account of its author.
     const late = (await member.must('GET', '/users/me/activity?outcome=DENIED&blocked=table')).items[0].id
     await member.must('POST', `${at}/requests`, { auditId: late, why: 'Salaries.' })
     await member.must('POST', `${path}/leave`)

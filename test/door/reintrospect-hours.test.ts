@@ -1,4 +1,4 @@
-// Tests config.reintrospectHours over HTTP, for PostgreSQL and MongoDB. A change does not affect the connection.
+// Tests config.reintrospectHours over HTTP, for PostgreSQL and MongoDB. Changing it does not affect the connection.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openShop, type Shop } from '../support/shop.ts'
@@ -25,7 +25,7 @@ describe('config.reintrospectHours', () => {
 
   const create = (body: object) => shop.owner.ask('POST', `/teams/${shop.teamId}/datasources`, body)
 
-  test('defaults to 24, and is shown next to the settings of the driver', async () => {
+  test('reintrospectHours defaults to 24, and is shown next to the settings of the driver', async () => {
     assert.deepEqual((await shop.owner.must('GET', shop.at)).config, { reintrospectHours: 24 })
     const listed = await shop.app.must('GET', `/teams/${shop.teamId}/datasources`, { token: shop.key })
     assert.deepEqual(listed[0].config, { reintrospectHours: 24 })
@@ -34,7 +34,7 @@ describe('config.reintrospectHours', () => {
     assert.deepEqual(made.json.config, { authSource: 'docs', reintrospectHours: 6 })
   })
 
-  test('can be changed without the password, and keeps the status and the other settings', async () => {
+  test('reintrospectHours can be changed without the password, and keeps the status and the other settings', async () => {
     await shop.owner.must('POST', `${shop.at}/test`)
     const changed = await shop.owner.must('PATCH', shop.at, { config: { reintrospectHours: 0 } })
     assert.deepEqual([changed.status, changed.config], ['CONNECTED', { reintrospectHours: 0 }])
@@ -50,7 +50,7 @@ describe('config.reintrospectHours', () => {
     assert.deepEqual(both.config, { authSource: 'other', reintrospectHours: 1 })
     const driver = await shop.owner.must('PATCH', at, { config: { authSource: 'third' } })
     assert.deepEqual(driver.config, { authSource: 'third', reintrospectHours: 1 })
-    // A new host still requires the password.
+    // A new host still needs the password.
     const moved = await shop.owner.ask('PATCH', at, { host: 'localhost', config: { reintrospectHours: 2 } })
     assert.deepEqual([moved.status, moved.json.code], [400, 'INVALID_REQUEST'])
     assert.equal((await shop.owner.must('GET', at)).config.reintrospectHours, 1)

@@ -1,6 +1,5 @@
-// Tests request ids. Every answer has the id of its request in X-Request-Id, on every path. The audit, the log of
-// defects and the access log have the same id. A caller's own id is used only if it is harmless and comes through a
-// trusted proxy.
+// On every path, X-Request-Id of an answer is the id of its request. The audit, the log of defects and the access log
+// contain the same id. A caller's own id is used only if it is harmless and comes through a trusted proxy.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'

@@ -1,5 +1,5 @@
-// Tests that a running query ends when its caller loses access: in the database, with the refusal that a new request
-// would get, and with an audit row.
+// When a caller loses access, a running query ends in the database, gets the refusal that a new request would get, and
+// has an audit row.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
@@ -9,7 +9,7 @@ import { connected, overHttp, registered } from '../support/oauth.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 
-/** A query that runs for minutes unless it is cancelled. */
+/** Runs for minutes unless it is cancelled. */
 const SLOW =
   'SELECT count(*) FROM orders a, orders b, orders c, orders d WHERE a.total + b.total + c.total + d.total < 0'
 
@@ -99,7 +99,7 @@ describe('a running query', () => {
   ]
 
   for (const { name, end, status, code, undo } of CASES) {
-    test(`ends when ${name}`, async () => {
+    test(`a running query ends when ${name}`, async () => {
       const who = await member()
       const answer = shop.query(SLOW, who.key)
       await untilActive(1)
@@ -113,7 +113,7 @@ describe('a running query', () => {
     })
   }
 
-  test('ends when its agent may no longer read data', async () => {
+  test('a running query ends when its agent may no longer read data', async () => {
     const service = overHttp(shop.app)
     const teamIds = [shop.teamId]
     const { access } = await connected(service, shop.owner, await registered(service), { teamIds })
@@ -126,7 +126,7 @@ describe('a running query', () => {
     assert.match(JSON.stringify((await answer).messages), /SCOPE_REQUIRED/)
   })
 
-  test('continues when another key is revoked, the team is renamed and the exposure is widened', async () => {
+  test('a running query continues when another key is revoked, the team is renamed and the exposure is widened', async () => {
     await expose({ orders: null })
     const who = await member()
     const answer = shop.query(

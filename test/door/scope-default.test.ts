@@ -1,5 +1,5 @@
-// Tests that, by default, a route without a scope accepts sessions only. No list names such routes, so the test adds a
-// route and calls it.
+// By default, a route without a scope accepts only sessions. No list names such routes, so this test adds a route and
+// calls it.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { z } from 'zod'

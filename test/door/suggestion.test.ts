@@ -1,4 +1,4 @@
-// Tests repaired queries: the service suggests only texts that the guard accepts, and only exposed names.
+// For a refused query, the service suggests only queries that the guard accepts and that contain only exposed names.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openShop, type Shop } from '../support/shop.ts'
@@ -23,7 +23,7 @@ describe('a refusal suggests a repaired query', () => {
     ['SELECT id FROM customers FOR UPDATE', 'SELECT id FROM customers'],
     ['SELECT id, pg_sleep(1) FROM customers', 'SELECT id FROM customers'],
     [`SELECT id FROM customers${' '.repeat(3_000)}FOR UPDATE`, 'SELECT id FROM customers'],
-    // No small change repairs these queries.
+    // No small change repairs the next queries.
     ['SELECT email FROM customers', undefined],
     ['SELECT salary FROM payroll', undefined],
     ['DELETE FROM customers', undefined],

@@ -1,5 +1,5 @@
-// Tests that the spans of a request, the guard and the database arrive at a real receiver of OTLP over HTTP. Spans
-// contain no query texts and no values.
+// The spans of a request, the guard and the database arrive at a real receiver of OTLP over HTTP. They contain no query
+// texts and no values.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

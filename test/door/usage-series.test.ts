@@ -1,5 +1,5 @@
-// Tests usage by hour and day, for the team and by key, datasource or client. The sums equal the sums over the audit.
-// A MEMBER sees the sums of the team, but only their own keys and clients.
+// Tests usage by hour and day, for the team and by key, datasource or client. It must agree with the audit. A MEMBER
+// sees the sums of the team, but only their own keys and clients.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { z } from 'zod'
@@ -30,7 +30,7 @@ for (const dialect of DIALECTS) {
       await shop.app.join(shop.owner, shop.teamId, member)
       const own = await shop.app.key(member)
       for (let n = 0; n < 3; n++) await ask(shop.key, 'SELECT id FROM customers LIMIT 5', 'agent/1')
-      // Send a second batch of queries, so that the store must add to existing counts.
+      // The store must add a second batch of queries to the counts of the first.
       await usage('')
       await ask(shop.key, 'SELECT id FROM customers LIMIT 2', 'agent/1')
       await ask(shop.key, 'SELECT email FROM customers', 'agent/1')
@@ -47,7 +47,7 @@ for (const dialect of DIALECTS) {
       for (const step of ['hour', 'day'] as const) {
         const { points = [], series } = await usage(`step=${step}&days=31`)
         assert.equal(series, undefined)
-        // Compare sums over all points, because the test may run across midnight.
+        // The test may run across midnight, so compare sums over all points.
         const total = (of: (point: (typeof points)[number]) => number) =>
           points.reduce((all, each) => all + of(each), 0)
         assert.equal(
@@ -76,7 +76,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await usage('')).points, undefined)
     })
 
-    test('groups by key, datasource and client, the largest group first', async () => {
+    test('usage is grouped by key, datasource and client, the largest group first', async () => {
       const keys = (await usage('by=key')).series ?? []
       assert.deepEqual(
         keys.map(({ accountId, queries, denied }) => [accountId, queries, denied]),
@@ -121,7 +121,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('clients beyond a maximum number of names are counted together', async () => {
+    test('if there are too many clients, all beyond a maximum number are counted together', async () => {
       for (let n = 0; n < 60; n++) await ask(shop.key, 'SELECT id FROM customers LIMIT 1', `random/${n}`)
       const { points = [], series = [] } = await usage('by=client')
       assert.equal(
@@ -132,7 +132,7 @@ for (const dialect of DIALECTS) {
       assert.ok(series.length <= 20 && (others?.queries ?? 0) >= 10, JSON.stringify(series.map(({ client }) => client)))
     })
 
-    test('a period that is stored by day only is refused, and so is an unknown step or group', async () => {
+    test('hours of a period that is stored only by day are refused, and so is an unknown step or group', async () => {
       for (const query of ['days=32&step=day', 'days=366&by=key', 'by=nothing', 'step=minute']) {
         assert.equal((await shop.owner.ask('GET', `${path}/usage?${query}`)).json.code, 'INVALID_REQUEST', query)
       }

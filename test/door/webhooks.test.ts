@@ -1,5 +1,5 @@
-// Tests webhooks over REST. The secret is shown once, and the address is never shown. A test message is signed, and is
-// sent to an allowed address only.
+// Tests webhooks over REST. The secret is shown once, and the address never. A test message is signed, and is sent only
+// to an allowed address.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
@@ -100,7 +100,7 @@ describe('webhooks', () => {
     await ada.must('DELETE', `${path}/${id}`)
   })
 
-  test('refuses a webhook with an invalid field', async () => {
+  test('a webhook with an invalid field is refused', async () => {
     for (const more of [
       { url: 'ftp://127.0.0.1/' },
       { url: 'http://user:pw@127.0.0.1/' },
@@ -147,7 +147,7 @@ test('without VITRINE_ALLOW_PRIVATE_HOSTS, only public addresses over https:// a
   const teamId = await app.team(ada)
   for (const [url, error] of [
     [`https://127.0.0.1:${receiver.port}/`, /^The host is a private, loopback or link-local address/],
-    // `localhost` is refused, because the name is resolved and its address is checked.
+    // The name is resolved, and its address is checked.
     [`https://localhost:${receiver.port}/`, /^The host is a private, loopback or link-local address/],
     ['https://169.254.169.254/latest', /^The host is an address of a cloud’s metadata service/],
     [`http://127.0.0.1:${receiver.port}/`, /^The address must be https:/],

@@ -1,5 +1,5 @@
-// Tests a clock that jumps 40 days ahead, and back when it is corrected. In between, sessions and keys count as
-// expired. Afterwards they work again, and every audit row is still there.
+// A clock jumps 40 days ahead, and jumps back when it is corrected. In between, sessions and keys count as expired.
+// Afterwards they work again, and every audit row is still there.
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, mock, test } from 'node:test'
 import { startApp } from '../support/app.ts'
@@ -9,13 +9,13 @@ const DAY = 86_400_000
 
 describe('a clock that jumps 40 days ahead', () => {
   const start = Date.now()
-  // The clock is replaced before the service starts, because parts of the service keep a reference to Date.now.
+  // Parts of the service keep a reference to Date.now, so the clock is replaced before the service starts.
   beforeEach(() => mock.timers.enable({ apis: ['Date'], now: start }))
   afterEach(() => mock.timers.reset())
   const jump = () => mock.timers.setTime(start + 40 * DAY)
   const correct = () => mock.timers.setTime(start)
 
-  test('ends no session and no key for good', async () => {
+  test('a wrong clock ends no session and no key for good', async () => {
     await using app = await startApp()
     const ada = await app.person()
     const expiresAt = new Date(Date.now() + 30 * DAY).toISOString()
@@ -36,7 +36,7 @@ describe('a clock that jumps 40 days ahead', () => {
     await app.signIn(ada.email)
   })
 
-  test('removes no audit row', async () => {
+  test('a wrong clock removes no audit row', async () => {
     await using rooms = await openRooms()
     const teamId = await addTeam(rooms, { auditRetentionDays: 30 })
     const owner = await addMember(rooms, teamId, 'OWNER')
@@ -47,7 +47,7 @@ describe('a clock that jumps 40 days ahead', () => {
     await rooms.audit.prune()
     correct()
     assert.deepEqual(await rows(), [7])
-    // Prune again after the clock was corrected, because the correction is a jump too.
+    // The correction is a jump too, so prune again after it.
     await rooms.audit.prune()
     assert.deepEqual(await rows(), [7])
   })
