@@ -1,5 +1,5 @@
-// Tests that hidden data does not appear in documentation. The tests accept and publish every proposal for the attack
-// databases, then search the drafts and the published documentation for canaries and hidden names.
+// Hidden data must not appear in documentation. For the attack databases, every proposal is accepted and published.
+// Then the drafts and the published documentation are searched for canaries and hidden names.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
@@ -13,8 +13,8 @@ import { EXPOSED, FULL, load } from './mongodb/fixture.ts'
 const read = (name: string): string => readFileSync(new URL(`postgres/${name}`, import.meta.url), 'utf8')
 
 /**
- * Profiles, generates, accepts and publishes documentation. Returns the drafts and the published documentation as
- * JSON.
+ * Profiles the tables, then generates, accepts and publishes documentation. Returns the drafts and the published
+ * documentation as JSON.
  */
 async function documentEverything(
   owner: Person,
@@ -45,7 +45,7 @@ async function documentEverything(
   return { draft: JSON.stringify(draft), described: JSON.stringify(published) }
 }
 
-test('PostgreSQL: neither the drafts nor the published documentation contains a canary', async () => {
+test('for PostgreSQL, neither the drafts nor the published documentation contains a canary', async () => {
   await using server = await startPostgres({ settings: { autovacuum: 'off' } })
   const database = await server.createDatabase('shop', `${read('fixture.sql')}; ANALYZE;`)
   await using app = await startApp()
@@ -61,7 +61,7 @@ test('PostgreSQL: neither the drafts nor the published documentation contains a 
   }
 })
 
-test('MongoDB: neither the drafts nor the published documentation contains a canary', { skip: await skipWithout(startMongod) }, async () => {
+test('for MongoDB, neither the drafts nor the published documentation contains a canary', { skip: await skipWithout(startMongod) }, async () => {
   await using server = await startMongod()
   await load(server.client.db(FULL), server.client.db('bare'))
   await using app = await startApp()

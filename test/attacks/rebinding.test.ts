@@ -1,6 +1,6 @@
-// Tests DNS rebinding: a name resolves first to a public address and then to this machine. Code that connects to an
-// address chosen by a caller must connect to the address that was checked. Only the resolver is replaced. The servers
-// and the service's code are real.
+// DNS rebinding: a name first means a public address, and then this machine. If a caller can choose an address, the
+// service must connect to the address that it has checked. Only the resolver is replaced. The servers and the service's
+// code are real.
 import assert from 'node:assert/strict'
 import { Resolver } from 'node:dns/promises'
 import { once } from 'node:events'
@@ -12,17 +12,17 @@ import { openClientDocuments } from '../../src/oauth/client-documents.ts'
 import { send } from '../../src/webhooks/send-message.ts'
 
 const NAME = 'rebinding.example'
-/** An address with the form of a public address, which is routed nowhere (ORCHIDv2, RFC 7343). */
+/** Looks like a public address, but is routed nowhere (ORCHIDv2, RFC 7343). */
 const PUBLIC = '2001:20::1'
 const real = { resolve4: Resolver.prototype.resolve4, resolve6: Resolver.prototype.resolve6 }
-/** The number of lookups of the name in the current test. */
+/** Lookups of the name in the current test. */
 let lookups = 0
 let server: Server
 let port = 0
 let connections = 0
 
 before(async () => {
-  // Each lookup asks for IPv4 addresses first, then for IPv6 addresses.
+  // A lookup asks first for IPv4 addresses, then for IPv6 addresses.
   Object.assign(Resolver.prototype, {
     resolve4: answer(() => (lookups === 0 ? [] : ['127.0.0.1'])),
     resolve6: answer(() => (lookups++ === 0 ? [PUBLIC] : [])),
@@ -39,7 +39,7 @@ after(async () => {
   server.close()
   await once(server, 'close')
 })
-/** Every name that the tests look up is NAME. */
+/** The tests look up only NAME. */
 function answer(addresses: () => string[]): (host: string) => Promise<string[]> {
   return (host) => {
     assert.equal(host, NAME)
@@ -82,9 +82,9 @@ const ATTEMPTS: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown
 }
 
 for (const [what, attempt] of Object.entries(ATTEMPTS)) {
-  test(`${what}: connects to the address that was checked`, async () => {
-    // The first attempt checks and tries the public address. At the second attempt, the name resolves to this machine
-    // and is refused.
+  test(`${what} connects to the address that was checked`, async () => {
+    // The first attempt checks and tries the public address. At the second attempt, the name means this machine, which
+    // is refused.
     for (let n = 0; n < 2; n++) {
       await assert.rejects(attempt(AbortSignal.timeout(8_000)))
       assert.equal(connections, 0)
@@ -93,7 +93,7 @@ for (const [what, attempt] of Object.entries(ATTEMPTS)) {
   })
 }
 
-test('the metadata document of an OAuth client: connects to the address that was checked', async () => {
+test('reading the metadata document of an OAuth client connects to the address that was checked', async () => {
   const now = { ms: 0 }
   const documents = openClientDocuments(undefined, () => now.ms)
   for (let n = 0; n < 2; n++) {

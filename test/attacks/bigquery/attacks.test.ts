@@ -1,5 +1,5 @@
 // Runs the sample corpus against the guard alone, without an engine. Tests the verdict on each attack, and that the
-// printed texts read exposed tables and columns only. http.test.ts runs the accepted attacks with Google's engine.
+// printed texts read only exposed tables and columns. http.test.ts runs the accepted attacks with Google's engine.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { unseal } from '../../../src/drivers/confined.ts'
@@ -13,7 +13,7 @@ import { ATTACKS, LEGIT, shownOf, WORLD } from './sample-project.ts'
 const CATALOG = catalogOf(WORLD, shownOf)
 /**
  * The numbers of the attacks, by the guard's verdict: the blocked kind, `malformed` or `confined`. Some confined
- * attacks name a hidden column. The sub-select in the printed text does not contain it.
+ * attacks name a hidden column, but the sub-select in the printed text does not contain it.
  */
 const SAID = {
   table: '056 070 074 079 085 109 171 174 175 177',
@@ -44,7 +44,7 @@ for (const [kind, ids] of Object.entries(SAID)) {
   })
 }
 
-test('every legitimate query is accepted and reads exposed data only', () => {
+test('every legitimate query is accepted and reads only exposed data', () => {
   for (const { id, sql } of LEGIT) {
     const verdict = judged(sql)
     assert.ok(verdict.kind === 'confined', `${id}: ${verdict.kind === 'confined' ? '' : verdict.why}`)

@@ -1,5 +1,4 @@
-// Builds the exposed catalog of a project from given tables, as the service has it after introspection, without the
-// hidden tables and columns.
+// The exposed catalog of a project, as the service has it after introspection, without hidden tables and columns.
 import type { Catalog, CatalogColumn, CatalogTable } from '../../../src/drivers/driver.ts'
 import {
   CAPTURE_VERSION,
@@ -14,8 +13,8 @@ import type { EngineColumn } from '../../engines/bigquery/engine.ts'
 import { readType, type Type } from '../../engines/bigquery/types.ts'
 
 /**
- * Returns the exposed columns, including pseudo columns, of a table or shard by its full name (`p.d.events_20240101`).
- * Returns null if the table is hidden.
+ * Returns the exposed columns of a table or shard, including pseudo columns, or null if it is hidden. `table` is the
+ * full name (`p.d.events_20240101`).
  */
 export type Shown = (table: string) => readonly string[] | null
 

@@ -1,9 +1,9 @@
-// Checks a text that the guard printed, with rules that do not use the guard's code. Every item of FROM and JOIN has
-// one of four forms. Every table and column of a sub-select is exposed. The text contains no comment, semicolon,
+// Checks a text that the guard has printed, without the guard's code. Every item of FROM and JOIN must have one of four
+// forms. Every table and column of a sub-select must be exposed. The text must contain no comment, semicolon,
 // parameter, `$` or `{`.
 interface Word {
   readonly text: string
-  /** A bare word in capitals, or a sign unchanged. Empty for strings, quoted names and names after a dot. */
+  /** A word in capitals, or a sign. Empty for strings, quoted names and names after a dot. */
   readonly key: string
 }
 
@@ -39,7 +39,7 @@ function bare({ text }: Word): string {
   return text.replaceAll('`', '').toLowerCase()
 }
 
-/** Returns whether this FROM is directly inside the parentheses of EXTRACT. */
+/** True if this FROM is directly inside the parentheses of EXTRACT. */
 function isExtract(words: readonly Word[], at: number): boolean {
   for (let n = at - 1, depth = 0; n >= 0; n -= 1) {
     const key = words[n]?.key
@@ -53,8 +53,8 @@ function isExtract(words: readonly Word[], at: number): boolean {
 }
 
 /**
- * Returns the positions where items of a FROM or JOIN begin: after the keyword at `at`, and after each comma at the
- * same nesting level until the next clause.
+ * Returns where the items of a FROM or JOIN begin: after the keyword at `at`, and after each comma of the same nesting
+ * level, until the next clause.
  */
 function places(words: readonly Word[], at: number): number[] {
   const found = [at + 1]
@@ -88,8 +88,8 @@ function wrong(
 }
 
 /**
- * Returns the problems of a generated sub-select: SELECT _vt.`a`, …, _vt.pseudo AS _vt_pseudo FROM `p.d.t` AS _vt. It
- * must read exposed columns only, and must filter the shards of a wildcard table.
+ * A generated sub-select has the form SELECT _vt.`a`, …, _vt.pseudo AS _vt_pseudo FROM `p.d.t` AS _vt. It must read
+ * only exposed columns, and filter the shards of a wildcard. Returns its problems.
  */
 function wrongSubSelect(
   words: readonly Word[],

@@ -1,5 +1,5 @@
-// Converts a cell of BigQuery's REST response to the value that the caller must get. This is a second implementation,
-// so that the tests do not judge the driver's decoder by itself.
+// Converts a cell of BigQuery's REST response to the value that the caller must get. The tests need this second
+// implementation, because they must not judge the driver's decoder by itself.
 import type { WireValue } from '../../support/bigquery-evaluator.ts'
 import type { Type } from '../../engines/bigquery/types.ts'
 
@@ -38,7 +38,7 @@ export function expectedValue(type: Type | undefined, cell: WireValue): unknown 
   }
 }
 
-/** Returns a unique name. A repeated name gets _1, _2 and so on. A field without a name becomes _field_N. */
+/** A repeated name gets _1, _2 and so on. A field without a name becomes _field_N. */
 function unique(seen: Map<string, number>, name: string, n: number): string {
   if (name === '') return `_field_${n + 1}`
   const before = seen.get(name) ?? 0

@@ -1,4 +1,4 @@
-// Runs one worker of the fuzzer. Its input is {seed, count}, and its output is a tally.
+// One worker of the fuzzer. Its input is {seed, count}, and its output is a tally.
 import { parentPort, workerData } from 'node:worker_threads'
 import { fuzz } from './fuzz.ts'
 

@@ -1,6 +1,6 @@
-// Checks the guard against Google's analyzer with a seeded fuzzer. N (number of mutants, default 2,000), SEED and
-// WORKERS come from the environment. Without SEED, each run of scripts/test.ts uses another seed (RUN_SEED).
-// N=100000 WORKERS=2 takes some minutes: `npx node --test test/attacks/bigquery/fuzz.test.ts`
+// A fuzzer checks the guard against Google's analyzer. The environment may set N (the number of mutants, 2,000 if
+// absent), SEED and WORKERS. Without SEED, each run of scripts/test.ts uses another seed (RUN_SEED). N=100000 WORKERS=2
+// takes some minutes: `npx node --test test/attacks/bigquery/fuzz.test.ts`
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
@@ -28,13 +28,13 @@ test(`no mutant of ${COUNT} reads or reveals hidden data (seed ${SEED})`, { time
   }
 })
 
-/** Runs WORKERS workers. Each makes `count` mutants from its own seed. If one worker fails, all workers end. */
+/** Each worker makes `count` mutants from its own seed. If one fails, all end. */
 async function tallied(count: number): Promise<{ seed: number; tally: Tally }[]> {
   const at = new URL('./fuzz-worker.ts', import.meta.url)
   const seeds = Array.from({ length: WORKERS }, (_, n) => SEED + n)
   const workers = seeds.map((seed) => ({ seed, worker: new Worker(at, { workerData: { seed, count } }) }))
   try {
-    // `once` rejects with an error of the worker.
+    // An error of the worker rejects `once`.
     return await Promise.all(workers.map(async ({ seed, worker }) => ({ seed, tally: (await once(worker, 'message'))[0] as Tally })))
   } finally {
     await Promise.all(workers.map(({ worker }) => worker.terminate()))

@@ -1,7 +1,6 @@
-// Checks the guard with Google's analyzer. For an accepted mutant, the analyzer must not report a hidden table or
-// column in the printed text. The printed text must return the same rows whatever the hidden data is. The mutant
-// itself, run on tables without hidden data, must return these rows too. Mutants that the analyzer of 2023 cannot
-// judge are counted separately.
+// Checks the guard with Google's analyzer. If a mutant is accepted, the analyzer must report no hidden table or column
+// in the printed text. The printed text must return the same rows whatever the hidden data is, and the same rows as the
+// mutant itself on tables without hidden data. Mutants that the analyzer of 2023 cannot judge are counted separately.
 import { unseal } from '../../../src/drivers/confined.ts'
 import type { Catalog, Denied, Limits, Malformed, Verdict } from '../../../src/drivers/driver.ts'
 import { confine } from '../../../src/drivers/bigquery/guard/confine.ts'
@@ -15,27 +14,27 @@ import { CUT, isHidden, OTHER_WORLD, shownOf, WORLD } from './sample-project.ts'
 
 export interface Tally {
   mutants: number
-  /** Mutants that the guard accepted. */
+  /** The guard accepted them. */
   confined: number
-  /** Accepted mutants that the analyzer accepted, so that its report was checked. */
+  /** The analyzer accepted them too, so its report was checked. */
   judged: number
-  /** Judged mutants with pipe syntax. The engine analyzes each pipe as an equivalent sub-query. */
+  /** Of those, mutants with pipe syntax. The engine analyzes each pipe as an equivalent sub-query. */
   pipes: number
-  /** Judged mutants with a repeatable result, which were run over two worlds with different hidden data. */
+  /** Of those, mutants with a repeatable result. They ran in two worlds with different hidden data. */
   run: number
-  /** Judged mutants whose printed text was compared with the mutant itself, run on tables without hidden data. */
+  /** Of those, mutants that also ran themselves, on tables without hidden data. */
   compared: number
   /**
-   * Refused mutants that Google can run on exposed data. One refused mutant in ten is tried. The refusal may be
-   * intended.
+   * The guard refused them, but Google can run them on exposed data. One refused mutant in ten is tried. The refusal
+   * may be intended.
    */
   strict: Record<string, { count: number; shortest: string }>
-  /** Accepted mutants that the analyzer cannot judge. */
+  /** The guard accepted them, but the analyzer cannot judge them. */
   beyond: Record<string, number>
   readonly leaks: string[]
   readonly crashes: string[]
   readonly differs: string[]
-  /** Printed texts that Google's parser refuses, although the analyzer accepts the mutant. */
+  /** Google's parser refuses the printed text, but accepts the mutant. */
   readonly broken: string[]
 }
 
@@ -48,7 +47,7 @@ interface Judges {
   readonly catalog: Catalog
 }
 
-/** Runs `count` mutants. Throws NoSuchEngine. */
+/** Throws NoSuchEngine. */
 export async function fuzz(seed: number, count: number, tell: (tally: Tally) => void = () => undefined): Promise<Tally> {
   await using zetasql = await openZetasql()
   const language = await languageOptions(zetasql)
@@ -98,7 +97,7 @@ async function judge(judges: Judges, sql: string, tally: Tally): Promise<void> {
   const query = unseal<BigQueryQuery>(verdict.query, 'BIGQUERY')
   const { text } = query
   const note = `${JSON.stringify(sql)} printed ${JSON.stringify(text)}`
-  // This also checks texts that the analyzer refuses.
+  // Also checked if the analyzer refuses the text.
   const stray = strays(text, WORLD.project, shownOf)
   if (stray.length > 0) tally.leaks.push(`names ${stray.join(' ')}: ${note}`)
   try {
@@ -117,14 +116,14 @@ async function judge(judges: Judges, sql: string, tally: Tally): Promise<void> {
   await run(judges, sql, query, note, tally)
 }
 
-/** Returns why the engine of 2023 cannot run a mutant. BigQuery would run pipes and GROUP BY ALL. */
+/** Says why the engine of 2023 cannot run a mutant. BigQuery would run pipes and GROUP BY ALL. */
 function unjudged(message: string, text: string): string {
   if (text.includes('|>')) return 'pipe syntax'
   if (/^GROUP BY ALL|^Syntax error: Unexpected keyword ALL/.test(message)) return 'GROUP BY ALL'
   return /^Syntax error/.test(message) ? 'no query' : 'a name or type that does not resolve'
 }
 
-/** Returns the verdict. The guard may refuse any text, but must not throw. */
+/** The guard may refuse any text, but must not throw. */
 function judged(catalog: Catalog, sql: string): Verdict | { readonly kind: 'crashed'; readonly why: string } {
   try {
     return confine({ text: sql, limit: null }, catalog, LIMITS)
@@ -149,8 +148,8 @@ async function run(judges: Judges, sql: string, query: BigQueryQuery, note: stri
 }
 
 /**
- * Returns columns and sorted rows as one string, with the caller's names of pseudo columns. An error at run time counts
- * as a result. Returns null if the query does not analyze.
+ * Returns columns and sorted rows as one string. Pseudo columns have the caller's names. An error at run time counts as
+ * a result. Returns null if the query does not analyze.
  */
 async function answersOf(engine: Engine, sql: string, names?: BigQueryQuery['names']): Promise<string | null> {
   try {

@@ -1,6 +1,6 @@
-// Tests how the guard’s work grows with the size of a text. Twice the text may cost at most 2.5 times the work, and no
-// depth may exhaust the stack. `GROW=20000 npm test -- test/attacks/bigquery/growth.test.ts` tests 20,000 random
-// queries.
+// Tests how the guard’s work grows with the size of a text. A text of twice the size may cost at most 2.5 times the
+// work, and no depth may exhaust the stack. `GROW=20000 npm test -- test/attacks/bigquery/growth.test.ts` tests 20,000
+// random queries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { confine } from '../../../src/drivers/bigquery/guard/confine.ts'
@@ -30,10 +30,7 @@ function cost(sql: string, catalog = GROWN): Cost {
   return { work: work.spent, verdict }
 }
 
-/**
- * Checks that the printed text of an accepted query has at most 1,000,000 bytes, and that a refusal for size names the
- * limit.
- */
+/** The printed text may have at most 1,000,000 bytes. A refusal for size must name the limit. */
 function checkBound({ verdict }: Cost, note: string): void {
   if (verdict.kind === 'confined') {
     const { text } = unseal<BigQueryQuery>(verdict.query, 'BIGQUERY')
@@ -69,7 +66,7 @@ for (const [name, make] of Object.entries(DEEP)) {
       if (sql.length > TEXT_MAX) break
       checkBound(cost(sql), `${name}, ${depth}`)
     }
-    // Types are not refused, because the guard does not count angle brackets as nesting.
+    // The guard does not count angle brackets as nesting, so types are not refused.
     if (name !== 'types') assert.equal(cost(make(1_000)).verdict.kind, 'denied')
   })
 }

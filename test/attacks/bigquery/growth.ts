@@ -1,5 +1,5 @@
-// Defines families of queries that grow with a size: deep, wide or repeated. At twice the size, the guard may do at
-// most 2.5 times the work (growth.test.ts). It refuses a text that is too large, and never throws.
+// Families of queries that grow with a size: deep, wide or repeated. If the size doubles, the guard may do at most 2.5
+// times the work (growth.test.ts). It must refuse a text that is too large, and never throw.
 import { catalogOf } from '../../support/bigquery-guard.ts'
 
 const times = (count: number, make: (n: number) => string, joiner = ', ') =>
@@ -9,7 +9,7 @@ const WIDE = Array.from({ length: 2_000 }, (_, n) => `column_${n}`)
 const SHARDS = Array.from({ length: 3_000 }, (_, n) => `log.events_${20100101 + n}`)
 const SINGLE = Array.from({ length: 1_500 }, (_, n) => `log.part_${n}x`)
 
-/** Contains three small tables, a wide table, a family of 3,000 shards, and 1,500 tables with a common prefix. */
+/** Three small tables, a wide table, a family of 3,000 shards, and 1,500 tables whose names begin alike. */
 export const GROWN = catalogOf(
   [
     { name: 'shop.customers', columns: ['id', 'name', 'address'], hidden: ['ssn'] },
@@ -22,9 +22,9 @@ export const GROWN = catalogOf(
   SHARDS,
 )
 
-/** The families by name. Each makes a text with about `size` repeated parts. */
+/** Each family makes a text with about `size` repeated parts. */
 export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
-  // Each of 20 levels repeats the columns of the level below.
+  // There are 20 levels. Each repeats the columns of the level below.
   'stars of stars': (n) => {
     let sql = 'SELECT * FROM shop.customers'
     for (let level = 0; level < 20; level++) sql = `SELECT ${times(Math.ceil(n / 20), () => 'a.*')} FROM (${sql}) a`
@@ -96,7 +96,7 @@ export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
   'NOT': (n) => `SELECT ${'NOT '.repeat(n)}TRUE`,
 }
 
-/** Texts of any depth. The guard must reach a verdict on each without exhausting the stack. */
+/** The guard must reach a verdict at any depth, without exhausting the stack. */
 export const DEEP: Readonly<Record<string, (depth: number) => string>> = {
   'parentheses': (n) => `SELECT ${'('.repeat(n)}1${')'.repeat(n)}`,
   'brackets': (n) => `SELECT ${'['.repeat(n)}1${']'.repeat(n)}`,

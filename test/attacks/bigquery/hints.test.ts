@@ -1,6 +1,6 @@
-// Tests the hints of refusals: every refusal has a hint. A hint may suggest a similar name, or the GoogleSQL form of a
-// word from another dialect. The position of an error refers to the caller's text, although Google's
-// analyzer reads the text that the guard printed.
+// Every refusal has a hint, which may suggest a similar name, or the GoogleSQL form of a word from another dialect.
+// Google's analyzer reads the text that the guard has printed, but the position of an error must refer to the caller's
+// text.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ColumnSets } from '../../../src/drivers/bigquery/guard/column-sets.ts'
@@ -59,7 +59,7 @@ for (const [sql, hint] of HINTS) {
   })
 }
 
-test('suggests the right word for a misspelled first word', () => {
+test('the hint suggests the right word for a misspelled first word', () => {
   const verdict = judge(SHOP, 'SELCT 1')
   assert.match(verdict.kind === 'malformed' ? verdict.why : '', /Did you mean SELECT\?$/)
 })
@@ -70,7 +70,7 @@ for (const sql of ['SELECT ilike FROM shop.orders', 'SELECT id ilike FROM shop.o
   })
 }
 
-/** Queries in which ^ marks the expected position. */
+/** The position of the error is expected at ^. */
 const MARKED: readonly (readonly [string, string, RegExp])[] = [
   ['SELECT ^nme FROM shop.customers', 'QUERY_DENIED', /^Did you mean name\? FROM shows customers \(id, name/],
   ['SELECT ^ssn FROM shop.customers', 'QUERY_DENIED', /FROM shows customers \(id, name/],
@@ -96,7 +96,7 @@ describe('a message of the dry run', () => {
     await brain?.[Symbol.asyncDispose]()
   })
   for (const [marked, code, hint] of MARKED) {
-    test(`has its position in the caller's text: ${marked}`, async (t) => {
+    test(`a message of the dry run has its position in the caller's text: ${marked}`, async (t) => {
       if ((await engineOrSkip(t, async () => brain ?? (await openBrain(WORLD)))) === null) return
       const sql = marked.replace('^', '')
       const verdict = await at.driver.confine(at.driver.read({ sql }), CATALOG, WIDE, soon())

@@ -1,6 +1,6 @@
-// Runs the corpus over HTTP, with Google's own analyzer and evaluator behind the BigQuery double. A refusal is one
-// JSON error. A query that runs reads nothing hidden. A legitimate query returns the same rows as if the hidden data
-// had never existed.
+// Runs the corpus over HTTP. Google's own analyzer and evaluator stand behind the BigQuery double. A refusal must be
+// one JSON error. A query that runs must read nothing hidden. A legitimate query must return the same rows as if the
+// hidden data had never existed.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { REACHED } from '../../engines/bigquery/evaluate-query.ts'
@@ -15,7 +15,7 @@ import { openStage, type Stage } from './stage.ts'
 const HIDDEN_NAMES = ['ssn', 'margin', 'events_secret', 'customer_notes', 'salaries', 'employee']
 const SECRET = new RegExp([...FIXTURE.sentinels, REACHED].join('|').replaceAll('.', '\\.'))
 
-/** Returns the faults of the response to an attack. A refusal may repeat the caller's own words. */
+/** What is wrong with the response to an attack. A refusal may repeat the caller's own words. */
 function faults({ sql, expect }: Item, { status, text, json }: Answer): string[] {
   const wrong: string[] = []
   const answered = status === 200
@@ -32,7 +32,7 @@ function faults({ sql, expect }: Item, { status, text, json }: Answer): string[]
   return wrong
 }
 
-/** Returns the engine's result over the tables without hidden data, or null if the engine is too old for the query. */
+/** The result of the engine over tables without hidden data. Null if the engine is too old for the query. */
 async function truth({ oracle }: Stage, sql: string): Promise<{ columns: Analyzed['columns']; rows: unknown[][] } | null> {
   try {
     const { columns } = await oracle.analyze(sql)
@@ -80,8 +80,8 @@ describe('the corpus over HTTP, with Google’s engine behind the double', () =>
         const expected = await truth(stage, sql)
         const answer = await stage.query(sql)
         if (expected !== null) return assertSame(answer, expected)
-        // The syntax of this query is newer than the engine of 2023. The guard accepts the query, and the engine
-        // reports that it cannot run it.
+        // The engine of 2023 is too old for this query. The guard accepts it, and the engine reports that it cannot run
+        // it.
         assert.match(`${answer.status} ${answer.json.code}`, /^(422 QUERY_FAILED|400 INVALID_QUERY)$/, answer.text)
         assert.ok(stage.brain.failed.includes(stage.double.requests.at(-1)?.body?.configuration?.query?.query), answer.text)
       })

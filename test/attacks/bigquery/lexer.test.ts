@@ -1,7 +1,7 @@
-// Compares the guard's lexer with Google's parser on random texts of quotes, dots, comment signs and keywords. The
-// tokens, printed with one blank between them, must parse to the same tree as the text. If each literal and each
-// quoted name is replaced by another, the form of the tree must not change. Together, the two checks show that the
-// lexer and the parser see the same token boundaries.
+// Compares the guard's lexer with Google's parser on random texts of quotes, dots, comment signs and keywords. If the
+// tokens are printed with one blank between them, Google must parse them to the same tree as the text. If each literal
+// and each quoted name is replaced by another, the form of the tree must stay the same. Together, this shows that lexer
+// and parser see the same token boundaries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { lex } from '../../../src/drivers/bigquery/guard/lex.ts'
@@ -29,7 +29,7 @@ function text(next: () => number): string {
   return `SELECT ${pieces.join('')}${pick(ENDS)}`
 }
 
-/** Returns another literal or quoted name of the same kind. Returns the text of any other token unchanged. */
+/** Returns another literal or quoted name of the same kind. Other tokens stay unchanged. */
 function other({ kind, text: own }: Token): string {
   if (kind === 'string') return /^r?b/i.test(own) ? "b'other'" : "'other'"
   if (kind === 'quoted') return '`other`'
@@ -39,10 +39,7 @@ function other({ kind, text: own }: Token): string {
 
 const SAID = new Set(['string_value', 'bytes_value', 'image', 'id_string'])
 
-/**
- * Returns the tree without positions. With `saysNothing`, also leaves out literals and names, so that only the form
- * counts.
- */
+/** The tree without positions. With `saysNothing`, also without literals and names, so that only the form counts. */
 function form(tree: Message, saysNothing: boolean): string {
   return JSON.stringify(tree, (key, value) => {
     if (key === 'parse_location_range' || value === null || value === false) return undefined

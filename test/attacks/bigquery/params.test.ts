@@ -1,5 +1,4 @@
-// Tests parameters with Google’s analyzer and evaluator: a value never becomes query text. Also tests which parameters
-// are refused.
+// Tests parameters with Google’s analyzer and evaluator. A value must never become query text.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { unseal } from '../../../src/drivers/confined.ts'
@@ -101,7 +100,7 @@ describe('parameters', () => {
     ['90,000 digits before a letter', 'SELECT @a', { a: { type: 'FLOAT64', value: `${'1'.repeat(90_000)}x` } }, /a number/],
   ]
   for (const [what, sql, params, detail] of wrong) {
-    test(`400 INVALID_REQUEST: ${what}`, () => {
+    test(`a parameter gets 400 INVALID_REQUEST: ${what}`, () => {
       assert.throws(
         () => at.driver.read({ sql, ...(params !== undefined && { params }) }),
         (error) => error instanceof AppError && error.code === 'INVALID_REQUEST' && (error.extra['details'] as string[]).some((each) => detail.test(each)),
@@ -136,7 +135,7 @@ describe('parameters', () => {
   }
 
   for (const sql of ['SELECT @@time_zone', 'SELECT @@project_id', 'SELECT @{x=1} 1', 'SELECT @`a`', 'SELECT @ a', 'SELECT @1']) {
-    test(`the guard refuses: ${sql}`, async () => {
+    test(`the guard refuses the parameter: ${sql}`, async () => {
       const verdict = await confined(sql)
       assert.equal(verdict.kind, 'denied')
     })

@@ -1,5 +1,5 @@
-// Writes seeded random queries that grow with a size: they become wide or deep, or repeat a part. Some contain a query
-// of the corpus.
+// Writes random queries from a seed. They grow with a size: they become wide or deep, or repeat a part. Some contain a
+// query of the corpus.
 import { chance } from './seeded-random.ts'
 import { ATTACKS, LEGIT } from './sample-project.ts'
 
@@ -61,7 +61,6 @@ export class Grower {
     }
   }
 
-  /** Repeats a part of a query. */
   #repeated(query: string): Make {
     const words = query.split(/(?<=\s|[,()])/)
     const from = this.#below(words.length)

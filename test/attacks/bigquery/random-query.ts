@@ -1,10 +1,10 @@
-// Writes random queries over the sample project. About half of them follow the grammar. They shadow names, and mix
-// hidden names with exposed names. The others are such queries or queries of the corpus, and are damaged: tokens are
-// removed, inserted, swapped, repeated or replaced.
+// Writes random queries over the sample project. About half of them follow the grammar, shadow names, and mix hidden
+// and exposed names. The others are such queries, or queries of the corpus, that are damaged: tokens are removed,
+// inserted, swapped, repeated or replaced.
 import { chance } from './seeded-random.ts'
 import { ATTACKS, LEGIT } from './sample-project.ts'
 
-/** The exposed tables, each with the columns that a query may name. */
+/** The columns are those that a query may name. */
 const SHOWN: readonly (readonly [string, readonly string[]])[] = [
   ['customers', ['id', 'name', 'country', 'address', 'address.city']],
   ['orders', ['id', 'customer_id', 'status', 'total', 'day', 'ordered_at', 'items']],
@@ -47,7 +47,7 @@ const TOKEN = /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|[A-Za-z_]\w*|\d+|\s+|
 export class QueryMaker {
   readonly #chance: () => number
   #depth = 0
-  /** For each open SELECT, the aliases and columns of its FROM. The innermost SELECT is last. */
+  /** For each open SELECT: the aliases and columns of its FROM. The innermost SELECT is last. */
   #scopes: (readonly [string, readonly string[]])[][] = []
   readonly #texts = [...ATTACKS, ...LEGIT].map(({ sql }) => sql).filter((sql) => sql.length < 1000)
 
@@ -146,7 +146,7 @@ export class QueryMaker {
     return this.#pick([() => 'UNNEST([1, 2])', () => 'UNNEST([STRUCT(1 AS sku)])', () => `UNNEST(ARRAY(${this.#query()}))`, () => 'o.items'])()
   }
 
-  /** Returns an alias or an empty string. Records the FROM item, so that later parts of the query can name it. */
+  /** Returns an alias or ''. Adds the item of FROM to the scope, so that later parts of the query can name it. */
   #alias(columns: readonly string[], implicit = ''): string {
     const name = this.#chance() < 0.6 ? this.#pick(NAMES) : ''
     this.#scopes.at(-1)?.push([name === '' ? implicit : name, columns])

@@ -1,5 +1,5 @@
-// Describes the sample project that is attacked: every table as stored, the same tables reduced to the exposed part,
-// and what introspection sees. Each hidden table and column contains one of the sentinels.
+// The project that is attacked: every table as it is stored, the same tables with only the exposed part, and what
+// introspection sees. Each hidden table and column contains a sentinel.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DoubleDataset, WireTableResource } from '../../support/bigquery.ts'
@@ -12,7 +12,7 @@ interface FixtureColumn {
   readonly type: string
   readonly mode?: 'REQUIRED'
   readonly primaryKey?: boolean
-  /** The referenced column: dataset.table.column. */
+  /** dataset.table.column */
   readonly references?: string
 }
 
@@ -25,7 +25,7 @@ interface Fixture {
   readonly project: string
   readonly location: string
   readonly datasets: Readonly<Record<string, { readonly tables: Readonly<Record<string, FixtureTable>> }>>
-  /** The exposed columns of each table, by dataset.table. `*` means all columns. */
+  /** The keys are dataset.table. `*` means all columns. */
   readonly exposure: Readonly<Record<string, '*' | readonly string[]>> & {
     readonly wildcards: Readonly<Record<string, { readonly tables: readonly string[] }>>
   }
@@ -47,8 +47,8 @@ export const ATTACKS = read<readonly Item[]>('attacks.json')
 export const LEGIT = read<readonly Item[]>('legit.json')
 
 /**
- * A view over a table that is not exposed. The dry run of a query of the view names that table. The query is allowed
- * only because introspection recorded that the view reads the table.
+ * A view over a table that is not exposed. The dry run of a query on the view reports that table. The query is allowed
+ * only because introspection stored that the view reads the table.
  */
 const VIEW = { name: 'v_notes', over: 'customer_notes', columns: [{ name: 'customer_id', type: 'INT64' }] } as const
 
@@ -59,7 +59,7 @@ const stored = Object.entries(FIXTURE.datasets).flatMap(([dataset, { tables }]) 
 const view: EngineTable = { columns: VIEW.columns, rows: [{ customer_id: 1 }] }
 const viewName = `${project}.shop.${VIEW.name}`
 
-/** All data in BigQuery. */
+/** Everything in BigQuery. */
 export const WORLD: World = {
   project,
   location,
@@ -69,7 +69,7 @@ export const WORLD: World = {
   },
 }
 
-/** Only the exposed tables and columns, as if hidden tables and columns had never existed. */
+/** As if hidden tables and columns had never existed. */
 export const CUT: EngineTables = {
   ...Object.fromEntries(
     stored.flatMap(({ dataset, table, columns, rows }) => {
@@ -81,7 +81,7 @@ export const CUT: EngineTables = {
   [viewName]: view,
 }
 
-/** A world with different and additional hidden data. Results must be the same in this world and in WORLD. */
+/** Has other hidden data, and more of it. Results must be the same here and in WORLD. */
 export const OTHER_WORLD: World = {
   ...WORLD,
   tables: Object.fromEntries(
@@ -97,15 +97,12 @@ export const OTHER_WORLD: World = {
   ),
 }
 
-/**
- * Returns the exposed columns of a table by its full name, in the order of the table. Returns null if the table is
- * hidden.
- */
+/** Returns the exposed columns in the order of the table, or null if the table is hidden. `name` is the full name. */
 export function shownOf(name: string): readonly string[] | null {
   return CUT[name]?.columns.map((column) => column.name) ?? null
 }
 
-/** The tables of the exposure. Dated shards are one family (`events_*`), as introspection lists them. */
+/** Dated shards are one family (`events_*`), as introspection lists them. */
 export const EXPOSED = [
   ...Object.entries(FIXTURE.exposure)
     .filter(([name]) => name !== 'wildcards' && !/_\d{8}$/.test(name))
@@ -114,7 +111,7 @@ export const EXPOSED = [
   { schema: 'shop', table: VIEW.name, columns: null },
 ]
 
-/** The datasets that the double lists. */
+/** The double lists these datasets. */
 export const DATASETS: Readonly<Record<string, DoubleDataset>> = Object.fromEntries(
   Object.entries(FIXTURE.datasets).map(([dataset, { tables }]) => {
     const listed = Object.entries(tables).map(([table, each]) => [table, resourceOf(each)] as const)
@@ -124,8 +121,8 @@ export const DATASETS: Readonly<Record<string, DoubleDataset>> = Object.fromEntr
 )
 
 /**
- * Returns whether a table (`p.d.t`) or column (`p.d.t.c`) in the analyzer's report is hidden. Wildcards of exposed
- * families count as exposed, because their returned rows are checked.
+ * True if a table (`p.d.t`) or column (`p.d.t.c`) of the analyzer's report is hidden. A wildcard of an exposed family
+ * counts as exposed, because its rows are checked.
  */
 export function isHidden(read: string): boolean {
   const [, dataset = '', table = '', column] = read.split('.')

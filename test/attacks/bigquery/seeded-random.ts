@@ -1,6 +1,5 @@
-// Generates random numbers from a seed.
 
-/** Returns a function that returns numbers from 0 up to 1. The same seed gives the same numbers (mulberry32). */
+/** Returns numbers from 0 up to 1. The same seed gives the same numbers (mulberry32). */
 export function chance(seed: number): () => number {
   let state = seed | 0
   return () => {

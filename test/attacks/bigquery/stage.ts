@@ -1,5 +1,4 @@
-// Starts what the corpus runs against: the service, a double of BigQuery's interface, and Google's engine behind the
-// double.
+// The corpus runs against the service, a BigQuery double, and Google's engine behind the double.
 import { openBrain, type GoogleBrain } from '../../engines/bigquery/evaluate-query.ts'
 import { Engine, languageOptions } from '../../engines/bigquery/engine.ts'
 import { startApp, type Answer, type TestApp } from '../../support/app.ts'
@@ -8,15 +7,14 @@ import { CUT, DATASETS, EXPOSED, WORLD } from './sample-project.ts'
 
 export interface Stage extends AsyncDisposable {
   readonly app: TestApp
-  /** An API key. */
   readonly token: string
   readonly place: { readonly teamId: string; readonly datasourceId: string }
   readonly brain: GoogleBrain
   readonly double: BigQueryDouble
-  /** Google's engine over tables without the hidden data. */
+  /** Over tables without the hidden data. */
   readonly oracle: Engine
   query(sql: string, limit?: number): Promise<Answer>
-  /** The exposed description, as a string. */
+  /** The exposed description as a string. */
   describe(): Promise<string>
 }
 

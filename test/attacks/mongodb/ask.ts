@@ -1,5 +1,5 @@
-// Runs a body twice: through the guard on the full database, and without the guard on a copy that lacks the hidden
-// data. Both results must agree.
+// Runs a body twice: through the guard on the full database, and without a guard on a copy that lacks the hidden data.
+// The results must be equal.
 import assert from 'node:assert/strict'
 import { BSON, type Db, type Document } from 'mongodb'
 import { AppError } from '../../../src/errors.ts'
@@ -18,7 +18,7 @@ import { EXPOSED, FULL, isDocument } from './fixture.ts'
 
 const LIMITS: Limits = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_000, maxCost: 1e6 }
 
-// The timeout is long, because a query that times out on a busy machine shows nothing about the guard.
+// A query that times out on a busy machine shows nothing about the guard, so the timeout is long.
 const OPTIONS = { maxTimeMS: 60_000, promoteValues: false, bsonRegExp: true, enableUtf8Validation: false } as const
 
 const KINDS = new Map([
@@ -32,7 +32,7 @@ export type Outcome =
       readonly kind: 'answered'
       readonly documents: readonly Document[]
       readonly query: MongoQuery
-      /** True if the early form of the query, which sorts before it projects, returned the answer. */
+      /** True if the answer came from the early form of the query, which sorts before it projects. */
       readonly early: boolean
     }
   | {
@@ -43,11 +43,11 @@ export type Outcome =
     }
   | { readonly kind: 'failed'; readonly why: string; readonly query?: MongoQuery }
 
-/** Returns the exposed catalog of the attacked database. */
+/** Of the attacked database. */
 export const catalog = (version: readonly number[]): Catalog =>
   mongoCatalog(EXPOSED, { version, database: FULL, kinds: KINDS })
 
-/** Returns the verdict of the guard: the query or the refusal. */
+/** Returns the query or the refusal. */
 export function judge(exposed: Catalog, body: unknown): MongoQuery | Extract<Outcome, { kind: 'refused' }> {
   try {
     const verdict = confine(readBody(body), exposed, LIMITS)
@@ -61,7 +61,7 @@ export function judge(exposed: Catalog, body: unknown): MongoQuery | Extract<Out
   }
 }
 
-/** Runs a query as the service's runner does: if the query has an early form, this form runs first. */
+/** Like the service: if the query has an early form, this form runs first. */
 export async function ask(full: Db, exposed: Catalog, body: unknown, checks = { cache: true }): Promise<Outcome> {
   const query = judge(exposed, body)
   if (checks.cache) checkCached(exposed, body, JSON.stringify(body).length, 2)
@@ -82,9 +82,7 @@ export async function ask(full: Db, exposed: Catalog, body: unknown, checks = { 
   }
 }
 
-/**
- * Asserts that a query does not change when it is packed, cloned and unpacked, as in the transfer from a worker thread.
- */
+/** A query must not change when it is packed, cloned and unpacked, as on its way from a guard thread. */
 export async function checkSent(query: MongoQuery): Promise<void> {
   const { printed, outline, unwinds, ...plain } = await unpackQuery(structuredClone(packQuery(query)), () => Promise.resolve())
   assert.deepEqual({ ...query, ...plain }, query)
@@ -93,7 +91,7 @@ export async function checkSent(query: MongoQuery): Promise<void> {
   assert.equal(outline(), query.outline())
 }
 
-/** Asserts that the find command that is sent instead of a pipeline returns the same documents. */
+/** A find command that is sent instead of a pipeline must return the same documents. */
 async function checkFind(full: Db, { collection, find }: MongoQuery, documents: readonly Document[]): Promise<void> {
   if (find === null) return
   const fields = toBson({ BSON }, Object.fromEntries(fieldsOf(find)))
@@ -108,7 +106,7 @@ export interface Body {
   readonly pipeline?: readonly Document[]
 }
 
-/** Returns the result of the body without a guard on the stripped copy, or null if the engine refuses the body. */
+/** Runs the body without a guard on the stripped copy. Returns null if the engine refuses it. */
 export async function unguarded(
   bare: Db,
   { collection, filter = {}, pipeline = [] }: Body,
@@ -123,7 +121,7 @@ export async function unguarded(
 }
 
 /**
- * Compares documents in any order, or in order with `ordered`. With `loose`, the order of array elements does not
+ * Compares documents in any order, or with `ordered` in this order. With `loose`, the order of array elements does not
  * count. Numbers are compared by value.
  */
 export function equal(
@@ -153,7 +151,7 @@ function canonical(value: unknown, loose: boolean): string {
 
 const SECRET = /SECRET|9000\d\d/
 
-/** Returns whether the outcome shows a hidden value that the body does not contain. */
+/** True if the outcome shows a hidden value that the body does not contain. */
 export function leaks(outcome: Outcome, body: unknown): boolean {
   const text = outcome.kind === 'answered' ? BSON.EJSON.stringify([...outcome.documents]) : outcome.why
   return SECRET.test(text) && !SECRET.test(JSON.stringify(body))

@@ -1,5 +1,5 @@
-// Tests that every attack is refused with the right code before anything is sent, or is answered as on a copy of the
-// database without the hidden data. No answer or error shows hidden data, and the engine survives.
+// Every attack must be refused with the right code before anything is sent, or be answered as on a copy of the database
+// without the hidden data. No answer or error may show hidden data, and the engine must survive.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startMongod, startNewest, type TestMongo } from '../../support/mongodb.ts'
@@ -8,7 +8,7 @@ import { ask, catalog, equal, judge, leaks, unguarded, type Body } from './ask.t
 import { ATTACKS } from './attacks.ts'
 import { BARE, FULL, load } from './fixture.ts'
 
-test(`${ATTACKS.length} attacks: refuses each forbidden body by name, with a hint, before anything is sent`, () => {
+test(`of ${ATTACKS.length} attacks, each forbidden body is refused by name, with a hint, before anything is sent`, () => {
   const exposed = catalog([8, 2, 0])
   for (const [n, { family, expected, body }] of ATTACKS.entries()) {
     const verdict = judge(exposed, body)
@@ -21,7 +21,7 @@ test(`${ATTACKS.length} attacks: refuses each forbidden body by name, with a hin
   }
 })
 
-test('refuses hidden names and unknown names with the same sentence', () => {
+test('hidden names and unknown names are refused with the same sentence', () => {
   const exposed = catalog([8, 2, 0])
   const why = (body: unknown, name: string): string => {
     const verdict = judge(exposed, body)
@@ -34,7 +34,7 @@ test('refuses hidden names and unknown names with the same sentence', () => {
   )
 })
 
-test('refuses an operator that is newer than the server, and names the required version', () => {
+test('an operator that is newer than the server is refused, and the refusal names the required version', () => {
   const verdict = judge(catalog([6, 0, 5]), {
     collection: 'people',
     pipeline: [{ $project: { m: { $median: { input: '$score', method: 'approximate' } } } }],
@@ -47,7 +47,7 @@ for (const [name, start] of [
   ['the real mongod', startMongod],
   ['the newest engine', startNewest],
 ] as const) {
-  test(`answers the other attacks as on the stripped copy: ${name}`, async (t) => {
+  test(`the other attacks are answered as on the stripped copy: ${name}`, async (t) => {
     const mongo = await engineOrSkip<TestMongo>(t, start)
     if (mongo === null) return
     await using _ = mongo
@@ -63,8 +63,7 @@ for (const [name, start] of [
       if (oracle !== null) assert.ok(equal(outcome.documents, oracle, { loose: true }), `differs: ${text}`)
     }
     assert.equal((await mongo.client.db('admin').command({ ping: 1 }))['ok'], 1)
-    // This case is known and documented: a $lookup compares raw documents, where null can reveal values that are not
-    // objects.
+    // This is known and documented: a $lookup compares raw documents, where null can reveal values that are no objects.
     const pipeline = [
       { $limit: 1 },
       { $set: { none: null } },

@@ -1,6 +1,6 @@
-// Lists bodies that attack hidden data, by family. A body with an error code is refused, and never reaches the engine.
-// An `alike` body may be answered, but the answer must equal the answer on the copy without the hidden data. The
-// sources are docs/guard/mongodb.md and published reports.
+// Bodies that attack hidden data, by family. A body with an error code must be refused, and never reach the engine. An
+// `alike` body may be answered, but only with the answer that the copy without the hidden data gives. The sources are
+// docs/guard/mongodb.md and published reports.
 import type { Document } from 'mongodb'
 
 type Expected = 'INVALID_REQUEST' | 'INVALID_QUERY' | 'QUERY_DENIED' | 'alike'
@@ -8,7 +8,7 @@ type Expected = 'INVALID_REQUEST' | 'INVALID_QUERY' | 'QUERY_DENIED' | 'alike'
 export interface Attack {
   readonly family: string
   readonly expected: Expected
-  /** The body. A string is JSON text, for bodies that an object literal cannot express. */
+  /** A string is JSON text, for a body that cannot be written as an object literal. */
   readonly body: unknown
 }
 

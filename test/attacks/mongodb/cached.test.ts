@@ -1,5 +1,5 @@
-// Tests the cache of shapes (queries without their values). It must give the guard's own verdict for every body of the
-// corpora, and for the same bodies with other values.
+// The cache of shapes (queries without their values) must give the guard's own verdict, for every body of the corpora
+// and for the same bodies with other values.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mongoCatalog } from '../../support/mongo-catalog.ts'
@@ -11,7 +11,7 @@ import { FAMILIES } from './grown.ts'
 import { HEAVY } from './heavy.ts'
 import { LEGIT } from './legit.ts'
 
-/** Look-ups as programs send them. */
+/** As programs send them. */
 const LOOKUPS: readonly object[] = [
   { collection: 'people', filter: { name: 'name 1' } },
   { collection: 'people', filter: { score: { $gte: 3, $lt: 9.5 }, land: { $ne: 'BE' } }, limit: 5 },

@@ -1,5 +1,5 @@
-// Judges a body through the cache of shapes, then the same body with other values. Each verdict must equal that of the
-// guard without a cache.
+// Judges a body through the cache of shapes, and then with other values. Each verdict must be that of the guard without
+// the cache.
 import assert from 'node:assert/strict'
 import { AppError } from '../../../src/errors.ts'
 import { unseal } from '../../../src/drivers/confined.ts'
@@ -13,7 +13,7 @@ const LIMITS: Limits = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_
 const SIGNAL = new AbortController().signal
 const NO_THREADS = { judge: () => Promise.resolve(null), turn: () => Promise.resolve() }
 
-/** The values that may replace a value of the body. */
+/** Any of these may replace a value of the body. */
 const OTHERS: readonly unknown[] = [
   ...[0, -0, 1, 2.5, -1e300, 2 ** 31, 2 ** 53, '', '$name', '$$ROOT', '$where', 'é"\\\u2028', 'x'.repeat(600), true, null],
   ...[{ $oid: 'aaaaaaaaaaaaaaaaaaaaaaa1' }, { $oid: 'short' }, { $date: '2024-02-30' }, { $date: '2024-02-03' }, { $date: 7 }],
@@ -24,8 +24,8 @@ const OTHERS: readonly unknown[] = [
 ]
 
 /**
- * Judges the body, and `others` copies with another value. Returns how often the cache answered. `seed` chooses the
- * values.
+ * Judges the body, then `others` copies of it, each with one value replaced. `seed` chooses the values. Returns how
+ * often the cache answered.
  */
 export function checkCached(exposed: Catalog, body: unknown, seed: number, others = 4): number {
   let hits = checkOne(exposed, body, 3)
@@ -37,12 +37,12 @@ export function checkCached(exposed: Catalog, body: unknown, seed: number, other
   return hits
 }
 
-/** Judges the body `times` times through the cache. Returns how often the cache answered. */
+/** Judges the body `times` times. Returns how often the cache answered. */
 function checkOne(exposed: Catalog, body: unknown, times = 1): number {
   const read = readOrNull(body)
   if (read === null) return 0
   const shape = shapeOf(read, Math.min(read.limit ?? LIMITS.rowCap, LIMITS.rowCap))
-  // The guard without the cache keeps nothing between two calls, so it is called once to get its verdict.
+  // Without the cache, the guard keeps nothing between two calls, so one call is enough.
   let own: unknown
   let hits = 0
   for (let n = 0; n < times; n++) {
@@ -64,7 +64,7 @@ function readOrNull(body: unknown): MongoBody | null {
   }
 }
 
-/** Returns the verdict as plain data. Its functions are replaced by their results. */
+/** Functions of the verdict are replaced by their results, so that it can be compared. */
 function plain(verdict: Verdict): unknown {
   if (verdict.kind !== 'confined') return verdict
   const { printed, outline, unwinds, ...rest } = unseal<MongoQuery>(verdict.query, 'MONGODB')
@@ -73,7 +73,7 @@ function plain(verdict: Verdict): unknown {
 
 type Place = readonly (string | number)[]
 
-/** Returns the paths of the values in a body, except its collection and values that are deeper than the guard reads. */
+/** Returns the paths of the values in a body. Leaves out its collection, and values deeper than the guard reads. */
 function placesIn(value: unknown, place: Place = []): Place[] {
   if (place[0] === 'collection' || place.length > 24) return []
   if (typeof value !== 'object' || value === null) return [place]

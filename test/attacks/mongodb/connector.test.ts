@@ -25,7 +25,7 @@ test('every object of the corpus has the same outcome over REST and over the con
   const datasourceId = await app.datasource(owner, teamId, { ...spec, ...login }, tables)
   const doors = { app, token: await app.key(owner), place: { teamId, datasourceId } }
   for (const [n, { family, body }] of ATTACKS.entries()) {
-    // Skip bodies that are not objects, because the arguments of a tool are always an object.
+    // The arguments of a tool are always an object, so other bodies are skipped.
     if (!isDocument(body) || !isWritable(body)) continue
     await t.test(`attack ${n}: ${family}`, () => sameThroughBothDoors(doors, body))
   }
@@ -34,7 +34,7 @@ test('every object of the corpus has the same outcome over REST and over the con
   }
 })
 
-/** Returns whether JSON.stringify can write a body. test/door/connector.test.ts sends other bodies as text. */
+/** True if JSON.stringify can write the body. test/door/connector.test.ts sends other bodies as text. */
 function isWritable(body: object): boolean {
   try {
     return JSON.stringify(body).length > 0

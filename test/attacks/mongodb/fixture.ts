@@ -1,11 +1,11 @@
-// Creates the attacked database. Hidden values contain SECRET or a number from 900,000 up. Shapes are as irregular as
-// stored data can be (scalars among objects, arrays in arrays, null and missing). The data is the same on every run.
+// The attacked database. Hidden values contain SECRET or a number from 900,000 up. Shapes are as irregular as stored
+// data can be: scalars among objects, arrays in arrays, null and missing fields. The data is the same in every run.
 import { Decimal128, Double, Int32, Long, ObjectId, UUID, type Db, type Document } from 'mongodb'
 
 export const FULL = 'vt_attack_full'
 export const BARE = 'vt_attack_bare'
 
-/** The exposed paths by collection. `vault` and `people_all` are not exposed. */
+/** `vault` and `people_all` are not exposed. */
 export const EXPOSED: Readonly<Record<string, readonly string[]>> = {
   people: [
     '_id',
@@ -102,7 +102,7 @@ function spot(n: number): Document {
   }
 }
 
-// MinKey and MaxKey are left out, because mongod 6.0 groups by them as {"": MinKey}.
+// mongod 6.0 groups by MinKey and MaxKey as {"": MinKey}, so they are left out.
 const VALUES = [
   7,
   new Double(1.5),
@@ -122,7 +122,7 @@ const VALUES = [
   new Double(Number.NaN),
   new Double(Number.POSITIVE_INFINITY),
   { vt_look: 5, vt_document: 6, vt_from: [7] },
-  // An object with names that JavaScript objects inherit.
+  // JavaScript objects inherit these names.
   JSON.parse('{"__proto__": 1, "toString": {"a.b": 2, "$c": [{"": 3}]}}'),
 ]
 
@@ -143,7 +143,7 @@ function odd(v: unknown, n: number): Document {
 
 const count = <T>(n: number, make: (n: number) => T): T[] => Array.from({ length: n }, (_, k) => make(k))
 
-/** Creates both databases: the full database, and the stripped copy without the hidden data. */
+/** One database is full, and the other one lacks the hidden data. */
 export async function load(full: Db, bare: Db): Promise<void> {
   const collections: Record<string, readonly Document[]> = {
     people: count(60, person),
@@ -153,8 +153,8 @@ export async function load(full: Db, bare: Db): Promise<void> {
     vault: count(5, (n) => ({ _id: n, person: id(n), code: `SECRET code ${n}` })),
   }
   for (const [name, documents] of Object.entries(collections)) await full.collection(name).insertMany([...documents])
-  // The engine packs measurements of a day into buckets, and orders buckets of one hour at random. Each measurement has
-  // a separate day, so the order of the measurements is the same in every copy.
+  // The engine puts the measurements of a day into a bucket, and orders buckets of one hour at random. Each measurement
+  // here has its own day, so every copy has the same order.
   const series = { timeseries: { timeField: 'at', metaField: 'meta', granularity: 'minutes' } }
   const measured = count(60, (n) => ({
     _id: n,
@@ -205,7 +205,7 @@ export async function load(full: Db, bare: Db): Promise<void> {
 
 const GONE = Symbol('gone')
 
-/** Returns a copy of the value with the given paths only. An empty path keeps the whole value. */
+/** Keeps only the given paths. An empty path keeps the whole value. */
 function stripped(value: unknown, paths: readonly (readonly string[])[]): unknown {
   if (paths.some((path) => path.length === 0)) return value
   if (Array.isArray(value))

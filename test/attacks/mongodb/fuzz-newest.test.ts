@@ -1,5 +1,5 @@
-// Runs the non-interference test of fuzz.ts on the newest engine. The test on the real mongod has a separate file, so
-// that both tests run at the same time, with different queries.
+// Runs fuzz.ts on the newest engine. The real mongod has another file, so that both run at the same time, with
+// different queries.
 import { test } from 'node:test'
 import { startNewest } from '../../support/mongodb.ts'
 import { COUNT, fuzz, SEED } from './fuzz.ts'

@@ -1,5 +1,4 @@
-// Runs the non-interference test of fuzz.ts on the real mongod. The test on the newest engine has a separate file, so
-// that both tests run at the same time.
+// Runs fuzz.ts on the real mongod. The newest engine has another file, so that both run at the same time.
 import { test } from 'node:test'
 import { startMongod } from '../../support/mongodb.ts'
 import { COUNT, fuzz, SEED } from './fuzz.ts'

@@ -1,6 +1,6 @@
-// Tests non-interference: an allowed query on the full database returns the same answer as the query without the guard
-// on a copy that lacks the hidden data. FUZZ sets the number of queries, SEED the start of the sequence. Without SEED,
-// each run uses another seed, which scripts/test.ts chooses (RUN_SEED). The title of the test names the seed.
+// Non-interference: if the guard allows a query, the full database must return the same answer as a copy without the
+// hidden data returns without a guard. FUZZ is the number of queries, and SEED the start of their sequence. Without
+// SEED, each run has another seed, which scripts/test.ts chooses (RUN_SEED). The title of the test has the seed.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Db, Document } from 'mongodb'
@@ -14,8 +14,8 @@ export const COUNT = Number(process.env['FUZZ'] ?? 1200)
 export const SEED = Number(process.env['SEED'] ?? process.env['RUN_SEED'] ?? 14)
 
 /**
- * Runs the random queries of a seed. With `checks.cache`, each query also goes through the cache of shapes. This check
- * needs no engine, so only one of the two test files makes it.
+ * With `checks.cache`, each query also goes through the cache of shapes. This needs no engine, so only one of the two
+ * test files does it.
  */
 export async function fuzz(
   t: TestContext,
@@ -39,18 +39,18 @@ export async function fuzz(
 }
 
 interface Tally {
-  /** The number of equal answers. Answers of more than 1,000 documents are not compared and count as equal. */
+  /** Equal answers. An answer of more than 1,000 documents is not compared and counts as equal. */
   equal: number
   withRows: number
   /**
-   * The numbers of equal answers with rows: `early` if the early form returned the answer, `late` if the early form
+   * Equal answers with rows, for queries with an early form: `early` if that form returned the answer, `late` if it
    * failed.
    */
   early: number
   late: number
-  /** The number of queries that the engine refuses on the stripped copy, and that were not answered on the full database. */
+  /** The engine refuses them on the stripped copy, and they were not answered on the full database. */
   invalid: number
-  /** The number of refused queries that name something hidden. */
+  /** They name something hidden and were refused. */
   denied: number
   readonly refused: string[]
   readonly wrong: string[]

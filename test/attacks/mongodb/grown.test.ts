@@ -1,6 +1,6 @@
-// Tests that the guard's work grows no faster than the body: twice the input costs at most 2.5 times the counted work,
-// for deep, wide and repeated bodies. No body blocks the event loop for long. GROW sets the number of random bodies,
-// SEED the start of the sequence.
+// The guard's work must grow no faster than the body: twice the input may cost at most 2.5 times the counted work, for
+// deep, wide and repeated bodies. No body may block the event loop for long. GROW is the number of random bodies, and
+// SEED the start of their sequence.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Document } from 'mongodb'
@@ -17,7 +17,7 @@ import { FAMILIES, randomGrown } from './grown.ts'
 const COUNT = Number(process.env['GROW'] ?? 300)
 const SEED = Number(process.env['SEED'] ?? 23)
 const LIMITS = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_000, maxCost: 1e6 }
-/** The bound on the CPU time of this thread, which excludes other processes. Earlier defects took seconds. */
+/** CPU time of this thread, so other processes do not count. Earlier defects took seconds. */
 const BLOCK_MS = 500
 
 interface Taken {
@@ -26,9 +26,7 @@ interface Taken {
   readonly end: string
 }
 
-/**
- * Processes a body as the service does before it sends the query to the database, including the texts for the audit.
- */
+/** Does what the service does before it sends a query to the database, including the texts for the audit. */
 function take(body: Document): Taken {
   const text = JSON.stringify(body)
   const began = process.threadCpuUsage()
@@ -54,7 +52,7 @@ function take(body: Document): Taken {
 
 const CATALOG = catalog([8, 3, 0])
 
-test(`${FAMILIES.length} families: a body of twice the size costs at most 2.5 times the work`, () => {
+test(`in ${FAMILIES.length} families, a body of twice the size costs at most 2.5 times the work`, () => {
   for (const { name, body } of FAMILIES) {
     for (const n of [100, 400]) {
       const [one, two] = [take(body(n)), take(body(2 * n))]
@@ -63,7 +61,7 @@ test(`${FAMILIES.length} families: a body of twice the size costs at most 2.5 ti
   }
 })
 
-test(`${FAMILIES.length} families: the main thread does little work, and a query survives the transfer from a worker thread`, async () => {
+test(`in ${FAMILIES.length} families, the main thread does little work, and a query survives the transfer from a worker thread`, async () => {
   const ends = new Set<string>()
   for (const { name, body } of FAMILIES) {
     for (const n of [20, 200, 2_000]) {
@@ -74,8 +72,7 @@ test(`${FAMILIES.length} families: the main thread does little work, and a query
         spent = work
       })
       ends.add(here.kind)
-      // A few thousand steps more are allowed, because the guard counts all fields of an object at once, when it copies
-      // the object.
+      // When the guard copies an object, it counts all fields at once. So a few thousand steps more are allowed.
       assert.ok(spent <= HERE.work + 5_000, `${name} of ${n}: ${spent} steps on the main thread`)
       const { verdict } = judged(asked, CATALOG, LIMITS)
       if (here.kind === 'denied') assert.deepEqual(here, verdict)
@@ -94,7 +91,7 @@ function readIn(body: Document): MongoBody | null {
   }
 }
 
-test(`${FAMILIES.length} families: no body blocks the event loop for long`, (t) => {
+test(`in ${FAMILIES.length} families, no body blocks the event loop for long`, (t) => {
   let most = { milliseconds: 0, name: '' }
   for (const { name, body } of FAMILIES) {
     for (const n of [1_000, 6_000, 20_000]) {
@@ -106,7 +103,7 @@ test(`${FAMILIES.length} families: no body blocks the event loop for long`, (t) 
   t.diagnostic(`the slowest: ${JSON.stringify(most)}`)
 })
 
-test(`${COUNT} random growing bodies: the work is proportional to the size, and no body blocks the event loop for long`, (t) => {
+test(`for ${COUNT} random growing bodies, the work is proportional to the size, and none blocks the event loop for long`, (t) => {
   const tally = { confined: 0, refused: 0, steepest: 0, slowest: 0 }
   for (let n = 0; n < COUNT; n++) {
     const { small, large } = randomGrown(SEED + n)

@@ -1,9 +1,10 @@
-// Defines families of queries by a size n: deep, wide and repeated. The guard's work must grow no faster than the text.
+// Families of queries that grow with a size n: deep, wide and repeated. The guard's work must grow no faster than the
+// text.
 import type { Document } from 'mongodb'
 
 export interface Family {
   readonly name: string
-  /** A body of about n parts. */
+  /** Has about n parts. */
   readonly body: (n: number) => Document
 }
 
@@ -82,7 +83,7 @@ const long: readonly Family[] = [
   { name: '$regularExpression', body: (n) => ({ collection: 'people', filter: { name: { $regularExpression: { pattern: 'a*'.repeat(n), options: '' } } } }) },
 ]
 
-/** The maximum nesting in the families, because the guard limits the depth of a body. */
+/** The guard limits the depth of a body. */
 const DEEP = 10
 
 const deep: readonly Family[] = [
@@ -133,7 +134,7 @@ const STAGES: readonly ((x: unknown, n: number) => Document)[] = [
   (x) => ({ $lookup: { from: 'orders', let: { v: x }, pipeline: [{ $match: { $expr: { $eq: ['$_id', '$$v'] } } }], as: 'o' } }),
 ]
 
-/** Returns the same random query in one size and in twice that size. */
+/** The same random query in one size and in twice that size. */
 export function randomGrown(seed: number): { readonly small: Document; readonly large: Document } {
   let state = Math.imul(seed, 2_654_435_761) | 1
   const below = (n: number): number => {

@@ -1,6 +1,6 @@
-// Tests that allowed queries end soon after their timeout and use bounded memory in the database. Runs the heaviest
-// queries of many families on real engines, each with a timeout of 300 ms. A mongod whose memory exceeds KILLED_MB is
-// killed.
+// Allowed queries must end soon after their timeout, and use limited memory in the database. Runs the heaviest queries
+// of many families on real engines, each with a timeout of 300 ms. If a mongod needs more than KILLED_MB of memory, it
+// is killed.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Document } from 'mongodb'
@@ -16,19 +16,18 @@ import { ask, heaviest, watched } from './run-heavy.ts'
 
 const TIMEOUT_MS = 300
 /**
- * The maximum delay after the timeout on a busy machine. The goal for an idle machine is 2 s
- * (docs/guard/mongodb.md#when-a-query-ends).
+ * After the timeout, on a busy machine. The goal on an idle machine is 2 s (docs/guard/mongodb.md#when-a-query-ends).
  */
 const LATE_MS = 60_000
-/** The bound on mongod's own CPU time for one query, which does not depend on other load. */
+/** For one query, CPU time of mongod, which does not depend on other load. */
 const CPU_MS = TIMEOUT_MS + 3_000
 /**
- * The maximum growth of mongod's memory (docs/guard/mongodb.md#when-a-query-ends). mongod allows 100 MB for each stage
- * that collects documents.
+ * mongod's memory may grow by this much (docs/guard/mongodb.md#when-a-query-ends). It allows 100 MB for each stage that
+ * collects documents.
  */
 const GROWS_MB = 1_200
 
-/** A document far larger than the sample suggests. */
+/** Far larger than the sample suggests. */
 const LARGE = {
   name: 'aé '.repeat(400_000),
   land: 'large',
@@ -81,16 +80,16 @@ for (const [name, start] of [
 
 interface Asked {
   readonly name: string
-  /** The milliseconds beyond the timeout. */
+  /** After the timeout. */
   readonly late: number
-  /** The CPU time of all threads of mongod. */
+  /** Of all threads of mongod. */
   readonly cpuMs: number
 }
 
-/** The queries of COLLATED. Both tests ask the same queries, because the guard judges them alike for every collation. */
+/** The guard judges them alike for every collation, so both tests run the same queries. */
 let collated: readonly (readonly [name: string, query: MongoQuery])[] | undefined
 
-// The newest engine supports no collations.
+// The newest engine has no collations.
 for (const collation of [{ locale: 'en', strength: 1 }, { locale: 'vi' }]) {
   test(`queries that compare texts by a collation end in time: ${JSON.stringify(collation)}`, async (t) => {
     const mongo = await engineOrSkip<TestMongo>(t, () =>

@@ -1,11 +1,11 @@
-// Defines families of the heaviest queries that the guard allows, by a size n. Each query multiplies documents by
-// constants, or works for long on one document.
+// Families of the heaviest queries that the guard allows, by a size n. Each query multiplies documents by constants, or
+// works for long on one document.
 import type { Document } from 'mongodb'
 
 export interface Heavy {
   readonly name: string
   readonly body: (n: number) => Document
-  /** The sizes to run. Without sizes, the largest size that the guard allows is run. */
+  /** Without sizes, the largest size that the guard allows is run. */
   readonly sizes?: readonly number[]
 }
 
@@ -13,42 +13,41 @@ const people = (...pipeline: Document[]): Document => ({ collection: 'people', p
 const range = (n: number): object => ({ $range: [0, Math.min(10_000, Math.ceil(n))] })
 const map = (input: unknown, body: unknown, as = 'this'): object => ({ $map: { input, as, in: body } })
 const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length: Math.ceil(n) }, (_, k) => make(k))
-/** Returns a loop over n elements, nested if one range is too short. */
+/** If one range is too short for n elements, two loops are nested. */
 const loop = (n: number, body: unknown): object =>
   n <= 10_000 ? map(range(n), body) : map(range(n / 5_000), map(range(5_000), body), 'outer')
 const set = (x: unknown): Document => people({ $set: { x: { $size: x } } }, { $match: { x: -1 } })
 const grouped = (x: unknown): Document => people({ $project: { name: 1, since: 1 } }, { $group: { _id: { $size: x } } })
 
-/** Returns a text of n characters after the document's name. The server cannot compute it once for all documents. */
+/** n characters after the document's name, so the server cannot compute the text once for all documents. */
 const text = (n: number, of = 'x'): object => ({ $concat: ['$name', of.repeat(Math.ceil(n / of.length))] })
-/** Stages that make 600,000 documents from 60: each document is repeated 10,000 times. */
+/** 60 documents become 600,000, because each is repeated 10,000 times. */
 const MULTIPLIED = [{ $project: { name: 1 } }, { $set: { r: range(10_000) } }, { $unwind: '$r' }]
-/** Returns a query that gathers n of the MULTIPLIED documents in one array. */
+/** Gathers n of the MULTIPLIED documents in one array. */
 const all = (n: number, ...then: Document[]): Document =>
   people(...MULTIPLIED, { $limit: n }, { $group: { _id: null, all: { $push: '$r' }, names: { $push: '$name' } } }, ...then)
 /**
- * Array lengths around the limits that the guard enforces, up to most of the MULTIPLIED documents. The guard cannot
- * compute these lengths.
+ * Around the limits that the guard enforces, up to most of the MULTIPLIED documents. The guard cannot compute these
+ * lengths.
  */
 const LENGTHS = [1_000, 2_000, 5_000, 50_000, 500_000]
 
-/** Returns a query that puts 20,000 of the MULTIPLIED documents into one bucket. */
+/** Puts 20,000 of the MULTIPLIED documents into one bucket. */
 const buckets = (output: object): Document =>
   people(...MULTIPLIED, { $limit: 20_000 }, { $bucketAuto: { groupBy: '$r', buckets: 1, output } }, { $match: { _id: -5 } })
-/** Returns a query with n conditions on a path that has an index and no arrays. */
+/** n conditions on a path that has an index and no arrays. */
 const excluding = (n: number, make: (k: number) => object): Document => people({ $match: { $and: many(n, (k) => ({ _id: make(k) })) } })
-/** Returns a query with these windows over 20,000 of the MULTIPLIED documents. */
+/** These windows, over 20,000 of the MULTIPLIED documents. */
 const windows = (output: object, sortBy = {}): Document =>
   people(...MULTIPLIED, { $limit: 20_000 }, { $setWindowFields: { ...sortBy, output } }, { $match: { r: -5 } })
-/** Returns n outputs. */
 const outputs = (n: number, make: (k: number) => object): object => Object.fromEntries(many(Math.min(n, 900), (k) => [`s${k}`, make(k)]))
-/** Returns decimals with the same hash, because they are equal as doubles. */
+/** Decimals that are equal as doubles, so they have the same hash. */
 const colliding = (x: unknown): object => ({ $add: [{ $numberDecimal: '1' }, { $multiply: [{ $numberDecimal: '1E-25' }, x] }] })
 
-/** Returns an expression for an array of one value. */
+/** An array of one value. */
 const alone = (x: unknown): object => ({ $concatArrays: [[x]] })
 
-/** Decimals that mongod computes for each document. */
+/** mongod computes these decimals for each document. */
 const ofName = colliding({ $add: ['$$this', { $multiply: [0, { $strLenCP: '$name' }] }] })
 
 const OPERATORS: Readonly<Record<string, (n: number) => unknown>> = {
@@ -105,20 +104,20 @@ const OPERATORS: Readonly<Record<string, (n: number) => unknown>> = {
 }
 
 /**
- * Each operator in a $group, because there an old mongod processes the most documents between two checks for a
- * cancellation. Each fourth operator also in a $set.
+ * Each operator runs in a $group, because there an old mongod processes the most documents between two checks for a
+ * cancel. Each fourth operator also runs in a $set.
  */
 const one: readonly Heavy[] = Object.entries(OPERATORS).flatMap(([name, x], k) => [
   { name: `${name}, grouped`, body: (n: number) => grouped(x(n)) },
   ...(k % 4 === 0 ? [{ name: `${name}, set`, body: (n: number) => set(x(n)) }] : []),
 ])
 
-/** Returns an expression that takes about 4 n steps. */
+/** Takes about 4 n steps. */
 const work = (n: number): object => ({ $size: loop(n, { $add: [1, '$$this'] }) })
 
 /**
- * Queries of a stored document that is far larger than all others. It has an array of 60,000 elements, an array of
- * objects, and a long string.
+ * The document is far larger than all others. It has an array of 60,000 elements, an array of objects, and a long
+ * string.
  */
 const OF_LARGE: Readonly<Record<string, readonly Document[]>> = Object.fromEntries(
   Object.entries<unknown>({
@@ -159,7 +158,7 @@ const LARGE: readonly Heavy[] = Object.entries<readonly Document[]>({
 
 const ints = (n: number): number[] => Array.from({ length: n }, (_, k) => k % 7)
 const cards = (n: number): Document[] => ints(n).map((exp) => ({ brand: 'visa', exp }))
-/** Documents whose arrays and texts are long only together. Each is selected by the field `land` or `state`. */
+/** The arrays and texts of these documents are long only together. The field `land` or `state` selects them. */
 export const TOGETHER: Readonly<Record<'people' | 'orders', readonly Document[]>> = {
   people: [
     { land: 'pair', tags: ints(20_000), cards: [], score: 1, boss: 'none' },
@@ -202,8 +201,8 @@ const element = (place: number): object => ({ $arrayElemAt: ['$o', place] })
 const rangeOfTags = { $range: [0, { $size: '$tags' }] }
 const both = { $concatArrays: ['$$t', '$extra'] }
 /**
- * Each of these queries was once a hole in the guard. In many of them, the work is a product of values in several
- * documents, or at several places of one document, which cannot be derived from a single document.
+ * The guard once allowed each of these queries. In many of them, the work is a product of values in several documents,
+ * or at several places of one document. A single document does not show it.
  */
 const across: readonly Heavy[] = Object.entries<readonly [land: string, ...pipeline: Document[]]>({
   'a loop over one array, and inside it over a list that joins an outer and an inner array': ['pair', joinedTo('pair', pairs('$extra', { $concatArrays: ['$$t', '$lines'] }))],
@@ -304,7 +303,7 @@ export const ACROSS: readonly Heavy[] = [
   { name: 'across: a view that unwinds', body: () => ({ collection: 'people_view', pipeline: [{ $match: { name: 'unwound' } }, { $project: { name: 1 } }] }), sizes: [1] },
 ]
 
-/** Returns a group of 3,000 documents with n accumulators over an array and an object, which all documents share. */
+/** A group of 3,000 documents, with n accumulators over an array and an object that all documents share. */
 const accumulated = (n: number, by: object): Document =>
   people({ $limit: 1 }, { $set: { t: map(range(8_000), 'abcdefg') } }, { $set: { o: { $let: { vars: { v: '$t' }, in: { a: '$$v' } } }, z: range(3_000) } }, { $unwind: '$z' }, { $group: { _id: null, ...Object.fromEntries(many(Math.min(n, 900), (k) => [`q${k}`, by])) } }, { $count: 'n' })
 

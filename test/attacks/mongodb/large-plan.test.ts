@@ -1,5 +1,5 @@
-// Tests that mongod does not run large pipelines in its slot-based engine, because no timeout ends the compilation of a
-// plan there.
+// mongod must not run large pipelines in its slot-based engine, because no timeout ends the compilation of a plan
+// there.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BSON, type Document } from 'mongodb'
@@ -14,7 +14,7 @@ const isScore = (k: number): object => ({ $cond: [{ $eq: ['$score', k] }, 1, 0] 
 const named = (n: number, make: (k: number) => unknown): object =>
   Object.fromEntries(many(n, (k) => [`n${k}`, make(k)]))
 
-/** Pipelines with n expressions. */
+/** With n expressions. */
 const SHAPES: Readonly<Record<string, (n: number) => Document[]>> = {
   sums: (n) => [{ $group: { _id: '$land', ...named(n, (k) => ({ $sum: isScore(k) })) } }],
   'a key': (n) => [{ $group: { _id: named(n, isScore) } }],
@@ -57,10 +57,10 @@ for (const [engine, start] of [
         const plan = await full.command({ explain: aggregate, verbosity: 'queryPlanner' })
         return JSON.stringify(plan)
       }
-      // Run 100 expressions first, because 900 expressions would take minutes if the defect came back.
+      // If the defect came back, 900 expressions would take minutes, so run 100 first.
       assert.doesNotMatch(await explained(100), /slotBasedPlan/, name)
       assert.doesNotMatch(await explained(900), /slotBasedPlan/, name)
-      // Small pipelines are compiled, which shows that the pattern detects a compiled plan.
+      // A small pipeline is compiled. This shows that the pattern recognizes a compiled plan.
       if (mongo.version[0] === 6 && name === 'sums') assert.match(await explained(5), /slotBasedPlan/)
     }
   })

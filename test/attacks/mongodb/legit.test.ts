@@ -1,5 +1,5 @@
-// Asks plain questions about exposed data. Each answer must equal the engine's answer on the copy without the hidden
-// data. Only operators that are too new for the server may be refused.
+// Asks plain questions about exposed data. The copy without the hidden data must give the same answers. Only operators
+// that are too new for the server may be refused.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startMongod, startNewest, type TestMongo } from '../../support/mongodb.ts'
@@ -12,7 +12,7 @@ for (const [name, start] of [
   ['the real mongod', startMongod],
   ['the newest engine', startNewest],
 ] as const) {
-  test(`answers ${LEGIT.length} plain questions, except with operators newer than the server: ${name}`, async (t) => {
+  test(`${LEGIT.length} plain questions are answered, except those with operators newer than the server: ${name}`, async (t) => {
     const mongo = await engineOrSkip<TestMongo>(t, start)
     if (mongo === null) return
     await using _ = mongo

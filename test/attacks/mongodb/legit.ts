@@ -1,4 +1,4 @@
-// Lists plain questions about exposed data.
+// Plain questions about exposed data.
 import type { Document } from 'mongodb'
 import type { Body } from './ask.ts'
 

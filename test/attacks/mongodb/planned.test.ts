@@ -1,4 +1,4 @@
-// Tests the bounds on filters for which mongod's planner takes long, because no timeout ends the planner.
+// For some filters mongod's planner takes long, and no timeout ends it. Tests the limits on such filters.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mongoCatalog } from '../../support/mongo-catalog.ts'
@@ -10,7 +10,7 @@ const SAMPLED = mongoCatalog(EXPOSED, {
   arrays: { tags: 5 },
   types: { name: 'string', land: 'string', score: 'double' },
 })
-/** A catalog without facts about the values. Long filters then run after the projection, and are confined twice. */
+/** Nothing is known about the values. So long filters run after the projection, and are confined twice. */
 const UNSAMPLED = mongoCatalog(EXPOSED, { version: [6, 0, 5] })
 
 const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length: n }, (_, k) => make(k))
@@ -36,7 +36,7 @@ const REFUSED: Readonly<Record<string, object>> = {
 
 for (const [name, body] of Object.entries(REFUSED))
   for (const catalog of [SAMPLED, UNSAMPLED])
-    test(`refuses filters that the planner takes long for: ${name}, ${catalog === SAMPLED ? 'with' : 'without'} a sample`, () => {
+    test(`a filter is refused if the planner takes long for it: ${name}, ${catalog === SAMPLED ? 'with' : 'without'} a sample`, () => {
       const verdict = judge(catalog, body)
       assert.ok('kind' in verdict, 'the query was allowed')
       assert.match(verdict.why, /before it can begin|with more than one \$or/)
@@ -54,7 +54,7 @@ const ALLOWED: Readonly<Record<string, object>> = {
 
 for (const [name, body] of Object.entries(ALLOWED))
   for (const catalog of [SAMPLED, UNSAMPLED])
-    test(`allows ${name}, ${catalog === SAMPLED ? 'with' : 'without'} a sample`, () => {
+    test(`a filter is allowed: ${name}, ${catalog === SAMPLED ? 'with' : 'without'} a sample`, () => {
       const verdict = judge(catalog, body)
       assert.ok(!('kind' in verdict), 'kind' in verdict ? verdict.why : '')
     })

@@ -1,4 +1,4 @@
-// Runs the heaviest queries that the guard allows, and watches the CPU time and memory of mongod.
+// Runs the heaviest queries that the guard allows, and watches CPU time and memory of mongod.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { BSON, type Db, type Document } from 'mongodb'
@@ -8,10 +8,10 @@ import type { MongoQuery } from '../../../src/drivers/mongodb/confined-query.ts'
 import { judge } from './ask.ts'
 import type { Heavy } from './heavy.ts'
 
-/** A mongod whose memory exceeds this is killed. */
+/** If mongod needs more memory, it is killed. */
 const KILLED_MB = 1_500
 
-/** Returns the largest allowed query of a family, or one query for each size that the family lists. */
+/** Returns the largest allowed query of a family. If the family has sizes, returns one query for each. */
 export function heaviest({ body, sizes }: Heavy, exposed: Catalog): MongoQuery[] {
   const judged = (n: number): MongoQuery | null => {
     const written = body(n)
@@ -35,11 +35,10 @@ export function heaviest({ body, sizes }: Heavy, exposed: Catalog): MongoQuery[]
   return found === null ? [] : [found]
 }
 
-/** The end of a query. */
 export interface Ended {
-  /** The milliseconds beyond the timeout. */
+  /** After the timeout, in milliseconds. */
   readonly late: number
-  /** The code of the error with which mongod failed the query, or null if mongod answered. */
+  /** The error code with which mongod failed the query, or null if it answered. */
   readonly code: number | null
 }
 
@@ -62,14 +61,14 @@ export async function ask(full: Db, query: MongoQuery, timeoutMs: number): Promi
 }
 
 interface Watch extends AsyncDisposable {
-  /** The memory before the query, in MB. */
+  /** Before the query, in MB. */
   readonly before: number
   readonly peak: () => Promise<number>
-  /** Returns the CPU time so far. */
+  /** The CPU time so far. */
   readonly cpuMs: () => Promise<number>
 }
 
-/** The unit in which the kernel counts CPU time: hundredths of a second. */
+/** The kernel counts CPU time in hundredths of a second. */
 const TICK_MS = 10
 
 export async function watched(pid: number): Promise<Watch> {
@@ -83,14 +82,13 @@ export async function watched(pid: number): Promise<Watch> {
       () => undefined,
     )
   }, 20)
-  // Reset the peak memory, so that the memory of the startup does not count.
+  // The memory of the start must not count, so reset the peak.
   await writeFile(`/proc/${pid}/clear_refs`, '5')
   return {
     before: await read('VmRSS'),
     peak: () => read('VmHWM'),
     cpuMs: async () => {
-      // Read the 14th and 15th field of the line, counted from the end of the name, because the name may contain
-      // anything.
+      // The 14th and 15th field. They are counted from the end of the name, which may contain anything.
       const [, rest = ''] = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(/\) (?=[A-Z] )/)
       const fields = rest.split(' ')
       return (Number(fields[11]) + Number(fields[12])) * TICK_MS

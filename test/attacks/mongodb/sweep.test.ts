@@ -1,7 +1,7 @@
-// Tests that allowed operators, accumulators, window operators and stages end soon after the timeout. A name runs with
-// the largest arguments that the guard admits: with values that the query makes, and with stored values. A seed chooses
-// the values and the order of the names. The title names the seed, and SEED=… runs the same order again. The names run
-// until a time budget is spent. SWEEP=all runs all names with all values, and only prints the slow ones.
+// Allowed operators, accumulators, window operators and stages must end soon after the timeout. Each runs with the
+// largest arguments that the guard admits: with values that the query makes, and with stored values. A seed chooses the
+// values and the order of the names. The title has the seed, and SEED=… runs the same order again. A run ends when its
+// time is used up. SWEEP=all runs all names with all values, and only prints the slow ones.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Document } from 'mongodb'
@@ -27,13 +27,13 @@ import {
 } from './sweep.ts'
 
 const TIMEOUT_MS = 100
-/** The bound on mongod's own CPU time for one query, as in heavy.test.ts. */
+/** For one query, as in heavy.test.ts. */
 const CPU_MS = TIMEOUT_MS + 3_000
 
 const SEED = Number(process.env['SEED'] ?? process.env['RUN_SEED'] ?? 14)
 const [EVERY, ONLY] = [process.env['SWEEP'] === 'all', process.env['ONLY']]
 
-/** Returns a generator of numbers from 0 to 1, which the seed determines (mulberry32). */
+/** Numbers from 0 to 1 (mulberry32). */
 function seeded(seed: number): () => number {
   let at = seed
   return () => {
@@ -44,16 +44,16 @@ function seeded(seed: number): () => number {
   }
 }
 
-/** The sizes to try, the largest first: how long the loop is, or how many operators or stages the query has. */
+/** How long the loop is, or how many operators or stages the query has. The largest size is tried first. */
 const SIZES = [1e6, 1e5, 20_000, 5_000, 1_000, 200, 50, 10, 3, 1]
-/** The code with which mongod fails a query at a document that the guard has measured as too large. */
+/** If a document has more than the guard allows, mongod fails the query with this code. */
 const TOO_MUCH = 28_729
-/** Codes of mongod for a query that ran: the timeout, and the memory limits. */
+/** With these codes, the query has run: the timeout, and the memory limits. */
 const RUNS: ReadonlySet<number> = new Set([50, 146, 292, 16819, 5643011])
 
 type Made = (values: Values, source: readonly Document[]) => (n: number) => Document
 
-/** Returns each name with its queries. */
+/** Each name with its queries. */
 function swept(): readonly (readonly [name: string, Made])[] {
   const [gathered, stages] = [Object.keys(SWEPT.gathered), Object.entries(SWEPT.stage)]
   return [
@@ -68,7 +68,7 @@ function swept(): readonly (readonly [name: string, Made])[] {
   ]
 }
 
-test('every allowed name is swept', () => {
+test('this test runs every allowed name', () => {
   assert.deepEqual(Object.keys(SWEPT.expression).sort(), [...EXPRESSIONS.keys()].sort())
   assert.deepEqual(Object.keys(SWEPT.gathered).sort(), [...new Set([...ACCUMULATOR_NAMES, ...WINDOW_NAMES])].sort())
   assert.deepEqual(Object.keys(SWEPT.stage).sort(), [...STAGE_NAMES].sort())
@@ -140,7 +140,7 @@ for (const [engine, start, budget] of [
       )
     const longest = all.toSorted((one, other) => other.cpuMs - one.cpuMs)
     t.diagnostic(JSON.stringify({ seed: SEED, asked: all.length, left, longest: longest.slice(0, 10) }))
-    // On a busy machine, the time budget is spent after few queries.
+    // On a busy machine, the time is used up after few queries.
     assert.ok(all.length > 0 && (left > 0 || all.length > 50), `only ${all.length} were let through`)
   })
 }

@@ -1,16 +1,16 @@
-// Builds one query for each allowed expression operator, accumulator, window operator and stage, with the largest
-// arguments that the guard admits. A name without an entry here fails the test that walks the lists (sweep.test.ts).
+// One query for each allowed expression operator, accumulator, window operator and stage, with the largest arguments
+// that the guard admits. If a name has no entry here, sweep.test.ts fails.
 import type { Document } from 'mongodb'
 
 /**
- * The arguments of a name: a letter for each. a: array, s: text, o: object, p: pairs, n: number, m: decimal, d: date, i:
- * number as a text, c: date as a text, h: id as a text, x: any value, y: another, b: boolean. Other text is read as JSON.
+ * One letter for each argument. a: array, s: text, o: object, p: pairs, n: number, m: decimal, d: date, i: number as a
+ * text, c: date as a text, h: id as a text, x: any value, y: another value, b: boolean. Any other text is JSON.
  */
 type Arguments = string
 
 const each = (names: string, args: Arguments): [string, Arguments][] => names.split(' ').map((name) => [name, args])
 
-/** The arguments of operators that take a list. */
+/** These operators take a list. */
 const LISTED: Readonly<Record<string, Arguments>> = Object.fromEntries([
   ...each('$abs $ceil $floor $exp $ln $log10 $sqrt $sigmoid', 'm'),
   ...each(
@@ -52,7 +52,7 @@ const DATES =
   '$dayOfMonth $dayOfWeek $dayOfYear $hour $isoDayOfWeek $isoWeek $isoWeekYear $millisecond $minute $month $second $week $year'
 const ZONE = '"America/Argentina/Buenos_Aires"'
 
-/** The operands of operators that take an object, as JSON in which a letter in backquotes is an argument. */
+/** These operators take an object. It is JSON, in which a letter in backquotes is an argument. */
 const NAMED: Readonly<Record<string, Arguments>> = Object.fromEntries([
   ...each(DATES, `{"date": \`d\`, "timezone": ${ZONE}}`),
   ...each('$dateAdd $dateSubtract', `{"startDate": \`d\`, "unit": "month", "amount": \`n\`, "timezone": ${ZONE}}`),
@@ -117,7 +117,7 @@ const GATHERED: Readonly<Record<string, Arguments>> = Object.fromEntries([
 ])
 
 const K = Array.from({ length: 30 }, (_, k) => k)
-/** The specifications with which each stage is run. */
+/** Each stage runs with these specifications. */
 const STAGES: Readonly<Record<string, readonly Arguments[]>> = {
   $match: ['{"$expr": {"$ne": [`x`, `y`]}}', `{"$nor": [${K.map((k) => `{"BY": "${'y'.repeat(90)}${k}"}`).join()}]}`],
   $project: ['{"BY": 0}'],
@@ -155,7 +155,7 @@ const STAGES: Readonly<Record<string, readonly Arguments[]>> = {
 
 export const SWEPT = { expression: { ...LISTED, ...NAMED }, gathered: GATHERED, stage: STAGES }
 
-/** The values of one run: an expression for each letter of Arguments, and the field to sort by. */
+/** For one run: an expression for each letter of Arguments, and the field to sort by. */
 export interface Values {
   readonly letters: Readonly<Record<string, unknown>>
   readonly by: string
@@ -163,7 +163,7 @@ export interface Values {
 
 const range = (n: number): object => ({ $range: [0, n] })
 const many = (n: number, of: unknown): object => ({ $map: { input: range(n), as: 'i', in: of } })
-/** Values that the query makes in an earlier stage. The guard knows their sizes. */
+/** The query makes them in an earlier stage. The guard knows their sizes. */
 export const OWN: Document = {
   $set: {
     ints: { $concatArrays: [range(9_000), range(9_000), range(9_000)] },
@@ -228,7 +228,7 @@ export const STORED_VALUES: readonly Values[] = [
   },
 ]
 
-/** Documents with long values, for the field `land`. */
+/** The field `land` selects one of these documents, which have long values. */
 export const STORED: readonly Document[] = (['ints', 'words', 'mixed'] as const).map((kind) => ({
   land: 'swept',
   name: 'lorem ipsum dolor sit amet consectetur adipiscing '.repeat(2_000),
@@ -244,7 +244,6 @@ function filled(text: string, { letters, by }: Values): unknown {
   return JSON.parse(json)
 }
 
-/** Returns the operand of an expression operator. */
 function operand(name: string, values: Values): unknown {
   const listed = LISTED[name]
   if (listed === undefined) return filled(NAMED[name] ?? 'null', values)
@@ -268,13 +267,12 @@ const looped = (n: number, body: unknown): object =>
     ? many(n, body)
     : { $map: { input: range(Math.ceil(n / 9_000)), as: 'j', in: { $size: many(9_000, body) } } }
 
-/** Returns the query of an operator in a loop of n elements, in the key of a group. */
+/** The operator is in a loop of n elements, in the key of a group. */
 export const ofExpression =
   (name: string, values: Values, source: readonly Document[]) =>
   (n: number): Document =>
     people(source, { $group: { _id: { $size: looped(n, { [name]: operand(name, values) }) } } })
 
-/** Returns the query of n accumulators. */
 export const ofAccumulator =
   (name: string, values: Values, source: readonly Document[]) =>
   (n: number): Document => {
@@ -283,7 +281,6 @@ export const ofAccumulator =
     return people(source, { $group: { _id: null, ...outputs } }, { $count: 'n' })
   }
 
-/** Returns the query of n window operators. */
 export const ofWindow =
   (name: string, values: Values, source: readonly Document[]) =>
   (n: number): Document => {
@@ -303,7 +300,7 @@ export const ofWindow =
     return people(source, { $setWindowFields: { sortBy: { z: 1 }, output: outputs } }, { $count: 'n' })
   }
 
-/** Returns the query of a stage that is repeated n times. */
+/** The stage is repeated n times. */
 export const ofStage =
   (name: string, text: string, values: Values, source: readonly Document[]) =>
   (n: number): Document => {

@@ -1,5 +1,5 @@
-// Tests the bound on the work of outputs that no timeout of mongod ends: all outputs of $bucketAuto, and the outputs of
-// $setWindowFields that read the whole partition, except for the smallest.
+// No timeout of mongod ends the work of some outputs: all outputs of $bucketAuto, and those outputs of $setWindowFields
+// that read the whole partition, except the cheapest. Tests the limits on this work.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mongoCatalog } from '../../support/mongo-catalog.ts'
@@ -46,14 +46,14 @@ const CHOSEN: Readonly<Record<string, object>> = {
 }
 
 for (const [name, element] of Object.entries(CHOSEN))
-  test(`refuses a set of values that the query chooses beside another output: ${name}`, () => {
+  test(`a set of values that the query chooses is refused beside another output: ${name}`, () => {
     const verdict = judge(CATALOG, windows({ n: { $sum: 1 }, s: { $addToSet: element } }))
     assert.ok('kind' in verdict, 'the query was allowed')
     assert.match(verdict.why, /Put the set of computed values into a \$setWindowFields of its own/)
   })
 
 for (const [name, body] of Object.entries(REFUSED))
-  test(`refuses outputs that no timeout ends: ${name}`, () => {
+  test(`outputs that no timeout ends are refused: ${name}`, () => {
     const verdict = judge(CATALOG, body)
     assert.ok('kind' in verdict, 'the query was allowed')
     assert.match(verdict.why, /^the outputs of .* steps for one document, and no timeout ends this work/)
@@ -72,7 +72,7 @@ const ALLOWED: Readonly<Record<string, object>> = {
 }
 
 for (const [name, body] of Object.entries(ALLOWED))
-  test(`allows ${name}`, () => {
+  test(`outputs are allowed: ${name}`, () => {
     const verdict = judge(CATALOG, body)
     assert.ok(!('kind' in verdict), 'kind' in verdict ? verdict.why : '')
   })

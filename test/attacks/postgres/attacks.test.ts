@@ -1,6 +1,6 @@
-// Runs the attack corpus against a real server, as a superuser who may read and write everything. Queries that the
-// guard allows must return nothing that is not exposed. Legitimate queries must return what a role with column GRANTs
-// gets.
+// Runs the attack corpus against a real server, as a superuser who may read and write everything. If the guard allows a
+// query, the query must return nothing that is not exposed. A legitimate query must return what a role with column
+// GRANTs gets.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { AppError } from '../../../src/errors.ts'
@@ -15,7 +15,7 @@ import { ATTACKS, EXPOSURE, FIXTURE, LEGIT, ODD, STATE, failures, textOf, type R
 
 const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 8 << 20, timeoutMs: 60_000, maxCost: 1e12 }
 /**
- * The limits for attacks that may be answered and may run for long. Any other attack is refused or answered within
+ * For attacks that may be answered, because they may run for long. Any other attack must be refused or answered within
  * seconds, even on a busy machine.
  */
 const SOON: Limits = { ...LIMITS, timeoutMs: 1_500 }
@@ -27,12 +27,12 @@ let connection: Connection
 let oracle: TestSession
 let superuser: TestSession
 let exposed: Catalog
-/** The printed texts of the queries that the guard accepted. */
+/** What the guard printed for the queries that it accepted. */
 const printed = new Set<string>()
 let stateBefore: (string | null)[][]
 
 before(async () => {
-  // Start a separate server, because the corpus creates roles and reads the server’s files.
+  // The corpus creates roles and reads the server’s files, so it has a server of its own.
   server = await startPostgres({ settings: { autovacuum: 'off' } })
   await server.createDatabase('shop', FIXTURE)
   driver = await createPostgresDriver()
@@ -64,7 +64,7 @@ function all(catalog: Catalog, shown: { readonly schema: string; readonly table:
   return (found?.columns ?? []).map((column) => column.name)
 }
 
-/** Passes the query through the driver. Returns what a caller would receive. */
+/** Passes the query through the driver. Returns what a caller would get. */
 async function ask(sql: string, limits = LIMITS): Promise<Received & { readonly rows?: Rows }> {
   try {
     const body = driver.read({ sql })
@@ -84,8 +84,8 @@ async function ask(sql: string, limits = LIMITS): Promise<Received & { readonly 
 }
 
 /**
- * Lets the guard remember the shape of a query with harmless values. The next time, the guard only fills in or binds
- * the query’s own values.
+ * The guard remembers the shape of a query. Lets it learn the shape with harmless values, so that it then only fills in
+ * or binds the query’s own values.
  */
 async function teach(sql: string): Promise<void> {
   const harmless = sql.replaceAll(/'[^']*'/g, "'a'").replaceAll(/(?<![\w.$])\d{1,9}(?![\w.])/g, '1')
@@ -102,7 +102,7 @@ describe('an attack returns nothing hidden', () => {
   for (const attack of ATTACKS) {
     const sql = textOf(attack, { database: 'shop', port: 5432 })
     if (sql === undefined) continue
-    test(attack.id, async () => {
+    test(`an attack returns nothing hidden: ${attack.id}`, async () => {
       const limits = attack.expect === 'no-leak' ? SOON : LIMITS
       assert.deepEqual(failures(attack, sql, await ask(sql, limits)), [])
       await teach(sql)
@@ -117,7 +117,7 @@ describe('an attack returns nothing hidden', () => {
 
 describe('a legitimate query gets the answer that a role with column GRANTs gets', () => {
   for (const { id, sql, oracle_sql, ordered } of LEGIT) {
-    test(id, async () => {
+    test(`a legitimate query gets the answer of a role with column GRANTs: ${id}`, async () => {
       const received = await ask(sql)
       assert.ok(received.rows, received.text)
       const expected = await oracle.run(oracle_sql ?? sql, { searchPath: ['public'] })
@@ -133,7 +133,7 @@ describe('a legitimate query gets the answer that a role with column GRANTs gets
 
 describe('an odd query gets the same answer as without a guard', () => {
   for (const sql of ODD) {
-    test(sql, async () => {
+    test(`an odd query gets the same answer as without a guard: ${sql}`, async () => {
       const received = await ask(sql)
       assert.ok(received.rows, received.text)
       const expected = await superuser.run(sql, { searchPath: ['public'] })
@@ -151,7 +151,7 @@ test('the guard does not parse a text of a known form again, whatever its names 
   let [parses, seed] = [0, 20_261_122]
   const parse = (text: string) => (parses++, parseText(text))
   const next = (most: number): number => (seed = (seed * 48_271) % 2_147_483_647) % most
-  /** Returns the text with other names and numbers in the places of the plain tokens. */
+  /** Plain tokens are replaced by other names and numbers. */
   const varied = (text: string): string => {
     const form = formOf(text)
     const values = form?.tokens.map((token) => (/^\d+$/.test(token) ? String(1 + next(999_999_999)) : `${'nN_9'[next(4)]}${next(99)}`))
@@ -171,7 +171,7 @@ test('the guard does not parse a text of a known form again, whatever its names 
   assert.ok(forms > 100, `${forms} of ${printed.size} forms are known`)
 })
 
-/** Returns the one SELECT of a text, without positions. */
+/** The one SELECT of a text, without positions. */
 function plainTree(text: string): object {
   const parsed = parseText(text)
   assert.ok(parsed.kind === 'tree', text)

@@ -1,6 +1,6 @@
-// Compares two databases that differ only in hidden objects: the first contains them, the second does not. Each probe
-// must get the same answer from both, apart from the duration, for every login. So no answer to a probe reveals
-// whether a hidden object exists.
+// Two databases differ only in hidden objects: the first contains them, the second does not. For every login, each
+// probe must get the same answer from both, apart from the duration. So no answer reveals whether a hidden object
+// exists.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type TestApp } from '../../support/app.ts'
@@ -19,10 +19,7 @@ GRANT USAGE ON SCHEMA public TO twin_small;
 GRANT SELECT (id, title, made, doc) ON public.notes TO twin_small;
 `
 
-/**
- * Returns the SQL for one set of objects in a schema. The login with few rights may use the schema public, but not the
- * schema ghosts.
- */
+/** One set of objects in a schema. The login with few rights may use the schema public, but not the schema ghosts. */
 const things = (schema: string): string => `
 CREATE TABLE ${schema}.ghost (id int, ghostcol text);
 CREATE VIEW ${schema}.ghost_view AS SELECT 1 AS id;
@@ -71,10 +68,10 @@ DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET ghost.setting = ''boo''', curr
 
 const EXPOSED = [{ schema: 'public', table: 'notes', columns: ['id', 'title', 'made', 'doc'] }]
 
-/** Writes a hidden name alone, with each of two schemas, and in quotes. */
+/** The name alone, with each of two schemas, and in quotes. */
 const spelt = (name: string): string[] => [name, `ghosts.${name}`, `public.${name}`, `"${name}"`, `ghosts."${name}"`]
 
-/** The kinds of object that a name can mean, each with queries that probe whether an object exists. */
+/** What a name can mean, with queries that probe whether such an object exists. */
 const PROBES: Readonly<Record<string, readonly string[]>> = {
   'a text search configuration': spelt('ghost_cfg').flatMap((name) => [
     `SELECT to_tsvector('${name}', title) FROM notes`,
@@ -240,7 +237,7 @@ const PROBES: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/** Probes with parameters: a hidden name is the value or the type of the parameter. */
+/** A hidden name is the value or the type of a parameter. */
 const WITH_PARAMS: readonly (readonly [string, readonly unknown[]])[] = [
   ...['ghost_cfg', 'ghosts.ghost_cfg', 'public.ghost_cfg'].flatMap((name) => [
     ['SELECT to_tsvector($1, title) FROM notes', [name]] as const,
@@ -258,9 +255,7 @@ const WITH_PARAMS: readonly (readonly [string, readonly unknown[]])[] = [
   ),
 ]
 
-/**
- * Probes for a role. A server has only one set of roles, so an existing role is compared with a missing role.
- */
+/** A server has only one set of roles. So these compare an existing role with a missing one. */
 const OF_ROLES: readonly ((role: string) => string)[] = [
   (role) => `SELECT '${role}'::regrole`,
   (role) => `SELECT to_regrole('${role}')`,
@@ -278,7 +273,7 @@ const LOGINS = [
 let server: TestPostgres
 let app: TestApp
 let key: string
-/** The paths of the two datasources of each login: first with the hidden objects, then without them. */
+/** Each login has two datasources: the first with the hidden objects, the second without them. */
 const places = new Map<string, readonly [string, string]>()
 
 before(async () => {
@@ -305,7 +300,7 @@ after(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** Returns status and body, without the duration of an answer. */
+/** Without the duration of an answer. */
 async function answerTo(at: string, sql: string, params?: readonly unknown[]): Promise<string> {
   const { status, text } = await app.ask('POST', `${at}/query`, { token: key, body: { sql, ...(params && { params }) } })
   return `${status} ${text.replace(/"durationMs":[\d.]+/, '')}`
@@ -314,7 +309,7 @@ async function answerTo(at: string, sql: string, params?: readonly unknown[]): P
 for (const { title, username } of LOGINS) {
   describe(`for ${title}, a hidden object looks like a missing object`, () => {
     for (const [kind, probes] of Object.entries(PROBES)) {
-      test(kind, async () => {
+      test(`a probe gets the same answer: ${kind}`, async () => {
         const [there, gone] = places.get(username) ?? ['', '']
         for (const sql of probes) {
           const answer = await answerTo(there, sql)
@@ -324,7 +319,7 @@ for (const { title, username } of LOGINS) {
       })
     }
 
-    test('a name in a parameter', async () => {
+    test('a hidden name in a parameter gets the same answer as a missing one', async () => {
       const [there, gone] = places.get(username) ?? ['', '']
       for (const [sql, params] of WITH_PARAMS) {
         const answer = await answerTo(there, sql, params)
@@ -333,7 +328,7 @@ for (const { title, username } of LOGINS) {
       }
     })
 
-    test('a role', async () => {
+    test('an existing role gets the same answer as a missing one', async () => {
       const [there] = places.get(username) ?? ['']
       for (const probe of OF_ROLES) {
         const answer = await answerTo(there, probe('twin_small'))

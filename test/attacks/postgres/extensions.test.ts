@@ -1,5 +1,5 @@
 // Tests extensions on a real server. In a separate schema, their allowed operators and functions work. In a schema with
-// user-defined objects, their operators work only if qualified, and no user-defined object is called.
+// user-defined objects, their operators work only if they are qualified, and no user-defined object is called.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/driver.ts'
@@ -10,7 +10,7 @@ import { settingsOf } from '../../support/postgres-session.ts'
 const LIMITS: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 5_000, maxCost: 1e9 }
 const signal = new AbortController().signal
 
-/** Returns the set-up. `where` is the schema of the extensions. The table is always in public. */
+/** `where` is the schema of the extensions. The table is always in public. */
 const setUp = (where: string): string => `
 CREATE SCHEMA IF NOT EXISTS ${where};
 CREATE EXTENSION citext SCHEMA ${where};
@@ -35,7 +35,7 @@ before(async () => {
   server = await startPostgres({ settings: {} })
   driver = await createPostgresDriver()
   for (const where of ['ext', 'public']) {
-    // Only public gets the overload of levenshtein, because an overload makes a schema untrusted.
+    // An overload makes a schema untrusted, so only public gets the overload of levenshtein.
     const sql = where === 'ext' ? setUp(where).replace(/CREATE FUNCTION ext\.levenshtein.*\n/, '') : setUp(where)
     await server.createDatabase(`with_${where}`, sql)
     const settings = settingsOf(server, `with_${where}`)

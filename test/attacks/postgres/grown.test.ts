@@ -1,6 +1,5 @@
-// Tests random deep, wide and repeated queries, each at one size and at twice that size. The guard's counted work may
-// grow at most 1.25 times as much as the text. The work ends at its budget. No text breaks the parser or overflows the
-// stack.
+// Random deep, wide and repeated queries are judged at one size and at twice that size. The guard's work may grow at
+// most 1.25 times as much as the text, and must end at its budget. No text may break the parser or overflow the stack.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadModule } from 'libpg-query'
@@ -11,10 +10,10 @@ import { shop } from '../../support/postgres-catalog.ts'
 const CASES = Number(process.env['GROW'] ?? 400)
 const SEED = Number(process.env['SEED'] ?? 23)
 const TEXT_MAX = 65_536
-/** The steps of work that do not grow with the query. */
+/** This work does not grow with the query. */
 const CONSTANT = 500
 
-/** Returns the same numbers for the same seed (mulberry32). */
+/** The same seed gives the same numbers (mulberry32). */
 function chance(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -33,7 +32,7 @@ const nest = (size: number, inner: string, around: (inner: string) => string): s
 
 const ATOMS = ['1', "'x'", 'id', 'name', 'o.id', 'NULL', 'lower(name)', "repeat(name, 2)", 'count(*) OVER ()', "E'a''b'"]
 
-/** Expressions, each of which grows in one way. `atom` is the repeated part. */
+/** Each expression grows in one way. `atom` is what it repeats. */
 const EXPRESSIONS: readonly ((atom: string) => Grow)[] = [
   (atom) => (size) => list(size, () => `(${atom}) IS NULL`, ' AND '),
   (atom) => (size) => list(size, () => `(${atom})::text`, ' || '),
@@ -48,7 +47,7 @@ const EXPRESSIONS: readonly ((atom: string) => Grow)[] = [
   (atom) => (size) => `json_build_object(${list(Math.min(size, 40), (n) => `'k${n}', (${atom})::text`, ', ')})`,
 ]
 
-/** Queries around an expression. */
+/** Each query contains an expression. */
 const QUERIES: readonly ((expression: Grow) => Grow)[] = [
   (expression) => (size) => `SELECT ${expression(size)} FROM orders o JOIN customers USING (id)`,
   (expression) => (size) => `SELECT 1 FROM orders o JOIN customers USING (id) WHERE (${expression(size)}) IS NOT NULL`,
@@ -59,7 +58,7 @@ const QUERIES: readonly ((expression: Grow) => Grow)[] = [
   (expression) => (size) => `SELECT (${expression(1)})::text FROM orders o JOIN customers USING (id) ORDER BY ${list(size, () => '1', ', ')}`,
 ]
 
-/** Chains of joins. Each join sees all tables before it. The guard must not copy them for each join. */
+/** Each join of a chain sees all tables before it. The guard must not copy them for each join. */
 const JOINS: readonly Grow[] = [
   (size) => `SELECT 1 FROM orders a0 ${list(Math.min(size, 450), (n) => `JOIN orders a${n + 1} USING (id)`, ' ')}`,
   (size) => `SELECT a0.id FROM orders a0 ${list(Math.min(size, 450), (n) => `JOIN orders a${n + 1} ON a${n + 1}.id = a${n}.id`, ' ')}`,
@@ -71,7 +70,7 @@ const JOINS: readonly Grow[] = [
 ]
 
 /**
- * Queries in which each level multiplies the columns or the printed text. The budget ends this work, so its growth is
+ * In these queries, each level multiplies the columns or the printed text. The budget ends this work, so its growth is
  * not measured.
  */
 const MULTIPLYING: readonly Grow[] = [
@@ -107,7 +106,7 @@ test('work grows in proportion to the text, and ends at the budget', async () =>
     assert.ok(!('defect' in verdict) || verdict.defect === undefined, `${'defect' in verdict ? verdict.defect : ''}: ${text.slice(0, 500)}`)
     // The guard may count one more step before it compares with the budget.
     assert.ok(spent <= IN_THREAD.work + 2_000, `${spent}: ${text.slice(0, 500)}`)
-    // One level of nesting prints its argument fewer than eight times.
+    // One level prints its argument fewer than eight times.
     assert.ok(printed <= 8 * IN_THREAD.nodes, `${printed}: ${text.slice(0, 500)}`)
     tally[verdict.kind]++
     tally.worst = Math.max(tally.worst, spent)
@@ -124,7 +123,7 @@ test('work grows in proportion to the text, and ends at the budget', async () =>
     tally.grown++
     const [before, after] = [spentOn(small), spentOn(large)]
     if (multiplies || before.kind !== 'made' || after.kind !== 'made') continue
-    // The work is compared with the growth of the text, because the repeated part may itself contain a part that grows.
+    // What is repeated may itself contain something that grows. So compare with the growth of the text.
     const times = Math.max(2, large.length / small.length)
     tally.steepest = Math.max(tally.steepest, (after.spent - CONSTANT) / before.spent / (times / 2))
     assert.ok(after.spent <= 1.25 * times * before.spent + CONSTANT, `${before.spent} → ${after.spent}: ${small.slice(0, 500)}`)

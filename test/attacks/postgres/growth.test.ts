@@ -1,5 +1,5 @@
-// Sends queries through the service to a real server: some compute very large values, others call functions that cannot
-// be cancelled. Each query ends soon after its timeout, and no backend's memory grows beyond a limit.
+// Some queries compute very large values, others call functions that cannot be cancelled. The service sends them to a
+// real server. Each must end soon after its timeout, and no backend's memory may grow beyond a limit.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -9,8 +9,8 @@ import { openShop, type Shop } from '../../support/shop.ts'
 
 const TIMEOUT_MS = 300
 /**
- * The maximum time of a query after its timeout, on a busy machine. On an idle machine, a query takes at most two
- * seconds. With earlier defects, queries ran for minutes.
+ * After the timeout, on a busy machine. On an idle machine it is at most two seconds. With earlier defects, queries ran
+ * for minutes.
  */
 const LATE_MS = 60_000
 const GROWN_MB = 512
@@ -43,13 +43,13 @@ const VECTOR = "(SELECT string_agg('w' || g || ':" + Array.from({ length: 255 },
 const words = (operator: string): string => `(SELECT string_agg('w' || g, '${operator}') FROM generate_series(1, 1000) g)::tsquery`
 const points = (count: number): string => `(SELECT string_agg('(0,0)', ',') FROM generate_series(1, ${count}) g)`
 const labels = (count: number): string => `(SELECT string_agg('a', '.') FROM generate_series(1, ${count}) g)`
-/** Returns the SQL for lists that are nested to this depth. */
+/** Lists that are nested to this depth. */
 const nestedList = (depth: number): string =>
   depth === 0
     ? '1'
     : `(SELECT json_agg(json_build_object('id', l${depth}.id, 'in', ${nestedList(depth - 1)})) FROM levels l${depth} WHERE l${depth}.id = 1)`
 const nestedValue = (depth: number): unknown => (depth === 0 ? 1 : [{ id: 1, in: nestedValue(depth - 1) }])
-/** Returns the SQL for a value that is collected from rows. */
+/** A value that is collected from rows. */
 const collected = (value: string, rows: number): string => `(SELECT string_agg(${value}, '') AS x FROM generate_series(1, ${rows}) g) q`
 const LETTERS = collected("repeat('ab', 2500)", 12_000)
 const NUMBERS = collected("repeat('1,', 2500)", 12_000)
@@ -58,8 +58,8 @@ const MARKS = "repeat(U&'\\0F71', 10000)"
 const HASHES = "(SELECT string_agg(md5(g::text), ' ') FROM generate_series(1, 30000) g)"
 
 /**
- * Queries that the guard (403), a bound in the printed text (422) or the timeout (504) ends. A fast machine answers
- * some of the queries.
+ * The guard (403), a limit in the printed text (422) or the timeout (504) ends these queries. A fast machine may answer
+ * some of them.
  */
 const ATTACKS: readonly (readonly [string, string])[] = [
   ['normalize', 'SELECT length(normalize(marks)) FROM texts'],
@@ -234,9 +234,7 @@ const LONG = "repeat('0123456789012345678901234', 10000)"
 const TWICE = `SELECT g, ''::text AS v FROM generate_series(1, 2500) g UNION ALL SELECT g, ${LONG} || g FROM generate_series(1, 2500) g`
 const HELD = `SELECT g * 0 AS k, ${LONG} || g AS v FROM generate_series(1, (SELECT 1000000)) g WHERE g * 0 = 0`
 
-/**
- * Queries whose hash tables PostgreSQL would keep in memory. They run longer, because their memory grows more slowly.
- */
+/** PostgreSQL would keep their hash tables in memory. Their memory grows more slowly, so they run longer. */
 const HASHED: readonly (readonly [string, string])[] = [
   ['a semi join', `SELECT count(*) FROM generate_series(1, 100000) a WHERE EXISTS (SELECT FROM (${HELD} OFFSET 0) b WHERE b.k = a * 0 AND length(b.v) > a + 900000000)`],
   ['an anti join', `SELECT count(*) FROM generate_series(1, 100000) a WHERE NOT EXISTS (SELECT FROM (${HELD} OFFSET 0) b WHERE b.k = a * 0 AND length(b.v) > a + 900000000)`],
@@ -304,10 +302,7 @@ const ANSWERS: readonly (readonly [string, string, unknown[][]])[] = [
   ['normalize', "SELECT normalize(name) FROM levels WHERE name IS NFC NORMALIZED ORDER BY id LIMIT 1", [['root']]],
 ]
 
-/**
- * Queries beyond a bound: the name of the test, the query, the bounded operation, the size found, its maximum, and the
- * hint.
- */
+/** Queries beyond a limit: the title, the query, the limited operation, the size found, its maximum, and the hint. */
 const BOUNDED: readonly (readonly [string, string, string, number, number, RegExp])[] = [
   ['repeat', "SELECT repeat('x', id * 20000) FROM levels", 'repeat', 20_000, 10_000, /smaller count/],
   ['repeat of a column', 'SELECT repeat(a, 1000) FROM texts', 'repeat', 1_000_000, 262, /smaller count/],
@@ -343,15 +338,12 @@ describe('queries that compute large values', () => {
     await shop[Symbol.asyncDispose]()
   })
 
-  /**
-   * Sets the timeout. A short timeout is only for queries that must end by it, because any query may take longer on a
-   * busy machine.
-   */
+  /** On a busy machine any query may take longer. So a short timeout is only for queries that must end by it. */
   const endAfter = (statementTimeoutMs: number) => async () => {
     await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { statementTimeoutMs } })
   }
 
-  /** Returns the largest peak memory of the backends that answer the service, in MB. */
+  /** In MB, of the backends that answer the service. */
   async function grown(): Promise<number> {
     const { rows } = await watch.query(
       "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()",
@@ -370,11 +362,11 @@ describe('queries that compute large values', () => {
     before(endAfter(TIMEOUT_MS))
 
     for (const [name, sql] of ATTACKS) {
-      test(`ends in time: ${name}`, async () => {
+      test(`a query ends in time: ${name}`, async () => {
         const began = performance.now()
         const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
         // On a busy machine, checking a long text may exceed the short timeout (503), or the connection may fail (502).
-        // In both cases, nothing was sent to the database.
+        // Then nothing was sent to the database.
         assert.ok([200, 403, 422, 502, 503, 504].includes(status), `${status} ${json.error}`)
         while (await isActive()) {
           const took = performance.now() - began
@@ -390,7 +382,7 @@ describe('queries that compute large values', () => {
     before(endAfter(5_000))
 
     for (const [name, sql] of HASHED) {
-      test(`goes to disk: ${name}`, async () => {
+      test(`a query goes to disk: ${name}`, async () => {
         const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
         assert.ok([200, 422, 504].includes(status), `${status} ${json.error}`)
         assert.ok((await grown()) < GROWN_MB, `${await grown()} MB`)
@@ -402,7 +394,7 @@ describe('queries that compute large values', () => {
     before(endAfter(60_000))
 
     for (const [name, sql, what, found, most, hint] of BOUNDED) {
-      test(`names the bound, the size found and what to write: ${name}`, async () => {
+      test(`the error names the limit, the size found and what to write: ${name}`, async () => {
         const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
         const message = `${what} would exceed a size limit of this service: the size is ${found}, the limit is ${most}.`
         assert.deepEqual([status, json.error], [422, message])
@@ -430,7 +422,7 @@ describe('queries that compute large values', () => {
     }
 
     for (const [name, sql, rows] of ANSWERS) {
-      test(`is answered: ${name}`, async () => {
+      test(`a query is answered: ${name}`, async () => {
         const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
         assert.deepEqual([status, json.rows ?? json], [200, rows])
       })
@@ -438,10 +430,7 @@ describe('queries that compute large values', () => {
   })
 })
 
-/**
- * Returns the peak memory in MB, or 0 for a backend that has ended. Only Linux reports the memory; elsewhere the test
- * checks the time only.
- */
+/** In MB. 0 for a backend that has ended. Only Linux reports the memory. Elsewhere, the test checks only the time. */
 function peakMb(pid: number): number {
   try {
     return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024

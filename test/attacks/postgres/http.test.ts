@@ -1,7 +1,6 @@
-// Sends the corpus over HTTP to two datasources. The login of one is a superuser, and the login of the other is a
-// careless service account that may read and write everything. Each answer is judged as the caller receives it. A
-// refusal must be JSON {error, code}. A 5xx is allowed only if the deadline passes: 504 in the database, 503 before the
-// query is sent.
+// Sends the corpus over HTTP to two datasources. One login is a superuser. The other is a careless service account that
+// may read and write everything. Each answer is judged as the caller gets it. A refusal must be JSON {error, code}. A
+// 5xx is allowed only for the deadline: 504 in the database, 503 before the query is sent.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../../support/app.ts'
@@ -50,8 +49,8 @@ for (const { username, isSuperuser } of LOGINS) {
     const post = (sql: string) => app.ask('POST', `${at}/query`, { token: key, body: { sql } })
 
     /**
-     * Returns the timeout of an attack. It is short for an attack that may be answered, because such an attack may run
-     * for long. All other attacks must be refused before they run, within seconds even on a busy machine.
+     * An attack that may be answered may run for long, so its timeout is short. All other attacks must be refused
+     * before they run, within seconds even on a busy machine.
      */
     const timeoutOf = ({ expect }: Attack) => (expect === 'no-leak' ? 1_500 : 60_000)
 

@@ -1,6 +1,5 @@
-// Sends queries through the service to a database that compares texts by ICU. Long runs of combining marks that a query
-// makes are refused, because one comparison of 8,000 marks takes 6 s, and no timeout ends it. Ordinary queries are
-// answered, also about long texts.
+// In a database that compares texts by ICU, one comparison of 8,000 combining marks takes 6 s, and no timeout ends it.
+// So queries that make long runs of marks are refused. Ordinary queries are answered, also about long texts.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startApp, type Answer } from '../../support/app.ts'
@@ -17,7 +16,7 @@ INSERT INTO letters VALUES (1, repeat('x', 300000)), (2, repeat('x', 300000));
 CREATE TABLE bodies (id int, body text);
 INSERT INTO bodies VALUES (1, repeat('東京の天気。', 2000)), (2, repeat('e' || chr(769) || '-', 3000)), (3, repeat('─', 200));`
 
-/** In a database that compares bytes. */
+/** Of a database that compares bytes. */
 const COLUMNS = `
 CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE DOMAIN sentence AS text COLLATE "en-x-icu";
@@ -78,7 +77,7 @@ const ATTACKS: readonly (readonly [string, string, (readonly unknown[])?])[] = [
   ['a parameter with escapes', 'SELECT doc = $1 FROM texts', [{ type: 'jsonb', value: `"${HEX.slice(1).repeat(2_000)}"` }]],
 ]
 
-/** Each is answered as PostgreSQL answers it. */
+/** PostgreSQL itself gives the same answers. */
 const ORDINARY: readonly (readonly [string, (readonly unknown[])?])[] = [
   ['SELECT name FROM texts ORDER BY lower(name)'],
   ['SELECT trim(city) AS c, count(*) FROM texts GROUP BY trim(city) ORDER BY 1'],
@@ -124,7 +123,7 @@ const ORDINARY: readonly (readonly [string, (readonly unknown[])?])[] = [
 const WIDE = "repeat(repeat(U&'\\FDFA', 5000), 16)"
 const LONG = `(SELECT string_agg(${WIDE}, '') AS x FROM generate_series(1, 30) g) q`
 
-/** Each compares or sorts long texts without marks, of which ICU makes 160 bytes for each byte. */
+/** Each compares or sorts long texts without marks. For each byte, ICU makes 160 bytes. */
 const LONG_TEXTS: readonly (readonly [string, string])[] = [
   ['a constant that is repeated', `SELECT 'a' || x < 'A' || x FROM (SELECT ${Array(20).fill(WIDE).join(' || ')} AS x OFFSET 0) q`],
   ['many comparisons of one row', `SELECT ${Array(50).fill('x < y').join(', ')} FROM (SELECT 'a' || ${WIDE} AS x, 'A' || ${WIDE} AS y OFFSET 0) q`],
@@ -147,11 +146,11 @@ const IN_COLUMNS: readonly (readonly [string, string])[] = [
 ]
 
 const ICU = 'COLLATE "und-x-icu"'
-/** Both texts are equal but for the case of their first letters. The collation comes from the first letter. */
+/** Both texts are equal except for the case of their first letters. The collation comes from the first letter. */
 const FIRST = `concat('a' ${ICU}, ${MARKS})`
 const SECOND = `concat('A', ${MARKS})`
 
-/** Each names a collation of ICU for a short part of what is compared, in a database that compares bytes. */
+/** In a database that compares bytes, each query names a collation of ICU for a short part of what it compares. */
 const NAMED: readonly (readonly [string, string, (readonly unknown[])?])[] = [
   ['concat', `SELECT ${FIRST} < ${SECOND}`],
   ['||', `SELECT ('a' ${ICU} || ${MARKS}) < ('A' || ${MARKS})`],
@@ -200,7 +199,7 @@ const NAMED: readonly (readonly [string, string, (readonly unknown[])?])[] = [
   ['a parameter', `SELECT name ${ICU} < $1 FROM texts`, [`a${'ཱ'.repeat(2_000)}`]],
 ]
 
-/** Each names a collation of ICU, and is answered as PostgreSQL answers it. */
+/** Each names a collation of ICU. PostgreSQL itself gives the same answers. */
 const ORDINARY_NAMED: readonly (readonly [string, (readonly unknown[])?])[] = [
   ['SELECT name FROM texts ORDER BY name COLLATE "de-x-icu"'],
   ['SELECT name FROM texts ORDER BY lower(name) COLLATE "de-x-icu" DESC, id'],
@@ -251,10 +250,10 @@ async function refused(asked: Promise<Answer>): Promise<void> {
 }
 
 for (const [name, sql, params] of ATTACKS) {
-  test(`refuses a long run of marks: ${name}`, () => refused(icu(sql, params)))
+  test(`a long run of marks is refused: ${name}`, () => refused(icu(sql, params)))
 }
 
-test('names the marks, and says what to do', async () => {
+test('the refusal names the marks, and says what to do', async () => {
   const { json } = await icu(`SELECT 'a' || ${MARKS} < 'b'`)
   assert.equal(json['error'], 'marks would exceed a size limit of this service: the size is 33, the limit is 32.')
   assert.match(String(json['hint']), /combining marks/)
@@ -269,21 +268,21 @@ async function answered(asked: Promise<Answer>, database: string, sql: string, p
 }
 
 for (const [sql, params] of ORDINARY) {
-  test(`answers ${sql.slice(0, 100)}`, () => answered(icu(sql, params), 'icu', sql, params))
+  test(`an ordinary query is answered: ${sql.slice(0, 100)}`, () => answered(icu(sql, params), 'icu', sql, params))
 }
 
 for (const [name, sql] of IN_COLUMNS) {
-  test(`refuses a long run of marks beside ${name}`, () => refused(columns(sql)))
+  test(`a long run of marks is refused beside ${name}`, () => refused(columns(sql)))
 }
 
 for (const [name, sql, params] of NAMED) {
-  test(`refuses a long run of marks where a collation of ICU is named: ${name}`, () => refused(bytes(sql, params)))
+  test(`a long run of marks is refused where a collation of ICU is named: ${name}`, () => refused(bytes(sql, params)))
 }
 
 for (const [name, sql] of LONG_TEXTS) {
-  test(`refuses to compare long texts: ${name}`, () => refused(icu(sql)))
+  test(`a comparison of long texts is refused: ${name}`, () => refused(icu(sql)))
 }
 
 for (const [sql, params] of ORDINARY_NAMED) {
-  test(`answers ${sql.slice(0, 100)}`, () => answered(bytes(sql, params), 'bytes', sql, params))
+  test(`a query that names a collation is answered: ${sql.slice(0, 100)}`, () => answered(bytes(sql, params), 'bytes', sql, params))
 }

@@ -1,5 +1,5 @@
-// Tests objects that a query runs without naming them: casts, operators and functions. Somebody creates or changes such
-// an object after introspection. The login is a superuser, so an object that runs as the login could read everything.
+// A query may run casts, operators and functions without naming them. After introspection, somebody creates or changes
+// such an object. The login is a superuser, so an object that runs as the login could read everything.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/driver.ts'
@@ -53,7 +53,7 @@ function connect(by: Driver, database: string): Promise<Connection> {
 const ask = (by: Driver, connection: Connection, exposed: Catalog, sql: string): Promise<string> =>
   answerOf(by, connection, exposed, sql, LIMITS)
 
-/** Sends a query through a new driver, which has cached nothing. */
+/** The new driver has cached nothing. */
 async function askAnew(world: World, sql: string): Promise<string> {
   await using other = await createPostgresDriver()
   await using connection = await connect(other, world.database)
@@ -63,7 +63,7 @@ async function askAnew(world: World, sql: string): Promise<string> {
 const STALE = 'SCHEMA_STALE'
 const FUNCTION = (what: string): string => `CREATE FUNCTION ${what} LANGUAGE sql IMMUTABLE AS 'SELECT public.leak()'`
 
-/** The title, the statements that create or change an object, and a query. Most of the queries would run the object. */
+/** The title, the statements that create or change an object, and a query. Most queries would run the object. */
 const CHANGES: readonly (readonly [string, string, string])[] = [
   ['a cast of a user-defined type', `${FUNCTION('f(mood) RETURNS text')}; CREATE CAST (mood AS text) WITH FUNCTION f(mood)`, 'SELECT m::text FROM people'],
   ['a cast of built-in types', `${FUNCTION('f(int) RETURNS text')}; CREATE CAST (int AS text) WITH FUNCTION f(int)`, 'SELECT id::text FROM people'],
@@ -95,7 +95,7 @@ const CHANGES: readonly (readonly [string, string, string])[] = [
   ['a domain that may be named gets a CHECK', `ALTER DOMAIN plain ADD CHECK (public.leak() <> value)`, "SELECT 'y'::plain FROM people"],
 ]
 
-/** Changes that must not affect a query: no printed text can refer to an object that they create. */
+/** No printed text can refer to what these statements create, so they must not affect a query. */
 const HARMLESS: readonly string[] = [
   FUNCTION('public.lower(text) RETURNS text'),
   FUNCTION('public.lower(int) RETURNS text'),
@@ -117,12 +117,12 @@ const ANSWER = '[[1,"annx","sad","x",["a"],"1",true,1,true]]'
 
 describe('objects created or changed after introspection', () => {
   for (const [title, change, sql] of CHANGES) {
-    test(`${title}: SCHEMA_STALE`, async () => {
+    test(`a query fails with SCHEMA_STALE after this change: ${title}`, async () => {
       await using world = await openWorld()
       assert.equal(await ask(driver, world.connection, world.exposed, EVERYTHING), ANSWER)
       await server.query(world.database, change)
       for (const text of [sql, 'SELECT name FROM people WHERE id = 1']) assert.equal(await askAnew(world, text), STALE, text)
-      // Retry, because the process reuses its digest of these objects for up to a second.
+      // The process reuses its digest of these objects for up to a second, so retry.
       await until(
         'the catalog is stale',
         async () => (await ask(driver, world.connection, world.exposed, 'SELECT 1 FROM people')) === STALE,
@@ -142,7 +142,7 @@ describe('objects created or changed after introspection', () => {
   })
 
   for (const change of HARMLESS) {
-    test(`${change}: every answer stays the same`, async () => {
+    test(`every answer stays the same after ${change}`, async () => {
       await using world = await openWorld()
       for (const each of change.split('; ')) await server.query(world.database, each)
       assert.equal(await askAnew(world, EVERYTHING), ANSWER)

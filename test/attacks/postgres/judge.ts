@@ -1,6 +1,5 @@
-// Holds the attack corpus, and compares an answer with the expected answer. The guard alone and the service over HTTP
-// must meet the same expectations. attacks.json and legit.json contain a fifth of the cases by which a release is
-// judged.
+// The attack corpus, and the comparison of an answer with the expected one. The guard alone and the service over HTTP
+// must meet the same expectations. attacks.json and legit.json have a fifth of the cases by which a release is judged.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -10,7 +9,7 @@ export interface Attack {
   readonly sql: string | null
   readonly gen?: Generated
   readonly body_b64?: string
-  /** `deny` means QUERY_DENIED, `error` any refusal or failure, and `no-leak` any answer without a secret. */
+  /** `deny`: QUERY_DENIED. `error`: any refusal or failure. `no-leak`: any answer without a secret. */
   readonly expect: 'deny' | 'error' | 'no-leak'
   readonly alsoOk?: readonly Attack['expect'][]
   readonly leak_regex?: string
@@ -31,12 +30,12 @@ interface Generated {
 export interface Legit {
   readonly id: string
   readonly sql: string
-  /** The query for the oracle (a role with column GRANTs), if the guard answers more than a GRANT would allow. */
+  /** If the guard answers more than a GRANT would allow, this query is for the oracle, a role with column GRANTs. */
   readonly oracle_sql?: string
   readonly ordered: boolean
 }
 
-/** The parts of an answer that a caller receives. The outcome is `timeout` if the query reached its deadline. */
+/** What a caller gets. The outcome is `timeout` if the query reached its deadline. */
 export interface Received {
   readonly outcome: 'answered' | 'denied' | 'malformed' | 'failed' | 'timeout'
   readonly text: string
@@ -48,7 +47,7 @@ const read = (name: string): unknown => JSON.parse(readFileSync(join(import.meta
 export const ATTACKS = read('attacks.json') as readonly Attack[]
 export const LEGIT = read('legit.json') as readonly Legit[]
 export const FIXTURE = readFileSync(join(import.meta.dirname, 'fixture.sql'), 'utf8')
-/** Odd but legal queries that use exposed columns only. */
+/** Odd but legal queries of exposed columns. */
 export const ODD = readFileSync(join(import.meta.dirname, 'odd.sql'), 'utf8')
   .replace(/^--.*\n/, '')
   .split(/;\n/)
@@ -58,7 +57,7 @@ export const EXPOSURE = read('exposure.json') as {
   readonly tables: readonly { readonly schema: string; readonly table: string; readonly columns: string[] | null }[]
 }
 
-/** Returns the attack’s SQL, or undefined if the attack is in another part of the request body. */
+/** Returns undefined if the attack is in another part of the request body. */
 export function textOf(
   attack: Attack,
   place: { readonly database: string; readonly port: number },
@@ -72,7 +71,7 @@ export function textOf(
 
 const CANARY = /CANARY_[A-Za-z0-9_@.]*|\b9876[5-8]\d{4}\b|root:x:0:0|43414e4152595f[0-9a-f]*|Q0FOQVJZ[\w+/=]*/gi
 
-/** Returns the problems of an answer, one line each. */
+/** Returns one line for each problem of an answer. */
 export function failures(attack: Attack, sql: string, received: Received): string[] {
   const asked = sql.toLowerCase()
   const secrets = (received.text.match(CANARY) ?? []).filter(

@@ -1,5 +1,5 @@
-// Sends short texts of long numbers through the service to a real server: 1e131000 has 8 bytes, and 131,001 digits when it
-// is written out.
+// A short text may mean a long number: 1e131000 has 8 bytes, but 131,001 digits when it is written out. The service
+// sends such texts to a real server.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openShop, type Shop } from '../../support/shop.ts'
@@ -67,14 +67,14 @@ describe('texts of long numbers', () => {
     shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql, ...(params.length > 0 && { params }) } })
 
   for (const [name, sql, params, [expected, pattern]] of ATTACKS) {
-    test(`are not written out: ${name}`, async () => {
+    test(`long numbers are not written out: ${name}`, async () => {
       const { status, json } = await ask(sql, params)
       assert.equal(status, expected, String(json.error))
       assert.match(String(json.error), pattern)
     })
   }
   for (const [name, sql, params] of ANSWERED) {
-    test(`do not get in the way of ordinary queries: ${name}`, async () => {
+    test(`an ordinary query is answered: ${name}`, async () => {
       const { status, json } = await ask(sql, params)
       assert.equal(status, 200, String(json.error))
     })

@@ -1,5 +1,5 @@
 // Tests parameters on a real server. A value means what it would mean as a literal in the SQL text. It is bound, never
-// printed, and bypasses no rule of the guard.
+// printed, and gets around no rule of the guard.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { unseal } from '../../../src/drivers/confined.ts'
@@ -46,7 +46,9 @@ after(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** Returns the rows, or the problem: the kind and name of the refusal, the code, or the details of a bad request. */
+/**
+ * Returns the rows, or what went wrong: the kind and name of the refusal, the code, or the details of a bad request.
+ */
 async function ask(sql: string, params?: unknown): Promise<string> {
   try {
     const verdict = await driver.confine(driver.read({ sql, ...(params !== undefined && { params }) }), exposed, LIMITS, signal)
@@ -118,8 +120,8 @@ describe('a parameter means what its value would mean in the text', () => {
     ['SELECT $1', [typed('numeric', null)], '[[null]]'],
   ]
   for (const [sql, params, expected] of rows) {
-    test(`${sql} ${JSON.stringify(params)}`, async () => {
-      // Run each query three times. The guard first judges the query, then remembers its shape, then recalls the shape.
+    test(`a parameter means what its value would mean: ${sql} ${JSON.stringify(params)}`, async () => {
+      // First the guard judges the query, then it remembers the shape, then it uses the shape.
       for (let turn = 0; turn < 3; turn++) assert.equal(await ask(sql, params), expected)
       const query = await printed(sql, params)
       for (const value of params) {
@@ -164,7 +166,7 @@ describe('parameters that do not fit are refused', () => {
     [`SELECT 1 WHERE 'a' IN (${'$1,'.repeat(1_001)}$1)`, ['x'], 'limit: parameters'],
   ]
   for (const [sql, params, expected] of rows) {
-    test(`${sql.slice(0, 40)} ${JSON.stringify(params)?.slice(0, 80) ?? ''}`, async () => {
+    test(`parameters that do not fit are refused: ${sql.slice(0, 40)} ${JSON.stringify(params)?.slice(0, 80) ?? ''}`, async () => {
       const outcome = await ask(sql, params)
       if (typeof expected === 'string') assert.ok(outcome.startsWith(expected) || outcome.includes(expected), outcome.slice(0, 200))
       else assert.match(outcome, expected)
@@ -212,7 +214,7 @@ describe('no parameter bypasses a rule of the guard', () => {
     ['SELECT generate_series(1, 1000) LIMIT $1', ['500'], /^\[\[1\]/],
   ]
   for (const [sql, params, expected] of rows) {
-    test(`${sql} ${JSON.stringify(params)}`, async () => {
+    test(`a parameter gets around no rule: ${sql} ${JSON.stringify(params)}`, async () => {
       const outcome = await ask(sql, params)
       assert.match(outcome, expected)
       assert.ok(!outcome.includes('CANARY'))
@@ -253,7 +255,7 @@ describe('no parameter bypasses a rule of the guard', () => {
     const first = await printed('SELECT id AS shaped FROM items WHERE id = $1 AND id < 10', [1])
     const again = [await printed('SELECT id AS shaped FROM items WHERE id = $1 AND id < 20', [2]), await printed('SELECT id AS shaped FROM items WHERE id = $1 AND id < 30', [3])]
     assert.deepEqual(again.map((query) => query.params), [['2'], ['3']])
-    // Identical objects show that they were recalled from memory.
+    // The objects are identical, so they came from memory.
     assert.equal(again[1]?.names, (await printed('SELECT id AS shaped FROM items WHERE id = $1 AND id < 40', [4])).names)
     assert.notEqual(first.names, again[1]?.names)
     const other = await printed('SELECT id AS shaped FROM items WHERE id = $1 AND id < 40', ['4'])

@@ -1,5 +1,5 @@
-// Sends queries through the service to a real server that its planner works on for a long time, which no cancel ends. Each
-// ends soon after its timeout.
+// For some queries PostgreSQL's planner works for a long time, and no cancel ends it. The service sends such queries to
+// a real server. Each must end soon after its timeout.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -7,7 +7,7 @@ import { Client } from 'pg'
 import { openShop, type Shop } from '../../support/shop.ts'
 
 const TIMEOUT_MS = 3_000
-/** The maximum time of a query after its timeout, on a busy machine. Before the mends, each took minutes. */
+/** After the timeout, on a busy machine. Before this was mended, each query took minutes. */
 const LATE_MS = 60_000
 
 const SCHEMA = `
@@ -51,7 +51,7 @@ describe('queries that are planned for long', () => {
   }
 
   for (const [name, sql] of ATTACKS) {
-    test(`ends in time: ${name}`, async () => {
+    test(`a query ends in time: ${name}`, async () => {
       const began = performance.now()
       const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
       // On a busy machine, checking a long text may exceed the short timeout (503), or the connection may fail (502).

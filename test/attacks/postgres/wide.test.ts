@@ -1,6 +1,6 @@
-// Sends queries with hundreds of calls in one row through the service to a real server. PostgreSQL frees the values of a
-// row only after the row, and checks for a cancel only between rows. Queries over long values are refused, or fail at the
-// first of them. The same queries over ordinary values are answered.
+// PostgreSQL frees the values of a row only after the row, and checks for a cancel only between rows. The service sends
+// queries with hundreds of calls in one row to a real server. Over long values, they must be refused, or fail at the
+// first such value. Over ordinary values, they must be answered.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -32,7 +32,7 @@ const TEXT = "FROM (SELECT string_agg(md5(g::text), '') v FROM generate_series(1
 const LONG = 'FROM long'
 const CHAIN = each(379, () => "repeat('aaaa', 10000)", ' || ')
 
-/** A value of 12.5 MB that the query makes. */
+/** The query makes this value of 12.5 MB. */
 const MADE = "FROM (SELECT repeat(repeat(repeat(repeat('x', 10000), 26), 16), 3) AS x OFFSET 0) q"
 const nested = (levels: number): string => (levels === 0 ? 'q.x' : `btrim(${nested(levels - 1)}, s.status)`)
 
@@ -42,7 +42,7 @@ const COLLECTED = [422, /^(?:jsonb_agg|string_agg|range_agg) would exceed/] as c
 const SORTS = [403, /the query has 151 joins, sorts/] as const
 const MULTI = 'FROM (SELECT range_agg(int4range(3 * g, 3 * g + 1)) AS m FROM generate_series(1, 500000) g OFFSET 0) q'
 
-/** Queries over long values, with the answer. */
+/** Each with its answer. */
 const ATTACKS: readonly (readonly [string, string, readonly [number, RegExp]])[] = [
   ['a collected document in 300 columns', columns(300, (at) => `length((j || '${at}')::text)`, LIST), COLLECTED],
   ['a collected document in conditions', `SELECT 1 ${LIST} WHERE ${each(300, (at) => `j || '${at}' = '1'`, ' OR ')}`, COLLECTED],
@@ -122,7 +122,6 @@ const ATTACKS: readonly (readonly [string, string, readonly [number, RegExp]])[]
 
 const SHORT = 'FROM short'
 
-/** Ordinary wide queries. */
 const ANSWERED: readonly (readonly [string, string])[] = [
   ['400 columns of texts', columns(400, (at) => `coalesce(upper(replace(a, 'x${at}', 'y')), 'none') AS c${at}`, SHORT)],
   ['400 columns of numbers, dates and texts', columns(400, (at) => `round(amount / ${at + 1} * 100, 2), to_char(on_day, 'YYYY-MM'), concat(a, ' - ', ${at})`, SHORT)],
@@ -182,7 +181,7 @@ describe('queries with hundreds of calls in one row', () => {
 
   const ask = (sql: string) => shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
 
-  /** Returns the largest peak memory of the backends that answer the service, in MB. */
+  /** In MB, of the backends that answer the service. */
   async function grown(): Promise<number> {
     const { rows } = await watch.query(
       "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()",
@@ -191,7 +190,7 @@ describe('queries with hundreds of calls in one row', () => {
   }
 
   for (const [name, sql, [expected, pattern]] of ATTACKS) {
-    test(`is not run over long values: ${name}`, async () => {
+    test(`a wide query does not run over long values: ${name}`, async () => {
       const { status, json } = await ask(sql)
       assert.equal(status, expected, String(json.error))
       assert.match(String(json.error), pattern)
@@ -200,7 +199,7 @@ describe('queries with hundreds of calls in one row', () => {
   }
 
   for (const [name, sql] of ANSWERED) {
-    test(`is answered: ${name}`, async () => {
+    test(`an ordinary wide query is answered: ${name}`, async () => {
       const { status, json } = await ask(sql)
       assert.equal(status, 200, String(json.error))
     })
@@ -216,8 +215,7 @@ describe('queries with hundreds of calls in one row', () => {
 })
 
 /**
- * Returns the peak memory in MB, or 0 for a backend that has ended. Only Linux reports the memory; elsewhere the test
- * checks the answers only.
+ * In MB. 0 for a backend that has ended. Only Linux reports the memory. Elsewhere, the test checks only the answers.
  */
 function peakMb(pid: number): number {
   try {
