@@ -9,11 +9,11 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { join, relative } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { run, type TestsStream } from 'node:test'
 import { spec, tap } from 'node:test/reporters'
 import { parseArgs } from 'node:util'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
@@ -47,17 +47,27 @@ const HEAVY = [
   'test/support/no-such-engine.test.ts',
 ]
 
-/** The files that take longest. They start first, so that none runs alone at the end while the other cores are idle. */
+/**
+ * The heavy files that take longest. They start first, so that none runs alone at the end while the other cores are
+ * idle.
+ */
 const LONGEST = [
   'test/attacks/mongodb/fuzz*.test.ts',
   'test/console/*.test.ts',
   'src/sign-in/*.test.ts',
   'test/process/*.test.ts',
   'test/attacks/mongodb/*.test.ts',
-  'test/door/connector-tools.test.ts',
-  'src/drivers/mongodb/session/connect.test.ts',
-  'src/auth/auth.test.ts',
   'test/attacks/*/*.test.ts',
+]
+
+/**
+ * The files that are not heavy, and yet need their own process: they measure its memory or its CPU time, or change what
+ * all files of a process share.
+ */
+const ALONE = [
+  'src/drivers/postgres/catalog/profile.test.ts',
+  'src/drivers/postgres/guard/bounds/query-weight.test.ts',
+  'src/drivers/postgres/session/run.test.ts',
 ]
 
 interface Run {
@@ -67,14 +77,17 @@ interface Run {
 }
 
 interface Failure {
-  readonly file: string
+  /** The file whose test failed. If the process of several files failed, the files that it had not finished. */
+  readonly files: readonly string[]
   readonly why: string
 }
 
 /** The number of test files at the same time. Test files spend half of their time waiting for servers. */
 const CONCURRENCY = Math.min(3 * availableParallelism(), 16)
+/** The most files that share a process. All files of a process together import the service once. */
+const FILES_PER_PROCESS = 16
 /**
- * The time limit of a test file. On an idle machine, the longest file takes a minute. A busy machine may need ten times
+ * The time limit of a process. On an idle machine, the longest file takes a minute. A busy machine may need ten times
  * as long.
  */
 const TEST_MS_MAX = 900_000
@@ -140,6 +153,8 @@ const failed: Failure[] = []
 const flaky: Failure[] = []
 const began = performance.now()
 const ended = new Set<string>()
+/** The files of each program that runs several files in one process. */
+const shared = new Map<string, readonly string[]>()
 const stopping = new AbortController()
 const deadline = Number.isFinite(SECONDS_MAX) ? setTimeout(() => stopping.abort(), SECONDS_MAX * 1000) : undefined
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stopping.abort())
@@ -213,7 +228,7 @@ async function testsOf({ files, stores }: Run, concurrency = CONCURRENCY): Promi
   else process.env['TEST_STORES'] = stores
   const names = chosen['test-name-pattern']
   const stream = run({
-    files: longestFirst(files).map((file) => join(ROOT, file)),
+    files: programsOf(files, concurrency),
     concurrency,
     timeout: TEST_MS_MAX,
     signal: stopping.signal,
@@ -225,12 +240,40 @@ async function testsOf({ files, stores }: Run, concurrency = CONCURRENCY): Promi
 }
 
 /**
+ * Returns the programs that run these files, each as a process. In a large run, light files share processes. They start
+ * first, because each of these processes takes as long as a heavy file. Files that run again share nothing.
+ */
+function programsOf(files: readonly string[], concurrency: number): string[] {
+  const alone = new Set(filesOf([...HEAVY, ...ALONE]))
+  const light = concurrency > 1 && files.length > concurrency ? files.filter((file) => !alone.has(file)) : []
+  const count = Math.max(Math.ceil(light.length / FILES_PER_PROCESS), Math.min(light.length, availableParallelism()))
+  const programs = Array.from({ length: count }, (_, n) => {
+    const path = join(folder, `process-${n + 1}.test.mjs`)
+    const own = light.filter((_, at) => at % count === n)
+    shared.set(path, own)
+    writeFileSync(path, inOneProcess(own))
+    return path
+  })
+  return [...programs, ...longestFirst(files.filter((file) => !light.includes(file))).map((file) => join(ROOT, file))]
+}
+
+/** Returns a program that runs files one after the other, each as a suite that is named like the file. */
+function inOneProcess(files: readonly string[]): string {
+  const suites = files.map((file) => {
+    const url = pathToFileURL(join(ROOT, file)).href
+    return `describe(${JSON.stringify(file)}, async () => { await import(${JSON.stringify(url)}) })`
+  })
+  return ["import { describe } from 'node:test'", ...suites, ''].join('\n')
+}
+
+/**
  * Runs failed files again, unless many failed. A busy machine breaks a few tests by chance, but not tests in many
  * files.
  */
 async function runAgain(): Promise<void> {
-  const files = [...new Set(failed.map(({ file }) => file))]
-  if (files.length === 0 || files.length > AGAIN_FILES_MAX || stopping.signal.aborted) return
+  const files = [...new Set(failed.flatMap((each) => each.files))]
+  const places = new Set(failed.map(namesOf))
+  if (places.size === 0 || places.size > AGAIN_FILES_MAX || stopping.signal.aborted) return
   // Run nothing again if a failed test is defined in a shared file, because the test file that ran it is then unknown.
   const known = new Set(runs.flatMap((each) => each.files))
   if (!files.every((file) => known.has(file))) return
@@ -258,14 +301,29 @@ function count(stream: TestsStream): void {
   stream.on('test:fail', ({ name, file = '', details: { error } }) => {
     if (isOfSubtests(error) || stopping.signal.aborted) return
     const [line = ''] = String(error.cause instanceof Error ? error.cause.message : error.message).split('\n')
-    failed.push({ file: relative(ROOT, file), why: `${name}: ${line}` })
+    const files = shared.get(file)
+    if (files === undefined) failed.push({ files: [relative(ROOT, file)], why: `${name}: ${line}` })
+    else if (files.includes(name)) {
+      failed.push({ files: [name], why: line })
+      // Node counts no failed suite. If a file shares no process, Node counts it as a failed test.
+      for (const each of ['tests', 'fail']) counts[each] = (counts[each] ?? 0) + 1
+    } else {
+      const left = files.filter((each) => !ended.has(each))
+      failed.push({ files: left.length > 0 ? left : files, why: line })
+    }
   })
   stream.on('test:complete', ({ name, file, details }) => {
-    const isFile = name === file
-    if (isFile && !stopping.signal.aborted) ended.add(name)
-    if (isFile && details.duration_ms >= NAMED_MS && !process.stdout.isTTY)
-      console.log(`# ${relative(ROOT, name)} took ${(details.duration_ms / 1000).toFixed(0)} s`)
+    const files = file === undefined ? undefined : shared.get(file)
+    if (files === undefined ? name !== file : !files.includes(name)) return
+    const path = relative(ROOT, resolve(ROOT, name))
+    if (!stopping.signal.aborted) ended.add(path)
+    if (details.duration_ms >= NAMED_MS && !process.stdout.isTTY)
+      console.log(`# ${path} took ${(details.duration_ms / 1000).toFixed(0)} s`)
   })
+}
+
+function namesOf({ files }: Failure): string {
+  return files.join(', ')
 }
 
 /** Returns whether a test fails only because a test inside it fails. Only the inner test is then listed. */
@@ -278,14 +336,14 @@ function isOfSubtests(error: Error): boolean {
  * test.
  */
 function tellWhatIsLeft(): void {
-  const left = runs.flatMap(({ files }) => longestFirst(files)).filter((file) => !ended.has(join(ROOT, file)))
+  const left = runs.flatMap(({ files }) => longestFirst(files)).filter((file) => !ended.has(file))
   const seconds = ((performance.now() - began) / 1000).toFixed(0)
-  failed.push({ file: `${left.length} files`, why: `had not ended after ${seconds} s: ${left.join(', ')}` })
+  failed.push({ files: left, why: `had not ended after ${seconds} s` })
 }
 
 function summarize(): void {
-  for (const { file, why } of flaky) console.log(`# passed only when run again alone: ${file}: ${why}`)
-  for (const { file, why } of failed) console.log(`# failed: ${file}: ${why}`)
+  for (const each of flaky) console.log(`# passed only when run again alone: ${namesOf(each)}: ${each.why}`)
+  for (const each of failed) console.log(`# failed: ${namesOf(each)}: ${each.why}`)
   for (const [name, value] of Object.entries(counts)) console.log(`# ${name} ${value}`)
   console.log(`# duration_ms ${(performance.now() - began).toFixed(0)}`)
 }
