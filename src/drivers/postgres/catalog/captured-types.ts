@@ -202,8 +202,32 @@ function unexposableItself(known: Known, oid: number, row: TypeRow | undefined):
   // lag(d, 1, 'x').
   const called = known.checks.get(oid)
   if (called !== undefined) return `The CHECK of the domain ${row.shown} calls ${called}, and a query could run it.`
+  if (isRange(row.type) && isSpatial(known, known.rangeOf.get(oid) ?? 0)) return rangeOfShapes(row)
   const [support] = known.support.get(oid) ?? []
   return support === undefined || support.isCompiled ? null : behind(row, support.what)
+}
+
+function isRange({ kind }: TypeRow['type']): boolean {
+  return kind === 'range' || kind === 'multirange'
+}
+
+/** Returns whether a type is of PostGIS, or contains such a type. */
+function isSpatial(known: Known, oid: number, depth = 0): boolean {
+  const type = known.byOid.get(oid)?.type
+  if (type === undefined || depth > DEPTH_MAX) return false
+  const parts = [type.ofOid, known.rangeOf.get(oid) ?? 0, ...attributeOids(type)]
+  return type.extension === 'postgis' || parts.some((part) => part !== 0 && isSpatial(known, part, depth + 1))
+}
+
+/** Only a corrupt catalog has types of such a depth. */
+const DEPTH_MAX = 16
+
+/**
+ * A query that makes a geometry could read hidden rows of spatial_ref_sys (guard/bounds/spatial.ts). The guard does not
+ * follow geometries through the functions and operators of ranges.
+ */
+function rangeOfShapes({ shown }: TypeRow): string {
+  return `${shown} is a range of values of PostGIS.`
 }
 
 function holdsNames(row: TypeRow | undefined): string {

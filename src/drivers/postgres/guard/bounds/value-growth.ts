@@ -31,10 +31,10 @@ import { rowsKept, sortWhole } from './kept-rows.ts'
 import { storedKind, type StoredKind } from './stored-lengths.ts'
 import { SEEKING, SEEKS } from './work-bounds.ts'
 
-/** The maximum number of bytes in one value that come from the query's constants. */
-const OWN_MAX = 16_777_216
+/** The maximum number of bytes in one value that come from the query's constants. ICU compares no longer texts in time. */
+const OWN_MAX = 4_194_304
 /** The maximum number of such bytes in all values of one row together. */
-const ROW_MAX = 67_108_864
+const ROW_MAX = 33_554_432
 /** The maximum number of copies of stored data in one value. */
 const TIMES_MAX = 2_000
 /** The copies in one value that count at most as made: a larger number is mostly an assumption about stored lengths. */
@@ -415,9 +415,6 @@ class Growth implements Grown {
     if (!makes(node, size)) return size
     this.#make(size)
     if (!this.#icu.comparesByIcu || size.kind !== undefined) return size
-    if (size.own > COMPARED_MAX && (node.FuncCall ?? node.A_Expr)) {
-      throw tooLarge(`${Math.round(size.own)} bytes of literals that ICU may compare`, COMPARED_MAX)
-    }
     if (MAKES_TIMES.test(words(node.FuncCall?.funcname).at(-1) ?? '')) return size
     if ((node.FuncCall ?? node.A_Expr) && !size.isMany && !size.isComputed) {
       this.#comparedCopies = Math.max(
