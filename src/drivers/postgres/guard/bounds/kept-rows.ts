@@ -10,10 +10,13 @@ import { wholeNumber } from './argument-bounds.ts'
 /** The assumed LIMIT if it is not a constant. PostgreSQL keeps no more rows than about half of those in work_mem. */
 const ROWS_MAX = 65_536
 
-/** Returns how many rows a sort of the query keeps in memory. Undefined if its LIMIT does not reach the sort. */
+/**
+ * Returns how many rows a sort of the query keeps in memory. Undefined if no LIMIT reaches the sort. The LIMIT of an
+ * outer query reaches it through sub-queries in FROM, WITH and the arms of UNION ALL.
+ */
 export function rowsKept({ sortClause, limitCount, limitOffset, limitOption }: SelectStmt): number | undefined {
-  if (!sortClause || !limitCount || limitCount.A_Const?.isnull || limitOption === 'LIMIT_OPTION_WITH_TIES')
-    return undefined
+  if (!sortClause || limitOption === 'LIMIT_OPTION_WITH_TIES') return undefined
+  if (!limitCount || limitCount.A_Const?.isnull) return ROWS_MAX
   const [count, skipped] = [limitCount, limitOffset].map((node) => (node ? (rowsIn(node) ?? ROWS_MAX) : 0))
   return Math.min((count ?? 0) + (skipped ?? 0), ROWS_MAX)
 }
