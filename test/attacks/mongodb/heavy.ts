@@ -331,6 +331,8 @@ const stages: readonly Heavy[] = [
   { name: 'many excluded lists', body: (n) => excluding(n, (k) => ({ $nin: many(10, (j) => 10 * k + j) })) },
   { name: 'many excluded values, by $nor', body: (n) => people({ $match: { $and: many(n, (k) => ({ $nor: [{ _id: k }] })) } }) },
   { name: 'many ranges in many $or', body: (n) => people({ $match: { $and: many(n / 70, (k) => ({ $or: many(70, (j) => ({ _id: { $gt: j, $lt: k } })) })) } }) },
+  { name: 'many equalities in an $expr', body: (n) => people({ $match: { $expr: { $or: many(n, (k) => ({ $eq: ['$_id', k] })) } } }) },
+  { name: 'many short lists in an $or', body: (n) => people({ $match: { $or: many(n, (k) => ({ _id: { $in: [k, -k - 1] } })) } }) },
   { name: 'many excluded values in a lookup', body: (n) => people({ $lookup: { from: 'people', as: 'o', pipeline: excluding(n, (k) => ({ $ne: k }))['pipeline'] } }, { $match: { o: -1 } }) },
   { name: 'two whole windows', body: (n) => windows({ a: { $sum: '$r' }, b: { $sum: { $size: loop(n, { $add: ['$r', '$$this'] }) } } }), sizes: [8, 3_000] },
   { name: 'many whole windows', body: (n) => windows(outputs(n, (k) => ({ $max: { $add: ['$r', k] } }))) },

@@ -19,6 +19,11 @@ const all = (n: number, make: (k: number) => object): object => ({
   filter: { $and: many(n, make) },
 })
 const range = (k: number): object => ({ name: { $gt: `a${k}`, $lt: `b${k}` } })
+const either = (n: number, make: (k: number) => object): object => ({ collection: 'people', filter: { $or: many(n, make) } })
+const computed = (expression: object): object => ({ collection: 'people', filter: { $expr: expression } })
+const is = (k: number): object => ({ $eq: ['$name', `a${k}`] })
+const alone = (n: number): object => ({ $match: { $expr: { $or: many(n, is) } } })
+const staged = (...pipeline: object[]): object => ({ collection: 'people', pipeline })
 const key = (k: number): object => ({ name: `a${k}`, land: `b${k}` })
 
 const REFUSED: Readonly<Record<string, object>> = {
@@ -31,6 +36,28 @@ const REFUSED: Readonly<Record<string, object>> = {
   'many $nor in $elemMatch': all(600, (k) => ({ cards: { $elemMatch: { $nor: [{ brand: k }] } } })),
   'many ranges in many $or': all(40, (k) => ({ $or: many(70, (j) => range(70 * k + j)) })),
   'many keys in two $or': all(2, () => ({ $or: many(1_300, key) })),
+  'many equalities in an $expr': computed({ $or: many(600, is) }),
+  'many $expr in an $or': either(600, (k) => ({ $expr: is(k) })),
+  'many $or of equalities in an $expr': computed({ $and: many(300, (k) => ({ $or: [is(2 * k), is(2 * k + 1)] })) }),
+  'many $or in many $expr': all(60, (k) => ({ $expr: { $or: many(10, (j) => is(10 * k + j)) } })),
+  'equalities that constants choose': computed({ $or: many(600, (k) => ({ $cond: [true, is(k), false] })) }),
+  'equalities behind a $let': computed({ $let: { vars: { v: 1 }, in: { $or: many(600, is) } } }),
+  'equalities in a $switch': computed({ $switch: { branches: [{ case: true, then: { $or: many(600, is) } }] } }),
+  'many lists in an $expr': computed({ $or: many(20, (k) => ({ $in: ['$name', many(900, (j) => `a${k}_${j}`)] })) }),
+  'equalities after a projection': staged({ $project: { name: 1 } }, alone(600)),
+  'equalities after a join': staged({ $lookup: { from: 'orders', localField: '_id', foreignField: '_id', as: 'o' } }, alone(600)),
+  'equalities in a join': staged({ $lookup: { from: 'people', pipeline: [alone(600)], as: 'o' } }),
+  'equalities in a union': staged({ $unionWith: { coll: 'people', pipeline: [alone(600)] } }),
+  'equalities of outer values': staged({
+    $lookup: { from: 'people', let: { v: '$name' }, pipeline: [{ $match: { $expr: { $or: many(600, (k) => ({ $eq: ['$name', { $concat: ['$$v', `${k}`] }] })) } } }], as: 'o' },
+  }),
+  'equalities in two stages': staged(alone(300), { $limit: 5 }, alone(300)),
+  'equalities of two paths': either(600, (k) => (k === 0 ? { land: 'BE' } : { name: `a${k}` })),
+  'many short lists in an $or': either(600, (k) => ({ name: { $in: [`a${k}`, `b${k}`] } })),
+  'many arrays in an $or': either(600, (k) => ({ name: [k] })),
+  'many $elemMatch in an $or': either(600, (k) => ({ tags: { $elemMatch: { $eq: k } } })),
+  'short $or in an $or': either(600, (k) => ({ $or: [{ name: `a${k}` }, { name: `b${k}` }] })),
+  'an $and of one condition in an $or': either(600, (k) => ({ $and: [{ $and: [{ name: [k] }] }] })),
   'many short $or': all(1_400, (k) => ({ $or: [{ name: { $gt: k } }, { land: { $gt: k } }, { score: { $lt: k } }, { since: k }] })),
 }
 
@@ -42,11 +69,25 @@ for (const [name, body] of Object.entries(REFUSED))
       assert.match(verdict.why, /before it can begin|with more than one \$or/)
     })
 
+test('refuses filters that the planner takes long for: many arrays in the search of a $graphLookup', () => {
+  const search = { from: 'people', startWith: '$boss', connectFromField: 'boss', connectToField: '_id', as: 'o' }
+  const restrictSearchWithMatch = { $or: many(600, (k) => ({ name: [k] })) }
+  const verdict = judge(SAMPLED, staged({ $graphLookup: { ...search, restrictSearchWithMatch } }))
+  assert.ok('kind' in verdict, 'the query was allowed')
+  assert.match(verdict.why, /before it can begin/)
+})
+
 const ALLOWED: Readonly<Record<string, object>> = {
   '540 excluded values': all(540, (k) => ({ name: { $ne: k } })),
   'ten excluded lists': all(10, (k) => ({ name: { $nin: many(1_600, (j) => 2_000 * k + j) } })),
   'a $nor of many conditions': { collection: 'people', filter: { $nor: many(3_000, (k) => ({ name: k })) } },
   'a $nor of a long list': { collection: 'people', filter: { $nor: [{ name: { $in: many(2_000, (k) => k) } }, { score: null }] } },
+  'many values of one path in an $or': either(4_000, (k) => ({ name: k % 2 === 0 ? `a${k}` : { $eq: k } })),
+  'many ranges in an $or': either(2_000, range),
+  'two lists in an $or': either(2, (k) => ({ [k === 0 ? 'name' : 'land']: { $in: many(2_000, String) } })),
+  '500 equalities in an $expr': computed({ $or: many(500, is) }),
+  'a list in an $expr': computed({ $in: ['$name', many(2_000, String)] }),
+  'a literal list in an $expr': computed({ $in: ['$name', { $literal: many(2_000, (k) => ({ $eq: k })) }] }),
   'many keys in one $or': { collection: 'people', filter: { land: 'BE', $or: many(3_000, key) } },
   'many keys in an $or, and another $or': all(2, (k) => ({ $or: k === 0 ? many(2_400, key) : [{ score: null }, { score: { $gt: 5 } }] })),
   'two $or of long lists': all(2, () => ({ $or: [{ name: { $in: many(2_000, String) } }, { land: { $in: many(2_000, String) } }] })),

@@ -33,11 +33,11 @@ const KEPT_MAX = 512 * 1024 * 1024
 const BYTES_WRITTEN = 100
 
 /**
- * The limit on comparisons of excluded values in the filters of a query: 550 conditions with one value each. For each
- * condition, the planner compares the values of the condition with all values of this path so far. A comparison takes
- * up to 400 ns for each index, and no timeout ends the planner.
+ * The limit on comparisons of excluded values in the filters of a query, and the limit on comparisons of alternative
+ * values: 550 conditions with one value each. For each condition, the planner compares the values of the condition with
+ * all values of this path so far. A comparison takes up to 400 ns for each index, and no timeout ends the planner.
  */
-const EXCLUDED_MAX = 150_000
+const PAIRS_MAX = 150_000
 
 /**
  * The limit on conditions in the $or of a query that has more than one $or. The planner makes up to 64 plans of the
@@ -50,10 +50,31 @@ const CHOSEN_MAX = 5_000
 export interface Planned {
   /** For each $ne, $nin, $not and $nor, the number of values that it excludes. */
   readonly excluded: readonly number[]
+  /** The number of values of each condition that stands alone in an $or, and of each comparison in an $expr. */
+  readonly alternatives: readonly number[]
   /** The number of $or with several branches. */
   readonly choices: number
   /** In these $or. */
   readonly chosen: number
+}
+
+/** Counts the comparisons of values: those of each condition are compared with all values so far. */
+class Pairs {
+  #values = 0
+  #pairs = 0
+
+  /** Returns the number of comparisons so far. */
+  add(conditions: readonly number[]): number {
+    for (const values of conditions) {
+      this.#values += values
+      this.#pairs += this.#values
+    }
+    return this.#pairs
+  }
+
+  get compared(): string {
+    return `the database makes about ${this.#pairs} comparisons before it can begin; the limit is ${PAIRS_MAX}`
+  }
 }
 
 /** The work of all stages for one document, as far as the query alone decides it. */
@@ -63,9 +84,8 @@ export class Load {
   readonly collation: Collation | null
   #steps = 0
   #kept = 0
-  /** By $ne, $nin, $not and $nor. */
-  #excluded = 0
-  #excludedPairs = 0
+  readonly #excluded = new Pairs()
+  readonly #alternatives = new Pairs()
   #choices = 0
   #chosen = 0
 
@@ -86,8 +106,19 @@ export class Load {
   }
 
   /** Throws Refusal if the planner takes too long for the condition. */
-  plan({ excluded, choices, chosen }: Planned): void {
-    for (const values of excluded) this.#exclude(values)
+  plan({ excluded, alternatives, choices, chosen }: Planned): void {
+    if (this.#excluded.add(excluded) > PAIRS_MAX)
+      throw refusedLimit(
+        'exclusions',
+        `for the $ne, $nin, $not and $nor of the query, ${this.#excluded.compared}`,
+        'Write one $nin with a list of values instead of many conditions on a path.',
+      )
+    if (this.#alternatives.add(alternatives) > PAIRS_MAX)
+      throw refusedLimit(
+        'alternatives',
+        `for the $or and $expr of the query, ${this.#alternatives.compared}`,
+        'Write one $in with a list of values instead of many conditions on a path.',
+      )
     this.#choices += choices
     this.#chosen += chosen
     if (this.#choices < 2 || this.#chosen <= CHOSEN_MAX) return
@@ -95,17 +126,6 @@ export class Load {
       'alternatives',
       `the $or of the query have ${this.#chosen} conditions together; with more than one $or, the limit is ${CHOSEN_MAX}`,
       'Write one $in with a list of values instead of many conditions on a path, or send several queries.',
-    )
-  }
-
-  #exclude(values: number): void {
-    this.#excluded += values
-    this.#excludedPairs += this.#excluded
-    if (this.#excludedPairs <= EXCLUDED_MAX) return
-    throw refusedLimit(
-      'exclusions',
-      `for the $ne, $nin, $not and $nor of the query, the database makes about ${this.#excludedPairs} or more comparisons before it can begin; the limit is ${EXCLUDED_MAX}`,
-      'Write one $nin with a list of values instead of many conditions on a path.',
     )
   }
 

@@ -62,6 +62,7 @@ interface Walk {
 /** Counts what is in a condition while it is confined. */
 interface Plan extends Planned {
   readonly excluded: number[]
+  readonly alternatives: number[]
   choices: number
   chosen: number
   /** Tests so far, and the values in their lists. */
@@ -88,7 +89,7 @@ export function filter(value: Bson | undefined, scope: Scope, early: EarlySteps 
   const all = documentOf(value)
   for (const [name, below] of Object.entries(all)) {
     if (name === '$comment') continue
-    const planned: Plan = { excluded: [], tests: 0, values: 0, choices: 0, chosen: 0 }
+    const planned: Plan = { excluded: [], alternatives: [], tests: 0, values: 0, choices: 0, chosen: 0 }
     const walk: Walk = { scope, hoistable: true, computed: NONE, trusted: 0, planned }
     const [, steps] = scope.meter.stepsOf(() => {
       printed[name] = within(all, name, () => conditionOf(name, below, '', walk))
@@ -129,7 +130,14 @@ function conditionOf(name: string, below: Bson, above: string, walk: Walk): Bson
   if (name === '$and' || name === '$or' || name === '$nor') {
     const { planned } = walk
     const { tests, values, chosen } = planned
-    const branches = alternatives(name, below).map((branch) => conditions(branch, above, walk))
+    const all = alternatives(name, below)
+    const isCompared = name === '$or' && !isOneList(all)
+    const branches = all.map((branch) => {
+      const before = planned.values
+      const printed = conditions(branch, above, walk)
+      if (isCompared && isAlone(branch)) planned.alternatives.push(planned.values - before)
+      return printed
+    })
     // mongod rewrites a $nor of one branch to $not, and an $or in it to $in.
     if (name === '$nor') planned.excluded.push(planned.values - values)
     if (name === '$or' && branches.length > 1) {
@@ -140,6 +148,7 @@ function conditionOf(name: string, below: Bson, above: string, walk: Walk): Bson
   }
   if (name === '$expr' && above === '') {
     walk.hoistable = false
+    countCompared(below, walk.planned.alternatives)
     return computed(below, walk.scope).printed
   }
   if (name.startsWith('$')) throw refusedName(name)
@@ -150,6 +159,61 @@ function alternatives(name: string, value: Bson): readonly Bson[] {
   if (!isArray(value)) throw refusedOperator(name, 'it takes an array of filters', `Write {"${name}": [{…}, {…}]}.`)
   if (value.length === 0) throw new Broken(`${name} takes at least one filter`)
   return value
+}
+
+/** Returns whether mongod rewrites an $or to one $in. Otherwise the planner sorts all values for each branch. */
+function isOneList(branches: readonly Bson[]): boolean {
+  const [path, ...others] = new Set(branches.map(equalPath))
+  return path !== null && others.length === 0
+}
+
+/** Returns the path if a condition only compares it with a value that may be in the list of an $in. */
+function equalPath(branch: Bson): string | null {
+  const [first, ...others] = isDocument(branch) ? Object.entries(branch) : []
+  const [path, value] = first ?? []
+  if (path === undefined || value === undefined || path.startsWith('$') || others.length > 0) return null
+  const isEq = isDocument(value) && Object.keys(value).join() === '$eq'
+  const operand = isEq ? (value['$eq'] ?? null) : value
+  if (isArray(operand) || (isDocument(operand) && Object.keys(operand).some((name) => name.startsWith('$'))))
+    return null
+  return isEq && operand instanceof Scalar && operand.of.kind === '$regularExpression' ? null : path
+}
+
+/**
+ * Returns whether a branch of an $or is one test. The planner merges such tests of one path. It does not merge
+ * branches with several tests.
+ */
+function isAlone(branch: Bson | undefined): boolean {
+  if (!isDocument(branch)) return false
+  const [first, ...others] = Object.entries(branch).filter(([name]) => name !== '$comment')
+  if (first === undefined || others.length > 0) return false
+  const [name, below] = first
+  if (name === '$and') return isArray(below) && below.length === 1 && isAlone(below[0])
+  if (name.startsWith('$')) return name === '$or'
+  return !isDocument(below) || Object.keys(below).filter((key) => key.startsWith('$') && key !== '$options').length < 2
+}
+
+const COMPARISONS = new Set(['$eq', '$gt', '$gte', '$lt', '$lte'])
+
+/**
+ * Adds the number of values of each comparison in an $expr. mongod makes conditions of comparisons, also of those in
+ * an expression that it replaces by a part of it, such as a $cond.
+ */
+function countCompared(value: Bson, found: number[]): void {
+  if (isArray(value)) for (const each of value) countCompared(each, found)
+  if (!isDocument(value)) return
+  for (const [name, below] of Object.entries(value)) {
+    if (COMPARISONS.has(name)) found.push(1)
+    if (name === '$in') found.push(listed(below))
+    if (name !== '$literal') countCompared(below, found)
+  }
+}
+
+/** Returns the length of the list of an $in, as far as it is constant. */
+function listed(args: Bson): number {
+  const list = isArray(args) ? args[1] : undefined
+  const values = isDocument(list) ? list['$literal'] : list
+  return isArray(values) ? values.length : 1
 }
 
 const HINT =
