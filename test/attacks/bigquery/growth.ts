@@ -30,6 +30,13 @@ export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
     for (let level = 0; level < 20; level++) sql = `SELECT ${times(Math.ceil(n / 20), () => 'a.*')} FROM (${sql}) a`
     return sql
   },
+  // Each level looks up every name of the innermost FROM, which stands for a column of a table far outside.
+  'arrays of a far table, beside many tables': (n) => {
+    let sql = `SELECT 1 FROM ${times(n, () => 'at.b')}`
+    for (let level = 0; level < 50; level++)
+      sql = `SELECT (${sql}) FROM ${level === 49 ? times(45, (k) => `log.part_${k}x`) : `(SELECT 1 AS a${level}) t${level}`}`
+    return sql
+  },
   'stars of one table': (n) => `SELECT ${times(n, () => 'a.*')} FROM shop.wide a`,
   'bare stars': (n) => `SELECT ${times(n, () => '*')} FROM shop.wide a, shop.orders b`,
   'stars beside a pseudo column': (n) =>

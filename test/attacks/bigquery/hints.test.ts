@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ColumnSets } from '../../../src/drivers/bigquery/guard/column-sets.ts'
+import { Work } from '../../../src/drivers/bigquery/guard/work-budget.ts'
 import { AppError } from '../../../src/errors.ts'
 import { openBrain, type GoogleBrain } from '../../engines/bigquery/evaluate-query.ts'
 import { connectBigQuery, soon, WIDE, type ConnectedBigQuery } from '../../support/bigquery-connected.ts'
@@ -113,7 +114,7 @@ describe('a message of the dry run', () => {
 })
 
 test('a list of names for a hint is limited, however many are visible', () => {
-  const sets = new ColumnSets()
+  const sets = new ColumnSets(new Work())
   const names = Array.from({ length: 10_000 }, (_, n) => `column_${n}`)
   const all = sets.ofNames(names) | sets.ofNames(['last'])
   assert.deepEqual([...sets.namesOf(all, 3)], ['column_0', 'column_1', 'column_2'])

@@ -1,32 +1,34 @@
 // The columns that are visible in each part of a query. Each table and each list of names has one bit. The columns of a
 // star, a join or a WITH query are a mask of such bits. So a query that repeats `a.*` a thousand times copies no names.
 import type { Source } from './source.ts'
+import type { Work } from './work-budget.ts'
 
 /** A union of sets, one bit each. */
 export type Columns = bigint
 
 export const NO_COLUMNS: Columns = 0n
 
-interface TableSet {
-  readonly names: ReadonlySet<string>
-  readonly bit: Columns
-}
-
 export class ColumnSets {
   /** The names as written. The index is the bit. */
   readonly #lists: (readonly string[])[] = []
-  /**
-   * For each name in lower case, the bits of the lists that contain it. Tables are not in this map: a query reads at
-   * most 50, so they are searched one by one.
-   */
+  /** For each name in lower case, the bits of the lists that contain it, and of the tables that were searched for it. */
   readonly #listed = new Map<string, Columns>()
-  readonly #tables = new Map<Source, TableSet>()
+  /** How many of the tables were searched for a name. */
+  readonly #searched = new Map<string, number>()
+  readonly #tables: Source[] = []
+  readonly #bits = new Map<Source, Columns>()
+  readonly #work: Work
+
+  constructor(work: Work) {
+    this.#work = work
+  }
 
   ofTable(source: Source): Columns {
-    const known = this.#tables.get(source)
-    if (known !== undefined) return known.bit
+    const known = this.#bits.get(source)
+    if (known !== undefined) return known
     const bit = this.#add(source.columns)
-    this.#tables.set(source, { names: source.names, bit })
+    this.#tables.push(source)
+    this.#bits.set(source, bit)
     return bit
   }
 
@@ -34,19 +36,29 @@ export class ColumnSets {
   ofNames(names: readonly string[], isCertain = true): Columns {
     if (names.length === 0) return NO_COLUMNS
     const bit = this.#add(isCertain ? names : [])
-    for (const name of names) {
-      const key = name.toLowerCase()
-      this.#listed.set(key, (this.#listed.get(key) ?? NO_COLUMNS) | bit)
-    }
+    for (const name of names) this.#list(name.toLowerCase(), bit)
     return bit
+  }
+
+  /** Returns the sets that contain the name, which must be in lower case. Each table is searched once for a name. */
+  holding(name: string): Columns {
+    const from = this.#searched.get(name) ?? 0
+    if (from < this.#tables.length) {
+      this.#work.spend(this.#tables.length - from)
+      this.#searched.set(name, this.#tables.length)
+      for (const table of this.#tables.slice(from))
+        if (table.names.has(name)) this.#list(name, this.#bits.get(table) ?? NO_COLUMNS)
+    }
+    return this.#listed.get(name) ?? NO_COLUMNS
   }
 
   /** `name` must be in lower case. */
   has(columns: Columns, name: string): boolean {
-    if ((columns & (this.#listed.get(name) ?? NO_COLUMNS)) !== NO_COLUMNS) return true
-    for (const { names, bit } of this.#tables.values())
-      if ((columns & bit) !== NO_COLUMNS && names.has(name)) return true
-    return false
+    return (columns & this.holding(name)) !== NO_COLUMNS
+  }
+
+  #list(name: string, bit: Columns): void {
+    this.#listed.set(name, (this.#listed.get(name) ?? NO_COLUMNS) | bit)
   }
 
   /**

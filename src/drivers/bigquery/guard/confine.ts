@@ -46,7 +46,7 @@ function rewrite(body: QueryBody, exposed: Exposed, rowCap: number, work: Work):
   const walk: Walk = {
     exposed,
     work,
-    sets: new ColumnSets(),
+    sets: new ColumnSets(work),
     aliases: new Set(),
     runs: [],
     words,

@@ -86,10 +86,13 @@ export class Scope {
   /** True if a path that starts with this name means a visible item, and not a dataset. */
   has(name: string): boolean {
     const key = name.toLowerCase()
-    const { work, sets } = this.#known
+    const { work, sets, aliases } = this.#known
+    const isAlias = aliases.has(key)
+    const holding = sets.holding(key)
+    if (!isAlias && holding === NO_COLUMNS) return false
     for (let scope: Scope | null = this; scope !== null; scope = scope.outer) {
       work.spend(1)
-      if (scope.#aliases.has(key) || sets.has(scope.#columns, key)) return true
+      if ((isAlias && scope.#aliases.has(key)) || (scope.#columns & holding) !== NO_COLUMNS) return true
     }
     return false
   }

@@ -1,5 +1,5 @@
 // The guard runs on the main thread. It counts its steps, so that no text of any shape can cost more than the budget,
-// which takes about 15 ms.
+// which takes about 20 ms.
 import { refusedLimit } from './refusal.ts'
 
 /** In steps. The largest published queries need 20,000. */
