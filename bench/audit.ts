@@ -1,7 +1,7 @@
-// npm exec -- node bench/audit.ts: measures the audit's writer alone on both stores, then W1 (workloads.ts) with and
-// without the audit in turns, then reading, exporting and verifying a large audit. BENCH_ONLY is a pattern for the
-// names of these parts: writer, W1, large. Other settings are BENCH_AUDIT_ROWS (1,000,000), BENCH_ROUNDS (7), and
-// BENCH_MS per turn (2000). Linux only (/proc).
+// npm exec -- node bench/audit.ts: measures the audit's writer alone on both stores, then W1 (workloads.ts) in turns
+// with and without the audit, then how long it takes to read, export and verify a large audit. BENCH_ONLY is a pattern
+// for the names of these parts: writer, W1, large. Other settings are BENCH_AUDIT_ROWS (1,000,000), BENCH_ROUNDS (7),
+// and BENCH_MS per turn (2000). Linux only (/proc).
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -39,7 +39,7 @@ const calls = Array.from({ length: 8 }, (): AuditedCall => {
   return { action: 'runQuery', caller, client: 'bench/1.0' }
 })
 
-/** Writes rows. Flushes as often as a service that writes 2,000 rows per second and flushes every 200 ms. */
+/** Flushes as often as a service that writes 2,000 rows per second and flushes every 200 ms. */
 async function write(audit: Audit, from: number, rows: number): Promise<void> {
   const tables = [{ schema: 'public', table: 'orders' }]
   const end = { outcome: 'ANSWERED', rowCount: 1, bytes: 310, durationMs: 1.234, tables } as const
@@ -74,7 +74,7 @@ async function largeOne(dialect: DialectName): Promise<void> {
   await using store = await openStore(await source.config())
   await using audit = openAudit({ store, key })
   await write(audit, 0, large)
-  // Run ANALYZE now, which PostgreSQL would run by itself within a minute.
+  // PostgreSQL would run ANALYZE by itself within a minute.
   await sql`ANALYZE`.execute(store.db)
   const say = async (what: string, work: () => Promise<unknown>): Promise<void> => {
     const pauses = monitorEventLoopDelay({ resolution: 5 })
@@ -124,7 +124,7 @@ async function w1(): Promise<void> {
   const next = () => ({ sql: `${QUERY}${(++turn * 7919) % 200_000}` })
   const samples: { a: Sample; b: Sample }[] = []
   for (let round = 0; round <= rounds; round++) {
-    // The contenders alternate in going first. The first round is a warm-up.
+    // In each round, the other contender goes first. The first round is a warm-up.
     const pair = { a: null as Sample | null, b: null as Sample | null }
     for (const name of round % 2 === 0 ? (['a', 'b'] as const) : (['b', 'a'] as const)) {
       pair[name] = await load(name === 'a' ? a : b, next, 16, ms)
@@ -141,7 +141,7 @@ async function w1(): Promise<void> {
 
 const NO_AUDIT = join(import.meta.dirname, 'no-audit.ts')
 
-/** Starts a service from source, because no-audit.ts replaces a source file. */
+/** no-audit.ts replaces a source file, so the service runs from source. */
 async function contender(
   name: string,
   preload: readonly string[],

@@ -1,6 +1,6 @@
-// Sends the requests of one caller of a benchmark over one connection, which stays open. The load generator runs on the
-// same cores as the services, so it must need little CPU time. A client library took as much CPU time for a request as
-// the floor (floor-server.ts) took for its answer.
+// One caller of a benchmark, with one connection that stays open. The load generator runs on the same cores as the
+// services, so it must need little CPU time. A client library took as much CPU time for a request as the floor
+// (floor-server.ts) took for its answer.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
@@ -12,12 +12,12 @@ export class Caller {
   #resolve: () => void = () => undefined
   #reject: (reason: unknown) => void = () => undefined
   /**
-   * The number of bytes of the answer that have not arrived. Null before the end of the head, Infinity if the answer is
+   * This many bytes of the answer have not arrived yet. Null before the end of the head, Infinity if the answer is
    * chunked.
    */
   #left: number | null = null
   #head = ''
-  /** The last bytes of a chunked answer that have arrived. */
+  /** Of a chunked answer: the last bytes that have arrived. */
   #tail = Buffer.alloc(0)
 
   private constructor(socket: Socket) {
@@ -35,7 +35,7 @@ export class Caller {
     return new Caller(socket)
   }
 
-  /** Sends one request and reads the whole answer. Throws unless the status is 200. */
+  /** Reads the whole answer. Throws unless the status is 200. */
   ask(request: string): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve
@@ -76,14 +76,13 @@ export class Caller {
   }
 }
 
-/** Returns the head of a request, without content-length and the empty line. */
+/** Without content-length and the empty line. */
 export function headOf(method: 'GET' | 'POST', url: string, headers: Readonly<Record<string, string>>): string {
   const { host, pathname } = new URL(url)
   const lines = Object.entries({ host, 'content-type': 'application/json', ...headers })
   return `${method} ${pathname} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}`
 }
 
-/** Returns a whole request. */
 export function requestOf(head: string, body: object | null): string {
   if (body === null) return `${head}\r\n`
   const text = JSON.stringify(body)

@@ -1,6 +1,6 @@
-// Measures the connector over the demo shop: the size of each tool in tokens, the time that the connector adds to REST,
-// the memory of the SDK, and the turns that a scripted agent needs. `npm run bench` runs this bench last, except with
-// --peers or --growth. BENCH_ONLY=connector runs it alone.
+// Measures the connector over the demo shop: how many tokens each tool has, how much time the connector adds to REST,
+// how much memory the SDK takes, and how many turns a scripted agent needs. `npm run bench` runs this bench last,
+// except with --peers or --growth. BENCH_ONLY=connector runs it alone.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { encode } from 'gpt-tokenizer/encoding/o200k_base'
 import { TOOLS } from '../src/connector/tool-definitions.ts'
 import { median } from './load.ts'
 
-/** The number of rounds. It is small, because the budget of the demo's team is 300 queries a minute. */
+/** Few rounds, because the budget of the demo's team is 300 queries a minute. */
 const ROUNDS = 60
 const META = 'io.modelcontextprotocol/'
 
@@ -21,8 +21,8 @@ interface Demo extends AsyncDisposable {
 }
 
 /**
- * Questions, each with the query that an agent might write first if it has not read the description closely, and with
- * the right query.
+ * Each question has two queries: the first is what an agent might write that has not read the description closely, and
+ * the second is right.
  */
 const TASKS: readonly (readonly [string, string, string])[] = [
   ['right the first time', 'SELECT count(*) FROM orders', 'SELECT count(*) FROM orders'],
@@ -72,7 +72,7 @@ export async function benchConnector(): Promise<void> {
   console.log(`description of the demo shop: ${encode(schema).length} tokens`)
 }
 
-/** Sends each query to REST and to run_query in turns, with one client. */
+/** With one client, each query goes to REST and to run_query in turns. */
 async function times(demo: Demo, at: { teamId: string; datasourceId: string }): Promise<void> {
   const path = `${demo.url}/teams/${at.teamId}/datasources/${at.datasourceId}/query`
   const headers = { authorization: `Bearer ${demo.key}`, 'content-type': 'application/json' }
@@ -100,7 +100,7 @@ async function times(demo: Demo, at: { teamId: string; datasourceId: string }): 
 const TURNS_MAX = 5
 
 /**
- * Runs the first query, and then the query that each refusal suggests. Returns the number of turns until the answer is
+ * Runs the first query, and then the query that each refusal suggests. Returns after how many turns the answer is
  * right. Returns null if a turn has no suggestion, or after TURNS_MAX turns.
  */
 async function turnsTo(demo: Demo, at: object, first: string, right: string): Promise<number | null> {

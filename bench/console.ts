@@ -1,5 +1,5 @@
-// Prints the sizes, the times and the memory of the built console beside their budgets. Run `npm run prepare`, then
-// `npm run bench:console`. The times need Chromium. The tree and the grid also need PostgreSQL.
+// Prints the sizes, times and memory of the built console beside their budgets. Run `npm run prepare`, then `npm run
+// bench:console`. The times need Chromium. The tree and the grid also need PostgreSQL.
 import { once } from 'node:events'
 import { spawn } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
@@ -43,7 +43,7 @@ function sizes(): void {
 const sum = (values: readonly number[]) => values.reduce((total, each) => total + each, 0)
 const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN
 
-/** Returns the milliseconds from the start of the navigation to the first contentful paint. */
+/** From the start of the navigation to the first contentful paint, in milliseconds. */
 const paint = (page: Page): Promise<number> =>
   page.evaluate(`performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN`)
 
@@ -153,7 +153,7 @@ async function grid(page: Page, path: string): Promise<void> {
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Returns the longest time from an input to the next paint, by event timing. Times below 16 ms are not reported. */
+/** The longest time from an input to the next paint, by event timing, which does not report times below 16 ms. */
 async function slowestEvent(page: Page, act: () => Promise<unknown>): Promise<number> {
   await page.evaluate(`(() => {
     globalThis.slowest = 0
@@ -170,7 +170,7 @@ async function slowestEvent(page: Page, act: () => Promise<unknown>): Promise<nu
 
 // ── the service's own process ────────────────────────────────────────────────────────────────────────────────────────
 
-/** Measures the memory that serving the console adds to a service that other requests have already warmed up. */
+/** Other requests have already warmed up the service. How much memory does it need to serve the console? */
 async function memory(): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-bench-'))
   const main = fileURLToPath(new URL('../dist/main.js', import.meta.url))
@@ -191,7 +191,7 @@ async function memory(): Promise<void> {
       return residentMb(child.pid ?? 0)
     }
     const others = files.map(() => '/health/live')
-    // The memory of a new process grows with every request, whatever the request.
+    // The memory of a new process grows with every request, whatever the request is.
     for (let n = 0; n < 15; n++) await get(others)
     const before = await get(others)
     for (let n = 0; n < 3; n++) await get(files)

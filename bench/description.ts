@@ -1,6 +1,6 @@
-// node bench/description.ts: measures the size of a description in JSON, the time to propose documentation by rules,
-// and the time that the bundle takes to describe 1,000 tables in each state. Proposals are accepted and published
-// before they are measured as documentation. BENCH_ONLY is a pattern for the names of the parts. Linux only.
+// node bench/description.ts: measures how large a description is in JSON, how long it takes to propose documentation by
+// rules, and how long the bundle takes to describe 1,000 tables in each state. Proposals are accepted and published
+// before they are measured. BENCH_ONLY is a pattern for the names of the parts. Linux only.
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { loadavg, tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import { memory } from './cpu-time.ts'
 import { startVitrine } from './world.ts'
 
 const ONLY = new RegExp(process.env['BENCH_ONLY'] ?? '')
-/** The assumed number of bytes per token, a common estimate for English and JSON. No tokenizer is used. */
+/** A common estimate for English and JSON. No tokenizer is used. */
 const BYTES_A_TOKEN = 4
 
 interface Place {
@@ -46,7 +46,7 @@ async function openPlace(
   return { app, owner, teamId, id, at: `/teams/${teamId}/datasources/${id}` }
 }
 
-/** Runs a job to its end and returns its duration in milliseconds. */
+/** Returns how long the job took, in milliseconds. */
 async function run({ owner, at }: Place, path: string): Promise<number> {
   const start = performance.now()
   const { jobId } = await owner.must('POST', `${at}/${path}`, {})
@@ -58,7 +58,7 @@ async function run({ owner, at }: Place, path: string): Promise<number> {
   }
 }
 
-/** Accepts and publishes every proposal. */
+/** Also publishes them. */
 async function acceptAll({ owner, at }: Place): Promise<void> {
   const accepted = (said: object | null) => said && { ...said, status: 'ACCEPTED' }
   const { tables } = await owner.must('GET', `${at}/documentation`)
@@ -105,7 +105,7 @@ const COLUMN_NAMES = [
   ...Array.from({ length: 15 }, (_, c) => `${NAMES[c % 5]}_${c}`),
 ]
 
-/** Returns the SQL for tables of 20 columns with `rows` rows. Each table references the previous one. */
+/** Tables of 20 columns with `rows` rows. Each table references the one before. */
 function manyTables(count: number, rows: number): string {
   return Array.from({ length: count }, (_, n) => {
     const columns = [
@@ -131,11 +131,11 @@ interface Got {
   readonly first: number
   readonly bytes: number
   readonly etag: string
-  /** The milliseconds until the preceding change was answered. */
+  /** How long the change before took to be answered, in milliseconds. */
   readonly change?: number
 }
 
-/** A client of the bundle. It reads descriptions over one connection, and discards them. */
+/** Reads descriptions of the bundle over one connection, and discards them. */
 class Caller {
   readonly #at: string
   readonly #headers: Readonly<Record<string, string>>
@@ -186,8 +186,8 @@ class Caller {
 const ROUNDS = 9
 
 /**
- * Prints the times until the first and the last byte of a description, and the time of the change before it, if there
- * is one.
+ * Prints the times until the first and the last byte of a description. If there was a change before it, also prints its
+ * time.
  */
 function tell(what: string, got: readonly Got[]): void {
   const span = (of: (each: Got) => number) => {
@@ -201,10 +201,7 @@ function tell(what: string, got: readonly Got[]): void {
   )
 }
 
-/**
- * Measures every state of a description with the bundle on a copy of the store, because only one process may open a
- * store.
- */
+/** Only one process may open a store, so the bundle runs on a copy. */
 async function states({ app, owner, teamId, id }: Place, isProfiled: boolean): Promise<void> {
   const copy = await mkdtemp(join(tmpdir(), 'vitrine-bench-'))
   await using stack = new AsyncDisposableStack()

@@ -1,5 +1,5 @@
-// npm exec -- node bench/event-loop.ts: measures by how much one request to the bundle delays others. The service
-// itself measures the longest event-loop delay. A thread of this process measures the longest wait for /health/live.
+// npm exec -- node bench/event-loop.ts: measures how much one request to the bundle delays others. The service itself
+// measures the longest delay of its event loop. A thread of this process measures the longest wait for /health/live.
 // Linux only (signals). BENCH_ONLY is a pattern for the names. BENCH_ROUNDS (10) is the number of requests of each
 // kind. The first request is reported separately.
 import type { Document } from 'mongodb'
@@ -11,7 +11,7 @@ const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length:
 const named = (n: number, make: (k: number) => unknown): object =>
   Object.fromEntries(many(n, (k) => [`f${k}`, make(k)]))
 
-/** A small query, queries with answers of several megabytes, and queries with bodies near 256 KiB. */
+/** A small query, queries whose answers have several megabytes, and queries whose bodies have nearly 256 KiB. */
 const QUERIES: Readonly<Record<string, Document>> = {
   'one document': { collection: 'small', filter: { _id: 1 } },
   'answer: 1,000 documents of 8 kB': { collection: 'large', filter: { kind: 'texts' } },
@@ -99,7 +99,7 @@ for (const [name, query] of Object.entries(QUERIES)) {
 const token = await signIn(base)
 const keyed = (n: number): object[] => many(n, (k) => ({ [`k${k}`]: k }))
 const rpc = (message: object): object => ({ jsonrpc: '2.0', id: 1, ...message })
-/** Bodies near the bounds of their routes. Most are refused. */
+/** Bodies near the limits of their routes. Most are refused. */
 const bodies: Readonly<Record<string, readonly [string, string, object]>> = {
   'exposure of 50,000 wrong elements': ['PUT', `${at}/exposure`, { tables: many(50_000, () => ({})) }],
   'exposure of 59,000 objects of other keys': ['PUT', `${at}/exposure`, { tables: keyed(29_500) }],

@@ -1,6 +1,6 @@
-// npm exec -- node bench/exposure.ts: runs the bundle on a database of 2,000 tables with 40,000 columns. Measures
-// saving an exposure of all tables, describing 1,000 tables, reading the catalog, and previewing 10,000 audited queries
-// while another caller sends queries. Linux only.
+// npm exec -- node bench/exposure.ts: runs the bundle on a database of 2,000 tables with 40,000 columns. While another
+// caller sends queries, measures how long it takes to save an exposure of all tables, to describe 1,000 tables, to read
+// the catalog, and to preview 10,000 audited queries. Linux only.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,7 +19,6 @@ const types = ['int', 'text', 'numeric(12,2)', 'timestamptz', 'bool']
 const columnsOf = Array.from({ length: COLUMNS }, (_, c) => `column_${c} ${types[c % types.length] ?? 'int'}`)
 const names = Array.from({ length: TABLES }, (_, n) => `some_table_${n}`)
 
-/** One session with one service. */
 class Client {
   readonly base: string
   #token = ''
@@ -105,7 +104,7 @@ async function describe(client: Client, at: string, when: string): Promise<void>
   )
 }
 
-/** Reads the catalog of all tables, also right after a save. */
+/** Also right after a save. */
 async function choose(client: Client, at: string, when: string): Promise<void> {
   const ask = () => timed(() => client.ask('GET', `${at}/catalog`).then((res) => res.text()))
   const first = await ask()
@@ -123,7 +122,7 @@ async function choose(client: Client, at: string, when: string): Promise<void> {
   )
 }
 
-/** Requests the description right after a save. */
+/** Right after a save. */
 async function describeChanged(client: Client, at: string): Promise<void> {
   const exposed = names.slice(0, 1_000).map((table) => ({ schema: 'public', table, columns: null }))
   const change = async (what: string, tables: (n: number) => readonly object[]): Promise<void> => {
@@ -147,7 +146,7 @@ async function describeChanged(client: Client, at: string): Promise<void> {
   await client.must('PUT', `${at}/exposure`, { tables: exposed })
 }
 
-/** Returns the query text with this number. The texts are distinct and read 500 tables. Some texts are refused. */
+/** All texts are different, and together they read 500 tables. Some are refused. */
 function queryText(n: number): string {
   const table = names[n % 500] ?? ''
   const other = names[(n * 7) % 500] ?? ''
@@ -174,7 +173,7 @@ async function preview(client: Client, at: string): Promise<void> {
   const { ms: took, value: job } = await timed(async () => {
     const { jobId } = await client.must('POST', `${at}/exposure/preview`, { tables, days: 1 })
     for (;;) {
-      // Measure how long a query takes meanwhile.
+      // How long does a query take in the meantime?
       waits.push((await timed(() => client.must('POST', `${at}/query`, { sql: 'SELECT 1' }))).ms)
       const state = await client.must('GET', `${at}/jobs/${jobId}`)
       if (state.state === 'DONE') return state

@@ -1,5 +1,5 @@
-// FLOOR(mongodb), the smallest fair competitor: node:http and the client library. It runs the posted aggregate
-// unchecked and answers {columns, rows, rowCount}. mongodb.ts starts it: node bench/floor-mongodb.ts URI DATABASE
+// FLOOR(mongodb) is the smallest fair competitor: node:http and the client library. It runs the posted aggregate
+// without a check and answers {columns, rows, rowCount}. mongodb.ts starts it: node bench/floor-mongodb.ts URI DATABASE
 import { MongoClient, type Document } from 'mongodb'
 import { serveFloor } from './floor-server.ts'
 

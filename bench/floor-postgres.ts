@@ -1,5 +1,5 @@
-// FLOOR(pg), the smallest fair competitor: node:http and a pg pool. It runs the posted SQL unchecked and answers
-// {columns, rows, rowCount}. run.ts starts it in its own process: node bench/floor-postgres.ts CONNECTION_URL
+// FLOOR(pg) is the smallest fair competitor: node:http and a pg pool. It runs the posted SQL without a check and
+// answers {columns, rows, rowCount}. run.ts starts it as another process: node bench/floor-postgres.ts CONNECTION_URL
 import { Pool } from 'pg'
 import { serveFloor } from './floor-server.ts'
 

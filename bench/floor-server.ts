@@ -1,7 +1,7 @@
-// Runs the HTTP server of both floors with node:http only. Prints its port on standard output, and stops on SIGTERM.
+// The HTTP server of both floors, with node:http only. Prints its port, and stops on SIGTERM.
 import { createServer } from 'node:http'
 
-/** Answers each posted body with JSON. */
+/** The answers are JSON. */
 export function serveFloor(answer: (body: string) => Promise<string>, close: () => Promise<unknown>): void {
   const server = createServer((req, res) => {
     const parts: Buffer[] = []

@@ -1,5 +1,5 @@
-// Compares Vitrine with the floor (floor-postgres.ts) for more clients, rows, exposed tables and query shapes. run.ts
-// runs it.
+// Compares Vitrine with the floor (floor-postgres.ts) while the number of clients, rows, exposed tables or query shapes
+// grows. run.ts runs it.
 import { load, median, type Sample } from './load.ts'
 import { machine, markdown } from './report.ts'
 import { lookUp, page, type Asked } from './workloads.ts'
@@ -8,13 +8,14 @@ import { openWorld, type World } from './world.ts'
 export interface GrowthOptions {
   readonly rounds: number
   readonly ms: number
-  /** A pattern for the names of the parts to run. */
+  /** Only parts whose names match are run. */
   readonly only: RegExp
   readonly tell: (line: string) => void
 }
 
 /**
- * Returns the id for a turn, from 1 to `most`. The factor is a prime number that divides no `most`, so all ids occur.
+ * Returns the id for a turn, from 1 to `most`. The factor is a prime number that does not divide `most`, so every id
+ * occurs.
  */
 const at = (turn: number, most: number): number => 1 + ((turn * 7919) % most)
 
@@ -28,7 +29,7 @@ interface Step {
 const CLIENTS = [1, 2, 4, 8, 16, 32, 64].map((size): Step => {
   return { part: 'clients, a point look-up', size, clients: size, next: (turn) => lookUp(at(turn, 200_000)) }
 })
-// The largest answer has 50,000 rows, the largest row cap of a team.
+// A team may allow at most 50,000 rows.
 const ROWS = [10, 100, 1_000, 10_000, 50_000].map((size): Step => {
   const next = (turn: number): Asked => page(at(turn, 200_000 - size), size)
   return { part: 'rows of one answer', size, clients: 4, next }
@@ -54,7 +55,7 @@ const HEAD = [
   'database µs: Vitrine, floor',
 ]
 
-/** Returns one Markdown table for all parts. The line above the table names the machine and the rounds. */
+/** One Markdown table for all parts. The line above it names the machine and the rounds. */
 export async function growth(options: GrowthOptions): Promise<string> {
   const rows: string[][] = []
   const run = async (world: World, step: Step): Promise<void> => {
@@ -71,7 +72,7 @@ export async function growth(options: GrowthOptions): Promise<string> {
   }
   for (const size of options.only.test(TABLES_PART) ? TABLES : []) {
     const tables = Array.from({ length: size }, (_, n) => `orders_${n + 1}`)
-    // Raise the limit on locks, because one transaction creates all tables, and locks each table.
+    // One transaction creates all tables, and locks each of them, so the limit on locks must be higher.
     const settings = { max_locks_per_transaction: '1024' }
     await using world = await openWorld({ sql: tablesSql(size), tables, settings })
     title ||= await machine(world.postgres)

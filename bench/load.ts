@@ -1,5 +1,5 @@
-// Creates a closed-loop load: each of `clients` callers sends its next request when the previous one is answered, for a
-// fixed time.
+// A closed-loop load: each of `clients` callers sends its next request when its previous one is answered, for a fixed
+// time.
 import type { Pool } from 'undici'
 import { Caller, headOf, requestOf } from './caller.ts'
 import { cpuMicros } from './cpu-time.ts'
@@ -8,26 +8,25 @@ import type { Contender } from './world.ts'
 export interface Sample {
   readonly requests: number
   readonly perSecond: number
-  /** The median time of a request, in milliseconds. */
+  /** Of a request, in milliseconds. */
   readonly p50: number
   /**
-   * The CPU time of the service per request, in microseconds. `databaseMicros` is the CPU time of the database, or 0 if
-   * the contender names no database process.
+   * Per request, in microseconds. `databaseMicros` is that of the database, or 0 if the contender names no database
+   * process.
    */
   readonly cpuMicros: number
   readonly databaseMicros: number
 }
 
-/** Returns the body of the next request. */
 export type NextBody = () => object
 
-/** Posts `next()` from `clients` callers for `ms` milliseconds to one contender. */
+/** `clients` callers post `next()` to one contender for `ms` milliseconds. */
 export function load(at: Contender, next: NextBody, clients: number, ms: number): Promise<Sample> {
   const head = headOf('POST', at.url, at.headers)
   return loadAny(at, () => requestOf(head, next()), clients, ms)
 }
 
-/** Sends requests like load(). The requests may have any method and path of one server. */
+/** Like load(), but the requests may have any method and path. */
 export async function loadAny(at: Contender, next: () => string, clients: number, ms: number): Promise<Sample> {
   const callers = await Promise.all(Array.from({ length: clients }, () => Caller.open(at.url)))
   const took: number[] = []
@@ -54,7 +53,7 @@ export async function loadAny(at: Contender, next: () => string, clients: number
   }
 }
 
-/** Sends one request and reads the whole answer. Throws unless the status is 200. */
+/** Reads the whole answer. Throws unless the status is 200. */
 export async function post(pool: Pool, path: string, headers: Contender['headers'], asked: object): Promise<void> {
   const body = JSON.stringify(asked)
   await read(

@@ -1,4 +1,4 @@
-// npm exec -- node bench/long-documents.ts: measures by how much long MongoDB documents, long tool answers and long
+// npm exec -- node bench/long-documents.ts: measures how much long MongoDB documents, long tool answers and long
 // audited queries delay other requests. BENCH_ONLY is a pattern for the names. BENCH_ROUNDS (10) is the number of
 // requests of each kind. BENCH_BEFORE names another checkout, whose bundle is measured instead.
 import { Binary, BSONRegExp, type Document } from 'mongodb'
@@ -14,7 +14,7 @@ function nested(depth: number, value: unknown): unknown {
   for (let n = 0; n < depth; n++) value = { a: value }
   return value
 }
-/** A document whose name `a` occurs several times. */
+/** The name `a` occurs several times in the document. */
 class Repeated extends Map<string, unknown> {
   readonly #times: number
   constructor(times: number) {
@@ -27,10 +27,9 @@ class Repeated extends Map<string, unknown> {
   }
 }
 
-/** Collections whose documents are the value of `v`. */
+/** In these collections, the value of `v` is the whole document. */
 const ROOTS = new Set(['a field 5,000,000 times', '85 names of 4,000 bytes'])
 
-/** The documents of each collection. */
 const DOCUMENTS: Readonly<Record<string, () => readonly (Document | Map<string, unknown>)[]>> = {
   'a text of 16 MB': () => [{ v: 'abcdefghij'.repeat(1_670_000) }],
   'a text of quotes, 16 MB': () => [{ v: 'a"b\n'.repeat(4_170_000) }],
@@ -87,7 +86,7 @@ async function send(method: string, url: string, by: string, body?: object): Pro
   const headers = { authorization: `Bearer ${by}`, accept, ...json }
   const res = await fetch(url, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
   const bytes = Buffer.from(await res.arrayBuffer())
-  // 422: the answer has too many fields, or their names are too long.
+  // 422 means that the answer has too many fields, or that their names are too long.
   if (!res.ok && res.status !== 422) throw new Error(`${res.status} ${bytes.subarray(0, 300).toString()}`)
 }
 
@@ -100,7 +99,7 @@ for (const [n, name] of names.entries()) {
     params: { name: 'run_query', arguments: { teamId, datasourceId, ...query, limit: 50_000 }, ...more },
   })
   await bench(`${name}, run_query`, () => send('POST', `${base}/mcp`, key, call({})))
-  // The SDK answers messages with unknown fields.
+  // Messages with unknown fields are answered by the SDK.
   await bench(`${name}, run_query by the SDK`, () => send('POST', `${base}/mcp`, key, call({ extra: 1 })))
 }
 

@@ -1,11 +1,11 @@
-// npm exec -- node bench/long-values.ts: measures by how much one long value in an answer delays other requests, for
-// PostgreSQL. BENCH_ONLY is a pattern for the names. BENCH_ROUNDS (10) is the number of requests of each
-// kind. BENCH_BEFORE names another checkout, whose bundle is measured instead.
+// npm exec -- node bench/long-values.ts: measures how much one long value in an answer delays other requests, for
+// PostgreSQL. BENCH_ONLY is a pattern for the names. BENCH_ROUNDS (10) is the number of requests of each kind.
+// BENCH_BEFORE names another checkout, whose bundle is measured instead.
 import { startPostgres } from '../test/support/postgres.ts'
 import { openLoopBench } from './loop-bench.ts'
 import { connectTo } from './world.ts'
 
-/** The expressions of long values in PostgreSQL. The number is the length of their text in millions of bytes. */
+/** Long values as PostgreSQL expressions. The number is the length of their text in millions of bytes. */
 const POSTGRES: Readonly<Record<string, string>> = {
   'text, 1 MB': `repeat('abcdefghij', 100000)`,
   'text, 8 MB': `repeat('abcdefghij', 800000)`,
@@ -27,7 +27,7 @@ const POSTGRES: Readonly<Record<string, string>> = {
   'array of 200,000 composites': `(SELECT array_agg(ROW(i, 'a "b" c')::pair) FROM generate_series(1, 200000) i)`,
 }
 
-/** The columns of rows without long values. */
+/** No single value is long. */
 const ROWS: Readonly<Record<string, string>> = {
   'rows of 100 numbers of 131,000 digits': `SELECT repeat('9', 131000)::numeric AS v FROM generate_series(1, 100)`,
   '8,000 rows of 8 kB': `SELECT repeat('abcdefghij', 780) AS v FROM generate_series(1, 8000)`,

@@ -1,5 +1,6 @@
-// npm exec -- node bench/long-work.ts: measures by how much one large request delays others: operations on 1,000 tables
-// of 20 columns, and on a table of 1,600. BENCH_ONLY, BENCH_ROUNDS and BENCH_BEFORE as in long-values.ts.
+// npm exec -- node bench/long-work.ts: measures how much one large request delays others, for operations on 1,000
+// tables of 20 columns and on a table of 1,600 columns. BENCH_ONLY, BENCH_ROUNDS and BENCH_BEFORE are as in
+// long-values.ts.
 import { setTimeout as wait } from 'node:timers/promises'
 import { startPostgres } from '../test/support/postgres.ts'
 import { openLoopBench } from './loop-bench.ts'
@@ -45,7 +46,7 @@ async function send(
   return bytes
 }
 
-/** Runs a job to its end. */
+/** Waits for the end of the job. */
 async function run(path: string, body: object = {}): Promise<void> {
   const { jobId } = JSON.parse(String(await send('POST', `${at}/${path}`, body)))
   for (;;) {

@@ -1,5 +1,6 @@
-// Starts the bundle, and measures by how much one request delays others. The service itself measures the longest
-// delay of its event loop, and the processor time of its longest turn. A thread of this process measures the longest wait for /health/live. Linux only (signals).
+// Starts the bundle, and measures how much one request delays others. The service itself measures the longest delay of
+// its event loop, and the processor time of its longest turn. A thread of this process measures the longest wait for
+// /health/live. Linux only (signals).
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,22 +14,22 @@ const ONLY = new RegExp(process.env['BENCH_ONLY'] ?? '')
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 10)
 
 interface LoopBench {
-  /** The origin of the service. */
+  /** Of the service. */
   readonly base: string
-  /** Does the work several times, and prints its delays if BENCH_ONLY matches the name. */
+  /** If BENCH_ONLY matches the name, does the work several times and prints its delays. */
   bench(name: string, work: () => Promise<void>): Promise<void>
 }
 
 interface Delays {
-  /** The longest delay of the event loop, in milliseconds. */
+  /** Of the event loop, in milliseconds. */
   readonly delay: number
-  /** The most processor time of one turn of the event loop, in milliseconds. */
+  /** One turn of the event loop needed at most this much processor time, in milliseconds. */
   readonly turn: number
-  /** The longest wait for /health/live, in milliseconds. */
+  /** For /health/live, in milliseconds. */
   readonly waited: number
 }
 
-/** Starts the bundle of this checkout, or of the checkout that BENCH_BEFORE names. */
+/** If BENCH_BEFORE names another checkout, starts its bundle instead. */
 export async function openLoopBench(stack: AsyncDisposableStack): Promise<LoopBench> {
   const folder = await mkdtemp(join(tmpdir(), 'vitrine-bench-loop-'))
   stack.defer(() => rm(folder, { recursive: true, force: true }))

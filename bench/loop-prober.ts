@@ -1,5 +1,5 @@
-// Requests /health/live repeatedly in a thread of event-loop.ts, and reports the longest wait since the last report on
-// demand.
+// A thread of event-loop.ts, which requests /health/live again and again. If asked, it reports the longest wait since
+// its last report.
 import { get } from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
 

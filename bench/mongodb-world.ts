@@ -1,5 +1,5 @@
-// Starts the contenders of mongodb.ts over one real mongod with 100,000 orders: the client library alone, Vitrine's
-// driver alone, FLOOR(mongodb), and Vitrine's bundle over HTTP. Stops everything that it starts.
+// The contenders of mongodb.ts, over one real mongod with 100,000 orders: the client library alone, Vitrine's driver
+// alone, FLOOR(mongodb), and Vitrine's bundle over HTTP.
 import type { Document } from 'mongodb'
 import type { Limits } from '../src/drivers/driver.ts'
 import { createMongoDriver } from '../src/drivers/mongodb/driver.ts'
@@ -16,24 +16,24 @@ const LIMITS: Limits = { rowCap: 50_000, maxResponseBytes: 64 << 20, timeoutMs: 
 export interface Asked {
   readonly filter?: object
   readonly pipeline?: readonly object[]
-  /** The maximum number of rows in the answer of Vitrine. The floor has no such limit. */
+  /** Vitrine returns at most this many rows. The floor has no such limit. */
   readonly limit?: number
 }
 
 export interface MongoWorld extends AsyncDisposable {
-  /** Sends the aggregate of plain() by the client library directly. */
+  /** The client library sends the aggregate of plain(). */
   raw(asked: Asked): Promise<unknown>
-  /** Sends the query through guard and connection, without HTTP. */
+  /** Through guard and connection, without HTTP. */
   driver(asked: Asked): Promise<unknown>
   readonly floor: Contender
   readonly vitrine: Contender
-  /** The bundle of another checkout, if one was named. */
+  /** Of another checkout. Null if none was named. */
   readonly before: Contender | null
-  /** Starts another Vitrine process over the same data. The process has not answered a query yet. */
+  /** Another Vitrine process over the same data, which has not answered a query yet. */
   fresh(): Promise<Contender>
 }
 
-/** Returns the body for Vitrine. */
+/** For Vitrine. */
 export function ours({ filter, pipeline, limit }: Asked): object {
   return {
     collection: 'orders',
@@ -43,7 +43,7 @@ export function ours({ filter, pipeline, limit }: Asked): object {
   }
 }
 
-/** Returns the aggregate that a hand-written program would send: the filter, the pipeline, then the exposed fields. */
+/** What a hand-written program would send: the filter, the pipeline, then the exposed fields. */
 export function plain({ filter, pipeline }: Asked): { collection: string; pipeline: Document[] } {
   return {
     collection: 'orders',
@@ -51,7 +51,7 @@ export function plain({ filter, pipeline }: Asked): { collection: string; pipeli
   }
 }
 
-/** Starts the contenders. `before` is a checkout with a bundle to compare with. */
+/** `before` is another checkout, whose bundle is compared. */
 export async function openMongoWorld(before?: string): Promise<MongoWorld> {
   await using stack = new AsyncDisposableStack()
   const server = stack.use(await startMongod({ auth: true }))

@@ -1,5 +1,5 @@
-// Replaces the audit of a service with an audit that writes nothing. bench/audit.ts preloads this file (node --import)
-// in one of its two services, because the service itself cannot run without an audit.
+// The service cannot run without an audit. So bench/audit.ts preloads this file (node --import) in one of its two
+// services, which replaces the audit by one that writes nothing.
 import { registerHooks } from 'node:module'
 
 const NONE = `

@@ -1,6 +1,6 @@
-// Starts the competing packages on npm: MCP Toolbox, DBHub and PostGraphile. Each runs in its own process over the
-// database of world.ts. npm installs the packages in a scratch folder, which is kept for the next run. Install scripts
-// do not run.
+// Starts the competing packages on npm: MCP Toolbox, DBHub and PostGraphile. Each is a process of its own, over the
+// database of world.ts. npm installs them in a scratch folder, which is kept for the next run. Install scripts do not
+// run.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
@@ -14,14 +14,14 @@ import { freePort, type Contender, type Database } from './world.ts'
 const PACKAGES = ['@toolbox-sdk/server@1.12.0', '@bytebase/dbhub@1.4.0', 'postgraphile@5.1.5']
 const FOLDER = join(tmpdir(), 'vitrine-bench-peers')
 
-/** A contender, and its requests. A request is null if the contender cannot answer it. */
+/** A request is null if the contender cannot answer it. */
 export interface Peer extends Contender {
   body(asked: Asked): object | null
-  /** Requests a description of the tables. */
+  /** Asks for a description of the tables. */
   readonly describe: { readonly url: string; readonly body: object }
 }
 
-/** Installs and starts all three. `stack` stops them. */
+/** Installs all three. `stack` stops them. */
 export async function startPeers(database: Database, stack: AsyncDisposableStack): Promise<Peer[]> {
   await mkdir(FOLDER, { recursive: true })
   const packages = join(FOLDER, 'package.json')
@@ -33,7 +33,7 @@ export async function startPeers(database: Database, stack: AsyncDisposableStack
 
 const inside = (path: string): string => join(FOLDER, 'node_modules', path)
 
-/** Starts MCP Toolbox. Uses its own HTTP endpoint for tools, which is faster than its MCP endpoint. */
+/** MCP Toolbox has an HTTP endpoint of its own for tools, which is faster than its MCP endpoint. */
 async function toolbox(
   { host, port, name, user, password, pid }: Database,
   stack: AsyncDisposableStack,
@@ -57,7 +57,7 @@ async function toolbox(
     description: 'Lists tables.',
   }
   const config = join(FOLDER, 'tools.yaml')
-  // The configuration is YAML, and JSON is valid YAML.
+  // The configuration must be YAML, and JSON is valid YAML.
   await writeFile(config, [source, run, tables].map((each) => JSON.stringify(each)).join('\n---\n'))
   const command = inside(`@toolbox-sdk/server-${process.platform}-${process.arch}/bin/toolbox`)
   await chmod(command, 0o755)
@@ -120,7 +120,7 @@ export default {
   }
 }
 
-/** Returns a function that builds PostGraphile's cursor for the rows after an id, in the form of the first cursor. */
+/** Builds PostGraphile's cursor for the rows after an id, in the form of the first cursor. */
 async function cursors(url: string): Promise<(id: number) => string> {
   const query = '{ allOrders(first: 1) { edges { cursor node { rowId } } } }'
   const headers = { 'content-type': 'application/json' }
@@ -130,7 +130,7 @@ async function cursors(url: string): Promise<(id: number) => string> {
   return (id) => Buffer.from(form.replace(/\d+(?=\D*$)/, String(id))).toString('base64')
 }
 
-/** Starts a peer and waits until it answers any request. */
+/** Waits until the peer answers any request. */
 async function start(
   command: string,
   args: readonly string[],

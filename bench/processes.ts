@@ -1,4 +1,4 @@
-// npm exec -- node bench/processes.ts: compares one service with two services that share a PostgreSQL store. Both
+// npm exec -- node bench/processes.ts: compares one service with two services that share a PostgreSQL store. The two
 // set-ups take turns, with the same total number of callers. BENCH_ROUNDS (7), BENCH_MS per turn (1500), BENCH_ONLY.
 // Linux only (/proc). docs/decisions/0039-no-workers.md has results.
 import { memory } from './cpu-time.ts'
@@ -13,11 +13,11 @@ const only = new RegExp(process.env['BENCH_ONLY'] ?? '^(W1 point|W1n a|W2|W3)')
 
 interface Total {
   readonly perSecond: number
-  /** CPU time per request, summed over all services. */
+  /** Per request, of all services together. */
   readonly cpuMicros: number
 }
 
-/** Divides the callers equally among the services, and loads all services at the same time. */
+/** The callers are divided equally among the services. All services are loaded at the same time. */
 async function together(services: readonly Contender[], work: Workload): Promise<Total> {
   const clients = work.clients / services.length
   const each = services.map((at) => load(at, () => ({ sql: work.next().sql }), clients, ms))
@@ -31,7 +31,7 @@ await using world = await openWorld()
 await using stack = new AsyncDisposableStack()
 const { postgres, database } = world
 
-/** Starts this many services over one new store, with one datasource and one key. */
+/** All of them share one new store, with one datasource and one key. */
 async function services(count: number): Promise<Contender[]> {
   const DATABASE_URL = postgres.url(await postgres.createDatabase(`store_${count}`))
   const env = { DATABASE_URL, VITRINE_SECRET_KEY: Buffer.alloc(32, 5).toString('base64') }

@@ -1,6 +1,6 @@
-// npm exec -- node bench/profile.ts: profiles BENCH_TABLES (100) tables of 20 columns and BENCH_TABLE_ROWS (100,000)
-// rows of a real PostgreSQL with the bundle, while one caller keeps querying. Prints the time, the memory over time,
-// and the times of the caller's queries with and without a profile. Linux only (/proc).
+// npm exec -- node bench/profile.ts: the bundle profiles a real PostgreSQL with BENCH_TABLES (100) tables of 20 columns
+// and BENCH_TABLE_ROWS (100,000) rows, while one caller keeps querying. Prints the time, the memory over time, and the
+// times of the caller's queries with and without a profile. Linux only (/proc).
 import { setTimeout as wait } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { startPostgres } from '../test/support/postgres.ts'
@@ -10,7 +10,7 @@ import { connectTo, signIn, startVitrine } from './world.ts'
 
 const TABLES = Number(process.env['BENCH_TABLES'] ?? 100)
 const ROWS = Number(process.env['BENCH_TABLE_ROWS'] ?? 100_000)
-/** How long the caller sends queries before the profile. */
+/** The caller sends queries for this long before the profile. */
 const ALONE_MS = 5_000
 
 const COLUMNS = `id int PRIMARY KEY, customer_id int, state text, label text, email text, city text, note text, code char(4),
@@ -36,7 +36,7 @@ for (const [n, name] of names.entries()) {
 const order = { host: server.host, port: server.port, database, username: server.superuser, password: server.password }
 await profileByBundle()
 
-/** Runs the profile over HTTP, and prints the results. */
+/** Over HTTP. */
 async function profileByBundle(): Promise<void> {
   await using stack = new AsyncDisposableStack()
   const { base, pid } = await startVitrine(stack)
@@ -82,7 +82,7 @@ interface Job {
   readonly done: number
 }
 
-/** Runs one caller's point look-ups, one after another, until the promise settles. Returns a text with their times. */
+/** One caller looks up rows one after another until the promise settles. Returns a text with the times. */
 async function asked(at: string, key: string, until: Promise<unknown>): Promise<string> {
   const { origin, pathname } = new URL(`${at}/query`)
   const pool = new Pool(origin, { connections: 1 })

@@ -1,6 +1,6 @@
 // npm exec -- node bench/replicas.ts: compares one process with two processes on one PostgreSQL store. Measures
 // requests per second, and the CPU time per request of the services, the store and the datasource. Then measures under
-// load how long a change at one process takes to apply at the other process. BENCH_ROUNDS (3), BENCH_MS per turn
+// load how long it takes until a change at one process applies at the other. BENCH_ROUNDS (3), BENCH_MS per turn
 // (2000), BENCH_CHANGES (40) of each kind. If REDIS_URL is set, Redis counts budgets. Linux only (/proc).
 import { availableParallelism } from 'node:os'
 import { startPostgres } from '../test/support/postgres.ts'
@@ -11,7 +11,7 @@ import { connectTo, serverOf, signIn, startVitrine, type Contender } from './wor
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 3)
 const ms = Number(process.env['BENCH_MS'] ?? 2000)
 const changes = Number(process.env['BENCH_CHANGES'] ?? 40)
-/** The number of callers for each process. */
+/** For each process. */
 const CLIENTS = 8
 const ORDERS = `CREATE TABLE orders (id int PRIMARY KEY, note text NOT NULL);
 INSERT INTO orders SELECT i, 'note ' || i FROM generate_series(1, 20000) i; ANALYZE orders;`
@@ -54,7 +54,7 @@ interface Turn {
   readonly source: number
 }
 
-/** Measures one turn. CPU times are microseconds per request. For several services, the mean is used. */
+/** CPU times are microseconds per request. For several services, the mean is used. */
 async function turn(processes: readonly Contender[]): Promise<Turn> {
   const before = await Promise.all(pids.map((pid) => cpuMicros(pid)))
   const samples = await Promise.all(processes.map((at) => load(at, body, CLIENTS, ms)))
@@ -90,7 +90,7 @@ for (const [processes, list] of turns) {
 const ratio = middle(turns.get(1) ?? [], 'service') / middle(turns.get(2) ?? [], 'service')
 line(`two processes on cores of their own: ${(2 * ratio).toFixed(2)} × one, by the CPU time of a query in the service`)
 
-/** The headers of the owner, who makes the changes at the first process. */
+/** Of the owner, who makes the changes at the first process. */
 const admin = { authorization: `Bearer ${made.token}` }
 const teamPath = path.slice(0, path.indexOf('/datasources/'))
 const call = async (base: string, method: string, at: string, as: Record<string, string>, sent?: object) => {
@@ -110,7 +110,7 @@ const exposed = (columns: readonly string[]) => ({ tables: [{ schema: 'public', 
 const asked = (as = headers) =>
   call(other.base, 'POST', `${path}/query`, as, { sql: 'SELECT note FROM orders WHERE id < 4' })
 
-/** Adds a member to the team. Returns the member's id, and headers with a key. */
+/** Returns the id of a new member, and headers with a key. */
 async function member() {
   const as = { authorization: `Bearer ${await signIn(one.base, 'Bo', 'bo@example.test')}` }
   const json = async (method: string, at: string, sent?: object) => {
@@ -197,7 +197,7 @@ const KINDS: Readonly<Record<string, () => Promise<number>>> = {
   },
 }
 
-/** Returns the milliseconds until a new request sees the change. */
+/** Until a new request sees the change, in milliseconds. */
 async function untilSeen(
   ask: () => Promise<{ status: number; text: string }>,
   isSeen: (answer: { status: number; text: string }) => boolean,
@@ -230,7 +230,7 @@ for (const [kind, change] of Object.entries(KINDS)) {
   line(`| ${kind} | ${median(took).toFixed(0)} | ${(sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0).toFixed(0)} |`)
 }
 
-/** Sends a few queries at the same time, as a load. The exposure changes meanwhile, so some queries are refused. */
+/** Some queries are refused, because the exposure changes in the meantime. */
 async function loadQuietly(at: Contender): Promise<void> {
   const sent = {
     method: 'POST',

@@ -1,4 +1,4 @@
-// Formats measurements as Markdown tables, and inserts them into docs/performance.md.
+// Writes measurements as Markdown tables into docs/performance.md.
 import { readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus, loadavg, release, type } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import type { TestPostgres } from '../test/support/postgres.ts'
 
 const PAGE = join(import.meta.dirname, '../docs/performance.md')
 
-/** Returns the date, machine and server of a run, as docs/performance.md shows them. */
+/** The date, the machine and the server of a run, as docs/performance.md shows them. */
 export async function machine(postgres: TestPostgres): Promise<string> {
   const [[version] = []] = await postgres.query('postgres', 'SHOW server_version')
   const model = cpus()[0]?.model ?? 'unknown processor'

@@ -1,10 +1,10 @@
-// npm run bench: measures Vitrine's bundle and FLOOR(pg) (floor-postgres.ts) in turns. Compare ratios only. Linux only.
+// npm run bench: measures Vitrine's bundle and FLOOR(pg) (floor-postgres.ts) in turns. Compare only ratios. Linux only.
 //   -- --peers     also MCP Toolbox, DBHub and PostGraphile, which npm installs in a scratch folder
 //   -- --growth    more clients, rows, tables and shapes instead of the workloads
 //   -- --write     writes the tables into docs/performance.md
-// BENCH_ONLY: a pattern for the names of the workloads; BENCH_ROUNDS (5), BENCH_MS per turn (1500); BENCH_BEFORE: a
-// checkout whose bundle runs in the same rounds. BENCH_CHECK=1: fails if the ratio of CPU times of a workload is a third
-// below the recorded ratio in three consecutive measurements.
+// BENCH_ONLY is a pattern for the names of the workloads. BENCH_ROUNDS (5). BENCH_MS per turn (1500). BENCH_BEFORE is a
+// checkout whose bundle runs in the same rounds. With BENCH_CHECK=1, the run fails if the ratio of CPU times of a
+// workload is a third below the recorded ratio in three measurements in a row.
 import { availableParallelism, loadavg } from 'node:os'
 import { benchConnector } from './connector.ts'
 import { headOf, requestOf } from './caller.ts'
@@ -23,19 +23,19 @@ const isChecked = process.env['BENCH_CHECK'] === '1'
 const before = process.env['BENCH_BEFORE']
 const flags = new Set(process.argv.slice(2))
 
-/** A ratio that is lower than the recorded ratio by this share is a regression and not noise. */
+/** If a ratio is lower than the recorded one by this share, this is a regression and not noise. */
 const FALL_MAX = 1 / 3
 
 /**
- * The maximum number of retries. On a busy machine, V8 may still be compiling in all rounds of a workload. Each retry
- * has longer turns, and the service is warmer.
+ * On a busy machine, V8 may still be compiling in all rounds of a workload. Each retry has longer turns, and the
+ * service is warmer.
  */
 const RETRIES_MAX = 2
 const LONGER = 4
-/** At this load average per core, even CPU times that are a third higher may be noise. */
+/** At this load average per core, CPU times that are a third higher may still be noise. */
 const BUSY = 4
 
-/** The samples of each contender, by its name. The samples of one round have the same index. */
+/** By the name of the contender. The samples of one round have the same index. */
 type Samples = ReadonlyMap<string, readonly Sample[]>
 
 interface Asker {
@@ -45,7 +45,7 @@ interface Asker {
 
 const inSql = (at: Contender): Asker => ({ at, body: ({ sql }) => ({ sql }) })
 
-/** Lets the contenders take turns, in an order that rotates with each round. */
+/** The contenders take turns. With each round, their order rotates. */
 async function inTurns(work: Workload, askers: readonly Asker[], turnMs = ms): Promise<Samples> {
   const able = askers.filter(({ body }) => body(work.next()) !== null)
   const samples = new Map(able.map(({ at }): [string, Sample[]] => [at.name, []]))
@@ -71,7 +71,7 @@ const HEAD = [
   'goal',
 ]
 
-/** Returns one row per contender: medians over the rounds. */
+/** One row per contender: medians over the rounds. */
 function rowsOf({ name, clients, goal }: Pick<Workload, 'name' | 'clients' | 'goal'>, samples: Samples): string[][] {
   const floor = samples.get('floor') ?? []
   const both = (each: Sample | undefined): number => (each?.cpuMicros ?? 0) + (each?.databaseMicros ?? 0)
@@ -92,16 +92,14 @@ function rowsOf({ name, clients, goal }: Pick<Workload, 'name' | 'clients' | 'go
   })
 }
 
-/**
- * Returns the ratio of CPU times per request. Noise only increases CPU times, so each contender's best round counts.
- */
+/** The ratio of CPU times per request. Noise only increases CPU times, so each contender's best round counts. */
 function cpuRatioOf(samples: Samples): number {
   const least = (who: string): number => Math.min(...(samples.get(who) ?? []).map(({ cpuMicros }) => cpuMicros))
   return least('floor') / least('vitrine')
 }
 
 /**
- * Sets the exit code if the ratio of CPU times is a third below the recorded ratio in all measurements, unless other
+ * If the ratio of CPU times is a third below the recorded ratio in all measurements, sets the exit code. Not if other
  * programs keep the machine busy.
  */
 async function check(work: Workload, samples: Samples, again: (turnMs: number) => Promise<Samples>): Promise<void> {
@@ -122,7 +120,7 @@ async function check(work: Workload, samples: Samples, again: (turnMs: number) =
   process.exitCode = 1
 }
 
-/** Measures the description of Vitrine and of the peers. The floor reads the catalog instead. */
+/** For Vitrine and the peers, measures the description. The floor reads the catalog instead. */
 async function describe({ vitrine, schemaUrl, floor }: World, peers: readonly Peer[]): Promise<string[][]> {
   const ask = async (at: Contender, url: string, body: object | null): Promise<[string, Sample[]]> => {
     const own: Sample[] = []
@@ -136,13 +134,13 @@ async function describe({ vitrine, schemaUrl, floor }: World, peers: readonly Pe
   return rowsOf({ name: 'W5 description', clients: 16, goal: '10' }, new Map(samples))
 }
 
-/** The query that a program without a stored description would send. */
+/** What a program without a stored description would send. */
 const CATALOG_SQL = `SELECT table_schema, table_name, column_name, data_type, is_nullable FROM information_schema.columns
   WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2, ordinal_position`
 
 /**
- * Measures the peak memory of processes that answer one workload only, then of the process that answered all workloads.
- * The password hash of the sign-up takes 32 MB for a moment, so the peak until then counts separately.
+ * Measures the peak memory of processes that answer only one workload, then of the process that has answered all of
+ * them. The password hash of the sign-up takes 32 MB for a moment, so the peak until then counts separately.
  */
 async function residents(world: World): Promise<string> {
   const peaks: string[] = []

@@ -1,9 +1,8 @@
-// Defines the workloads of run.ts over the 200,000 orders of world.ts, in SQL and, where possible, in GraphQL.
+// The workloads of run.ts over the 200,000 orders of world.ts, in SQL and, where possible, in GraphQL.
 
-/** One request, in each language that can express it. */
 export interface Asked {
   readonly sql: string
-  /** The request in GraphQL. Absent if GraphQL cannot express it. If `after` is set, the page starts after this id. */
+  /** Absent if GraphQL cannot express the request. If `after` is set, the page starts after this id. */
   readonly graphql?: {
     readonly query: string
     readonly variables: Readonly<Record<string, number>>
@@ -14,11 +13,11 @@ export interface Asked {
 export interface Workload {
   readonly name: string
   readonly clients: number
-  /** The goal for the ratio to the floor. Empty if there is no goal. */
+  /** For the ratio to the floor. Empty if there is no goal. */
   readonly goal: string
   /**
-   * The CPU time of the floor's process divided by that of the service, as last recorded. Other load on the machine
-   * changes the ratio little.
+   * CPU time of the floor's process divided by that of the service, as last recorded. Other load on the machine changes
+   * this ratio little.
    */
   readonly cpuRatio?: number
   readonly next: () => Asked
@@ -45,7 +44,7 @@ export const page = (after: number, rows: number): Asked => ({
   },
 })
 
-/** Returns 1.5 kB of SQL that looks up single rows, so that the guard does most of the work. */
+/** 1.5 kB of SQL that looks up single rows, so that the guard does most of the work. */
 const longText = (at: number): string => `WITH recent AS (
   SELECT o.id, o.customer_id, o.total, o.note, o.ordered_at, o.paid FROM orders o
   WHERE o.id BETWEEN ${at} AND ${at + 3} AND o.ordered_at >= '2020-01-01' AND o.total >= 0.50 AND NOT (o.paid AND o.total < 0)

@@ -1,5 +1,5 @@
-// Starts two services over one database with 200,000 orders: FLOOR(pg), and Vitrine's bundle started by `npm start`
-// with VITRINE_DEMO=0. Stops everything that it starts.
+// Two services over one database with 200,000 orders: FLOOR(pg), and Vitrine's bundle, which `npm start` starts with
+// VITRINE_DEMO=0.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -30,11 +30,11 @@ export interface Contender {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly pid: number
-  /** The database server. load() counts its CPU time too. */
+  /** The database server. load() also counts its CPU time. */
   readonly databasePid?: number
 }
 
-/** The connection details of a world's database, for peers. */
+/** Peers connect to the database with this. */
 export interface Database {
   readonly host: string
   readonly port: number
@@ -42,34 +42,31 @@ export interface Database {
   readonly user: string
   readonly password: string
   readonly url: string
-  /** The exposed tables. */
   readonly tables: readonly string[]
-  /** The server's first process. */
+  /** Of the server. */
   readonly pid: number
 }
 
 export interface World extends AsyncDisposable {
   readonly floor: Contender
   readonly vitrine: Contender
-  /** The bundle of another checkout, if one was named. */
+  /** Of another checkout. Null if none was named. */
   readonly before: Contender | null
-  /** The URL of the description. */
   readonly schemaUrl: string
   readonly readyMs: number
   readonly postgres: TestPostgres
   readonly database: Database
-  /** Starts another Vitrine process over the same data. The process has not answered a query yet. */
+  /** Another Vitrine process over the same data, which has not answered a query yet. */
   fresh(): Promise<Contender>
 }
 
 export interface WorldOptions {
-  /** Creates the data. By default, it creates 200,000 orders. */
+  /** By default, it creates 200,000 orders. */
   readonly sql?: string
-  /** The tables of this data. */
   readonly tables?: readonly string[]
-  /** Settings of the database server. */
+  /** Of the database server. */
   readonly settings?: Readonly<Record<string, string>>
-  /** A checkout with a bundle to compare with. */
+  /** Another checkout, whose bundle is compared. */
   readonly before?: string
 }
 
@@ -117,7 +114,7 @@ async function service(
   return { contender, schemaUrl: `${at}/schema`, readyMs }
 }
 
-/** Returns the server's first process, which is the parent of each session's process. */
+/** The server's first process is the parent of each session's process. */
 export async function serverOf(url: string): Promise<number> {
   const client = new Client({ connectionString: url })
   await client.connect()
@@ -129,7 +126,7 @@ export async function serverOf(url: string): Promise<number> {
   }
 }
 
-/** Starts a floor of this folder in its own process. */
+/** The floor is another process. `script` is a file of this folder. */
 export async function startFloor(
   script: string,
   args: readonly string[],
@@ -150,8 +147,8 @@ async function end(child: ChildProcess): Promise<void> {
 }
 
 /**
- * Runs the bundle of this checkout, or of `folder`, in a new data folder, or in `kept`. `more` has additional
- * environment variables.
+ * Runs the bundle of this checkout or of `folder`, with a new data folder or `kept`. `more` are additional environment
+ * variables.
  */
 export async function startVitrine(
   stack: AsyncDisposableStack,
@@ -171,7 +168,7 @@ export async function startVitrine(
     ...more,
   }
   const started = performance.now()
-  // Start npm in its own process group, so that npm, the shell and the service stop together.
+  // With a process group of their own, npm, the shell and the service stop together.
   const child = spawn('npm', ['start', '--silent'], {
     cwd: folder,
     env,
@@ -196,7 +193,7 @@ export async function startVitrine(
   return { base, pid: await listener(child.pid ?? 0), readyMs: performance.now() - started }
 }
 
-/** Returns the last descendant of npm, which is the listening process. */
+/** The listening process is the last descendant of npm. */
 async function listener(pid: number): Promise<number> {
   const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim()
   return children === '' ? pid : listener(Number(children.split(' ').at(-1)))
@@ -221,8 +218,8 @@ export async function connect(base: string, database: Database): Promise<{ at: s
 const PERSON = { email: 'bench@example.test', password: 'correct horse battery staple' }
 
 /**
- * Returns an access token. With a `name`, the token is for a new account, otherwise for the account that connectTo()
- * created.
+ * Returns an access token. If `name` is given, it is for a new account. If not, it is for the account that connectTo()
+ * has created.
  */
 export async function signIn(base: string, name?: string, email = PERSON.email): Promise<string> {
   const signed = await fetch(`${base}/auth/${name === undefined ? 'sign-in' : 'sign-up'}/email`, {
@@ -238,7 +235,7 @@ export async function signIn(base: string, name?: string, email = PERSON.email):
   return token
 }
 
-/** Creates a new account with a datasource of this spec, with `tables` exposed, and a key. */
+/** A new account has a datasource of this spec with `tables` exposed, and a key. */
 export async function connectTo(
   base: string,
   spec: object,

@@ -1,5 +1,5 @@
-// Bundles the server and the console into dist/, so that the server starts faster and with less memory than from
-// source. `npm run prepare` and `npm ci` run this script. Lazily loaded modules stay separate files.
+// `npm run prepare` and `npm ci` bundle the server and the console into dist/. From there, the server starts faster and
+// with less memory than from source. Modules that are loaded lazily stay separate files.
 import { existsSync } from 'node:fs'
 import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { licensesOf, nodeLicense, packagesOf } from './licenses.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
-/** The entries: files that are loaded at run time by their own names. */
+/** These files are loaded at run time by their own names. */
 const ENTRIES = {
   main: 'src/main.ts',
   cli: 'src/cli.ts',
@@ -23,14 +23,14 @@ const ENTRIES = {
 interface Bundled {
   /** The folders of the packages whose code is in the bundle. */
   readonly packages: ReadonlySet<string>
-  /** Packages whose license is not yet listed in licenses.ts. */
+  /** licenses.ts does not list the licenses of these packages yet. */
   readonly unread: readonly string[]
 }
 
-/** Builds the whole bundle in an empty folder, with the licenses of its packages. */
+/** The folder must be empty. The licenses of the packages are added. */
 export async function bundleInto(folder: string): Promise<Bundled> {
   const [server, console] = await Promise.all([bundle(folder), buildConsole(join(folder, 'console')), copies(folder)])
-  // Add Scalar's package, because its script is copied as a file and not bundled.
+  // Scalar's script is copied as a file and not bundled, so its package is added here.
   const packages = packagesOf([...server, ...console, join(ROOT, 'node_modules/@scalar/fastify-api-reference')])
   const { text, problems } = await licensesOf(packages)
   const { version } = JSON.parse(await readFile(join(ROOT, 'node_modules/node/package.json'), 'utf8'))
@@ -38,19 +38,19 @@ export async function bundleInto(folder: string): Promise<Bundled> {
   return { packages, unread: problems }
 }
 
-/** Bundles the server into a folder. Returns the paths of the modules in the bundle. */
+/** Returns the paths of the modules in the bundle. */
 async function bundle(folder: string): Promise<readonly string[]> {
   const built = await rolldown({
     cwd: ROOT,
     input: Object.fromEntries(Object.entries(ENTRIES).filter(([, file]) => existsSync(join(ROOT, file)))),
     platform: 'node',
-    // The native parts of pg and ssh2 are optional and not installed. scalar-script.ts is only for running from source
+    // The native parts of pg and ssh2 are optional and not installed. scalar-script.ts is needed only from source
     // (http/api-docs.ts).
     external: ['pg-native', 'cpu-features', /\/sshcrypto\.node$/, /\/scalar-script\.ts$/],
     transform: {
-      // Compile `using` declarations, because the oldest Node that src/node-version.ts allows lacks them.
+      // The oldest Node that src/node-version.ts allows has no `using` declarations, so they are compiled.
       target: 'node22',
-      // Define __dirname, because CommonJS packages look for files beside themselves: libpg-query looks for its .wasm.
+      // CommonJS packages look for files beside themselves. For example, libpg-query looks for its .wasm.
       define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
     },
     onLog(level, log, handler) {
@@ -62,7 +62,7 @@ async function bundle(folder: string): Promise<readonly string[]> {
       dir: folder,
       format: 'esm',
       minify: true,
-      // Write all files into one flat folder, so that import.meta.url refers to this folder in an entry and in a chunk.
+      // All files are in one flat folder, so import.meta.url means this folder in an entry and in a chunk.
       entryFileNames: '[name].js',
       chunkFileNames: 'part-[name]-[hash].js',
     })
@@ -72,7 +72,7 @@ async function bundle(folder: string): Promise<readonly string[]> {
   }
 }
 
-/** Copies files that the bundle reads from its own folder. */
+/** The bundle reads these files from its own folder. */
 async function copies(folder: string): Promise<void> {
   await cp(join(ROOT, 'node_modules/libpg-query/wasm/libpg-query.wasm'), join(folder, 'libpg-query.wasm'))
   await cp(join(ROOT, 'openapi.json'), join(folder, 'openapi.json'))
@@ -81,8 +81,8 @@ async function copies(folder: string): Promise<void> {
 }
 
 /**
- * Builds the bundle in another folder, then replaces dist/ by two renames. A service that starts during the build finds
- * the old bundle complete.
+ * Builds the bundle in another folder, and then replaces dist/ by two renames. A service that starts during the build
+ * finds the old bundle complete.
  */
 async function replaceDist(): Promise<void> {
   const dist = join(ROOT, 'dist')

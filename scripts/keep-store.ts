@@ -1,6 +1,6 @@
-// Writes the contents of a store of this version to test/stores, for the tests of later versions: `npm run -s
-// keep-store`. Run it at each release, and before you add a migration. The script performs the actions whose results
-// the upgrade test checks (test/process/upgrade.test.ts).
+// `npm run -s keep-store` writes the contents of a store of this version to test/stores, for the tests of later
+// versions. Run it at each release, and before you add a migration. It performs the actions whose results the upgrade
+// test checks (test/process/upgrade.test.ts).
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ try {
   await rm(dataDir, { recursive: true })
 }
 
-/** Fills a new store in the folder. Returns an API key that the store contains. */
+/** Fills a new store. Returns an API key of the store. */
 async function fill(folder: string): Promise<string> {
   await using server = await startPostgres()
   const database = await server.createDatabase('shop', UPGRADED_SHOP)

@@ -1,4 +1,3 @@
-// Tests which packages are reported for their license, and the license text of Node.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -6,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { licensesOf, nodeLicense, packagesOf } from './licenses.ts'
 
-test('finds the folders of the packages to which the bundled modules belong', () => {
+test('packagesOf() finds the folders of the packages to which the bundled modules belong', () => {
   const ids = [
     '/a/src/main.ts',
     '/a/node_modules/x/lib/y.js',
@@ -20,7 +19,7 @@ test('finds the folders of the packages to which the bundled modules belong', ()
   )
 })
 
-test('reports each package whose license is missing or not listed', async () => {
+test('licensesOf() reports each package whose license is missing or not listed', async () => {
   const root = await mkdtemp(join(tmpdir(), 'vitrine-licenses-'))
   const made = async (name: string, more: object) => {
     const folder = join(root, name)

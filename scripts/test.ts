@@ -47,10 +47,7 @@ const HEAVY = [
   'test/support/no-such-engine.test.ts',
 ]
 
-/**
- * The heavy files that take longest. They start first, so that none runs alone at the end while the other cores are
- * idle.
- */
+/** These heavy files take longest. They start first, so that none runs alone at the end while other cores are idle. */
 const LONGEST = [
   'test/attacks/mongodb/fuzz*.test.ts',
   'test/console/*.test.ts',
@@ -72,7 +69,7 @@ const ALONE = [
 
 interface Run {
   readonly files: readonly string[]
-  /** The store that the tests use. Undefined means both. */
+  /** The tests use only this store. Undefined means both. */
   readonly stores?: 'sqlite' | 'postgres'
 }
 
@@ -82,7 +79,7 @@ interface Failure {
   readonly why: string
 }
 
-/** The number of test files at the same time. Test files spend half of their time waiting for servers. */
+/** Test files spend half of their time waiting for servers, so many run at the same time. */
 const CONCURRENCY = Math.min(3 * availableParallelism(), 16)
 /** The most files that share a process. All files of a process together import the service once. */
 const FILES_PER_PROCESS = 16

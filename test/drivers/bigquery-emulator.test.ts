@@ -1,6 +1,5 @@
-// Tests the driver with an independent emulator (goccy/bigquery-emulator) at BIGQUERY_EMULATOR_URL. The emulator must
-// accept the printed texts and the requests of the driver. It reports no referenced tables and no costs, and cannot
-// cancel jobs.
+// Tests the driver with an independent emulator (goccy/bigquery-emulator) at BIGQUERY_EMULATOR_URL. It must accept the
+// printed texts and the requests of the driver. It reports no referenced tables and no costs, and cannot cancel jobs.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createBigQueryDriver } from '../../src/drivers/bigquery/driver.ts'
@@ -71,7 +70,7 @@ describe(
     })
 
     for (const [sql, rows] of QUERIES) {
-      test(`runs ${sql}`, async () => {
+      test(`the emulator runs ${sql}`, async () => {
         const verdict = await driver.confine(
           driver.read({ sql: sql.replaceAll('D.', `${DATASET}.`) }),
           exposed,

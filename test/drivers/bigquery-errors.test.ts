@@ -1,5 +1,5 @@
-// Tests the errors that BigQuery documents, as an HTTP error and as a failed job, in the dry run and in the run. Also
-// tests the messages of dry runs. The caller gets an error text that reveals nothing hidden.
+// Tests the errors that BigQuery documents: as an HTTP error and as a failed job, in the dry run and in the run. No
+// error text for a caller may reveal anything hidden.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { AppError, type Code } from '../../src/errors.ts'
@@ -23,11 +23,11 @@ after(async () => {
   await at[Symbol.asyncDispose]()
 })
 
-/** Returns the error as an HTTP error, and as HTTP 200 with a failed job or query. */
+/** As an HTTP error, and as HTTP 200 with a failed job or query. */
 function carriers(status: number, reason: string, message: string): readonly Reply[] {
   const entry = { reason, message, location: 'query' }
   return [
-    // A long Retry-After prevents retries, which bigquery-requests.test.ts tests.
+    // A long Retry-After prevents retries. bigquery-requests.test.ts tests these.
     { ...failed({ status, reason, message }), headers: { 'retry-after': '30' } },
     ok({
       configuration: { jobType: 'QUERY' },
@@ -117,7 +117,7 @@ const ROWS: readonly Row[] = [
 
 describe('an error of BigQuery', () => {
   for (const [status, reason, message, dryRun, run] of ROWS) {
-    test(`${reason}, ${message.slice(0, 40)}: is ${dryRun} in the dry run and ${run} in the run, as an HTTP error and as a failed job`, async () => {
+    test(`an error ${reason} (${message.slice(0, 40)}) is ${dryRun} in the dry run and ${run} in the run, as an HTTP error and as a failed job`, async () => {
       for (const [kind, code] of [
         ['dry run', dryRun],
         ['run', run],
@@ -134,7 +134,7 @@ describe('an error of BigQuery', () => {
     })
   }
 
-  test('with status 403 and an unknown reason is not an error of the query', async () => {
+  test('an error with status 403 and an unknown reason is not an error of the query', async () => {
     for (const kind of ['dry run', 'run'] as const) {
       at.double.rig(kind, failed({ status: 403, reason: 'novelty', message: 'Denied on table CANARY' }))
       const refusal = await at.refusal(SMALL)
@@ -143,7 +143,7 @@ describe('an error of BigQuery', () => {
     }
   })
 
-  test('has its details: estimate and limit, a column, or when to retry', async () => {
+  test('an error has its details: estimate and limit, a column, or when to retry', async () => {
     at.double.rig(
       'run',
       failed({ status: 400, reason: 'bytesBilledLimitExceeded', message: 'limit: 1000. 20971520 or higher required.' }),
@@ -186,8 +186,8 @@ describe('an error of BigQuery', () => {
       'QUERY_FAILED',
       /^BigQuery refuses the query\.$/,
     ],
-    // A message is replaced if it is about a hidden view, even if the query happens to contain the name that it quotes.
-    // It is also replaced if the quoted name is only a part of a name in the query.
+    // A message about a hidden view is replaced, even if the query happens to contain the name that it quotes. A
+    // message is also replaced if the quoted name is only a part of a name in the query.
     ['Unrecognized name: name at [1:8]; failed to parse view p.hr.v', 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
     ['Unrecognized name: roduct at [1:8]', 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
     ["Something is wrong with 'roduct'", 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
@@ -201,7 +201,7 @@ describe('an error of BigQuery', () => {
     ['', 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
   ]
   for (const [message, code, expected] of messages) {
-    test(`with message "${message.slice(0, 60)}" in a dry run is ${code}`, async () => {
+    test(`an error with message "${message.slice(0, 60)}" in a dry run is ${code}`, async () => {
       at.double.rig('dry run', failed({ status: 400, reason: 'invalidQuery', message }))
       const refusal = await at.refusal(SMALL)
       assert.equal(refusal.code, code)
@@ -217,7 +217,7 @@ describe('an error of BigQuery', () => {
     'SELECT * expands to zero columns after applying EXCEPT at [1:2]',
   ]
   for (const message of unequal) {
-    test(`with message "${message.slice(0, 40)}" has a hint about stars only if the query has a star`, async () => {
+    test(`an error with message "${message.slice(0, 40)}" has a hint about stars only if the query has a star`, async () => {
       at.double.rig('dry run', failed({ status: 400, reason: 'invalidQuery', message }), 2)
       const starred = await at.refusal('SELECT * FROM shop.products UNION ALL SELECT 1, "a"')
       assert.deepEqual([starred.code, starred.message], ['QUERY_FAILED', message.replace(/ at \[1:2\]$/, '')])
@@ -236,7 +236,7 @@ describe('an error of BigQuery', () => {
     ['CANARY of an unknown kind', /^BigQuery failed the query while it ran/],
   ]
   for (const [message, expected] of ran) {
-    test(`with message "${message}" in a run is QUERY_FAILED, without the value`, async () => {
+    test(`an error with message "${message}" in a run is QUERY_FAILED, without the value`, async () => {
       at.double.rig('run', failed({ status: 400, reason: 'invalidQuery', message }))
       const refusal = await at.refusal(SMALL)
       assert.equal(refusal.code, 'QUERY_FAILED')
@@ -267,10 +267,10 @@ describe('refused credentials', () => {
     ['an answer without a token', '{}', /.+/],
   ]
   for (const [what, body, expected] of rows) {
-    test(`refuse a query with DATASOURCE_UNAVAILABLE: ${what}`, async () => {
+    test(`refused credentials give DATASOURCE_UNAVAILABLE: ${what}`, async () => {
       const settings = at.driver.settings(at.settings)
       at.door.revoke()
-      // Refuse first the cached token, and then the request for a new token.
+      // First the cached token is refused, then the request for a new one.
       at.double.rig('token', { status: what.startsWith('an answer') ? 200 : 400, body })
       const refusal = await at.refusal(SMALL)
       assert.equal(refusal.code, 'DATASOURCE_UNAVAILABLE')

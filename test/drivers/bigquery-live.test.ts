@@ -1,6 +1,5 @@
-// Tests the driver with a real project, if BIGQUERY_LIVE_PROJECT and BIGQUERY_LIVE_KEY (a key file) are set. The test
-// creates a dataset and drops it again. It also reports facts that only the real BigQuery can show
-// (docs/drivers/bigquery.md).
+// Tests the driver with a real project, if BIGQUERY_LIVE_PROJECT and BIGQUERY_LIVE_KEY (a key file) are set. It creates
+// a dataset and drops it again. It also reports what only the real BigQuery can show (docs/drivers/bigquery.md).
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -61,7 +60,7 @@ describe('a real project', { skip }, () => {
       configuration: { dryRun: true, query: { query: named(sql), useLegacySql: false, useQueryCache: false } },
       jobReference: { projectId: project, location: LOCATION },
     })
-  /** Adds one line to the report: BigQuery's answer or error. */
+  /** One line of the report: BigQuery's answer or error. */
   const line = async (what: string, ask: () => Promise<unknown>): Promise<void> => {
     const answer = await ask().catch((error: unknown) =>
       error instanceof ErrorResponse ? `refused: ${error.message}` : Promise.reject(error),
@@ -89,7 +88,7 @@ describe('a real project', { skip }, () => {
     console.log(['', `BigQuery, ${LOCATION}, ${new Date().toISOString()}`, ...report].join('\n'))
   })
 
-  test('is introspected, graded and queried', async () => {
+  test('a real project is introspected, graded and queried', async () => {
     await using driver = await createBigQueryDriver()
     await using connection = await driver.connect(driver.settings(settings), { allowPrivateHosts: false }, soon())
     const catalog = await connection.introspect(soon())
@@ -122,7 +121,7 @@ describe('a real project', { skip }, () => {
     }
   })
 
-  test('reports facts that only BigQuery can show', async () => {
+  test('the report has facts that only BigQuery can show', async () => {
     const family = `(SELECT _t.x, _t._TABLE_SUFFIX AS s FROM \`${project}.${DATASET}.events_*\` AS _t)`
     await line('tables of a filtered wildcard', () => tables(`SELECT x FROM ${family} WHERE s = "20240101"`))
     await line('tables of a whole wildcard', () => tables(`SELECT x FROM ${family}`))

@@ -1,4 +1,4 @@
-// Tests profiles of BigQuery's tables. A profile is free if no bytes may be read. Otherwise it is one query of exposed
+// Tests profiles of BigQuery's tables. If no bytes may be read, a profile is free. Otherwise it is one query of exposed
 // columns, within the limit on bytes. Also tests that the guard accepts the example questions.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -123,11 +123,10 @@ describe('a profile', () => {
     return await at.connection.profile(table, exposed, bounds, soon())
   }
 
-  /** Returns the texts of the runs. */
   const ran = (): string[] =>
     at.double.requests.filter(({ kind }) => kind === 'run').map(({ body }) => String(body.query))
 
-  test('uses only metadata if no bytes may be read: one free call, no dry run', async () => {
+  test('a profile uses only metadata if no bytes may be read, with one free call and no dry run', async () => {
     const { rowsSampled, complete, estimatedRows, columns } = await profile('products', FREE)
     assert.deepEqual([rowsSampled, complete, estimatedRows], [0, false, 40_000])
     assert.deepEqual(
@@ -149,7 +148,7 @@ describe('a profile', () => {
     assert.ok(columns.every(({ values, range, sample }) => values === null && range === null && sample === null))
   })
 
-  test('samples exposed columns of scalar values with one query, within the limit of bytes', async () => {
+  test('a profile samples exposed columns of scalar values with one query, within the limit of bytes', async () => {
     const { rowsSampled, complete, estimatedRows, columns } = await profile('products', PAID)
     assert.deepEqual(ran(), [
       `SELECT _vt.\`id\` AS c0, LEFT(_vt.\`name\`, 257) AS c1, _vt.\`price\` AS c2, _vt.\`added\` AS c3 FROM \`${PROJECT}.shop.products\` AS _vt TABLESAMPLE SYSTEM (2.500000 PERCENT) LIMIT 1001`,
@@ -172,12 +171,12 @@ describe('a profile', () => {
     assert.deepEqual(column(columns, 'added').signals, ['the table last changed on 2024-01-01'])
   })
 
-  test('samples a part of a table that fits the limit of bytes', async () => {
+  test('a profile samples a part of a table that fits the limit of bytes', async () => {
     await profile('products', { ...PAID, bytes: 40_000 })
     assert.match(ran()[0] ?? '', /TABLESAMPLE SYSTEM \(0\.900000 PERCENT\)/)
   })
 
-  test('is refused with estimate and limit if the dry run is over the limit, and nothing runs', async () => {
+  test('a profile is refused with estimate and limit if the dry run is over the limit, and nothing runs', async () => {
     await assert.rejects(profile('products', { ...PAID, bytes: 31_999 }), {
       code: 'QUERY_DENIED',
       message: 'This query would read 32000 bytes, more than the limit of 31999 bytes.',
@@ -185,7 +184,7 @@ describe('a profile', () => {
     assert.deepEqual(ran(), [])
   })
 
-  test('is complete, without sampling, for a small table and for a view within the limit of bytes', async () => {
+  test('a profile is complete, without sampling, for a small table and for a view within the limit of bytes', async () => {
     for (const name of ['small', 'v_small']) {
       const { rowsSampled, complete, estimatedRows, columns } = await profile(name, PAID)
       assert.deepEqual([rowsSampled, complete, estimatedRows], [3, true, 3])
@@ -194,13 +193,13 @@ describe('a profile', () => {
     }
   })
 
-  test('of a family reads its newest shard, and is not complete', async () => {
+  test('a profile of a family reads its newest shard, and is not complete', async () => {
     const { rowsSampled, complete, estimatedRows } = await profile('events_*', PAID)
     assert.deepEqual([rowsSampled, complete, estimatedRows], [3, false, 10])
     assert.match(ran()[0] ?? '', /FROM `[^`]*\.events_20240102` AS _vt LIMIT/)
   })
 
-  test('of a family reads the shard that was created last, whose columns the catalog has, also if another has a later date', async () => {
+  test('a profile of a family reads the shard that was created last, whose columns the catalog has, also if another has a later date', async () => {
     const { columns } = await profile('late_*', PAID)
     assert.deepEqual(
       columns.map(({ name }) => name),
@@ -209,20 +208,20 @@ describe('a profile', () => {
     assert.match(ran()[0] ?? '', /FROM `[^`]*\.late_20240101` AS _vt LIMIT/)
   })
 
-  test('reads nothing if no column has scalar values', async () => {
+  test('a profile reads nothing if no column has scalar values', async () => {
     assert.equal((await profile('lists', PAID)).rowsSampled, 0)
     assert.deepEqual(ran(), [])
   })
 
   for (const name of ['guarded', 'files']) {
-    test(`of ${name} uses metadata if no bytes may be read, and is refused otherwise, because a sample could not be bounded or run`, async () => {
+    test(`a profile of ${name} uses metadata if no bytes may be read, and is refused otherwise, because a sample could not be bounded or run`, async () => {
       assert.equal((await profile(name, FREE)).rowsSampled, 0)
       await assert.rejects(profile(name, PAID), { code: 'QUERY_FAILED', message: /^BigQuery .*\.$/ })
       assert.deepEqual(ran(), [])
     })
   }
 
-  test('of a missing table fails with SCHEMA_STALE, and a profile of a table that is not exposed fails as a defect', async () => {
+  test('a profile of a missing table fails with SCHEMA_STALE, and a profile of a table that is not exposed fails as a defect', async () => {
     at.double.rig('table', failed({ status: 404, reason: 'notFound', message: 'Not found: Table CANARY' }))
     await assert.rejects(profile('small', FREE), { code: 'SCHEMA_STALE', message: /^(?!.*CANARY)/ })
     const [table] = exposed.tables
@@ -231,7 +230,7 @@ describe('a profile', () => {
     await assert.rejects(at.connection.profile(table, nothing, FREE, soon()), TypeError)
   })
 
-  test('reads columns of the exposed catalog only, whatever table is passed', async () => {
+  test('a profile reads only columns of the exposed catalog, whatever table is passed', async () => {
     at.double.requests.length = 0
     const whole = at.catalog.tables.find(({ table }) => table === 'products')
     assert.ok(whole !== undefined)
@@ -241,7 +240,7 @@ describe('a profile', () => {
     assert.match(ran()[0] ?? '', /^SELECT _vt\.`id` AS c0 FROM/)
   })
 
-  test('ends at its timeout', async () => {
+  test('a profile ends at its timeout', async () => {
     at.double.rig('run', 'hang', 9)
     await assert.rejects(profile('small', { ...PAID, timeoutMs: 200 }), { code: 'QUERY_TIMEOUT' })
     at.double.unrig()
@@ -331,7 +330,7 @@ async function profileDocs(at: ConnectedBigQuery): Promise<readonly ColumnProfil
   return (await at.connection.profile(docs, at.catalog, PAID, soon())).columns
 }
 
-test('counts the top-level keys of JSON objects', async () => {
+test('a profile counts the top-level keys of JSON objects', async () => {
   const cells = [
     '[{"k":"city","t":"string"},{"k":"tags","t":"array"},{"k":"\\"a.b\\"","t":null}]',
     '[{"k":"city","t":"null"}]',
@@ -377,7 +376,7 @@ test('counting JSON keys reads no value on Google’s engine, and without JSON_K
   const columns = await profileDocs(at)
   assert.deepEqual(column(columns, 'id').range, { min: 0, max: 4 })
   assert.equal(column(columns, 'body').keys, undefined)
-  // The engine of the tests does not have JSON_KEYS, so the test supplies its result.
+  // The engine of the tests has no JSON_KEYS, so the test supplies its result.
   const dryRuns = at.double.requests.filter(({ kind }) => kind === 'dry run')
   const text = String(dryRuns[0]?.body.configuration.query.query)
   const cells = await brain.evaluate(text.replace(/JSON_KEYS\([^)]*\)/, "['city', 'tags', '\"a.b\"']"))

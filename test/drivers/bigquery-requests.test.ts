@@ -64,13 +64,13 @@ describe('requests to BigQuery', () => {
     assert.doesNotMatch(JSON.stringify(at.double.requests), /CANARY/)
   })
 
-  test('reads all pages of a result', async () => {
+  test('all pages of a result are read', async () => {
     const answer = await at.run(MANY)
     assert.deepEqual([answer.rowCount, answer.truncated], [2000, false])
     assert.deepEqual(kinds(), ['dry run', 'run', 'results', 'results'])
   })
 
-  test('reads no further page once the limit on rows or bytes is reached', async () => {
+  test('no further page is read when the limit on rows or bytes is reached', async () => {
     const limits = { ...WIDE, rowCap: 701 }
     const answer = await at.run(MANY, limits)
     assert.deepEqual([answer.rowCount, answer.truncated], [701, true])
@@ -80,7 +80,7 @@ describe('requests to BigQuery', () => {
     assert.equal(at.double.count('results'), 1)
   })
 
-  test('waits for a job that is not complete', async () => {
+  test('the driver waits for a job that is not complete', async () => {
     const answer = await at.run(WAITS)
     assert.equal(answer.rows, '[[1],[2],[3],[4],[5]]')
     assert.deepEqual(kinds(), ['dry run', 'run', 'results', 'results', 'results'])
@@ -127,9 +127,9 @@ describe('requests to BigQuery', () => {
   })
 
   test('a timeout says that the query was cancelled only if the job is known to have ended', async () => {
-    // Use a separate double, in which jobs run until they are cancelled.
+    // In this double, jobs run until they are cancelled.
     await using at = await connectBigQuery()
-    // This timeout is long enough for the dry run and the start of the job, even on a busy machine.
+    // Even on a busy machine, this is enough for the dry run and the start of the job.
     const limits = { ...WIDE, timeoutMs: 2_000 }
     const seen = await at.refusal(SLOW, limits)
     assert.deepEqual(
@@ -137,8 +137,8 @@ describe('requests to BigQuery', () => {
       ['QUERY_TIMEOUT', 'The query took too long and was cancelled in BigQuery.'],
     )
     for (const reply of ['hang', failed({ status: 400, reason: 'invalid', message: 'x' })] as const) {
-      // The driver waits 5 seconds for a cancel that hangs, but the caller does not. Retry, because a busy machine may
-      // delay one answer.
+      // If a cancel hangs, the driver waits for 5 seconds, but the caller does not. A busy machine may delay one
+      // answer, so retry.
       await until('the caller is answered while the cancel hangs', async () => {
         const started = performance.now()
         at.double.rig('cancel', reply)
@@ -197,7 +197,7 @@ describe('requests to BigQuery', () => {
     assert.deepEqual(kinds(), ['dry run', 'token', 'dry run'])
   })
 
-  test('a token about to expire is not used, and a token is sent to one address only', async () => {
+  test('a token about to expire is not used, and a token is sent only to one address', async () => {
     at.door.revoke()
     at.door.expiresIn = 299
     await at.run(SMALL)
@@ -223,7 +223,7 @@ describe('requests to BigQuery', () => {
   test('a key that cannot sign is refused with the reason, and nothing is sent', async () => {
     const { private_key: pem, ...file } = JSON.parse(at.door.keyFile())
     const der = Buffer.from(String(pem).replace(/-----.*-----/g, ''), 'base64')
-    // Make the modulus of the PKCS #8 key even, which is never valid. The modulus follows 26 bytes of envelope, 7
+    // An even modulus is never valid, so make the modulus of the PKCS #8 key even. It follows 26 bytes of envelope, 7
     // bytes of the inner header and the version, and 5 bytes of its own header.
     der.writeUInt8(der.readUInt8(38 + 255) & 0xfe, 38 + 255)
     const damaged = `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`
@@ -310,7 +310,7 @@ describe('requests to BigQuery', () => {
   })
 
   test('a job is cancelled if its result cannot be read', async () => {
-    // Exclude job_x, because a request of the previous test may still be pending.
+    // A request of the previous test may still be pending, so exclude job_x.
     at.double.rig((asked) => asked.kind === 'results' && !/job_x/.test(asked.url.pathname), { status: 200, body: 'x' })
     assert.equal((await at.refusal(WAITS)).code, 'DATASOURCE_UNAVAILABLE')
     while (at.double.count('cancel') === 0) await immediate()

@@ -1,5 +1,4 @@
-// Tests the check of the dry run: a query runs only if its dry run reports one SELECT that reads only the printed
-// tables.
+// A query runs only if its dry run reports one SELECT that reads only the printed tables.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Disagreement } from '../../src/drivers/bigquery/session/dry-run.ts'
@@ -64,7 +63,7 @@ describe('the check of the dry run', () => {
     ['no bytes', job({ totalBytesProcessed: undefined })],
   ]
   for (const [what, reply] of refused) {
-    test(`runs nothing if a dry run reports ${what}, and raises the alarm`, async () => {
+    test(`nothing runs if a dry run reports ${what}, and the alarm is raised`, async () => {
       alarms.length = 0
       at.double.requests.length = 0
       at.double.rig('dry run', reply)
@@ -86,7 +85,7 @@ describe('the check of the dry run', () => {
     ['an invalid list of tables', job({ referencedTables: { ...PRODUCTS } })],
   ]
   for (const [what, reply] of unreadable) {
-    test(`runs nothing if a dry run returns ${what}`, async () => {
+    test(`nothing runs if a dry run returns ${what}`, async () => {
       at.double.requests.length = 0
       at.double.rig('dry run', reply)
       assert.equal((await at.refusal(SMALL)).code, 'DATASOURCE_UNAVAILABLE')
@@ -94,7 +93,7 @@ describe('the check of the dry run', () => {
     })
   }
 
-  test('accepts facts that BigQuery reports for every query', async () => {
+  test('facts that BigQuery reports for every query are accepted', async () => {
     const anonymous = { destinationTable: { projectId: PROJECT, datasetId: '_abc', tableId: 'anon123' } }
     const fine = [
       job({ referencedRoutines: [], undeclaredQueryParameters: [], referencedTables: [] }),
@@ -106,12 +105,12 @@ describe('the check of the dry run', () => {
     ]
     for (const reply of fine) {
       at.double.rig('dry run', reply)
-      // Only estimate, because the double has not seen this dry run and would refuse to run the text.
+      // The double has not seen this dry run and would refuse to run the text, so only estimate.
       await at.connection.estimate(await at.confined(SMALL), WIDE, AbortSignal.timeout(60_000))
     }
   })
 
-  test('compares the larger of the two numbers of bytes with the limit', async () => {
+  test('the larger of the two numbers of bytes is compared with the limit', async () => {
     at.double.rig('dry run', job({ totalBytesProcessed: '10' }, { totalBytesProcessed: '99999' }))
     const refusal = await at.refusal(SMALL, { ...WIDE, maxCost: 5000 })
     assert.deepEqual([refusal.code, refusal.extra['estimate'], refusal.extra['limit']], ['QUERY_DENIED', 99_999, 5000])

@@ -1,5 +1,4 @@
-// Runs the tests of conformance.ts for BigQuery, with the strict double of the REST interface, which checks real
-// tokens.
+// Runs conformance.ts for BigQuery. The strict double of the REST API checks real tokens.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'
@@ -42,7 +41,7 @@ async function open(): Promise<Ground> {
       malformed: { sql: 'SELECT FROM (' },
     },
     secret: /CANARY|PRIVATE KEY|secrets|token/,
-    // immediate() lets the double, which runs in this process, continue between two polls.
+    // The double runs in this process. immediate() lets it go on between two polls.
     working: () => immediate(double.working),
     alien: null,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),

@@ -1,5 +1,5 @@
-// Tests the duties of every kind of database, such as PostgreSQL. A kind provides a real server and query bodies in its
-// own language. A duty that a kind cannot fulfil is skipped by name, with the reason.
+// The duties of every kind of database. A kind provides a real server, and query bodies in its own language. If it
+// cannot fulfil a duty, the duty is skipped by name, with the reason.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Confined } from '../../src/drivers/confined.ts'
@@ -27,40 +27,39 @@ export type Duty =
 export interface Ground extends AsyncDisposable {
   readonly driver: Driver
   readonly settings: SettingsInput
-  /** Settings with a wrong password. */
   readonly wrongPassword: SettingsInput
-  /** Settings with an address at which no server listens. */
+  /** No server listens at this address. */
   readonly nobody: SettingsInput
   /** Reduces the result of introspection as an exposure does. The names in `bodies.hidden` must be left out. */
   cut(catalog: Catalog): Catalog
   readonly bodies: {
-    /** The answer has exactly `rows`. */
+    /** The answer has exactly the rows in `rows`. */
     readonly small: unknown
     readonly rows: string
     /** The answer has at least 1,000 rows. */
     readonly many: unknown
     /** The answer has more than 100,000 bytes, in few rows. */
     readonly wide: unknown
-    /** The query runs for a minute unless it is cancelled. */
+    /** Runs for a minute unless it is cancelled. */
     readonly slow: unknown
-    /** The guard confines the query, but the database refuses it. */
+    /** The guard confines it, but the database refuses it. */
     readonly failing: unknown
-    /** The query names something that is not exposed. */
+    /** Contains a name that is not exposed. */
     readonly hidden: unknown
     readonly writing: unknown
     readonly malformed: unknown
   }
-  /** Matches words that no refusal may contain. */
+  /** No refusal may contain these words. */
   readonly secret: RegExp
-  /** Returns the number of queries of the login that run in the database, except the query that counts them. */
+  /** How many queries of the login run in the database, without the one that counts them. */
   working(): Promise<number>
-  /** A query that the guard of another kind confined, or null to leave out this case. */
+  /** The guard of another kind has confined this query. Null leaves this case out. */
   readonly alien: Confined | null
 }
 
 const wide: Limits = { rowCap: 10_000, maxResponseBytes: 50_000_000, timeoutMs: 30_000, maxCost: 1e9 }
 
-/** Runs every duty with the server that `open` prepares. */
+/** `open` prepares the server. */
 export function conformance(
   kind: string,
   open: () => Promise<Ground>,
@@ -273,7 +272,7 @@ export function conformance(
   })
 }
 
-/** Waits until no query of the login runs in the database. */
+/** Until no query of the login runs in the database. */
 async function settled(ground: Ground): Promise<void> {
   await until('the work ends in the database', async () => (await ground.working()) === 0)
 }

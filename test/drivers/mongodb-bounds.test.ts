@@ -1,5 +1,6 @@
-// Tests the guard's bounds on real engines: queries near the bounds are answered, and ranges whose length only the
-// database can compute fail there if they are too long. The guard itself refuses a query that grows beyond the bounds.
+// Tests the guard's bounds on real engines. Queries near the bounds are answered. If only the database can compute the
+// length of a range, a range that is too long fails there. A query that grows beyond the bounds is refused by the
+// guard.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ask, catalog, judge } from '../attacks/mongodb/ask.ts'
@@ -11,7 +12,7 @@ const range = (n: number): object => ({ $range: [0, n] })
 const map = (input: unknown, body: unknown): object => ({ $map: { input, in: body } })
 const shown = (x: unknown): object => ({ collection: 'people', pipeline: [{ $project: { x } }] })
 
-/** Allowed queries, each close to a bound. */
+/** These queries are allowed, but close to a bound. */
 const NEAR: Readonly<Record<string, object>> = {
   steps: {
     collection: 'people',
@@ -31,7 +32,7 @@ for (const [name, start] of [
   ['the real mongod', startMongod],
   ['the newest engine', startNewest],
 ] as const) {
-  test(`answers queries near the bounds, and fails ranges beyond them in the database: ${name}`, async (t) => {
+  test(`queries near the bounds are answered, and ranges beyond them fail in the database: ${name}`, async (t) => {
     const mongo = await engineOrSkip<TestMongo>(t, start)
     if (mongo === null) return
     await using _ = mongo
@@ -54,7 +55,7 @@ for (const [name, start] of [
 
 const large = { $toInt: { $convert: { input: '2000000000', to: 'int' } } }
 
-/** Ranges whose length only the database can compute, each with whether the database answers. */
+/** Only the database can compute the length of these ranges. True if it answers. */
 const RANGES: readonly (readonly [object, boolean])[] = [
   [{ $range: [0, { $toInt: '9' }] }, true],
   [{ $range: [0, { $toInt: '10000' }] }, true],

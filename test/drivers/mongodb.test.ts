@@ -1,4 +1,4 @@
-// Runs the tests of conformance.ts for MongoDB, with the least-privilege login that the connection test recommends.
+// Runs conformance.ts for MongoDB, with the least-privilege login that the connection test recommends.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, SettingsInput } from '../../src/drivers/driver.ts'
@@ -95,7 +95,7 @@ const skip = await skipWithout(() => startMongod({ auth: true }))
 if (skip === false) conformance('MONGODB', open)
 else test('the duties of every kind: MONGODB', { skip })
 
-test('MongoDB names its concepts', async () => {
+test('the MongoDB driver gives its words for schema, table and query language', async () => {
   await using driver = await createMongoDriver()
   assert.deepEqual(driver.vocabulary, {
     schema: 'database',

@@ -1,5 +1,5 @@
-// Tests the position of a database error. From the position in the printed text, the driver finds the position in the
-// caller’s text, in UTF-16 units. This also works for a text of a remembered shape.
+// The driver converts the position of a database error in the printed text to the position in the caller’s text, in
+// UTF-16 units. This also works if the shape of the text was remembered.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { AppError } from '../../src/errors.ts'
@@ -48,7 +48,10 @@ async function failed(sql: string, more: Partial<Limits> = {}, params?: readonly
   return assert.fail(`did not fail: ${sql}`)
 }
 
-/** Queries in which the sign ‹ marks the expected position, each with the database's message. */
+/**
+ * Queries that fail, and the expected error. The sign ‹ stands where the position of the error must be; it is removed
+ * before the query runs.
+ */
 const PLACED: readonly (readonly [string, RegExp])[] = [
   ['SELECT note ‹+ id FROM orders', /operator does not exist: text \+ integer/],
   ["SELECT 'ü😀', id, (id ‹- note) FROM orders o", /integer - text/],
@@ -123,7 +126,7 @@ test('if the database names a column, the error has the column in a separate fie
   assert.equal(error.extra['column'], 'o.note')
 })
 
-test('an error has the caller’s alias, even beside a column that is called like a generated alias', async () => {
+test('an error names the alias that the caller wrote, even if a column has the same name as a generated alias', async () => {
   const error = await failed(
     'WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 0.5 FROM r) SELECT r.n, t1 FROM r, orders',
   )

@@ -1,5 +1,6 @@
-// Tests PostgreSQL 14 to 18: each version gives the same catalog, the same steps of the connection test, and the same
-// answers and refusals. If a server cannot be installed, its test is skipped with a message.
+// Tests PostgreSQL 14 to 18. Each version must give the same catalog and the same result of the connection test, and
+// must answer or refuse each query like the others. If a server cannot be installed, its test is skipped with a
+// message.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -57,8 +58,9 @@ const refused = [
 ]
 
 /**
- * Overloads of the functions that a query may call, if they are volatile, SECURITY DEFINER, or take a type whose values
- * name objects of the database. Every such overload on a server must be listed in HARMLESS.
+ * Selects overloads of functions that a query may call, and that may be dangerous: volatile functions, SECURITY DEFINER
+ * functions, and functions with an argument whose value is the name or id of a database object. Each overload that a
+ * server returns must match HARMLESS.
  */
 const SUSPECT = `
   SELECT p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')'
@@ -70,13 +72,13 @@ const SUSPECT = `
   ORDER BY 1`
 
 /**
- * The harmless overloads use the clock, randomness, or object ids as numbers. The guard checks the name of a regconfig
- * (text-search.ts).
+ * These overloads only read the clock, return random values, or use object ids as numbers. For functions with a
+ * regconfig, the guard checks the value (text-search.ts).
  */
 const HARMLESS =
   /^(?:(?:array_sample|array_shuffle|clock_timestamp|gen_random_uuid|random|random_normal|timeofday|timezone|uuidv4|uuidv7)\(|(?:int8|max|min)\(oid\)|\w+\(regconfig, )/
 
-/** Returns the facts that must not differ, without oids, sizes and versions. */
+/** Returns the parts of a catalog that must be equal in all versions: without oids, sizes and versions. */
 function shape(catalog: Catalog): unknown {
   return catalog.tables
     .filter((table) => !table.warnings.some((warning) => warning.includes('extension')))
@@ -161,13 +163,13 @@ function assertHarmless({ suspect }: Look): void {
   )
 }
 
-describe('servers 14 to 18', () => {
+describe('PostgreSQL 14 to 18', () => {
   let newest: Look | NoSuchEngine
   before(async () => {
     newest = await lookAt(18)
   })
 
-  test('version 18 answers and refuses as expected', (t) => {
+  test('PostgreSQL 18 answers the allowed queries and refuses the others', (t) => {
     if (newest instanceof NoSuchEngine) return t.skip(newest.message)
     const failed = newest.answers.slice(0, answered.length).filter((one) => !(one as { rows?: string }).rows)
     assert.deepEqual(failed, [])
@@ -177,7 +179,7 @@ describe('servers 14 to 18', () => {
   })
 
   for (const version of [14, 15, 16, 17] as const) {
-    test(`version ${version} is introspected, answers and refuses like version 18`, async (t) => {
+    test(`PostgreSQL ${version} has the same catalog, answers and refusals as PostgreSQL 18`, async (t) => {
       const seen = await lookAt(version)
       if (seen instanceof NoSuchEngine) return t.skip(seen.message)
       if (newest instanceof NoSuchEngine) return t.skip(newest.message)

@@ -67,7 +67,7 @@ function exposedOnly(catalog: Catalog): Catalog {
 
 conformance('POSTGRES', open)
 
-test('PostgreSQL names its concepts', async () => {
+test('the PostgreSQL driver gives its words for schema, table and query language', async () => {
   await using driver = await createPostgresDriver()
   assert.deepEqual(driver.vocabulary, { schema: 'schema', table: 'table', queryLanguage: 'PostgreSQL SQL' })
 })

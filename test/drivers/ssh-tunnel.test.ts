@@ -1,5 +1,5 @@
-// Tests SSH tunnels to real databases through a real SSH server: the pinned host key, the login, refused forwarding, a
-// lost server, and how tunnels are shared and closed.
+// Tests SSH tunnels to real databases through a real SSH server: host keys, logins, refused forwarding, a lost server,
+// and how connections share and close tunnels.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -52,7 +52,7 @@ describe('SSH tunnels', () => {
   })
   const secrets = (more: Record<string, string>) => ({ password: postgres.password, ...more })
 
-  /** Connects to the database, and returns the sentence of the failure. */
+  /** Tries to connect to the database, and returns the message of the error. */
   async function failure(input: SettingsInput, options = ANY, signal = never()): Promise<string> {
     await using driver = await createPostgresDriver()
     const caught: unknown = await driver.connect(driver.settings(input), options, signal).then(
@@ -90,7 +90,7 @@ describe('SSH tunnels', () => {
     assert.equal((await again.introspect(never())).tables.length, 1)
   })
 
-  test('a wrong pin is refused before any secret is sent, and both fingerprints are shown', async () => {
+  test('if the host key is not the pinned key, no secret is sent, and the error shows both fingerprints', async () => {
     const before = ssh.tries.length
     const message = await failure(settings({ config: at({ hostKey: OTHER_PIN }) }))
     assert.equal(
@@ -100,7 +100,7 @@ describe('SSH tunnels', () => {
     assert.equal(ssh.tries.length, before)
   })
 
-  test('the pin may be a whole key, and the login may use a key, a key with a passphrase, or a password', async () => {
+  test('the pinned host key may be a whole key, and the login may use a key, a key with a passphrase, or a password', async () => {
     for (const own of [{ sshPassword: ssh.password }, { sshPrivateKey: ssh.privateKey }, ssh.locked]) {
       await using driver = await createPostgresDriver()
       const input = settings({ config: at({ hostKey: ssh.hostKeyLine }), secrets: secrets(own) })
@@ -113,7 +113,7 @@ describe('SSH tunnels', () => {
     }
   })
 
-  test('each failure gets a sentence that names its cause', async () => {
+  test('the error of each failed connection names the cause', async () => {
     const password = secrets({ sshPassword: 'wrong' })
     assert.equal(
       await failure(settings({ secrets: password })),
@@ -155,7 +155,7 @@ describe('SSH tunnels', () => {
     mute.close()
   })
 
-  test('the fields of a tunnel are checked, and no error repeats a value', async () => {
+  test('wrong settings of a tunnel are refused, and no error repeats a value of the settings', async () => {
     await using driver = await createPostgresDriver()
     const detailsOf = (more: Partial<SettingsInput>): string => {
       try {
@@ -288,7 +288,7 @@ describe('SSH tunnels', () => {
       await until('the tunnel is closed', () => ssh.open === 0)
     })
 
-    test('the test of a connection grades each failure, with its field', async () => {
+    test('the connection test reports each failure of the tunnel, and names the setting that is wrong', async () => {
       for (const [more, field, message] of [
         [{ config: at({ hostKey: OTHER_PIN }) }, 'config.ssh.hostKey', /is pinned/],
         [{ sshPrivateKey: undefined, sshPassword: 'wrong' }, 'sshPrivateKey', /refuses the user name/],

@@ -30,8 +30,8 @@ export type PostgresVersion = 14 | 15 | 16 | 17 | 18
 
 export interface PostgresOptions {
   /**
-   * The major version, from test/engines/postgres (18 comes from the optional dependency). By default, any version is
-   * used.
+   * The major version. 18 comes from the optional dependency of package.json, the others from test/engines/postgres. By
+   * default, any version is used.
    */
   readonly version?: PostgresVersion
   /** Turns on TLS with these files (PEM). */
@@ -47,7 +47,7 @@ export interface TestPostgres extends AsyncDisposable {
   readonly superuser: string
   readonly password: string
   url(database: string, user?: string, password?: string): string
-  /** Runs the text (several statements are allowed) as superuser, and returns the last statement's rows as text. */
+  /** Runs the text, which may have several statements, as superuser. Returns the rows of the last statement. */
   query(database: string, sql: string): Promise<(string | null)[][]>
   /**
    * Creates an empty database, or a copy of the database `template`, which must have no connections meanwhile. Runs
@@ -101,8 +101,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
 }
 
 /**
- * Returns the folder of an empty cluster. The cluster is created once for each installation and account, and copied for
- * each server, because initdb takes ten times as long as the copy.
+ * Returns the folder of an empty cluster, which is copied for each server, because initdb takes ten times as long as
+ * the copy. There is one such folder for each installation and account.
  */
 async function clusterTemplate(bin: string, account: Account | null): Promise<string> {
   const { mtimeMs } = await stat(join(bin, 'initdb'))
@@ -142,7 +142,10 @@ interface Address {
   readonly password: string
 }
 
-/** Stops first the postmaster, so that it starts no new child process, then its child processes. */
+/**
+ * Stops the postmaster and its child processes. The postmaster is stopped first, so that it starts no new child
+ * process.
+ */
 async function freeze(folder: string): Promise<() => void> {
   const [line = ''] = (await readFile(join(folder, 'postmaster.pid'), 'utf8')).split('\n')
   const postmaster = Number(line)
@@ -180,8 +183,8 @@ function testServer(at: Address, control: Control, dispose: () => Promise<void>)
 }
 
 /**
- * Uses a shared server. The names of databases are unique, because other test files use the server at the same time. At
- * the end, the databases that were created through this object are dropped. Roles are not.
+ * Uses the server of TEST_POSTGRES_URL. Other test files use it at the same time, so each database gets a unique name.
+ * At the end, the databases that were created through this object are dropped, but not the roles.
  */
 function sharedServer(url: URL): TestPostgres {
   const made: string[] = []
@@ -279,8 +282,8 @@ async function packagedBin(label: string, native: string | null, account: Accoun
 const engines = join(import.meta.dirname, '../engines/postgres')
 
 /**
- * Returns the folder of a server of 14 to 17, which only some tests request. Installs it by the lock file of
- * test/engines/postgres. Returns null if there is no such server for this platform.
+ * Returns the folder of a server of version 14 to 17, and installs it if necessary by the lock file of
+ * test/engines/postgres. Only some tests need such a server. Returns null if there is none for this platform.
  */
 async function onDemand(version: PostgresVersion): Promise<string | null> {
   if (platform !== 'linux-x64') return null
@@ -293,8 +296,9 @@ async function onDemand(version: PostgresVersion): Promise<string | null> {
 }
 
 /**
- * Returns a session with this login, as an Ask for introspection and grading. As in the service, each statement runs in
- * a transaction with only pg_catalog on the path. `options` are as in libpq ('-c name=value').
+ * Opens a session with this login, and returns an Ask for introspection and for the connection test. As in the service,
+ * each statement runs in a transaction whose search_path is only pg_catalog. `options` are as in libpq ('-c
+ * name=value').
  */
 export async function askAs(
   server: TestPostgres,

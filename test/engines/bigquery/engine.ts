@@ -1,5 +1,5 @@
-// Runs Google's analyzer and evaluator over the tests' tables, to find which tables and columns a query really reads,
-// and which rows it returns.
+// Google's analyzer and evaluator over the tables of the tests. They show which tables and columns a query really
+// reads, and which rows it returns.
 import { byName, parameterOptions, parameterValues } from './parameters.ts'
 import { fromMessage, readType, toMessage, type Type } from './types.ts'
 import { toValue, toWire } from './values.ts'
@@ -10,9 +10,9 @@ import type { Message, Zetasql } from './zetasql.ts'
 
 export interface EngineColumn {
   readonly name: string
-  /** The type as GoogleSQL writes it: ARRAY<STRUCT<sku STRING>>. */
+  /** As GoogleSQL writes it: ARRAY<STRUCT<sku STRING>>. */
   readonly type: string
-  /** True for a column that a star does not contain: _TABLE_SUFFIX, _PARTITIONTIME. */
+  /** A star does not contain this column, for example _TABLE_SUFFIX or _PARTITIONTIME. */
   readonly pseudo?: boolean
 }
 
@@ -21,14 +21,14 @@ export interface EngineTable {
   readonly rows: readonly Readonly<Record<string, unknown>>[]
 }
 
-/** The tables by full name: `project.dataset.table`. */
+/** The keys are full names, `project.dataset.table`. */
 export type EngineTables = Readonly<Record<string, EngineTable>>
 
 export interface Analyzed {
   readonly columns: readonly { readonly name: string; readonly type: Type }[]
-  /** The full names of the tables. A wildcard stays as written. */
+  /** Full names. A wildcard stays as it is written. */
   readonly tables: readonly string[]
-  /** Columns that the result depends on, as `project.dataset.table.column`. */
+  /** The result depends on these columns, as `project.dataset.table.column`. */
   readonly reads: readonly string[]
 }
 
@@ -37,12 +37,12 @@ interface Registered {
   readonly names: ReadonlyMap<string, string>
 }
 
-/** The features of the engine that BigQuery lacks. */
+/** The engine has these features, but BigQuery does not. */
 const LEFT_OUT = ['FEATURE_V_1_3_ALLOW_SLASH_PATHS', 'FEATURE_TIMESTAMP_NANOS', 'FEATURE_EXPERIMENTAL_MODULES']
-/** Features that BigQuery has, but that `maximum_features` leaves out. */
+/** BigQuery has these features, but `maximum_features` leaves them out. */
 const BESIDE = ['FEATURE_INTERVAL_TYPE', 'FEATURE_V_1_4_GROUPING_SETS']
 
-/** Returns the analyzer's options that are nearest to BigQuery's GoogleSQL. */
+/** As near to BigQuery's GoogleSQL as possible. */
 export async function languageOptions(zetasql: Zetasql): Promise<Message> {
   const options = await zetasql.call('GetLanguageOptions', { maximum_features: true })
   const features: string[] = options.enabled_language_features
@@ -61,10 +61,7 @@ export class Engine {
   readonly #project: string
   readonly #tables: EngineTables
   readonly #wildcards = new Set<string>()
-  /**
-   * The catalog of tables and wildcards that is registered with the running server. A pending call may still use an
-   * earlier catalog.
-   */
+  /** The tables and wildcards that the running server knows. A pending call may still use an earlier catalog. */
   #registered: { readonly generation: number; readonly catalog: Promise<Registered> } | null = null
   readonly #earlier: { readonly generation: number; readonly catalog: Promise<Registered> }[] = []
 
@@ -75,12 +72,12 @@ export class Engine {
     this.#tables = tables
   }
 
-  /** Parses a text. Throws ZetasqlError. Pipes are rewritten to equivalent sub-queries. */
+  /** Pipes are rewritten to equivalent sub-queries. Throws ZetasqlError. */
   parse(sql: string): Promise<Parsed> {
     return parse(this.#zetasql, withoutPipes(sql), this.#language)
   }
 
-  /** Analyzes a text. Throws ZetasqlError. */
+  /** Throws ZetasqlError. */
   async analyze(asked: string, given: WireParams = {}): Promise<Analyzed> {
     const { sql, params } = byName(asked, given)
     const { text, catalog } = await this.#prepare(sql, [])
@@ -94,8 +91,8 @@ export class Engine {
   }
 
   /**
-   * Returns the rows, in order if the text has an ORDER BY. TABLESAMPLE reads the whole table, and FOR SYSTEM_TIME
-   * reads the present. Throws ZetasqlError.
+   * If the text has an ORDER BY, the rows are in order. TABLESAMPLE reads the whole table, and FOR SYSTEM_TIME the
+   * present. Throws ZetasqlError.
    */
   async evaluate(asked: string, given: WireParams = {}): Promise<readonly (readonly WireValue[])[]> {
     const { sql, params } = byName(asked, given)
@@ -113,7 +110,7 @@ export class Engine {
     return rows.map((row) => types.map((type, n) => toWire(type, row.cell[n])))
   }
 
-  /** Removes the server's data for these tables. */
+  /** The server forgets these tables. */
   async close(): Promise<void> {
     this.#renew()
     for (const { generation, catalog } of this.#earlier.splice(0)) {
@@ -132,7 +129,7 @@ export class Engine {
     }
   }
 
-  /** Writes every table as one quoted name, with the alias that BigQuery would give it. */
+  /** Every table becomes one quoted name, with the alias that BigQuery would give it. */
   async #prepare(sql: string, cuts: Parsed['cuts']): Promise<{ text: string; catalog: Registered }> {
     const { tables, aliases } = await this.parse(sql)
     const edits = tables.flatMap((table) => {
@@ -200,14 +197,14 @@ export class Engine {
     return { id: answer.registered_id, names }
   }
 
-  /** Returns a table with the columns of the newest shard, and the rows of all shards. */
+  /** A table with the columns of the newest shard and the rows of all shards. */
   #union(wildcard: string): EngineTable {
     const shards = this.#shards(wildcard)
     const newest = this.#tables[shards.at(-1) ?? '']
     const rows = shards.flatMap((name) => {
       const suffix = name.slice(wildcard.length - 1)
       const { columns = [], rows: own = [] } = this.#tables[name] ?? {}
-      // Leave out a column that has another type in the newest shard.
+      // A column is left out if its type in the newest shard is another one.
       const same = columns.filter(({ name: each, type }) =>
         newest?.columns.some((c) => c.name === each && c.type === type),
       )
@@ -223,10 +220,7 @@ function quoted(name: string, table: NamedTable): string {
   return `\`${name}\`${alias}`
 }
 
-/**
- * Returns the columns with the names that BigQuery gives: f0_, f1_ to anonymous columns, and a suffix such as _1 to a
- * repeated name.
- */
+/** BigQuery names anonymous columns f0_, f1_ …, and adds a suffix such as _1 to a repeated name. */
 function named(columns: readonly Message[]): Analyzed['columns'] {
   const seen = new Map<string, number>()
   let anonymous = 0
@@ -238,7 +232,7 @@ function named(columns: readonly Message[]): Analyzed['columns'] {
   })
 }
 
-/** Returns the tables and columns in the scans of the resolved tree, which contain used columns only. */
+/** The scans of the resolved tree contain only columns that are used. */
 function readsOf(answer: Message, names: ReadonlyMap<string, string>): Pick<Analyzed, 'tables' | 'reads'> {
   const tables = new Set<string>()
   const reads = new Set<string>()

@@ -1,6 +1,6 @@
-// Answers for the BigQuery double with Google's engine: dry runs, with the same blind spots as BigQuery's dry runs, and
-// rows. Table functions, INFORMATION_SCHEMA, system variables and routines "run" and return the string REACHED, which
-// shows that the query has passed the guard.
+// Google's engine answers for the BigQuery double: dry runs, with the same blind spots as BigQuery's, and rows. Table
+// functions, INFORMATION_SCHEMA, system variables and routines "run" and return the string REACHED, which shows that
+// the query has passed the guard.
 import type {
   Analysis,
   Brain,
@@ -17,30 +17,26 @@ import { openZetasql, ZetasqlError, type Message, type Zetasql } from './zetasql
 
 export const REACHED = 'SECRET-REACHED'
 
-/** The billed bytes of each table that a query reads. */
+/** A query is billed this much for each table that it reads. */
 const TABLE_BYTES = 10 << 20
 
 export interface World {
   readonly project: string
   readonly location: string
-  /** The tables by full name: `project.dataset.table`. */
+  /** The keys are full names, `project.dataset.table`. */
   readonly tables: Readonly<
     Record<string, EngineTable & { /** The tables that a view reads. */ readonly reads?: readonly string[] }>
   >
 }
 
-/** One dry run or run that was requested. */
 export interface BrainRequest {
   readonly kind: 'analyze' | 'evaluate'
   readonly sql: string
-  /**
-   * The tables and columns that the analyzer reports as read: `project.dataset.table` and
-   * `project.dataset.table.column`.
-   */
+  /** What the analyzer reports as read: `project.dataset.table` and `project.dataset.table.column`. */
   readonly reads: readonly string[]
   /**
-   * True if the text is not a query, or uses table functions, INFORMATION_SCHEMA, system variables or routines. Its
-   * run returns REACHED.
+   * True if the text is no query, or uses table functions, INFORMATION_SCHEMA, system variables or routines. Its run
+   * returns REACHED.
    */
   readonly unseen: boolean
 }
@@ -58,7 +54,7 @@ export class GoogleBrain implements Brain, AsyncDisposable {
   readonly #engine: Engine
   readonly #functions: ReadonlySet<string>
   readonly requests: BrainRequest[] = []
-  /** Texts whose dry run failed. */
+  /** The dry run of these texts failed. */
   readonly failed: string[] = []
 
   constructor(zetasql: Zetasql, language: Message, functions: ReadonlySet<string>, world: World) {
@@ -164,7 +160,7 @@ export class GoogleBrain implements Brain, AsyncDisposable {
   }
 }
 
-/** Starts Google's engine with the tables of the world. Throws NoSuchEngine. */
+/** Throws NoSuchEngine. */
 export async function openBrain(world: World): Promise<GoogleBrain> {
   const zetasql = await openZetasql()
   const language = await languageOptions(zetasql)
@@ -172,7 +168,7 @@ export async function openBrain(world: World): Promise<GoogleBrain> {
   return new GoogleBrain(zetasql, language, functions, world)
 }
 
-/** Returns the built-in functions in lower case. Operators have names with a $. */
+/** In lower case. The names of operators have a $. */
 async function functionNames(zetasql: Zetasql, language: Message): Promise<ReadonlySet<string>> {
   const { function: all } = await zetasql.call('GetBuiltinFunctions', { language_options: language })
   return new Set(all.map((each: Message) => each.name_path.join('.').toLowerCase()))

@@ -1,4 +1,3 @@
-// Converts query parameters for the analyzer and the evaluator.
 import type { WireParam, WireParams } from '../../support/bigquery-evaluator.ts'
 import { readType, toMessage, type Type } from './types.ts'
 import { toValue } from './values.ts'
@@ -8,8 +7,8 @@ import type { Message } from './zetasql.ts'
 const PART = /(?:[rRbB]{0,2})(?:'''[^]*?'''|"""[^]*?"""|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|`[^`]*`|\?/g
 
 /**
- * Gives positional parameters names, because the evaluator of 2023 binds parameters by name only. The tests therefore
- * do not show how BigQuery treats `?`.
+ * The evaluator of 2023 binds parameters only by name, so positional parameters get names. So the tests do not show how
+ * BigQuery treats `?`.
  */
 export function byName(
   sql: string,

@@ -1,10 +1,10 @@
-// Finds the tables, the aliases, and the forms that the evaluator cannot run, in the parse tree of Google's own
-// parser. The code uses byte ranges of the parse tree, not patterns on the text, and shares no code with the guard.
+// Finds the tables, the aliases, and the forms that the evaluator cannot run, in the parse tree of Google's own parser.
+// The code uses byte ranges of the tree and no patterns on the text. It shares no code with the guard.
 import { ZetasqlError, type Message, type Zetasql } from './zetasql.ts'
 
-/** A place where a table is named. Positions are UTF-8 bytes of the text. */
+/** Where a table is named. Positions are UTF-8 bytes of the text. */
 export interface NamedTable {
-  /** The name, split at the identifiers. A quoted identifier may contain dots. */
+  /** The name, split at its identifiers. A quoted identifier may contain dots. */
   readonly names: readonly string[]
   readonly start: number
   readonly end: number
@@ -13,23 +13,20 @@ export interface NamedTable {
 }
 
 export interface Parsed {
-  /**
-   * The kind of statement in the parser's own word: query, insert, create_table, …. More than one statement is a
-   * script.
-   */
+  /** The kind of statement in the parser's own word: query, insert, create_table, … Several statements are a script. */
   readonly statement: string
   readonly tables: readonly NamedTable[]
-  /** All names that the text defines, in lower case. */
+  /** The names that the text defines, in lower case. */
   readonly aliases: ReadonlySet<string>
-  /** The called functions, as written, split into parts. */
+  /** The names of called functions as they are written, split at their dots. */
   readonly functions: readonly (readonly string[])[]
   /** True if the text has table functions or system variables, which a dry run does not report. */
   readonly unseen: boolean
-  /** The ranges of FOR SYSTEM_TIME and TABLESAMPLE clauses, which the evaluator does not support. */
+  /** The evaluator does not support FOR SYSTEM_TIME and TABLESAMPLE. These are the ranges of such clauses. */
   readonly cuts: readonly { readonly start: number; readonly end: number }[]
 }
 
-/** Parses a text. Throws ZetasqlError if it does not parse. `options` are the options of the language. */
+/** `options` are those of the language. Throws ZetasqlError if the text does not parse. */
 export async function parse(zetasql: Zetasql, sql: string, options: Message): Promise<Parsed> {
   try {
     return read((await zetasql.call('Parse', { sql_statement: sql, options })).parsed_statement)
@@ -61,8 +58,8 @@ function read(statement: Message): Parsed {
 }
 
 /**
- * Returns the innermost kind of a statement. The parser nests kinds, the most general outside: ddl, create_statement,
- * create_table.
+ * The parser nests kinds, with the most general outside: ddl, create_statement, create_table. Returns the innermost
+ * one.
  */
 function kindOf(statement: Message): string {
   let kind = ''
@@ -88,7 +85,7 @@ function present(node: Message): boolean {
   return node !== null && node !== undefined
 }
 
-/** Returns the byte range of a node. The range is in the node itself or in the nearest of its `parent` messages. */
+/** The range is in the node itself, or in the nearest of its `parent` messages. */
 function rangeOf(node: Message): { start: number; end: number } {
   for (let at = node; present(at); at = at.parent) {
     if (present(at.parse_location_range)) return at.parse_location_range
@@ -106,7 +103,7 @@ function visit(node: Message, see: (name: string, node: Message) => void): void 
   }
 }
 
-/** Returns the text with some byte ranges replaced. The ranges do not overlap. */
+/** The byte ranges that are replaced must not overlap. */
 export function replaced(
   sql: string,
   edits: readonly { readonly start: number; readonly end: number; readonly by: string }[],

@@ -1,8 +1,7 @@
-// Converts GoogleSQL types between three spellings: text (STRUCT<a INT64>), the analyzer's message, and a REST field.
+// Converts GoogleSQL types between text (STRUCT<a INT64>), the analyzer's message, and a REST field.
 import type { WireField } from '../../support/bigquery-evaluator.ts'
 import type { Message } from './zetasql.ts'
 
-/** A type, independent of its spelling. */
 export type Type =
   | { readonly kind: 'array'; readonly of: Type }
   | { readonly kind: 'range'; readonly of: Type }
@@ -11,7 +10,7 @@ export type Type =
 
 const OLD: Readonly<Record<string, string>> = { INT64: 'INTEGER', FLOAT64: 'FLOAT', BOOL: 'BOOLEAN' }
 
-/** Parses ARRAY<…>, STRUCT<name type, …>, RANGE<…> and simple names. The fields of a struct must have names. */
+/** The text is ARRAY<…>, STRUCT<name type, …>, RANGE<…> or a simple name. The fields of a struct must have names. */
 export function readType(text: string): Type {
   const inside = /^\s*(ARRAY|STRUCT|RANGE)\s*<(.*)>\s*$/s.exec(text)
   const [, outer, inner = ''] = inside ?? []
@@ -25,7 +24,7 @@ export function readType(text: string): Type {
   return { kind: 'struct', fields }
 }
 
-/** Splits a text at commas outside of brackets. */
+/** Splits the text at commas outside of brackets. */
 function parts(text: string): string[] {
   const found: string[] = []
   let depth = 0
@@ -77,7 +76,7 @@ export function fromMessage(message: Message): Type {
   }
 }
 
-/** Returns the type in the form of tables.get and of query responses. */
+/** As in tables.get and in responses to queries. */
 export function wireField(name: string, type: Type, mode: WireField['mode'] = 'NULLABLE'): WireField {
   switch (type.kind) {
     case 'array':

@@ -5,7 +5,7 @@ import type { Message } from './zetasql.ts'
 
 const DAY = 86_400_000
 
-/** Converts a fixture's value to the evaluator's message. The value has the form of BigQuery's JSON loads. */
+/** The fixture's value has the form of BigQuery's JSON loads. */
 export function toValue(type: Type, value: unknown): Message {
   if (value === null || value === undefined) return {}
   if (type.kind === 'array')
@@ -56,7 +56,7 @@ export function toValue(type: Type, value: unknown): Message {
   }
 }
 
-/** Returns a value's cell in a REST response. TIMESTAMP is in microseconds, as with formatOptions.useInt64Timestamp. */
+/** TIMESTAMP is in microseconds, as with formatOptions.useInt64Timestamp. */
 export function toWire(type: Type, value: Message): WireValue {
   const set: string | undefined = value?.value
   if (set === undefined) return type.kind === 'array' ? [] : null
@@ -105,8 +105,8 @@ function simple(name: string, held: Message): string {
 }
 
 /**
- * Decodes an interval: 64 bits of microseconds, 32 bits of days, then sign, months (18 bits) and nanoseconds, which
- * BigQuery lacks.
+ * An interval has 64 bits of microseconds, 32 bits of days, then sign, months (18 bits) and nanoseconds, which BigQuery
+ * does not have.
  */
 function interval(bytes: Buffer): string {
   const packed = bytes.readUInt32LE(12)
@@ -120,8 +120,8 @@ function interval(bytes: Buffer): string {
 }
 
 /**
- * Packs numbers into bits. The first number keeps all its bits. Each further number takes the number of bits given in
- * `widths`.
+ * Packs numbers into bits. The first number keeps all its bits. Each further number takes as many bits as `widths`
+ * says.
  */
 function pack(numbers: readonly number[], widths: readonly number[]): bigint {
   return numbers.reduce((all, each, n) => (all << BigInt(widths[n] ?? 0)) | BigInt(each), 0n)
@@ -158,7 +158,7 @@ function decimal(value: bigint, scale: number): string {
   return `${value < 0n ? '-' : ''}${digits.slice(0, -scale)}${rest === '' ? '' : `.${rest}`}`
 }
 
-/** Returns the value in two's complement, in the fewest bytes that include the sign. */
+/** In two's complement, in the fewest bytes that include the sign. */
 function littleEndian(value: bigint): Buffer {
   const bytes: number[] = []
   let rest = value

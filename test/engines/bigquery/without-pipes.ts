@@ -1,6 +1,6 @@
-// Rewrites pipe syntax to equivalent sub-queries, because the analyzer is older than pipes. Only plain cases are
-// handled: table names are lost after the first operator that makes new columns. A text with an unknown operator
-// (RENAME, WINDOW, WITH) stays unchanged, and the analyzer refuses it.
+// The analyzer is older than pipes, so pipe syntax is rewritten to equivalent sub-queries. Only plain cases are
+// handled: after the first operator that makes new columns, the names of tables are lost. A text with an unknown
+// operator (RENAME, WINDOW, WITH) stays unchanged, and the analyzer refuses it.
 import { lex } from '../../../src/drivers/bigquery/guard/lex.ts'
 
 interface Word {
@@ -8,7 +8,7 @@ interface Word {
   readonly key: string
 }
 
-/** Returns the rewritten text. Returns the text unchanged if it has no pipes, or unknown pipes. */
+/** A text without pipes, or with unknown pipes, stays unchanged. */
 export function withoutPipes(sql: string): string {
   if (!sql.includes('|>')) return sql
   try {
@@ -18,7 +18,7 @@ export function withoutPipes(sql: string): string {
   }
 }
 
-/** Rewrites the pipes of a query, after the pipes inside its parentheses. Throws for unknown pipes. */
+/** Rewrites the pipes inside parentheses first. Throws for unknown pipes. */
 function query(words: readonly Word[]): string {
   const flat: Word[] = []
   for (let at = 0; at < words.length; at++) {

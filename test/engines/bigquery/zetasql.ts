@@ -1,6 +1,5 @@
-// Runs Google's GoogleSQL analyzer and evaluator (ZetaSQL, a build of 2023) as a child process, called over gRPC on
-// loopback. It has 340 MB and is installed only if CI requires it, or by hand. It gets all data
-// from its caller.
+// Google's GoogleSQL analyzer and evaluator (ZetaSQL, a build of 2023), as a child process that is called over gRPC on
+// loopback. It has 340 MB, so it is installed only if CI requires it, or by hand. Its caller gives it all data.
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
@@ -15,7 +14,8 @@ const LIBRARY = join(HOME, 'node_modules/@fivetrandevelopers/zetasql/lib/zetasql
 const INSTALLED = join(HOME, 'node_modules/.package-lock.json')
 
 /**
- * A message of the protocol: fields in snake_case, 64-bit numbers as strings, enums by name, oneofs by the set field.
+ * A message of the protocol. Fields are in snake_case, 64-bit numbers are strings, enums are names, and a oneof is the
+ * field that is set.
  */
 // Tests read the fields that the protocol defines.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -31,10 +31,7 @@ export type Method =
   | 'RegisterCatalog'
   | 'UnregisterCatalog'
 
-/**
- * An error of the server. `code` is a code of gRPC: 3 for a faulty query, 4 for a timeout, 11 for out of range, 14 if
- * the server died.
- */
+/** `code` is a code of gRPC: 3 for a faulty query, 4 for a timeout, 11 for out of range, 14 if the server died. */
 export class ZetasqlError extends Error {
   override readonly name = 'ZetasqlError'
   readonly code: number
@@ -57,23 +54,20 @@ type Unary = (
   done: (error: { code: number; details: string } | null, answer: Message) => void,
 ) => void
 
-/**
- * The server: `await using zetasql = await openZetasql()`. If a query has killed the server, the next call starts it
- * again.
- */
+/** `await using zetasql = await openZetasql()`. If a query has killed the server, the next call starts it again. */
 export class Zetasql implements AsyncDisposable {
   readonly #connect: (port: number) => Client
   #running: { readonly child: ChildProcess; readonly client: Client } | null = null
   #starting: Promise<void> | null = null
   #over = false
-  /** The number of times that the server was started. A restart loses everything that was registered before. */
+  /** How often the server was started. A restart loses everything that was registered. */
   generation = 0
 
   constructor(connect: (port: number) => Client) {
     this.#connect = connect
   }
 
-  /** Sends a request. Throws ZetasqlError. */
+  /** Throws ZetasqlError. */
   async call(method: Method, request: Message, milliseconds = 20_000): Promise<Message> {
     const { client } = await this.#server()
     const unary = client[method] as Unary
@@ -96,7 +90,7 @@ export class Zetasql implements AsyncDisposable {
   async #start(): Promise<void> {
     const port = await freePort()
     // A shell waits until this process ends, for whatever reason, and then ends the server. Otherwise the server would
-    // continue to run.
+    // go on.
     const watched = '"$0" "$@" & read -r _ || kill -9 $!'
     const child = spawn('sh', ['-c', watched, join(LIBRARY, binary()), '127.0.0.1', String(port)], {
       stdio: ['pipe', 'ignore', 'ignore'],
@@ -131,7 +125,7 @@ export class Zetasql implements AsyncDisposable {
   }
 }
 
-/** Starts the server. Throws NoSuchEngine if it is not installed and not required, or cannot run on this machine. */
+/** Throws NoSuchEngine if the server cannot run on this machine, or is neither installed nor required. */
 export async function openZetasql(): Promise<Zetasql> {
   await install()
   const here = createRequire(import.meta.url)
