@@ -1,22 +1,23 @@
-// Encodes bounds that only the database can check. The printed text casts a marker string to a number. The cast fails,
-// and the database repeats the string in its error message, which identifies the bound.
+// Some bounds can be checked only by the database, in the printed text. If a bound is exceeded, the text casts a marker
+// string to a number. The cast fails, and the error message of the database repeats the marker, which says which bound
+// was exceeded.
 
 const MARK = 'vitrine bound:'
 const PATTERN = /vitrine bound: (\d{1,12}) ([a-z_]+|LIKE) (\d{1,20})"/
 
-/** Returns the marker string before the actual size. */
+/** Returns the beginning of the marker. The size that was found follows. */
 export function overBoundText(what: string, most: number): string {
   return `${MARK} ${most} ${what} `
 }
 
 export interface OverBound {
-  /** What is bounded: a function, LIKE, or a word such as `comparison` or `except`. */
+  /** What is too large: a function, LIKE, or a word such as `comparison` or `except`. */
   readonly what: string
   readonly most: number
   readonly found: number
 }
 
-/** Reads a bound from the message of a failed query. Returns undefined if another error occurred. */
+/** Reads the marker in the message of a failed query. Returns undefined for another error. */
 export function readOverBound(code: string, message: string): OverBound | undefined {
   const [, most, what, found] = (code === '22P02' ? PATTERN.exec(message) : null) ?? []
   return what === undefined ? undefined : { what, most: Number(most), found: Number(found) }

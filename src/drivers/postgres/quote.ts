@@ -1,8 +1,7 @@
-// Quotes identifiers and strings as SQL. In texts for the server they are always quoted, so that no keyword and no
+// Quotes identifiers and strings as SQL. Texts for the server always have quotes, so that neither a keyword nor a
 // setting changes their meaning.
 import { RESERVED_IN_POSTGRES } from '../../reserved-words.ts'
 
-/** Returns "name": the name in double quotes. */
 export function identifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }

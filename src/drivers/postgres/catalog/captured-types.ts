@@ -1,5 +1,6 @@
-// Judges the user-defined types of a database: which types a query may name, and which columns can be exposed. The
-// functions work on rows and do not query the database. Unknown cases are refused.
+// Judges the user-defined types of a database: which types a query may name, and which columns can be exposed. A type
+// that these functions do not know is refused. They work on the rows of catalog queries, and do not query the database
+// themselves.
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
 import type { CapturedAttribute, CapturedExtension, CapturedType } from '../captured-facts.ts'
 import { FUNCTIONS } from '../guard/allowed/allowed-functions.ts'
@@ -16,9 +17,9 @@ export interface TypeRows {
 
 export interface ReadTypes {
   readonly types: readonly CapturedType[]
-  /** Returns why a column of this type cannot be exposed, as a sentence, or null if it can. */
+  /** If a column of this type cannot be exposed, returns the reason as a sentence. Otherwise returns null. */
   unexposable(oid: number): string | null
-  /** Returns whether this domain, or a domain that it is based on, refuses nulls. */
+  /** Returns whether this domain refuses nulls. A domain may also inherit that from a domain that it is based on. */
   isNotNull(oid: number): boolean
 }
 
@@ -34,7 +35,10 @@ interface TypeRow {
   readonly hasCheck: boolean
 }
 
-/** Judges the types. `taintOf` returns the code that may run for each type, by oid (trusted-extensions.ts). */
+/**
+ * `taintOf` returns, for the oid of a type, the user-defined code that reading the type may run
+ * (trusted-extensions.ts).
+ */
 export function readTypes(
   rows: TypeRows,
   extensions: ReadonlyMap<number, CapturedExtension>,
@@ -64,9 +68,9 @@ export function readTypes(
     rangeOf: new Map(rows.ranges.map((row) => [numberAt(row, 0), numberAt(row, 1)])),
   }
   const judge = judgement(known)
-  // A column of a domain, or of an array of domains, is read as the base type (column-read-type.ts), so the CHECK does
-  // not run. The exception is an array of a domain over arrays, for which there is no base type. A literal beside a
-  // column of such an array may reveal whether the CHECK accepts the literal.
+  // A column of a domain is read as its base type (column-read-type.ts), so the CHECK does not run. The same holds for
+  // an array of domains, but not for an array of a domain over arrays, which has no base type: PostgreSQL may give a
+  // literal beside such a column the domain's type, and so reveal whether the CHECK accepts the literal.
   const withoutChecks: Known = { ...known, checks: new Map() }
   const ofColumn = (oid: number): string | null => {
     const row = byOid.get(oid)
@@ -131,7 +135,10 @@ function attributeOf(row: Row): CapturedAttribute {
 interface Judgement {
   readonly unexposable: string | null
   readonly refused: string | null
-  /** True if values of the type are names of objects in the database, or arrays of such names. */
+  /**
+   * True if values of the type are names of objects in the database, for example regclass. Also true for arrays of such
+   * names.
+   */
   readonly isLookedUp: boolean
 }
 
@@ -140,7 +147,8 @@ interface Known {
   readonly isBuiltIn: (oid: number) => boolean
   readonly tainted: ReadonlyMap<number, string>
   /**
-   * The functions and operator classes behind a type that belong to no trusted extension. Compiled functions come last.
+   * The functions and operator classes that a type uses, if they belong to no trusted extension. Compiled functions
+   * come last.
    */
   readonly support: ReadonlyMap<number, readonly { readonly what: string; readonly isCompiled: boolean }[]>
   /** The functions that a domain's CHECK calls and that could read data. */
@@ -150,8 +158,8 @@ interface Known {
 
 const fine: Judgement = { unexposable: null, refused: null, isLookedUp: false }
 /**
- * The judgement of a type whose values name objects, such as regclass. A column of the type is read as text. A cast to
- * the type, or to a type that contains it, would reveal which objects exist.
+ * For a type whose values are names of objects, such as regclass. A column of the type is read as text. A query may not
+ * cast to the type, because the cast would reveal which objects exist.
  */
 const lookedUp: Judgement = {
   unexposable: null,
@@ -167,13 +175,12 @@ function judgement(known: Known): (oid: number) => Judgement {
     if (before !== undefined) return before
     const row = known.byOid.get(oid)
     const own = unexposableItself(known, oid, row)
-    // If a corrupt catalog has a type that contains itself, the recursion finds this judgement and ends.
+    // Set before the recursion, so that the recursion ends even if a corrupt catalog has a type that contains itself.
     judged.set(oid, { unexposable: own, refused: own, isLookedUp: false })
     const below = row === undefined ? [] : [row.type.ofOid, known.rangeOf.get(oid) ?? 0, ...attributeOids(row.type)]
     const verdicts = below.filter((part) => part !== 0).map(judge)
     const names = verdicts.some((verdict) => verdict.isLookedUp)
-    // A whole column of a type that names objects can be read as text. A field of such a type inside another type
-    // cannot.
+    // A column of such a type, or of an array of it, can be read as text. A composite type with such a field cannot.
     const isPlain = row?.type.kind === 'domain' || row?.type.kind === 'array'
     const field = names && !isPlain ? holdsNames(row) : null
     const unexposable = own ?? verdicts.find((verdict) => verdict.unexposable !== null)?.unexposable ?? field
@@ -198,8 +205,8 @@ function unexposableItself(known: Known, oid: number, row: TypeRow | undefined):
   const tainted = known.tainted.get(oid)
   if (tainted !== undefined) return `Reading the type ${row.shown} may run ${tainted}, which was made in this database.`
   if (row.isRowType) return `Its type ${row.shown} is the row type of a table, and would show columns of that table.`
-  // A query could run the CHECK, because PostgreSQL may give a literal beside a column the column's type: for example
-  // lag(d, 1, 'x').
+  // PostgreSQL may give a literal the type of the column beside it, as in lag(d, 1, 'x'). A query could thereby run the
+  // CHECK.
   const called = known.checks.get(oid)
   if (called !== undefined) return `The CHECK of the domain ${row.shown} calls ${called}, and a query could run it.`
   if (isRange(row.type) && isSpatial(known, known.rangeOf.get(oid) ?? 0)) return rangeOfShapes(row)

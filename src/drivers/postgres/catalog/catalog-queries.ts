@@ -1,17 +1,16 @@
-// The catalog queries of introspection, for PostgreSQL 14 to 18. They name every column and contain no caller's input.
-// They need search_path = pg_catalog, so that no user-defined operator is called. Each runs in a transaction of its own
-// that sets the path, and changes nothing that outlives this transaction: a pooler gives the server connection to
-// others.
+// The catalog queries of introspection, for PostgreSQL 14 to 18. They contain no caller's input. They need search_path
+// = pg_catalog, so that they call no user-defined operator. Each query runs in its own transaction, which sets the
+// path. Nothing that it changes outlives the transaction, because a pooler then gives the server connection to other
+// clients.
 
 /** The first oid that initdb does not assign: later objects are user-defined (FirstNormalObjectId). */
 const firstUserOid = 16384
 
 /**
- * Reads the version, the database, whether the login is a superuser, the schemas on the login's own search_path, and
- * whether the database or the types in it compare by ICU (datlocprovider exists since version 15).
- * That path comes from ALTER ROLE or ALTER DATABASE, or else from the server's default. A reset value that begins with
- * pg_catalog comes from the service's start-up options. The statement sets the login's path until its transaction ends,
- * so no other statement may follow in the same transaction.
+ * Reads the facts about the server and the login. This query sets the search_path that the login has without the
+ * service's start-up options: from ALTER ROLE or ALTER DATABASE, or else the server's default. (If reset_val begins
+ * with pg_catalog, it comes from the start-up options.) That path lasts until the transaction ends, so no other query
+ * may follow in the same transaction. datlocprovider exists since version 15; the detour over JSON gives '' before.
  */
 export const server = `
 SELECT current_setting('server_version_num'), current_database(), rolsuper, array_to_json(current_schemas(false)),
@@ -31,7 +30,7 @@ FROM pg_roles, (
   FROM pg_settings WHERE name = 'search_path' OFFSET 0) AS login
 WHERE rolname = current_user AND login.path IS NOT NULL`
 
-/** Returns the SQL for the oid of the extension that an object belongs to, or 0 if the object belongs to none. */
+/** Returns SQL for the oid of an object's extension. The SQL gives 0 if the object belongs to none. */
 export function extensionOf(catalog: string, oid: string): string {
   return `coalesce((SELECT refobjid FROM pg_depend WHERE classid = '${catalog}'::regclass AND objid = ${oid}
     AND refclassid = 'pg_extension'::regclass AND deptype = 'e'), 0)`
@@ -42,9 +41,9 @@ SELECT e.oid, e.extname, e.extversion, n.nspname
 FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace ORDER BY e.extname`
 
 /**
- * Lists the functions and operators of each extension in its own schema. Also lists other functions and operators of
- * the same name in that schema, because a call could reach them instead. The last column is the extension to which the
- * function or operator belongs (0: none).
+ * Lists the functions and operators that each extension has in its schema. Also lists the other functions and operators
+ * of the same names in that schema, because a call could run these instead. The last column is the oid of the extension
+ * to which the function or operator belongs, or 0.
  */
 export const extensionMembers = `
 WITH member AS (
@@ -67,9 +66,9 @@ WHERE m.kind = 'operator' AND ${extensionOf('pg_operator', 'o.oid')} <> m.extens
 ORDER BY 1, 2, 3`
 
 /**
- * Lists the schemas that contain an extension, whether PUBLIC may create objects there, and the extensions (0: none)
- * that own the objects there. Row types of tables and array types are left out, because an unqualified name cannot
- * reach them.
+ * Lists each schema that contains an extension, with each extension that has objects in it (0: objects that belong to
+ * no extension), and whether PUBLIC may create objects there. Row types of tables and array types are left out, because
+ * an unqualified name cannot reach them.
  */
 export const extensionSchemas = `
 WITH space AS (
@@ -89,8 +88,9 @@ SELECT DISTINCT s.nspname, has_schema_privilege('public', s.oid, 'CREATE'), m.ex
 FROM space s JOIN member m ON m.space = s.oid ORDER BY 1, 3`
 
 /**
- * User-defined casts that run a user-defined function, or a built-in function that is not immutable. They apply under
- * every search_path. Leaves out the casts that PostgreSQL creates from a range to its multirange (deptype i).
+ * Casts that are user-defined and run a function: a user-defined one, or a built-in one that is not immutable.
+ * PostgreSQL applies casts under every search_path. The casts from a range to its multirange, which PostgreSQL creates
+ * itself (deptype i), are left out.
  */
 export const userCasts = `
 SELECT c.castsource, c.casttarget, format_type(c.castsource, NULL), format_type(c.casttarget, NULL),
@@ -100,7 +100,7 @@ WHERE c.oid >= ${firstUserOid} AND (c.castfunc >= ${firstUserOid} OR p.provolati
   AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_cast'::regclass AND d.objid = c.oid AND d.deptype = 'i')
 ORDER BY c.oid`
 
-/** User-defined functions and operators in pg_catalog, which a printed name could call instead of PostgreSQL's own. */
+/** User-defined functions and operators in pg_catalog. A printed query could call them instead of PostgreSQL's own. */
 export const userBuiltIns = `
 SELECT 'function', p.proname, p.oid::regprocedure::text, ${extensionOf('pg_proc', 'p.oid')} FROM pg_proc p
 WHERE p.oid >= ${firstUserOid} AND p.pronamespace = 'pg_catalog'::regnamespace
@@ -143,8 +143,8 @@ JOIN pg_type at ON at.oid = a.atttypid JOIN pg_namespace n ON n.oid = at.typname
 WHERE t.oid >= ${firstUserOid} ORDER BY t.oid, a.attnum`
 
 /**
- * The user-defined functions behind a base type or a range, and the operator classes that order a range. The last
- * column is true for compiled functions, which only a superuser can install. Any other function may read tables.
+ * The user-defined functions of base types and ranges, and the operator classes that order ranges. The last column is
+ * true for compiled functions. Only a superuser can install those, while any other function may read tables.
  */
 export const typeSupport = `
 SELECT t.oid, 'function ' || p.oid::regprocedure, ${extensionOf('pg_proc', 'p.oid')}, l.lanname IN ('internal', 'c')
@@ -160,8 +160,8 @@ FROM pg_range r JOIN pg_opclass o ON o.oid = r.rngsubopc JOIN pg_namespace n ON 
 WHERE o.oid >= ${firstUserOid} ORDER BY 1, 4, 2`
 
 /**
- * The functions that a domain's CHECK calls, except built-in functions that are immutable or belong to an operator. The
- * result also has casts to other domains, whose CHECK would run too.
+ * The functions that the CHECK of a domain calls, except immutable built-in functions and functions of operators. The
+ * result also has casts to other domains, because such a cast runs the other domain's CHECK.
  */
 export const checkCalls = `
 SELECT DISTINCT k.contypid, p.oid::regprocedure::text, p.oid < ${firstUserOid}, p.proname,
@@ -188,8 +188,8 @@ SELECT e.enumtypid, e.enumlabel FROM (
 }
 
 /**
- * Returns the SQL that lists the valid CHECKs that concern one column only. Leaves out expressions whose stored tree
- * takes 200,000 bytes or more, because they cannot be a short list of labels.
+ * Returns SQL for the valid CHECKs of one column each. An expression whose stored tree has 200,000 bytes or more is
+ * left out: it is no short list of labels.
  */
 export function columnChecks(serverVersion: number): string {
   return `
@@ -212,8 +212,8 @@ LEFT JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_class'::regc
 WHERE ${readable} ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C"`
 
 /**
- * Returns the SQL condition that a column never contains null. In PostgreSQL 18, a NOT NULL may be unvalidated, so
- * nulls are possible.
+ * Returns the SQL condition that a column never contains null. Since PostgreSQL 18, a NOT NULL constraint may be
+ * unvalidated, so that nulls are possible.
  */
 function neverNull(serverVersion: number): string {
   if (serverVersion < 180000) return 'a.attnotnull'
@@ -235,14 +235,17 @@ LEFT JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_class'::regc
 WHERE ${readable} ORDER BY a.attrelid, a.attnum`
 }
 
-/** The attribute numbers of each primary key in key order, without INCLUDE, and whether the key is not deferrable. */
+/**
+ * The columns of each primary key in the order of the key, without INCLUDE columns. The last column is true if the key
+ * is not deferrable.
+ */
 export const primaryKeys = `
 SELECT i.indrelid, i.indkey, i.indnkeyatts, i.indimmediate FROM pg_index i
 WHERE i.indisprimary AND i.indisvalid AND i.indrelid >= ${firstUserOid}`
 
 /**
- * Returns the SQL for the foreign keys. Keys of one column come first. Keys that a partition copies from its parent are
- * included. Keys that the server adds for each partition of a referenced table are not.
+ * Returns SQL for the foreign keys. Keys of one column come first. If the referenced table is partitioned, PostgreSQL
+ * adds a key for each of its partitions: these are left out. Keys that a partition copies from its parent are included.
  */
 export function foreignKeys(serverVersion: number): string {
   return `
@@ -253,14 +256,14 @@ WHERE k.contype = 'f' AND parent.conrelid IS DISTINCT FROM k.conrelid
 ${serverVersion < 180000 ? '' : 'AND k.conenforced'} ORDER BY cardinality(k.conkey), k.oid`
 }
 
-/** The names of the columns that foreign keys reference. The login may have no access to their tables. */
+/** The names of columns that foreign keys reference, also in tables that the login may not read. */
 export const foreignKeyTargets = `
 SELECT DISTINCT a.attrelid, a.attnum, a.attname FROM pg_constraint k
 JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = ANY (k.confkey) WHERE k.contype = 'f'`
 
 /**
  * The children of partitioned and inherited tables. Children that the login may not read are included, because a query
- * of the parent reads them.
+ * of the parent reads them too.
  */
 export const children = `
 SELECT i.inhparent, i.inhrelid, c.relpages, c.reltuples FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid

@@ -1,5 +1,5 @@
-// Reads the values that a CHECK constraint of one column allows, if it is a list of constants, from the output of
-// pg_get_expr. Other expressions are ignored.
+// Reads the values that a CHECK of one column allows, if the CHECK is a list of constants. The input is the output of
+// pg_get_expr.
 
 const NAME = String.raw`(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_$]*)`
 /** `name = ANY (ARRAY[…])`, with the casts that PostgreSQL adds for varchar. */
@@ -11,8 +11,8 @@ const TEXT = String.raw`'((?:[^']|'')*)'::(?:text|character varying|bpchar)`
 const ITEM = new RegExp(String.raw`(?:\(${TEXT}\)::text|${TEXT}|(-?\d{1,15}))(?:, |$)`, 'sy')
 
 /**
- * Returns the allowed values. Returns null for more values or longer texts than `most` allows, and for any other
- * expression.
+ * Returns the allowed values. Returns null if there are more or longer values than `most` allows, or if the expression
+ * is not a list of constants.
  */
 export function allowedValues(
   expression: string,

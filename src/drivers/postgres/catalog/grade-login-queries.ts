@@ -1,4 +1,5 @@
-// The catalog queries of a connection test: the login's attributes, its roles, and rights that a reader does not need.
+// The catalog queries of the connection test: the attributes and roles of the login, and its rights that a reader does
+// not need.
 
 export const login = `
 SELECT rolname, rolsuper, rolbypassrls,
@@ -7,7 +8,7 @@ SELECT rolname, rolsuper, rolbypassrls,
   current_setting('temp_file_limit'), has_database_privilege(current_database(), 'CREATE')
 FROM pg_roles WHERE rolname = current_user`
 
-/** The roles that bypass grants and that the login has or could assume. */
+/** The roles that bypass grants, for example pg_read_all_data, if the login has them or could assume them. */
 export const roles = `
 SELECT rolname FROM pg_roles
 WHERE rolname <> current_user AND pg_has_role(oid, 'MEMBER') AND (rolsuper OR rolbypassrls OR rolname IN (
@@ -19,15 +20,15 @@ ORDER BY rolname`
 const relation = `quote_ident(n.nspname) || '.' || quote_ident(c.relname)`
 const ordinary = `n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' AND c.relkind IN ('r', 'p', 'v', 'm', 'f')`
 
-/** The relations that the login could change in a session that is not read-only. */
+/** The relations that the login could change if the session were not read-only. */
 export const writable = `
 SELECT ${relation} FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE ${ordinary} AND (has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
   OR has_any_column_privilege(c.oid, 'INSERT, UPDATE')) ORDER BY 1`
 
 /**
- * The relations that the login or one of its roles owns. An owner may read and grant everything. A superuser has every
- * role, so for a superuser only its own relations count.
+ * The relations that the login or one of its roles owns. An owner may read everything in them, and grant rights on
+ * them. A superuser has every role, so for a superuser only relations that it owns itself count.
  */
 export const owned = `
 SELECT ${relation} FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -39,7 +40,7 @@ export const creatable = `
 SELECT nspname, has_schema_privilege(oid, 'CREATE'), has_schema_privilege('public', oid, 'CREATE')
 FROM pg_namespace WHERE nspname <> 'information_schema' AND nspname !~ '^pg_' ORDER BY nspname`
 
-/** The columns that the login may read, without relations of extensions, which PUBLIC can usually read. */
+/** The columns that the login may read. Relations of extensions are left out, because PUBLIC can usually read them. */
 export const readableColumns = `
 SELECT n.nspname, c.relname, a.attname
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

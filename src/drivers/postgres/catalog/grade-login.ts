@@ -1,5 +1,6 @@
-// Grades a login: reports rights that reading the exposed columns does not need. Each warning has a remedy, usually
-// SQL. The test fails only if the database cannot be used. Grading changes nothing in the database.
+// Grades a login for the connection test. It warns about rights that are not necessary to read the exposed columns.
+// Each warning has a remedy, usually SQL. The test fails only if the database cannot be used. Grading changes nothing
+// in the database.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import { isTrueAt, textAt, type Ask, type Row } from './run-catalog-query.ts'
@@ -16,7 +17,6 @@ import {
 import { OLDEST_SERVER, readMade, readServer, versionName, type ServerFacts } from './introspect.ts'
 import { readExtensions } from './trusted-extensions.ts'
 
-/** The facts that decide the steps. */
 interface Facts {
   readonly server: ServerFacts
   readonly user: string
@@ -28,8 +28,8 @@ interface Facts {
   readonly writable: readonly string[]
   readonly owned: readonly string[]
   /**
-   * The schemas in which the login (`creatable`) or PUBLIC (`open`) may create objects. Only the schemas on the login's
-   * search_path and the schemas of trusted extensions count.
+   * Schemas in which the login (`creatable`) or PUBLIC (`open`) may create objects. Only schemas on the login's
+   * search_path, and schemas of trusted extensions, are listed.
    */
   readonly creatable: readonly string[]
   readonly open: readonly string[]
@@ -38,7 +38,7 @@ interface Facts {
   readonly missing: readonly Shown[]
   /** The number of columns that the login may read. */
   readonly readable: number
-  /** The number of readable columns that are not exposed. */
+  /** How many of them are not exposed. */
   readonly beyond: number
   readonly exposed: Catalog | null
   /** The SQL that creates a better login. */
@@ -46,8 +46,8 @@ interface Facts {
 }
 
 /**
- * Returns the steps in a fixed order. The SQL of a better login grants the columns of `exposed` only. `exposed` is null
- * if there is no exposure yet.
+ * Returns the steps in a fixed order. `exposed` is the exposed part of the catalog, or null if there is no exposure
+ * yet. The SQL for a better login grants only these columns.
  */
 export async function grade(ask: Ask, exposed: Catalog | null, signal: AbortSignal): Promise<TestStep[]> {
   const server = await readServer(ask, signal)
@@ -96,7 +96,6 @@ async function readFacts(ask: Ask, server: ServerFacts, exposed: Catalog | null,
   }
 }
 
-/** Returns the schemas of the types of the exposed columns, because a query may cast to these types. */
 function typeSchemas(exposed: Catalog | null): string[] {
   const columns = exposed?.tables.flatMap((table) => table.columns) ?? []
   return [...new Set(columns.flatMap((column) => schemaOf(column.detail)))]
@@ -109,10 +108,7 @@ function schemaOf(detail: unknown): string[] {
   return typeof type.schema === 'string' ? [type.schema] : []
 }
 
-/**
- * Returns the exposed columns that the login may not read, and the number of columns that it may read although they are
- * not exposed.
- */
+/** Compares the exposed columns with the columns that the login may read. */
 function compared(exposed: Catalog | null, readable: readonly Row[]): Pick<Facts, 'missing' | 'readable' | 'beyond'> {
   if (exposed === null) return { missing: [], readable: readable.length, beyond: 0 }
   const key = (...names: readonly string[]): string => JSON.stringify(names)

@@ -8,14 +8,13 @@ import { literal } from '../quote.ts'
 import { extensionOf, userCasts, userOperatorClasses } from './catalog-queries.ts'
 import { KNOWN_EXTENSIONS } from './trusted-extensions.ts'
 
-/** The objects that the digest covers. */
 export type Scope = Omit<ImplicitObjects, 'digest'>
 
 /**
- * Returns a statement that computes the digest. The statement takes at most a few milliseconds: it reads user-defined
- * objects, of which there are few, and objects of the extensions in KNOWN_EXTENSIONS. If such an extension was installed
- * after introspection, the statement omits its objects. The digest has only oids and stored definitions, so it does not
- * depend on the search_path or the login's rights.
+ * Returns the statement that computes the digest. It takes at most a few milliseconds, because it reads only
+ * user-defined objects and objects of the extensions in KNOWN_EXTENSIONS. Such an extension does not count if it was
+ * installed after introspection. The digest has only oids and stored definitions, so it depends neither on the
+ * search_path nor on the rights of the login.
  */
 export function digestSql({ extensions, schemas, typesUpTo, judged }: Scope): string {
   const known = `(SELECT oid FROM pg_extension WHERE extname = ANY (${names([...KNOWN_EXTENSIONS])}))`
@@ -50,14 +49,14 @@ SELECT md5(coalesce(string_agg(part, '|' ORDER BY part COLLATE "C"), '')) FROM (
 ) AS parts(part)`
 }
 
-/** The error text for changed objects. It has a random part, so that a caller's query cannot cause the same error. */
+/** The error text for changed objects. It is random, so that a caller's query cannot fail with the same text. */
 const MARK = `vitrine-${randomBytes(8).toString('hex')}`
 
 const statements = new WeakMap<ImplicitObjects, string>()
 
 /**
- * Returns a statement that fails if the objects have changed since introspection. The statements after it then do not
- * run.
+ * Returns a statement that fails if an implicit object has changed since introspection. The query after it then does
+ * not run.
  */
 export function implicitCheckSql(objects: ImplicitObjects): string {
   const known = statements.get(objects)

@@ -1,8 +1,7 @@
-// Writes the SQL that restricts a login to an exposure, for a person to read and run. The service never runs it.
+// Writes SQL that restricts a login to an exposure. The service only shows the SQL; a person runs it.
 import type { Agreement, AgreementInput, Catalog } from '../../driver.ts'
 import { identifier } from '../quote.ts'
 
-/** A table and the columns that the login may read. */
 export interface Shown {
   readonly schema: string
   readonly table: string
@@ -15,20 +14,21 @@ export interface BetterLogin {
   /** The exposed part of the catalog. Null if there is no exposure yet. */
   readonly exposed: Catalog | null
   /**
-   * Further schemas that need USAGE, because a query of the exposed columns may name their types, functions or
-   * operators.
+   * Other schemas on which the login needs USAGE: a query of the exposed columns may name types, functions or operators
+   * in them.
    */
   readonly schemas: readonly string[]
-  /** Schemas where PUBLIC, and so any login, may create. */
+  /** Schemas in which PUBLIC, and so any login, may create objects. */
   readonly openSchemas: readonly string[]
 }
 
-/** The limit of one session's temporary files, unless the administrator sets another. */
+/** The limit of the temporary files of one session, unless the administrator has set another. */
 const temporaryFiles = '1GB'
 
 /**
- * Returns SQL for a superuser or the owner of the objects to run in the database. The SQL names each column even if the
- * whole table is exposed. A column that is added later therefore cannot be read until the exposure is saved again.
+ * Returns SQL that a superuser or the owner of the objects runs in the database. It names each column, even if the
+ * whole table is exposed. If a column is added to the table later, the login can therefore not read it until somebody
+ * saves the exposure and runs the new SQL.
  */
 export function betterLogin(login: BetterLogin): string {
   const role = identifier(login.role)
@@ -51,8 +51,8 @@ export function betterLogin(login: BetterLogin): string {
 }
 
 /**
- * Returns the lines that reduce an existing login's rights to the exposure. A REVOKE on a table also revokes its column
- * privileges (PostgreSQL, REVOKE).
+ * Returns the SQL lines that reduce the rights of an existing login to the exposure. A REVOKE on a table also revokes
+ * the rights on its columns (PostgreSQL, REVOKE).
  */
 export function agreement({ full, exposed, username }: AgreementInput): Agreement {
   const login = username ?? ''
@@ -86,8 +86,8 @@ export function grantColumns(table: Shown, role: string): string {
 }
 
 /**
- * Returns the SQL that lets a new login read every table of a schema. Once an exposure is saved, agreement() reduces
- * the login's rights to it.
+ * Returns SQL that lets a new login read every table of a schema. After the first exposure is saved, agreement()
+ * reduces these rights.
  */
 export function grantAll(schema: string, role: string): string {
   const [place, login] = [identifier(schema), identifier(role)]

@@ -1,5 +1,6 @@
-// Decides how a profile reads each column: short scalars unchanged, long scalars cut, JSON objects only by their keys,
-// and other types only as null or not null. Each scalar is read in the form in which an answer shows it.
+// Decides how a profile reads each column. Short values are read as they are, and long values are cut. Of a JSON object
+// only the keys are read, and of a value of other types only whether it is null. Values have the same form as in an
+// answer.
 import { z } from 'zod'
 import { KEY_CHARS_MAX } from '../../json-keys-from-sample.ts'
 import { JsonBytes, writeText, type WriteValue } from '../../json-bytes.ts'
@@ -11,24 +12,27 @@ import { identifier, literal } from '../quote.ts'
 import { TypeBook } from '../session/result-types.ts'
 import type { TypeName } from '../captured-facts.ts'
 
-/** One column of the statement that samples a table. */
 export interface ReadColumn {
   readonly name: string
   readonly kind: ValueKind
-  /** The expression that is selected. */
   readonly sql: string
-  /** The writer of the values. Null if the cell holds no value: it says whether the value is null, or lists keys. */
+  /**
+   * Writes the values as an answer shows them. Null if the cell has no value, but only says whether the value is null,
+   * or lists keys.
+   */
   readonly write: WriteValue | null
-  /** True if the cell lists the keys of a JSON object (keysIn). For other JSON values, the cell is empty. */
+  /**
+   * True if the cell lists the keys of a JSON object, for keysIn(). If the JSON value is no object, the cell is empty.
+   */
   readonly hasKeys?: true
 }
 
-/** The number of characters that are read of a longer value, because a value may be too large for memory. */
+/** Longer values are cut to this many characters, because a value may be too large for memory. */
 const CHARS_MAX = 257
 
 /**
- * The kind of each built-in base type whose values are short as text, by oid. Of these types, only numeric without a
- * precision may have long values.
+ * The kind of values of each built-in type, by the oid of the type. Values of these types are short as text, except
+ * those of a numeric without a precision.
  */
 const KINDS: ReadonlyMap<number, ValueKind> = new Map<number, ValueKind>([
   [16, 'boolean'],
@@ -40,7 +44,7 @@ const KINDS: ReadonlyMap<number, ValueKind> = new Map<number, ValueKind>([
 const [TEXT, VARCHAR, BPCHAR, NUMERIC] = [25, 1043, 1042, 1700]
 const types = new TypeBook()
 
-/** Returns the columns of an exposed table, in its order. Throws TypeError if the catalog has no such table. */
+/** Throws TypeError if the catalog has no such table. */
 export function readColumns(table: CatalogTable, catalog: Catalog): readonly ReadColumn[] {
   const exposed = exposedOf(catalog)
   const found = exposedTable(table, catalog)
@@ -52,8 +56,8 @@ export function readColumns(table: CatalogTable, catalog: Catalog): readonly Rea
 }
 
 /**
- * Returns the table and the columns that the database must still have, unchanged, at each sampling statement. Throws
- * TypeError if the catalog has no such table.
+ * Returns the table and its columns as introspection found them. Each sampling statement fails if they have changed.
+ * Throws TypeError if the catalog has no such table.
  */
 export function profiledTable(table: CatalogTable, catalog: Catalog): Captured {
   const shown = new Set(table.columns.map((column) => column.name))
@@ -78,8 +82,7 @@ function readColumn(
   if (base === 'enum') return { name, kind: 'label', sql, write: writeText }
   if (base === 'citext') return { name, kind: 'text', sql: cut(`${sql}::pg_catalog.text`), write: writeText }
   if (base === TEXT || base === VARCHAR) return { name, kind: 'text', sql: cut(sql), write: writeText }
-  // A char(n) is padded, as in an answer. Without a length, or with a large length, the value is cut and loses its
-  // padding.
+  // A short char(n) is read with its padding, as in an answer. Otherwise the value is cut, which removes the padding.
   if (base === BPCHAR) return { name, kind: 'text', sql: isShort(shownType) ? sql : cut(sql), write: writeText }
   if (base === JSON_TYPE || base === JSONB)
     return { name, kind: 'other', sql: keysSql(sql, base), write: null, hasKeys: true }
@@ -91,13 +94,12 @@ function readColumn(
 }
 
 const [JSON_TYPE, JSONB] = [114, 3802]
-/** The maximum number of keys that are read from one value. */
 const KEYS_MAX = 200
 
 /**
- * Returns the SQL for the top-level keys of an object with the types of their values, as JSON, without the values. A
- * json text with a \\u escape is skipped: json_each fails for \\u0000 and for half a surrogate pair, which the type
- * json accepts.
+ * Returns SQL for the top-level keys of an object, as a JSON list of pairs: the key, and the type of its value. A
+ * `json` text with a \\u escape is skipped, because json_each fails for some escapes that the type accepts (\\u0000,
+ * half a surrogate pair).
  */
 function keysSql(sql: string, base: number): string {
   const [of, each, value] =
@@ -113,7 +115,9 @@ function keysSql(sql: string, base: number): string {
 
 const Pairs = z.array(z.tuple([z.string(), z.string()]))
 
-/** Returns the keys in a cell of keysSql() that are short enough to be names, or null if the value is not an object. */
+/**
+ * Reads a cell of keysSql(). Keys that are too long for a name are left out. Returns null if the value is no object.
+ */
 export function keysIn(cell: string): ReadonlyMap<string, string> | null {
   if (cell === '') return null
   return new Map(Pairs.parse(JSON.parse(cell)).filter(([key]) => key.length <= KEY_CHARS_MAX))
@@ -130,7 +134,10 @@ function isShort(type: string): boolean {
 
 const DOMAINS_MAX = 32
 
-/** Returns the oid of a column's built-in base type, 'enum' or 'citext'. Returns 0 for any other type. */
+/**
+ * Returns the oid of the built-in type of which a column is (if necessary, the base type of its domain), 'enum' or
+ * 'citext'. Returns 0 for any other type.
+ */
 function baseOf(column: { readonly typeOid: number; readonly type: TypeName }, exposed: Exposed) {
   let { typeOid: oid, type: name } = column
   for (let depth = 0; depth < DOMAINS_MAX; depth++) {
@@ -148,8 +155,8 @@ function baseOf(column: { readonly typeOid: number; readonly type: TypeName }, e
 const sheet = new JsonBytes(1024)
 
 /**
- * Returns the value as an answer shows it. A text is returned even if it was cut. Any other value that was cut is
- * returned as undefined.
+ * Returns the value as an answer shows it. If it was cut, a text is returned as it is, and any other value as
+ * undefined.
  */
 export function scalarAt(write: WriteValue, from: Buffer, start: number, end: number): Scalar | undefined {
   if (write === writeText) return from.toString('utf8', start, end)

@@ -1,5 +1,5 @@
-// Writes the statements of a profile: the table's size, the server's statistics of its columns, and a bounded sample of
-// its rows. They name only the table and its exposed columns.
+// Writes the statements of a profile: for the size of a table, for the server's statistics of its columns, and for a
+// sample of its rows. They name only the table and its exposed columns.
 import { identifier, literal, qualified } from '../quote.ts'
 import type { ReadColumn } from './profile-columns.ts'
 
@@ -9,9 +9,9 @@ interface Place {
 }
 
 /**
- * Returns the SQL for the size of a table with its partitions and child tables. The result has the pages now, the pages
- * and rows at the last ANALYZE, whether all parts were analysed, and whether there are parts. The result has no row if
- * the table is gone.
+ * Returns SQL for the size of a table with its partitions and child tables: its pages now, its pages and rows at the
+ * last ANALYZE, whether all its parts were analysed, and whether it has parts. There is no row if the table no longer
+ * exists.
  */
 export function sizeSql({ schema, table }: Place): string {
   return `WITH RECURSIVE part(oid) AS (
@@ -24,12 +24,12 @@ SELECT sum(coalesce(pg_catalog.pg_relation_size(c.oid), 0)) / pg_catalog.current
 FROM part p JOIN pg_catalog.pg_class c ON c.oid = p.oid HAVING count(*) > 0`
 }
 
-/** The maximum length, in bytes, of a list of values in pg_stats. Longer lists are not read. */
+/** The server's lists of common values are read up to this length in bytes. */
 const STATISTICS_BYTES = 65_536
 
 /**
- * Returns the SQL that gives one row per column with statistics that the login may see. With `inherited`, the
- * statistics include child tables.
+ * Returns SQL for the statistics (pg_stats) that the login may see, one row for each column. If `inherited` is true,
+ * they include child tables.
  */
 export function statisticsSql({ schema, table }: Place, columns: readonly string[], inherited: boolean): string {
   const values = 'pg_catalog.array_to_json(s.most_common_vals::text::text[])::text'
@@ -48,9 +48,7 @@ WHERE s.schemaname = ${literal(schema)} AND s.tablename = ${literal(table)} AND 
   AND s.attname IN (${columns.map(literal).join(', ')})`
 }
 
-/**
- * Returns the SQL that reads rows of these columns from `percent` of the pages, or from all pages if `percent` is null.
- */
+/** Returns SQL that reads rows from `percent` of the table's pages. If `percent` is null, it reads from all pages. */
 export function sampleSql(
   { schema, table }: Place,
   columns: readonly ReadColumn[],

@@ -1,5 +1,5 @@
-// Reads PostgreSQL's statistics (pg_stats) of a column and combines them with a sample. Statistics date from the last
-// ANALYZE, so they add little if the sample contains every row.
+// Reads the server's statistics of a column (pg_stats), and combines them with a sample. The statistics are as old as
+// the last ANALYZE, so they add little if the sample has every row.
 import { z } from 'zod'
 import { compare, isOrdered } from '../../profile-from-sample.ts'
 import type { ColumnProfile, Scalar } from '../../driver.ts'
@@ -8,12 +8,12 @@ import { scalarAt, type ReadColumn } from './profile-columns.ts'
 /** One row of pg_stats, with values as an answer shows them. */
 export interface Statistics {
   readonly nullFrac: number
-  /** n_distinct as in pg_stats: below 0 a fraction of the rows, 0 unknown. */
+  /** n_distinct as in pg_stats: a negative number is a fraction of the rows, and 0 means unknown. */
   readonly distinct: number
   readonly correlation: number | null
   readonly common: readonly { readonly value: Scalar; readonly share: number }[]
   readonly ends: readonly Scalar[]
-  /** The number of rows that ANALYZE reads, if the table has so many: 300 times the statistics target. */
+  /** The maximum number of rows that ANALYZE reads: 300 times the statistics target. */
   readonly analysed: number
 }
 
@@ -23,12 +23,12 @@ const Ends = z.array(z.string().nullable())
 const VALUE_CHARS = 64
 const VALUES_MAX = 50
 /**
- * The correlation from which a column counts as ordered: with few exceptions, its values ascend or descend with the
- * position of the row.
+ * From this correlation on, a column counts as ordered: its values ascend or descend in the order of the rows on disk,
+ * with few exceptions.
  */
 const IN_ORDER = 0.999
 
-/** Reads the answer to statisticsSql(). */
+/** Reads the rows of statisticsSql(). */
 export function readStatistics(
   rows: readonly (readonly (string | null)[])[],
   columns: readonly ReadColumn[],
@@ -62,8 +62,8 @@ export function readStatistics(
 }
 
 /**
- * Combines the profile of a sample with the statistics. If the sample has every row, the statistics only add the signal
- * about the order of rows.
+ * Combines the profile of a sample with the statistics. If the sample has every row, only the order of the rows is
+ * taken from the statistics.
  */
 export function together(
   seen: ColumnProfile,
@@ -97,8 +97,8 @@ function distinctOf({ distinct }: Statistics, rows: number): number | null {
 }
 
 /**
- * Returns the counts of common values. They refer to the rows that ANALYZE read, which cannot be more than the existing
- * rows.
+ * Returns how often the common values occur among the rows that ANALYZE read. The table may have fewer rows than
+ * ANALYZE may read.
  */
 function commonOf({ common, analysed }: Statistics, rows: number): NonNullable<ColumnProfile['values']> {
   return common

@@ -1,5 +1,4 @@
-// Profiles one table: combines a bounded sample of its rows with the server's statistics, some columns at a time.
-// Stores nothing.
+// Profiles one table, some columns at a time: combines a sample of its rows with the server's statistics.
 import { setImmediate } from 'node:timers/promises'
 import { ColumnSample } from '../../profile-from-sample.ts'
 import { KeySample } from '../../json-keys-from-sample.ts'
@@ -13,34 +12,41 @@ import { keysIn, readColumns, scalarAt, type ReadColumn } from './profile-column
 import { sampleSql, sizeSql, statisticsSql } from './profile-queries.ts'
 import { readStatistics, together, type Statistics } from './profile-statistics.ts'
 
-/** A session that runs statements of the service. */
 export interface Reader {
   /** Runs the statement in a READ ONLY transaction, with the timeout of the bounds. Throws AppError. */
   read(sql: string, sink: Sink): Promise<void>
-  /** False once the session is abandoned. */
+  /** False if the session was abandoned. */
   isUsable(): boolean
 }
 
-/** The number of columns per statement. The distinct values of each column stay in memory until the statement ends. */
+/**
+ * The number of columns that one statement reads. All distinct values of these columns stay in memory until the
+ * statement ends.
+ */
 const COLUMNS_AT_ONCE = 5
 /**
- * The maximum number of values that are sampled per table, unless ROWS_MIN rows already have more. In a wide table,
- * fewer rows are sampled.
+ * The maximum number of values in the sample of a table. Of a wide table, fewer rows are read, but at least ROWS_MIN.
  */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
-/** The cost limit for a view or a foreign table, whose rows may be expensive: the default limit of a query. */
+/**
+ * A sample of a view or foreign table runs only if the planner estimates at most this cost. It is the default cost
+ * limit of a query.
+ */
 const PLAN_COST_MAX = 1_000_000
-/** The minimum number of pages to sample on average. With fewer pages, random sampling may skip all of them. */
+/** A sample reads at least this number of pages on average, because a random sample of fewer pages may be empty. */
 const PAGES_MIN = 20
-/** The largest factor by which a second attempt reads more pages: a page may have one row instead of ROWS_A_PAGE. */
+/**
+ * If the first sample has too few rows, the second sample reads more pages, but at most this many times as many. A page
+ * may have one row instead of ROWS_A_PAGE.
+ */
 const MORE_MAX = 60
-/** The assumed rows per page if the server has no count. */
+/** The rows per page that are assumed if the server has no statistics. */
 const ROWS_A_PAGE = 60
 const TEXTS_BYTES = 32 * 1024 * 1024
 const ROW_BYTES = 1024 * 1024
 
-/** Profiles a table. Throws AppError as documented at Connection.profile(). */
+/** Throws AppError as documented at Connection.profile(). */
 export async function profileTable(
   reader: Reader,
   table: CatalogTable,
@@ -67,7 +73,7 @@ export async function profileTable(
     const whole = { rows: known, complete: sample.complete }
     const statistics = isStored ? await statisticsOf(reader, table, some, size.hasParts) : NO_STATISTICS
     for (const [n, { name }] of some.entries()) {
-      // Each statement may take milliseconds of CPU, so other requests run in between.
+      // The profile of a column may take milliseconds of CPU. Other requests run in between.
       await setImmediate()
       const seen = sample.columns[n]?.profile(name, whole)
       const keys = sample.keys[n]?.keys()
@@ -85,7 +91,10 @@ const NO_STATISTICS: ReadonlyMap<string, Statistics> = new Map()
 
 interface Size {
   readonly pages: number
-  /** The pages now, times the rows per page at the last ANALYZE. Null if a part was never analysed. */
+  /**
+   * An estimate: the pages now, times the rows per page at the last ANALYZE. Null if a part of the table was never
+   * analysed.
+   */
   readonly rows: number | null
   readonly hasParts: boolean
 }
@@ -102,16 +111,16 @@ interface Plan {
   readonly limit: number
 }
 
-/** Plans to read all rows if there are few, otherwise some of the pages. */
+/** Reads all rows of a small table, and some pages of a large table. */
 function planOf(size: Size, rows: number): Plan {
   const guessed = size.rows ?? size.pages * ROWS_A_PAGE
   if (guessed <= rows * 1.2) return { percent: null, limit: rows + 1 }
-  // Sample slightly fewer rows than the limit, so that the limit does not cut off the end of the table.
+  // Aims at slightly fewer rows than the limit. Otherwise the limit would cut off rows at the end of the table.
   const percent = Math.max((90 * rows) / guessed, (100 * PAGES_MIN) / size.pages)
   return { percent: Math.min(100, Number(percent.toPrecision(6))), limit: rows }
 }
 
-/** Returns the next attempt if the pages had far fewer rows than expected. Returns null otherwise. */
+/** Returns the plan for a second sample if the pages had far fewer rows than expected. Otherwise returns null. */
 function morePages({ percent, limit }: Plan, found: number, rows: number): Plan | null {
   if (percent === null || percent >= 100 || found * 2 >= rows) return null
   const more = Math.min((percent * rows) / Math.max(1, found), percent * MORE_MAX, 100)
@@ -141,7 +150,7 @@ interface Sampled {
   readonly complete: boolean
 }
 
-/** Samples the rows. Returns an empty sample if the statement times out: the server's statistics may still exist. */
+/** If the statement times out, returns an empty sample. The statistics of the server may still be usable. */
 async function sampleOf(reader: Reader, sql: string, columns: readonly ReadColumn[], plan: Plan): Promise<Sampled> {
   const sink = new SampleSink(columns)
   try {
@@ -160,7 +169,7 @@ async function texts(reader: Reader, sql: string): Promise<readonly (readonly (s
   return sink.answers[0] ?? []
 }
 
-/** Counts values as they arrive. Skips rows that are too large for memory. */
+/** Counts the values of the sample as they arrive. Skips rows that are too large for memory. */
 class SampleSink implements Sink {
   readonly isUnhurried = true
   readonly samples: readonly ColumnSample[]

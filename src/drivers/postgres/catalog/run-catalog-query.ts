@@ -1,17 +1,14 @@
 // Reads the rows of the statements of introspection and grading. These statements contain no caller's input.
 
 /**
- * Runs one statement and returns its rows as text. Throws AppError: DATASOURCE_UNAVAILABLE if the connection fails, and
- * the result of failure() for an error of the server.
+ * Runs one statement of introspection or of the connection test, and returns its rows as text. Throws AppError
+ * DATASOURCE_UNAVAILABLE if the connection fails. An error of the server becomes the AppError that failure() returns.
  */
 export type Ask = (sql: string, signal: AbortSignal) => Promise<readonly Row[]>
 
 export type Row = readonly (string | null)[]
 
-/**
- * Returns the text of a column that is never null in the service's statement. Throws TypeError if the column is null or
- * missing.
- */
+/** Returns the text in a column that is never null. Throws TypeError if it is null or missing. */
 export function textAt(row: Row, index: number): string {
   const value = row[index]
   if (value === null || value === undefined) throw new TypeError(`a catalog row lacks its column ${index}`)

@@ -1,5 +1,5 @@
-// Decides which extensions and schemas are trusted, and which types a user-defined cast or operator class affects. The
-// functions work on rows and do not query the database.
+// Decides which extensions and schemas are trusted, and which types have a user-defined cast or operator class. These
+// functions work on the rows of catalog queries, and do not query the database themselves.
 import { AppError } from '../../../errors.ts'
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
 import type { CapturedExtension } from '../captured-facts.ts'
@@ -7,26 +7,24 @@ import { OWN_OPERATORS } from '../guard/allowed/types-and-extensions.ts'
 import { FUNCTIONS } from '../guard/allowed/allowed-functions.ts'
 
 /**
- * Extensions whose functions, operators, casts and types read only their arguments, each with the oldest version
- * that was checked. The guard has its own list of functions that a query may call (docs/guard/postgres.md). The
- * extensions in the last row are listed only for their operators and operator classes.
+ * The known extensions. Their functions, operators, casts and types read nothing but their arguments. Each has the
+ * oldest version that was checked. Which of their functions a query may call is a separate list
+ * (docs/guard/postgres.md). The extensions in the last row are here only for their operators and operator classes.
  */
 const knownExtensions: ReadonlyMap<string, string> = new Map([
   ...['pg_trgm', 'unaccent', 'citext', 'hstore', 'uuid-ossp', 'pgcrypto', 'cube', 'intarray', 'ltree'].map(anyVersion),
   ...['fuzzystrmatch', 'tablefunc', 'vector', 'timescaledb', 'postgis'].map(anyVersion),
-  // Before 1.2, the extension's SQL functions looked up their helper functions on the search_path.
+  // Before version 1.2, the extension's SQL functions looked up their helper functions on the search_path.
   ['earthdistance', '1.2'],
   ...['btree_gin', 'btree_gist', 'isn', 'seg'].map(anyVersion),
 ])
 
-/** The names of the known extensions. */
 export const KNOWN_EXTENSIONS: ReadonlySet<string> = new Set(knownExtensions.keys())
 
 function anyVersion(name: string): readonly [string, string] {
   return [name, '0']
 }
 
-/** Returns whether this extension, in this version, is in the list above. */
 function isTrusted(name: string, version: string): boolean {
   const oldest = knownExtensions.get(name)
   return oldest !== undefined && !isOlder(version, oldest)
@@ -76,17 +74,15 @@ export function readExtensions(rows: readonly Row[], members: readonly Row[]): R
 
 type Extensions = ReadonlyMap<number, CapturedExtension>
 
-/**
- * Returns whether an extension is trusted. An object that belongs to no extension has the `oid` 0, which is not
- * trusted.
- */
+/** Returns whether this is the oid of a trusted extension. For an object that belongs to no extension, the oid is 0. */
 export function isOfTrusted(extensions: Extensions, oid: number): boolean {
   return extensions.get(oid)?.trusted === true
 }
 
 /**
- * Returns the schemas that may be on the search_path. Every function, operator and type in them belongs to a trusted
- * extension, except array types and row types of tables. PUBLIC may not create objects there (docs/guard/postgres.md).
+ * Returns the schemas that may be on the search_path: all their functions, operators and types belong to trusted
+ * extensions, and PUBLIC may not create objects there (docs/guard/postgres.md). Array types and row types of tables do
+ * not count.
  */
 export function trustedSchemas(extensions: Extensions, rows: readonly Row[]): string[] {
   const refused = new Set(
@@ -95,13 +91,12 @@ export function trustedSchemas(extensions: Extensions, rows: readonly Row[]): st
   return [...new Set(rows.map((row) => textAt(row, 0)))].filter((schema) => !refused.has(schema))
 }
 
-/** A cast, a default operator class or an object in pg_catalog that belongs to no trusted extension. */
+/** A user-defined cast, default operator class, or object in pg_catalog, if it belongs to no trusted extension. */
 export interface UserMade {
-  /** The name as in CREATE, for use in a sentence. */
   readonly what: string
   /** The statement that drops the object. */
   readonly drop: string
-  /** The oids of the types that the cast or operator class is about. Empty for an object in pg_catalog. */
+  /** The oids of the types of the cast or operator class. Empty for an object in pg_catalog. */
   readonly types: readonly number[]
 }
 
@@ -143,10 +138,10 @@ function isCallable(kind: string, name: string): boolean {
 }
 
 /**
- * Returns the user-defined code that may run for each user-defined type, by the type's oid. A cast between a built-in
- * and a user-defined type counts only for the user-defined type. The cast can run only if a query names or reads the
- * user-defined type. Throws AppError DATASOURCE_UNAVAILABLE if all types of a cast or operator class are built in,
- * because any query could run it.
+ * Returns, by the oid of each user-defined type, the user-defined code that a query of the type may run. A cast between
+ * a built-in and a user-defined type counts for the user-defined type: it can run only if a query names or reads that
+ * type. Throws AppError DATASOURCE_UNAVAILABLE for a cast or operator class of built-in types only, because any query
+ * could run it.
  */
 export function taintedTypes(
   made: readonly UserMade[],

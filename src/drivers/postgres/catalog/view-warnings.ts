@@ -1,11 +1,11 @@
-// Warns about views, whose definition usually runs with the owner's rights and is not checked by the guard. The
-// warnings are about functions that may write or read other data, foreign tables, and tables or rows that the login
-// itself may not read.
+// Warns about views. The definition of a view usually runs with the rights of its owner, and the guard does not check
+// it. The warnings name functions that may write or read other data, foreign tables, and tables or rows that the login
+// may not read itself.
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
 
 /**
- * For each view: its owner, whether it reads with the caller's rights (since PostgreSQL 15), and its name as written in
- * a query.
+ * Selects for each view its owner, its name as a query writes it, and whether it reads with the rights of the caller
+ * (since PostgreSQL 15).
  */
 export const views = `
 SELECT c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname), pg_get_userbyid(c.relowner),
@@ -15,8 +15,8 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'v' AND c.oid >= 16384`
 
 /**
- * For each relation that a view reads: its kind, its name, whether the login may read all of it, and whether it has row
- * policies.
+ * Selects the relations that each view reads: kind, name, whether the login may read all columns, and whether there are
+ * row policies.
  */
 export const viewRelations = `
 SELECT DISTINCT r.ev_class, c.oid, c.relkind, quote_ident(n.nspname) || '.' || quote_ident(c.relname),
@@ -27,8 +27,8 @@ JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
 JOIN pg_class c ON c.oid = d.refobjid AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY 1, 4`
 
-// pg_depend does not mention built-in functions, so the functions are read from the stored tree. For an
-// aggregate, its component functions are read too.
+// The functions are read from the stored tree of the view, because pg_depend does not list built-in functions. For an
+// aggregate, the functions that it calls are read too.
 const harmless = `'timeofday', 'clock_timestamp', 'random', 'random_normal', 'gen_random_uuid', 'uuidv4', 'uuidv7'`
 export const viewFunctions = `
 WITH called AS (
@@ -51,7 +51,9 @@ export interface ViewRows {
   readonly functions: readonly Row[]
 }
 
-/** Returns the warnings by the view's oid. A view over other views also has their warnings. */
+/**
+ * Returns the warnings by the oid of the view. If a view reads another view, it also gets the warnings of that view.
+ */
 export function viewWarnings(rows: ViewRows): ReadonlyMap<number, readonly string[]> {
   const relations = grouped(
     rows.relations,

@@ -1,9 +1,9 @@
-// Composes one request of a session in a reused buffer. Reuse is safe because a session has one request in flight: once
-// the server has answered, all bytes have been sent.
+// Composes the requests of a session in one buffer, which is reused. A session has one request at a time, so when the
+// server has answered, all bytes of the request have been sent.
 import { DESCRIBE, EXECUTE } from './protocol-messages.ts'
 
 const BYTES = 2_048
-/** The largest buffer, in bytes, that is reused for the next request. */
+/** A larger buffer, in bytes, is not kept for the next request. */
 const KEPT_BYTES_MAX = 65_536
 const NULL = -1
 const NONE: readonly string[] = []
@@ -12,7 +12,7 @@ export class Request {
   #bytes = Buffer.allocUnsafeSlow(BYTES)
   #length = 0
 
-  /** Starts a new request. Call it only after the previous request was answered. */
+  /** Starts a new request. Call it only after the server has answered the previous request. */
   begin(): this {
     if (this.#bytes.length > KEPT_BYTES_MAX) this.#bytes = Buffer.allocUnsafeSlow(BYTES)
     this.#length = 0
@@ -42,8 +42,7 @@ export class Request {
   }
 
   /**
-   * Adds a Bind of a statement to the unnamed portal, with the values of `texts`, then the values of `more`, all in
-   * text format.
+   * Adds the Bind of a statement to the unnamed portal. Its parameters are `texts` and then `more`, all in text format.
    */
   bind(name: string, texts: readonly (string | null)[], more: readonly string[]): this {
     const start = this.#length

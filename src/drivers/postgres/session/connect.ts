@@ -1,5 +1,5 @@
-// Logs in: TCP to an allowed address, then TLS, SCRAM and start-up by `pg`. Afterwards, wire.ts takes over the socket
-// from `pg`. Each failure is reported in one sentence, with the raw error as its cause.
+// Logs in: connects to an allowed address, then `pg` does TLS, SCRAM and the start-up. After that, wire.ts takes over
+// the socket from `pg`. Each failure becomes one sentence, with the raw error as its cause.
 import { connect as connectTls } from 'node:tls'
 import type { Socket } from 'node:net'
 import { once } from 'node:events'
@@ -21,7 +21,7 @@ const CANCEL_MS = 5_000
 const LOOK_MS = 10_000
 const FLOOR = 140_000
 
-/** A session, with functions that cancel its current statement and check whether a statement still runs. */
+/** A session, and functions that ask the server about it over other connections. */
 export interface Login {
   readonly session: Session
   /**
@@ -30,8 +30,8 @@ export interface Login {
    */
   cancel(): Promise<void>
   /**
-   * Asks in another session whether the server's process of this session still runs a statement. Behind a pooler, the
-   * process is not known, so the answer is true. Throws if the server cannot be asked.
+   * Returns whether the server still runs a statement of this session. Asks over another connection. Behind a pooler
+   * the process of the session is unknown, so the answer is true. Throws if the server does not answer.
    */
   isRunning(signal: AbortSignal): Promise<boolean>
 }
@@ -56,8 +56,8 @@ export async function logIn(target: Target, allowPrivateHosts: boolean, signal: 
 }
 
 /**
- * Returns whether the start-up options may have caused the server's error. Errors about the login, the database, and
- * the server's resources or state are excluded.
+ * Returns whether the start-up options may be the cause of the error. Not so for errors about the login or the
+ * database, or about the resources or the state of the server.
  */
 function mayBeOptions(error: unknown): boolean {
   const code = sqlState(error)
@@ -75,7 +75,7 @@ async function attempt(
   allowPrivateHosts: boolean,
   signal: AbortSignal,
 ): Promise<Login> {
-  // Without TLS the wire reads from one reused buffer. Until the take-over, pg receives copies.
+  // Without TLS, wire.ts reads from one reused buffer. Until wire.ts takes over, pg gets copies.
   const plain = target.sslMode === 'disable'
   const first = firstAnswer(plain)
   let receive: Receive = (bytes) => {
@@ -88,10 +88,10 @@ async function attempt(
   signal.addEventListener('abort', stop, { once: true })
   try {
     const client = new Client(clientConfig(target, options, socket))
-    // After the take-over, the wire handles these events.
+    // After the login, wire.ts handles errors of the socket.
     client.on('error', () => undefined)
     if (target.channelBinding) requireChannelBinding(client, socket)
-    // With TLS, the filter starts when pg reads from the encrypted stream. Without TLS, it starts at once.
+    // With TLS, the filter starts with the encrypted stream. Without TLS, it starts at once.
     let unshield = (): Buffer => Buffer.alloc(0)
     client.connection.on('sslconnect', () => (unshield = shieldLogin(client.connection.stream)))
     const loggedIn = client.connect()
@@ -162,7 +162,10 @@ function clientConfig(target: Target, options: string | null, socket: Socket): C
   }
 }
 
-/** Accepts only SCRAM that is bound to this TLS connection, like libpq's channel_binding=require. */
+/**
+ * Accepts SCRAM only with channel binding, that is, bound to this TLS connection. The same as channel_binding=require
+ * of libpq.
+ */
 function requireChannelBinding(client: Client, socket: Socket): void {
   const refuse = (): void =>
     void socket.destroy(
@@ -186,8 +189,8 @@ interface Key {
 }
 
 /**
- * Returns the backend's cancel key, which pg stores but does not declare in its types. Returns null if there is none,
- * so that queries of this session cannot be cancelled.
+ * Returns the key that a CancelRequest needs. pg stores it, but its types do not declare it. Returns null if there is
+ * no key: the queries of this session can then not be cancelled.
  */
 function keyOf(client: Client): Key | null {
   const processId: unknown = Reflect.get(client, 'processID')
@@ -214,11 +217,14 @@ async function cancel(target: Target, key: Key | null, allowPrivateHosts: boolea
     stream.resume().end(request)
     await closed
   } catch {
-    // If the cancel request fails, the statement timeout of the query's transaction still ends the query.
+    // If the request fails, the timeout of the statement still ends the query.
   }
 }
 
-/** A process of another login has no state that this login may see, so it does not count. */
+/**
+ * Returns whether the process runs a statement. If the process now belongs to another login, its state is hidden from
+ * this login, so it does not count as running.
+ */
 async function isRunning(
   target: Target,
   processId: number,

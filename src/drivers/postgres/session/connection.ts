@@ -1,5 +1,5 @@
-// A PostgreSQL connection for one lease: a session, a deadline and cancellation. If a statement is abandoned, it is
-// cancelled in the database, and its session is never reused.
+// A connection that one caller uses at a time: a session with a deadline and cancellation. If a statement is given up,
+// the database cancels it, and the session is not used again.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AppError } from '../../../errors.ts'
 import type { Confined } from '../../confined.ts'
@@ -31,13 +31,14 @@ import { ask, estimateQuery, readInto, runQuery, type Known, type Running } from
 import type { Session } from './session.ts'
 import { NO_ROWS, type Sink } from './wire.ts'
 
-// Added to the server's timeout to get the service's deadline, which applies if the server ignores its timeout.
+// The deadline of the service is this much later than the timeout of the server. It applies if the server does not end
+// the statement.
 const GRACE_MS = 500
-// How long a caller waits for the server to confirm a cancel request.
+// How long a caller waits until the server has confirmed a cancel request.
 const SEEN_MS = 500
 // The first and the longest pause between two checks whether the server still runs a statement that was given up.
 const LOOK_MS = [1_000, 10_000] as const
-// The timeout of one catalog query of introspection. It is long, because a catalog may be large.
+// The timeout of one catalog query. It is long, because a catalog may be large.
 const ASK_MS = 60_000
 const buffers = new BufferPool()
 
@@ -55,15 +56,15 @@ export class PostgresConnection implements Connection {
   readonly #known: () => Known
   readonly #session: Session
   /**
-   * Set once a cancel request was sent. The request may hit the next statement, so the session runs no further
-   * statement.
+   * Set when a cancel request is sent. After that, the session runs no other statement, because the request might
+   * cancel it.
    */
   #cancelling: Promise<void> | null = null
-  /** The timer for the deadline of the work, or for the end of a cancelled session. */
+  /** The timer for the deadline, or for the end of a session whose statement was cancelled. */
   #timer: NodeJS.Timeout | undefined
   #deadlineMs = 0
   #isAtWork = false
-  /** The error with which the work was abandoned. */
+  /** The error with which a statement was given up. */
   #why: AppError | null = null
 
   constructor(login: Login, known: () => Known) {
@@ -122,7 +123,10 @@ export class PostgresConnection implements Connection {
     return reportOf(steps, latencyMs, this.#session.server.versionText)
   }
 
-  /** Runs one statement of the service in a READ ONLY transaction with only pg_catalog on the path. Returns text. */
+  /**
+   * Runs one statement of the service in a READ ONLY transaction whose search_path is only pg_catalog. Returns the rows
+   * as text.
+   */
   ask(sql: string, signal: AbortSignal): Promise<(string | null)[][]> {
     return this.#within(ASK_MS + GRACE_MS, signal, () => ask(this.#session, sql, ASK_MS))
   }
@@ -137,7 +141,7 @@ export class PostgresConnection implements Connection {
     this.#session.wire.close()
   }
 
-  /** Returns false if a pooler allows no transaction that stays open between two requests. */
+  /** Returns false behind a pooler that ends each transaction with the request (pool_mode=statement). */
   async #keepsTransaction(signal: AbortSignal): Promise<boolean> {
     const pinned = { searchPath: [], timeoutMs: ASK_MS }
     const asked = { text: 'SELECT 1', params: [], reads: [] }
@@ -160,9 +164,9 @@ export class PostgresConnection implements Connection {
   }
 
   /**
-   * Runs work until its deadline or until `stop` aborts. Either event cancels the statement in the database and closes
-   * the session. After a timeout, the server gets a moment to report the cancellation. `out` is a buffer that the work
-   * uses.
+   * Runs the work. When the deadline passes or `stop` aborts, cancels the statement in the database and closes the
+   * session. After the deadline, first waits a moment for the server to confirm the cancellation. `out` is the buffer
+   * into which the work writes.
    */
   async #within<T>(deadlineMs: number, stop: Stop, work: () => Promise<T>, out: JsonBytes | null = null): Promise<T> {
     if (stop.aborted) throw gaveUp(stop)
@@ -183,13 +187,13 @@ export class PostgresConnection implements Connection {
       if (this.#why !== null) clearTimeout(this.#timer)
       stop.removeEventListener('abort', onAbort)
       if (out !== null) buffers.release(out)
-      // The server may still be sending rows, for example after the answer was cut at a cap.
+      // For example, the answer was cut at a cap, and the server is still sending rows.
       if (!this.usable) this.#end()
     }
   }
 
   /**
-   * Starts the deadline of one piece of work. The timer is reused, so it fires once without effect after the last work.
+   * Starts the deadline. The timer is reused for the next work, so after the last work it fires once without effect.
    */
   #begin(deadlineMs: number): void {
     this.#isAtWork = true
@@ -213,7 +217,7 @@ export class PostgresConnection implements Connection {
     this.#deadlineMs = 0
   }
 
-  /** Cancels the statement that may still run, and closes the session when the server has answered. */
+  /** Cancels the statement, which may still run, and closes the session when the server has answered. */
   #end(): void {
     this.#cancelling ??= this.#login.cancel()
     const { wire } = this.#session
@@ -221,8 +225,8 @@ export class PostgresConnection implements Connection {
   }
 
   /**
-   * Resolves when the server has answered or closed the connection, or when the signal aborts. Also resolves when
-   * another session finds that the process runs no statement, because the network may have lost the answer.
+   * Waits until the server has answered or has closed the connection. The answer may be lost in the network, so another
+   * session also asks now and then whether the process still runs a statement. Ends early if the signal aborts.
    */
   async #seenToEnd(signal: AbortSignal): Promise<void> {
     const { wire } = this.#session
@@ -244,7 +248,9 @@ export class PostgresConnection implements Connection {
     }
   }
 
-  /** Returns false if the server cannot be asked. */
+  /**
+   * Returns true if the process no longer runs a statement. Returns false if it does, or if the server does not answer.
+   */
   async #isGone(signal: AbortSignal): Promise<boolean> {
     try {
       return !(await this.#login.isRunning(signal))

@@ -1,12 +1,11 @@
-// Estimates the cost of a query in the planner's units: by EXPLAIN, or from the size of its table if this bounds the
-// cost.
+// Estimates the cost of a query in the units of PostgreSQL's planner: by EXPLAIN, or from the size of the query's table
+// if no plan can cost more than that.
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { AppError } from '../../../errors.ts'
 import type { CostBound } from '../confined-query.ts'
 import { literal } from '../quote.ts'
 
-/** The current size of a table, and the planner's cost settings. */
 export interface TableSize {
   readonly pages: number
   readonly tuples: number
@@ -16,8 +15,8 @@ export interface TableSize {
 }
 
 /**
- * Returns the EXPLAIN statement for a printed text. The statement plans and folds constants, so it runs under the
- * timeout like the query itself.
+ * Returns the EXPLAIN statement for a printed text. EXPLAIN plans the query and computes its constants, so it needs the
+ * same timeout as the query.
  */
 export function explainSql(text: string): string {
   return `EXPLAIN (FORMAT JSON) ${text}`
@@ -25,16 +24,16 @@ export function explainSql(text: string): string {
 
 const Plan = z.tuple([z.object({ Plan: z.object({ 'Total Cost': z.number() }) })])
 
-/** Parses the cost from the answer to explainSql(). */
+/** Reads the cost in the answer to explainSql(). */
 export function planCost(answer: readonly (readonly (string | null)[])[]): number {
   const plan: unknown = JSON.parse(answer[0]?.[0] ?? 'null')
   return Plan.parse(plan)[0].Plan['Total Cost']
 }
 
 /**
- * Returns the SQL for the size of one table or materialized view. The result has no row if the size does not bound the
- * cost: if the table is partitioned, has child tables, is in another tablespace, has virtual generated columns, or has
- * row-level security, whose conditions add cost.
+ * Returns SQL for the size of one table or materialized view. There is no row if the cost of a query can be greater
+ * than the size suggests: for a table that is partitioned, has child tables, is in another tablespace, has virtual
+ * generated columns, or has row-level security, whose conditions cost more.
  */
 export function sizeSql(at: { readonly schema: string; readonly table: string }): string {
   return `SELECT pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::int8, c.relpages, c.reltuples,
@@ -50,12 +49,12 @@ WHERE n.nspname = ${literal(at.schema)} AND c.relname = ${literal(at.table)} AND
   AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attgenerated = 'v')`
 }
 
-/** A random secret of this process, so that a caller's query cannot imitate a failure of plainCheckSql(). */
+/** Random, so that a caller's query cannot fail with the same text. */
 const MARK = `vitrine-${randomBytes(8).toString('hex')}`
 
 /**
- * Returns a statement that fails if the table is no longer one whose size bounds the cost, for example because
- * row-level security was switched on. Statements after it then do not run.
+ * Returns a statement that fails if the size of the table no longer bounds the cost, for example because somebody has
+ * switched on row-level security. The query after it then does not run.
  */
 export function plainCheckSql(at: { readonly schema: string; readonly table: string }): string {
   return `SELECT CASE WHEN found.n = 1 THEN 0 ELSE CAST(pg_catalog.concat('${MARK} ', found.n) AS pg_catalog.int4) END
@@ -67,24 +66,21 @@ export function isNoLongerPlain(message: string): boolean {
   return message.includes(MARK)
 }
 
-/** Reads the answer to sizeSql(). Returns null if the size does not bound the cost. */
 export function readSize(answer: readonly (readonly (string | null)[])[]): TableSize | null {
   const row = answer[0]?.map(Number)
   if (row === undefined) return null
   const [blocks = 0, relpages = 0, reltuples = 0, pageCost = 0, tupleCost = 0, operatorCost = 0] = row
-  // As in the planner, the number of rows is the current number of pages, at least ten, times the rows per page at the
-  // last ANALYZE. Without ANALYZE, a page counts as full, with 291 rows.
+  // The planner computes the number of rows like this: the current number of pages, at least ten, times the rows per
+  // page at the last ANALYZE. Before the first ANALYZE, a page counts as full (291 rows).
   const pages = Math.max(blocks, 10)
   const density = relpages > 0 && reltuples >= 0 ? reltuples / relpages : 291
   return { pages, tuples: Math.max(1, density * pages), pageCost, tupleCost, operatorCost }
 }
 
-// The cost of one call in units of cpu_operator_cost: the most expensive allowed functions have a procost of 100.
+// The most expensive allowed functions have a procost of 100, so one call costs at most 100 times cpu_operator_cost.
 const OPERATORS_EACH = 100
 
-/**
- * Returns an upper bound of the cost of any plan: the cost of reading the whole table and sorting all of it on disk.
- */
+/** Returns a cost that no plan exceeds: that of reading the whole table and sorting all of it on disk. */
 export function costBound(bound: CostBound, size: TableSize): number {
   const { pages, tuples, pageCost, tupleCost, operatorCost } = size
   const scan = pages * pageCost + tuples * (3 * tupleCost + bound.operations * OPERATORS_EACH * operatorCost)

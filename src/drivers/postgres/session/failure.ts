@@ -1,5 +1,5 @@
-// Translates PostgreSQL errors for callers. Only the primary message of listed codes is shown, and only if all names in
-// it occur in the printed text. DETAIL, HINT and CONTEXT are never shown.
+// Translates errors of PostgreSQL for callers. DETAIL, HINT and CONTEXT are never shown. The message is shown only for
+// some codes, and only if all names in it occur in the printed text.
 import { AppError } from '../../../errors.ts'
 import { readOverBound, type OverBound } from '../exceeded-bound-marker.ts'
 import { adviceFor, adviceForBound, mayShowMessage } from './failure-hint.ts'
@@ -7,7 +7,6 @@ import { DatabaseError } from './protocol-messages.ts'
 import { spatialFailure } from './spatial-failure.ts'
 import { LostConnection } from './wire.ts'
 
-/** The parts of a failed query that decide whether a caller may see the database's message. */
 export interface FailedQuery {
   readonly text: string
   readonly names: ReadonlyMap<string, string>
@@ -15,7 +14,7 @@ export interface FailedQuery {
 
 const LOST = 'The connection to the database was lost.'
 
-// The sentences for class 22, by code. They never contain the value.
+// The sentences for errors of class 22. The messages of the database are not shown, because they have the value.
 const DATA_SENTENCES: Readonly<Record<string, string>> = {
   '22001': 'A string is too long for its type.',
   '22003': 'A number is out of the range of its type.',
@@ -93,8 +92,7 @@ const CLASS_SENTENCES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns the AppError that run() throws. An AppError stays unchanged. Any other error is translated by its class and
- * becomes the cause.
+ * Returns the AppError for an error of a query. An AppError is returned unchanged. Any other error becomes the cause.
  */
 export function failure(error: unknown, query?: FailedQuery, position: number | null = null): AppError {
   if (error instanceof AppError) return error
@@ -124,7 +122,7 @@ function overBound({ what, most, found }: OverBound, cause: DatabaseError): AppE
   return new AppError('QUERY_FAILED', message, { cause, extra: { hint: adviceForBound(what) } })
 }
 
-/** The column that a message of the database names. */
+/** Finds the column that the message names. */
 const COLUMN = /\bcolumn (?:reference )?"([^"]+)"/
 
 /** Returns whether the server reported that it cancelled the query. */
@@ -144,7 +142,7 @@ export function schemaStale(cause?: unknown): AppError {
   return new AppError('SCHEMA_STALE', message, { cause })
 }
 
-/** Returns the database's message if a caller may see it. Otherwise, returns the service's own sentence. */
+/** Returns the message of the database if a caller may see it. Otherwise returns a sentence of the service. */
 function sentence(error: DatabaseError, group: string, query: FailedQuery | undefined): string {
   const fixed = DATA_SENTENCES[error.code] ?? CODE_SENTENCES[error.code]
   if (fixed !== undefined) return fixed
@@ -156,8 +154,9 @@ function sentence(error: DatabaseError, group: string, query: FailedQuery | unde
 }
 
 /**
- * Returns the message with generated aliases replaced by the caller's names, or null if it quotes a name that is not in
- * the printed text. Such a name comes from the server: a file, a role, or a table behind a policy.
+ * Returns the message with the caller's names in place of the generated aliases. Returns null if the message quotes a
+ * name that is not in the printed text. Such a name comes from the server, for example a file, a role, or a table that
+ * a policy reads.
  */
 function mapped(message: string, query: FailedQuery): string | null {
   if (message.length > MESSAGE_MAX) return null
@@ -171,7 +170,7 @@ function mapped(message: string, query: FailedQuery): string | null {
 }
 
 const MESSAGE_MAX = 1_000
-/** A generated alias, with its prefix of underscores. */
+/** A generated alias. It may begin with underscores. */
 const ALIAS = /(?<!\w)_*[tc]\d+(?!\w)/g
 /** The literals and names of a printed text (quote.ts). */
 const QUOTED = /E'(?:[^'\\]|''|\\[^])*'|'(?:[^']|'')*'|"((?:[^"]|"")*)"/g

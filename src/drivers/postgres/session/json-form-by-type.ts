@@ -1,8 +1,11 @@
-// PostgreSQL's built-in types: the oid, the name, and the oid of the array type. The oids are the same in every version
-// (14 to 18 were compared). The list has types of newer versions too, which an older server never sends. It omits row
-// types of catalogs and polymorphic types.
+// PostgreSQL's built-in types: the oid, the name, and the oid of the array type. The oids are the same in the versions
+// 14 to 18. The list also has types that an older server does not have. It has no polymorphic types, and no row types
+// of catalogs.
 
-/** How a value's text is encoded as JSON (docs/contract.md#values). `text` keeps the database's text as a string. */
+/**
+ * How the text of a value becomes JSON (docs/contract.md#values). `text` means a JSON string with the text of the
+ * database.
+ */
 export type Form =
   'text' | 'bool' | 'integer' | 'int8' | 'numeric' | 'float' | 'bytea' | 'json' | 'timestamp' | 'timestamptz'
 
@@ -12,12 +15,12 @@ export interface BuiltinType {
   /** 0 if the type has no array type. */
   readonly arrayOid: number
   readonly form: Form
-  /** The delimiter between array elements: a comma, except for box. */
+  /** Separates the elements of an array: a comma, or a semicolon for box. */
   readonly delimiter: ',' | ';'
 }
 
-// The types whose form is not `text`. oid, xid and cid fit a JSON number. The reg* types print names, so their form is
-// text.
+// All types that are not listed have the form `text`. Values of oid, xid and cid are small enough for a JSON number.
+// Values of the reg* types are names, so they have the form `text`.
 const FORMS: Readonly<Record<string, Form>> = {
   bool: 'bool',
   int2: 'integer',

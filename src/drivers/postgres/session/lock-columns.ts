@@ -1,26 +1,29 @@
-// Ensures that a query reads the columns for which it was confined. Before the query, in the same write to the socket,
-// the transaction describes each table by a prepared SELECT of the columns, which is never executed. The description
-// locks the table until the transaction ends, because ALTER and DROP need ACCESS EXCLUSIVE (PostgreSQL manual, 13.3.1).
-// The query therefore reads exactly the described columns.
+// A query must read the same columns for which the guard confined it. Before the query, in the same write to the
+// socket, the transaction therefore prepares a SELECT of the columns of each table. It is never executed, but the
+// server describes its columns and locks the table until the transaction ends. ALTER and DROP cannot run meanwhile,
+// because they need ACCESS EXCLUSIVE (PostgreSQL manual, 13.3.1).
 import type { ReadTable } from '../confined-query.ts'
 import { identifier, qualified } from '../quote.ts'
 import { readFields, type Field } from './protocol-messages.ts'
 import type { Expectation } from './wire.ts'
 
 /**
- * Returns the statement that describes a table's columns. Its columns are not qualified: see wrap() in
+ * Returns the statement that describes the columns of a table. The columns have no table name in front: see wrap() in
  * guard/walk/walk-from.ts.
  */
 export function heldSql({ schema, table, columns }: ReadTable): string {
   return `SELECT ${columns.map(({ name }) => identifier(name)).join(', ')} FROM ${qualified([schema, table])}`
 }
 
-/** Returns a key for a table's columns that changes with a rename. */
+/** Returns a key for the columns of a table. The key changes when a column is renamed. */
 export function heldKey({ oid, columns }: ReadTable): string {
   return `${oid} ${columns.map(({ number, typeOid, name }) => `${number} ${typeOid} ${identifier(name)}`).join(' ')}`
 }
 
-/** The last description of each table that was as expected. A description with the same bytes is not parsed again. */
+/**
+ * The last description of each table that was as expected. If the next description has the same bytes, it need not be
+ * parsed.
+ */
 const seen = new WeakMap<ReadTable, Buffer>()
 
 /** Compares the server's descriptions with the columns for which the query was confined. */
@@ -43,7 +46,7 @@ export class Held implements Expectation {
     const known = seen.get(table)
     if (known === undefined || known.compare(from, start, end) !== 0) {
       if (!isSame(table, readFields(from, start, end))) return false
-      // Copy: the socket's buffer is reused.
+      // A copy, because the buffer of the socket is reused.
       seen.set(table, Buffer.from(from.subarray(start, end)))
     }
     this.#described++

@@ -1,5 +1,5 @@
-// Maps a failed login to one sentence by its class. The raw error is only the cause, because it may contain the user's
-// name, an address, or any text of the server.
+// Explains a failed login by one sentence. The raw error is only the cause, because its text may have the user's name,
+// an address, or anything that the server sent.
 import { AppError } from '../../../errors.ts'
 import { networkSentence } from '../../network-failure.ts'
 import type { Target } from './settings.ts'
@@ -16,7 +16,6 @@ const SQL_STATE: Readonly<Record<string, string>> = {
   '57P05': 'The database ended the connection.',
 }
 
-/** Returns the error DATASOURCE_UNAVAILABLE with a sentence for the error. */
 export function loginFailure(error: unknown, target: Target): AppError {
   if (error instanceof AppError) return error
   return new AppError('DATASOURCE_UNAVAILABLE', sentence(error, target), { cause: error })

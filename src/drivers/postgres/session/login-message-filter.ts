@@ -1,18 +1,18 @@
-// Filters the server's messages to `pg` during login. pg trusts its input. A message that is too short makes pg throw
-// in a socket event or loop past the end. pg also buffers a message of any length. So pg receives only complete,
-// well-formed login messages.
+// During the login, checks the server's messages before `pg` reads them. pg does not: if a message is too short, pg
+// throws in a socket event or loops beyond the end, and it buffers a message of any length. So it gets only complete
+// and well-formed login messages.
 import type { Duplex } from 'node:stream'
 
-/** The maximum length of one login message. Servers and poolers send much shorter messages. */
+/** Messages of a login are usually much shorter. */
 const MESSAGE_BYTES_MAX = 16 << 10
 const LOGIN_BYTES_MAX = 256 << 10
 const HEAD = 5
 const READY = 'Z'
 
 /**
- * Starts to filter what pg reads from `stream`. Call it when pg has started to read. If a message cannot belong to a
- * login, the stream is destroyed with the reason. The returned function ends the filter, detaches pg, and returns the
- * bytes that arrived after the login.
+ * Starts the filter on `stream`. Call it after pg has started to read from the stream. If a message cannot belong to a
+ * login, the stream is destroyed with the reason as its error. The returned function ends the filter, detaches pg, and
+ * returns the bytes that arrived after the login.
  */
 export function shieldLogin(stream: Duplex): () => Buffer {
   const listeners = stream.listeners('data')
@@ -52,8 +52,8 @@ export function shieldLogin(stream: Duplex): () => Buffer {
 }
 
 /**
- * Returns whether a body has every field that pg reads from this kind of message. Returns false for kinds that belong
- * to no login.
+ * Returns whether the body of a message has every field that pg reads from it. Returns false if messages of this kind
+ * belong to no login.
  */
 function isWhole(code: string, body: Buffer): boolean {
   switch (code) {
@@ -85,7 +85,7 @@ function isAuthentication(body: Buffer): boolean {
   }
 }
 
-/** Returns whether the fields, each a letter and a string, end with a zero byte. */
+/** Returns whether the body is a list of fields, each a letter and a string, with a zero byte at the end. */
 function hasEndedFields(body: Buffer): boolean {
   for (let at = 0; at < body.length;) {
     if (body[at] === 0) return true

@@ -1,32 +1,32 @@
-// Holds the callers' queries that one session has prepared under names, so that the server need not parse them again
-// (docs/decisions/0026-prepared-statements.md). Their texts are the printed texts of shapes that were seen twice.
+// The queries that one session has prepared under names, so that the server need not parse them again
+// (docs/decisions/0026-prepared-statements.md). A query is prepared when a query of the same form was seen before.
 import type { Preparable } from '../confined-query.ts'
 import { closeStatement, type Field } from './protocol-messages.ts'
 
-/** The maximum number of prepared queries of a session. Each takes about ten kilobytes of the server's memory. */
+/** Each prepared query takes about ten kilobytes of the server's memory. */
 export const STATEMENTS_MAX = 100
 
 export interface Statement {
   readonly name: string
   /**
-   * The server's description of the rows. Null before the first answer. If the columns change, the server refuses the
-   * statement.
+   * The server's description of the rows. Null before the first answer. If the columns of the rows change later, the
+   * server refuses the statement.
    */
   fields: readonly Field[] | null
 }
 
-/** Queries that a server refused to prepare, although it ran their texts with the values in place of parameters. */
+/** Queries that the server refused to prepare with parameters, although it ran them with the values in the text. */
 const refused = new WeakSet<Preparable>()
 
 export class PreparedStatements {
   readonly #tag: string
   readonly #known = new Map<Preparable, Statement>()
   #exposure: object | null = null
-  /** Frames that close dropped statements, for the next request that prepares. */
+  /** Close messages for dropped statements. They are sent with the next request that prepares a statement. */
   #closes: Buffer[] = []
   #named = 0
 
-  /** `tag` is a string that no other session's names contain. */
+  /** `tag` becomes a part of each name. No other session has the same tag. */
   constructor(tag: string) {
     this.#tag = tag
   }
@@ -36,7 +36,7 @@ export class PreparedStatements {
     return !refused.has(shared)
   }
 
-  /** Call it if a server refused to prepare this text but ran it unprepared. */
+  /** Call it if the server refused to prepare this text, but ran it with the values in the text. */
   static refuse(shared: Preparable): void {
     refused.add(shared)
   }
@@ -46,8 +46,8 @@ export class PreparedStatements {
   }
 
   /**
-   * Returns a new statement to prepare. Drops the statements of another exposure, and the oldest statement if the
-   * session is full.
+   * Returns a new statement that the caller prepares. Drops the statements of other exposures. If the session already
+   * has STATEMENTS_MAX statements, drops the oldest.
    */
   next({ exposure }: Preparable): Statement {
     if (this.#exposure !== exposure) for (const old of this.#known.keys()) this.drop(old)
@@ -57,7 +57,7 @@ export class PreparedStatements {
     return { name: `q${this.#tag}${this.#named++}`, fields: null }
   }
 
-  /** Returns the frames that close dropped statements, for the next request. */
+  /** Returns and removes the Close messages of dropped statements. */
   closes(): Buffer {
     return Buffer.concat(this.#closes.splice(0))
   }
@@ -74,7 +74,7 @@ export class PreparedStatements {
     this.#closes.push(closeStatement(statement.name))
   }
 
-  /** Removes all statements, because the server no longer has them. */
+  /** Call it when the server no longer has the statements. */
   forget(): void {
     this.#known.clear()
     this.#closes = []

@@ -1,5 +1,5 @@
-// Encodes the frontend messages of PostgreSQL's extended protocol (v3), and decodes the server's messages. Simple Query
-// is left out on purpose: it would run several statements in one text.
+// Encodes messages to the server in PostgreSQL's extended protocol (v3), and decodes messages of the server. Simple
+// Query is missing on purpose, because it runs several statements in one text.
 
 const OPEN_LENGTH = 5
 /** The length that represents NULL. */
@@ -14,8 +14,8 @@ function message(code: string, body: number, fill: (into: Buffer, at: number) =>
 }
 
 /**
- * Returns a Parse message: `text` under `name` ('' is the unnamed statement). The server infers the type of a parameter
- * of type 0 or without a type.
+ * Returns a Parse message, which prepares `text` under `name` ('' for the unnamed statement). If the type of a
+ * parameter is 0 or missing, the server infers it.
  */
 export function parseMessage(name: string, text: string, types: readonly number[] = []): Buffer {
   const nameLength = Buffer.byteLength(name)
@@ -40,7 +40,10 @@ export function closeStatement(name: string): Buffer {
   })
 }
 
-/** Returns a message that binds a statement to the unnamed portal, with parameters and results in text format. */
+/**
+ * Returns a Bind message: the statement gets these parameters, and becomes the unnamed portal. Parameters and results
+ * have text format.
+ */
 export function bindMessage(name: string, parameters: readonly (string | null)[] = []): Buffer {
   const sizes = parameters.map((text) => (text === null ? NULL : Buffer.byteLength(text)))
   const values = sizes.reduce((sum, size) => sum + 4 + Math.max(size, 0), 0)
@@ -60,24 +63,26 @@ export function bindMessage(name: string, parameters: readonly (string | null)[]
   })
 }
 
-/** The Describe message of the unnamed portal. The server then sends the columns before the rows. */
+/** The server describes the columns of the unnamed portal before it sends rows. */
 export const DESCRIBE = message('D', 2, (into, at) => into.write('P\0', at))
-/** The Execute message of the unnamed portal. It has no row limit, because a limit would prevent parallel plans. */
+/** Executes the unnamed portal, without a limit of rows, because such a limit prevents parallel plans. */
 export const EXECUTE = message('E', 5, (into, at) => into.fill(0, at))
 export const SYNC = message('S', 0, () => undefined)
 export const TERMINATE = message('X', 0, () => undefined)
 
-/** Returns the messages Parse, Bind and Execute for one statement whose rows, if any, are not wanted. */
+/** Returns the messages that run one statement whose rows are not needed. */
 export function statement(text: string): Buffer {
   return Buffer.concat([parseMessage('', text), bindMessage(''), EXECUTE])
 }
 
-/** Returns the messages Parse, Bind, Describe and Execute for one statement whose rows are wanted. */
+/** Returns the messages that run one statement and describe its rows. */
 export function question(text: string, parameters: readonly (string | null)[] = []): Buffer {
   return Buffer.concat([parseMessage('', text), bindMessage('', parameters), DESCRIBE, EXECUTE])
 }
 
-/** Returns a Describe message, which asks for the columns of a prepared statement without planning or running it. */
+/**
+ * Returns a Describe message: the server describes the columns of a prepared statement, without planning or running it.
+ */
 export function describeStatement(name: string): Buffer {
   const length = Buffer.byteLength(name)
   return message('D', length + 2, (into, at) => {
@@ -90,13 +95,13 @@ export function describeStatement(name: string): Buffer {
 /** A column of an answer, from RowDescription. */
 export interface Field {
   readonly name: string
-  /** The oid of the column's table, and the column's pg_attribute.attnum. Both are 0 for a computed column. */
+  /** The table and the column (pg_attribute.attnum) from which the values come. Both are 0 for a computed column. */
   readonly tableOid: number
   readonly number: number
   readonly typeOid: number
 }
 
-/** Reads a RowDescription's body from[start…end). Throws RangeError if a field exceeds the body. */
+/** Reads the body of a RowDescription, from[start…end). Throws RangeError if a field is longer than the body. */
 export function readFields(from: Buffer, start: number, end: number): Field[] {
   const fields: Field[] = []
   let at = start + 2
@@ -121,11 +126,9 @@ export class DatabaseError extends Error {
   readonly code: string
   /** FATAL and PANIC end the session. */
   readonly severity: string
-  /**
-   * True if the error was raised inside a function, on a foreign server, or in a query other than the caller's text.
-   */
+  /** True if the error occurred inside a function, on a foreign server, or in another query than the sent one. */
   readonly inner: boolean
-  /** The position in the sent statement, in characters from 0. Null if unknown. */
+  /** The position in the sent text, in characters from 0. Null if the server did not report it. */
   readonly position: number | null
 
   constructor(fields: ReadonlyMap<string, string>) {
@@ -138,7 +141,7 @@ export class DatabaseError extends Error {
   }
 }
 
-/** Reads an ErrorResponse's body, which may have been truncated. */
+/** Reads the body of an ErrorResponse, which may be incomplete. */
 export function readError(from: Buffer, start: number, end: number): DatabaseError {
   const fields = new Map<string, string>()
   let at = start

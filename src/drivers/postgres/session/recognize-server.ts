@@ -1,5 +1,5 @@
-// Recognizes by a server's first bytes whether it is PostgreSQL, so that a login at a wrong port fails with a clear
-// error.
+// Recognizes from the first bytes of a server whether it is PostgreSQL. A login at a wrong port then fails with an
+// error that says so.
 import { AppError } from '../../../errors.ts'
 
 const OTHER = 'The server at that host and port is not PostgreSQL.'
@@ -7,9 +7,9 @@ const SILENT = 'The server at that host and port accepts the connection but does
 const MESSAGE_BYTES_MAX = 16 << 10
 
 export interface FirstAnswer {
-  /** Receives every chunk before anything else reads it. */
+  /** Receives each chunk before `pg` does. */
   hear(bytes: Buffer): void
-  /** Returns a clearer error for a failed login if the first bytes allow one. Otherwise returns the given error. */
+  /** Returns the error of a failed login, or a clearer error if the first bytes did not come from PostgreSQL. */
   explain(error: unknown): unknown
 }
 
@@ -27,24 +27,24 @@ export function firstAnswer(isPlain: boolean): FirstAnswer {
 }
 
 /**
- * Returns whether the bytes answer a request for TLS: one letter and nothing else, or an error from a server without
- * TLS.
+ * Returns whether the bytes can be PostgreSQL's answer to the request for TLS: one letter, or an error of a server
+ * without TLS.
  */
 function isAnswerToTls(first: Buffer): boolean {
   return first.length === 1 ? first[0] === 0x53 || first[0] === 0x4e : first[0] === 0x45 && isLogin(first)
 }
 
 /**
- * Returns whether the bytes can begin a login message. The first byte alone does not tell: MySQL's greeting begins with
- * a length, which may equal any letter.
+ * Returns whether the bytes can begin a login message. The first byte does not suffice: the greeting of MySQL begins
+ * with a length, which may be the code of any letter.
  */
 function isLogin(first: Buffer): boolean {
-  // With fewer than six bytes, only the message type can be checked.
+  // Fewer bytes show only the type of the message.
   if (first.length < 6) return 'RENv'.includes(first.toString('latin1', 0, 1))
   const length = first.readUInt32BE(1)
   if (length < 5 || length > MESSAGE_BYTES_MAX) return false
   const code = first.toString('latin1', 0, 1)
   if (code === 'R') return first.length >= 9 && first.readUInt32BE(5) <= 12
-  // The first field of an error or a notice is the severity.
+  // An error or a notice begins with its severity (the field S).
   return code === 'v' || ((code === 'E' || code === 'N') && first[5] === 0x53)
 }

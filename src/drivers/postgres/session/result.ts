@@ -1,5 +1,5 @@
-// Receives rows. For a caller, writes the answer as JSON while rows arrive, and cuts it at the caps. For catalog
-// queries, collects strings.
+// Receives the rows of a query. For a caller, writes them as JSON while they arrive, and cuts the answer at the caps.
+// For catalog queries, collects them as strings.
 import { setImmediate as turn } from 'node:timers/promises'
 import type { ResultColumn, Rows } from '../../driver.ts'
 import { AT_ONCE, type JsonBytes, type WriteValue } from '../../json-bytes.ts'
@@ -10,7 +10,7 @@ import { arrayWriter, compositeWriter } from './write-nested-value.ts'
 import { rowColumn, writeLongRow, writeRow, type RowColumn } from './write-row.ts'
 import type { Sink } from './wire.ts'
 
-/** pg_type's oids of record and record[]. */
+/** The oids of the types record and record[]. */
 const [RECORD, RECORDS] = [2249, 2287]
 const COMMA = 0x2c
 const OPEN = 0x5b
@@ -22,7 +22,6 @@ export interface Caps {
   readonly bytesMax: number
 }
 
-/** The names of an answer's columns, and how their values are written. */
 interface Layout {
   readonly types: TypeBook
   readonly columns: readonly ResultColumn[]
@@ -30,12 +29,15 @@ interface Layout {
 }
 
 /**
- * The layout for each description. It is reused, because a prepared statement returns the same description object each
+ * The columns and writers for each description of an answer. A prepared statement has the same description object each
  * time.
  */
 const layouts = new WeakMap<readonly Field[], Layout>()
 
-/** The rows of one query. If a type is not known yet, the rows are buffered unencoded until writeHeld(). */
+/**
+ * Writes the rows of one query as JSON. If the type of a column must be looked up first, the rows wait until
+ * writeHeld().
+ */
 export class Result implements Sink {
   readonly #caps: Caps
   readonly #types: TypeBook
@@ -51,7 +53,7 @@ export class Result implements Sink {
   #rowCount = 0
   #truncated = false
 
-  /** Writes into `out`, from the beginning of `out`. `records` holds the known shapes of columns of type record. */
+  /** Writes from the beginning of `out`. If a column has the type record, `records` may have its shape. */
   constructor(caps: Caps, types: TypeBook, out: JsonBytes, records: ReadonlyMap<number, RecordShape> = new Map()) {
     this.#caps = caps
     this.#types = types
@@ -61,14 +63,14 @@ export class Result implements Sink {
     out.byte(OPEN)
   }
 
-  /** The type oids that must be looked up before writeHeld(). */
+  /** The types that must be looked up before writeHeld(). */
   get unknown(): readonly number[] {
     return this.#unknown
   }
 
   /**
-   * Returns the length of the longest row that may fit. The JSON of a value has at least two thirds of the length of
-   * its text (bytea).
+   * Returns the greatest length of a row that may still fit. The JSON of a value may be shorter than its text: for a
+   * bytea, two thirds as long.
    */
   rowBytesMax(): number {
     const left = this.#caps.bytesMax - (this.#held === null ? this.#out.length : this.#heldBytes)
@@ -117,12 +119,12 @@ export class Result implements Sink {
     return true
   }
 
-  /** Counts a row. Returns null if the row is wanted. Otherwise returns the result of row(). */
+  /** Counts a row. Returns null if the row must be written. Otherwise returns what row() must return. */
   #skipped(): boolean | null {
     this.#seen++
     if (this.#truncated) return this.#held !== null
     if (this.#seen <= this.#caps.rowCap) return null
-    // This is the one row beyond the cap, which the query returns to show that there are more rows.
+    // The query returns one row more than the cap, to show that there are more rows. This is that row.
     this.#truncated = true
     return true
   }
@@ -135,15 +137,15 @@ export class Result implements Sink {
   }
 
   /**
-   * Returns whether the exchange continues. While rows are buffered, the session is still needed for the type look-up,
-   * so the remaining rows are read and dropped.
+   * Returns whether to read on. While rows wait for their types, the session is needed for the look-up, so the
+   * remaining rows are read and dropped.
    */
   tooLong(): boolean {
     this.#truncated = true
     return this.#held !== null || this.#seen >= this.#caps.rowCap
   }
 
-  /** Writes the buffered rows, and gives other requests a turn between slices. Every type must be known by now. */
+  /** Writes the rows that waited for their types. Other requests get a turn between two slices. */
   async writeHeld(): Promise<void> {
     const held = this.#held ?? []
     this.#held = null
@@ -162,7 +164,7 @@ export class Result implements Sink {
     }
   }
 
-  /** Returns the answer. No row may be buffered any more. */
+  /** Returns the answer. Call writeHeld() before if rows wait for their types. */
   finish(): Rows {
     this.#out.byte(CLOSE)
     const { json, release } = this.#out.lend()
@@ -184,7 +186,7 @@ export class Result implements Sink {
     return type
   }
 
-  /** Returns the writer for a record whose row shape the guard knows. */
+  /** Returns the writer for a column of type record if the guard knows its shape. */
   #recordWriter(index: number, typeOid: number): WriteValue | undefined {
     const shape = this.#records.get(index)
     if (shape === undefined || typeOid !== (shape.isList ? RECORDS : RECORD)) return undefined
@@ -207,10 +209,10 @@ export class Result implements Sink {
     return before
   }
 
-  /** Ends a row. Returns false, and removes the row, if it exceeds the byte cap. */
+  /** Ends a row. If the row exceeds the byte cap, removes it and returns false. */
   #end(before: number): boolean {
     const out = this.#out
-    // The answer needs one more byte, the bracket that closes the list of rows.
+    // One byte is for the bracket after the last row.
     if (out.length + 1 > this.#caps.bytesMax) {
       out.length = before
       this.#truncated = true
@@ -221,7 +223,7 @@ export class Result implements Sink {
   }
 }
 
-/** Collects rows as strings, by statement, for catalog queries and plans of the service. */
+/** Collects the rows of each statement as strings, for catalog queries and plans. */
 export class Texts implements Sink {
   readonly answers: (string | null)[][][] = []
   readonly #bytesMax: number

@@ -1,5 +1,5 @@
-// Runs confined queries: first the cost check, then the rows, in one READ ONLY transaction per query. Usually a query
-// is sent to the server in one write to the socket. It takes two if the cost needs EXPLAIN.
+// Runs confined queries. Each query has its own READ ONLY transaction, which checks the cost before it reads rows.
+// Usually all of it is sent in one write to the socket. If the cost needs EXPLAIN, there are two writes.
 import type { Estimate, Limits, Rows } from '../../driver.ts'
 import { AppError } from '../../../errors.ts'
 import {
@@ -24,17 +24,17 @@ import type { Pinned, Session } from './session.ts'
 import { lookUpSql, type TypeBook } from './result-types.ts'
 import type { Sink } from './wire.ts'
 
-/** Data that the connections of one datasource share for some minutes. */
+/** What the connections of one datasource share for some minutes. */
 export interface Known {
   readonly types: TypeBook
   readonly sizes: Map<string, { readonly size: TableSize | null; readonly at: number }>
-  /** When the tables in `sizes` were last seen to be tables whose size bounds the cost. */
+  /** For each table whose size bounds the cost: when that was last checked. */
   readonly plain: Pick<Map<string, Checked>, 'get' | 'set' | 'clear'>
-  /** The last known digest of implicit objects. */
+  /** The last digest of implicit objects that was checked. */
   implicit: ({ readonly digest: string } & Checked) | null
 }
 
-/** The time of a check, and the time when a query last began to renew it. */
+/** The times of a check: when it was last done, and when a query last began to repeat it. */
 interface Checked {
   readonly at: number
   renewedAt: number
@@ -45,15 +45,18 @@ export interface Running {
   readonly known: Known
 }
 
-/** How long a check of implicit objects, or of a table, stays valid. */
+/** A check of the implicit objects, or of a table, is valid for this time. */
 const CHECK_MS = 1_000
-/** The age at which one query renews a check, so that not all connections check again when it expires. */
+/**
+ * When a check is this old, one query repeats it. The other connections still use the old check, so not all of them
+ * check at the same time.
+ */
 const RENEW_MS = 900
 const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
 const PLAN_BYTES = 32 * 1024 * 1024
 
-/** Runs a query and writes the rows into `out`. Throws the AppErrors that Connection.run() documents. */
+/** Runs a query and writes its rows into `out`. Throws the AppErrors that Connection.run() documents. */
 export async function runQuery(at: Running, query: PostgresQuery, limits: Limits, out: JsonBytes): Promise<Rows> {
   sameServer(at.session, query)
   const pinned = { searchPath: query.searchPath, timeoutMs: limits.timeoutMs, switchedOff: query.switchedOff }
@@ -76,7 +79,7 @@ export async function runQuery(at: Running, query: PostgresQuery, limits: Limits
   return result.finish()
 }
 
-/** Runs a query whose table's size bounds its cost. Returns false if the table no longer is such a table. */
+/** Runs a query if the size of its table bounds its cost. Returns false if that is no longer so. */
 async function runBounded(
   { session, known }: Running,
   query: PostgresQuery,
@@ -96,7 +99,7 @@ async function runBounded(
   return false
 }
 
-/** Runs only EXPLAIN. Throws the same errors as runQuery(). */
+/** Estimates the cost by EXPLAIN, without running the query. Throws the same errors as runQuery(). */
 export async function estimateQuery(at: Running, query: PostgresQuery, limits: Limits): Promise<Estimate> {
   sameServer(at.session, query)
   const pinned = { searchPath: query.searchPath, timeoutMs: limits.timeoutMs, switchedOff: query.switchedOff }
@@ -105,7 +108,7 @@ export async function estimateQuery(at: Running, query: PostgresQuery, limits: L
   return { cost }
 }
 
-/** Runs a query of the service and returns its rows as strings. Throws the wire's error or the DatabaseError. */
+/** Runs a query of the service and returns its rows as strings. Throws LostConnection or DatabaseError. */
 export async function ask(session: Session, sql: string, timeoutMs: number): Promise<(string | null)[][]> {
   const texts = new Texts(512 * 1024 * 1024)
   const outcome = await session.transaction(question(sql), { searchPath: [], timeoutMs }, texts)
@@ -115,8 +118,8 @@ export async function ask(session: Session, sql: string, timeoutMs: number): Pro
 }
 
 /**
- * Runs a statement of the service over one table and writes its rows into `sink`. Throws AppError, also if the database
- * has changed since the capture.
+ * Runs a statement of the service that reads one table, and writes its rows into `sink`. Throws AppError, for example
+ * if the table has changed since introspection.
  */
 export async function readInto(
   { session, known }: Running,
@@ -137,7 +140,8 @@ export async function readInto(
 }
 
 /**
- * Throws if the capture is of another major version, because functions, casts and types differ between major versions.
+ * Throws if introspection saw another major version of the server. Functions, casts and types differ between major
+ * versions.
  */
 function sameServer(session: Session, query: PostgresQuery): void {
   const major = (version: number): number => Math.floor(version / 10_000)
@@ -149,7 +153,7 @@ function sameServer(session: Session, query: PostgresQuery): void {
   }
 }
 
-/** Statements that fail the transaction if something has changed. */
+/** Statements that fail if something has changed, so that the query after them does not run. */
 interface Check {
   readonly frames: Buffer
   readonly count: number
@@ -174,9 +178,8 @@ function both(one: Check, other: Check): Check {
 }
 
 /**
- * Returns a statement that fails the transaction if implicit objects have changed since introspection. The statement
- * takes one or two milliseconds, so the connections of a datasource share its result. While queries run, about every
- * 0.9 s the next one sends it again.
+ * Returns a statement that fails if an implicit object has changed since introspection. It takes one or two
+ * milliseconds, so the connections of a datasource share its result: about every 0.9 s, one query sends it again.
  */
 function implicitCheck(known: Known, objects: ImplicitObjects, now: number): Check {
   const { digest } = objects
@@ -192,10 +195,9 @@ function implicitCheck(known: Known, objects: ImplicitObjects, now: number): Che
 }
 
 /**
- * Returns a statement that fails the transaction if the table's size no longer bounds the cost, for example because
- * row-level security was switched on. The table's policies then run code of their authors, which must not run in a
- * session that keeps its settings. The connections of a datasource share the result, like the result of
- * implicitCheck().
+ * Returns a statement that fails if the size of the table no longer bounds the cost, for example because somebody has
+ * switched on row-level security. The policies of the table could then run other people's code in a session that keeps
+ * its settings. The connections of a datasource share the result, as in implicitCheck().
  */
 function tableCheck(known: Known, { bound }: PostgresQuery, now: number): Check {
   if (bound === null) return NO_CHECK
@@ -209,7 +211,10 @@ function tableCheck(known: Known, { bound }: PostgresQuery, now: number): Check 
   }
 }
 
-/** Returns whether a query must check again. If so, it counts as the one that renews the check. */
+/**
+ * Returns whether this query must check. Other queries then do not check again, unless the last check is no longer
+ * valid.
+ */
 function isDue(last: Checked, now: number): boolean {
   const isValid = now - last.at < CHECK_MS
   if (isValid && now - last.renewedAt < RENEW_MS) return false
@@ -228,7 +233,7 @@ function sizeKey(at: { readonly schema: string; readonly table: string }): strin
   return `${at.schema}\0${at.table}`
 }
 
-/** Opens the transaction with EXPLAIN. Also asks for the table's size if that can save the next EXPLAIN. */
+/** Opens the transaction with EXPLAIN. If the size of the table may save the next EXPLAIN, asks for it too. */
 async function explain(at: Running, query: PostgresQuery, pinned: Pinned, started: number): Promise<number> {
   const { session, known } = at
   const plan = new Texts(PLAN_BYTES)
@@ -244,25 +249,26 @@ async function explain(at: Running, query: PostgresQuery, pinned: Pinned, starte
   }
   if (outcome.cut) throw planTooLarge()
   check.passed()
-  // Reads from the end, because a failed first attempt (unknown statement name) leaves answers without rows in front.
+  // From the end: if the first attempt failed (the server did not know the statement's name), it left answers without
+  // rows at the beginning.
   const [explanation = [], measured = []] = plan.answers.slice(query.bound === null ? -1 : -2)
   if (query.bound !== null) keepSize(known, query.bound, readSize(measured), now)
   try {
     return planCost(explanation)
   } catch (cause) {
-    // Only a statement that is not a query has no plan: COMMIT, for example.
+    // Only a statement that is no query has no plan, for example COMMIT.
     await session.end(pinned)
     throw new AppError('QUERY_FAILED', 'The database has no plan for this query.', { cause })
   }
 }
 
-/** Returns the error for a plan of tens of megabytes, which only joins of very many partitions reach. */
+/** Returns the error for a plan of tens of megabytes. Only joins of very many partitions have such a plan. */
 function planTooLarge(): AppError {
   const extra = { blocked: { kind: 'limit', name: 'plan' }, hint: 'Join fewer tables or partitions.' }
   return new AppError('QUERY_DENIED', 'The plan of this query is too large.', { extra })
 }
 
-/** `now` is a time before the server read the size. */
+/** `now` is a time before the server has read the size. */
 function keepSize(
   known: Known,
   at: { readonly schema: string; readonly table: string },
@@ -282,8 +288,8 @@ async function lookUp(at: Running, oids: readonly number[], timeoutMs: number): 
 }
 
 /**
- * Returns the caller's error for a database error: the timeout, a changed schema, or the result of failure(). `ahead`
- * is the number of characters before the printed text.
+ * Returns the error that the caller gets for a database error: a timeout, a changed schema, or that of failure().
+ * `ahead` is the number of characters in the sent text before the printed text.
  */
 async function explained(
   query: PostgresQuery,
@@ -294,15 +300,16 @@ async function explained(
 ): Promise<AppError> {
   if (isImplicitChange(error.message)) return schemaStale(error)
   if (error.code === '57014' && performance.now() - started > pinned.timeoutMs * 0.9) return timedOut(error)
-  // The guard has resolved every name in the text. An unknown name was therefore dropped or renamed since
-  // introspection. An error inside a view's function (`inner`) is not about the text.
+  // The guard has found every name of the text in the catalog. If the server does not know a name, somebody has dropped
+  // or renamed the object since introspection. That does not hold for an error inside the function of a view (`inner`).
   const unknownName = error.code === '42P01' || error.code === '42703' || error.code === '3F000'
   if (unknownName && !error.inner) return schemaStale(error)
   return failure(error, query satisfies FailedQuery, await placeOf(query, error, ahead))
 }
 
 /**
- * Returns the error's position in the caller's text, or null if the database does not report it or it cannot be mapped.
+ * Returns the position of the error in the caller's text. Returns null if the database did not report a position, or if
+ * no part of the caller's text corresponds to it.
  */
 async function placeOf(query: PostgresQuery, error: DatabaseError, ahead: number): Promise<number | null> {
   if (error.position === null || error.inner || query.locate === undefined) return null

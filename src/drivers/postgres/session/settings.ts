@@ -8,7 +8,7 @@ import { readUri, type UriParts } from './uri.ts'
 
 const SECRETS = ['password', 'uri', 'tlsCa', 'tlsCertificate', 'tlsKey'] as const
 
-/** The server and the user of a login, read from the settings at each connect. `password` and `tls` are secret. */
+/** The server and the user of a login. Read from the settings at each connect. `password` and `tls` are secret. */
 export interface Target {
   readonly host: string
   readonly port: number
@@ -20,7 +20,7 @@ export interface Target {
   readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string }
   /** Null if there is no tunnel. */
   readonly ssh: SshTarget | null
-  /** The Unix socket of the tunnel, if the login goes through one. */
+  /** If the login goes through a tunnel: the Unix socket of the tunnel. */
   readonly path?: string | null
 }
 
@@ -71,8 +71,7 @@ function uriParts(input: SettingsInput, wrong: string[]): Parts | null {
     wrong.push(...parts)
     return null
   }
-  // With a URI, `host`, `port` and similar fields are read from the URI. The field `sslMode` applies if the URI sets
-  // none.
+  // With a URI, host, port and the like come from the URI. The field `sslMode` applies only if the URI does not set it.
   const fits = z.string().min(1).max(63)
   if (!fits.safeParse(parts.database).success) wrong.push('uri: the database name is longer than 63 characters')
   if (!fits.safeParse(parts.username).success) wrong.push('uri: the user name is longer than 63 characters')
@@ -107,7 +106,8 @@ function wrongConfig(config: unknown, isTunnel: boolean): string[] {
 }
 
 /**
- * Returns the target of settings that readSettings() returned. Throws AppError INVALID_REQUEST for any other settings.
+ * Returns the server and the user of settings that readSettings() has returned. Throws AppError INVALID_REQUEST for
+ * other settings.
  */
 export function targetOf(settings: ConnectionSettings): Target {
   const { host, port, database, username, sslMode, config, secrets } = readSettings(settings)

@@ -1,15 +1,15 @@
-// Explains the errors of PostGIS. It reports mistakes in a query as internal errors (XX000), and its messages may contain
-// stored values, so none of them is shown.
+// Explains the errors of PostGIS. For a mistake in a query, PostGIS reports an internal error (XX000). Its messages may
+// have stored values, so they are not shown.
 
 interface Explained {
   readonly message: string
   readonly hint: string
 }
 
-/** Matches the printed text of a query that calls PostGIS or casts to its types. */
+/** Finds in a printed text that the query calls PostGIS, or casts to its types. */
 const SPATIAL = /"(?:st_\w+|geometry|geography)"/
 
-/** The first pattern that matches a message explains it. */
+/** The first pattern that matches the message gives the sentence and the hint. */
 const EXPLAINED: readonly (readonly [RegExp, string, string])[] = [
   [
     /mixed SRID/,
@@ -38,7 +38,6 @@ const EXPLAINED: readonly (readonly [RegExp, string, string])[] = [
   ],
 ]
 
-/** Returns the sentence and the hint for an error of PostGIS, or undefined for another error. */
 export function spatialFailure(code: string, message: string, text: string): Explained | undefined {
   if (code !== 'XX000' || !SPATIAL.test(text)) return undefined
   const found = EXPLAINED.find(([pattern]) => pattern.test(message))

@@ -4,8 +4,8 @@ import { checkServerIdentity, type ConnectionOptions } from 'node:tls'
 import type { Target } from './settings.ts'
 
 /**
- * Returns the TLS options. `require` only encrypts, `verify-ca` also checks the certificate chain, and `verify-full`
- * checks the chain and the host name.
+ * `require` only encrypts. `verify-ca` also checks the certificate chain. `verify-full` checks the chain and the host
+ * name.
  */
 export function tlsOptions(target: Target): ConnectionOptions {
   const { host, sslMode, tls } = target

@@ -1,6 +1,6 @@
-// Reads and writes the socket of a PostgreSQL session after login. A request is one write. Messages are read in place,
-// from the received chunk. Rows are passed on as bytes. This file buffers as little as possible and does not interpret
-// values or errors.
+// Reads and writes the socket of a PostgreSQL session after the login. Each request is one write. Messages are read
+// directly from the received chunk if possible. Rows are passed on as bytes: this file does not interpret values or
+// errors.
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -8,41 +8,48 @@ import { AT_ONCE } from '../../json-bytes.ts'
 import type { DatabaseError } from './protocol-messages.ts'
 import { readError, readFields, TERMINATE, type Field } from './protocol-messages.ts'
 
-/** Receives the rows of an exchange as they arrive. */
+/** Receives the rows of a request as they arrive. */
 export interface Sink {
-  /** Returns the longest DataRow body to buffer. Called for each row that spans chunks. */
+  /**
+   * The greatest length of a row that is worth reading. Called for each row that does not end in the same chunk. A
+   * longer row is not buffered.
+   */
   rowBytesMax(): number
   describe(fields: readonly Field[]): void
-  /** Receives a row's body from[start…end). If it returns false, the exchange ends and the session is abandoned. */
+  /**
+   * Receives the body of a row, from[start…end). If it returns false, no more rows are read and the session is
+   * abandoned.
+   */
   row(from: Buffer, start: number, end: number): boolean
   /**
    * Receives the body of a row of more than AT_ONCE bytes, in a buffer that nobody else uses. Yields between two
-   * slices, and finally returns the same as row(). If it is absent, row() is called.
+   * slices, and returns the same as row() at the end. Without this function, row() is called.
    */
   longRow?(body: Buffer): Generator<undefined, boolean>
   /**
-   * Called after each chunk. Returns work that must run before the next chunk is read, or null. The work yields between
-   * two slices.
+   * Called after each chunk. May return work that must end before the next chunk is read. The work yields between two
+   * slices.
    */
   beforeNext?(): Generator<undefined, true> | null
-  /** Called instead of row() for a row longer than rowBytesMax(), which is not buffered. Returns the same as row(). */
+  /** Called instead of row() if the row is longer than rowBytesMax(). Returns the same as row(). */
   tooLong(): boolean
   /**
-   * Set for background work: rows are read in slices with a pause after each, so that other requests are not delayed.
+   * Set for work in the background. Rows are then read in slices, with a pause after each, so that requests do not
+   * wait.
    */
   readonly isUnhurried?: true
 }
 
-/** The expected descriptions of the prepared statements in an exchange. */
+/** Checks how the server describes prepared statements. */
 export interface Expectation {
   /**
-   * Checks the next description, whose body is from[start…end). Returns false if the description is not as expected.
-   * The session is then abandoned. Throws RangeError for a body that ends early.
+   * Checks the next description, whose body is from[start…end). If it returns false, the description is not as
+   * expected, and the session is abandoned. Throws RangeError if the body is too short.
    */
   next(from: Buffer, start: number, end: number): boolean
 }
 
-/** Discards the rows of a statement. */
+/** Takes no rows. */
 export const NO_ROWS: Sink = {
   rowBytesMax: () => 0,
   describe: () => undefined,
@@ -51,14 +58,16 @@ export const NO_ROWS: Sink = {
 }
 
 export interface Outcome {
-  /** The first error from the server, which has ended the transaction. */
+  /** The first error of the server. It has ended the transaction. */
   readonly error: DatabaseError | null
   /**
-   * True if a description was not as expected. The session is then unusable, and the server may still run the
-   * statement.
+   * True if the server described a statement differently than expected. The session can then not be used again, and the
+   * server may still run the statement.
    */
   readonly unexpected: boolean
-  /** True if the sink refused a row. The session is then unusable, and the server may still be sending. */
+  /**
+   * True if the sink refused a row. The session can then not be used again, and the server may still be sending rows.
+   */
   readonly cut: boolean
   /** The number of statements that the server parsed before the first error. */
   readonly parsed: number
@@ -66,7 +75,10 @@ export interface Outcome {
   readonly answered: boolean
   /** The last description of rows. */
   readonly fields: readonly Field[] | null
-  /** The transaction status of the last ReadyForQuery: I idle, T in a transaction, E in a failed one. */
+  /**
+   * The status of the transaction in the last ReadyForQuery: I for none, T for a transaction, E for a failed
+   * transaction.
+   */
   readonly status: string
 }
 
@@ -76,16 +88,18 @@ export class LostConnection extends Error {
 }
 
 const HEAD = 5
-/** How long rows of background work are read before a pause. The pause is half as long. */
+/** Work in the background reads rows for this time, and then pauses for half as long. */
 const SLICE_MS = 2
 /**
- * How long rows of a request are read before other requests get a turn. Node passes on 32 chunks in one turn, which
- * took 300 ms for arrays of composites.
+ * A request reads rows for this time, and then other requests get a turn. Without this limit, Node passes on 32 chunks
+ * before others get a turn, which took 300 ms for arrays of composites.
  */
 const TURN_MS = 8
-/** After so many bytes of a request that was given up, other requests get a moment. */
+/**
+ * If a request was given up, its remaining bytes are still read. After this number of them, other requests get a turn.
+ */
 const LEFT_OVER_BYTES = 1024 * 1024
-// The maximum number of stored bytes of a message that is not a row. An error may quote a value of any size.
+// A message that is not a row is stored up to this length. An error may quote a value of any size.
 const KEPT = 64 * 1024
 const DESCRIPTION_MAX = 1024 * 1024
 const CODE = {
@@ -110,14 +124,14 @@ interface Exchange {
   syncs: number
   error: DatabaseError | null
   described: boolean
-  /** True if the next description is of a prepared statement, not of rows that follow. */
+  /** True if the next description is that of a prepared statement. False if it describes the rows that follow. */
   isStatement: boolean
   parsed: number
   answered: boolean
   fields: readonly Field[] | null
   /**
-   * The number of statements that complete before the rows of an undescribed statement. 0 if these rows or a
-   * description come next.
+   * The statement of the sink may have no description. Then this is the number of statements that the server still
+   * completes before its rows. 0 if these rows or a description come next.
    */
   undescribedAfter: number
 }
@@ -135,13 +149,13 @@ export class Wire {
   #usable = true
   #workedMs = 0
   #leftOver = 0
-  /** While the sink works in turns: the chunks that have arrived since. Null otherwise. */
+  /** While the work of a sink runs in slices: the chunks that have arrived meanwhile. Otherwise null. */
   #late: Buffer[] | null = null
-  /** The number of ReadyForQuery messages that the server still has to send, also for an exchange that was given up. */
+  /** The number of ReadyForQuery messages that the server must still send, also for requests that were given up. */
   #owed = 0
   readonly #quiet = Promise.withResolvers<undefined>()
 
-  /** Takes over the socket. No other reader may remain. The caller passes received chunks to take(). */
+  /** Takes over the socket, which nobody else may read. The caller passes each received chunk to take(). */
   constructor(socket: Duplex) {
     this.#socket = socket
     socket.on('error', (error) => this.fail(new LostConnection('the connection was lost', { cause: error })))
@@ -161,10 +175,10 @@ export class Wire {
   }
 
   /**
-   * Writes a request with `syncs` Sync messages and reads until as many ReadyForQuery messages arrived. Only one
-   * exchange may run at a time. Throws LostConnection, or the reason passed to fail(). `undescribedAfter` is null if
-   * the request has the Describe of the sink's statement. Otherwise it is the number of statements that complete before
-   * the rows of this statement.
+   * Writes a request with `syncs` Sync messages, and reads until the server has sent as many ReadyForQuery messages.
+   * Only one request may run at a time. If the request has no Describe for the statement of the sink,
+   * `undescribedAfter` is the number of statements before it. Otherwise it is null. Throws LostConnection, or the
+   * reason that was passed to fail().
    */
   exchange(
     request: Buffer,
@@ -198,8 +212,8 @@ export class Wire {
   }
 
   /**
-   * Makes the session unusable and rejects the current exchange with `reason`. Further messages are only read to see
-   * when the server has answered the last request.
+   * Makes the session unusable, and rejects the current request with `reason`. The answer is still read, to see when
+   * the server has finished.
    */
   fail(reason: unknown): void {
     this.#usable = false
@@ -209,8 +223,8 @@ export class Wire {
   }
 
   /**
-   * For a session that is no longer usable: resolves when the server has answered the last request or has closed the
-   * socket. Until then, the server may still run a statement. The wait does not keep the process alive.
+   * After fail(): resolves when the server has answered the last request or has closed the socket. Until then, the
+   * server may still run a statement. Waiting does not keep the process alive.
    */
   untilQuiet(): Promise<undefined> {
     if (this.isQuiet) return Promise.resolve(undefined)
@@ -218,16 +232,14 @@ export class Wire {
     return this.#quiet.promise
   }
 
-  /** Sends Terminate if the session is idle, and closes the socket. */
+  /** If no request runs, first sends Terminate. */
   close(): void {
     if (this.isQuiet && this.#exchange === null && this.#socket.writable) this.#socket.end(TERMINATE)
     else this.#socket.destroy()
     this.#usable = false
   }
 
-  /**
-   * Processes a received chunk, which may split messages anywhere. Copies the parts of `chunk` that are needed later.
-   */
+  /** Reads a received chunk. A message may begin or end anywhere in it. Nothing keeps a reference to `chunk`. */
   take(chunk: Buffer): void {
     if (!this.#reads) return
     if (this.#late !== null) return void this.#late.push(Buffer.from(chunk))
@@ -274,7 +286,7 @@ export class Wire {
     }
   }
 
-  /** Applies backpressure: the server waits while the socket is paused. */
+  /** Pauses the socket. The server then has to wait. */
   #rest(workedMs: number): void {
     const isUnhurried = this.#exchange?.sink.isUnhurried === true
     this.#workedMs += workedMs
@@ -316,7 +328,7 @@ export class Wire {
     return at + taken
   }
 
-  /** Allocates a buffer for a message that spans chunks. */
+  /** Allocates a buffer for a message that does not end in this chunk. */
   #begin(code: number, length: number): void {
     const max = this.#keptMax(code)
     if (length > max && code === CODE.row && this.#exchange?.described === true) {
@@ -364,7 +376,7 @@ export class Wire {
     if (exchange !== null && work !== null) this.#start(exchange, work)
   }
 
-  /** Does the first slice of the work. If there are more, nothing is read until they are done. */
+  /** Does the first slice of the work. If there are more slices, the socket is not read until they are done. */
   #start(exchange: Exchange, work: Generator<undefined, boolean>): void {
     const step = work.next()
     if (step.done !== true) {
@@ -373,11 +385,11 @@ export class Wire {
     } else if (!step.value) this.#cut()
   }
 
-  /** Does the rest of the work, one slice in each turn of the event loop. Then reads on. */
+  /** Does the other slices of the work, one in each turn of the event loop. Then reads on. */
   async #workInTurns(exchange: Exchange, work: Generator<undefined, boolean>): Promise<void> {
     this.#socket.pause()
     try {
-      // If the exchange was given up, another answer may already use the sink's buffer.
+      // If the request was given up, another answer may already use the sink's buffer.
       for (await turn(); this.#exchange === exchange; await turn()) {
         const step = work.next()
         if (step.done !== true) continue
@@ -405,7 +417,7 @@ export class Wire {
       case CODE.description:
         if (exchange !== null) this.#described(exchange, from, start, end)
         return
-      // ParameterDescription: sent only for a prepared statement, before its columns.
+      // ParameterDescription comes only for a prepared statement, before the description of its columns.
       case CODE.parameters:
         if (exchange !== null) exchange.isStatement = true
         return
@@ -426,7 +438,7 @@ export class Wire {
       case CODE.copyBoth:
         throw new Error('a COPY that nobody asked for')
     }
-    // BindComplete, NoData, ParameterStatus, NoticeResponse and NotificationResponse need no action.
+    // BindComplete, NoData, ParameterStatus, NoticeResponse and NotificationResponse are ignored.
   }
 
   #described(exchange: Exchange, from: Buffer, start: number, end: number): void {

@@ -1,5 +1,5 @@
-// Encodes arrays and named composites from PostgreSQL's text format as JSON lists and objects. A composite whose text
-// does not fit the looked-up type is written as a string.
+// Writes arrays and composites, which PostgreSQL sends as text, as JSON lists and objects. If the text of a composite
+// does not fit its type, it is written as a string.
 import { AT_ONCE, writeInSlices, writeText, type JsonBytes, type WriteValue } from '../../json-bytes.ts'
 import { writeNull } from './write-scalar-value.ts'
 
@@ -7,7 +7,7 @@ const [OPEN, CLOSE, QUOTE, BACKSLASH, BRACKET, EQUALS] = [0x7b, 0x7d, 0x22, 0x5c
 const [ROW_OPEN, ROW_CLOSE, COMMA] = [0x28, 0x29, 0x2c]
 const NULL = Buffer.from('NULL')
 
-/** Writes an array such as `{1,"a b",NULL,{…}}`. Drops its bounds (`[2:3]={…}`), which JSON cannot express. */
+/** Writes an array such as `{1,"a b",NULL,{…}}`. Bounds (`[2:3]={…}`) are left out, because JSON has none. */
 export function arrayWriter(element: WriteValue, delimiter: number): WriteValue {
   const write: WriteValue = (from, start, end, out) => {
     for (let at = afterBounds(from, start, end); at < end;) {
@@ -43,7 +43,7 @@ function afterBounds(from: Buffer, start: number, end: number): number {
   return at
 }
 
-/** Writes a bracket or a comma. Returns false if the byte is neither. */
+/** Writes a bracket or a comma. Returns false for any other byte. */
 function writesMark(byte: number | undefined, delimiter: number, out: JsonBytes): boolean {
   if (byte === OPEN) out.byte(0x5b)
   else if (byte === CLOSE) out.byte(0x5d)
@@ -52,7 +52,7 @@ function writesMark(byte: number | undefined, delimiter: number, out: JsonBytes)
   return true
 }
 
-/** Writes the element that starts at `start`, and returns the position after it. */
+/** Writes the element that begins at `start`, and returns the position after it. */
 function writeElement(
   from: Buffer,
   start: number,
@@ -104,7 +104,10 @@ function quotedElement(from: Buffer, start: number, end: number, element: WriteV
   return at + 1
 }
 
-/** Returns the end of the element that starts at `start`, or a position from `limit` on if it ends there. */
+/**
+ * Returns the end of the element that begins at `start`. If the element does not end before `limit`, returns `limit` or
+ * a later position.
+ */
 function elementEnd(from: Buffer, start: number, limit: number, delimiter: number): number {
   return from[start] === QUOTE ? quotedEnd(from, start + 1, limit) : bareEnd(from, start, limit, delimiter)
 }
@@ -152,8 +155,9 @@ function* writeLongElement(
 }
 
 /**
- * Calls `read` for one slice after the other, and yields in between. Ends when `read` returns a position before the
- * limit of its slice, or at `end`. Returns that position. A slice may end a little behind its limit.
+ * Calls `read` for one slice after another, and yields in between. `read` returns the position that it has reached. If
+ * this is before the end of its slice, or at `end`, the reading is finished, and the position is returned. `read` may
+ * go a little beyond its slice.
  */
 function* readInSlices(
   read: (at: number, limit: number) => number,
@@ -174,7 +178,8 @@ export interface AttributeWriter {
 }
 
 /**
- * Writes `(1,"a b",)` as {name: value}. An empty field is NULL. In quotes, `""` means one quote and `\\` one backslash.
+ * Writes `(1,"a b",)` as {name: value}. An empty field is NULL. In quotes, `""` means one quote, and `\\` one
+ * backslash.
  */
 export function compositeWriter(attributes: readonly AttributeWriter[]): WriteValue {
   const keys = attributes.map(({ name }, i) => Buffer.from(`${i === 0 ? '' : ','}${JSON.stringify(name)}:`))
@@ -220,14 +225,17 @@ export function compositeWriter(attributes: readonly AttributeWriter[]): WriteVa
   })
 }
 
-/** Splits the text of a row into fields. Reads `()` as one NULL, although a row without fields has the same text. */
+/**
+ * Splits the text of a row into fields. `()` may be a row without fields or a row with one NULL: it counts as the
+ * latter.
+ */
 class RowFields {
   readonly #from: Buffer
   readonly #last: number
   readonly #fields: (Buffer | null)[] = []
   readonly #plain: Buffer
   #length = 0
-  /** Where the current field starts in #plain. */
+  /** Where the current field begins in #plain. */
   #first = 0
   #isQuoted = false
   #isSeen = false
@@ -244,7 +252,7 @@ class RowFields {
     this.#plain = Buffer.allocUnsafe(end - start)
   }
 
-  /** Reads from `start` to `limit`, or a little further, and returns the position reached. */
+  /** Reads from `start` to `limit`, or a little further. Returns the position that it has reached. */
   read(start: number, limit: number): number {
     const from = this.#from
     const plain = this.#plain
@@ -260,7 +268,7 @@ class RowFields {
         this.#isClosed = at === this.#last
         isSeen = false
       } else if (byte === QUOTE) {
-        // Inside quotes, a doubled quote means one quote. A single quote opens or closes.
+        // Inside quotes, two quotes mean one. Any other quote begins or ends a quoted part.
         if (isQuoted && from[at + 1] === QUOTE) plain[length++] = from[++at] ?? 0
         else isQuoted = !isQuoted
         isSeen = true
@@ -275,7 +283,7 @@ class RowFields {
     return at
   }
 
-  /** Returns the fields after everything was read. */
+  /** Returns the fields. Call it when the whole text was read. */
   finish(): readonly (Buffer | null)[] {
     if (!this.#isClosed) this.#fields.push(this.#isSeen ? this.#plain.subarray(this.#first, this.#length) : null)
     return this.#fields

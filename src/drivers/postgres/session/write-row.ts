@@ -1,15 +1,15 @@
-// Writes one DataRow as a JSON array. Most values are short and need only quotes. They are copied here, because a call
-// for each value would take as long as the copy. The writer of the type handles all other values.
+// Writes one DataRow as a JSON list. Most values are short and are copied here: a call of a function for each of them
+// would take as long as the copy. Other values are written by the writer of their type.
 import { AT_ONCE, copyBytes, plainUntil, writeInSlices, type JsonBytes, type WriteValue } from '../../json-bytes.ts'
 import { NULL, writeNull, WRITERS } from './write-scalar-value.ts'
 
 const [COMMA, OPEN, CLOSE, QUOTE] = [0x2c, 0x5b, 0x5d, 0x22]
-/** The longest value, in bytes, that is copied here. The writer of the type handles longer values. */
+/** Longer values, in bytes, are written by the writer of their type. */
 const SHORT_BYTES = 256
-/** A number of up to 15 characters has at most 15 significant digits, and is not too large or too small for JSON. */
+/** A number of up to 15 characters has at most 15 digits, and is neither too large nor too small for JSON. */
 const NUMBER_BYTES = 15
 
-/** How the short values of a type are copied. */
+/** How a short value of a type is copied. */
 type Copied = 'bare' | 'number' | 'text'
 
 const COPIED: ReadonlyMap<WriteValue, Copied> = new Map([
@@ -31,8 +31,8 @@ export function rowColumn(write: WriteValue): RowColumn {
 }
 
 /**
- * Writes the row whose body is from[start…end). Returns early, with part of the row, if `out` exceeds `bytesMax`.
- * Throws RangeError if the body does not match the columns.
+ * Writes the row in from[start…end). If `out` exceeds `bytesMax`, returns early with a part of the row. Throws
+ * RangeError if the row does not fit the columns.
  */
 export function writeRow(
   from: Buffer,
@@ -45,8 +45,8 @@ export function writeRow(
   const source = out.source(from)
   if (source.getUint16(start) !== columns.length) throw new RangeError('a row of another length')
   let at = start + 2
-  // The body has four length bytes per value. A copied value adds at most three bytes to its text. A null takes five
-  // bytes in all.
+  // In the row, each value has four bytes for its length. In JSON, a copied value is at most three bytes longer than
+  // its text, and a null takes five bytes.
   out.room(end - at + columns.length + 2)
   let into = out.view
   let to = out.length
@@ -78,7 +78,7 @@ export function writeRow(
     into.setUint8(to++, COMMA)
     at = stop
   }
-  // The bracket replaces the last comma.
+  // The last comma becomes the bracket.
   if (columns.length > 0) to--
   into.setUint8(to++, CLOSE)
   out.length = to
@@ -120,7 +120,9 @@ export function* writeLongRow(
   out.byte(CLOSE)
 }
 
-/** Returns whether the value's text can be copied as JSON. A number ends in a digit, unlike NaN and Infinity. */
+/**
+ * Returns whether the text of a value is also its JSON. The text of a number ends in a digit; NaN and Infinity do not.
+ */
 function isBare(copied: Copied | null, source: DataView, start: number, end: number): boolean {
   if (copied === 'number') return end - start <= NUMBER_BYTES && source.getUint8(end - 1) <= 0x39
   return copied === 'bare' && end - start <= SHORT_BYTES
