@@ -1,4 +1,4 @@
-// Builds the parse nodes that the guard adds to a query. Every name is in pg_catalog.
+// Builds the parse nodes that the guard adds to a query. All functions, operators and types in them are of pg_catalog.
 import { word, type Node, type SelectStmt } from './allowed/allowed-nodes.ts'
 
 const OURS = word('pg_catalog')

@@ -1,5 +1,5 @@
-// Judges texts and maps positions in a worker thread. If the parser fails, the main thread terminates this thread,
-// because the parser's memory is then undefined.
+// Runs in a worker thread: judges texts, and maps positions in printed texts. If the parser fails, its memory is
+// undefined, so the main thread ends this thread.
 import { loadModule } from 'libpg-query'
 import { serveGuard } from '../../serve-guard.ts'
 import { exposedOf } from './exposed.ts'

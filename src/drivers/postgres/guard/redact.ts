@@ -1,13 +1,13 @@
-// Removes literals from a query text, for audits that must not store them.
+// Removes the literals from a query text. Some teams do not want them in the audit.
 import { Scanner } from './syntax/scanner.ts'
 
-/** A quoted name of plain characters. Any other quoted name may contain a value, so it is removed. */
+/** Any other quoted name may contain a value, so it is removed too. */
 const PLAIN_NAME = /^"[A-Za-z_][\w$]*"$/
 const SIGN = /^[-+*/<>=~!@#%^&|`?:;,.()[\]]+$/
 
 /**
- * Returns the text without comments, with ? for each string and number, and with "?" for each unusual quoted name.
- * Returns null if a string or quoted name has no end, or if no query can contain a token of the text.
+ * Returns the text without comments. Each string and number becomes ?, and each unusual quoted name becomes "?".
+ * Returns null if a string or a quoted name is not closed, or if the text has a character that no query can have.
  */
 export function redactedSql(text: string): string | null {
   const scanner = new Scanner(text)

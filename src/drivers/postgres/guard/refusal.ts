@@ -1,10 +1,10 @@
-// Defines the guard's refusals: one error class, which judge.ts turns into a verdict, and the sentences. A hidden name
-// and an unknown name get the same sentence. No hint names a hidden table or column.
+// Defines the error that the guard throws, and its sentences. judge.ts makes a verdict of it. A hidden name and a name
+// that does not exist get the same sentence, and no hint names a hidden table or column.
 import type { BlockedKind } from '../../driver.ts'
 import { FUNCTIONS_ELSEWHERE } from './allowed/other-dialects.ts'
 import { DESCRIPTION, FUNCTIONS_HINT, TYPES_HINT } from './allowed/hints.ts'
 
-/** Thrown by the guard. `at` is a byte offset in the caller's text, -1 if unknown. */
+/** `at` is a byte offset in the caller's text, or -1 if the position is unknown. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly kind: BlockedKind
@@ -14,7 +14,7 @@ export class Refusal extends Error {
 
   constructor(kind: BlockedKind, blocked: string, why: string, hint: string, at: number | undefined) {
     const short = cut(blocked, NAME_MAX)
-    // A caller may write a name of 64 kB, so messages repeat only the beginning of a name.
+    // A caller may write a name of 64 kB. Messages repeat only its beginning.
     const repeated = (text: string): string =>
       cut(short === blocked ? text : text.replaceAll(blocked, () => short), TEXT_MAX)
     super(repeated(why))
@@ -32,7 +32,7 @@ function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most).toWellFormed()}…` : text
 }
 
-/** Refuses a part of a text that is not allowed. `name` is a statement or clause in capitals, or a description. */
+/** Refuses a part of a query. `name` is a statement or clause in capitals, or describes the part. */
 export function refusedStatement(name: string, at?: number, hint?: string): Refusal {
   return new Refusal(
     'statement',
@@ -84,12 +84,12 @@ export function refusedOperator(name: string, hint: string, at: number | undefin
   return new Refusal('operator', name, why ?? `operator ${name} may not be used here`, hint, at)
 }
 
-/** Refuses a query that exceeds a limit. `name` names the limit. */
+/** Refuses a query that exceeds a limit. `name` says which one. */
 export function refusedLimit(name: string, why: string, at?: number): Refusal {
   return new Refusal('limit', name, why, 'Split the query, or write it with fewer parts.', at)
 }
 
-/** Refuses a name in GROUP BY or ORDER BY that is ambiguous because two outputs have it. */
+/** GROUP BY or ORDER BY has a name that two outputs have. */
 export function ambiguousOutput(name: string, at: number | undefined): Refusal {
   const why = `column ${name} is ambiguous: more than one output has this name`
   return new Refusal('column', name, why, 'Give each output its own name with AS.', at)

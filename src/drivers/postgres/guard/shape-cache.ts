@@ -1,19 +1,19 @@
-// Caches confined queries by shape. Programs send the same text repeatedly with different whole numbers and strings.
-// After a shape was confined twice, its printed text is cached with gaps for these values, and a third query is not
-// parsed. A value may vary only if the guard prints a mark in its place unchanged. A string must also be compared with
-// a column.
+// Programs often send the same query with other numbers and strings. The shape of a query is its text without these
+// values. When a shape was confined twice, its printed text is cached with gaps for the values, and from the third time
+// on, the query is not parsed. Not every value may vary: the guard must print it unchanged, and a string must be
+// compared with a column. To find out, the guard confines the query with marks in place of the values.
 import type { Catalog } from '../../driver.ts'
 import type { Preparable, PostgresQuery } from '../confined-query.ts'
 import { mayHaveSrid } from './allowed/srids.ts'
 import { Scanner } from './syntax/scanner.ts'
 import { SeenTwice } from '../../seen-twice-cache.ts'
 
-/** A text with gaps in place of whole numbers and strings that may vary. */
+/** A query text without its whole numbers and strings. */
 export interface Shape {
   readonly key: string
-  /** The forms of the shape's parameters, never their values. */
+  /** The forms of the query's parameters, without their values. */
   readonly params: string
-  /** The removed values as written: a string has its quotes. */
+  /** The removed values as the caller wrote them. A string has its quotes. */
   readonly values: readonly string[]
 }
 
@@ -23,13 +23,13 @@ interface Template {
   readonly parts: readonly string[]
   /** For each gap, the index of its value in the shape. */
   readonly slots: readonly number[]
-  /** Values that must not vary: an ordinal, a length, a count under a limit, a format. */
+  /** Values that must not vary, for example the position of a column in ORDER BY, or a length. */
   readonly fixed: readonly { readonly index: number; readonly value: string }[]
-  /** Null if the query cannot be a prepared statement: see preparedOf(). */
+  /** Null if the query cannot be a prepared statement (preparedOf()). */
   readonly prepared: Prepared | null
 }
 
-/** The text with parameters, and for each parameter the index of its value in the shape. */
+/** The text with parameters. `order` has the index of the value for each parameter. */
 interface Prepared {
   readonly shared: Preparable
   readonly order: readonly number[]
@@ -41,41 +41,41 @@ type Entry = Template | false
 const TEXT_MAX = 4_096
 const VALUES_MAX = 32
 const SHAPES_MAX = 2_000
-// The maximum length of a printed text whose shape is cached. To learn which values may vary, the text is printed up to
-// VALUES_MAX + 2 times.
+// Longer printed texts are not cached. To find out which values may vary, the text is printed up to VALUES_MAX + 2
+// times.
 const PRINTED_MAX = 16_384
 
 /** The cached shapes of each exposed catalog. */
 const shapes = new WeakMap<Catalog, SeenTwice<Entry>>()
 
-// Texts with comments, backslashes, dollar quotes, or control characters other than tabs and line breaks are not
-// cached. Non-ASCII characters are allowed only in strings that become gaps. A number of up to nine digits is always an
-// int4.
+// A text with one of these is not cached: a comment, a backslash, a dollar quote, or a control character other than
+// tabs and line breaks. Characters that are not ASCII may occur only in strings that become gaps. A number of up to
+// nine digits is always an int4.
 const UNUSUAL = /--|\/\*|\\|[\w$]\$|\$(?!\d)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/
 const PLAIN = /^[\0\x01\t\n\r\x20-\x7e]*$/
 const PIECES = /'[^']*'|"[^"]*"|(?<![\w.$])(?:0|[1-9]\d{0,8})(?![\w.'"])/g
 const [NUMBER_GAP, STRING_GAP] = ['\0', '\x01']
 const GAPS = /[\0\x01]/
-// After BY or ON, a number may be the position of an output column. Another number would then change the query's
-// meaning.
+// A number after BY or ON may be the position of an output column, so another number would change the meaning.
 const LISTS = /\b(?:by|on)\b/i
 const ITEM = /(?:[,(]|\b(?:by|all|distinct))[\s+-]*$/i
-// The text before a string that may be compared with a column. The printed text shows whether the string is compared.
+// What stands before a string if it may be compared with a column. Whether it is compared is decided in the printed
+// text.
 const COMPARED = /(?:[=<>]|\bin\s*\(|\b(?:between|and))\s*$/i
 const MINUS = /-\s*$/
 const NEXT = /^\s*,\s*$/
 /**
- * The number of characters before a value that are searched for a comparison or a minus. Also the largest distance
- * between two strings of a list.
+ * A comparison or a minus is searched in this number of characters before a value. Two strings of a list are at most as
+ * far apart.
  */
 const BACK = 12
 
-/** Returns the shape of a text with parameters of these forms, or null if the text is not simple enough. */
+/** `params` has the forms of the parameters. Returns null if the text is not simple enough. */
 export function shapeOf(text: string, params = ''): Shape | null {
   if (text.length > TEXT_MAX || UNUSUAL.test(text) || !text.isWellFormed()) return null
   const values: string[] = []
   const lists = text.search(LISTS)
-  /** The end of the last string that became a gap. */
+  /** Where the last string that became a gap ended. */
   let taken = -1
   const key = text.replaceAll(PIECES, (piece, at: number) => {
     if (piece.startsWith('"')) return piece
@@ -86,7 +86,7 @@ export function shapeOf(text: string, params = ''): Shape | null {
       values.push(piece)
       return STRING_GAP
     }
-    // -0 is printed as 0.
+    // -0 would be printed as 0.
     if (piece === '0' && MINUS.test(text.slice(Math.max(0, at - BACK), at))) return piece
     if (lists >= 0 && lists < at && ITEM.test(text.slice(0, at))) return piece
     values.push(piece)
@@ -96,10 +96,7 @@ export function shapeOf(text: string, params = ''): Shape | null {
   return values.length > VALUES_MAX || !isPlain ? null : { key, params, values }
 }
 
-/**
- * Returns the confined query of a known shape, or null if the shape is unknown. A text with another value where the
- * value must not vary has another shape: see keyOf().
- */
+/** Returns the confined query if the shape is known. A value that must not vary is part of the shape: see keyOf(). */
 export function recall(catalog: Catalog, shape: Shape, rowCap: number): PostgresQuery | null {
   const known = shapes.get(catalog)
   const template = known?.get(keyOf(known, shape, rowCap))
@@ -111,7 +108,7 @@ export function recall(catalog: Catalog, shape: Shape, rowCap: number): Postgres
   return { ...query, text, prepared: { shared: prepared.shared, values } }
 }
 
-/** Returns the text bound for a value. */
+/** Returns the value as a parameter is sent: a string without its quotes. */
 function bound(value: string): string {
   return isString(value) ? value.slice(1, -1) : value
 }
@@ -120,10 +117,9 @@ function isString(value: string): boolean {
   return value.startsWith("'")
 }
 
-/** Confines a text. Returns null if the guard refuses it. */
 export type Try = (text: string) => Promise<PostgresQuery | null>
 
-/** Records that a shape was seen. When the shape is seen the second time, learns which of its values may vary. */
+/** When a shape is seen the second time, finds out which of its values may vary, and caches it. */
 export async function remember(
   catalog: Catalog,
   shape: Shape,
@@ -141,8 +137,8 @@ export async function remember(
 }
 
 /**
- * Returns the key of a shape. If a value that must not vary differs from the cached one, the key includes all such
- * values, so they make a separate shape.
+ * Returns the key of a shape. If a value that must not vary differs from the cached one, the values that must not vary
+ * become part of the key.
  */
 function keyOf(known: SeenTwice<Entry>, shape: Shape, rowCap: number): string {
   const key = `${rowCap} ${shape.params}\0${shape.key}`
@@ -171,8 +167,8 @@ async function templateOf(
 }
 
 /**
- * Returns the template from a query that was printed with marks. Returns null if the template with the shape's own
- * values would not give the text of `made`.
+ * Makes a template from a query that was printed with marks. As a check, the template with the values of `shape` must
+ * give the text of `made`. Otherwise returns null.
  */
 function templated(
   catalog: Catalog,
@@ -194,9 +190,9 @@ function templated(
 const [INFERRED, INT4] = [0, 23]
 
 /**
- * Returns the parts of a prepared statement, or null if the query cannot be one. Numbers of up to nine digits are int4
- * at every position, so a parameter of type int4 has the same meaning as the number. A parameter without a type has the
- * same meaning as a compared string, because both are of type unknown.
+ * Makes a prepared statement, or returns null if that is not possible. A number of up to nine digits is an int4
+ * everywhere, and so is a parameter of type int4. A compared string has the type unknown, and so has a parameter
+ * without a type.
  */
 function preparedOf(
   exposure: Catalog,
@@ -205,9 +201,9 @@ function preparedOf(
   slots: readonly number[],
   typesOf: readonly number[],
 ): Prepared | null {
-  // The query may need EXPLAIN, which needs the values themselves.
+  // Such a query may need EXPLAIN, which needs the values.
   if (query.bound === null) return null
-  // A string that is printed at two positions may have a different type at each. One parameter has only one type.
+  // A string that is printed twice may have two types. One parameter has only one.
   if (
     new Set(slots).size < slots.length &&
     slots.some((slot, n) => typesOf[slot] === INFERRED && slots.indexOf(slot) !== n)
@@ -226,10 +222,7 @@ function preparedOf(
   return { shared: { text, types, hasOnePlan, callsNothing, exposure }, order }
 }
 
-/**
- * Returns whether a parameter starts at each of these positions. If not, the `$n` there is a part of a string or a
- * name.
- */
+/** Returns whether a parameter begins at each of these positions. Otherwise, a `$n` is a part of a string or a name. */
 function areParameters(text: string, places: readonly number[]): boolean {
   const starts = new Set<number>()
   const scanner = new Scanner(text)
@@ -237,7 +230,7 @@ function areParameters(text: string, places: readonly number[]): boolean {
   return places.every((place) => starts.has(place))
 }
 
-/** Returns the indexes of the values that may vary. Marks one value at a time. */
+/** Returns the indexes of the values that may vary, by confining the query with one mark at a time. */
 async function eachFree(
   shape: Shape,
   marks: readonly string[],
@@ -252,8 +245,8 @@ async function eachFree(
 }
 
 /**
- * Returns the query with marks for these values. Returns null if the guard refuses the marks, changes one of them, or
- * switches other settings off, or if a mark that is a string is not compared with a column.
+ * Confines the query with marks for these values. Returns null if the values may not vary: the guard refuses the marks,
+ * changes one of them or switches other settings off, or a string is not compared with a column.
  */
 async function freely(
   shape: Shape,
@@ -272,8 +265,9 @@ const COLUMN = String.raw`\((?:"(?:[^"]|"")*"\.)?"(?:[^"]|"")*"`
 const SIMPLE = String.raw`(?:-?\d+(?:\.\d+)?|'[^'\\]*')`
 
 /**
- * Returns whether the printed text contains a string once and compares it with a column. The value then changes nothing
- * but the result of the comparison. If the string were inside another string, its quotes would be doubled.
+ * Returns whether the printed text has a string only once, and compares it with a column. Another string then changes
+ * nothing but the result of this comparison. (Inside another string, its quotes would be doubled, so it would not be
+ * found.)
  */
 function isCompared(printed: string, mark: string): boolean {
   const at = printed.indexOf(mark)

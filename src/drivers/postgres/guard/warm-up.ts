@@ -1,6 +1,5 @@
-// Warms up the parser and the guard. Otherwise V8 would compile them during the first queries, which would then be
-// slow. Once the service listens, the guard confines some sample queries over a sample catalog. Requests are answered
-// in between.
+// V8 compiles the parser and the guard at their first use, which makes the first queries slow. So the guard confines
+// some sample queries when the service has started to listen. Requests are answered in between.
 import { setImmediate } from 'node:timers/promises'
 import type { Catalog, CatalogColumn } from '../../driver.ts'
 import { CAPTURE_VERSION, type ColumnDetail, type PostgresCapture, type TableDetail } from '../captured-facts.ts'
@@ -21,7 +20,7 @@ const QUERIES = [
 const ROUNDS = 12
 const WARM_MS = 80
 
-/** Confines the queries up to 12 times, until this has taken 80 ms. Ends early when the signal aborts. */
+/** Confines the queries up to 12 times, but not for more than 80 ms. Ends early if the signal aborts. */
 export async function warmUp(parser: Parser, signal: AbortSignal): Promise<void> {
   const limits = { rowCap: 100, maxResponseBytes: 1, timeoutMs: 1, maxCost: 1 }
   let worked = 0

@@ -1,6 +1,6 @@
-// The functions of pg_catalog that a query may call, by name. Read the documentation of a function before you add it.
-// That a function is not volatile is no reason to add it: has_*_privilege and pg_get_viewdef are STABLE.
-// test/drivers/postgres-versions.test.ts checks every overload of each name on PostgreSQL 14 to 18.
+// The functions of pg_catalog that a query may call. Read the documentation of a function before you add its name: a
+// function that is not volatile may still disclose something, such as has_*_privilege and pg_get_viewdef, which are
+// STABLE. test/drivers/postgres-versions.test.ts checks every overload of each name on PostgreSQL 14 to 18.
 
 const GROUPS = {
   aggregate: `
@@ -86,16 +86,19 @@ function names(text: string): string[] {
   return text.split(/\s+/).filter((name) => name !== '')
 }
 
-/** The functions of all groups. ts_rewrite is missing: see isListed() in function-lookup.ts. */
+/** ts_rewrite is missing here: see isListed() in function-lookup.ts. */
 export const FUNCTIONS: ReadonlySet<string> = new Set(Object.values(GROUPS).flatMap(names))
 
-/** A column reference inside one of these functions does not count as ungrouped. */
+/** Inside a call of one of these functions, a column need not be in GROUP BY. */
 export const AGGREGATES: ReadonlySet<string> = new Set(names(GROUPS.aggregate))
 
-/** Functions that return a record with the columns of the first argument, whose type must be known. */
+/**
+ * These functions return a record that has the columns of their first argument. The type of that argument must be
+ * known.
+ */
 export const FROM_ROW_TYPE: ReadonlySet<string> = new Set(names(GROUPS.json_record_from_type))
 
-/** Functions that return a record whose columns the caller defines: `AS t(a int)`. */
+/** These functions return a record whose columns the caller writes: `AS t(a int)`. */
 export const FROM_DEFINITION: ReadonlySet<string> = new Set([
   'json_to_record',
   'jsonb_to_record',
@@ -103,7 +106,7 @@ export const FROM_DEFINITION: ReadonlySet<string> = new Set([
   'jsonb_to_recordset',
 ])
 
-/** Functions that return rows. The size of the table does not bound their cost. */
+/** These functions return rows. A query that calls one may cost more than the size of its table suggests. */
 export const RETURNS_ROWS: ReadonlySet<string> = new Set(
   names(`
     string_to_table generate_subscripts unnest regexp_matches regexp_split_to_table generate_series
@@ -112,7 +115,7 @@ export const RETURNS_ROWS: ReadonlySet<string> = new Set(
     jsonb_populate_recordset jsonb_to_recordset jsonb_path_query json_populate_recordset jsonb_path_query_tz`),
 )
 
-/** The names of the columns that a function with OUT parameters has in FROM. */
+/** For functions with OUT parameters: the names of the columns that such a function has in FROM. */
 export const OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
   ['json_array_elements', ['value']],
   ['jsonb_array_elements', ['value']],
@@ -125,8 +128,8 @@ export const OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 
 /**
- * The position (from 1) of the argument that may be at most COUNT_MAX (argument-bounds.ts), because the function
- * allocates memory in proportion to it.
+ * These functions allocate memory in proportion to one of their arguments, which may therefore be at most COUNT_MAX
+ * (argument-bounds.ts). The number is the position of that argument, from 1.
  */
 export const COUNTED_ARGUMENT: ReadonlyMap<string, number> = new Map([
   ['repeat', 2],
@@ -136,7 +139,7 @@ export const COUNTED_ARGUMENT: ReadonlyMap<string, number> = new Map([
 ])
 export const COUNT_MAX = 10_000
 
-/** The first major version of the server that has a function, by name or name/arity. */
+/** The first major version of PostgreSQL that has the function. The key is the name, or name/arity for one overload. */
 export const SINCE: ReadonlyMap<string, number> = new Map<string, number>([
   ...since(
     15,

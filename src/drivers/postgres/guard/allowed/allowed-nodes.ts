@@ -1,14 +1,15 @@
-// The allow-list of parse nodes and their keys, and the TypeScript types derived from it. The guard refuses all other
-// nodes and keys. The walkers build a new tree key by key, and never copy a parsed node.
+// Lists the parse nodes and their keys that are allowed, and derives TypeScript types from the list. The guard refuses
+// all other nodes and keys. The walkers build a new tree key by key, and never copy a parsed node.
 
 /**
- * The kinds of values of a key. `node` and `nodes` are tagged nodes ({A_Const: …}). `words` are identifiers (String
- * nodes). `fields` are identifiers and stars. `struct:X` is an X without its tag. `place` is a byte offset or another
- * trace of the text's layout. A place is read for positions and never compared.
+ * What the value of a key is. `node` is a tagged node ({A_Const: …}), and `nodes` a list of them. `words` are
+ * identifiers (String nodes), and `fields` are identifiers and stars. `struct:X` is an X without its tag. `place` says
+ * where something stands in the text, for example as a byte offset: such keys serve to find positions and are never
+ * compared.
  */
 type Kind = 'flag' | 'int' | 'text' | 'node' | 'nodes' | 'words' | 'fields' | 'place' | `struct:${string}`
 
-/** The kind of each key of each node, in libpg_query 18's spelling. */
+/** All nodes with their keys, spelled as in libpg_query 18. */
 export const NODES = {
   A_ArrayExpr: { elements: 'nodes', list_start: 'place', list_end: 'place', location: 'place' },
   A_Const: {
@@ -262,12 +263,12 @@ type Value<K> = K extends 'flag'
             ? Struct<N>
             : never
 
-/** One node without its tag. Every key may be missing, because the parser leaves out zeros. */
+/** A node without its tag. Every key is optional, because the parser leaves out zeros. */
 export type Struct<N extends NodeName> = { readonly [P in keyof Nodes[N]]?: Value<Nodes[N][P]> }
 
 /**
- * A tagged node. It has one key, which readStatement() has checked. `{}` represents an empty entry of a list (plain
- * DISTINCT, no column definitions).
+ * A tagged node. readStatement() has checked that it has one key. `{}` stands for an empty entry of a list, for example
+ * in a DISTINCT without ON.
  */
 export type Node = { readonly [N in NodeName]?: Struct<N> }
 export type SelectStmt = Struct<'SelectStmt'>
@@ -277,7 +278,7 @@ export function word(sval: string): Node {
   return { String: { sval } }
 }
 
-/** Returns the identifiers in a list of String nodes. Other nodes are skipped. */
+/** Returns the identifiers in a list. Nodes that are no identifiers are skipped. */
 export function words(nodes: readonly Node[] | undefined): string[] {
   const out: string[] = []
   for (const { String: name } of nodes ?? []) if (name) out.push(name.sval ?? '')

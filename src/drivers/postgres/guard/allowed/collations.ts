@@ -1,11 +1,11 @@
-// Finds collations by name: PostgreSQL's own, and the collations that initdb imports from the operating system and from
-// ICU. All these collations are in pg_catalog. The name of a user-defined collation is never sent to the server, so no
-// error reveals whether it exists.
+// Checks the names of collations. A query may name PostgreSQL's own collations, and those that initdb imports from the
+// operating system and from ICU. All of them are in pg_catalog. The name of any other collation is never sent to the
+// server, so no error of the server can reveal whether such a collation exists.
 import { didYouMean, nearest } from '../../../nearest.ts'
 import { word, words, type Node, type Struct } from './allowed-nodes.ts'
 import { Refusal } from '../refusal.ts'
 
-/** PostgreSQL's own collations, each with the first major version that has the collation. */
+/** For each of PostgreSQL's own collations, the first major version that has it. */
 const OWN: ReadonlyMap<string, number> = new Map([
   ...['default', 'C', 'C.utf8', 'C.UTF-8', 'POSIX', 'ucs_basic'].map((name) => [name, 14] as const),
   ['unicode', 16],
@@ -13,7 +13,7 @@ const OWN: ReadonlyMap<string, number> = new Map([
   ['pg_unicode_fast', 18],
 ])
 
-/** Matches de_DE, en_US.utf8, de_AT@euro, de-DE, und-x-icu, sr-Latn-RS-x-icu: a language, then its parts. */
+/** A language and its parts, for example de_DE, en_US.utf8, de_AT@euro, de-DE, und-x-icu or sr-Latn-RS-x-icu. */
 const OF_A_LANGUAGE = /^[a-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,6}(?:\.[A-Za-z0-9-]{1,16})?(?:@[a-z]{1,16})?$/
 
 /** Matches the collations of ICU that may be named. */
@@ -25,14 +25,14 @@ export function namesIcu(names: Iterable<string>): boolean {
   return false
 }
 
-/** Returns whether a text may name a collation. */
+/** Returns whether a query text may contain COLLATE. */
 export function mayCollate(text: string): boolean {
   return /collate/i.test(text)
 }
 
 /**
- * Returns the name to print for a collation. Throws Refusal, with the same sentence for a hidden and an unknown
- * collation.
+ * Returns the name as it is printed. Throws Refusal, with the same sentence for a collation that a query may not name
+ * and for one that does not exist.
  */
 export function collationName({ collname, location }: Struct<'CollateClause'>, major: number): Node[] {
   const names = words(collname)

@@ -1,5 +1,5 @@
-// Writes the hints of refusals, which say what a caller can write instead of the refused name. A hint names only what
-// is exposed or allowed, quoted as it must be typed, and is bounded in length.
+// Writes the hints of refusals. If a query may not use a name, the hint says what to write instead. It mentions only
+// names that are exposed or allowed, quoted as a caller must type them. Its length is bounded.
 import { didYouMean, nearest } from '../../../nearest.ts'
 import { tableTyped, typed } from '../../quote.ts'
 import { EXTENSION_FUNCTIONS, TYPES } from './types-and-extensions.ts'
@@ -7,10 +7,10 @@ import { FUNCTIONS_ELSEWHERE, TYPES_ELSEWHERE } from './other-dialects.ts'
 import type { Exposed, ExposedTable } from '../exposed.ts'
 import { FUNCTIONS, SINCE } from './allowed-functions.ts'
 
-/** How many names are compared to find the nearest. Bounds the work of a hint. */
+/** To find the nearest names, at most this many are compared. */
 const CANDIDATES_MAX = 1_000
 
-/** Says where the tables and columns are listed, for callers of REST and of the connector. */
+/** Says where a caller finds the tables and columns. The text is right for REST and for the connector. */
 export const DESCRIPTION =
   'The description of this datasource (GET …/schema) lists the tables and columns that a query may read.'
 
@@ -19,7 +19,7 @@ function joined(...parts: readonly string[]): string {
   return parts.filter((part) => part !== '').join(' ')
 }
 
-/** Returns the hint for an unknown table. `names` are the parts of the name in the query, schema before table. */
+/** `names` are the parts of the name in the query: the schema, if there is one, and the table. */
 export function tableHint(exposed: Exposed, names: readonly string[]): string {
   const name = names.at(-1) ?? ''
   const schema = names.at(-2)
@@ -48,8 +48,8 @@ const COLUMNS_MAX = 40
 const ITEMS_MAX = 12
 
 /**
- * Returns the hint for an unknown column: advice for a word of another dialect, the nearest visible columns, then the
- * visible columns up to a limit.
+ * The hint has up to three parts: advice if the name is a word of another dialect, the nearest columns, and a list of
+ * the columns that the query may use.
  */
 export function columnHint(name: string, items: readonly Shown[]): string {
   const columns = items.flatMap((item) => item.columns.slice(0, CANDIDATES_MAX).map((column) => column.name))
@@ -58,7 +58,8 @@ export function columnHint(name: string, items: readonly Shown[]): string {
 }
 
 /**
- * Returns the hint for a bare word that other dialects accept as an argument: date_trunc(x, MONTH), convert(INT, x).
+ * Other dialects accept some bare words as arguments, as in date_trunc(x, MONTH) or convert(INT, x). Returns the hint
+ * for such a word.
  */
 function wordHint(name: string): string {
   if (DATE_PARTS.has(name)) return DATE_PART_HINT
@@ -90,7 +91,7 @@ function shownBy(items: readonly Shown[]): string {
 export const FUNCTIONS_HINT =
   "You can call PostgreSQL's own functions for numbers, text, dates, JSON, arrays, ranges, aggregates and windows, and functions of known extensions. Functions that a user created cannot be called."
 
-/** Returns the hint for a function that does not exist, or not in this version of the server. */
+/** For a function that does not exist, or that this version of the server does not have. */
 export function functionHint(exposed: Exposed, name: string): string {
   const advice = FUNCTIONS_ELSEWHERE.get(name.toLowerCase())
   if (advice !== undefined) return advice
@@ -111,7 +112,7 @@ function extensionFunctions({ capture }: Exposed): string[] {
 /** The hint for a type if no other hint fits. */
 export const TYPES_HINT = 'Use a built-in type (text, numeric, date, jsonb …), or an enum that an exposed column has.'
 
-/** Returns the hint for an unknown type. `shown` lists the user-defined types that a query may name. */
+/** `shown` lists the user-defined types that a query may name. */
 export function typeHint(name: string, shown: readonly string[]): string {
   const own = TYPES_ELSEWHERE.get(name.toLowerCase())
   if (own !== undefined) return `Write ${own}: CAST(x AS ${own}).`

@@ -1,5 +1,5 @@
-// Decides which user-defined types a query may name: the types of exposed columns, and types of trusted extensions. Any
-// other type would reveal the labels or fields of a hidden column's type, or that a hidden table exists.
+// Decides which user-defined types a query may name: the types of exposed columns, and the types of trusted extensions.
+// A cast to another type could reveal the labels or fields of a hidden column's type, or that a hidden table exists.
 import type { TypeName } from '../../captured-facts.ts'
 import { tableTyped } from '../../quote.ts'
 import type { Exposed } from '../exposed.ts'
@@ -15,8 +15,8 @@ export function isShown(exposed: Exposed, type: TypeName): boolean {
 }
 
 /**
- * Returns the user-defined types of exposed columns that a query may name, without array types, quoted as they must be
- * typed.
+ * Returns the user-defined types of the exposed columns, without array types. They are quoted as a caller must type
+ * them.
  */
 export function shownTypes(exposed: Exposed): string[] {
   const known = shown.get(exposed) ?? collect(exposed)
@@ -37,7 +37,7 @@ function collect(exposed: Exposed): ReadonlySet<string> {
     for (const attribute of captured.attributes) add(attribute.type)
   }
   for (const table of exposed.tables) for (const column of table.columns) add(column.type)
-  // The name of an array type (_mood) reveals no more than the name of its element type.
+  // An array type may be named if its element type may. Its name (_mood) reveals nothing more.
   for (const type of exposed.capture.types) {
     if (type.kind === 'array' && type.of && found.has(keyOf(type.of))) found.add(keyOf(type))
   }

@@ -1,7 +1,7 @@
-// Finds the operator to which a symbol refers. PostgreSQL's own operators are printed as OPERATOR(pg_catalog.x) where
-// the grammar allows that. A symbol that is written with an extension's schema is printed with this schema, if
-// pg_depend confirms that the operator belongs to the extension. A plain symbol that an extension in a trusted schema
-// also has is printed without a schema.
+// Decides how the operators of a query are printed. PostgreSQL's own operators become OPERATOR(pg_catalog.x) where the
+// grammar allows it. If the caller wrote the schema of an extension, the operator is printed with this schema; it must
+// belong to the extension by pg_depend. If an extension in a trusted schema has an operator of the same name, an
+// operator without a schema is printed without one.
 import { didYouMean } from '../../../nearest.ts'
 import type { CapturedExtension } from '../../captured-facts.ts'
 import { typed } from '../../quote.ts'
@@ -14,8 +14,8 @@ import { OPERATOR_ADVICE, OWN_OPERATORS } from './types-and-extensions.ts'
 
 const SYMBOL = /^[-+*/<>=~!@#%^&|`?]+$/
 /**
- * Operators of extensions that are always refused. `row #= hstore` sets fields by the input functions of their types,
- * which may read hidden tables: a text becomes a geometry, and PostGIS then reads spatial_ref_sys.
+ * Operators of extensions that are always refused. `row #= hstore` calls the input functions of the fields' types,
+ * which may read hidden tables: for example, a text becomes a geometry, for which PostGIS reads spatial_ref_sys.
  */
 const REFUSED: ReadonlySet<string> = new Set(['#='])
 const LIKE: ReadonlySet<string> = new Set(['~~', '!~~', '~~*', '!~~*'])
@@ -25,15 +25,13 @@ export function isLikeOperator(names: readonly string[]): boolean {
   return LIKE.has(names.at(-1) ?? '')
 }
 
-/**
- * Returns the types that an operator compares: for a row (a, b) the type of each column, otherwise the value's type.
- */
+/** Returns the types that an operator compares. For a row (a, b), these are the types of its columns. */
 export function compared(value: Typed | undefined): readonly (SqlType | null)[] {
   if (value?.node.RowExpr && value.type?.kind === 'row') return value.type.columns.map((column) => column.type)
   return [value?.type ?? null]
 }
 
-/** Returns the name to print for an operator over operands of these types. Throws Refusal. */
+/** Returns the operator as it is printed. `types` are the types of its operands. Throws Refusal. */
 export function operatorName(
   walk: Walk,
   names: readonly string[],
@@ -57,14 +55,17 @@ export function operatorName(
 }
 
 /**
- * Returns whether the operator belongs to this trusted extension. Returns false if a user's operator of the same name
- * in the same schema could be called instead.
+ * Returns whether the operator belongs to this trusted extension. Returns false if the schema also has a user's
+ * operator of the same name, because the server could call that instead.
  */
 function hasOwn(extension: CapturedExtension, symbol: string): boolean {
   return extension.trusted && extension.operators.includes(symbol) && !extension.shadowed.includes(symbol)
 }
 
-/** Returns the same sentence for a hidden and an unknown operator. The hint names only allowed operators. */
+/**
+ * The sentence is the same for an operator that a query may not name and for one that does not exist. The hint names
+ * allowed operators only.
+ */
 function unknownOperator(walk: Walk, names: readonly string[], at: number | undefined): Refusal {
   const symbol = names.at(-1) ?? ''
   const owners = walk.exposed.capture.extensions.filter((each) => hasOwn(each, symbol) && !REFUSED.has(symbol))
@@ -76,8 +77,8 @@ function unknownOperator(walk: Walk, names: readonly string[], at: number | unde
 }
 
 /**
- * Returns up to three operators that the symbol begins with, or that begin with the symbol. The most similar length
- * comes first. Edit distance does not help for symbols.
+ * Returns up to three operators that are the beginning of the symbol, or begin with it. The one whose length differs
+ * least comes first. Symbols are too short to compare by edit distance.
  */
 function alike(symbol: string): string[] {
   const near = [...OWN_OPERATORS].filter((own) => own.length > 1 && (own.startsWith(symbol) || symbol.startsWith(own)))
@@ -89,8 +90,9 @@ const OPERATORS_HINT =
   "Use PostgreSQL's own operators, or write an operator of a known extension as OPERATOR(schema.symbol)."
 
 /**
- * Refuses an operator on a value of an extension's type if the extension's schema cannot be on search_path. The server
- * would not find the extension's operator and would silently compare as text (citext, for example).
+ * Checks an operator on a value of an extension's type. If the schema of the extension cannot be on the search_path,
+ * the server does not find the extension's operator, and silently compares the values as text (for example with
+ * citext). Such an operator is refused.
  */
 export function checkComparison(
   walk: Walk,

@@ -1,6 +1,6 @@
-// Names from other SQL dialects, and refused PostgreSQL functions, each with the advice that a hint gives.
+// Names of other SQL dialects, and PostgreSQL functions that are refused. For each name, there is advice for a hint.
 
-/** The advice for each function. Names are in lower case. */
+/** The keys are in lower case. */
 export const FUNCTIONS_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...same(
     'No cancel ends this function of PostGIS. Ask an administrator to expose a view that computes it.',
@@ -138,7 +138,7 @@ export const FUNCTIONS_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...same('Write one expression for each column: max(value) FILTER (WHERE name = $$a$$) AS a.', 'pivot unpivot'),
 ])
 
-/** PostgreSQL's name for each type. */
+/** For each type of another dialect, PostgreSQL's type. */
 export const TYPES_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...same('text', 'string nvarchar varchar2 nvarchar2 clob nclob longtext mediumtext tinytext ntext str utf8 sysname'),
   ...same('timestamp', 'datetime datetime2 smalldatetime timestamp_ntz datetime64'),

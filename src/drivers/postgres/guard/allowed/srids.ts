@@ -1,11 +1,12 @@
-// The SRIDs of PostGIS that a query may write. PostGIS looks up an SRID in spatial_ref_sys, a table that is usually not
-// exposed. A query may therefore use only SRIDs of stored values, and well-known ones, whose rows PostGIS itself creates.
+// Checks the SRIDs of PostGIS in a query. PostGIS looks up each SRID in the table spatial_ref_sys, which is usually not
+// exposed. A query may therefore use only the SRIDs of stored values, and the listed ones, whose rows PostGIS itself
+// creates.
 import type { Node } from './allowed-nodes.ts'
 import type { Exposed } from '../exposed.ts'
 import { wholeNumber } from '../bounds/argument-bounds.ts'
 import { Refusal } from '../refusal.ts'
 
-/** SRIDs that a query may write: common ones of EPSG, whose rows PostGIS creates. */
+/** Common SRIDs of EPSG. PostGIS creates their rows when it is installed. */
 const KNOWN_SRIDS: ReadonlySet<number> = new Set([
   ...[0, 2056, 2154, 2157, 2180, 2193, 3006, 3031, 3034, 3035, 3067, 3301, 3310, 3346, 3347, 3395, 3413, 3763, 3857],
   ...[4258, 4267, 4269, 4283, 4326, 4674, 5070, 5514, 6933, 21781, 27700, 28992, 29902, 29903, 31370],
@@ -24,18 +25,17 @@ function between(first: number, last: number): number[] {
 
 const SRID_HINT =
   'Use a well-known SRID, such as 4326, 3857 or a UTM zone of WGS 84 (32601–32760), as a constant. For another one, ask an administrator to expose a view that computes the value.'
-/** Returns the refusal of something that only PostGIS has. */
 export function refused(what: string, why: string, hint: string, at: number | undefined): Refusal {
   return new Refusal('function', what, why, hint, at)
 }
 
-/** Throws Refusal unless the SRID is well-known. */
+/** Throws Refusal if the SRID is not listed. */
 export function checkSrid(name: string, srid: number | undefined, at: number | undefined): void {
   if (srid !== undefined && KNOWN_SRIDS.has(srid)) return
   throw refused(name, `${name} may use only a constant, well-known SRID`, SRID_HINT, at)
 }
 
-/** Checks the arguments of a type of PostGIS, such as geometry(Point, 4326). Throws Refusal. */
+/** Checks the arguments of a type, as in geometry(Point, 4326). Throws Refusal. */
 export function checkSpatialModifiers(modifiers: readonly Node[], at: number | undefined): void {
   for (const modifier of modifiers) {
     const srid = wholeNumber(modifier)
@@ -44,8 +44,8 @@ export function checkSpatialModifiers(modifiers: readonly Node[], at: number | u
 }
 
 /**
- * Checks a string constant or parameter, which may become a geometry: an SRID in it must be well-known, as in
- * `SRID=4326;POINT(1 1)`, in the hexadecimal form, or in GeoJSON. Throws Refusal.
+ * Checks a string that may become a geometry: a constant or a parameter. If it has an SRID, the SRID must be listed. It
+ * may be in the form `SRID=4326;POINT(1 1)`, in hexadecimal, or in GeoJSON. Throws Refusal.
  */
 export function checkSpatialText(exposed: () => Exposed, text: string, at: number | undefined): void {
   if (!mayHaveSrid(text) || !exposed().extension('postgis')) return
@@ -60,19 +60,18 @@ export function checkSpatialText(exposed: () => Exposed, text: string, at: numbe
   if (/\{[^]*["']crs["']/.test(bare)) throw refused('crs', 'GeoJSON may name no crs here', SRID_HINT, at)
 }
 
-/** Returns whether a string must be examined for an SRID. */
 export function mayHaveSrid(text: string): boolean {
   return MAY_HAVE_SRID.test(text)
 }
 
-/** A string that may have an SRID. Other strings are not examined. */
+/** Matches a string that may have an SRID. */
 const MAY_HAVE_SRID = /srid|crs|\\|(?:^|[^0-9a-f])0[01][0-9a-f]{24}/i
-/** The start of a geometry in hexadecimal: the byte order, then type and SRID. */
+/** The beginning of a geometry in hexadecimal: the byte order, the type and the SRID. */
 const HEXADECIMAL = /(?<![0-9a-f])0([01])([0-9a-f]{16})(?=[0-9a-f]{8})/gi
 const SRID_FLAG = 0x20000000
 const TYPES_MAX = 17
 
-/** Returns whether PostGIS reads an SRID after this type. PostGIS ignores the thousands of a type. */
+/** Returns whether an SRID follows this type. PostGIS ignores the thousands of a type. */
 function hasSrid(type: number): boolean {
   const kind = (type & 0x0fffffff) % 1_000
   return (type & SRID_FLAG) !== 0 && kind >= 1 && kind <= TYPES_MAX

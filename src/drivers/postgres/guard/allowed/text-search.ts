@@ -1,24 +1,22 @@
-// Checks text search configurations and dictionaries in calls. The server would look up a name, and its answer would
-// reveal whether a hidden object exists. The guard therefore prints only names of configurations and dictionaries that
-// come with PostgreSQL or a known extension.
+// Checks the names of text search configurations and dictionaries in calls. The server would look up any name, and its
+// answer would reveal whether a hidden object exists. Only configurations and dictionaries of PostgreSQL itself and of
+// known extensions are therefore printed.
 import type { CapturedExtension } from '../../captured-facts.ts'
 import { identifier } from '../../quote.ts'
 import { didYouMean, nearest } from '../../../nearest.ts'
 import { words, type Node } from './allowed-nodes.ts'
 import { Refusal } from '../refusal.ts'
 
-/** Overloads whose first argument is a configuration, by name and number of arguments. */
+/** Overloads whose first argument is a configuration. The number is that of the arguments. */
 const TAKES_CONFIGURATION: ReadonlySet<string> = new Set([
   ...['to_tsvector/2', 'to_tsquery/2', 'plainto_tsquery/2', 'phraseto_tsquery/2', 'websearch_to_tsquery/2'],
   ...['json_to_tsvector/3', 'jsonb_to_tsvector/3', 'ts_headline/4'],
 ])
 
-/** The overload that takes either (configuration, document, query) or (document, query, options). */
+/** This overload is called with (configuration, document, query) or with (document, query, options). */
 const HEADLINE = 'ts_headline/3'
 
-/**
- * Configurations of pg_catalog in PostgreSQL 14 to 18. A server refuses a configuration that its version does not have.
- */
+/** The configurations of PostgreSQL 14 to 18. An older server refuses those that it does not have. */
 const CONFIGURATIONS: readonly string[] = [
   ...['simple', 'arabic', 'armenian', 'basque', 'catalan', 'danish', 'dutch', 'english', 'estonian', 'finnish'],
   ...['french', 'german', 'greek', 'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali'],
@@ -27,8 +25,8 @@ const CONFIGURATIONS: readonly string[] = [
 const OWN: ReadonlySet<string> = new Set(CONFIGURATIONS)
 
 /**
- * Returns the arguments of a function of pg_catalog, with its configuration printed as pg_catalog.english. Throws
- * Refusal.
+ * Returns the arguments of a function of pg_catalog. A configuration among them is printed with its schema
+ * (pg_catalog.english). Throws Refusal.
  */
 export function withConfiguration(name: string, args: readonly Node[], at: number | undefined): readonly Node[] {
   const overload = `${name}/${args.length}`
@@ -40,22 +38,22 @@ export function withConfiguration(name: string, args: readonly Node[], at: numbe
 }
 
 /**
- * Confines the arguments of HEADLINE. The third argument decides whether an untyped first argument is a configuration
- * or the document.
+ * Returns the arguments of a HEADLINE call. If the first argument has no type, the third shows whether the first is a
+ * configuration or the document.
  */
 function headline(name: string, first: Node, rest: readonly Node[], at: number | undefined): readonly Node[] {
   const plain = uncollated(first)
   const isNamed = [first, ...rest].some((arg) => arg.NamedArgExpr !== undefined)
-  // A bare parameter has already been cast to text. Under COLLATE it has not, so the server would choose its type.
+  // A plain parameter was cast to text before. A parameter with COLLATE was not, so the server would choose its type.
   const isUntyped = plain.A_Const?.sval !== undefined || ('ParamRef' in plain && plain !== first)
   const mayBeConfiguration = isNamed || isUntyped || isCastTo(plain, 'regconfig')
   if (!mayBeConfiguration) return [first, ...rest]
   if (rest[1]?.A_Const === undefined) return [configuration(name, first, at), ...rest]
-  // The third argument is text, so the first argument is the document.
+  // The third argument is a constant, the options, so the first is the document.
   return [{ TypeCast: { arg: first, typeName: { names: [{ String: { sval: 'text' } }], typemod: -1 } } }, ...rest]
 }
 
-/** Removes COLLATE, because a literal under COLLATE still has no type. */
+/** Removes COLLATE. A literal with COLLATE still has no type. */
 function uncollated(node: Node): Node {
   let plain = node
   while (plain.CollateClause?.arg) plain = plain.CollateClause.arg
@@ -85,14 +83,14 @@ function configuration(name: string, node: Node, at: number | undefined): Node {
 
 const CHOICE = "Use one of PostgreSQL's own configurations, for example 'simple' or 'english'."
 
-/** Returns the name without its schema, in lower case unless quoted. Any other text is returned unchanged. */
+/** Returns the name without pg_catalog, and in lower case if it is not quoted. Returns any other text as it is. */
 function nameOf(text: string): string {
   const found = /^\s*(?:pg_catalog\s*\.\s*)?(?:([A-Za-z_]+)|"([a-z_]+)")\s*$/.exec(text)
   return found?.[1]?.toLowerCase() ?? found?.[2] ?? text
 }
 
 /**
- * Confines unaccent(dictionary, text): only the extension's own dictionary is allowed, with the extension's schema.
+ * Checks unaccent(dictionary, text). The dictionary must be that of the extension, and is printed with its schema.
  * Throws Refusal.
  */
 export function withDictionary(

@@ -1,6 +1,6 @@
-// Resolves type names. PostgreSQL's own types must be on the list. User-defined types must be nameable
-// (nameable-types.ts), and no user-defined code may run for them. Types are always printed with their schema. regclass
-// and similar types, and row types of tables, are refused.
+// Decides which types a query may name, and prints each type with its schema. PostgreSQL's own types must be on a list.
+// For user-defined types, see nameable-types.ts; naming such a type must also run no user-defined code. Row types of
+// tables, and regclass and similar types, are refused.
 import { TYPES } from './types-and-extensions.ts'
 import type { CapturedType, TypeName } from '../../captured-facts.ts'
 import type { Exposed } from '../exposed.ts'
@@ -12,18 +12,18 @@ import type { Field, SqlType } from '../walk/from-items.ts'
 import { checkSpatialModifiers } from './srids.ts'
 import { isShown, shownTypes } from './nameable-types.ts'
 
-/** A type name to print, and the type that it means. */
+/** A type as it is printed, and the type that it means. */
 interface Named {
   readonly node: Struct<'TypeName'>
   readonly type: SqlType
 }
 
-/** Confines the type of a cast and resolves it. Throws Refusal. */
+/** Returns the type of a cast. Throws Refusal. */
 export function castType(walk: Walk, type: Struct<'TypeName'>): Named {
   return anyTypeNamed(walk.exposed, type)
 }
 
-/** Confines a TypeName outside of a cast and resolves it. Throws Refusal. */
+/** Returns a type that is not the type of a cast. Throws Refusal, also for types of PostGIS. */
 export function typeName(walk: Walk, type: Struct<'TypeName'>): Named {
   const named = typeNamed(walk.exposed, type)
   if (!isSpatial(walk.exposed, named.type)) return named
@@ -31,7 +31,8 @@ export function typeName(walk: Walk, type: Struct<'TypeName'>): Named {
 }
 
 /**
- * Resolves a type that a parameter names. A jsonpath must be a constant, so only a cast may name it. Throws Refusal.
+ * Returns a type that a parameter names. Throws Refusal, also for jsonpath: only a cast may name it, because a path
+ * must be a constant.
  */
 export function typeNamed(exposed: Exposed, type: Struct<'TypeName'>): Named {
   const named = anyTypeNamed(exposed, type)
@@ -67,7 +68,7 @@ function anyTypeNamed(exposed: Exposed, type: Struct<'TypeName'>): Named {
   return { node, type: bounds ? { kind: 'array', of: named } : named }
 }
 
-/** Confines an argument of a type: a constant, or an identifier for PostGIS, as in geometry(Point, 4326). */
+/** Returns an argument of a type: a constant, or for PostGIS an identifier, as in geometry(Point, 4326). */
 function typmod(node: Node, isOwn: boolean): Node | undefined {
   const value = node.A_Const?.ival
   if (value) return { A_Const: { ival: value.ival ? { ival: value.ival } : {} } }
@@ -106,7 +107,7 @@ function inSchema(exposed: Exposed, schema: string, name: string): TypeName | un
   return isListed ? { schema, name } : undefined
 }
 
-/** Returns the type to which a captured name refers. */
+/** Returns the type that introspection captured under this name. */
 export function sqlType(exposed: Exposed, { schema, name }: TypeName): SqlType {
   if (schema === 'pg_catalog') {
     if (!name.startsWith('_')) return { kind: 'named', schema, name }
@@ -121,7 +122,7 @@ export function sqlType(exposed: Exposed, { schema, name }: TypeName): SqlType {
   return { kind: 'named', schema, name }
 }
 
-/** Returns the captured type behind a named type, through domains. */
+/** Returns what introspection captured about a type. For a domain, returns its base type. */
 function capturedOf(exposed: Exposed, type: SqlType | null): CapturedType | undefined {
   if (type?.kind !== 'named') return undefined
   let captured = exposed.type(type.schema, type.name)
@@ -131,7 +132,7 @@ function capturedOf(exposed: Exposed, type: SqlType | null): CapturedType | unde
   return captured
 }
 
-/** Returns the fields of a row type. Returns undefined if the type is not a known row type. */
+/** Returns undefined if the type is no row type, or if its fields are not known. */
 export function fieldsOf(exposed: Exposed, type: SqlType | null): readonly Field[] | undefined {
   if (type?.kind === 'row') return type.columns
   const captured = capturedOf(exposed, type)
@@ -139,13 +140,16 @@ export function fieldsOf(exposed: Exposed, type: SqlType | null): readonly Field
   return captured.attributes.map((attribute) => ({ name: attribute.name, type: sqlType(exposed, attribute.type) }))
 }
 
-/** Returns the extension that the type belongs to, through arrays and domains. */
+/**
+ * Returns the extension to which the type belongs. An array or a domain belongs to the extension of its element or base
+ * type.
+ */
 export function extensionOf(exposed: Exposed, type: SqlType | null): string | null {
   if (type?.kind === 'array') return extensionOf(exposed, type.of)
   return capturedOf(exposed, type)?.extension ?? null
 }
 
-/** Returns whether a type is of PostGIS, or contains such a type. */
+/** Returns whether the type is of PostGIS, or has a field or element of such a type. */
 export function isSpatial(exposed: Exposed, type: SqlType | null, depth = 0): boolean {
   if (type === null || depth > 8) return false
   if (type.kind === 'array') return isSpatial(exposed, type.of, depth)
@@ -168,7 +172,10 @@ const CONVERTED: ReadonlySet<string> = new Set(['bpchar', 'name', 'char'])
 
 const SEARCHED: ReadonlySet<string> = new Set(['text', 'varchar', 'bytea'])
 
-/** Returns whether a substring of a value has the type of the value. A substring of char(n) or citext would be text. */
+/**
+ * Returns whether a substring of a value has the same type as the value. Not so for char(n) and citext, whose
+ * substrings are text.
+ */
 export function isSearched(type: SqlType): boolean {
   return type.kind === 'named' && type.schema === 'pg_catalog' && SEARCHED.has(type.name)
 }

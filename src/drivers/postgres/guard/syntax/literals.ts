@@ -1,12 +1,12 @@
-// Confines literals to forms that the oldest supported server understands. Literals such as 0x1F and 1_000 become
-// decimal: before version 16, PostgreSQL reads them as a number and an alias.
+// Prints literals so that the oldest supported server understands them. Before version 16, PostgreSQL reads 0x1F and
+// 1_000 as a number and an alias, so they become decimal.
 import type { Node, Struct } from '../allowed/allowed-nodes.ts'
 import { refusedStatement } from '../refusal.ts'
 
 const DECIMAL = /^-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/
 const BITS = /^(b[01]*|x[0-9a-fA-F]*)$/
 
-/** Confines a constant. Throws Refusal for an unknown kind of constant or form of number. */
+/** Throws Refusal for an unknown kind of constant or form of number. */
 export function constant(value: Struct<'A_Const'>): Node {
   if (value.isnull) return { A_Const: { isnull: true } }
   if (value.ival) return { A_Const: { ival: value.ival.ival ? { ival: value.ival.ival } : {} } }
@@ -24,7 +24,7 @@ function number(text: string, at: number | undefined): Node {
   const fval = based ? `${based[1] ?? ''}${BigInt(based[2] ?? '0')}` : plain
   if (!DECIMAL.test(fval)) throw refusedStatement(`the number ${text}`, at)
   const small = /^-?\d+$/.test(fval) ? Number(fval) : Number.NaN
-  // A number that the scanner reads as an integer must be compared as an integer.
+  // PostgreSQL reads the printed number as an integer, so the confined tree must have an integer too.
   if (Math.abs(small) <= 2_147_483_647) return { A_Const: { ival: small === 0 ? {} : { ival: small } } }
   return { A_Const: { fval: { fval } } }
 }

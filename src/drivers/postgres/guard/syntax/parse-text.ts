@@ -3,12 +3,12 @@ import { hasSqlDetails, parseSync } from 'libpg-query'
 import type { Parsed } from './parser.ts'
 import { fromCodePoints } from './text-offsets.ts'
 
-/** The maximum number of characters of the caller's text that a message repeats. */
+/** A message repeats at most this number of characters of the caller's text. */
 const QUOTED_MAX = 60
 
 /**
- * Parses a text. Never throws. After `lost` (neither a tree nor a syntax error), this thread's parser must not be used
- * again.
+ * Never throws. `lost` means that the parser returned neither a tree nor a syntax error. The parser of this thread must
+ * then not be used again.
  */
 export function parseText(text: string): Parsed {
   // For an empty text, libpg_query throws an error that is not a syntax error.
@@ -27,7 +27,7 @@ export function parseText(text: string): Parsed {
   }
 }
 
-/** Shortens the parser's message, because it repeats a whole token, which may have 64 KiB. */
+/** The parser's message repeats a whole token, which may have 64 KiB. */
 function shortened(message: string): string {
   const [from, to] = [message.indexOf('"'), message.lastIndexOf('"')]
   if (to - from <= QUOTED_MAX) return message

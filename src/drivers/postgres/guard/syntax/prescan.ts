@@ -1,31 +1,29 @@
-// Scans the text before the parser: replaces comments by spaces, counts tokens, and refuses texts that would make the
-// parser slow or overflow its stack.
-//
-// PostgreSQL's scanner reads a whole run of operator characters to find the end of the first operator, then starts
-// again after it: `/**//**/…` and `+-+-…` take time quadratic in the length of the run. Without comments and with short
-// runs, the parser's work is linear in the length of the text (test: bounds.test.ts).
+// Reads the text before the parser: replaces comments by spaces, counts tokens, and refuses texts for which the parser
+// would be slow or overflow its stack. PostgreSQL's scanner reads a whole run of operator characters to find the end of
+// the first operator, and starts again behind it. For `/**//**/…` or `+-+-…`, this takes time quadratic in the length
+// of the run. Without comments, and with short runs, the parser takes time linear in the length of the text
+// (bounds.test.ts).
 import { Scanner, type TokenKind } from './scanner.ts'
 
-/** The maximum number of tokens in one text. */
 export const TOKENS_MAX = 20_000
-/** The deepest nesting of comments. docs/guard/postgres.md states this bound. The parser gets no comments. */
+/** Part of docs/guard/postgres.md. The parser itself gets no comments. */
 const COMMENTS_MAX = 8
-/** The maximum number of adjacent operator characters. The name of an operator has at most 63 (NAMEDATALEN - 1). */
+/** The maximum length of a run of operator characters. The name of an operator has at most 63 (NAMEDATALEN - 1). */
 const OPERATOR_RUN_MAX = 63
 /**
- * The maximum depth: the number of open parentheses, brackets and CASEs, plus the number of operators in the open
- * chains. The parser's stack in a worker was tested with this depth. The deepest real query has about 80.
+ * The maximum depth: open parentheses, brackets and CASEs, and the operators of their chains (`a + b + c`). The stack
+ * of a parser in a worker was tested with this depth. The deepest real query has about 80.
  */
 export const DEPTH_MAX = 1_600
 
 export type Prescan =
-  /** `text` has spaces instead of the caller's comments, so positions in both texts agree. */
+  /** `text` has spaces in place of comments, so positions are the same as in the caller's text. */
   | { readonly kind: 'fine'; readonly text: string; readonly tokens: number; readonly depth: number }
   | { readonly kind: 'malformed'; readonly why: string; readonly at: number }
   | { readonly kind: 'deep'; readonly at: number }
   | { readonly kind: 'many'; readonly tokens: number }
 
-/** Reads the text once, in time linear in its length. */
+/** Takes time linear in the length of the text. */
 export function prescan(text: string): Prescan {
   const scanner = new Scanner(text)
   const comments = new Comments(text)
@@ -64,7 +62,7 @@ export function prescan(text: string): Prescan {
 class Comments {
   readonly #text: string
   readonly #parts: string[] = []
-  /** The position up to which the text is in #parts. */
+  /** #parts has the text up to this position. */
   #done = 0
   /** True if the last token was a string. */
   #isBehindString = false
@@ -83,8 +81,8 @@ class Comments {
   }
 
   /**
-   * Keeps an empty comment between two strings that a block comment separates. Without the comment, a line break
-   * between the strings would join them to one token.
+   * PostgreSQL joins two strings to one if only a line break is between them, but not if there is a block comment as
+   * well. So an empty comment stays between two such strings.
    */
   before({ kind, start }: Scanner): void {
     const isString = kind === 'string'
@@ -100,8 +98,8 @@ class Comments {
 }
 
 /**
- * The effect of each word on the depth. `chain` lengthens the chain of operators. `long` lengthens a chain that commas
- * do not end. `enter` and `leave` open and close a level. `flat` ends the chain of operators.
+ * What each word does to the depth. `chain` lengthens the chain of operators. `long` lengthens a chain that a comma
+ * does not end. `enter` begins a level, and `leave` ends it. `flat` ends the chain of operators.
  */
 const WORDS: ReadonlyMap<string, Change> = new Map([
   ...words('chain', 'NOT IS ISNULL NOTNULL IN LIKE ILIKE SIMILAR BETWEEN COLLATE AT OVERLAPS'),
@@ -121,7 +119,7 @@ const WORD_LENGTH_MAX = 'INTERSECT'.length
 
 const [OPEN, CLOSE, COMMA, SEMICOLON, OPEN_BRACKET, CLOSE_BRACKET] = [0x28, 0x29, 0x2c, 0x3b, 0x5b, 0x5d]
 
-/** One level of parentheses, brackets or CASE, with the current lengths of its chains. */
+/** A level of parentheses, brackets or CASE, and the lengths of its chains. */
 interface Open {
   chain: number
   long: number
@@ -129,9 +127,8 @@ interface Open {
 
 class Depths {
   tokens = 0
-  /** The depth of all open levels. */
+  /** The sum over all open levels. */
   depth = 0
-  /** The largest depth so far. */
   deepest = 0
   readonly #open: Open[] = []
   #top: Open = { chain: 0, long: 0 }
@@ -144,7 +141,7 @@ class Depths {
         this.#chain()
         break
       case 'long':
-        // The chain of operators before this word is complete.
+        // This word ends the chain of operators before it.
         this.#flatten()
         this.#top.long += 1
         this.#deeper(1)
@@ -163,7 +160,7 @@ class Depths {
     }
   }
 
-  /** Handles a sign by its first character. */
+  /** `code` is the first character of the sign. */
   sign(code: number, isOperator: boolean): void {
     this.tokens += 1
     if (code === OPEN || code === OPEN_BRACKET) this.#enter()

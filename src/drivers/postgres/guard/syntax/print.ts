@@ -1,11 +1,11 @@
-// Prints a confined query as text. The printer accepts only trees that the walkers can create, quotes every name and
-// puts parentheses around every operator with its operands. judge.ts then checks that the text is parsed as the
-// confined tree.
+// Prints a confined query. The printer accepts only trees that the walkers can build. It quotes every name, and puts
+// parentheses around every operator with its operands. Afterwards, judge.ts checks that the parser reads the text as
+// the confined tree.
 import { identifier, literal, qualified } from '../../quote.ts'
 import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { VALUE_FUNCTIONS } from '../allowed/types-and-extensions.ts'
 
-/** Prints a SELECT without parentheses around it. Throws TypeError for a tree that no walker creates. */
+/** Throws TypeError for a tree that no walker builds. */
 export function printSelect(query: SelectStmt): string {
   const parts = [
     query.withClause && printWith(query.withClause),
@@ -19,7 +19,7 @@ export function printSelect(query: SelectStmt): string {
   return parts.filter((part) => part !== undefined && part !== false && part !== '').join(' ')
 }
 
-/** Returns a part that every tree from the walkers has. Throws TypeError if the part is missing. */
+/** Every tree of the walkers has this part. Throws TypeError if it is missing. */
 function must<T>(value: T | undefined): T {
   if (value === undefined) throw new TypeError('a confined tree that is not whole')
   return value
@@ -71,7 +71,7 @@ function printSetOperation(query: SelectStmt): string {
   const parts: string[] = []
   let left = must(query.larg)
   parts.push(printArm(must(query.rarg)), `${must(OPERATIONS[op])}${all ? ' ALL' : ''}`)
-  // A chain is left-associative and needs no parentheses, which would nest as deep as the chain is long.
+  // The chain is left-associative. With parentheses, it would nest as deep as it is long.
   while (isBareChain(left, op)) {
     parts.push(printArm(must(left.rarg)), `${must(OPERATIONS[left.op ?? ''])}${left.all ? ' ALL' : ''}`)
     left = must(left.larg)
@@ -80,7 +80,7 @@ function printSetOperation(query: SelectStmt): string {
   return parts.reverse().join(' ')
 }
 
-/** Returns whether the left arm needs no parentheses. INTERSECT binds more tightly than UNION and EXCEPT. */
+/** Returns whether the left arm needs no parentheses. */
 function isBareChain(left: SelectStmt, op: string): boolean {
   if (left.op === 'SETOP_NONE' || left.sortClause || left.limitCount || left.limitOffset || left.withClause)
     return false
@@ -182,10 +182,10 @@ function printDefinition(node: Node): string {
   return `${identifier(must(colname))} ${printTypeName(must(typeName))}`
 }
 
-// Expressions. Operators are printed with their schema, casts as CAST(x AS type), and special call syntax (EXTRACT,
-// TRIM …) as plain calls.
+// Expressions. Operators are printed with their schema, casts as CAST(x AS type), and special syntax such as EXTRACT
+// and TRIM as plain calls.
 
-/** Prints an expression, which needs no further parentheses. Throws TypeError for a node that no walker creates. */
+/** The printed expression needs no further parentheses. Throws TypeError for a node that no walker builds. */
 function printExpression(node: Node): string {
   if (node.ColumnRef) return qualified(words(node.ColumnRef.fields))
   if (node.A_Const) return printConstant(node.A_Const)
@@ -298,12 +298,11 @@ function printCall(call: Struct<'FuncCall'>): string {
   return parts.filter(Boolean).join(' ')
 }
 
-/** Prints OVER name, or OVER (…). */
 function printOver(window: Struct<'WindowDef'>): string {
   return `OVER ${window.name === undefined ? printWindow(window) : identifier(window.name)}`
 }
 
-/** FRAMEOPTION_… constants of parsenodes.h. */
+/** The FRAMEOPTION_… constants of PostgreSQL's parsenodes.h. */
 export const FRAME = {
   nonDefault: 0x1,
   range: 0x2,
@@ -323,7 +322,7 @@ export const FRAME = {
   excludeTies: 0x20000,
 } as const
 
-/** Prints (… PARTITION BY … ORDER BY … frame), without the window's name. */
+/** Prints (… PARTITION BY … ORDER BY … frame). */
 function printWindow(window: Struct<'WindowDef'>): string {
   const { refname, partitionClause, orderClause } = window
   const parts = [
@@ -438,7 +437,7 @@ function printCase({ arg, args = [], defresult }: Struct<'CaseExpr'>): string {
   return `CASE${arg ? ` ${print(arg)}` : ''}${whens.join('')}${defresult ? ` ELSE ${print(defresult)}` : ''} END`
 }
 
-/** Prints "schema"."type"(typmods)[]. */
+/** Prints "schema"."type"(arguments)[]. */
 function printTypeName({ names, typmods, arrayBounds }: Struct<'TypeName'>): string {
   const modifiers = typmods ? `(${printList(typmods)})` : ''
   const bounds = (arrayBounds ?? []).map((bound) => {
@@ -450,7 +449,7 @@ function printTypeName({ names, typmods, arrayBounds }: Struct<'TypeName'>): str
 
 // The syntax of SQL/JSON.
 
-/** Prints a node of SQL/JSON. Throws TypeError for any other node. */
+/** Throws TypeError for a node that is not of SQL/JSON. */
 function printJson(node: Node): string {
   if (node.JsonObjectConstructor) {
     const { exprs, absent_on_null, unique, output } = node.JsonObjectConstructor

@@ -1,20 +1,20 @@
-// Validates the parse tree: one SELECT of allow-listed nodes and keys, within depth limits. An unknown node or key is
-// refused, which covers INTO, FOR UPDATE and every future clause.
+// Checks the parse tree: it must be one SELECT, have only listed nodes and keys, and not be too deep. So INTO, FOR
+// UPDATE and every future clause are refused without a rule for each.
 import { NODES, type NodeName, type SelectStmt } from '../allowed/allowed-nodes.ts'
 import { type Refusal, refusedFunction, refusedLimit, refusedStatement } from '../refusal.ts'
 
-/** The maximum number of nested nodes of one expression. The deepest of 1,953 real queries has about 60. */
+/** The maximum depth of nodes in one expression. The deepest of 1,953 real queries has about 60. */
 const EXPRESSION_DEPTH_MAX = 400
-/** The maximum number of queries nested inside each other. */
+/** The maximum depth of queries inside queries. */
 const QUERY_DEPTH_MAX = 60
-/** The maximum length of one left-deep chain: arms of UNION, INTERSECT and EXCEPT, or joined tables. */
+/** The maximum number of arms in one chain of UNION, INTERSECT and EXCEPT, or of tables in one chain of joins. */
 const CHAIN_MAX = 1_000
 
 const KEYS: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map(
   Object.entries(NODES).map(([name, keys]) => [name, new Map(Object.entries(keys))]),
 )
 
-/** The names that a caller knows for nodes and keys that are not on the allow-list. */
+/** For nodes and keys that are not listed: what a caller calls them. */
 const CLAUSES: ReadonlyMap<string, readonly ['function' | 'statement', string]> = new Map([
   ['XmlExpr', ['function', 'xml']],
   ['XmlSerialize', ['function', 'xmlserialize']],
@@ -42,7 +42,7 @@ const STATEMENTS: ReadonlyMap<string, string> = new Map([
   ['CreateEventTrigStmt', 'CREATE EVENT TRIGGER'],
 ])
 
-/** The SELECT of a text, and its names and short strings, from which generated aliases must differ. */
+/** `words` has the names and short strings of the text. Generated aliases must differ from them. */
 export interface Read {
   readonly select: SelectStmt
   readonly words: ReadonlySet<string>
@@ -54,7 +54,7 @@ interface Depth {
   readonly chain: number
 }
 
-/** Returns the one SELECT of a parse result. Throws Refusal. */
+/** Returns the only statement, which must be a SELECT. Throws Refusal. */
 export function readStatement(tree: unknown): Read {
   const stmts = property(tree, 'stmts')
   if (!Array.isArray(stmts) || stmts.length === 0) throw refusedStatement('an empty text')
@@ -80,7 +80,7 @@ function statementName(node: unknown): string {
     .toUpperCase()
 }
 
-/** Validates the SELECT and everything below it. Throws Refusal. */
+/** Checks the SELECT and everything in it. Throws Refusal. */
 function isStruct(name: 'SelectStmt', value: unknown, depth: Depth, words: Set<string>): value is SelectStmt {
   readStruct(name, value, depth, words)
   return true
@@ -135,9 +135,7 @@ function readNode(node: unknown, depth: Depth, words: Set<string>): void {
   readStruct(tag, held, depth, words)
 }
 
-/**
- * Returns the depth below a node. A query inside a query starts a new expression. Any other node is one level deeper.
- */
+/** Returns the depth inside a node. A query begins a new expression. */
 function deeper(name: NodeName, value: Record<string, unknown>, above: Depth): Depth {
   if (above.chain > CHAIN_MAX)
     throw refusedLimit('UNION', `more than ${CHAIN_MAX} parts in one chain of UNION or JOIN`, -1)
@@ -151,7 +149,7 @@ function deeper(name: NodeName, value: Record<string, unknown>, above: Depth): D
   return { nodes: above.nodes + 1, queries: above.queries, chain: name === 'JoinExpr' ? above.chain : 0 }
 }
 
-/** Returns the depth of the left arm of a chain of set operations or joins: the chain gets longer, but not deeper. */
+/** In a chain of set operations or joins, the left arm makes the chain longer, but not deeper. */
 function chained(name: NodeName, key: string, depth: Depth): Depth {
   if (key !== 'larg') return depth
   if (name === 'SelectStmt') return { nodes: 0, queries: depth.queries - 1, chain: depth.chain + 1 }
@@ -159,7 +157,7 @@ function chained(name: NodeName, key: string, depth: Depth): Depth {
   return depth
 }
 
-/** Returns the refusal of a node or key that is not on the list, under the name that a caller would use for it. */
+/** Refuses a node or key that is not listed. The refusal calls it what a caller would call it. */
 function unknownPart(name: string, at: number, held?: unknown): Refusal {
   const known = CLAUSES.get(name)
   if (known?.[0] === 'function') return refusedFunction(xmlName(name, held) ?? known[1], at)

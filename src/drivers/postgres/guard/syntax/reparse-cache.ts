@@ -1,26 +1,26 @@
-// Avoids the second parse of a printed text whose form is known. The form is the text without its plain names, strings
-// and numbers. PostgreSQL's grammar depends on the kind of a token only. It treats all plain names alike, and also all
-// plain strings and all plain numbers. A form is parsed once, with a different mark in each gap. Its tree shows by the
-// marks where the tokens of a text belong. With these tokens in place of the marks, the tree is compared with the
-// confined tree, node for node, as if the text had been parsed.
+// The guard parses each printed text again, to compare it with the confined tree. This file avoids the second parse if
+// a text of the same form was parsed before. The form is the text without its plain names, strings and numbers.
+// PostgreSQL's grammar depends only on the kinds of tokens, so texts of one form have the same tree but for these
+// tokens. A form is parsed once with marks in the gaps, which show where in the tree the tokens belong. For each text
+// of the form, its tokens take the place of the marks, and the tree is compared with the confined tree node for node.
 import type { Parse } from './parser.ts'
 import { SeenTwice } from '../../../seen-twice-cache.ts'
 import { isSameTree, PLACES, Slot } from './verify-printed.ts'
 
 const FORMS_MAX = 128
-/** Longer texts have so many tokens that their form is unlikely to occur again. */
+/** A longer text has so many tokens that its form hardly occurs again. */
 const TEXT_MAX = 4_096
 
 /**
- * Whole tokens, in this order: strings with escapes and bit strings; names of pg_catalog, which may have special
+ * Finds whole tokens, in this order: strings with escapes and bit strings; names of pg_catalog, which may have special
  * syntax; a plain name; any other name; a plain string; any other string; a plain number. Only plain tokens are
- * captured. 0 and '' are not plain, because the parser leaves them out of its tree. Names of more than 62 characters
- * are not plain, because the parser may shorten them.
+ * captured. 0 and '' are not plain, because the parser leaves them out of its tree. A name of more than 62 characters
+ * is not plain, because the parser may shorten it.
  */
 const TOKENS =
   /[EBX]'(?:[^'\\]|''|\\[^])*'|"pg_catalog"\."(?:[^"]|"")*"|"pg_catalog"|"(\w{1,62})"(?!")|"(?:[^"]|"")*"|'([^'\\]+)'(?!')|'(?:[^']|'')*'|(?<![\w.$])([1-9]\d{0,8})(?![\w.])/g
 const GAP = '\0'
-/** Keywords whose syntax interprets the name or string after them, so the tree depends on its value. */
+/** After these keywords, the value of a name or string changes the tree. */
 const READS = /\b(?:ENCODING|XML\w*|UESCAPE)\b/
 
 const MARK = 'vqmark'
@@ -33,12 +33,12 @@ interface Form {
   readonly tokens: readonly string[]
 }
 
-/** For each form, its tree with slots in the gaps. Null if the form has no such tree. */
+/** For each form, its tree with slots in place of the marks. Null if the form cannot be used. */
 const forms = new SeenTwice<unknown>(FORMS_MAX)
 
 /**
- * Returns true if the printed text would be parsed as the confined tree. Returns undefined if the form is unknown or
- * the trees differ. The caller must then parse the text.
+ * Returns true if the parser would read the printed text as the confined tree. Returns undefined if that is not known,
+ * so that the caller must parse the text.
  */
 export function isKnownSame(parse: Parse, printed: string, confined: object): true | undefined {
   const form = formOf(printed)
@@ -51,7 +51,7 @@ export function isKnownSame(parse: Parse, printed: string, confined: object): tr
   return tree !== undefined && tree !== null && isSameTree(tree, confined, form.tokens) ? true : undefined
 }
 
-/** Returns the form of a text. Returns null if the text is too long, or contains a keyword of READS or a NUL. */
+/** Returns null if the text is too long, or has a keyword of READS or a NUL. */
 export function formOf(printed: string): Form | null {
   if (printed.length > TEXT_MAX || READS.test(printed) || printed.includes(GAP)) return null
   const tokens: string[] = []
@@ -65,8 +65,8 @@ export function formOf(printed: string): Form | null {
 }
 
 /**
- * Parses a form with marks in its gaps, and returns the tree. Returns null if the form cannot be parsed in this way, or
- * if a mark does not appear in the tree exactly once.
+ * Parses a form with marks in its gaps, and returns the tree with slots. Returns null if the form cannot be parsed, or
+ * if the tree does not have each mark exactly once.
  */
 function slotted(parse: Parse, { key, tokens }: Form): unknown {
   const parts = key.split(GAP)
@@ -84,12 +84,12 @@ function slotted(parse: Parse, { key, tokens }: Form): unknown {
   return isOnce && found.size === tokens.length ? tree : null
 }
 
-/** Returns the mark for the n-th gap: a word if the gap is in quotes, otherwise a number. */
+/** Inside quotes, the mark is a word. Otherwise, it is a number. */
 function markAt(before: string, n: number): string {
   return before.endsWith('"') || before.endsWith("'") ? `${MARK}${n}` : String(NUMBER_MARK + n)
 }
 
-/** Copies a parsed tree, with slots for the marks and without positions. */
+/** Copies a parsed tree. Marks become slots, and positions are left out. */
 function withSlots(value: unknown, found: (slot: Slot) => void): unknown {
   if (Array.isArray(value)) return value.map((item) => withSlots(item, found))
   if (typeof value === 'object' && value !== null) {

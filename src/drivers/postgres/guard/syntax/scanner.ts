@@ -1,23 +1,23 @@
-// Reads SQL text as PostgreSQL's scanner does (src/backend/parser/scan.l of PostgreSQL 18), token by token. This
-// scanner never refuses a text: if the real scanner would fail, the tokens are undefined. Each rule takes time linear
-// in the text. scanner.test.ts compares the tokens with those of libpg-query's own scanner.
+// Splits a text into tokens as PostgreSQL's scanner does (src/backend/parser/scan.l of PostgreSQL 18). It refuses no
+// text: where the real scanner fails, the tokens are undefined. Each rule takes time linear in the length of the text.
+// scanner.test.ts compares the tokens with those of libpg-query.
 
 export type TokenKind =
   'space' | 'line comment' | 'block comment' | 'word' | 'quoted name' | 'string' | 'number' | 'parameter' | 'sign'
 
-/** One pass over a text. After next() returns true, `kind`, `start` and `end` describe a token (in UTF-16 units). */
+/** After next() has returned true, `kind`, `start` and `end` are those of a token. Positions are UTF-16 units. */
 export class Scanner {
   readonly text: string
   kind: TokenKind = 'space'
   start = 0
   end = 0
-  /** True if the token has no closing quote or comment end, and extends to the end of the text. */
+  /** True if the closing quote or the end of the comment is missing. The token then ends with the text. */
   isOpen = false
-  /** The nesting depth of a block comment. 1 if the comment contains no other comment. */
+  /** The depth of a block comment: 1 if it contains no other comment. */
   nested = 0
-  /** The starts and ends of line comments between the parts of a string. */
+  /** Where the line comments between the parts of a string begin and end. */
   inside: readonly number[] = []
-  /** The last run of operator characters. One run can contain many operators. */
+  /** The last run of operator characters. It may have many operators. */
   #run: Run = { end: 0, lastOther: -1, lastNotOfSql: -1 }
 
   constructor(text: string) {
@@ -43,7 +43,7 @@ export class Scanner {
     return true
   }
 
-  /** Returns whether the token starts with an operator character, so that it is an operator or a comment. */
+  /** Returns whether the token is an operator or a comment. */
   isOperator(): boolean {
     return OPERATORS.has(this.text.charCodeAt(this.start))
   }
@@ -53,7 +53,9 @@ export class Scanner {
     this.end = end
   }
 
-  /** Reads E'…', B'…', X'…', U&'…' and U&"…", or a word. N'…' is the word N and a string, as in PostgreSQL. */
+  /**
+   * Reads E'…', B'…', X'…', U&'…' or U&"…". Anything else is a word: PostgreSQL reads N'…' as the word N and a string.
+   */
   #wordOrString(code: number): void {
     const { text, start } = this
     const letter = code | 0x20
@@ -67,7 +69,7 @@ export class Scanner {
     else this.#take('word', wordEnd(text, start))
   }
 
-  /** Reads a string and its continuations: 'a' and 'b' with a line break between them are one token. */
+  /** Reads a string with its continuations: two strings with a line break between them are one token. */
   #string(quoteAt: number, mode: Mode): void {
     const { text } = this
     const comments: number[] = []
@@ -134,13 +136,13 @@ const [LETTER_B, LETTER_E, LETTER_U, LETTER_X] = [0x62, 0x65, 0x75, 0x78]
 
 const codes = (signs: string): ReadonlySet<number> => new Set([...signs].map((sign) => sign.charCodeAt(0)))
 const OPERATORS = codes('~!@#^&|`?+-*/%<>=')
-/** An operator that contains one of these may end in + or -. No operator of standard SQL contains one. */
+/** Characters that no operator of standard SQL has. Only an operator with such a character may end in + or -. */
 const NOT_OF_SQL = codes('~!@#^&|`?%')
 
-/** How a string ends: its closing quote, and whether a doubled quote or a backslash can escape a quote. */
+/** How a string ends. */
 interface Mode {
   readonly quote: number
-  /** A doubled quote is an escaped quote. */
+  /** True if two quotes mean one quote. */
   readonly doubles: boolean
   readonly escapes: boolean
 }
@@ -162,8 +164,8 @@ function stringEnd(text: string, quoteAt: number, { quote, doubles, escapes }: M
 }
 
 /**
- * Returns the position of the next quote if only spaces and line comments precede it, with at least one line break.
- * Returns -1 otherwise. Adds the starts and ends of the line comments to `comments`.
+ * If only spaces, line breaks and line comments precede the next quote, with at least one line break, returns the
+ * position of the quote. Otherwise returns -1. Adds the beginning and end of each line comment to `comments`.
  */
 function continuation(text: string, from: number, comments: number[]): number {
   let hasBreak = false
@@ -188,7 +190,9 @@ function lineEnd(text: string, from: number): number {
   return at
 }
 
-/** Returns the position after the comment and its nested comments (-1 if it is not closed), and the nesting depth. */
+/**
+ * Returns the end of the comment, with the comments in it, and the depth. The end is -1 if the comment is not closed.
+ */
 function blockEnd(text: string, from: number): { readonly end: number; readonly deepest: number } {
   let depth = 1
   let deepest = 1
@@ -205,7 +209,8 @@ function blockEnd(text: string, from: number): { readonly end: number; readonly 
 }
 
 /**
- * A run of adjacent operator characters up to a comment, with the last positions that decide where an operator ends.
+ * A run of operator characters, which ends before a comment. The last positions of some characters decide where each
+ * operator ends.
  */
 interface Run {
   readonly end: number
@@ -225,9 +230,7 @@ function operatorRun(text: string, from: number): Run {
   return { end, lastOther, lastNotOfSql }
 }
 
-/**
- * Returns the end of an operator. It may end in + or - only if it has a character that no operator of standard SQL has.
- */
+/** Returns the end of an operator. It ends in + or - only if it also has a character of NOT_OF_SQL. */
 function operatorEnd({ end, lastOther, lastNotOfSql }: Run, from: number): number {
   return lastNotOfSql >= from ? end : Math.max(from, lastOther) + 1
 }
@@ -241,10 +244,7 @@ function isPlusOrMinus(code: number): boolean {
   return code === PLUS || code === DASH
 }
 
-/**
- * Returns the end of a sign. `::`, `:=` and `..` are one token. Any other sign that is not an operator is one
- * character.
- */
+/** Returns the end of a sign that is no operator: `::`, `:=`, `..`, or a single character. */
 function signEnd(text: string, at: number, code: number): number {
   const following = text.charCodeAt(at + 1)
   const isPair =

@@ -1,18 +1,19 @@
-// Maps a position in the printed text to the caller's text. The database reports the position of a parse node, so the
-// printed text is parsed again, and its tree is walked in parallel with the confined tree. This runs only for errors.
+// The database reports where in the printed text an error is. This file finds the same place in the caller's text. It
+// needs the printed text parsed again, and walks through this tree and the confined tree at the same time. That happens
+// only for errors.
 import type { Node, SelectStmt } from '../allowed/allowed-nodes.ts'
 
-/** For each confined node, the byte offset in the caller's text of the node from which it was made. */
+/** For each confined node: the byte offset, in the caller's text, of the node from which it was made. */
 export type Places = Map<Node, number>
 
-/** Records the position of `from`, the parsed node from which the confined node was made. */
+/** `from` is the parsed node from which the confined node was made. */
 export function notePlace(places: Places | null, confined: Node, from: Node): void {
   if (places === null) return
   const at = locationOf(from)
   if (at !== undefined) places.set(confined, at)
 }
 
-/** Returns the byte offset of a parsed node in the caller's text. */
+/** Returns where a parsed node begins, as a byte offset in the caller's text. */
 export function locationOf(node: Node): number | undefined {
   for (const struct of Object.values(node)) {
     const at = property(struct, 'location')
@@ -22,8 +23,8 @@ export function locationOf(node: Node): number | undefined {
 }
 
 /**
- * Returns the byte offset in the caller's text for an offset in the printed text. Returns null if no node of the
- * printed text starts at the offset, or if no position is known for this node and the nodes around it.
+ * Returns the byte offset in the caller's text for a byte offset in the printed text. Returns null if no printed node
+ * begins there, or if neither this node nor a node around it has a known place.
  */
 export function sourceOf(confined: SelectStmt, printed: unknown, places: Places, offset: number): number | null {
   const stmts = property(printed, 'stmts')
@@ -36,7 +37,7 @@ export function sourceOf(confined: SelectStmt, printed: unknown, places: Places,
     }
     if (!isObject(ours)) return
     const place = places.get(ours) ?? around
-    // The innermost node that starts at the offset is visited last.
+    // The innermost of the nodes that begin at the offset is visited last.
     if (property(theirs, 'location') === offset) found = place
     for (const key in ours) walk(ours[key], property(theirs, key), place)
   }

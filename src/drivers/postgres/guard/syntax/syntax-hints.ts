@@ -1,5 +1,5 @@
-// Hints for syntax errors, mostly for syntax of other SQL dialects. Only some characters around the error's position
-// are examined. The first matching hint is used.
+// Hints for syntax errors, mostly for syntax of other SQL dialects. They depend on the characters around the error. The
+// first hint that fits is used.
 import { DESCRIPTION } from '../allowed/hints.ts'
 
 const BEFORE = 240
@@ -9,7 +9,7 @@ interface Around {
   /** The parser's message. */
   readonly why: string
   readonly before: string
-  /** The text from the error's position on. */
+  /** The text from the error on. */
   readonly at: string
 }
 
@@ -78,11 +78,11 @@ const RESERVED_HINT = `${QUOTE_HINT} Otherwise something before it is missing or
 const GENERAL_HINT = 'Correct the query at this position. Send one SELECT in the syntax of PostgreSQL.'
 const ENDED_HINT = 'The query is incomplete: add the missing part, for example a closing parenthesis.'
 
-/** Returns the hint for a syntax error at `position` (UTF-16 units). */
+/** `position` counts UTF-16 units. */
 export function syntaxHint(text: string, position: number, why: string): string {
   const around = {
     why,
-    // The ellipsis prevents rules from matching the start of the text.
+    // The ellipsis prevents a rule from taking this for the beginning of the text.
     before: position > BEFORE ? `…${text.slice(position - BEFORE, position)}` : text.slice(0, position),
     at: text.slice(position, position + AFTER),
   }

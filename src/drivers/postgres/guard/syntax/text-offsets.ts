@@ -1,4 +1,5 @@
-// Converts offsets. The parser counts bytes in a tree and code points in an error. A caller counts UTF-16 units.
+// Converts positions in a text. The parser counts bytes in a tree, and code points in an error. A caller counts UTF-16
+// units.
 
 /** Returns the number of UTF-16 units before a byte offset in the text's UTF-8. */
 export function fromBytes(text: string, bytes: number): number {

@@ -1,7 +1,7 @@
-// Compares the printed text, parsed again, with the confined tree, node for node. This is the guard's last check. Only
-// positions and empty lists are ignored, because each exception could let a difference through.
+// The last check of the guard: the printed text is parsed again, and compared with the confined tree, node for node.
+// Only positions and empty lists are ignored, because each exception could hide a difference.
 
-/** Keys with positions, which a confined tree does not have. */
+/** Keys that have positions. A confined tree does not have them. */
 export const PLACES: ReadonlySet<string> = new Set([
   'location',
   'list_start',
@@ -12,7 +12,8 @@ export const PLACES: ReadonlySet<string> = new Set([
 ])
 
 /**
- * A gap in the tree of a form (reparse-cache.ts): the index of the token that belongs there, and how the token is read.
+ * Stands in the tree of a form (reparse-cache.ts) in place of a token. Has the index of the token, and says how the
+ * parser reads it.
  */
 export class Slot {
   readonly index: number
@@ -25,7 +26,6 @@ export class Slot {
     this.isNegative = isNegative
   }
 
-  /** Returns whether this value of a confined tree equals the token. */
   holds(value: unknown, tokens: readonly string[]): boolean {
     const token = tokens[this.index] ?? ''
     if (!this.isNumber) return value === token
@@ -34,8 +34,8 @@ export class Slot {
 }
 
 /**
- * Returns whether a parse result is one SELECT that equals the confined one. `tokens` are the values of the parse
- * result's slots (reparse-cache.ts).
+ * Returns whether the parse result is one SELECT, equal to the confined one. If it has slots, `tokens` has their
+ * values.
  */
 export function isSameTree(parsed: unknown, confined: object, tokens: readonly string[] = []): boolean {
   const stmts = held(parsed, 'stmts')
@@ -56,7 +56,7 @@ function isSame(parsed: unknown, confined: unknown, tokens: readonly string[]): 
   let count = 0
   for (const key in confined) {
     const item = confined[key]
-    // The parser omits an empty list.
+    // The parser leaves out empty lists.
     if (item === undefined || (Array.isArray(item) && item.length === 0)) continue
     count += 1
     if (PLACES.has(key) || !isSame(parsed[key], item, tokens)) return false

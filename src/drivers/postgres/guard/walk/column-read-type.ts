@@ -1,6 +1,7 @@
-// Finds the type that a column is cast to, if it must not be read as its own type. Values of regclass and similar types
-// are names that the server looks up. A literal compared with such a column would get the column's type, and reveal
-// which objects exist. A literal compared with a column of a domain would run the domain's CHECK.
+// Some columns must not be read with their own type, because PostgreSQL gives a literal beside a column the type of the
+// column. The values of regclass and similar types are names that the server looks up: the literal would reveal which
+// objects exist. With a domain, the literal would run the domain's CHECK. This file finds the type to which such a
+// column is cast.
 import type { CapturedType, TypeName } from '../../captured-facts.ts'
 import type { Exposed, ExposedColumn } from '../exposed.ts'
 
@@ -17,23 +18,20 @@ const LOOKED_UP: ReadonlyMap<number, 'text' | '_text'> = new Map([
   ...ARRAYS.map((oid) => [oid, '_text'] as const),
 ])
 
-/** Returns whether this is a type whose values PostgreSQL looks up (regclass …), or an array of one. */
+/** Also returns true for an array of such a type. */
 export function isLookedUp(oid: number): boolean {
   return LOOKED_UP.has(oid)
 }
 
-/**
- * Returns the type that a column is cast to when it is read. Returns undefined for most columns, which are read as
- * their own type.
- */
+/** Returns the type to which the column is cast. Most columns need no cast: for these, returns undefined. */
 export function readAs(exposed: Exposed, column: ExposedColumn): TypeName | undefined {
   const name = asText(exposed, column)
   return name === undefined ? belowChecks(exposed, column.type) : { schema: 'pg_catalog', name }
 }
 
 /**
- * Returns the base type of a domain that a query may not name, or for an array of such a domain, the array type of the
- * base type. Reading the column as this type runs no CHECK.
+ * If a query may not name the domain, returns its base type. For an array of such a domain, returns the array type of
+ * the base type. Reading the column with that type runs no CHECK.
  */
 function belowChecks(exposed: Exposed, type: TypeName): TypeName | undefined {
   const captured = exposed.type(type.schema, type.name)
@@ -45,8 +43,8 @@ function belowChecks(exposed: Exposed, type: TypeName): TypeName | undefined {
 }
 
 /**
- * Returns the array type of an element type. Returns undefined if the element is an array: PostgreSQL has no arrays of
- * arrays, so the column is read with its own type.
+ * Returns the array type for these elements. If the elements are arrays, returns undefined, because PostgreSQL has no
+ * arrays of arrays: the column is then read with its own type.
  */
 function arrayOf(exposed: Exposed, element: TypeName): TypeName | undefined {
   const isElement = ({ kind, of }: CapturedType): boolean =>
@@ -57,11 +55,14 @@ function arrayOf(exposed: Exposed, element: TypeName): TypeName | undefined {
   return isPlain ? { schema: 'pg_catalog', name: `_${element.name}` } : undefined
 }
 
-/** Returns text or text[] for looked-up types, also through domains and arrays. */
+/**
+ * Returns text or text[] if the values are looked up, also for domains and arrays of such a type. Otherwise returns
+ * undefined.
+ */
 function asText(exposed: Exposed, column: ExposedColumn): 'text' | '_text' | undefined {
   let { type, typeOid } = column
   let isArray = false
-  // No type contains itself, so the limit of 32 only protects against a corrupt capture.
+  // A type cannot contain itself. The limit is for a corrupt catalog.
   for (let n = 0; n < 32; n++) {
     const found = LOOKED_UP.get(typeOid)
     if (found !== undefined) return isArray ? '_text' : found

@@ -1,24 +1,25 @@
-// Names output columns without AS as PostgreSQL does (FigureColname in parse_target.c). The guard prints this name with
-// AS, because the server would name the confined expression differently.
+// Finds the name that PostgreSQL gives to an output without AS (FigureColname in parse_target.c). The guard prints this
+// name with AS, because PostgreSQL would give the confined expression another name.
 import { words, type Node, type Struct } from '../allowed/allowed-nodes.ts'
 
 export interface NameRules {
   /** The server's major version: 14, 15 … */
   readonly major: number
   /**
-   * Returns the name of the first output of a sub-select used as an expression, or undefined if it is not known yet.
+   * Returns the name of the first output of a sub-select that is used as a value. Returns undefined if it is not known
+   * yet.
    */
   subLink(link: Struct<'SubLink'>): string | undefined
 }
 
-/** Returns the name of an output, or ?column? if PostgreSQL finds no name. */
+/** If PostgreSQL finds no name, the name is ?column?. */
 export function outputName(node: Node, rules: NameRules): string {
   return figure(node, rules)?.name ?? '?column?'
 }
 
 interface Figured {
   readonly name: string
-  /** A weak name, of a type or a CASE, is replaced by the name of a cast around it. */
+  /** True for the name of a type or of a CASE. A cast around it has precedence. */
   readonly weak?: true
 }
 
@@ -35,7 +36,7 @@ function figure(node: Node, rules: NameRules): Figured | undefined {
     return otherwise && !otherwise.weak ? otherwise : { name: 'case', weak: true }
   }
   if (node.SubLink) return ofSubLink(node.SubLink, rules)
-  // Before version 15, a boolean constant was a string cast to bool.
+  // Before version 15, the parser made a boolean constant a string with a cast to bool.
   if (node.A_Const?.boolval) return rules.major < 15 ? { name: 'bool', weak: true } : undefined
   return ofKeyword(node)
 }
@@ -60,7 +61,10 @@ function ofSubLink(link: Struct<'SubLink'>, rules: NameRules): Figured | undefin
   return name === undefined ? undefined : { name }
 }
 
-/** Returns the name of the first output of a sub-select that was not yet walked, if its text determines the name. */
+/**
+ * Returns the name of the first output of a sub-select that was not walked yet. Returns undefined if the text alone
+ * does not determine it.
+ */
 function firstName(select: Struct<'SelectStmt'> | undefined, rules: NameRules): string | undefined {
   if (!select) return undefined
   if (select.larg) return firstName(select.larg, rules)

@@ -1,22 +1,22 @@
-// Confines the parameters in a query's text. A parameter means the same as its value written as a literal. The value of
-// a number determines its type, a boolean is boolean, and the context determines the type of a string or null. {type,
-// value} is a cast. The printed text contains parameters and casts, never a value.
+// Confines the parameters of a query. A parameter means the same as its value, written as a literal: a number has the
+// type of its value, a boolean is a boolean, and a string or null gets its type from the context. {type, value} is a
+// cast. The printed text has parameters and casts, but never a value.
 import { word, type Node, type Struct } from '../allowed/allowed-nodes.ts'
 import { refusedLimit, refusedStatement } from '../refusal.ts'
 import type { Level, ParamForm, Params, Walk } from './scope.ts'
 import type { Typed } from './from-items.ts'
 
-/** The maximum number of printed parameters. The protocol allows 65,535. */
+/** The protocol allows 65,535 parameters. */
 const SLOTS_MAX = 1_000
 
 export function newParams(forms: readonly ParamForm[]): Params {
   return { forms, slots: [], typed: new Map(), untyped: new WeakMap() }
 }
 
-/** Confines $n. Throws Refusal. */
+/** Throws Refusal. */
 export function parameter(walk: Walk, level: Level, { number = 0, location }: Struct<'ParamRef'>): Typed {
   if (number < 1) throw refusedStatement(`parameter $${number}`, location)
-  // confine() reports a missing value after the whole text was judged.
+  // If the value is missing, confine() says so after the whole text was judged.
   const form = walk.params.forms[number - 1]
   if (!form?.cast) return { node: reference(untyped(walk.params, level, number)), type: null }
   const { typed } = walk.params
@@ -26,9 +26,10 @@ export function parameter(walk: Walk, level: Level, { number = 0, location }: St
 }
 
 /**
- * Returns the printed number of an untyped parameter. In FROM and WHERE each use gets its own number and type, so `$1
- * IS NULL OR a = $1` works. In the other clauses of a SELECT all uses share one number, because the server compares
- * outputs, groups and sort keys, and compares parameters by number.
+ * Returns the number of an untyped parameter in the printed text. In FROM and WHERE, each use gets its own number and
+ * so its own type: `$1 IS NULL OR a = $1` works. In the other clauses of a SELECT, all uses share one number, because
+ * the server compares outputs, groups and sort keys with each other, and takes parameters for equal only if they have
+ * the same number.
  */
 function untyped(params: Params, level: Level, number: number): number {
   if (level.phase === 'from' || level.phase === 'where') return take(params, number)
@@ -51,8 +52,8 @@ function reference(number: number): Node {
 }
 
 /**
- * Casts an untyped parameter to text, for contexts that accept any type. There, PostgreSQL reads a literal as text, but
- * cannot determine the type of a parameter.
+ * Casts an untyped parameter to text, where any type is accepted. There, PostgreSQL reads a literal as text, but cannot
+ * find a type for a parameter.
  */
 export function asText(value: Typed): Typed {
   if (!value.node.ParamRef) return value
@@ -66,10 +67,12 @@ const TAKES_ANYTHING: ReadonlySet<string> = new Set([
   ...['jsonb_build_array', 'jsonb_build_object', 'jsonb_object_agg', 'num_nonnulls', 'num_nulls', 'pg_collation_for'],
   ...['pg_typeof'],
 ])
-/** The function whose first argument may be a text search configuration, which the server would look up by name. */
+/** Its first argument may be a text search configuration, which the server would look up by name. */
 const LOOKS_UP_FIRST = 'ts_headline'
 
-/** Casts the parameters among the arguments if the context gives them no type or must not decide their type. */
+/**
+ * Casts some of the arguments that are parameters: those for which the function gives no type, or must not choose one.
+ */
 export function typedArguments(name: string, args: readonly Typed[]): readonly Typed[] {
   if (TAKES_ANYTHING.has(name)) return args.map(asText)
   return name === LOOKS_UP_FIRST ? args.map((arg, at) => (at === 0 ? asText(arg) : arg)) : args

@@ -1,5 +1,5 @@
-// Resolves a name to a column: first in the query itself, then in the queries around it, as PostgreSQL does. PostgreSQL
-// can also read `a.b` as a function call on a row, a cast or a system column. The guard refuses these.
+// Finds the column that a name means: first in the query itself, then in the queries around it, as PostgreSQL does.
+// PostgreSQL may also read `a.b` as a call of the function b, as a cast or as a system column. The guard refuses these.
 import { WITHOUT_EQUALITY } from '../allowed/types-and-extensions.ts'
 import { columnHint, NOTHING_SHOWN } from '../allowed/hints.ts'
 import { word, words, type Node, type Struct } from '../allowed/allowed-nodes.ts'
@@ -9,7 +9,7 @@ import { countedCall } from '../bounds/collected-rows.ts'
 import { spend, type Level, type Walk } from './scope.ts'
 import type { Column, Item, SqlType, Typed } from './from-items.ts'
 
-/** Resolves a ColumnRef. Throws Refusal. */
+/** Throws Refusal. */
 export function resolve(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Typed {
   const fields = ref.fields ?? []
   const names = words(fields)
@@ -29,7 +29,7 @@ export function resolve(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Typ
   throw refusedColumn(names.join('.'), columnHint(last, [found.item]), ref.location)
 }
 
-/** Resolves an unqualified name in this query only, not in the queries around it. Throws Refusal if it is ambiguous. */
+/** Looks up an unqualified name in this query only, not in the queries around it. Throws Refusal if it is ambiguous. */
 export function unqualifiedHere(level: Level, name: string, at: number | undefined): Column | undefined {
   let found: Column | undefined
   for (const shown of level.shown) {
@@ -49,7 +49,7 @@ function unqualified(level: Level, name: string, at: number | undefined): { colu
   return undefined
 }
 
-/** Returns the FROM item to which `t`, `schema.t` or `database.schema.t` refers. */
+/** Returns the FROM item that is meant by `t`, `schema.t` or `database.schema.t`. */
 function findItem(
   walk: Walk,
   level: Level,
@@ -67,7 +67,7 @@ function findItem(
   return undefined
 }
 
-/** Returns the FROM item that a ColumnRef means as a whole row: `t.*`, or `t` if no column has this name. */
+/** Returns the FROM item if a ColumnRef means a whole row: by `t.*`, or by `t` if no column has this name. */
 export function rowMeant(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): RowMeant | undefined {
   const names = words(ref.fields)
   const isStar = names.length !== ref.fields?.length
@@ -82,7 +82,7 @@ interface RowMeant {
   readonly level: Level
 }
 
-/** Resolves `(t).column`, which is the same as t.column. Throws Refusal. */
+/** `(t).column` means t.column. Throws Refusal. */
 export function columnOfRow(walk: Walk, { item, level }: RowMeant, name: string, ref: Struct<'ColumnRef'>): Typed {
   const column = only(item, name, ref.location)
   if (!column) throw refusedColumn(name, columnHint(name, [item]), ref.location)
@@ -90,8 +90,8 @@ export function columnOfRow(walk: Walk, { item, level }: RowMeant, name: string,
 }
 
 /**
- * Returns the column of this query to which a ColumnRef refers. Returns undefined if it refers to something else or
- * belongs to an outer query.
+ * Returns the column of this query that a ColumnRef means. Returns undefined if it means something else, or a column of
+ * an outer query.
  */
 export function columnHere(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Column | undefined {
   const names = words(ref.fields)
@@ -102,13 +102,12 @@ export function columnHere(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): 
   return found?.level === level ? only(found.item, last, ref.location) : undefined
 }
 
-/** A column, and the query whose FROM contains it. */
 export interface ColumnOf {
   readonly column: Column
   readonly level: Level
 }
 
-/** Expands `*` or `t.*`. Throws Refusal. */
+/** Returns the columns of `*` or `t.*`. Throws Refusal. */
 export function starColumns(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): readonly ColumnOf[] {
   const columns = columnsMeant(walk, level, ref)
   spend(walk, columns.length)
@@ -133,8 +132,9 @@ function inStar(columns: readonly Column[]): readonly Column[] {
 }
 
 /**
- * Returns a reference to a column. If GROUP BY covers the table's key, the column is added to GROUP BY or taken from
- * any row of the group.
+ * Returns a reference to the column. If the query groups by the key of the column's table, PostgreSQL accepts the
+ * column without GROUP BY; the printed query needs it there. So it is added to GROUP BY, or taken from any row of the
+ * group.
  */
 export function reference(walk: Walk, column: Column, level: Level): Typed {
   const node = column.read()
@@ -150,8 +150,7 @@ export function reference(walk: Walk, column: Column, level: Level): Typed {
 }
 
 /**
- * Returns a whole row. If GROUP BY covers the table's key, the row is added to GROUP BY or taken from any row of the
- * group.
+ * Returns a whole row. If the query groups by the key of the table, the row is treated like a column in reference().
  */
 function noteWhole(walk: Walk, item: Item, level: Level): Typed {
   const whole = item.whole()
@@ -166,12 +165,12 @@ function hasNoEquality(type: SqlType | null): boolean {
   return type?.kind === 'named' && type.schema === 'pg_catalog' && WITHOUT_EQUALITY.has(type.name)
 }
 
-/** The first version of PostgreSQL with any_value(). */
 const ANY_VALUE_MAJOR = 16
 
 /**
- * Returns an expression for one value of a group in which all values are equal. Needed for types such as json, which
- * GROUP BY does not allow. Before any_value(), array_agg() collects all values of the group, so its rows are counted.
+ * All rows of a group have the same value for `node`. Returns an expression for that value, for types that GROUP BY
+ * does not allow, such as json. A server without any_value() uses array_agg(), which collects all values of the group.
+ * Its rows are therefore counted.
  */
 function anyOfGroup(walk: Walk, level: Level, node: Node): Node {
   const aggregate = (name: string): Struct<'FuncCall'> => ({
@@ -205,7 +204,7 @@ function only(item: Item, name: string, at: number | undefined): Column | undefi
   return found
 }
 
-/** Indexes an item's columns by name, null for a duplicate name, so that a reference to a wide table is one look-up. */
+/** Reading a column of a wide table is then one look-up. The index has null for a name that two columns have. */
 function indexed(item: Item): ReadonlyMap<string, Column | null> {
   const index = new Map<string, Column | null>()
   for (const column of item.columns) index.set(column.name, index.has(column.name) ? null : column)
@@ -227,7 +226,7 @@ function ambiguousTable(name: string, at: number | undefined): Refusal {
   return new Refusal('table', name, `table ${name} is ambiguous here`, 'Give each table in FROM an alias.', at)
 }
 
-/** Refuses `t.x` if FROM has no t. The sentence does not depend on whether such a table exists. */
+/** Refuses `t.x` if FROM has no t. The sentence is the same whether such a table exists or not. */
 function noItem(walk: Walk, level: Level, names: readonly string[], at: number | undefined): Refusal {
   const item = names.slice(0, -1).join('.')
   const here = columnHint(names.at(-1) ?? '', itemsHere(level))
@@ -240,7 +239,7 @@ function noItem(walk: Walk, level: Level, names: readonly string[], at: number |
   )
 }
 
-/** Returns all FROM items of this query and of the queries around it. */
+/** Returns the FROM items of this query and of the queries around it. */
 function itemsHere(level: Level): readonly Item[] {
   const items: Item[] = []
   for (let here: Level | null = level; here; here = here.parent) {

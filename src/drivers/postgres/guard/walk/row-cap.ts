@@ -1,17 +1,17 @@
-// Applies a row limit to the query's LIMIT. The caller passes one more than the row cap, to detect a truncated answer.
+// Limits the rows of a query by its LIMIT. The caller passes one more than the row cap, to see whether the answer is
+// cut.
 import type { Node, SelectStmt } from '../allowed/allowed-nodes.ts'
 import { selectFrom, whole } from '../node-builders.ts'
 import { columnRef, distinctNames, newAlias, type Walk } from './scope.ts'
 import type { Selected } from './walk-select.ts'
 
-/** Returns the query with a LIMIT of at most `rows`. */
 export function limited(walk: Walk, query: Selected, rows: number): SelectStmt {
   const { node } = query
   if (node.limitOption === 'LIMIT_OPTION_WITH_TIES') return around(walk, query, rows)
   return { ...node, limitCount: least(node.limitCount, rows), limitOption: 'LIMIT_OPTION_COUNT' }
 }
 
-/** Returns the smaller count. LEAST ignores NULL, and PostgreSQL treats LIMIT ALL as LIMIT NULL. */
+/** Returns the smaller of both counts. LEAST ignores NULL, which is what PostgreSQL makes of LIMIT ALL. */
 function least(count: Node | undefined, rows: number): Node {
   const constant = count?.A_Const
   if (!count || constant?.isnull) return whole(rows)
@@ -19,7 +19,7 @@ function least(count: Node | undefined, rows: number): Node {
   return { MinMaxExpr: { op: 'IS_LEAST', args: [count, whole(rows)] } }
 }
 
-/** Wraps a query WITH TIES, which may return more rows than its count, in an outer query that applies the limit. */
+/** A query WITH TIES may return more rows than its count. So the limit is in a query around it. */
 function around(walk: Walk, { node, outputs }: Selected, rows: number): SelectStmt {
   const aliasname = newAlias(walk, 't', 'the query')
   const names = distinctNames(outputs.map((output) => output.name))

@@ -1,32 +1,32 @@
-// Holds the names that FROM makes visible: tables by name, columns by name, and the columns of `*` in order. A join
-// reuses the object of its left side instead of copying it, so a chain of joins takes linear time.
+// The names that a FROM makes visible: tables, columns, and the columns of `*` in order. A join takes over the object
+// of its left side instead of copying it, so a chain of joins takes linear time.
 import type { Column, Item } from './from-items.ts'
 
-/** The column of each name. Null if more than one column has this name. */
+/** Null if two columns have the name. */
 type Index = Map<string, Column | null>
 
-/** Columns in order: a list, or the columns of USING followed by the other columns of both sides. */
+/** Columns in order. After a join with USING: the columns of USING, then the other columns of both sides. */
 type Star =
   | readonly Column[]
   | { readonly merged: readonly Column[]; readonly names: ReadonlySet<string>; readonly sides: readonly Star[] }
 
 /**
- * A join copies lists of columns up to this length. Without the copy, `*` and NATURAL would walk a long chain of joins.
+ * A join copies lists of columns up to this length. Otherwise, `*` and NATURAL would have to go through a long chain of
+ * joins.
  */
 const LISTED_MAX = 64
 
 export class Shown {
-  /** The FROM items, in the order of the text. */
+  /** In the order of the text. */
   readonly items: Item[] = []
   /** The number of columns of `*`. */
   count = 0
   readonly #tables = new Map<string, Item[]>()
   readonly #index: Index = new Map()
-  /** Columns that are not in #index yet, because most queries look up few columns. */
+  /** Columns that are added to #index when it is first used. Most queries look up few columns. */
   #waiting: (readonly Column[] | Index)[] = []
   #star: Star = []
 
-  /** Returns the names of one FROM item. */
   static of(item: Item): Shown {
     const shown = new Shown()
     shown.add(item)
@@ -37,25 +37,24 @@ export class Shown {
   }
 
   /**
-   * Returns the column to which an unqualified name refers: null if the name is ambiguous, undefined if no column has
-   * it.
+   * Returns the column that an unqualified name means. Returns null if two columns have the name, and undefined if none
+   * has.
    */
   column(name: string): Column | null | undefined {
     return this.#indexed().get(name)
   }
 
-  /** Returns the names of all visible columns. */
   names(): Iterable<string> {
     return this.#indexed().keys()
   }
 
-  /** Returns the tables to which `name` or `schema.name` refers. */
+  /** Returns the FROM items that are meant by `name` or `schema.name`. */
   tables(name: string, schema: string | undefined): readonly Item[] {
     const found = this.#tables.get(name) ?? []
     return schema === undefined ? found : found.filter((item) => item.schema === schema)
   }
 
-  /** Adds an item by its table name, without its columns. The alias of USING is such an item. */
+  /** Adds the table name of an item, but not its columns. For example, the alias of USING is such an item. */
   add(item: Item): void {
     this.items.push(item)
     if (item.name === null) return
@@ -64,14 +63,13 @@ export class Shown {
     else this.#tables.set(item.name, [item])
   }
 
-  /** Returns the columns of `*`, in order. */
   star(): readonly Column[] {
     return listed(this.#star)
   }
 
   /**
-   * Adds the names of the right side of a join or comma. `merged` holds the columns of USING. The caller must not use
-   * `other` afterwards.
+   * Adds the names of the right side of a join or of a comma. `merged` are the columns of USING. Do not use `other`
+   * afterwards.
    */
   take(other: Shown, merged: readonly Column[]): void {
     const names = new Set(merged.map((column) => column.name))
@@ -109,7 +107,7 @@ function listed(star: Star): readonly Column[] {
   return out
 }
 
-/** Collects the columns of `*`. For each name, `taken` counts the surrounding joins that have the name in USING. */
+/** Collects the columns of `*`. `taken` says how many of the joins around have each name in USING. */
 function collect(star: Star, taken: Map<string, number>, out: Column[]): void {
   const list = isList(star) ? star : star.merged
   for (const column of list) if (!taken.get(column.name)) out.push(column)
