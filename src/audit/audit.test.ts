@@ -85,6 +85,25 @@ for (const dialect of DIALECTS) {
       assert.ok(turns >= 20, `${turns} turns`)
     })
 
+    test('the texts of one long row are exported in parts, and the file is whole', async () => {
+      await using audit = openAudit({ store, key })
+      const reader = { teamId: newId<TeamId>(), accountId, role: 'OWNER', status: 'ACTIVE' } as const
+      const { teamId } = reader
+      const query = '"é'.repeat(150_000)
+      audit.record(byKey(), { teamId, outcome: 'DENIED', query, printed: `=${query}` })
+      const [[item] = []] = await gathered(audit.all(teamId, {}))
+      const deps = { audit, exports: openExports((address) => address), reachableIds: async () => [] }
+      for (const format of ['csv', 'jsonl'] as const) {
+        const { parts } = await exportAudit(deps, sessionCall(accountId, 'x'), reader, { format })
+        const all = await gathered(parts)
+        const isShort = format === 'csv' && all.every((part) => part.length < 200_000)
+        assert.ok(isShort || (format === 'jsonl' && all.length > 1), `${all.length} parts`)
+        const text = all.join('')
+        if (format === 'jsonl') assert.equal(text.split('\n').at(-2), JSON.stringify(item))
+        else assert.ok(text.includes(`,"${query.replaceAll('"', '""')}",,"'=${query.replaceAll('"', '""')}",`))
+      }
+    })
+
     test('a row keeps its fields as recorded, and leaves out fields that do not apply', async () => {
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
@@ -249,6 +268,27 @@ for (const dialect of DIALECTS) {
     })
   })
 }
+
+test('long rows that have expired are removed a few at a time, so that other requests run in between', async () => {
+  await using source = await storeSource('sqlite')
+  await using store = await openStore(await source.config())
+  let at = Date.parse('2026-01-01T00:00:00.000Z')
+  await using audit = openAudit({ store, key, now: () => at, retentionDays: async () => 30 })
+  const teamId = newId<TeamId>()
+  const query = 'x'.repeat(200_000)
+  for (let n = 0; n < 40; n++) audit.record(byKey(), { teamId, outcome: 'DENIED', query })
+  await audit.flush()
+  at += 40 * 86_400_000
+  let [turns, isDone] = [0, false]
+  const counting = (async () => {
+    for (; !isDone; turns++) await setImmediate()
+  })()
+  await audit.prune()
+  isDone = true
+  await counting
+  assert.deepEqual((await audit.page(teamId, { limit: 9 })).items, [])
+  assert.ok(turns >= 20, `${turns} turns`)
+})
 
 test('disposing the audit writes all waiting rows', async () => {
   await using source = await storeSource('sqlite')

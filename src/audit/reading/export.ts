@@ -11,12 +11,23 @@ export const CONTENT_TYPE: Readonly<Record<ExportFormat, string>> = {
 }
 
 export function headOf(format: ExportFormat): string {
-  return format === 'csv' ? line(CELLS.map(([name]) => name)) : ''
+  return format === 'csv' ? [...line(CELLS.map(([name]) => name))].join('') : ''
 }
 
-export function lineOf(format: ExportFormat, item: AuditItem): string {
-  if (format === 'jsonl') return `${JSON.stringify(item)}\n`
-  return line(CELLS.map(([, cell]) => cell(item)))
+/** A longer text is written in pieces of this many characters. */
+const PIECE_CHARS = 1 << 15
+
+/**
+ * Yields the line of an item in pieces. A row may have a million characters, which take too long to write in one turn.
+ */
+export function* piecesOf(format: ExportFormat, item: AuditItem): Iterable<string> {
+  if (format === 'csv') return yield* line(CELLS.map(([, cell]) => cell(item)))
+  let before = '{'
+  for (const [name, value] of Object.entries(item)) {
+    yield `${before}${JSON.stringify(name)}:${JSON.stringify(value)}`
+    before = ','
+  }
+  yield '}\n'
 }
 
 type Cell = string | number | undefined
@@ -70,13 +81,23 @@ function json(value: unknown): string | undefined {
 const FORMULA = /^[\s\0]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/
 
 /** Text is in quotes, quotes are doubled, and a line ends with CR LF (RFC 4180). */
-function line(cells: readonly Cell[]): string {
-  return `${cells.map(written).join(',')}\r\n`
-}
-
-function written(cell: Cell): string {
-  if (cell === undefined) return ''
-  if (typeof cell === 'number') return String(cell)
-  const text = FORMULA.test(cell) ? `'${cell}` : cell
-  return `"${text.replaceAll('"', '""')}"`
+function* line(cells: readonly Cell[]): Iterable<string> {
+  let written = ''
+  for (const [n, cell] of cells.entries()) {
+    if (n > 0) written += ','
+    if (cell === undefined) continue
+    if (typeof cell === 'number') {
+      written += cell
+      continue
+    }
+    written += FORMULA.test(cell) ? `"'` : '"'
+    for (let at = 0; at < cell.length; at += PIECE_CHARS) {
+      written += cell.slice(at, at + PIECE_CHARS).replaceAll('"', '""')
+      if (written.length < PIECE_CHARS) continue
+      yield written
+      written = ''
+    }
+    written += '"'
+  }
+  yield `${written}\r\n`
 }

@@ -1,5 +1,6 @@
 // Decides how many rows to read at a time. Most rows are short. But some have hundreds of thousands of characters, and
 // a thousand of those would need too much memory.
+import { sql } from 'kysely'
 import type { Content } from '../chain/seal.ts'
 import { charsOf } from '../make-rows.ts'
 
@@ -18,9 +19,15 @@ export function nextPortion(rows: readonly Content[]): number {
   return Math.max(1, Math.min(ROWS_MAX, rows.length * 2, Math.floor(CHARS_AIM / average)))
 }
 
-/** Returns how many of the next rows have about a million characters together: at least one. `sizes` has their sizes. */
-export function rowsWithin(sizes: readonly number[]): number {
+/** Selects the size of a row as `size`. The store finds it without reading long texts. */
+export const sizeOfRow =
+  sql<number>`coalesce(octet_length(query), 0) + coalesce(octet_length(printed), 0) + coalesce(octet_length(detail), 0)`.as(
+    'size',
+  )
+
+/** Returns how many of the next rows have at most `most` bytes together, or 1. `sizes` has their sizes. */
+export function rowsWithin(sizes: readonly number[], most = CHARS_AIM): number {
   let sum = 0
-  const over = sizes.findIndex((size) => (sum += size) > CHARS_AIM)
+  const over = sizes.findIndex((size) => (sum += size) > most)
   return over === -1 ? sizes.length : Math.max(1, over)
 }

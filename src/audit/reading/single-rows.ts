@@ -6,7 +6,7 @@ import type { TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
 import type { Tables } from '../../store/tables.ts'
 import type { Stored } from '../chain/seal.ts'
-import { FIRST_PORTION, nextPortion, rowsWithin } from './portion-size.ts'
+import { FIRST_PORTION, nextPortion, rowsWithin, sizeOfRow } from './portion-size.ts'
 import { fitsContent, type AuditScope, type Key } from './row-filter.ts'
 
 /** How many rows one statement reads. This takes a few milliseconds. */
@@ -45,7 +45,7 @@ export async function* singleRows(
   }
 }
 
-/** Returns the sizes of the next rows, at most `count`. The store finds them without reading long texts. */
+/** Returns the sizes of the next rows, at most `count`. */
 async function sizesOf(
   store: Pick<Store, 'db'>,
   teamId: TeamId | null,
@@ -54,14 +54,7 @@ async function sizesOf(
   end: Key | null,
   count: number,
 ): Promise<readonly number[]> {
-  const sizes = await next(store, teamId, scope, before, end)
-    .select(
-      sql<number>`coalesce(octet_length(query), 0) + coalesce(octet_length(printed), 0) + coalesce(octet_length(detail), 0)`.as(
-        'size',
-      ),
-    )
-    .limit(count)
-    .execute()
+  const sizes = await next(store, teamId, scope, before, end).select(sizeOfRow).limit(count).execute()
   return sizes.map(({ size }) => size)
 }
 

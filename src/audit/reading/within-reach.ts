@@ -1,7 +1,7 @@
 // Reads a team's audit for a caller, without rows of datasources that the caller cannot reach.
 import { setImmediate } from 'node:timers/promises'
 import type { Audit } from '../audit.ts'
-import { CONTENT_TYPE, headOf, lineOf, type ExportFormat } from './export.ts'
+import { CONTENT_TYPE, headOf, piecesOf, type ExportFormat } from './export.ts'
 import type { AuditItem, AuditPage } from './page.ts'
 import { actionsOf, coversAll, type ActionKind } from './action-kinds.ts'
 import type { AuditFilter, AuditScope } from './row-filter.ts'
@@ -71,7 +71,7 @@ export interface AuditExport {
 
 const LIMIT = 50
 /** After this many characters, an export pauses, so that other requests get a turn. */
-const PART_CHARS = 256 * 1024
+const PART_CHARS = 128 * 1024
 /** A text search reads every row of its period. So it goes back only this far, even if `from` is earlier. */
 const SEARCHED_MS = 30 * 86_400_000
 
@@ -138,11 +138,13 @@ async function* linesOf(
       // Reading the items took a part of this turn.
       await setImmediate()
       for (const item of items) {
-        lines += lineOf(format, item)
-        if (lines.length < PART_CHARS) continue
-        yield lines
-        lines = ''
-        await setImmediate()
+        for (const piece of piecesOf(format, item)) {
+          lines += piece
+          if (lines.length < PART_CHARS) continue
+          yield lines
+          lines = ''
+          await setImmediate()
+        }
       }
       rowCount += items.length
     }

@@ -12,10 +12,13 @@ import { linkBefore } from '../chain/link-before.ts'
 import { writing } from '../chain/locked-transaction.ts'
 import { sameSeal, textOf, type Seal, type Stored } from '../chain/seal.ts'
 import { headOf } from '../make-rows.ts'
+import { rowsWithin, sizeOfRow } from '../reading/portion-size.ts'
 import { cutoffs, type PruneDeps } from './retention-cutoffs.ts'
 import { prunePacks } from './prune-packs.ts'
 
 const ROWS_AT_A_TIME = 200
+/** Rows are removed in one transaction up to this size. It reads and hashes them, which takes a few milliseconds. */
+const BYTES_AT_A_TIME = 1 << 19
 
 /** Also removes old packs, and chains without rows. */
 export async function pruneRows(deps: PruneDeps): Promise<void> {
@@ -28,10 +31,18 @@ export async function pruneRows(deps: PruneDeps): Promise<void> {
     const last = rows.at(-1)
     if (last === undefined) break
     after = last.id
-    const old = rows.filter((row) => row.at < (before.get(row.team_id) ?? ''))
-    if (old.length > 0) await remove(deps, old)
+    let old = rows.filter((row) => row.at < (before.get(row.team_id) ?? ''))
+    while (old.length > 0) {
+      const count = rowsWithin(
+        old.map((row) => row.size),
+        BYTES_AT_A_TIME,
+      )
+      await remove(deps, old.slice(0, count))
+      old = old.slice(count)
+      // SQLite answers synchronously, so let other requests run.
+      await setImmediate()
+    }
     if (rows.length < ROWS_AT_A_TIME) break
-    // SQLite answers synchronously, so let other requests run.
     await setImmediate()
   }
   await prunePacks(deps, before, latest)
@@ -42,7 +53,7 @@ export async function pruneRows(deps: PruneDeps): Promise<void> {
 async function oldRows(store: Pick<Store, 'db'>, before: string, after: AuditId) {
   return await store.db
     .selectFrom('audit')
-    .select(['id', 'at', 'team_id'])
+    .select(['id', 'at', 'team_id', sizeOfRow])
     .where('id', '>', after)
     .where('id', '<', asId<AuditId>(headOf(Date.parse(before))))
     .orderBy('id')
