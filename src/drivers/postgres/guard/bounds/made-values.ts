@@ -24,6 +24,8 @@ export interface Made {
   readonly digits: number
   /** Calls whose work only the database can bound. */
   readonly bounded: number
+  /** Bytes of collected values that calls take: the sum of the limits of all calls. */
+  readonly taken: number
 }
 
 /** The limit on the bytes from constants in all values of a row. */
@@ -38,6 +40,8 @@ const COLLECTED_MAX = 536_870_912
 const SOUGHT_MAX = 536_870_912
 const SOUGHT_COLLECTED_MAX = 2_147_483_648
 const STEPS_MAX = 1_073_741_824
+/** The bytes of collected values that all calls may take together: 64 calls of 4 MB. */
+const TAKEN_MAX = 268_435_456
 /** Stored values of at least this length need no limit: a query then makes few copies of them. */
 const LONG_ENOUGH = 4_194_304
 /** The digits of two numbers, multiplied, that a division takes one step for. */
@@ -60,6 +64,7 @@ const NOTHING: Made = {
   squares: 0,
   digits: 0,
   bounded: 0,
+  taken: 0,
 }
 
 export function isNothing(made: Made): boolean {
@@ -166,6 +171,11 @@ export class MadeValues {
     return Math.floor(Math.min(COLLECTED_MAX / collected, SOUGHT_COLLECTED_MAX / soughtCollected))
   }
 
+  /** Returns the limit on a collected value of one call, lowered so that all calls together take at most TAKEN_MAX. */
+  takenShareOf(most: number): number {
+    return Math.floor(most * Math.min(1, TAKEN_MAX / this.#made.taken))
+  }
+
   /** Returns a bound of one call, lowered so that all such calls together do little more than FREE_CALLS of them. */
   shareOf(most: number): number {
     const { bounded } = this.#made
@@ -190,6 +200,7 @@ export function eachOf(a: Made, b: Made, by: (x: number, y: number) => number): 
     squares: by(a.squares, b.squares),
     digits: by(a.digits, b.digits),
     bounded: by(a.bounded, b.bounded),
+    taken: by(a.taken, b.taken),
   }
 }
 

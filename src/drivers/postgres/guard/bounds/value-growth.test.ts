@@ -347,6 +347,46 @@ test('the rows that a query collects are limited by the copies of them that it m
   assert.deepEqual(await limits(lists, 'string_agg'), [134_217_728])
 })
 
+const TWO_TEXTS = "FROM (SELECT string_agg(name, '') x, string_agg(upper(name), '') y FROM customers) q"
+
+const READS: readonly (readonly [string, string, number])[] = [
+  ['a few lengths', columns(2, (at) => `length(x) + ${at}`, TWO_TEXTS), 268_435_456],
+  ['lengths', columns(20, (at) => `length(x) + ${at}`, TWO_TEXTS), 26_843_545],
+  ['lengths of CASE', columns(20, () => 'char_length(CASE WHEN x IS NULL THEN x ELSE x END)', TWO_TEXTS), 26_843_545],
+  ['constants that are compared', columns(90, (at) => `x = '${at}'`, TWO_TEXTS), 268_435_456],
+  ['texts that are compared', columns(20, () => 'x <> y', TWO_TEXTS), 53_687_091],
+  ['CASE of a text', `SELECT CASE x ${'WHEN y THEN 1 '.repeat(20)} END ${TWO_TEXTS}`, 53_687_091],
+  ['bytes', columns(90, (at) => `octet_length(x) + ${at}`, TWO_TEXTS), 268_435_456],
+]
+
+for (const [name, sql, expected] of READS) {
+  test(`the length of collected values is limited by the calls that read all of it: ${name}`, async () => {
+    assert.deepEqual(await limits(sql, 'string_agg'), [expected])
+  })
+}
+
+test('a list of collected values that ANY searches often is limited', async () => {
+  const lists = columns(20, (at) => `${at} = ANY (t)`, 'FROM (SELECT array_agg(id) t FROM customers) q')
+  assert.deepEqual(await limits(lists, 'array_agg'), [107_374_182])
+})
+
+test('the calls that take a collected value share a limit', async () => {
+  const calls = (count: number): string => columns(count, (at) => `md5(x) = '${at}'`, TWO_TEXTS)
+  assert.deepEqual(await limits(calls(64), 'collected_value'), [4_194_304])
+  assert.deepEqual(await limits(calls(1_000), 'collected_value'), [268_435])
+  const json = columns(80, () => 'json_array_length(x)', 'FROM (SELECT json_agg(id) x FROM customers) q')
+  assert.deepEqual(await limits(json, 'collected_value'), [419_430])
+})
+
+test('long values from constants are not read often', async () => {
+  const from = `FROM (SELECT ${LONG_TEXT} AS x, ${LONG_TEXT} AS y, id FROM customers OFFSET 0) q`
+  for (const read of ['length(x)', "md5(x) = 'a'", 'x = y', "x > 'a'", "x ~ 'a'"]) {
+    const asked = (count: number): string => `SELECT count(*) ${from} WHERE ${each(count, () => read)}`
+    assert.notEqual(say(await guard.judge(asked(10), shop())), 'limit: size', read)
+    assert.equal(say(await guard.judge(asked(1_000), shop())), 'limit: size', read)
+  }
+})
+
 test('calls with a bound share it', async () => {
   const searches = (count: number): string => columns(count, (at) => `strpos(name, country || ${at})`, 'FROM customers')
   assert.deepEqual(await limits(searches(4), 'strpos'), [536_870_912])

@@ -168,6 +168,7 @@ class Growth implements Grown {
   /** The limits of collected rows, and of calls, that the printed text contains. */
   readonly #collecting = new Set<PrintedLimit>()
   readonly #bounded = new Set<PrintedLimit>()
+  readonly #taken = new Set<PrintedLimit>()
   /** The computed columns that were read. */
   readonly #read = new Set<Size>()
   readonly #conjunctions: { readonly all: Struct<'BoolExpr'>; readonly makes: readonly Part[] }[] = []
@@ -202,6 +203,7 @@ class Growth implements Grown {
     this.#joinConditions()
     for (const limit of this.#collecting) limit.lower(this.#values.collectedMax)
     for (const limit of this.#bounded) limit.lower(this.#values.shareOf(limit.most))
+    for (const limit of this.#taken) limit.lower(this.#values.takenShareOf(limit.most))
   }
 
   /** Counts a query whose outputs are sent: the text of each is made once more, and again in the message of the row. */
@@ -467,6 +469,27 @@ class Growth implements Grown {
     }
   }
 
+  /**
+   * Counts a value that a call reads, in searches for one byte: its bytes from constants, and collected rows that the
+   * printed text does not measure. Throws Refusal.
+   */
+  #scan(size: Size, cost: number, unmeasured = cost): void {
+    if (isNumber(size)) return
+    const sought = isCollected(size) ? Math.min(size.times, COPIES_COUNTED) * unmeasured : 0
+    this.#values.add({ steps: ownBytes(size) * cost, soughtCollected: sought })
+  }
+
+  /** Counts a call or an operator that may read collected values as json. Throws Refusal. */
+  #scanJson(name: string, sizes: readonly Size[]): void {
+    if (READS_JSON.test(name) && sizes.some(isCollected)) this.#values.add({ taken: JSON_TAKEN })
+  }
+
+  /** Counts a test of two values for equality, which reads both if they have the same length. Throws Refusal. */
+  #equate(sides: readonly Size[], times: number): void {
+    if (sides.every((side) => ownBytes(side) > LONG_VALUE || isCollected(side)))
+      for (const side of sides) this.#scan(side, EQUAL_COST * times)
+  }
+
   /** Counts a search for a constant of some bytes. Throws Refusal. */
   #search(text: Size | undefined, bytes: number): void {
     const { times = 0, isMany = false } = text ?? {}
@@ -541,9 +564,11 @@ class Growth implements Grown {
   #note(text: Node | undefined): void {
     const limit = limitMarkedBy(text)
     // Marks are searched for by a regular expression, which can be cancelled.
-    // A collected value has a limit of its own, and its copies lower the limit of all collected rows.
-    if (!limit || COUNTED_ARGUMENT.has(limit.what) || limit.what === 'marks' || limit.what === COLLECTED_VALUE) return
-    if (limit.most === COLLECTED_MAX) this.#collecting.add(limit)
+    if (!limit || COUNTED_ARGUMENT.has(limit.what) || limit.what === 'marks') return
+    if (limit.what === COLLECTED_VALUE) {
+      this.#taken.add(limit)
+      this.#values.add({ taken: limit.most })
+    } else if (limit.most === COLLECTED_MAX) this.#collecting.add(limit)
     else if (limit.what !== 'LIKE' || limit.most !== FREE_PATTERN) {
       this.#bounded.add(limit)
       this.#values.add({ bounded: 1 })
@@ -637,8 +662,11 @@ class Growth implements Grown {
   }
 
   #case({ arg, args = [], defresult }: Struct<'CaseExpr'>): Size {
-    if (arg) this.size(arg)
-    for (const { CaseWhen: when } of args) if (when?.expr) this.size(when.expr)
+    const compared = arg && this.size(arg)
+    for (const { CaseWhen: when } of args) {
+      const size = when?.expr && this.size(when.expr)
+      if (compared && size) this.#equate([compared, size], 1)
+    }
     // NULL has no size and no type.
     const results = [...args.map(({ CaseWhen: when }) => when?.result), defresult].filter(
       (node) => node && !node.A_Const?.isnull,
@@ -672,6 +700,10 @@ class Growth implements Grown {
         this.#decompress([side], sides.slice(at, at + 1), { times, frees })
       }
     }
+    if (!EQUALITIES.test(symbol)) for (const side of sides) this.#scan(side, CALL_COST * (1 + copies.left), 0)
+    else if (!isAny) this.#equate(sides, 1 + copies.left)
+    else if (sides[1]) this.#scan(sides[1], EQUAL_COST)
+    this.#scanJson(symbol, sides)
     if (symbol === '/' || symbol === '%') this.#divide(sides)
     if (symbol === '*') this.#multiply(sides)
     if (symbol === '^') this.#power(given, sides)
@@ -713,6 +745,10 @@ class Growth implements Grown {
     if (!SKIMS.has(name)) {
       this.#decompress(args, sizes, { frees: (size) => SKIMS_TEXT.has(name) && size.stored === 'text' })
     }
+    if (!SKIMS.has(name) && !SKIMS_TEXT.has(name)) {
+      for (const size of sizes) this.#scan(size, CALL_COST, UNMEASURED.has(name) ? CALL_COST : 0)
+    }
+    this.#scanJson(name, sizes)
     if (WIDENS.test(name) && sizes[0]) this.#make(scaled(sizes[0], 4))
     const cost = COSTS.get(name)
     if (cost !== undefined) for (const size of sizes) this.#search(size, cost)
@@ -791,6 +827,18 @@ function elementsIn(array: Node | undefined): number {
   return array?.A_ArrayExpr?.elements?.length ?? ELEMENTS
 }
 
+const EQUALITIES = /^(?:=|<>|!=)$/
+/** The time that a test for equality, and any other call, take for a byte, in searches for one. */
+const EQUAL_COST = 1
+const CALL_COST = 4
+/** Functions that read a collected value of any length in full. */
+const UNMEASURED: ReadonlySet<string> = new Set([
+  ...['length', 'char_length', 'character_length', 'textlen', 'max', 'min'],
+])
+/** Functions and operators that keep up to 16 bytes for each byte of a json value, until the row ends. */
+const READS_JSON = /^(?:->>?|#>>?|json_(?:array_|each|extract|object_keys|populate|strip|to_record).*)$/
+/** Each of them counts as eight calls that take 4 MB. */
+const JSON_TAKEN = 7 * 4_194_304
 /** Operators that free most values after they have decompressed them: see `isUnfreed`. */
 const COMPARISONS = /^(?:=|<>|!=|<|>|<=|>=)$/
 /** The assumed number of elements of a list in x = ANY (list). */
