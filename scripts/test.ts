@@ -13,7 +13,8 @@ import { join, relative, resolve } from 'node:path'
 import { run, type TestsStream } from 'node:test'
 import { spec, tap } from 'node:test/reporters'
 import { parseArgs } from 'node:util'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
+import { inOneProcess } from '../test/support/in-one-process.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
@@ -39,6 +40,7 @@ const HEAVY = [
   'test/attacks/postgres/http.test.ts',
   'test/attacks/postgres/implicit.test.ts',
   'test/attacks/postgres/schema-change.test.ts',
+  'test/attacks/postgres/wide.test.ts',
   'test/drivers/bigquery-requests.test.ts',
   'test/drivers/postgres-versions.test.ts',
   'test/drivers/ssh-tunnel.test.ts',
@@ -252,15 +254,6 @@ function programsOf(files: readonly string[], concurrency: number): string[] {
     return path
   })
   return [...programs, ...longestFirst(files.filter((file) => !light.includes(file))).map((file) => join(ROOT, file))]
-}
-
-/** Returns a program that runs files one after the other, each as a suite that is named like the file. */
-function inOneProcess(files: readonly string[]): string {
-  const suites = files.map((file) => {
-    const url = pathToFileURL(join(ROOT, file)).href
-    return `describe(${JSON.stringify(file)}, async () => { await import(${JSON.stringify(url)}) })`
-  })
-  return ["import { describe } from 'node:test'", ...suites, ''].join('\n')
 }
 
 /**

@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { glob, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { glob, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { inOneProcess } from './in-one-process.ts'
 import { engineOrSkip, NoSuchEngine, skipWithout } from './no-such-engine.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -69,19 +70,23 @@ async function filesWithMongo(): Promise<string[]> {
 test('with TEST_ENGINES=required, no MongoDB test file passes or skips without its engines', async () => {
   const files = (await filesWithMongo()).filter((file) => !file.endsWith('no-such-engine.test.ts'))
   assert.ok(files.length >= 7, files.join())
-  const emptyFolder = await mkdtemp(join(tmpdir(), 'vitrine-no-engines-'))
+  const folder = await mkdtemp(join(tmpdir(), 'vitrine-no-engines-'))
   try {
     const { NODE_TEST_CONTEXT: _nested, ...own } = process.env
+    const emptyFolder = join(folder, 'empty')
+    await mkdir(emptyFolder)
     const lacking = { TEST_MONGODB_URL: '', TEST_MONGODB_ENGINES: emptyFolder, PATH: emptyFolder }
     const env = { ...own, ...lacking, TEST_ENGINES: 'required' }
-    for (const file of files) {
-      const run = ['--test-reporter=tap', file]
-      const child = spawn(process.execPath, run, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'ignore'] })
-      const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
-      assert.equal(code, 1, `${file} passes without its engine`)
-      assert.doesNotMatch(output, /# SKIP/, `${file} skips`)
-    }
+    // One process runs all files, because each process would import the service.
+    const program = join(folder, 'program.mjs')
+    await writeFile(program, inOneProcess(files))
+    const run = ['--test-reporter=tap', program]
+    const child = spawn(process.execPath, run, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'ignore'] })
+    const [output] = await Promise.all([text(child.stdout), once(child, 'exit')])
+    const failed = [...output.matchAll(/^not ok \d+ - (.*)$/gm)].map(([, name]) => name)
+    assert.deepEqual(failed, files)
+    assert.doesNotMatch(output, /# SKIP/)
   } finally {
-    await rm(emptyFolder, { recursive: true, force: true })
+    await rm(folder, { recursive: true, force: true })
   }
 })

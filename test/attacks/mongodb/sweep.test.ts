@@ -75,8 +75,8 @@ test('this test runs every allowed name', () => {
 })
 
 for (const [engine, start, budget] of [
-  ['the real mongod', () => startMongod({ args: ['--setParameter', 'ttlMonitorEnabled=false'] }), 40_000],
-  ['the newest engine', startNewest, 15_000],
+  ['the real mongod', () => startMongod({ args: ['--setParameter', 'ttlMonitorEnabled=false'] }), 20_000],
+  ['the newest engine', startNewest, 8_000],
 ] as const) {
   test(`allowed names end in time with their largest arguments: ${engine} (SEED=${SEED})`, async (t) => {
     const mongo = await engineOrSkip<TestMongo>(t, start)

@@ -21,7 +21,7 @@ import { startPostgres, type PostgresVersion, type TestPostgres } from '../../su
 const SEED = Number(process.env['SEED'] ?? process.env['RUN_SEED'] ?? 1)
 const SWEEP = process.env['SWEEP']
 /** For all calls of a run. After this time, no further call starts. */
-const SECONDS_MAX = Number(process.env['SECONDS_MAX'] ?? 40)
+const SECONDS_MAX = Number(process.env['SECONDS_MAX'] ?? 20)
 const TIMEOUT_MS = 300
 /** Processor time of a call. Without the guard's bounds, some calls take minutes. */
 const CPU_MS_MAX = Number(process.env['CPU_MS_MAX'] ?? 3_000)
