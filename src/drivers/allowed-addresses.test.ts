@@ -95,7 +95,7 @@ test('connects to a private host if the operator allows it', async () => {
   socket.destroy()
 })
 
-test('dial() throws the reason of a signal that has already aborted', async () => {
+test('if the signal has already aborted, dial() throws its reason', async () => {
   const stop = new AbortController()
   stop.abort(new Error('hung up'))
   await assert.rejects(dial({ host: '127.0.0.1', port: 1 }, true, stop.signal), /hung up/)

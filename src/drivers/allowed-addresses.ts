@@ -1,5 +1,5 @@
-// Decides to which addresses a datasource may connect. Vitrine resolves the host name itself and connects to the
-// checked address, so a DNS answer cannot change between the check and the connection (DNS rebinding).
+// Decides to which addresses a datasource may connect. Vitrine resolves the host name, checks the address, and connects
+// to that address. The name is not resolved again, because the answer could be another one (DNS rebinding).
 import { BlockList, connect, isIP, isIPv4, type LookupFunction, type OnReadOpts, type Socket } from 'node:net'
 import { callbackify } from 'node:util'
 import { AppError } from '../errors.ts'
@@ -7,8 +7,8 @@ import { lookUpForMember, lookUpForStranger, lookUpTrusted } from './look-up-hos
 
 export type AddressKind = 'public' | 'private' | 'metadata'
 
-// Metadata services hand out credentials of the machine. The first address serves AWS, GCP, Azure and Oracle. The
-// others serve ECS, EKS, Azure's wire server, Alibaba, Oracle classic, Scaleway and Tencent, in this order.
+// Metadata services give out credentials of the machine. The first address is that of AWS, GCP, Azure and Oracle. The
+// others are those of ECS, EKS, Azure's wire server, Alibaba, Oracle classic, Scaleway and Tencent, in this order.
 const METADATA_V4 = [
   '169.254.169.254',
   '169.254.170.2',
@@ -28,8 +28,7 @@ const METADATA_V6 = [
   'fd00:c1::a9fe:a9fe',
   'fe80::a9fe:a9fe',
 ]
-// The networks without public addresses: this host, private, shared, loopback, link-local, protocol, test, multicast
-// and reserved networks.
+// Networks without public addresses, for example private, loopback, link-local, multicast and reserved networks.
 const PRIVATE_V4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -65,8 +64,8 @@ function add(list: BlockList, entry: string, family: 'ipv4' | 'ipv6', whole: num
 }
 
 /**
- * Returns the kind of an IP address. An IPv6 address that contains an IPv4 address has the kind of the IPv4 address.
- * Text that is not an address counts as private.
+ * Returns the kind of an IP address. If an IPv6 address contains an IPv4 address, it has the kind of that address. A
+ * text that is no address counts as private.
  */
 export function addressKind(address: string): AddressKind {
   const plain = address.replace(/%.*$/, '')
@@ -84,15 +83,14 @@ function kindIn(address: string, family: 'ipv4' | 'ipv6'): AddressKind {
 }
 
 /**
- * Returns the IPv4 address inside an IPv4-mapped, IPv4-translated, IPv4-compatible, NAT64, 6to4 or Teredo address.
- * Returns null for other IPv6 addresses. Teredo inverts the bits of the IPv4 address.
+ * Returns the IPv4 address in an IPv4-mapped, IPv4-translated, IPv4-compatible, NAT64, 6to4 or Teredo address (Teredo
+ * inverts its bits). Returns null for other IPv6 addresses.
  */
 function carriedIPv4(address: string): string | null {
   const groups = ipv6Groups(address)
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groups
   if (a === 0 && b === 0 && c === 0 && d === 0 && (e === 0 || e === 0xffff) && (f === 0xffff || f === 0)) {
-    // :: and ::1 mean this host, not 0.0.0.0 and 0.0.0.1. The result is right nevertheless, because all four addresses
-    // are private.
+    // :: and ::1 contain no IPv4 address. They are private, and so are 0.0.0.0 and 0.0.0.1, so the result is right.
     return dotted(g, h)
   }
   if (a === 0x64 && b === 0xff9b) return dotted(g, h)
@@ -102,8 +100,8 @@ function carriedIPv4(address: string): string | null {
 }
 
 /**
- * Returns the IPv4 addresses that an address of the local NAT64 prefix 64:ff9b:1::/48 (RFC 8215) can contain, with a
- * prefix of 48, 56, 64 or 96 bits (RFC 6052). Returns null for other addresses.
+ * An address of the local NAT64 prefix 64:ff9b:1::/48 (RFC 8215) contains an IPv4 address behind a prefix of 48, 56, 64
+ * or 96 bits (RFC 6052). Returns the addresses for all these lengths. Returns null for other addresses.
  */
 function carriedLocally(address: string): string[] | null {
   const [a, b, c, d = 0, e = 0, f = 0, g = 0, h = 0] = ipv6Groups(address)
@@ -133,7 +131,7 @@ export function ipv6Groups(address: string): number[] {
   return [...left, ...Array<string>(zeros).fill('0'), ...right].map((group) => Number.parseInt(group, 16))
 }
 
-/** Returns a sentence that says why the address is refused, or null if it is allowed. */
+/** If the address is not allowed, returns the reason as a sentence. Otherwise returns null. */
 export function refusal(address: string, allowPrivateHosts: boolean): string | null {
   const kind = addressKind(address)
   if (kind === 'metadata') return 'The host is an address of a cloud’s metadata service; Vitrine never connects to it.'
@@ -142,14 +140,14 @@ export function refusal(address: string, allowPrivateHosts: boolean): string | n
   return null
 }
 
-/** The error of checkedLookup() when every address is refused. Its message may be shown to the caller. */
+/** All addresses of the host were refused. The message may be shown to the caller. */
 export class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
 }
 
 /**
- * Returns the `lookup` option of a socket, a function that returns allowed addresses only. Node does not call the
- * function when the host is an IP address. On Linux, names of members never fill the places of the system's function.
+ * Returns a `lookup` function for a socket, which finds allowed addresses only. Node does not call it if the host is an
+ * IP address. On Linux, names of members never fill the places of the system's function (look-up-host.ts).
  */
 export function checkedLookup(allowPrivateHosts: boolean, namedByStranger = false): LookupFunction {
   const isTrusted = allowPrivateHosts && process.platform !== 'linux'
@@ -169,21 +167,21 @@ export function checkedLookup(allowPrivateHosts: boolean, namedByStranger = fals
     })
 }
 
-/** Receives bytes from the socket. The next call overwrites the bytes. */
+/** Receives bytes from the socket. They are valid only until the next call. */
 export type Receive = (bytes: Buffer) => void
 
 /**
- * Opens a TCP connection to the host, at an allowed address (look-up-host.ts finds the addresses). If `path` is given, connects to this Unix socket (the end
- * of a tunnel) instead. If `receive` is given, the socket reads into one reused buffer, passes the buffer to `receive`,
- * and emits no `data` events. Throws AppError DATASOURCE_UNAVAILABLE for a refused address, the signal's reason on
- * abort, and otherwise the socket's own error.
+ * Opens a TCP connection to an allowed address of the host (look-up-host.ts). With `path`, connects to this Unix socket
+ * instead, the end of a tunnel. With `receive`, the socket reads into one reused buffer, passes it to `receive`, and
+ * emits no `data` events. Throws AppError DATASOURCE_UNAVAILABLE if the address is refused, the reason of the signal if
+ * it aborts, and otherwise the error of the socket.
  */
 export async function dial(
   at: {
     readonly host: string
     readonly port: number
     readonly path?: string | null
-    /** True if anybody may name the host, even without an account. */
+    /** True if anybody may choose the host, even without an account. */
     readonly namedByStranger?: boolean
   },
   allowPrivateHosts: boolean,

@@ -1,13 +1,12 @@
-// Contains what the look-ups of all guards share: the check of the capture, the cache, and the sentence that lists the
-// exposed tables. A look-up finds names in an exposed catalog. Each guard has its own look-up, because the kinds of
-// database resolve names in different ways.
+// The guards look up the names of a query in an exposed catalog. Each guard has its own look-up, because the kinds of
+// database resolve names differently. This file has what the look-ups share.
 import { AppError } from '../errors.ts'
 import type { Catalog } from './driver.ts'
 
 /**
- * Returns a function that builds the look-up of a catalog. The function caches the look-up for the life of the catalog
- * object, which is reused while nothing changes. It throws TypeError for a catalog of another kind of database, and the
- * errors of `build`.
+ * Returns a function that returns the look-up of a catalog. It builds a look-up once for each catalog object. The
+ * catalog object stays the same while nothing changes. Throws TypeError for a catalog of another kind of database, and
+ * the errors of `build`.
  */
 export function catalogLookup<Capture, Lookup>(
   kind: string,
@@ -25,7 +24,7 @@ export function catalogLookup<Capture, Lookup>(
   }
 }
 
-/** Throws AppError SCHEMA_STALE if another version of the service captured the catalog. */
+/** Throws AppError SCHEMA_STALE if the catalog comes from another version of the service. */
 export function checkVersion(capture: { readonly version: number }, wanted: number, subject: 'database' | 'project') {
   if (capture.version === wanted) return
   throw new AppError(
@@ -36,14 +35,14 @@ export function checkVersion(capture: { readonly version: number }, wanted: numb
 
 const LISTED_MAX = 30
 
-/** Returns the exposed tables as a sentence for a hint. `nameOf` returns a name as it must be typed. */
+/** Returns a sentence that lists the exposed tables. `nameOf` returns the name of a table as a caller must type it. */
 export function listedTables<Table>(tables: readonly Table[], nameOf: (table: Table) => string): string {
   if (tables.length === 0) return 'No table is exposed here.'
   const more = tables.length > LISTED_MAX ? ` and ${tables.length - LISTED_MAX} more` : ''
   return `Exposed tables: ${tables.slice(0, LISTED_MAX).map(nameOf).join(', ')}${more}.`
 }
 
-/** Returns whether the value is an object whose field `key` has this type and is not null. */
+/** Returns whether the value is an object with this field. The field must have this type and not be null. */
 export function hasField(value: unknown, key: string, type: 'number' | 'string' | 'object'): boolean {
   if (typeof value !== 'object' || value === null) return false
   const field: unknown = Object.getOwnPropertyDescriptor(value, key)?.value

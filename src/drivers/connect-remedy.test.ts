@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { connectField, connectRemedy } from './connect-remedy.ts'
 
-test('no grader returns a failed step without a remedy', () => {
+test('each failed step of a connection test has a remedy', () => {
   const files = globSync('{postgres,mongodb,bigquery}/catalog/grade*.ts', { cwd: import.meta.dirname })
   assert.ok(files.length >= 3)
   for (const file of files) {
@@ -28,7 +28,7 @@ test('each reason for a failed connection has a fitting remedy', () => {
     assert.match(connectRemedy(message), remedy, message)
 })
 
-test('each reason for a failed connection has the field to correct, or null if no field is wrong', () => {
+test('each reason for a failed connection names the field to correct, or null if no field is wrong', () => {
   for (const [message, field] of [
     ['The server at that host and port is not PostgreSQL.', 'port'],
     ['There is no such host.', 'host'],

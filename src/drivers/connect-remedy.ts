@@ -1,6 +1,6 @@
-// Chooses the remedy for a failed connection and the field to look at. The choice depends on the sentence that
-// describes the failure, which the service always writes itself. An unknown sentence gets general advice, so every
-// failed step has a remedy.
+// If a connection fails, says how to mend it, and which field of the datasource may be wrong. This depends on the
+// sentence that describes the failure, which the service always writes itself. For an unknown sentence there is general
+// advice.
 import type { TestField } from './driver.ts'
 
 const ADDRESS = 'Check the host and port, that the database is running, and that firewalls let this service through.'
@@ -66,15 +66,11 @@ const REMEDIES: readonly (readonly [RegExp, string, TestField | null])[] = [
   [/login|password|user/, 'Set username and password again, and try them with another client.', 'username'],
 ]
 
-/** Returns the remedy for the sentence of a failed connection. Every sentence has a remedy. */
 export function connectRemedy(message: string): string {
   return REMEDIES.find(([pattern]) => pattern.test(message))?.[1] ?? ADDRESS
 }
 
-/**
- * Returns the connection field that the sentence is about, or null if it is about no field. Returns `host` for an
- * unknown sentence.
- */
+/** Returns the field that may be wrong, or null if it is none. Returns `host` for an unknown sentence. */
 export function connectField(message: string): TestField | null {
   const known = REMEDIES.find(([pattern]) => pattern.test(message))
   return known === undefined ? 'host' : known[2]

@@ -1,4 +1,4 @@
-// Tests that invalid TLS secrets are refused when they are set, and not only when a connection fails.
+// Invalid TLS secrets must be refused when somebody sets them, and not only when a connection fails.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -15,8 +15,8 @@ function der(tag: number, content: Buffer): Buffer {
 }
 
 /**
- * Returns a made-up but well-formed RSA key of `bits` bits. Generating a real key of this size would take too long for
- * a test.
+ * Returns a well-formed RSA key of `bits` bits that is not a real key. A real key of this size would take too long to
+ * generate.
  */
 function longKey(bits: number): string {
   const modulus = randomBytes(bits / 8)

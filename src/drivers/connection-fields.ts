@@ -1,5 +1,5 @@
-// Validates the connection fields that several kinds of database share: host, port, names, sslMode and secrets. Errors
-// name the field and never repeat its value.
+// Checks the fields that the datasources of several kinds of database have: host, port, names, sslMode and secrets. An
+// error names the field, and never repeats its value.
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
@@ -8,23 +8,22 @@ import type { SettingsInput } from './driver.ts'
 import type { DatasourceType } from './datasource-type.ts'
 
 /**
- * `require` only encrypts, `verify-ca` also checks the certificate chain, and `verify-full` checks the chain and the
- * host name.
+ * `require` only encrypts. `verify-ca` also checks the certificate chain. `verify-full` checks the chain and the host
+ * name.
  */
 export const SslMode = z.enum(['disable', 'require', 'verify-ca', 'verify-full'])
 export type SslMode = z.infer<typeof SslMode>
 
 const SECRET_LENGTH_MAX = 65_536
 /**
- * The maximum length of a key in bits. Signing with a longer key blocks the event loop: a key of 16,384 bits takes
- * seconds.
+ * The maximum length of a key in bits. Signing with a longer key blocks the event loop, for seconds with 16,384 bits.
  */
 const KEY_BITS_MAX = 8_192
 
-/** The schema of `host`, a string. wrongHost() checks its form. */
+/** wrongHost() checks the form of the host. */
 export const hostField = z.string({ error: 'must be a string' }).min(1, 'must not be empty').max(253, 'is too long')
 
-/** Returns the schema of `port`. The default is the usual port of the kind of database. */
+/** `usual` is the default port of the kind of database. */
 export function portField(usual: number) {
   return z
     .int({ error: 'must be a whole number' })
@@ -34,7 +33,7 @@ export function portField(usual: number) {
     .transform((port) => port ?? usual)
 }
 
-/** Returns the schema of the name of a database or a user, up to `max` characters. */
+/** Returns the schema for the name of a database or user. It may have `max` characters. */
 export function nameField(max: number): z.ZodString {
   return z
     .string({ error: 'must be a string' })
@@ -43,13 +42,13 @@ export function nameField(max: number): z.ZodString {
     .regex(/^\P{Cc}*$/u, 'contains control characters')
 }
 
-/** Returns a list with one sentence for an invalid host, or an empty list. */
+/** Returns a sentence for an invalid host, or an empty list. */
 export function wrongHost(host: string): string[] {
   const isName = /^(?!-)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?$/.test(host)
   return isName || isIP(host) !== 0 ? [] : ['host: must be one host name or IP address (no socket, no list)']
 }
 
-/** Returns error sentences for secrets that are unknown, too long or contain a NUL, and for wrong TLS secrets. */
+/** Returns a sentence for each secret that is unknown, too long or has a NUL, and for each wrong TLS secret. */
 export function wrongSecrets(
   type: DatasourceType,
   known: readonly string[],

@@ -1,4 +1,4 @@
-// Tests that keys are decrypted in few threads, and that one owner cannot take all turns.
+// Only few threads decrypt keys at the same time, and one owner cannot take all turns.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import ssh2 from 'ssh2'

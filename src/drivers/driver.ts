@@ -1,26 +1,23 @@
-// Defines the interface that each kind of database implements. A Driver confines queries, and a Connection runs them. A
-// query that no driver confined cannot reach a database. This file does not depend on accounts, teams or HTTP.
+// The interface that each kind of database implements. A Driver confines queries, and a Connection runs them. Only a
+// confined query can reach a database. This file does not depend on accounts, teams or HTTP.
 import type { DatasourceType } from './datasource-type.ts'
 import type { Confined } from './confined.ts'
 import type { Question } from './example-question.ts'
 import type { Stop } from './stop.ts'
 
-/** The terms that the database itself uses for these concepts. */
+/** The words that the database itself uses. */
 interface Vocabulary {
   readonly schema: string
   readonly table: string
   readonly queryLanguage: string
 }
 
-/** The result of introspection, or its exposed part. Tables and columns keep the database's order. */
+/** What introspection has found, or the exposed part of it. Tables and columns have the order of the database. */
 export interface Catalog {
   /** The time of the introspection, in ISO 8601 and UTC. */
   readonly capturedAt: string
   readonly tables: readonly CatalogTable[]
-  /**
-   * The data that the driver needs to confine a query (types, extensions, server version …). Other code does not read
-   * it.
-   */
+  /** Types, extensions, the server version and the like. Only the driver reads this field, to confine queries. */
   readonly capture: unknown
 }
 
@@ -28,25 +25,25 @@ export interface CatalogTable {
   readonly schema: string
   readonly table: string
   /**
-   * The database's word for the kind: table, view, materialized view, partitioned table, foreign table, collection …
+   * What the database calls the table: table, view, materialized view, partitioned table, foreign table, collection …
    */
   readonly kind: string
   readonly description: string | null
-  /** An estimate of the number of rows. Null if it is unknown, for example for a table that was never analysed. */
+  /** An estimate. Null if the number is unknown, for example if the table was never analysed. */
   readonly estimatedRows: number | null
   readonly columns: readonly CatalogColumn[]
-  /** Warnings for the person who exposes this table, as whole sentences: for example, a view that calls functions. */
+  /** Sentences for the person who exposes the table, for example about functions that a view calls. */
   readonly warnings: readonly string[]
-  /** True if the exposure hides some of the columns. Absent in a full catalog. */
+  /** True if some of the columns are not exposed. Absent in a full catalog. */
   readonly columnsRestricted?: boolean
-  /** MongoDB only. An exposure shows the indexes whose keys are all exposed. */
+  /** MongoDB only. An exposed catalog has only indexes whose keys are all exposed. */
   readonly indexes?: readonly CatalogIndex[]
   /**
-   * The sample of rows in which introspection found the columns: its number of rows, and whether it contained all rows.
-   * Absent if the database itself lists the columns.
+   * Present if introspection found the columns in a sample of rows: the number of rows, and whether these were all
+   * rows. Absent if the database itself lists the columns.
    */
   readonly looked?: { readonly rows: number; readonly all: boolean }
-  /** The data that the driver needs about the table (pages, tuples, keys …). Other code does not read it. */
+  /** Pages, tuples, keys and the like. Only the driver reads this field. */
   readonly detail: unknown
 }
 
@@ -57,55 +54,54 @@ export interface CatalogIndex {
 
 export interface CatalogColumn {
   readonly name: string
-  /** The database's own name for the type, as a caller sees it. */
+  /** What the database calls the type. */
   readonly type: string
   readonly nullable: boolean
   readonly primaryKey: boolean
   readonly references: { readonly schema: string; readonly table: string; readonly column: string } | null
   readonly description: string | null
-  /** A sentence that says why this column may not be exposed. Null if it may be exposed. */
+  /** If the column may not be exposed, a sentence with the reason. Otherwise null. */
   readonly unexposable: string | null
   /**
-   * The column that contains this column (a path of a document). Exposing the containing column also exposes this
-   * column.
+   * For a path of a document: the column that contains this one. If the containing column is exposed, this one is too.
    */
   readonly partOf?: string
-  /** Facts that introspection found about the column, in words. A caller sees the signals of exposed columns only. */
+  /** Phrases about what introspection found. A caller sees those of exposed columns. */
   readonly signals?: readonly string[]
   /**
-   * The values that the type, a CHECK or a validator allows, in the order of the definition. At most LABELS_MAX
-   * values. A caller sees the labels of exposed columns only.
+   * The values that the type, a CHECK or a validator allows, in the order of its definition, at most LABELS_MAX. A
+   * caller sees those of exposed columns.
    */
   readonly labels?: readonly Scalar[]
-  /** Only for a column that was found in sampled rows. Columns that the sample did not contain may exist too. */
+  /** Present if the column was found in a sample of rows. The table may have other columns that no sampled row has. */
   readonly seen?: Seen
-  /** The data that the driver needs about the column (type oid …). Other code does not read it. */
+  /** The oid of the type and the like. Only the driver reads this field. */
   readonly detail: unknown
 }
 
-/** The maximum number of allowed values that are listed for a column, and their maximum length in characters. */
+/** How many allowed values are listed for a column, and how many characters a value may have. */
 export const LABELS_MAX = 100
 export const LABEL_CHARS_MAX = 64
 
-/** How often the column occurred in sampled rows. */
+/** How often sampled rows have the column. */
 export interface Seen {
-  /** The number of rows that had the column, among `of` rows of the latest sample that contained it. */
+  /** The last sample that had the column read `of` rows. `rows` of them had it. */
   readonly rows: number
   readonly of: number
-  /** The number of rows in later samples, all without the column. */
+  /** The number of rows in the samples after that one. */
   readonly missed: number
   /** The types of the column's values. */
   readonly types: readonly string[]
 }
 
-/** The limits of one query. The team's settings override the defaults. */
+/** The limits of one query. A team can change them in its settings. */
 export interface Limits {
   readonly rowCap: number
   readonly maxResponseBytes: number
   readonly timeoutMs: number
-  /** The maximum cost: planner cost units for PostgreSQL, documents for MongoDB, bytes for BigQuery. */
+  /** In planner units for PostgreSQL, in documents for MongoDB, and in bytes for BigQuery. */
   readonly maxCost: number
-  /** The team. If confine() needs a thread, owners take turns. Limits without an owner share their turns. */
+  /** The team. Teams take turns if confine() needs a thread. Queries without an owner share one turn. */
   readonly owner?: string
 }
 
@@ -118,62 +114,60 @@ export interface Blocked {
 }
 
 /**
- * A refusal. It is returned as data so that it can be tested, audited and shown. `why` says what was blocked and why.
- * `hint` says what to write instead.
+ * A refusal. It is returned and not thrown, so that callers of confine() can test, audit and show it. `why` says what
+ * was blocked and why, and `hint` what to write instead.
  */
 export interface Denied {
   readonly kind: 'denied'
   readonly blocked: Blocked
   readonly why: string
   readonly hint: string
-  /** The offset of the blocked name in the caller's text, from 0, in UTF-16 units. */
+  /** Where the blocked name begins in the caller's text, in UTF-16 units from 0. */
   readonly position?: number
-  /** If the body is a document, the keys that lead to the position. For repairs. */
+  /** For a body that is a document: the keys that lead to the blocked part. Repairs use it. */
   readonly path?: readonly (string | number)[]
-  /** The allowed names that the caller may mean, the nearest first, if the guard knows them. For repairs. */
+  /** Allowed names that the caller may have meant, the nearest first. Repairs use them. */
   readonly near?: readonly string[]
 }
 
 export interface Malformed {
   readonly kind: 'malformed'
   readonly why: string
-  /** What to write instead. */
   readonly hint?: string
   readonly position?: number
 }
 
 export type Verdict = { readonly kind: 'confined'; readonly query: Confined } | Denied | Malformed
 
-/** The value of one parameter, in JSON. Whole numbers beyond 2^53 are strings. */
+/** The value of a parameter. A whole number beyond 2^53 is a string. */
 type ParamScalar = null | boolean | number | string
 
-/** A parameter as the caller sent it: a value, or a value with a type name. */
+/** A parameter as the caller sent it. It may name its type. */
 export type Param = ParamScalar | { readonly type: string; readonly value: ParamScalar }
 
-/** The validated parameters of a query. */
 export interface Params {
-  /** The values by position (`$1`, `?`), or by name (`@name`). */
+  /** By position (`$1`, `?`), or by name (`@name`). */
   readonly values: readonly Param[] | ReadonlyMap<string, Param>
-  /** The parameters as the caller sent them. The audit records this string. */
+  /** As the caller sent them. The audit stores this text. */
   readonly json: string
 }
 
-/** A validated query body, which confine() takes. Code outside the driver reads only these fields. */
+/** The checked body of a query. Code outside the driver reads only these fields. */
 export interface QueryBody {
-  /** The caller's query, as the audit records it. */
+  /** As the audit stores it. */
   readonly text: string
   readonly limit: number | null
-  /** The driver binds the parameters, and never prints them into the query text. Absent if the body has none. */
+  /** The driver sends the parameters beside the text of the query, and never prints them into it. */
   readonly params?: Params
 }
 
-/** A table that a confined query reads, as the exposure names it. */
+/** A table that a query reads. The names are those of the exposure. */
 interface TableRead {
   readonly schema: string
   readonly table: string
 }
 
-/** The address and the login of one database, validated by the driver's settings(). `secrets` is never logged. */
+/** The address and the login of a database, checked by settings() of the driver. `secrets` is never logged. */
 export interface ConnectionSettings {
   readonly connectionMode: string
   readonly host: string | null
@@ -181,7 +175,7 @@ export interface ConnectionSettings {
   readonly database: string
   readonly username: string | null
   readonly sslMode: string | null
-  /** The settings that only this kind of database has. They are not secret and may be shown. */
+  /** Settings that only this kind of database has. They are not secret. */
   readonly config: Readonly<Record<string, unknown>>
   readonly secrets: Readonly<Record<string, string>>
 }
@@ -191,11 +185,11 @@ export interface TestStep {
   readonly status: 'PASS' | 'WARN' | 'FAIL'
   readonly message: string
   readonly remedy: string | null
-  /** The connection field to look at. If absent, the name of the step determines the field. */
+  /** The field of the datasource that may be wrong. If absent, it follows from the name of the step. */
   readonly field?: TestField | null
 }
 
-/** The fields of a connection that a test step may be about. */
+/** The fields of a datasource that a step of the connection test may name. */
 export type TestField =
   | 'host'
   | 'port'
@@ -216,7 +210,7 @@ export interface TestReport {
   readonly serverVersion: string | null
   readonly steps: readonly TestStep[]
   readonly grade: 'PASS' | 'WARN' | 'FAIL'
-  /** A sentence that the service wrote. Present only if `ok` is false. */
+  /** A sentence of the service. Present only if `ok` is false. */
   readonly error?: string
 }
 
@@ -226,97 +220,92 @@ export interface ResultColumn {
 }
 
 /**
- * A query result as JSON. `rows` is an array of arrays, written from the database's own bytes. A large result stays
- * UTF-8 bytes, because a JavaScript string would need three times the memory until it is sent.
+ * The result of a query. `rows` is JSON, a list of lists, written from the bytes of the database. A large result stays
+ * bytes: a JavaScript string would take three times the memory until it is sent.
  */
 export interface Rows {
   readonly columns: readonly ResultColumn[]
   readonly rows: string | Buffer
-  /** If present, call this after `rows` was used: its memory is then reused, and `rows` must not be read again. */
+  /**
+   * Call it when `rows` was sent, if it is present. The memory of `rows` is then reused, so nobody may read `rows`
+   * after that.
+   */
   readonly release?: () => void
   readonly rowCount: number
   readonly truncated: boolean
 }
 
-/** The estimated cost, from EXPLAIN or a dry run, in the units of Limits.maxCost. */
+/** The cost by EXPLAIN or a dry run, in the unit of Limits.maxCost. */
 export interface Estimate {
   readonly cost: number
 }
 
-/** How much a profile may read of one table, and for how long. */
+/** How much of a table a profile may read, and for how long. */
 export interface ProfileBounds {
-  /** The maximum number of rows to sample. */
   readonly rows: number
-  /** The timeout of one statement. */
+  /** For each statement. */
   readonly timeoutMs: number
-  /**
-   * The maximum number of bytes to read, for kinds of database that bill by bytes. Null means that only metadata may be
-   * read.
-   */
+  /** For databases that bill by bytes: how many bytes may be read. With null, only metadata may be read. */
   readonly bytes: number | null
 }
 
 export type Scalar = string | number | boolean
 
 /**
- * The kind of values in a column. `label` means an enumerated type. `other` means mixed values, or none of these kinds.
+ * The kind of values that a column has. `label` means an enum. `other` means mixed values, or values of no listed kind.
  */
 export type ValueKind = 'boolean' | 'number' | 'time' | 'text' | 'label' | 'other'
 
-/** Facts about a column's sampled values. They contain no value. */
+/** What is known about the sampled values. No value is in it. */
 interface SampleFacts {
-  /** The number of sampled values that are not null. */
+  /** Without nulls. */
   readonly count: number
   readonly distinct: number
-  /** The length of the longest text, in characters. */
+  /** In characters. */
   readonly longest: number | null
   readonly meanLength: number | null
-  /**
-   * For each kind of text, such as an e-mail address: the share of the texts, from 0 to 1, that look like this kind.
-   */
+  /** For each kind of text, such as an e-mail address, the share of texts that look like it (0 to 1). */
   readonly looks: Readonly<Record<string, number>>
 }
 
-/** A top-level key of JSON objects. */
 export interface SeenKey {
   readonly key: string
-  /** The number of sampled objects that have the key. */
+  /** How many sampled objects have the key. */
   readonly rows: number
-  /** The share of sampled objects that have the key, from 0 to 1. */
+  /** The same as a share, from 0 to 1. */
   readonly share: number
-  /** The JSON types of the key's values: array, boolean, null, number, object, string. */
+  /** The JSON types of its values: array, boolean, null, number, object, string. */
   readonly types: readonly string[]
 }
 
 /**
- * The profile of one column, from the database's own statistics, a bounded sample, or both. The driver filters nothing:
- * its caller decides what may be stored.
+ * The profile of one column, from the statistics of the database, a sample of rows, or both. The driver leaves out
+ * nothing: the caller of profile() decides what may be stored.
  */
 export interface ColumnProfile {
   readonly name: string
   readonly kind: ValueKind
-  /** The share of nulls, from 0 to 1. */
+  /** From 0 to 1. */
   readonly nullFrac: number | null
-  /** An estimate of the number of distinct values in the whole table. */
+  /** An estimate for the whole table. */
   readonly distinctCount: number | null
   /**
-   * The most common values first. `rows` is the number of sampled rows with the value. It may be too low, but never too
+   * The most common values come first. `rows` is how many sampled rows have the value. It may be too low, but not too
    * high.
    */
   readonly values: readonly { readonly value: Scalar; readonly share: number; readonly rows: number }[] | null
-  /** The smallest and the largest date or number, in the JSON form of query results. */
+  /** Dates or numbers, in the form of a query result. */
   readonly range: { readonly min: Scalar; readonly max: Scalar } | null
   readonly sample: SampleFacts | null
-  /** For JSON columns, the top-level keys of the sampled objects. */
+  /** For a JSON column: the top-level keys of the sampled objects. */
   readonly keys?: readonly SeenKey[] | null
-  /** Other facts about the column, as whole sentences or short phrases. */
+  /** Other observations, each a sentence or a short phrase. */
   readonly signals: readonly string[]
 }
 
 export interface TableProfile {
-  /** The number of rows that were read. */
   readonly rowsSampled: number
-  /** True if the sample contains every row. */
+  /** True if all rows were read. */
   readonly complete: boolean
   readonly estimatedRows: number | null
   readonly columns: readonly ColumnProfile[]
@@ -324,45 +313,44 @@ export interface TableProfile {
 
 export interface Connection extends AsyncDisposable {
   /**
-   * False once the session is unusable (the socket closed, or a cancel is in progress). The owner must then dispose the
-   * connection.
+   * False if the session cannot be used any more: its socket has closed, or a cancel is under way. Dispose the
+   * connection then.
    */
   readonly usable: boolean
   /**
-   * Returns null if the database runs nothing for this session. If work was given up and may still run in the database,
-   * returns a promise that resolves when the database has been seen to end the work, or when `signal` aborts. The
-   * promise never rejects. The owner calls ended() before it disposes the connection, and counts the session as open
-   * until the promise resolves.
+   * Work that was given up may still run in the database. If so, returns a promise that resolves when the database was
+   * seen to end it, or when `signal` aborts. It never rejects. Returns null if the database runs nothing. The owner of
+   * the connection calls this before it disposes it, and counts the session as open until the promise resolves.
    */
   ended(signal: AbortSignal): Promise<void> | null
   /**
-   * Grades the login, after connect() has signed in. Commands in the report that create a better login are made for
+   * Checks the login, after connect() has signed in. If the report has commands for a better login, they are made for
    * `exposed`, which is null if there is no exposure yet.
    */
   test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport>
-  /** Introspects the database. Calls `progress` with the number of finished parts and the number of all parts. */
+  /** Calls `progress` with the number of parts that are finished, and of all parts. */
   introspect(signal: AbortSignal, progress?: (done: number, total: number) => void): Promise<Catalog>
   /**
-   * Profiles the values of a table's columns. `table` is from an exposed catalog, so the profile has exposed columns
-   * only. The driver only reads, and stays within the bounds. Throws SCHEMA_STALE if the table or a column no longer
-   * exists, and the errors of run().
+   * Profiles the values of a table. `table` comes from an exposed catalog, so only exposed columns are profiled. The
+   * driver only reads, and stays within the bounds. Throws SCHEMA_STALE if the table or a column no longer exists, and
+   * the errors of run().
    */
   profile(table: CatalogTable, exposed: Catalog, bounds: ProfileBounds, signal: AbortSignal): Promise<TableProfile>
-  /** Estimates the cost of a confined query by EXPLAIN or a dry run, for `check`. Throws the errors of run(). */
+  /** Estimates the cost of a query for `check`, by EXPLAIN or a dry run. Throws the errors of run(). */
   estimate(query: Confined, limits: Limits, stop: Stop): Promise<Estimate>
   /**
-   * Runs one confined query, read-only, after checking its cost. Throws AppError: for example QUERY_DENIED (cost, with
-   * estimate and limit), QUERY_FAILED, QUERY_TIMEOUT, SCHEMA_STALE or DATASOURCE_UNAVAILABLE. An abort ends the work in
-   * the database.
+   * Runs one confined query read-only, after a check of its cost. Throws AppError, for example QUERY_DENIED (cost, with
+   * estimate and limit), QUERY_FAILED, QUERY_TIMEOUT, SCHEMA_STALE or DATASOURCE_UNAVAILABLE. If `stop` aborts, the
+   * database ends the work.
    */
   run(query: Confined, limits: Limits, stop: Stop): Promise<Rows>
 }
 
-/** The operator's settings that apply to every connection. */
+/** What the operator has set for all connections. */
 export interface ConnectOptions {
-  /** Allows loopback and private addresses. Cloud metadata addresses are never allowed. */
+  /** Also allows loopback addresses. Metadata addresses of clouds are never allowed. */
   readonly allowPrivateHosts: boolean
-  /** The team. If connect() needs a thread, owners take turns. Options without an owner share their turns. */
+  /** The team. Teams take turns if connect() needs a thread. Connections without an owner share one turn. */
   readonly owner?: string
 }
 
@@ -370,75 +358,67 @@ export interface Driver extends AsyncDisposable {
   readonly type: DatasourceType
   readonly vocabulary: Vocabulary
   /**
-   * Validates the connection part of a datasource by an allow-list of fields for each mode. If there is a URI,
-   * fields such as `host` and `database` are parsed from it. `secrets` contains the secrets that were sent or stored.
-   * Throws AppError INVALID_REQUEST with details.
+   * Checks the settings of a datasource. Each connection mode has a list of allowed fields. With a URI, `host`,
+   * `database` and so on come from the URI. `input.secrets` has the secrets that were sent or are stored. Throws
+   * AppError INVALID_REQUEST with details.
    */
   settings(input: SettingsInput): ConnectionSettings
-  /** Validates the body of a query of this kind. Throws AppError INVALID_REQUEST. */
+  /** Checks the body of a query. Throws AppError INVALID_REQUEST. */
   read(body: unknown): QueryBody
   /**
-   * Compiles code in advance, so that the first queries need not wait for it. Called after the service has begun to
-   * listen. Requests are answered in between.
+   * Runs some code in advance, because its first run is slow. Called when the service has begun to listen; requests are
+   * answered in between.
    */
   readonly warm?: (signal: AbortSignal) => Promise<void>
-  /** Returns a dotted path of names as a query must write it, with quotes only around names that need them. */
+  /** Returns a dotted name as a caller must type it. Names that need quotes get them. */
   typed(names: readonly string[]): string
   /**
-   * Returns commands that make the database itself refuse what an exposure hides. Vitrine never runs these commands.
+   * Returns commands for an administrator. After them, the database itself refuses what the exposure hides. Vitrine
+   * never runs them.
    */
   agreement(of: AgreementInput): Agreement
   /**
-   * Returns the text of a query that answers the question, in a form that reread() accepts. Returns null if this kind
-   * of database cannot express the question.
+   * Returns a query that answers the question, as a text for reread(). Returns null if this kind of database cannot
+   * answer it.
    */
   phrase(question: Question): string | null
-  /**
-   * Rebuilds the body from the `text` and `params` that the audit recorded. Throws AppError INVALID_REQUEST if they are
-   * not valid.
-   */
+  /** Makes a body from the `text` and `params` in an audit row. Throws AppError INVALID_REQUEST if they are wrong. */
   reread(text: string, params?: unknown): QueryBody
   /**
-   * Returns changed bodies that may be allowed, the likeliest first. Each has one small change, whose new names are
-   * exposed or allowed. Nothing is checked here: confine() must check each body.
+   * Returns bodies that differ from a refused one by one small change, the likeliest first. They use only names that
+   * are exposed or allowed. They may be refused too: the caller must pass each to confine().
    */
   repairs(body: object, denied: Denied, exposed: Catalog): readonly object[]
   /**
-   * Confines a query. Uses no database and no clock, so the verdict depends on the arguments only. Returns a promise if
-   * the parser may run in a worker thread. Throws OVERLOADED if too many queries of the owner wait for a thread.
+   * Confines a query. The verdict depends on the arguments only: no database and no clock is used. Returns a promise if
+   * a worker thread may judge the query. Throws OVERLOADED if too many queries of the owner wait for a thread.
    */
   confine(body: QueryBody, exposed: Catalog, limits: Limits, stop: Stop): Verdict | Promise<Verdict>
   /**
-   * True if confine() does not check column names, so a confined query may still name a column that is not exposed. The
-   * database then refuses the name, because a printed query contains only the exposed columns of each table.
+   * True if confine() does not check the names of columns. A confined query may then name a hidden column, but the
+   * database does not know that name, because each table in the printed query has its exposed columns only.
    */
   readonly leavesColumns?: true
-  /** Returns the text that the database would receive, for the audit and `check`. */
+  /** Returns the text that the database gets, for the audit and `check`. */
   printed(query: Confined): string
-  /**
-   * Returns the tables that a confined query reads, each once, for the audit. Queries of the same shape may share the
-   * array.
-   */
+  /** Returns the tables that a query reads, each once, for the audit. Queries of one shape may share the array. */
   reads(query: Confined): readonly TableRead[]
   /**
-   * Removes literals from the text of a query, as sent or as printed, for an audit that may not store literals. Called
-   * only for texts that confine() could parse. Returns null if complete removal is not certain. Without this method,
-   * the audit stores no text.
+   * Removes the literals from the text of a query, as the caller sent it or as it was printed. For teams whose audit
+   * must not store literals. Only called for texts that confine() could parse. Returns null if a literal may remain. If
+   * a driver does not have this function, the audit of such teams stores no text.
    */
   redacted?(text: string): string | null
   /**
-   * Describes the contents of the result as a string. The what-if compares the strings of two exposures: the string
-   * changes if the result would contain one more exposed column. Absent if the printed text already changes then.
+   * Describes the result of a query in a text. The what-if compares these texts for two exposures: if the result has
+   * one more column under the second, the texts differ. A driver needs this function only if the printed text does not
+   * differ then.
    */
   outline?(query: Confined): string
-  /**
-   * Connects. Throws AppError DATASOURCE_UNAVAILABLE with a sentence that the service wrote, and with the original
-   * error as the cause.
-   */
+  /** Throws AppError DATASOURCE_UNAVAILABLE with a sentence of the service. The original error is the cause. */
   connect(settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal): Promise<Connection>
 }
 
-/** The input of an agreement. */
 export interface AgreementInput {
   readonly full: Catalog
   readonly exposed: Catalog
@@ -447,14 +427,14 @@ export interface AgreementInput {
   readonly config: Readonly<Record<string, unknown>>
 }
 
-/** Commands for a person who administers the database, and whole sentences about what the commands cannot do. */
+/** Commands for an administrator of the database, and sentences about what they cannot do. */
 export interface Agreement {
   readonly kind: 'SQL' | 'MONGO' | 'GCLOUD'
   readonly text: string
   readonly notes: readonly string[]
 }
 
-/** The connection part of a create or update request, not yet validated. */
+/** The settings in a request that creates or changes a datasource. They were not checked yet. */
 export interface SettingsInput {
   readonly connectionMode?: unknown
   readonly host?: unknown

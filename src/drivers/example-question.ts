@@ -1,5 +1,5 @@
-// Defines simple questions about tables. Each kind of database writes the query for a question in its own language.
-// Names come from an exposed catalog, never from a caller.
+// Simple questions about tables, for examples in descriptions. Each kind of database writes them in its own language.
+// All names come from an exposed catalog.
 
 export interface QuestionTable {
   readonly schema: string
@@ -7,13 +7,11 @@ export interface QuestionTable {
 }
 
 export type Question =
-  /** Counts the rows for each value of `column`, the most frequent value first. */
+  /** How many rows each value of `column` has, the most frequent value first. */
   | { readonly kind: 'countBy'; readonly of: QuestionTable; readonly column: string }
-  /** Returns the ten newest rows. */
+  /** The ten newest rows. */
   | { readonly kind: 'newest'; readonly of: QuestionTable; readonly time: string; readonly columns: readonly string[] }
-  /**
-   * Joins two tables, counts the rows for each value of `label`, and returns the ten values with the largest counts.
-   */
+  /** Joins two tables, and counts the rows for each value of `label`. The ten values with most rows. */
   | {
       readonly kind: 'countJoined'
       readonly of: QuestionTable
@@ -21,5 +19,5 @@ export type Question =
       readonly to: QuestionTable & { readonly column: string }
       readonly label: string
     }
-  /** Returns any ten rows. */
+  /** Any ten rows. */
   | { readonly kind: 'rows'; readonly of: QuestionTable; readonly columns: readonly string[] }

@@ -1,27 +1,27 @@
-// Runs one worker thread of a guard: sends messages to the thread, and remembers which catalogs the thread has. The
-// pool in guard-threads.ts owns the thread. serve-guard.ts is the thread's side. The driver of each kind of database
-// decides what the thread does.
+// One worker thread of a guard. This file is the side of the main thread: it sends messages, and remembers which
+// catalogs the thread has. serve-guard.ts is the side of the worker. guard-threads.ts starts and ends the threads. The
+// driver of each kind of database decides what they do.
 import { Worker } from 'node:worker_threads'
 import { setImmediate } from 'node:timers/promises'
 import type { Catalog } from './driver.ts'
 
-/**
- * A message to the thread. The thread answers each message with one Reply. `Task` is plain data, without the catalog.
- */
+/** The worker answers each message with one Reply. A Task is plain data, and does not include the catalog. */
 export type Message<Task> =
-  /** A part of a catalog: some of its tables. */
+  /** Some of the tables of a catalog. */
   | { readonly kind: 'catalog'; readonly id: number; readonly part: Catalog; readonly isLast: boolean }
   | { readonly kind: 'forget'; readonly id: number }
   | { readonly kind: 'judge'; readonly id: number; readonly task: Task }
 
-/** `answer` is null if the task broke the thread. The owner must then end the thread. */
+/** `answer` is null if the task broke the thread. The thread must then be ended. */
 export type Reply<Answer> = 'ready' | { readonly answer: Answer | null }
 
-/** The maximum number of catalogs that one thread keeps. */
+/** How many catalogs one thread keeps. */
 const CATALOGS_MAX = 4
-/** A message ends with the table that reaches this number of columns, so serializing takes about a millisecond. */
+/**
+ * A message gets no further table when it has this number of columns. To serialize it then takes about a millisecond.
+ */
 const COLUMNS_MAX = 1_000
-/** The timeout for the thread's reply to a part of a catalog. */
+/** The thread must confirm a part of a catalog within this time. */
 const CATALOG_MS = 5_000
 
 const ids = new WeakMap<Catalog, number>()
@@ -36,10 +36,10 @@ function idOf(catalog: Catalog): number {
 export class GuardThread<Task, Answer> {
   readonly #worker: Worker
   readonly #deadlineMs: number
-  /** The ids of the catalogs in the thread, ordered by last use. */
+  /** The catalogs that the thread has. The one that was used last comes last. */
   readonly #catalogIds = new Set<number>()
 
-  /** Calls `onReady` when the thread can receive messages, and `onEnd` when the thread fails or ends. */
+  /** `onReady` is called when the thread can receive messages, and `onEnd` when it fails or ends. */
   constructor(script: URL, deadlineMs: number, onReady: () => void, onEnd: () => void) {
     this.#deadlineMs = deadlineMs
     this.#worker = new Worker(script)
@@ -51,8 +51,8 @@ export class GuardThread<Task, Answer> {
   }
 
   /**
-   * Judges one task. The caller must wait for the answer before the next call. Returns null if the thread broke or took
-   * too long. The caller must then end the thread.
+   * Only one task at a time: wait for the answer. Returns null if the thread failed or took too long. End the thread
+   * then.
    */
   async judge(catalog: Catalog, task: Task): Promise<Answer | null> {
     const id = idOf(catalog)
@@ -65,7 +65,7 @@ export class GuardThread<Task, Answer> {
     await this.#worker.terminate()
   }
 
-  /** Sends the catalog unless the thread has it. Returns false if the thread did not confirm a part in time. */
+  /** Sends the catalog if the thread does not have it. Returns false if the thread did not confirm a part in time. */
   async #ensureCatalog(id: number, catalog: Catalog): Promise<boolean> {
     if (this.#catalogIds.delete(id)) {
       this.#catalogIds.add(id)
@@ -103,8 +103,8 @@ export class GuardThread<Task, Answer> {
 }
 
 /**
- * Splits a catalog into messages of about COLUMNS_MAX columns, so that serializing a message does not block the event
- * loop. A table is not split.
+ * Splits a catalog into messages of about COLUMNS_MAX columns, because to serialize a long message would block the
+ * event loop. A table is not split.
  */
 function* parts(catalog: Catalog): Generator<{ readonly part: Catalog; readonly isLast: boolean }> {
   let tables: Catalog['tables'][number][] = []

@@ -1,27 +1,27 @@
-// Runs a pool of worker threads for a guard. A query that would block the event loop is judged in a thread, with a
-// deadline. If a query breaks a thread or takes too long, the thread is ended, and another one is started.
+// The worker threads of a guard. A query that could block the event loop is judged in a thread, within a deadline. If
+// the query breaks the thread or takes too long, the thread is ended, and another one starts later.
 import { openFairLimit, type FairLimit } from '../concurrency-limit.ts'
 import { AppError } from '../errors.ts'
 import type { Catalog } from './driver.ts'
 import { GuardThread } from './guard-thread.ts'
 
 export interface GuardThreadsOptions<Task> {
-  /** The script of the threads. It must call serveGuard(). */
+  /** The script must call serveGuard(). */
   readonly script: URL
   readonly threads: number
-  /** The deadline of one task. */
+  /** For one task. */
   readonly deadlineMs: number
   /** Called with a task that broke a thread or took too long. */
   readonly onLost: (task: Task) => void
 }
 
-/** The maximum number of waiting tasks, of all owners. One owner gets a part of them (concurrency-limit.ts). */
+/** Of all owners together. One owner gets only a part of them (concurrency-limit.ts). */
 const WAITING_MAX = 1_000
 const RETRY_AFTER_SECONDS = 2
 
 /**
- * The threads, and the tasks that wait for a thread. Owners take turns, so the tasks of one owner do not wait for all
- * tasks of another. A thread starts when a task gets its turn and no thread is idle.
+ * The threads, and the tasks that wait for one. Owners take turns, so a task of one owner does not wait for all tasks
+ * of another. If no thread is idle, the task whose turn it is starts one.
  */
 export class GuardThreads<Task, Answer> {
   readonly #idle: GuardThread<Task, Answer>[] = []
@@ -43,7 +43,7 @@ export class GuardThreads<Task, Answer> {
     signal.throwIfAborted()
     const turn = await this.#turn(owner, signal)
     if (turn === null) return null
-    // The thread works on after an abort, so the turn ends with the work of the thread.
+    // After an abort, the thread still works on the task. The turn ends when the thread has finished.
     const answer = this.#judged(catalog, task, signal).finally(() => turn[Symbol.dispose]())
     const { promise: aborted, resolve } = Promise.withResolvers<null>()
     const onAbort = (): void => {

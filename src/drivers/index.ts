@@ -1,4 +1,4 @@
-// Lists the kinds of database that this build supports, one line each. Only composition-root.ts imports this file.
+// The kinds of database that this build supports. Only composition-root.ts imports this file.
 import { createBigQueryDriver, type BigQueryOptions } from './bigquery/driver.ts'
 import type { Driver } from './driver.ts'
 import type { DatasourceType } from './datasource-type.ts'
@@ -11,10 +11,10 @@ const FACTORIES = {
   BIGQUERY: createBigQueryDriver,
 } as const satisfies Record<DatasourceType, (options: DriverOptions) => Promise<Driver>>
 
-/** The operator's permissions. Each kind of database reads its own options. */
+/** What the operator permits. Each kind of database has its own options. */
 export type DriverOptions = BigQueryOptions
 
-/** Creates every driver. Disposing the map disposes the drivers. */
+/** If the map is disposed, so are the drivers. */
 export async function openDrivers(
   options: DriverOptions = {},
 ): Promise<ReadonlyMap<DatasourceType, Driver> & AsyncDisposable> {

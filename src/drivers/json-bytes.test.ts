@@ -1,11 +1,11 @@
-// Tests the memory of results: who may read a buffer, and how much memory is pooled.
+// Tests the memory of results: when a buffer is reused, and how much memory is kept.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BufferPool, JsonBytes, writeRaw } from './json-bytes.ts'
 
 const LONG = 100_000
 
-/** Returns a result of `length` letters, lent from the pool. */
+/** Returns a result of `length` letters. Its buffer is lent from the pool. */
 function lent(pool: BufferPool, letter: string, length = LONG): ReturnType<JsonBytes['lend']> {
   const out = pool.take()
   out.length = 0

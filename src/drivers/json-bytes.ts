@@ -1,44 +1,36 @@
-// Writes JSON as bytes into a growing buffer, so that no value becomes a JavaScript string on its way out. Strings are
-// escaped, and values are not checked. The session/write-*.ts files of the drivers decide how a value is written.
+// Writes JSON as bytes into a growing buffer, so that no value of a result becomes a JavaScript string. Strings are
+// escaped; values are not checked. How a value is written is decided in the session/write-*.ts files of the drivers.
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-/**
- * The longest value, in bytes, that the loop in copyBytes() copies. For longer values, a call of Buffer.copy() is
- * cheaper.
- */
+/** For longer values, in bytes, Buffer.copy() is faster than the loop in copyBytes(). */
 const NATIVE_BYTES = 256
 const SLICE = 4096
-/**
- * The number of bytes of a long value that are read in one slice. The writers of long values yield after each slice, so
- * that other requests get a turn.
- */
+/** How many bytes of a long value are read in one slice. After each slice, other requests get a turn. */
 export const AT_ONCE = 64 * 1024
-/** The maximum number of bytes that a slice writes: an escaped byte takes up to six bytes. */
+/** How many bytes one slice may write. An escaped byte takes up to six bytes. */
 const WRITTEN_AT_ONCE = 6 * AT_ONCE
-/** The number of bytes of a long result that are copied in one slice. */
+/** How many bytes of a long result are copied in one slice. */
 const COPIED_AT_ONCE = 1024 * 1024
 const NOTHING: DataView = new DataView(new ArrayBuffer(0))
 /**
- * The longest result, in bytes, that json() returns as a string. Up to this length a string is cheaper, because it is
- * sent in one write with the HTTP headers.
+ * json() returns a result up to this length, in bytes, as a string. Such a string costs less, because it is sent in one
+ * write with the HTTP headers.
  */
 const STRING_MAX = 32_768
 /**
- * The longest result, in bytes, that lend() does not lend. For longer results, bytes without a copy are cheaper than a
- * string.
+ * lend() does not lend results up to this length, in bytes. For these, a string costs less than bytes without a copy.
  */
 const LENT_MIN = 8_192
 const BUFFER_BYTES = 32 * 1024
-/** The longest result, in bytes, that json() copies to reuse the buffer. A longer result takes the buffer with it. */
+/** json() copies results up to this length, in bytes, and reuses the buffer. A longer result keeps the buffer. */
 const KEPT_BYTES_MAX = 4 * 1024 * 1024
-/** The largest buffer, in bytes, that a pool stores. */
+/** A pool keeps no larger buffer, in bytes. */
 const LARGE_BYTES_MAX = 4 * 1024 * 1024
 const POOL_BYTES_MAX = 16 * 1024 * 1024
 const SMALL_MAX = 64
 
-// How each byte is escaped: 0 means not escaped, 'u' means \u00XX, and any other value is the letter after the
-// backslash.
+// For each byte: 0 if it is not escaped, 'u' if it becomes \u00XX, and otherwise the letter after the backslash.
 const ESCAPES = new Uint8Array(256).fill(0x75, 0, 0x20)
 for (const [byte, letter] of [
   [QUOTE, '"'],
@@ -53,10 +45,10 @@ for (const [byte, letter] of [
 
 const HEX = Buffer.from('0123456789abcdef', 'latin1')
 
-/** A buffer for JSON. Each call of room() may replace `bytes` and `view`. */
+/** After a call of room(), `bytes` and `view` may be others. */
 export class JsonBytes {
   bytes: Buffer
-  /** A view of the memory of `bytes`, for reading and writing several bytes at a time. */
+  /** A view of `bytes` that reads and writes several bytes at a time. */
   view: DataView
   length = 0
   readonly #pool: BufferPool | null
@@ -69,7 +61,7 @@ export class JsonBytes {
     this.#pool = pool
   }
 
-  /** Makes room for `more` bytes after the first `length` bytes, and returns `bytes`. */
+  /** After this, `more` bytes fit behind the first `length` bytes. */
   room(more: number): Buffer {
     const need = this.length + more
     if (need > this.bytes.length) this.#grow(need)
@@ -81,8 +73,7 @@ export class JsonBytes {
   }
 
   /**
-   * Returns a view of `from`, the buffer from which values are read. The view of the latest buffer is cached until
-   * forget().
+   * Returns a view of `from`, a buffer from which values are read. The view of the last buffer is kept until forget().
    */
   source(from: Buffer): DataView {
     if (from !== this.#source) {
@@ -92,15 +83,15 @@ export class JsonBytes {
     return this.#sourceView
   }
 
-  /** Removes the latest source from the cache. */
+  /** Lets go of the last buffer that source() has seen. */
   forget(): void {
     this.#source = null
     this.#sourceView = NOTHING
   }
 
   /**
-   * Makes room like room(), but yields while it copies a long result into a larger buffer. Nothing may be written
-   * meanwhile.
+   * Does the same as room(). If a long result must be copied into a larger buffer, yields between the slices of the
+   * copy. Nothing may be written meanwhile.
    */
   *makeRoom(more: number): Generator<undefined, void> {
     const { bytes, length } = this
@@ -114,14 +105,12 @@ export class JsonBytes {
     this.#replace(grown)
   }
 
-  /** Returns true if the next AT_ONCE bytes may not fit, so that room() would copy a long result at once. */
+  /** True if the next AT_ONCE bytes may not fit. room() would then copy a long result without a pause. */
   get needsRoom(): boolean {
     return this.length > COPIED_AT_ONCE && this.bytes.length - this.length < WRITTEN_AT_ONCE
   }
 
-  /**
-   * Yields between two slices. Makes room for the next slice first, so that no slice copies a long result at once.
-   */
+  /** Makes room for the next slice, so that the slice itself need not copy a long result. Then yields. */
   *nextSlice(): Generator<undefined, void> {
     yield* this.makeRoom(WRITTEN_AT_ONCE)
     yield
@@ -149,8 +138,8 @@ export class JsonBytes {
   }
 
   /**
-   * Returns the JSON written so far: a short text as a string, a longer text as a copy of its bytes. If the text is
-   * longer than KEPT_BYTES_MAX, returns the buffer itself, and this object becomes empty.
+   * Returns the JSON: a short text as a string, a longer one as a copy of its bytes. If it is longer than
+   * KEPT_BYTES_MAX, returns the buffer itself, and this object becomes empty.
    */
   json(): string | Buffer {
     this.forget()
@@ -163,9 +152,9 @@ export class JsonBytes {
   }
 
   /**
-   * Lends the buffer of the written JSON, without a copy, and leaves this object empty. Returns the same as json() if
-   * there is no pool, if the text is short, or if it fills less than half of a large buffer. `release` returns the
-   * buffer to the pool. After that, nobody may read the buffer.
+   * Returns the JSON without a copy, by lending its buffer. This object becomes empty. Call `release` when the JSON was
+   * sent: the buffer goes back to the pool, and nobody may read it after that. If there is no pool, or the text is
+   * short or fills less than half of a large buffer, returns the same as json().
    */
   lend(): { readonly json: string | Buffer; readonly release?: () => void } {
     const { bytes, length } = this
@@ -176,7 +165,7 @@ export class JsonBytes {
     this.length = 0
     let isLent = true
     const release = (): void => {
-      // Two results must never share a buffer: one caller would see the rows of another.
+      // If a buffer were given back twice, two results could share it, and one caller would see the rows of the other.
       if (isLent) pool.give(bytes)
       isLent = false
     }
@@ -185,8 +174,8 @@ export class JsonBytes {
 }
 
 /**
- * A store of buffers that are reused for later results. A new buffer for each large result would cost more than writing
- * the result. Fresh memory is slow, and it triggers garbage collections of the whole heap.
+ * Buffers that are reused for later results. A new buffer for each large result would cost more than writing the
+ * result: fresh memory is slow, and causes garbage collections of the whole heap.
  */
 export class BufferPool {
   readonly #small: JsonBytes[] = []
@@ -197,7 +186,7 @@ export class BufferPool {
     return this.#small.pop() ?? new JsonBytes(BUFFER_BYTES, this)
   }
 
-  /** Returns a buffer of at least this many bytes, if the pool has one. */
+  /** Returns a buffer of at least `bytes` bytes if the pool has one. */
   large(bytes: number): Buffer | undefined {
     const at = this.#large.findLastIndex(({ length }) => length >= bytes)
     const [found] = at < 0 ? [] : this.#large.splice(at, 1)
@@ -205,14 +194,14 @@ export class BufferPool {
     return found
   }
 
-  /** Takes a buffer back. The caller must not write into it afterwards. */
+  /** Takes a buffer back. The caller must no longer write into it. */
   release(buffer: JsonBytes): void {
     buffer.forget()
     if (buffer.bytes.length === BUFFER_BYTES) this.#keep(buffer)
     else this.give(buffer.bytes)
   }
 
-  /** Stores a buffer for a later result. The caller must not read or write it afterwards. */
+  /** Keeps a buffer for a later result. The caller must no longer use it. */
   give(bytes: Buffer): void {
     const { length } = bytes
     if (length === BUFFER_BYTES) return this.#keep(new JsonBytes(bytes, this))
@@ -230,7 +219,7 @@ function viewOf(bytes: Buffer): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
 }
 
-/** Writes the bytes unchanged: digits, or bytes that are already JSON. */
+/** Writes bytes that need no escaping: digits, or bytes that are already JSON. */
 export function writeRaw(from: Buffer, start: number, end: number, out: JsonBytes): void {
   const into = out.room(end - start)
   if (end - start > NATIVE_BYTES) from.copy(into, out.length, start, end)
@@ -238,14 +227,14 @@ export function writeRaw(from: Buffer, start: number, end: number, out: JsonByte
   out.length += end - start
 }
 
-/** Writes the value that is from[start…end) as JSON. */
+/** Writes the value in from[start…end) as JSON. */
 export interface WriteValue {
   (from: Buffer, start: number, end: number, out: JsonBytes): void
-  /** Writes the same, and yields between two slices. Absent if all values are short. */
+  /** Does the same, but yields between two slices. Absent if all values are short. */
   readonly inSlices?: (from: Buffer, start: number, end: number, out: JsonBytes) => Generator<undefined, void>
 }
 
-/** Writes a value, and yields between two slices if the value is long. */
+/** If the value is long, yields between two slices. */
 export function* writeInSlices(
   write: WriteValue,
   from: Buffer,
@@ -265,7 +254,7 @@ writeRaw.inSlices = function* (from: Buffer, start: number, end: number, out: Js
   }
 }
 
-/** Writes a text as a JSON string. The text must have no characters that JSON escapes. */
+/** Writes a JSON string from a text in which JSON escapes nothing. */
 export function writePlain(from: Buffer, start: number, end: number, out: JsonBytes): void {
   out.room(end - start + 2)[out.length++] = QUOTE
   writeRaw(from, start, end, out)
@@ -273,8 +262,8 @@ export function writePlain(from: Buffer, start: number, end: number, out: JsonBy
 }
 
 /**
- * Writes UTF-8 text as a JSON string. Invalid UTF-8 (from a SQL_ASCII database) becomes U+FFFD when a client decodes
- * it.
+ * Writes a text in UTF-8 as a JSON string. If the UTF-8 is invalid, as it may be in a database with SQL_ASCII, the
+ * client decodes U+FFFD.
  */
 export function writeText(from: Buffer, start: number, end: number, out: JsonBytes): void {
   out.byte(QUOTE)
@@ -288,7 +277,7 @@ writeText.inSlices = function* (from: Buffer, start: number, end: number, out: J
   out.byte(QUOTE)
 }
 
-/** Writes the same as writeBody(), and yields between two slices. */
+/** Does the same as writeBody(), but yields between two slices. */
 export function* writeBodyInSlices(
   from: Buffer,
   start: number,
@@ -302,7 +291,7 @@ export function* writeBodyInSlices(
   }
 }
 
-/** Writes the content of a JSON string, without its quotes. */
+/** Writes a JSON string without its quotes. */
 function writeBody(from: Buffer, start: number, end: number, out: JsonBytes): void {
   const stop = plainUntil(out.source(from), start, end)
   writeRaw(from, start, stop, out)
@@ -330,7 +319,7 @@ function escaped(from: Buffer, start: number, end: number, out: JsonBytes): void
   out.length = at
 }
 
-/** Copies from[start…end) to `at`, eight bytes at a time as long as possible. Returns the offset after the copy. */
+/** Copies eight bytes at a time while there are so many. Returns the offset behind the copy. */
 export function copyBytes(from: DataView, start: number, end: number, into: DataView, at: number): number {
   let i = start
   let to = at
@@ -344,7 +333,7 @@ export function copyBytes(from: DataView, start: number, end: number, into: Data
   return to
 }
 
-/** Returns the offset of the first byte that JSON escapes, or `end` if there is none. Reads four bytes at a time. */
+/** Returns the offset of the first byte that JSON escapes, or `end`. Reads four bytes at a time. */
 export function plainUntil(from: DataView, start: number, end: number): number {
   let at = start
   while (at + 4 <= end && !hasEscape(from.getInt32(at))) at += 4
@@ -353,8 +342,8 @@ export function plainUntil(from: DataView, start: number, end: number): number {
 }
 
 /**
- * Returns true if one of the word's four bytes is a control character, a quote or a backslash. For each byte: `x - n`
- * borrows into its highest bit if x < n, and `& ~x` excludes bytes that already have this bit.
+ * Returns whether one of the four bytes is a control character, a quote or a backslash. For each byte, `x - n` borrows
+ * into the highest bit if x < n, and `& ~x` excludes bytes that had this bit before.
  */
 function hasEscape(word: number): boolean {
   const quote = word ^ 0x22222222

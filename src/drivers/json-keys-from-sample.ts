@@ -1,12 +1,10 @@
-// Counts the top-level keys of sampled JSON objects and the types of their values. profiles/privacy.ts decides what is
-// stored.
+// Counts the top-level keys of sampled JSON objects, and the types of their values. What is stored is decided in
+// profiles/privacy.ts.
 import type { SeenKey } from './driver.ts'
 
-/**
- * The maximum number of distinct keys that are counted. Objects with more keys are maps whose keys are data, not names.
- */
+/** If the objects have more keys than this, the keys are data, and not names. */
 const KEYS_MAX = 500
-/** The maximum length of a key that counts as a name. A longer key is data. */
+/** A longer key is data, and not a name. */
 export const KEY_CHARS_MAX = 64
 
 export class KeySample {
@@ -28,8 +26,7 @@ export class KeySample {
   }
 
   /**
-   * Returns the keys, most common first. Returns null if no object was sampled, or if the objects have more than
-   * KEYS_MAX distinct keys.
+   * Returns the keys, the most common first. Returns null if there was no object, or more than KEYS_MAX different keys.
    */
   keys(): readonly SeenKey[] | null {
     if (this.#objects === 0 || this.#tooMany) return null

@@ -1,4 +1,5 @@
-// Tests how names of callers are resolved, against name servers of the test: one is silent, one knows one name.
+// Tests how host names of callers are resolved. The name servers are made by the tests: for example, one is silent, and
+// one knows one name.
 import assert from 'node:assert/strict'
 import { createHook } from 'node:async_hooks'
 import { createSocket } from 'node:dgram'
@@ -13,7 +14,7 @@ import { lookUpForMember, lookUpForStranger } from './look-up-host.ts'
 const LATE = { code: 'EAI_AGAIN' }
 const HEADER_BYTES = 12
 
-test('a name whose name server is silent ends with an error, and the system is never asked for it', async () => {
+test('if the name server is silent, the look-up of a name ends with an error, and the system is never asked', async () => {
   await using server = await nameServer(() => null)
   await using machine = await machineOf(server)
   using calls = systemCalls()
@@ -39,7 +40,7 @@ test('addresses of the name server are used, and the system is asked only for a 
   assert.deepEqual(calls.counts(), { made: 20, most: 1 })
 })
 
-test('a member’s name in /etc/hosts has the addresses of that file, also while the name server is silent', async () => {
+test('the addresses of a member’s name come from /etc/hosts if the name is there, even while the name server is silent', async () => {
   await using server = await nameServer(() => null)
   await using machine = await machineOf(server, {
     hosts: '# 192.0.2.1 db\n192.0.2.2\tother db.internal DB # main\n::2 db\r\nwrong db\n192.0.2.3 db2',
@@ -63,7 +64,7 @@ const ORDERS: readonly [string, string, readonly string[]][] = [
   ['db', 'domain a.test', ['db.a.test', 'db']],
 ]
 for (const [host, resolver, names] of ORDERS) {
-  test(`a member’s name ${host} is asked for with the search domains of ${JSON.stringify(resolver)}`, async () => {
+  test(`the look-up of a member’s name ${host} uses the search domains of ${JSON.stringify(resolver)}`, async () => {
     await using server = await nameServer((name) => (name === names.at(-1) ? '192.0.2.7' : 'unknown'))
     await using machine = await machineOf(server, { resolver })
     assert.deepEqual(await lookUpForMember(host, machine), [{ address: '192.0.2.7', family: 4 }])
@@ -71,7 +72,7 @@ for (const [host, resolver, names] of ORDERS) {
   })
 }
 
-test('dial() asks the system for names that strangers chose never, and for a member’s name one at a time', async () => {
+test('dial() never asks the system for names that strangers chose, and asks for members’ names one at a time', async () => {
   using calls = systemCalls()
   const at = { host: 'localhost', port: 1 }
   for (const allowPrivateHosts of [false, true]) {
@@ -86,7 +87,7 @@ test('dial() asks the system for names that strangers chose never, and for a mem
   }
 })
 
-/** Writes the two files of a system whose name server is `server`. */
+/** Writes the files hosts and resolv.conf of a system whose name server is `server`. */
 async function machineOf({ at }: { readonly at: readonly string[] }, { hosts = '', resolver = '' } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'vitrine-hosts-'))
   const machine = { servers: at, hosts: join(folder, 'hosts'), resolver: join(folder, 'resolv.conf') }
@@ -95,7 +96,7 @@ async function machineOf({ at }: { readonly at: readonly string[] }, { hosts = '
   return { ...machine, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) }
 }
 
-/** Counts the calls of getaddrinfo, and the most at a time. */
+/** Counts the calls of getaddrinfo, and how many run at the same time. */
 function systemCalls(): Disposable & { counts(): { made: number; most: number } } {
   const open = new Set<number>()
   let [made, most] = [0, 0]
@@ -111,7 +112,7 @@ function systemCalls(): Disposable & { counts(): { made: number; most: number } 
   return { counts: () => ({ made, most }), [Symbol.dispose]: () => void hook.disable() }
 }
 
-/** Starts a name server. `answer` returns an IPv4 address, `unknown`, or null for silence. */
+/** `answer` returns an IPv4 address, `unknown`, or null if the server stays silent. */
 async function nameServer(
   answer: (name: string) => string | null,
 ): Promise<AsyncDisposable & { readonly at: readonly string[]; asked(): readonly string[] }> {

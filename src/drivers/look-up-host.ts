@@ -1,18 +1,21 @@
-// Finds the addresses of a host that a caller named. The system's function (getaddrinfo) cannot be cancelled, and libuv
-// runs two of them at a time for the whole process. So names of callers must not fill these two places: a name server
-// that is silent would stop every other look-up.
+// Finds the addresses of a host that a caller named. The system's function for that (getaddrinfo) cannot be cancelled,
+// and libuv runs only two of its calls at a time for the whole process. If both waited for a silent name server, no
+// other look-up could run. So callers' names must never take both places.
 import type { LookupAddress } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 
-/** A resolver of its own asks the name server. It ends after this time, and uses no thread. */
+/** For our own resolver, which asks the name server directly. It needs no thread, and gives up after this time. */
 const RESOLVER = { timeout: 2_000, tries: 2 }
 const RESOLVER_MS = 4_000
-/** The time to wait for the system's function, which goes on after this time. */
+/** How long a caller waits for the system's function. The function itself cannot be stopped. */
 const SYSTEM_MS = 5_000
 
-/** What the system reads. Tests name their own. Without `servers`, the name servers of the system are asked. */
+/**
+ * The files and servers of the system. Tests have their own. Without `servers`, the name servers of the system are
+ * used.
+ */
 interface Machine {
   readonly servers?: readonly string[]
   readonly hosts: string
@@ -20,21 +23,20 @@ interface Machine {
 }
 const THIS: Machine = { hosts: '/etc/hosts', resolver: '/etc/resolv.conf' }
 
-/** The last call of the system's function for a caller's name. Only one runs at a time, so the other place stays free. */
+/** The last call of the system's function. The next waits for it, so one of the two places stays free. */
 let running: Promise<unknown> = Promise.resolve()
 
 /**
- * Finds the addresses as other programs of this machine do. Only for hosts that the operator trusts, on systems whose
- * name servers depend on the domain, as with a VPN: only the system's function knows these.
+ * Finds the addresses as other programs of this machine do. Only for hosts that the operator trusts, and for systems on
+ * which the name server depends on the domain (with a VPN, for example), which only the system's function knows.
  */
 export async function lookUpTrusted(host: string): Promise<LookupAddress[]> {
   return await lookup(host, { all: true, order: 'verbatim' })
 }
 
 /**
- * Finds the addresses at the name server (the tests name their own), with IPv4 addresses first. Knows neither
- * /etc/hosts nor search domains. Throws an error with the code EAI_AGAIN for a late answer, and the resolver's error for
- * a name without addresses.
+ * Asks the name server only, not /etc/hosts, and uses no search domains. IPv4 addresses come first. Throws an error
+ * with the code EAI_AGAIN if there is no answer in time, and the resolver's error if the name has no address.
  */
 export async function lookUpForStranger(host: string, servers?: readonly string[]): Promise<LookupAddress[]> {
   return await atNameServer(host, [host], servers)
@@ -42,8 +44,8 @@ export async function lookUpForStranger(host: string, servers?: readonly string[
 
 /**
  * Finds the addresses as the system does: first in /etc/hosts, then at the name server, with the search domains. If the
- * name server knows no addresses, the system's function decides, which may know other sources. Waits until no other
- * caller's name is with the system. Throws an error with the code EAI_AGAIN for a late answer.
+ * name server knows none, asks the system's function, which may know other sources, as soon as no other name is asked
+ * there. Throws an error with the code EAI_AGAIN if there is no answer in time.
  */
 export async function lookUpForMember(host: string, machine: Machine = THIS): Promise<LookupAddress[]> {
   const known = addressesIn(await textOf(machine.hosts), host)
@@ -56,7 +58,7 @@ export async function lookUpForMember(host: string, machine: Machine = THIS): Pr
   }
 }
 
-/** Asks the name server for one name after the other. Returns the addresses of the first name that has some. */
+/** Asks for one name after another, and returns the addresses of the first name that has any. */
 async function atNameServer(
   host: string,
   names: readonly string[],
@@ -101,7 +103,7 @@ async function oneAtATime(host: string): Promise<LookupAddress[]> {
   }
 }
 
-/** Returns the text of a file of the system, or no text: some systems have no such file. */
+/** Returns no text if the system has no such file. */
 async function textOf(file: string): Promise<string> {
   return await readFile(file, 'utf8').catch(() => '')
 }
@@ -116,7 +118,10 @@ function addressesIn(hosts: string, host: string): LookupAddress[] {
   })
 }
 
-/** Returns the names to ask for, in the order of resolv.conf(5): a name with few dots is first tried as a part. */
+/**
+ * Returns the names to ask for, in the order of resolv.conf(5). A name with few dots is tried with the search domains
+ * first.
+ */
 function searched(resolver: string, host: string): readonly string[] {
   let domains: readonly string[] = []
   let dotsMin = 1
@@ -153,7 +158,7 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined
 }
 
-/** The code is the system's for a name that cannot be resolved at the moment. */
+/** The system's function has the same code for a name that cannot be resolved at the moment. */
 function notNow(host: string): Error {
   return Object.assign(new Error(`no name server answered in time for ${host}`), { code: 'EAI_AGAIN' })
 }

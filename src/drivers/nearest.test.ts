@@ -16,14 +16,14 @@ const CASES = [
 ] as const
 
 for (const [name, wanted, expected] of CASES) {
-  test(`nearest: ${name}`, () => assert.deepEqual(nearest(wanted, NAMES), expected))
+  test(`nearest() finds the expected names: ${name}`, () => assert.deepEqual(nearest(wanted, NAMES), expected))
 }
 
-test('nearest: returns three names by default, and keeps the order of equally near candidates', () => {
+test('nearest() returns three names by default, and keeps the order of equally near candidates', () => {
   assert.deepEqual(nearest('col', ['col1', 'col2', 'col3', 'col4']), ['col1', 'col2', 'col3'])
 })
 
-test('nearest: long names and many candidates take bounded time', () => {
+test('nearest() takes bounded time for long names and many candidates', () => {
   const long = 'a'.repeat(100_000)
   assert.deepEqual(nearest(long, [`${'a'.repeat(63)}b`]), [`${'a'.repeat(63)}b`])
   let asked = 0

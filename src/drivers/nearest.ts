@@ -7,11 +7,10 @@ const CANDIDATES_MAX = 5_000
 const PAIRS_MAX = 1_000_000
 
 /**
- * Returns at most `count` of the candidates, the nearest first. Equally near candidates keep their order. Two names are
- * near if their edit distance is at most a third of the longer name (or 1), and less than the length of the shorter
- * name. They are also near if one name contains the other, and the shorter name has at least three letters. The distance
- * is Damerau-Levenshtein (a swap of adjacent letters is one edit) and ignores case. After 5,000
- * candidates or PAIRS_MAX steps, the other candidates are ignored.
+ * Returns up to `count` candidates, the nearest first. Two names are near if few edits make one from the other: at most
+ * a third of the longer name (or 1), and fewer than the letters of the shorter. They are also near if one contains the
+ * other and both have at least three letters. Case does not count, and a swap of two letters is one edit
+ * (Damerau-Levenshtein). After 5,000 candidates or PAIRS_MAX steps, the other candidates are ignored.
  */
 export function nearest(name: string, candidates: Iterable<string>, count = 3): string[] {
   const wanted = comparedPart(name)
@@ -44,8 +43,7 @@ function distanceOf(a: string, b: string, work: Work): number | null {
   // `order` is near `orders_2024`. A name of one or two letters is excluded, because almost every name contains it.
   const holds = shorter >= 3 && (a.includes(b) || b.includes(a))
   const most = Math.max(1, Math.floor(longer / 3))
-  // Two names of one or two letters always differ by at most two edits, so near names must have fewer edits than
-  // letters.
+  // Two edits turn any name of two letters into any other. So there must be fewer edits than letters.
   return edits(a, b, Math.min(most, shorter - 1), work) ?? (holds ? most + 1 : null)
 }
 

@@ -1,5 +1,4 @@
-// Returns one sentence for each error code of a host that could not be reached, or whose TLS certificate is not
-// trusted.
+// One sentence for each error code of a host that could not be reached, or whose TLS certificate is not trusted.
 
 const NETWORK: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'The connection was refused: nothing listens at that host and port.',
@@ -33,7 +32,7 @@ const TLS: Readonly<Record<string, string>> = {
   INVALID_CA: UNKNOWN_CA,
 }
 
-/** Returns the sentence for the code of a Node error, or undefined for an unknown code. */
+/** `code` is that of an error of Node. Returns undefined for an unknown code. */
 export function networkSentence(code: string): string | undefined {
   return NETWORK[code] ?? TLS[code]
 }

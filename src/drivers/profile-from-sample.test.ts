@@ -12,7 +12,7 @@ function profiled(kind: ValueKind, values: readonly (Scalar | null | undefined)[
   return sample.profile('c', whole)
 }
 
-test('a profile of a whole table has exact numbers', () => {
+test('if the sample is the whole table, the numbers of the profile are exact', () => {
   const profile = profiled('text', ['a', 'b', 'a', null, 'a'])
   assert.equal(profile.nullFrac, 0.2)
   assert.equal(profile.distinctCount, 2)

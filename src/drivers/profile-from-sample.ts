@@ -1,32 +1,29 @@
-// Computes the profile of a column from a bounded sample: shares, most common values, range, and the kinds of texts
-// (recognize-text.ts). Rows are added one at a time. Only their values are counted, and the rows are not kept. All
-// kinds of database use this code. The values have the JSON form of query results.
+// Computes the profile of a column from a sample of rows: shares, most common values, range, and the kinds of texts
+// (recognize-text.ts). Each row is counted when it is added, and then dropped. All kinds of database use this code.
+// Values have the form of a query result.
 import { hash } from 'node:crypto'
 import { lookOf, type Look } from './recognize-text.ts'
 import type { ColumnProfile, Scalar, ValueKind } from './driver.ts'
 
-/** The size of the whole table. */
 interface Whole {
-  /** The number of rows of the table. Null if unknown, or if the sample is the whole table. */
+  /** Null if the number is unknown, or if the sample is the whole table. */
   readonly rows: number | null
-  /** True if the sample contains every row. */
+  /** True if the sample has every row. */
   readonly complete: boolean
 }
 
-/**
- * The maximum number of distinct values that are counted, so that a sample of many large values needs little memory.
- */
+/** How many distinct values are counted. With this limit, a sample of many large values takes little memory. */
 const DISTINCT_MAX = 20_000
-/** The maximum length of a value that is listed among the most common values. */
+/** Longer values are not listed among the most common values. */
 const VALUE_CHARS = 64
 const VALUES_MAX = 50
-/** The maximum number of distinct values of a column whose common values are listed. */
+/** If a column has more distinct values, its most common values are not listed. */
 const CATEGORIES_MAX = 1_000
 
 export class ColumnSample {
   readonly #kind: ValueKind
   readonly #rows = new Map<Scalar, number>()
-  /** The look of each text that lookOf() recognizes, such as 'email'. */
+  /** Only texts that lookOf() recognizes, for example as 'email'. */
   readonly #lookByText = new Map<Scalar, Look>()
   readonly #looks = new Map<Look, number>()
   #seen = 0
@@ -44,7 +41,7 @@ export class ColumnSample {
     this.#kind = kind
   }
 
-  /** Adds the value of one row: a scalar, null, or undefined for a value that is not a scalar (a document, bytes). */
+  /** Adds one row. `value` is undefined if it is no scalar: a document or bytes, for example. */
   add(value: Scalar | null | undefined): void {
     this.#seen++
     if (value === null) this.#nulls++
@@ -55,8 +52,8 @@ export class ColumnSample {
   }
 
   /**
-   * Adds one row that has several values, each listed once, and yields after each value. The set is empty for a row that
-   * is not null but has no values.
+   * Adds one row that has several values, and yields after each. The set is empty if the row has no value but is not
+   * null.
    */
   *addAll(values: ReadonlySet<Scalar>): Generator<undefined, void> {
     this.#seen++
@@ -100,7 +97,7 @@ export class ColumnSample {
     else this.#uncounted = true
     const isMoment = this.#kind === 'time' && typeof value === 'string'
     if (typeof value === 'string' && !isMoment) this.#addLook(value, key, seenRows !== undefined)
-    // A number of 13 digits or more may be a card number.
+    // Such a number may be that of a card.
     if (typeof value === 'number' && value > 1e12) this.#addLook(String(value), key, seenRows !== undefined)
     if (this.#kind === 'number' || this.#kind === 'time') this.#extendRange(value, this.#kind)
   }
@@ -125,8 +122,9 @@ export class ColumnSample {
   }
 
   /**
-   * Estimates the number of distinct values in the whole table: Duj1 of Haas and Stokes (1998), which PostgreSQL's
-   * ANALYZE uses. The more values occur exactly `once` in the sample, the more values the sample has missed.
+   * Estimates the number of distinct values in the whole table, by Duj1 of Haas and Stokes (1998), as ANALYZE of
+   * PostgreSQL does. If many values occur only `once` in the sample, the table has many values that the sample does not
+   * have.
    */
   #distinct(whole: Whole): number {
     const distinct = this.#rows.size
@@ -152,8 +150,8 @@ export class ColumnSample {
 }
 
 /**
- * Returns the beginning of a long text with a hash, which identifies the text. The result exceeds VALUE_CHARS, so it is
- * not listed.
+ * Returns the beginning of a long text and its hash, so that equal texts are counted together. The result is longer
+ * than VALUE_CHARS, so it is never listed.
  */
 function shortened(text: string): string {
   return text.slice(0, VALUE_CHARS) + hash('sha1', text, 'base64')
@@ -163,8 +161,8 @@ const DECIMAL = /^-?\d+(?:\.\d+)?$/
 const MOMENT = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?$/
 
 /**
- * Returns whether the value can be an end of a range. Returns false for NaN, infinities, and dates that RFC 3339 cannot
- * express.
+ * Returns whether a range may begin or end with the value. NaN, infinities, and dates that RFC 3339 cannot express may
+ * not.
  */
 export function isOrdered(value: Scalar, kind: ValueKind): boolean {
   if (kind === 'time') return typeof value === 'string' && MOMENT.test(value)
@@ -172,8 +170,8 @@ export function isOrdered(value: Scalar, kind: ValueKind): boolean {
 }
 
 /**
- * Compares numbers by value, even if they are written as strings. Compares times as strings, because the alphabetical
- * order of RFC 3339 times is their order in time.
+ * Compares numbers by value, even if they are strings. Compares times as strings, because times of RFC 3339 in
+ * alphabetical order are in the order of time.
  */
 export function compare(a: Scalar, b: Scalar): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b

@@ -34,12 +34,12 @@ const LOOKS = [
 ] as const
 
 for (const [look, ...texts] of LOOKS) {
-  test(`texts that look like ${look}`, () => {
+  test(`lookOf() recognizes texts that look like ${look}`, () => {
     for (const text of texts) assert.equal(lookOf(text), look, text)
   })
 }
 
-test('labels and codes have no look, and a number with a wrong check digit is no card or IBAN', () => {
+test('lookOf() recognizes nothing in labels and codes, and takes no number with a wrong check digit for a card or IBAN', () => {
   for (const text of [
     '',
     '  ',
@@ -57,7 +57,7 @@ test('labels and codes have no look, and a number with a wrong check digit is no
   assert.notEqual(lookOf('DE89 3704 0044 0532 0130 01'), 'iban')
 })
 
-test('only the first 256 characters of a very long text are checked', () => {
+test('lookOf() checks only the first 256 characters of a long text', () => {
   assert.equal(lookOf('a@'.repeat(500_000)), null)
   assert.equal(lookOf('word '.repeat(200_000)), 'freeText')
   assert.equal(lookOf('0'.repeat(1_000_000)), null)

@@ -1,8 +1,8 @@
-// Recognizes what a text looks like: an e-mail address, a personal number, a sentence. Nothing is stored here.
-// profile-from-sample.ts computes the share of a column's texts with each look. profiles/privacy.ts decides what may be
-// stored.
+// Recognizes whether a text looks like an e-mail address, a personal number, a sentence and so on. Nothing is stored
+// here: profile-from-sample.ts computes which share of a column's texts looks like what, and profiles/privacy.ts
+// decides what may be stored.
 
-/** Everything that a text may look like. The first six and free text can make a column personal. */
+/** A column with texts of the first six kinds, or of free text, may be personal. */
 export type Look =
   | 'email'
   | 'phone'
@@ -17,14 +17,12 @@ export type Look =
   | 'number'
   | 'freeText'
 
-/** The number of characters that are checked. Only the beginning of a longer text is checked. */
+/** Of a longer text, only this many characters are checked. */
 const LOOKED_AT = 256
-/** The minimum numbers of words and of characters of a sentence. A sentence is longer than a label. */
+/** A sentence has at least this number of words and characters. A label is shorter. */
 const FREE_TEXT = { words: 4, characters: 25 } as const
 
-/**
- * Returns the first kind of text that matches, or null. Takes linear time, and checks only the first 256 characters.
- */
+/** Returns the first kind that the text looks like, or null. Checks only the first 256 characters. */
 export function lookOf(text: string): Look | null {
   const value = text.slice(0, LOOKED_AT).trim()
   if (value === '') return null
@@ -32,21 +30,21 @@ export function lookOf(text: string): Look | null {
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-/** Matches a text that contains an e-mail address anywhere, for example in a list. */
+/** An e-mail address anywhere in the text, for example in a list. */
 const EMAIL = /[^\s@<>"]@[^\s@<>"]{1,255}\.\p{L}[\p{L}\p{N}-]{1,62}/u
 const URL_LIKE = /^[a-z][a-z0-9+.-]{1,20}:\/\/\S+$/i
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\/\d{1,2})?$/
-/** Matches an IPv6 address. Requires `::` or eight parts, because 10:30:00 is a time. */
+/** An IPv6 address has `::` or eight parts. Fewer parts may be a time, such as 10:30:00. */
 const IPV6 = /^(?=.*::|(?:[^:]*:){7})[0-9a-f:.]{3,45}(?:\/\d{1,3})?$/i
 const DATE = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{0,2})?)?$/
 const NUMBER = /^[+-]?(?:\d{1,9}|\d+[.,]\d+)$/
-/** Matches a telephone number. In addition to digits, requires a plus, a leading 0, brackets or separators. */
+/** A telephone number with a plus, a leading 0, brackets or separators. */
 const PHONE = /^(?=.*[+()\s/.-]|0)\+?[\d()\s/.-]{7,24}(?:\s?(?:ext\.?|x)\s?\d{1,6})?$/i
-/** Matches ten or eleven bare digits, which are more often a telephone number than another number. */
+/** Ten or eleven digits are more often a telephone number than another number. */
 const BARE_PHONE = /^\d{10,11}$/
 /**
- * Match personal numbers of some countries. Letters or separators distinguish them from ordinary numbers, except the
- * French NIR, which may be 13 or 15 digits alone.
+ * Personal numbers of some countries. Letters or separators distinguish them from other numbers, except for the French
+ * NIR, which may be 13 or 15 digits.
  */
 const NATIONAL_IDS = [
   /^\d{3}-\d{2}-\d{4}$/, // United States: SSN
@@ -78,8 +76,8 @@ const LOOKS: readonly (readonly [Look, (value: string) => boolean])[] = [
 ]
 
 /**
- * Returns whether the value is an IBAN (ISO 13616). The first four characters move to the end, and letters count from
- * 10. The number must then be 1 modulo 97.
+ * Checks an IBAN (ISO 13616): the first four characters move to the end, each letter becomes a number from 10 on, and
+ * the remainder modulo 97 must be 1.
  */
 function isIban(value: string): boolean {
   const packed = value.replaceAll(' ', '').toUpperCase()
@@ -92,7 +90,7 @@ function isIban(value: string): boolean {
   return rest === 1
 }
 
-/** Returns whether the value is a card number (ISO/IEC 7812): 13 to 19 digits whose Luhn sum ends in 0. */
+/** Checks a card number (ISO/IEC 7812): it has 13 to 19 digits, and its Luhn sum ends in 0. */
 function isCard(value: string): boolean {
   const digits = value.replaceAll(/[ -]/g, '')
   if (!/^\d{13,19}$/.test(digits)) return false
@@ -104,10 +102,7 @@ function isCard(value: string): boolean {
   return sum % 10 === 0
 }
 
-/**
- * Returns whether the value looks like a telephone number: 7 to 21 digits. ITU-T E.164 allows 15 digits, and an
- * extension may add six.
- */
+/** A telephone number has 7 to 21 digits: up to 15 by ITU-T E.164, and up to six of an extension. */
 function isPhone(value: string): boolean {
   const digits = value.replaceAll(/\D/g, '').length
   return digits >= 7 && digits <= 21 && (PHONE.test(value) || BARE_PHONE.test(value))

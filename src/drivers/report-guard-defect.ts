@@ -1,8 +1,8 @@
-// Reports a defect of a guard that a query revealed. The report has a sentence and a hash of the query's text, never
-// the text.
+// Reports a defect of a guard that a query has revealed. The report has a sentence and a hash of the query's text, but
+// not the text.
 import { createHash } from 'node:crypto'
 
-/** Receives a sentence about the defect, and the SHA-256 of the query's text in hexadecimal. */
+/** `hash` is the SHA-256 of the query's text in hexadecimal. */
 export type TellDefect = (problem: string, hash: string) => void
 
 export type ReportDefect = (problem: string, text: string) => void

@@ -1,12 +1,12 @@
-// Caches results for keys that were seen at least twice. A key that is seen once may evict another such key, but never
-// a cached result.
+// Caches results for keys that were seen at least twice. A key that was seen once can push out another such key, but no
+// cached result.
 
 export class SeenTwice<T> {
   readonly #most: number
   readonly #known = new Map<string, T>()
   readonly #once = new Set<string>()
 
-  /** `most` is the maximum number of cached results, and of remembered keys that were seen once. */
+  /** `most` is the maximum number of cached results, and also of keys that were seen once. */
   constructor(most: number) {
     this.#most = most
   }
@@ -15,7 +15,7 @@ export class SeenTwice<T> {
     return this.#known.get(key)
   }
 
-  /** Returns true if the key is recorded, and removes the record. Otherwise records the key and returns false. */
+  /** The first call with a key remembers it and returns false. The second call forgets it and returns true. */
   see(key: string): boolean {
     if (this.#once.delete(key)) return true
     if (this.#once.size >= this.#most) this.#once.delete(first(this.#once))

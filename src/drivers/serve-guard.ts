@@ -1,18 +1,18 @@
-// Runs in a worker thread, as the other end of guard-thread.ts: stores the catalogs that it receives, and judges tasks.
+// The worker's side of guard-thread.ts: keeps the catalogs that it receives, and judges tasks.
 import { parentPort } from 'node:worker_threads'
 import type { Catalog } from './driver.ts'
 import type { Message, Reply } from './guard-thread.ts'
 
 export interface Judging<Task, Answer> {
-  /** Called when all parts of a catalog have arrived, before its first task, to build the look-up of the catalog. */
+  /** Called when all parts of a catalog have arrived. Builds the look-up that the tasks need. */
   readonly prepare: (catalog: Catalog) => void
   /** Returns null if the thread must be ended. */
   readonly judge: (catalog: Catalog, task: Task) => Answer | null
 }
 
-/** Answers the messages of the owner until the thread is ended. */
+/** Answers messages until the thread is ended. */
 export function serveGuard<Task, Answer>({ prepare, judge }: Judging<Task, Answer>): void {
-  /** The catalogs, by the id that the owner gave them. */
+  /** By the id in the messages. */
   const catalogs = new Map<number, Catalog>()
   const reply = (message: Message<Task>): Reply<Answer> => {
     switch (message.kind) {

@@ -1,18 +1,18 @@
-// Validates the body of a SQL query, {sql, limit?, params?}: its shape and encoding only. SQL is not parsed here.
+// Checks the body of a SQL query, {sql, limit?, params?}: its form and encoding. The SQL is not parsed here.
 import { z } from 'zod'
 import { invalidRequest } from '../errors.ts'
 import type { Param, Params, QueryBody } from './driver.ts'
 
-/** The maximum number of parameters of one query. PostgreSQL's protocol takes 65,535, but no caller needs so many. */
+/** PostgreSQL's protocol allows 65,535 parameters, but no caller needs so many. */
 const PARAMS_MAX = 1_000
 const TYPE_NAME_MAX = 200
-/** The maximum number of problems that are listed. Finding more problems would delay other requests. */
+/** How many problems an error lists. To find more would delay other requests. */
 const DETAILS_MAX = 50
 
 interface Forms {
-  /** The maximum number of UTF-8 bytes of the query text. The JSON of all parameters has the same limit. */
+  /** The limit of the query text in UTF-8 bytes. The JSON of all parameters has the same limit. */
   readonly bytesMax: number
-  /** The allowed forms of parameters: none, by position, or also by name (`@name`). */
+  /** How parameters may be written: not at all, by position, or also by name (`@name`). */
   readonly params: 'none' | 'byPlace' | 'byPlaceOrName'
 }
 
@@ -24,8 +24,7 @@ const Scalar = z.union(
     z.boolean(),
     z
       .number()
-      // JSON.parse has already rounded a larger whole number. Binding it would query for another value than the caller
-      // wrote.
+      // JSON.parse has rounded such a number, so the query would search for another value than the caller wrote.
       .refine((value) => !Number.isInteger(value) || Number.isSafeInteger(value), {
         error: 'is a whole number beyond 2^53: write it as a string',
       }),
@@ -39,10 +38,7 @@ const Typed = z.strictObject(
 )
 const Value = z.union([Scalar, Typed], { error: SCALAR })
 
-/**
- * Returns a function that reads bodies within the bounds. The function throws AppError INVALID_REQUEST, whose `details`
- * name each wrong field.
- */
+/** Returns a function that checks a body. It throws AppError INVALID_REQUEST, with each wrong field in `details`. */
 export function sqlBodyReader({ bytesMax, params: form }: Forms): (body: unknown) => QueryBody {
   const Body = z.strictObject({
     sql: z
@@ -65,8 +61,8 @@ export function sqlBodyReader({ bytesMax, params: form }: Forms): (body: unknown
 }
 
 /**
- * Returns the `sql` of a body that has no other field and would pass the schema. Returns null if the schema must check
- * the body.
+ * A short cut for a body that has only `sql`: returns the text if the schema would accept it. Returns null if the
+ * schema must decide.
  */
 function simpleText(body: unknown, bytesMax: number): string | null {
   if (typeof body !== 'object' || body === null || Object.getPrototypeOf(body) !== Object.prototype) return null
@@ -89,7 +85,7 @@ function readParams(raw: unknown, bytesMax: number, named: boolean): Params {
     else details.push(`params.${name.slice(0, 60)}: ${reasonOf(read.error)}`)
   }
   if (details.length > 0) throw invalidRequest(details)
-  // JSON.stringify recurses, so it runs only after the check, which refuses nested values.
+  // JSON.stringify is recursive. The check before it has refused nested values.
   const json = JSON.stringify(raw)
   if (Buffer.byteLength(json) > bytesMax) throw invalidRequest([`params: is longer than ${bytesMax} bytes`])
   return { values: Array.isArray(raw) ? [...values.values()] : values, json }
@@ -100,9 +96,7 @@ function entriesOf(raw: unknown, named: boolean): [string, unknown][] | null {
   return named && typeof raw === 'object' && raw !== null ? Object.entries(raw) : null
 }
 
-/**
- * Returns the most specific sentence. The sentence of a union is used only if no branch of the union has a better one.
- */
+/** Returns the best sentence for the error. That of a union is the last choice. */
 function reasonOf(error: z.ZodError): string {
   for (const issue of error.issues) {
     if (issue.code !== 'invalid_union') return issue.message

@@ -1,12 +1,11 @@
-// Suggests repairs for a refused SQL text. Each repair makes one small change and adds exposed names only.
+// Suggests repairs of a SQL text that was refused. Each repair is one small change, and adds only exposed names.
 import type { Catalog, Denied } from './driver.ts'
 import { nearest } from './nearest.ts'
 
 type Typed = (names: readonly string[]) => string
 
 /**
- * Implements Driver.repairs() for bodies with `sql`. `typed` returns a dotted name as the caller must type it in the
- * SQL of this database, with quotes if needed.
+ * Returns Driver.repairs() for bodies with `sql`. `typed` returns a dotted name as a caller must type it in this SQL.
  */
 export function sqlRepairs(typed: Typed): (body: object, denied: Denied, exposed: Catalog) => readonly object[] {
   return (body, denied, exposed) => {
@@ -16,7 +15,7 @@ export function sqlRepairs(typed: Typed): (body: object, denied: Denied, exposed
   }
 }
 
-/** Returns copies of the text with one change each. The change most likely to be allowed comes first. */
+/** Returns texts with one change each, the likeliest first. */
 function candidatesFor(text: string, { blocked, position }: Denied, exposed: Catalog, typed: Typed): readonly string[] {
   if (blocked.kind === 'statement') return withoutLock(text)
   if (position === undefined || position >= text.length) return []
@@ -49,14 +48,12 @@ function candidatesFor(text: string, { blocked, position }: Denied, exposed: Cat
 
 const LOCK = /\sFOR\s+(?:NO\s+KEY\s+UPDATE|UPDATE|KEY\s+SHARE|SHARE)\b[^)]*$/i
 
-/**
- * Returns the text without FOR UPDATE or a similar clause at its end. Returns an empty list if there is no such clause.
- */
+/** Returns the text without a clause such as FOR UPDATE at its end, or an empty list if it has none. */
 function withoutLock(text: string): readonly string[] {
   return LOCK.test(text) ? [text.replace(LOCK, '').trimEnd()] : []
 }
 
-/** Returns the columns of the tables that the text names, or of all tables if the text names no table. */
+/** Returns the columns of the tables that occur in the text. If none does, returns the columns of all tables. */
 function columnNames(text: string, { tables }: Catalog): ReadonlySet<string> {
   const words = new Set(text.toLowerCase().match(/[\p{L}\p{N}_$]+/gu))
   const named = tables.filter(({ table }) => words.has(table.toLowerCase()))
@@ -72,7 +69,7 @@ interface Span {
   readonly to: number
 }
 
-/** Finds the dotted name that begins at the position. Returns null if no name begins there. */
+/** Returns where the dotted name begins and ends that is at this position. Returns null if there is none. */
 function pathAt(text: string, position: number): Span | null {
   PATH.lastIndex = position
   const found = PATH.exec(text)
@@ -80,8 +77,8 @@ function pathAt(text: string, position: number): Span | null {
 }
 
 /**
- * Returns one text for each of the nearest exposed names. The exposed name replaces the last part of the dotted name
- * that begins at the position.
+ * At the position is a dotted name. For each of the exposed names that are nearest to its last part, returns a text
+ * with that name instead.
  */
 function renamed(
   text: string,
@@ -101,8 +98,8 @@ function renamed(
 }
 
 /**
- * Removes the list item that begins at the position. The item must be a plain name or a call, with a comma before or
- * after it. An alias (`AS name`) is removed with the item.
+ * Removes the item of a list that begins at the position, with its alias (`AS name`). The item must be a name or a
+ * call, and have a comma before or after it.
  */
 function withoutItem(text: string, position: number): readonly string[] {
   const path = pathAt(text, position)
@@ -117,9 +114,9 @@ function withoutItem(text: string, position: number): readonly string[] {
 }
 
 /**
- * If a parenthesis opens at `from`, returns the offset after its closing parenthesis. Otherwise returns `from`. A
- * parenthesis inside a string literal or a quoted name may give a wrong end. A wrong end is safe, because confine()
- * checks every repaired text.
+ * If a parenthesis opens at `from`, returns the offset behind the closing one. Otherwise returns `from`. A parenthesis
+ * in a string or a quoted name can lead to a wrong end. That does no harm, because confine() checks every repaired
+ * text.
  */
 function callEnd(text: string, from: number): number {
   if (text[from] !== '(') return from

@@ -1,5 +1,5 @@
-// Decrypts a private key in a worker thread, because deriving the decryption key from the passphrase can take seconds
-// of processor time. The owner of the thread ends it after one key, or after a deadline.
+// Decrypts a private key in a worker thread. To derive the key of the decryption from a passphrase can take seconds of
+// processor time. The main thread ends this thread after one key, or at a deadline.
 import { createPrivateKey } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import ssh2 from 'ssh2'
@@ -9,18 +9,18 @@ export interface SshKeyTask {
   readonly passphrase: string
 }
 
-/** The key without a passphrase, in a form that the library can parse. Null if the key cannot be read. */
+/** The key without encryption, in a form that the SSH library reads. Null if the key cannot be decrypted or read. */
 export type SshKeyReply = string | null
 
 function readKey({ privateKey, passphrase }: SshKeyTask): SshKeyReply {
   const parsed = ssh2.utils.parseKey(privateKey, passphrase)
   if (parsed instanceof Error || Array.isArray(parsed)) return null
   const pem = parsed.getPrivatePEM()
-  // Writes an Ed25519 key here, because the library would print it as PKCS #8, which its own parser does not accept.
+  // The library would write an Ed25519 key as PKCS #8, which it cannot read itself.
   return parsed.type === 'ssh-ed25519' ? openSshKey(pem, parsed.getPublicSSH()) : pem
 }
 
-/** Returns an Ed25519 key in the format of OpenSSH, without encryption (PROTOCOL.key). */
+/** Returns an Ed25519 key in the format of OpenSSH (PROTOCOL.key), without encryption. */
 function openSshKey(pem: string, publicKey: Buffer): string {
   const { d = '', x = '' } = createPrivateKey(pem).export({ format: 'jwk' })
   const [secret, point] = [Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url')]

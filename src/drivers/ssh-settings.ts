@@ -1,19 +1,19 @@
-// Validates the fields of an SSH tunnel, `config.ssh`. All kinds of database that have a host and a port share them.
-// Errors name the field and never repeat its value.
+// Checks the fields of an SSH tunnel (`config.ssh`). All kinds of database with a host and a port have them. An error
+// names the field, and never repeats its value.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { hostField, nameField, portField, wrongHost } from './connection-fields.ts'
 
 export const SSH_SECRETS = ['sshPrivateKey', 'sshPassphrase', 'sshPassword'] as const
 
-/** The SSH server of a tunnel, and the login on this server. `secrets` is never logged. */
+/** The SSH server of a tunnel, and the login there. `secrets` is never logged. */
 export interface SshTarget {
   readonly host: string
   readonly port: number
   readonly username: string
-  /** The fingerprint: `SHA256:` and base64, as ssh-keygen prints it. */
+  /** As ssh-keygen prints it: `SHA256:` and base64. */
   readonly hostKey: string
-  /** The type of the pinned key. Null if only a fingerprint was pinned. */
+  /** Null if only the fingerprint was given, and not the whole key. */
   readonly hostKeyType: string | null
   readonly secrets: {
     readonly privateKey: string | null
@@ -33,7 +33,7 @@ const FINGERPRINT = /^SHA256:[A-Za-z0-9+/]{43}$/
 const KEY_LINE =
   /^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)) ([A-Za-z0-9+/]{40,4000}={0,2})(?: [^\r\n]*)?\s*$/
 
-/** Validates the fields, and appends each problem to `wrong`. Returns null if there are problems. */
+/** Adds each problem to `wrong`. Returns null if there are problems. */
 export function sshTargetOf(
   config: unknown,
   secrets: Readonly<Record<string, string>>,
@@ -71,7 +71,7 @@ function pinOf(text: string): Pick<SshTarget, 'hostKey' | 'hostKeyType'> | null 
   return { hostKey: fingerprintOf(Buffer.from(key, 'base64')), hostKeyType: type }
 }
 
-/** Returns the fingerprint, as ssh-keygen -l prints it. */
+/** As ssh-keygen -l prints it. */
 export function fingerprintOf(key: Buffer): string {
   return `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`
 }

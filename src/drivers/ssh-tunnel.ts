@@ -1,7 +1,7 @@
-// Opens SSH tunnels to databases. All connections to one host and port through one SSH login share a tunnel. The tunnel
-// closes with the last of these connections, so the connection pool also decides how long the tunnel lives. The local
-// end of a tunnel is a Unix socket in a folder that only this user can open. A local port would be open to every user
-// of the machine.
+// Opens SSH tunnels to databases. All connections to one database through one SSH login share a tunnel, which closes
+// with the last of them. How long a tunnel lives is therefore decided by the connection pool. On this machine, the
+// tunnel ends in a Unix socket in a folder that only this user can open. Every user of the machine could connect to a
+// local port.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createHash } from 'node:crypto'
@@ -22,17 +22,17 @@ export interface TunnelTarget {
   readonly port: number
 }
 
-/** A tunnel as one of its connections uses it. Disposing it ends this use only. */
+/** A tunnel for one of its connections. Disposing it ends the tunnel only if no other connection uses it. */
 interface Tunnel extends AsyncDisposable {
   /** The Unix socket that leads to the database. */
   readonly path: string
   readonly usable: boolean
-  /** Why the SSH server refused to connect to the database, or null. */
+  /** The error if the SSH server refused to connect to the database, otherwise null. */
   readonly refusal: AppError | null
 }
 
 export interface Tunnels extends AsyncDisposable {
-  /** Returns a tunnel. Throws AppError DATASOURCE_UNAVAILABLE or OVERLOADED, or the signal's reason on abort. */
+  /** Throws AppError DATASOURCE_UNAVAILABLE or OVERLOADED, or the reason of the signal if it aborts. */
   take(ssh: SshTarget, target: TunnelTarget, options: ConnectOptions, signal: AbortSignal): Promise<Tunnel>
 }
 
@@ -40,8 +40,8 @@ const OPEN_MS = 10_000
 const KEEP_ALIVE_MS = 15_000
 const KEEP_ALIVE_COUNT = 3
 /**
- * The maximum number of open sockets of one tunnel. A pool needs fewer, even if each connection has a second socket for
- * a cancel.
+ * How many sockets one tunnel may have open. A pool needs fewer, even if each connection opens a second socket to
+ * cancel a query.
  */
 const SOCKETS_MAX = 64
 
@@ -65,8 +65,7 @@ export function openTunnels(): Tunnels {
       const key = keyOf(ssh, target)
       let shared = all.get(key)
       if (shared === undefined) {
-        // The attempt has its own deadline, because a caller who disconnects must not end a tunnel that others wait
-        // for.
+        // Not the caller's signal: a caller who disconnects must not end a tunnel for which others wait.
         const opened = OpenTunnel.open(ssh, target, options, AbortSignal.timeout(OPEN_MS))
         all.set(key, (shared = { opened, users: 0 }))
         const made = shared
@@ -112,7 +111,7 @@ function useOf(tunnel: OpenTunnel, leave: () => Promise<void>): Tunnel {
   }
 }
 
-/** Returns the key of a tunnel: a hash of all its settings, so that the key reveals no secret. */
+/** The key is a hash of all settings, so it shows no secret. */
 function keyOf(ssh: SshTarget, { host, port }: TunnelTarget): string {
   return createHash('sha256')
     .update(JSON.stringify([ssh, host, port]))
@@ -163,7 +162,7 @@ class OpenTunnel {
     }
   }
 
-  /** Calls back when the tunnel ends, or immediately if it has ended. */
+  /** If the tunnel has already ended, calls the listener at once. */
   onEnd(listener: () => void): void {
     if (this.isEnded) listener()
     else this.#listeners.add(listener)
@@ -199,11 +198,11 @@ class OpenTunnel {
   }
 }
 
-/** Logs in. Throws AppError DATASOURCE_UNAVAILABLE or OVERLOADED. The host key is compared before any secret is sent. */
+/** Logs in. Compares the host key before it sends any secret. Throws AppError DATASOURCE_UNAVAILABLE or OVERLOADED. */
 async function logIn(ssh: SshTarget, options: ConnectOptions, signal: AbortSignal): Promise<Client> {
   const privateKey = await privateKeyOf(ssh, options, signal)
   const socket = await dialSsh(ssh, options.allowPrivateHosts, signal)
-  // Loads the library when the first tunnel opens, because most services have no tunnel.
+  // Most services have no tunnel, so the library is loaded when the first one opens.
   const { default: ssh2 } = await import('ssh2')
   const client = new ssh2.Client()
   let seen: string | null = null
@@ -256,7 +255,7 @@ function connectConfig(
     hostVerifier: isPinned,
     ...(privateKey === null ? {} : { privateKey }),
     ...(secrets.password === null ? {} : { password: secrets.password }),
-    // A server may have keys of several types. If a whole key is pinned, request the type of the pinned key.
+    // A server may have keys of several types. If a whole key was given, ask for the key of its type.
     ...(hostKeyType === null ? {} : { algorithms: { serverHostKey: algorithmsOf(hostKeyType) } }),
     readyTimeout: OPEN_MS,
     keepaliveInterval: KEEP_ALIVE_MS,
@@ -321,8 +320,8 @@ function unavailable(message: string, cause?: unknown): AppError {
 }
 
 /**
- * Connects through a tunnel if there is an SSH server. The tunnel stays open as long as the connection. `connect` gets
- * the path of the tunnel's socket, or null without a tunnel.
+ * If there is an SSH server, connects through a tunnel, which stays open as long as the connection. `connect` gets the
+ * path of the tunnel's socket, or null without a tunnel.
  */
 export async function throughTunnel(
   tunnels: Tunnels,
@@ -343,7 +342,6 @@ export async function throughTunnel(
   }
 }
 
-/** A connection and its tunnel. */
 class TunnelledConnection implements Connection {
   readonly #inner: Connection
   readonly #tunnel: Tunnel

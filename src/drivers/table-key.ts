@@ -1,9 +1,6 @@
 // Makes the key of a table in a map.
 
-/**
- * Returns one string for a schema and a table. Different pairs have different keys, even if names contain special
- * characters.
- */
+/** Returns the key of a table for a Map. Different tables have different keys, whatever characters their names have. */
 export function tableKey(schema: string, table: string): string {
   return `${schema.length}:${schema}${table}`
 }

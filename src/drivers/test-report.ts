@@ -1,8 +1,8 @@
-// Builds the report of a connection test: the steps, the grade (the worst of the steps), and the message of the first
-// failed step as the error.
+// Builds the report of a connection test. Its grade is that of the worst step, and its error is the message of the
+// first failed step.
 import type { TestReport, TestStep } from './driver.ts'
 
-/** Returns the report. `latencyMs` is the time of one round trip in milliseconds. The report shows at least 1. */
+/** `latencyMs` is the time of one round trip. The report has at least 1. */
 export function reportOf(steps: readonly TestStep[], latencyMs: number, serverVersion: string | null): TestReport {
   const failed = steps.find((step) => step.status === 'FAIL')
   const warned = steps.some((step) => step.status === 'WARN')

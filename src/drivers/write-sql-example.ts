@@ -1,7 +1,7 @@
-// Writes example questions in the SQL that PostgreSQL and GoogleSQL share. Only the quotes around names differ.
+// Writes example questions in SQL that PostgreSQL and GoogleSQL both understand. Only the quotes of names differ.
 import type { Question, QuestionTable } from './example-question.ts'
 
-/** Returns the question as SQL. `quote` must turn any name into an identifier, and must never throw. */
+/** `quote` must turn any name into an identifier, and must not throw. */
 export function questionInSql(question: Question, quote: (name: string) => string): string {
   const table = (at: QuestionTable) => `${quote(at.schema)}.${quote(at.table)}`
   const list = (columns: readonly string[]) => columns.map(quote).join(', ')
