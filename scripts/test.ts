@@ -39,6 +39,7 @@ const HEAVY = [
   'test/attacks/postgres/existence.test.ts',
   'test/attacks/postgres/http.test.ts',
   'test/attacks/postgres/implicit.test.ts',
+  'test/attacks/postgres/partitions.test.ts',
   'test/attacks/postgres/schema-change.test.ts',
   'test/attacks/postgres/wide.test.ts',
   'test/drivers/bigquery-requests.test.ts',

@@ -13,11 +13,14 @@ export interface TableOptions {
   readonly schema?: string
   readonly key?: readonly string[]
   readonly kind?: TableDetail['kind']
+  readonly tables?: number
+  readonly tuples?: number
 }
 
 /** A column is written as "name type". A type without a schema is in pg_catalog. */
 export function table(name: string, columns: readonly string[], options: TableOptions = {}): CatalogTable {
-  const detail: TableDetail = { kind: options.kind ?? 'r', oid: 1, pages: 1, tuples: 1, primaryKey: options.key ?? [] }
+  const { kind = 'r', key = [], tables, tuples = 1 } = options
+  const detail: TableDetail = { kind, oid: 1, pages: 1, tuples, ...(tables && { tables }), primaryKey: key }
   return {
     schema: options.schema ?? 'public',
     table: name,

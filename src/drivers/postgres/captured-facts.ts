@@ -1,7 +1,7 @@
 // Defines the facts that introspection captures for the guard and the value writer. They are stored as JSON with the
 // catalog, so they are plain data. If CAPTURE_VERSION has changed, the datasource must be introspected again.
 
-export const CAPTURE_VERSION = 5
+export const CAPTURE_VERSION = 6
 
 export interface PostgresCapture {
   readonly version: number
@@ -99,6 +99,11 @@ export interface TableDetail {
    */
   readonly pages: number
   readonly tuples: number
+  /**
+   * The number of tables that PostgreSQL plans for a query of this table: itself, its partitions and children, and the
+   * tables of a view. Absent if it is 1.
+   */
+  readonly tables?: number
   /** The columns of the primary key in key order. Empty if the table has no primary key on which GROUP BY can rely. */
   readonly primaryKey: readonly string[]
 }

@@ -64,6 +64,22 @@ export interface Preparable {
   readonly exposure: object
 }
 
+/** The parameters of a query that are lists, as in `x = ANY ($1)`. */
+export interface ListParams {
+  readonly lists: readonly ListParam[]
+  /** The maximum number of their elements in all copies. */
+  readonly most: number
+}
+
+export interface ListParam {
+  /** The number of the printed parameter, from 1. */
+  readonly number: number
+  /** The number of tables that PostgreSQL plans with a copy of the list. */
+  readonly tables: number
+  /** False if a function makes a list of the parameter. */
+  readonly isDirect: boolean
+}
+
 /** The settings of the planner that are off, such as enable_hashjoin, separated by a space. */
 export type SwitchedOff = string
 
@@ -93,6 +109,8 @@ export interface PostgresQuery extends Captured {
   readonly callsNothing?: boolean
   /** The query in the form that a session may prepare, and the values of its parameters. */
   readonly prepared?: { readonly shared: Preparable; readonly values: readonly string[] }
+  /** The parameters that are lists. Absent if their lengths do not matter. */
+  readonly lists?: ListParams
   /** Schemas of trusted extensions that search_path must contain after pg_catalog, in order. */
   readonly searchPath: readonly string[]
   /** The settings of the planner that must be off. */

@@ -19,7 +19,7 @@ test('building a catalog of many tables gives other requests a turn', async () =
         ...[oid, String(n + 1), `c${n}`, '23', '-1', 'pg_catalog', 'int4', 'integer', 'f', null, 't', null],
       ]),
     ),
-    ...{ primaryKeys: [], foreignKeys: [], targets: [], children: [], enumLabels: [], checks: [] },
+    ...{ primaryKeys: [], foreignKeys: [], targets: [], children: [], viewRelations: [], enumLabels: [], checks: [] },
     warnings: new Map(),
   }
   let turns = 0

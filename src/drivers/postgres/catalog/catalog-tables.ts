@@ -8,7 +8,7 @@ import type { ReadTypes } from './captured-types.ts'
 import { allowedValues } from './check-values.ts'
 import { identifier } from '../quote.ts'
 
-/** The rows of the statements of the same names in catalog-queries.ts, and the warnings of views by oid. */
+/** The rows of the statements of the same names in catalog-queries.ts and view-warnings.ts, and the warnings of views by oid. */
 export interface CatalogRows {
   readonly tables: readonly Row[]
   readonly columns: readonly Row[]
@@ -16,6 +16,7 @@ export interface CatalogRows {
   readonly foreignKeys: readonly Row[]
   readonly targets: readonly Row[]
   readonly children: readonly Row[]
+  readonly viewRelations: readonly Row[]
   readonly enumLabels: readonly Row[]
   readonly checks: readonly Row[]
   readonly warnings: ReadonlyMap<number, readonly string[]>
@@ -51,6 +52,7 @@ export async function catalogTables(
   const keys = new Map(rows.primaryKeys.map((row) => [numberAt(row, 0), row]))
   const references = readReferences(rows)
   const sizes = sizeOf(rows)
+  const planned = plannedTables(rows)
   await turn()
   const labels = labelsOf(rows, types)
   const tables: CatalogTable[] = []
@@ -62,7 +64,7 @@ export async function catalogTables(
     const own = columns.get(oid) ?? []
     const key = keyColumns(keys.get(oid), own)
     const size = sizes(oid)
-    const detail: TableDetail = { kind, oid, ...size, primaryKey: key.isImmediate ? key.names : [] }
+    const detail: TableDetail = { kind, oid, ...size, ...planned(oid), primaryKey: key.isImmediate ? key.names : [] }
     tables.push({
       schema: textAt(row, 1),
       table: textAt(row, 2),
@@ -152,6 +154,26 @@ function sizeOf(rows: CatalogRows): (oid: number) => { readonly pages: number; r
     }
   }
   return size
+}
+
+/** Returns the number of tables that PostgreSQL plans for a query of a table, if there are several: see TableDetail. */
+function plannedTables(rows: CatalogRows): (oid: number) => { readonly tables?: number } {
+  const below = grouped(
+    [...rows.children, ...rows.viewRelations],
+    (row) => numberAt(row, 0),
+    (row) => numberAt(row, 1),
+  )
+  const views = new Set(rows.viewRelations.map((row) => numberAt(row, 0)))
+  const known = new Map<number, number>()
+  const count = (oid: number): number => {
+    const before = known.get(oid)
+    if (before !== undefined) return before
+    const own = views.has(oid) ? 0 : 1
+    const tables = (below.get(oid) ?? []).reduce((sum, child) => sum + count(child), own)
+    known.set(oid, tables)
+    return tables
+  }
+  return (oid) => (count(oid) > 1 ? { tables: count(oid) } : {})
 }
 
 /**

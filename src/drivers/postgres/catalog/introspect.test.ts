@@ -44,6 +44,26 @@ const names = (catalog: Catalog): string[] => catalog.tables.map((one) => `${one
 const capture = (catalog: Catalog): PostgresCapture => catalog.capture as PostgresCapture
 const detail = (one: CatalogTable): TableDetail => one.detail as TableDetail
 
+test('counts the tables that PostgreSQL plans for a query: partitions, children, and the tables of views', async () => {
+  const seen = await fill(
+    'planned',
+    `CREATE TABLE days (id int, day int) PARTITION BY RANGE (day);
+     CREATE TABLE days_1 PARTITION OF days FOR VALUES FROM (1) TO (2);
+     CREATE TABLE days_2 PARTITION OF days FOR VALUES FROM (2) TO (9) PARTITION BY LIST (id);
+     CREATE TABLE days_2_1 PARTITION OF days_2 FOR VALUES IN (1);
+     CREATE FOREIGN DATA WRAPPER nothing; CREATE SERVER away FOREIGN DATA WRAPPER nothing;
+     CREATE FOREIGN TABLE days_2_2 PARTITION OF days_2 FOR VALUES IN (2) SERVER away;
+     CREATE TABLE parent (id int); CREATE TABLE child () INHERITS (parent); CREATE TABLE plain (id int);
+     CREATE VIEW v AS SELECT id FROM days UNION ALL SELECT id FROM plain; CREATE VIEW w AS SELECT * FROM v;
+     CREATE VIEW one AS SELECT * FROM plain; CREATE MATERIALIZED VIEW kept AS SELECT id FROM parent;`,
+  )
+  const counts = Object.fromEntries(seen.tables.map((one) => [one.table, detail(one).tables]))
+  assert.deepEqual(counts, {
+    ...{ days: 5, days_1: undefined, days_2: 3, days_2_1: undefined, days_2_2: undefined },
+    ...{ parent: 2, child: undefined, plain: undefined, v: 6, w: 6, one: undefined, kept: undefined },
+  })
+})
+
 describe('the database “shop” of the attacks', () => {
   let shop: string
   let seen: Catalog

@@ -146,6 +146,7 @@ export async function readMade(
 }
 
 async function readRows(ask: Ask, server: ServerFacts, signal: AbortSignal): Promise<CatalogRows> {
+  const relations = await ask(viewRelations, signal)
   return {
     tables: await ask(queries.tables, signal),
     columns: await ask(queries.columns(server.version), signal),
@@ -153,11 +154,12 @@ async function readRows(ask: Ask, server: ServerFacts, signal: AbortSignal): Pro
     foreignKeys: await ask(queries.foreignKeys(server.version), signal),
     targets: await ask(queries.foreignKeyTargets, signal),
     children: await ask(queries.children, signal),
+    viewRelations: relations,
     enumLabels: await ask(queries.enumLabels(LABELS_MAX), signal),
     checks: await ask(queries.columnChecks(server.version), signal),
     warnings: viewWarnings({
       views: await ask(views, signal),
-      relations: await ask(viewRelations, signal),
+      relations,
       functions: await ask(viewFunctions, signal),
     }),
   }

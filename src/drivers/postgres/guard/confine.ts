@@ -8,6 +8,7 @@ import type { Catalog, Denied, Limits, Malformed, QueryBody, Verdict } from '../
 import type { PostgresQuery } from '../confined-query.ts'
 import { mayCollate } from './allowed/collations.ts'
 import { comparedByIcu, exposedOf } from './exposed.ts'
+import { longLists } from './bounds/partition-copies.ts'
 import { HERE, judge, lostText } from './judge.ts'
 import { bindParams, boundTexts, type BoundParams } from './param-values.ts'
 import type { Case, Parser } from './syntax/parser.ts'
@@ -41,10 +42,13 @@ export function confine(
   return judged(parser, asked, shape, params, signalOf(stop))
 }
 
-/** Seals a query for the session, with its parameters. */
+/** Seals a query for the session, with its parameters. Refuses lists in parameters that are too long. */
 function confined(parser: Parser, asked: Case, query: PostgresQuery, params: BoundParams): Verdict {
+  const texts = boundTexts(params, query.slots)
+  const long = query.lists && longLists(query.lists, texts)
+  if (long) return long
   const locate = (place: number) => parser.locate(asked, { printed: query.text, place }, AbortSignal.timeout(LOCATE_MS))
-  return { kind: 'confined', query: seal('POSTGRES', { ...query, params: boundTexts(params, query.slots), locate }) }
+  return { kind: 'confined', query: seal('POSTGRES', { ...query, params: texts, locate }) }
 }
 
 /** Returns the verdict on a text that no cache knows. */

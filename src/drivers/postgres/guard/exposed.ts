@@ -30,6 +30,10 @@ export interface ExposedTable {
   readonly name: string
   readonly kind: TableDetail['kind']
   readonly oid: number
+  /** The number of tables that PostgreSQL plans for a query of this table: see TableDetail. */
+  readonly tables: number
+  /** The rows at introspection, with those of its partitions and children. Negative if they are not known. */
+  readonly rows: number
   /** Ordered by attribute number. */
   readonly columns: readonly ExposedColumn[]
   /** Empty if any column of the key is not exposed. */
@@ -136,7 +140,8 @@ function tableOf(table: Catalog['tables'][number], domains: ReadonlyMap<number, 
   })
   const shown = new Set(columns.map((column) => column.name))
   const primaryKey = detail.primaryKey.every((name) => shown.has(name)) ? detail.primaryKey : []
-  return { schema: table.schema, name: table.table, kind: detail.kind, oid: detail.oid, columns, primaryKey }
+  const { kind, oid, tables = 1, tuples: rows } = detail
+  return { schema: table.schema, name: table.table, kind, oid, tables, rows, columns, primaryKey }
 }
 
 function belowDomains(oid: number, domains: ReadonlyMap<number, number>): number {

@@ -271,7 +271,8 @@ test('role settings do not change answers: the start-up options win', async () =
     'postgres',
     `CREATE ROLE odd LOGIN PASSWORD 'x' SUPERUSER; ALTER ROLE odd SET DateStyle = 'SQL, DMY'; ALTER ROLE odd SET enable_seqscan = off;
      ALTER ROLE odd SET bytea_output = 'escape'; ALTER ROLE odd SET TimeZone = 'Asia/Tokyo'; ALTER ROLE odd SET extra_float_digits = -15;
-     ALTER ROLE odd SET search_path = public; ALTER ROLE odd SET standard_conforming_strings = off`,
+     ALTER ROLE odd SET search_path = public; ALTER ROLE odd SET standard_conforming_strings = off;
+     ALTER ROLE odd SET enable_partitionwise_join = on; ALTER ROLE odd SET enable_partitionwise_aggregate = on; ALTER ROLE odd SET constraint_exclusion = off`,
   )
   const settings = settingsOf(server, 'plain', { username: 'odd', secrets: { password: 'x' } })
   await using session = await openSession(settings)
@@ -280,6 +281,10 @@ test('role settings do not change answers: the start-up options win', async () =
     `SELECT '\\x00ff'::bytea, timestamptz '2024-01-01 00:00+09', 0.1::float8 + 0.2, date '2024-02-01'`,
   )
   assert.equal(rows.rows, '[["AP8=","2023-12-31T15:00:00Z",0.30000000000000004,"2024-02-01"]]')
+  const planner = await session.run(
+    "SELECT current_setting('enable_partitionwise_join'), current_setting('enable_partitionwise_aggregate'), current_setting('constraint_exclusion')",
+  )
+  assert.equal(planner.rows, '[["off","off","partition"]]')
 })
 
 test('a query over TLS is cancelled over TLS, if the server accepts nothing else', async () => {

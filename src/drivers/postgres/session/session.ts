@@ -60,6 +60,11 @@ const PINS: Readonly<Record<string, string>> = {
   enable_mergejoin: 'on',
   enable_hashjoin: 'on',
   enable_gathermerge: 'on',
+  // The guard counts what PostgreSQL plans and keeps for each partition as long as it joins and groups them together.
+  enable_partitionwise_join: 'off',
+  enable_partitionwise_aggregate: 'off',
+  // Proofs about the conditions of a partition also check for a cancel.
+  constraint_exclusion: 'partition',
   plan_cache_mode: 'auto',
   // No cancel or timeout ends the compilation of a query by LLVM: 1,000 conditions took 14 s.
   jit: 'off',

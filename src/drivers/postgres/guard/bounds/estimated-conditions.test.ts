@@ -21,6 +21,10 @@ const joined = (n: number): string => (n % 2 ? 'x.a = y.b' : 'x.b = y.a')
 const SAME: readonly (readonly [string, string])[] = [
   ['50 ILIKE in OR', `SELECT id FROM notes WHERE ${or(50, like)}`],
   ['50 ILIKE in OR and a key', `SELECT id FROM notes WHERE id = 1 AND (${or(50, like)})`],
+  [
+    'arrays',
+    "SELECT id FROM notes WHERE id = ANY ('{1,2,3}') AND a = ANY (string_to_array('a,b,c', ',')) AND b <> ALL (ARRAY['a', 'b'])",
+  ],
   ['a long list', `SELECT id FROM notes WHERE id IN (${and(2_000, String).replaceAll(' AND', ',')})`],
   ['1,000 comparisons in OR', `SELECT id FROM notes WHERE ${or(1_000, (n) => `a = 'x${n}' AND id < ${n}`)}`],
   [
@@ -51,6 +55,11 @@ const HIDDEN: readonly (readonly [string, string, number])[] = [
   [
     'LIKE ANY of an array literal',
     `SELECT id FROM notes WHERE a LIKE ANY ('{${or(101, String).replaceAll(' OR ', ',')}}')`,
+    1,
+  ],
+  [
+    'an array that is computed',
+    'SELECT id FROM notes WHERE id = ANY (array_fill(1, ARRAY[10000]) || array_fill(2, ARRAY[10000]))',
     1,
   ],
   ['functions', `SELECT id FROM notes WHERE ${or(101, (n) => `starts_with(a, 'w${n}')`)}`, 1],

@@ -5,7 +5,7 @@
 import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { literalText } from './argument-bounds.ts'
 import { remembered } from './printed-size.ts'
-import { isNode } from './unhashed.ts'
+import { isNode, piecesOf } from './unhashed.ts'
 
 /** The limit on all conditions that the planner estimates. A unit took up to 0.15 ms: up to 0.3 s in all. */
 const UNITS_MAX = 2_000
@@ -40,6 +40,7 @@ export function hideConditions(query: SelectStmt): void {
   for (const hold of count.holders) hold()
 }
 
+const hasSubQuery = remembered((part) => ('SubLink' in part ? true : undefined))
 const hasColumn = remembered((part) => ('ColumnRef' in part ? true : undefined))
 
 class Count {
@@ -149,8 +150,17 @@ function unitsOfArray(symbol: string, left: Node, right: Node): number {
   const array = right.TypeCast?.arg ?? right
   const { elements } = array.A_ArrayExpr ?? {}
   if (elements) return elements.reduce((sum, element) => sum + unitsOfSides(symbol, [left, element]), 0)
+  if (isComputed(array)) return UNITS_MAX + 1
   const patterns = literalText(array)?.split(',').length ?? (array.ParamRef ? PATTERNS : 1)
   return patterns * unitsOfSides(symbol, [left])
+}
+
+/**
+ * Returns whether the planner computes an array of unknown length, and estimates each of its elements: an array of a
+ * million elements took 300 MB.
+ */
+function isComputed(array: Node): boolean {
+  return !hasColumn(array) && !hasSubQuery(array) && piecesOf(array) === Infinity
 }
 
 function unitsOfSides(symbol: string, sides: readonly Node[]): number {

@@ -13,6 +13,9 @@ import { TooMuchHere, type Walk } from '../walk/scope.ts'
  */
 const SIZES = new WeakMap<object, number>()
 
+/** The expressions behind a reference to columns: see readsMade(). */
+const MADE = new WeakMap<object, readonly Node[]>()
+
 /** Returns how many nodes are printed for a part of a confined tree, without names. Counts each shared part once per use. */
 function printedNodes(part: object): number {
   const known = SIZES.get(part)
@@ -54,14 +57,21 @@ export function copiedSides({ kind = '', rexpr }: Struct<'A_Expr'>): { left: num
   return { left: (rexpr.List.items ?? []).filter((item) => !isConstant(item)).length, right: 0 }
 }
 
-function isConstant({ A_Const: value, ParamRef: param, TypeCast: cast }: Node): boolean {
+export function isConstant({ A_Const: value, ParamRef: param, TypeCast: cast }: Node): boolean {
   return value !== undefined || param !== undefined || (cast?.arg !== undefined && isConstant(cast.arg))
 }
 
 /** Counts a reference to columns as the expressions behind them, which PostgreSQL may put in its place. */
 export function readsMade(reference: Node, made: readonly Node[] | undefined): Node {
-  if (made !== undefined) SIZES.set(reference, printedNodes(made) + 1)
+  if (made === undefined) return reference
+  SIZES.set(reference, printedNodes(made) + 1)
+  MADE.set(reference, made)
   return reference
+}
+
+/** Returns the expressions behind a reference to columns, or undefined if there are none. */
+export function madeBehind(reference: object): readonly Node[] | undefined {
+  return MADE.get(reference)
 }
 
 /**

@@ -228,7 +228,7 @@ function seesOthers({ RangeSubselect: query, RangeFunction: call, JsonTable: tab
 }
 
 /** Returns the aliases to which the columns in a node refer. */
-function references(value: unknown, found = new Set<string>()): ReadonlySet<string> {
+export function references(value: unknown, found = new Set<string>()): ReadonlySet<string> {
   if (!isNode(value)) return found
   const [alias] = words(value.ColumnRef?.fields)
   if (alias !== undefined) found.add(alias)
@@ -266,7 +266,7 @@ function rowsOf(call: Struct<'FuncCall'>): number {
 const SPLITS: ReadonlySet<string> = new Set(['string_to_array', 'regexp_split_to_array'])
 
 /** Returns the largest number of pieces of an argument: a character may be a piece. Infinity for a computed text. */
-function piecesOf(node: Node): number {
+export function piecesOf(node: Node): number {
   const { A_Const: value, A_ArrayExpr: array, TypeCast: cast, FuncCall: call } = node
   if (node.ParamRef) return ASSUMED_ROWS
   if (value) return value.ival || value.boolval || value.isnull ? 1 : (literalText(node)?.length ?? Infinity)

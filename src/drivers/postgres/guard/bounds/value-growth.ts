@@ -1506,7 +1506,7 @@ function tooLarge(found: string, limit: number): Refusal {
  * Returns the number of different min() and max() of a query that has no other aggregates and no groups. PostgreSQL may
  * read each from an index: it then computes FROM and WHERE once for each, and keeps the values of each until the end.
  */
-function endsOf({ targetList, groupClause, havingClause, sortClause }: SelectStmt): number {
+export function endsOf({ targetList, groupClause, havingClause, sortClause }: SelectStmt): number {
   const ends = new Set<string>()
   return groupClause === undefined && onlyEnds([targetList, havingClause, sortClause], ends) ? ends.size : 0
 }
