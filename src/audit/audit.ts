@@ -11,7 +11,7 @@ import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { sealWith, type Seal } from './chain/seal.ts'
 import type { Changed } from './recorded-changes.ts'
-import { forgetUsage, pruneUsage, readUsage, type UsageLine } from './usage-by-day.ts'
+import { pruneUsage, readUsage, type UsageLine } from './usage-by-day.ts'
 import { placeOf, readAll, readOne, readPage, type AuditAsk, type AuditItem, type AuditPage } from './reading/page.ts'
 import type { AuditScope, Key } from './reading/row-filter.ts'
 import { reasonOf } from './refusal-reason.ts'
@@ -50,8 +50,8 @@ export interface Audit extends AsyncDisposable {
    */
   refused(call: AuditedCall, at: AuditPlace, error: unknown): void
   /**
-   * Call this when a team is deleted. Deletes the team's usage counters. Each of its audit rows stays until it is
-   * `retentionDays` old.
+   * Call this when a team is deleted. Each of its audit rows stays until it is `retentionDays` old. The next removal
+   * deletes its usage counters: they may be hundreds of thousands, and this transaction must be short.
    */
   teamEnded(tx: Transaction<Tables>, teamId: TeamId, retentionDays: number): Promise<void>
   flush(): Promise<void>
@@ -74,7 +74,10 @@ export interface Audit extends AsyncDisposable {
   usage(teamId: TeamId, from: string): Promise<readonly UsageLine[]>
   /** Yields how many queries a team made in each hour since the day `from` (YYYY-MM-DD, UTC). */
   slots(teamId: TeamId, from: string, signal: AbortSignal): AsyncIterable<readonly UsageSlot[]>
-  /** Removes rows that are older than their team's retention, and old usage counters. This also happens once a day. */
+  /**
+   * Removes rows that are older than their team's retention, old usage counters, and those of deleted teams. This also
+   * happens once a day.
+   */
   prune(): Promise<void>
 }
 
@@ -192,7 +195,6 @@ class ChainedAudit implements Audit {
 
   async teamEnded(tx: Transaction<Tables>, teamId: TeamId, retentionDays: number): Promise<void> {
     await keepTeam(tx, teamId, retentionDays)
-    await forgetUsage(tx, teamId)
   }
 
   flush(): Promise<void> {

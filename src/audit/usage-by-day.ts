@@ -1,12 +1,14 @@
 // Counts queries by day, caller and datasource, so that the usage page need not read a million audit rows. The counts
 // are updated in the transaction that writes the rows. They contain no text, so they may be stored for longer than the
 // rows.
+import { setImmediate } from 'node:timers/promises'
 import { sql, type Transaction } from 'kysely'
 import type { AccountId, ApiKeyId, DatasourceId, GrantId, TeamId } from '../ids.ts'
+import { deleteInPortions } from '../store/delete-in-portions.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables, UsageDayTable } from '../store/tables.ts'
 import type { Content } from './chain/seal.ts'
-import { addSlots, forgetSlots, pruneSlots, Slots } from './usage-by-hour.ts'
+import { addSlots, pruneSlots, Slots } from './usage-by-hour.ts'
 
 const QUERY = 'runQuery'
 /** Longer than the longest period that the usage page can show. */
@@ -101,8 +103,22 @@ export interface UsageLine extends Counted {
   readonly keyId: ApiKeyId | GrantId | ''
 }
 
-/** Returns a team's lines since the day `from`, oldest first. */
+/** Returns a team's lines since the day `from`, oldest first. A statement reads one day. */
 export async function readUsage(store: Pick<Store, 'db'>, teamId: TeamId, from: string): Promise<readonly UsageLine[]> {
+  const lines: UsageLine[] = []
+  const ofTeam = () => store.db.selectFrom('usage_days').where('team_id', '=', teamId)
+  let next = await ofTeam().select('date').where('date', '>=', from).orderBy('date').limit(1).executeTakeFirst()
+  while (next !== undefined) {
+    const { date } = next
+    lines.push(...(await linesOf(store, teamId, date)))
+    // SQLite answers synchronously, so let other requests run.
+    await setImmediate()
+    next = await ofTeam().select('date').where('date', '>', date).orderBy('date').limit(1).executeTakeFirst()
+  }
+  return lines
+}
+
+async function linesOf(store: Pick<Store, 'db'>, teamId: TeamId, date: string): Promise<readonly UsageLine[]> {
   const lines = await store.db
     .selectFrom('usage_days')
     .select(({ fn }) => [
@@ -116,9 +132,8 @@ export async function readUsage(store: Pick<Store, 'db'>, teamId: TeamId, from: 
       fn.sum<number>('row_count').as('rows'),
     ])
     .where('team_id', '=', teamId)
-    .where('date', '>=', from)
+    .where('date', '=', date)
     .groupBy(['date', 'datasource_id', 'account_id', 'key_id'])
-    .orderBy('date')
     .orderBy('datasource_id')
     .orderBy('account_id')
     .orderBy('key_id')
@@ -133,15 +148,14 @@ export async function readUsage(store: Pick<Store, 'db'>, teamId: TeamId, from: 
   }))
 }
 
-export async function forgetUsage(tx: Transaction<Tables>, teamId: TeamId): Promise<void> {
-  await tx.deleteFrom('usage_days').where('team_id', '=', teamId).execute()
-  await forgetSlots(tx, teamId)
+/** Deletes the counters of a team. */
+export async function forgetUsage(store: Pick<Store, 'commit' | 'dialect'>, teamId: TeamId): Promise<void> {
+  await deleteInPortions(store, 'usage_days', (eb) => eb('team_id', '=', teamId))
+  await deleteInPortions(store, 'usage_slots', (eb) => eb('team_id', '=', teamId))
 }
 
-export async function pruneUsage(store: Pick<Store, 'append'>, now: number): Promise<void> {
+export async function pruneUsage(store: Pick<Store, 'db' | 'commit' | 'dialect'>, now: number): Promise<void> {
   const before = new Date(now - KEPT_DAYS * DAY_MS).toISOString().slice(0, 10)
-  await store.append(async (tx) => {
-    await tx.deleteFrom('usage_days').where('date', '<', before).execute()
-    await pruneSlots(tx, now)
-  })
+  await deleteInPortions(store, 'usage_days', (eb) => eb('date', '<', before))
+  await pruneSlots(store, now)
 }

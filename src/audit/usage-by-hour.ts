@@ -1,9 +1,10 @@
 // Counts queries by hour, caller, datasource and client, with bytes, durations and costs. The counts are updated in the
 // transaction that writes the audit rows, and are stored for a month.
 import { setImmediate } from 'node:timers/promises'
-import type { Selectable, Transaction } from 'kysely'
+import { sql, type Selectable, type Transaction } from 'kysely'
 import { z } from 'zod'
 import type { TeamId } from '../ids.ts'
+import { deleteInPortions } from '../store/delete-in-portions.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables, UsageSlotTable } from '../store/tables.ts'
 import type { Content } from './chain/seal.ts'
@@ -19,6 +20,11 @@ const DAY_MS = 86_400_000
  * counted under ''.
  */
 const CLIENTS_MAX = 50
+/**
+ * The maximum number of lines of a team and hour. Further callers are counted together, by datasource only. Otherwise a
+ * caller with many keys and client names could store a line with each query.
+ */
+export const LINES_MAX = 1_000
 const READ_AT_ONCE = 2_000
 /** How many characters of a time come before the minutes. */
 const HOUR_CHARS = 13
@@ -97,14 +103,15 @@ const WrittenTimes = z.array(z.tuple([z.number(), z.number()]))
 /** Only this process writes the lines of this chain, so it can read a line and then write the sum. */
 export async function addSlots(tx: Transaction<Tables>, chain: string, slots: Slots): Promise<void> {
   const names = new Map<string, Set<string>>()
+  const counts = new Map<string, number>()
   for (const line of slots.lines) {
     const client = await countedClient(tx, line, names)
-    const place = { ...placeOf(line), client, chain }
-    const at = tx
-      .selectFrom('usage_slots')
-      .selectAll()
-      .where(({ and }) => and(place))
-    const known = await at.executeTakeFirst()
+    let place = { ...placeOf(line), client, chain }
+    let known = await lineAt(tx, place)
+    if (known === undefined && !(await hasRoom(tx, line, counts))) {
+      place = { ...place, account_id: '', key_id: '', client: '' }
+      known = await lineAt(tx, place)
+    }
     const times = new Map(line.times)
     for (const [bucket, count] of known === undefined ? [] : WrittenTimes.parse(JSON.parse(known.times))) {
       times.set(bucket, (times.get(bucket) ?? 0) + count)
@@ -131,6 +138,36 @@ export async function addSlots(tx: Transaction<Tables>, chain: string, slots: Sl
         .where(({ and }) => and(place))
         .execute()
   }
+}
+
+function lineAt(tx: Transaction<Tables>, place: Place & { readonly chain: string }) {
+  return tx
+    .selectFrom('usage_slots')
+    .selectAll()
+    .where(({ and }) => and(place))
+    .executeTakeFirst()
+}
+
+/** Returns true if the team may have another line in this hour, and counts that line. */
+async function hasRoom(
+  tx: Transaction<Tables>,
+  { team_id, slot }: Place,
+  counts: Map<string, number>,
+): Promise<boolean> {
+  const key = `${team_id} ${slot}`
+  let count = counts.get(key)
+  if (count === undefined) {
+    const stored = await tx
+      .selectFrom('usage_slots')
+      .select(({ fn }) => fn.countAll<number>().as('lines'))
+      .where('team_id', '=', team_id)
+      .where('slot', '=', slot)
+      .executeTakeFirstOrThrow()
+    count = Number(stored.lines)
+  }
+  const isFree = count < LINES_MAX
+  counts.set(key, isFree ? count + 1 : count)
+  return isFree
 }
 
 function placeOf({ team_id, slot, datasource_id, account_id, key_id, client }: Place): Place {
@@ -175,27 +212,30 @@ export async function* readSlots(
   from: string,
   signal: AbortSignal,
 ): AsyncIterable<readonly UsageSlot[]> {
-  for (let offset = 0; ; offset += READ_AT_ONCE) {
+  for (let last: Selectable<UsageSlotTable> | undefined; ;) {
     signal.throwIfAborted()
-    const rows = await store.db
-      .selectFrom('usage_slots')
-      .selectAll()
-      .where('team_id', '=', teamId)
-      .where('slot', '>=', from)
+    let next = store.db.selectFrom('usage_slots').selectAll().where('team_id', '=', teamId)
+    next = last === undefined ? next.where('slot', '>=', from) : next.where(isAfter(last))
+    const rows: readonly Selectable<UsageSlotTable>[] = await next
       .orderBy('slot')
       .orderBy('datasource_id')
       .orderBy('account_id')
       .orderBy('key_id')
       .orderBy('client')
       .orderBy('chain')
-      .offset(offset)
       .limit(READ_AT_ONCE)
       .execute()
     yield rows.map(slotOf)
+    last = rows.at(-1)
     if (rows.length < READ_AT_ONCE) return
     // SQLite answers synchronously, so let other requests run.
     await setImmediate()
   }
+}
+
+/** The store finds the next line in the primary key. With an offset, it would read all lines before it again. */
+function isAfter({ slot, datasource_id, account_id, key_id, client, chain }: Selectable<UsageSlotTable>) {
+  return sql<boolean>`(slot, datasource_id, account_id, key_id, client, chain) > (${slot}, ${datasource_id}, ${account_id}, ${key_id}, ${client}, ${chain})`
 }
 
 /** PostgreSQL returns bigints as strings. */
@@ -213,11 +253,8 @@ function slotOf(row: Selectable<UsageSlotTable>): UsageSlot {
   }
 }
 
-export async function forgetSlots(tx: Transaction<Tables>, teamId: TeamId): Promise<void> {
-  await tx.deleteFrom('usage_slots').where('team_id', '=', teamId).execute()
-}
-
-export async function pruneSlots(tx: Transaction<Tables>, now: number): Promise<void> {
+/** Deletes the lines that are older than a month. */
+export async function pruneSlots(store: Pick<Store, 'commit' | 'dialect'>, now: number): Promise<void> {
   const before = new Date(now - KEPT_DAYS * DAY_MS).toISOString().slice(0, HOUR_CHARS)
-  await tx.deleteFrom('usage_slots').where('slot', '<', before).execute()
+  await deleteInPortions(store, 'usage_slots', (eb) => eb('slot', '<', before))
 }

@@ -27,6 +27,7 @@ import { waysToSignIn } from './migrations/0023-ways-to-sign-in.ts'
 import { webhooks } from './migrations/0024-webhooks.ts'
 import { webhookTurns } from './migrations/0025-webhook-turns.ts'
 import { accountDeletion } from './migrations/0026-account-deletion.ts'
+import { upkeepIndexes } from './migrations/0027-upkeep-indexes.ts'
 
 // withTables() requires an index signature, which an interface does not have.
 type Recorded = { migrations: { name: string; at: string } }
@@ -57,6 +58,7 @@ export const MIGRATIONS: readonly Migration[] = [
   webhooks,
   webhookTurns,
   accountDeletion,
+  upkeepIndexes,
 ]
 
 /**

@@ -1,9 +1,11 @@
 // When a team is deleted, its settings are deleted too. But its audit rows must stay until their retention ends, so the
-// retention of deleted teams is stored here.
+// retention of deleted teams is stored here. Their usage counters can be many, so the next removal deletes them.
 import type { Transaction } from 'kysely'
+import { inSlices } from '../../event-loop-slices.ts'
 import { asId, type TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
 import type { Tables } from '../../store/tables.ts'
+import { forgetUsage } from '../usage-by-day.ts'
 
 const MARK = 'days of the audit of the ended team '
 
@@ -15,16 +17,22 @@ export async function keepTeam(tx: Transaction<Tables>, teamId: TeamId, retentio
 }
 
 /**
- * Returns the retention in days by team. If a team has no rows any more, its entry is deleted. Invalid entries, and
- * entries of teams that still exist, are ignored.
+ * Returns the retention in days by team, and deletes the usage counters of these teams. If a team has no rows any more,
+ * its entry is deleted. Invalid entries, and entries of teams that still exist, are ignored.
  */
-export async function endedTeams(store: Pick<Store, 'db' | 'append'>): Promise<ReadonlyMap<TeamId, number>> {
+export async function endedTeams(
+  store: Pick<Store, 'db' | 'dialect' | 'commit' | 'append'>,
+): Promise<ReadonlyMap<TeamId, number>> {
   const marks = await store.db.selectFrom('marks').selectAll().where('name', 'like', `${MARK}%`).execute()
   const days = new Map<TeamId, number>()
+  const pause = inSlices()
   for (const { name, value } of marks) {
+    // SQLite answers synchronously, so let other requests run.
+    await pause()
     const teamId = asId<TeamId>(name.slice(MARK.length))
     const hasRows = (await hasSome(store, 'audit', teamId)) || (await hasSome(store, 'audit_packs', teamId))
     const lives = await store.db.selectFrom('teams').select('id').where('id', '=', teamId).executeTakeFirst()
+    if (lives === undefined) await forgetUsage(store, teamId)
     if (hasRows && lives === undefined && /^[1-9]\d{0,3}$/.test(value)) days.set(teamId, Number(value))
     else if (!hasRows) await store.append((tx) => tx.deleteFrom('marks').where('name', '=', name).execute())
   }

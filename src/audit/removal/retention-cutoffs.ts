@@ -1,3 +1,4 @@
+import { inSlices } from '../../event-loop-slices.ts'
 import { asId, type TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
 import type { Seal } from '../chain/seal.ts'
@@ -17,8 +18,11 @@ export type Cutoffs = ReadonlyMap<TeamId | null, string>
 
 export async function cutoffs(deps: PruneDeps): Promise<Cutoffs> {
   const found = new Map<TeamId | null, string>()
+  const pause = inSlices()
   for (const team of [null, ...(await teamsOf(deps.store, 'audit')), ...(await teamsOf(deps.store, 'audit_packs'))]) {
     if (found.has(team)) continue
+    // SQLite answers synchronously, so let other requests run.
+    await pause()
     found.set(team, new Date(deps.now() - (await deps.retentionDays(team)) * DAY_MS).toISOString())
   }
   return found
@@ -27,7 +31,9 @@ export async function cutoffs(deps: PruneDeps): Promise<Cutoffs> {
 /** Returns the teams that have rows. Jumps from team to team in the index, because `distinct` would read every row. */
 async function teamsOf(store: Pick<Store, 'db'>, table: 'audit' | 'audit_packs'): Promise<readonly TeamId[]> {
   const teams: TeamId[] = []
+  const pause = inSlices()
   for (;;) {
+    await pause()
     const next = await store.db
       .selectFrom(table)
       .select('team_id')

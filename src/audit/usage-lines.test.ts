@@ -1,0 +1,121 @@
+// Tests that many usage lines are stored, read and deleted a few at a time.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { largestTurn } from '../../test/support/largest-turn.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
+import { ROWS_A_PORTION } from '../store/delete-in-portions.ts'
+import { openStore, type Store } from '../store/open.ts'
+import { openAudit } from './audit.ts'
+import { LINES_MAX } from './usage-by-hour.ts'
+
+const key = new Uint8Array(32).fill(7)
+const DAY_MS = 86_400_000
+const LINES = 4_200
+
+async function addTeam(store: Store): Promise<TeamId> {
+  const id = newId<TeamId>()
+  const row = { id, name: 't', slug: id, settings: '{}', created_at: new Date().toISOString() }
+  await store.write((tx) => tx.insertInto('teams').values(row).execute())
+  return id
+}
+
+/** Adds lines of one hour and day. */
+async function addLines(store: Store, team_id: TeamId, at: number, lines: number): Promise<void> {
+  const slot = new Date(at).toISOString().slice(0, 13)
+  const place = { team_id, account_id: newId<AccountId>(), key_id: newId<ApiKeyId>(), chain: 'c' }
+  const counts = { queries: 1, denied: 0, failed: 0, row_count: 1 }
+  const more = { client: '', bytes: 1, duration_ms: 1, estimate: 0, times: '[]' }
+  await store.append(async (tx) => {
+    for (let n = 0; n < lines; n += 300) {
+      const rows = Array.from({ length: Math.min(300, lines - n) }, () => {
+        return { ...place, ...counts, datasource_id: newId<DatasourceId>() }
+      })
+      const slots = rows.map((row) => ({ ...row, ...more, slot }))
+      await tx.insertInto('usage_slots').values(slots).execute()
+      await tx
+        .insertInto('usage_days')
+        .values(rows.map((row) => ({ ...row, date: slot.slice(0, 10) })))
+        .execute()
+    }
+  })
+}
+
+for (const dialect of DIALECTS) {
+  describe(`usage lines on ${dialect}`, () => {
+    let source: StoreSource
+    let store: Store
+    before(async () => {
+      source = await storeSource(dialect)
+      store = await openStore(await source.config())
+    })
+    after(async () => {
+      await store[Symbol.asyncDispose]()
+      await source[Symbol.asyncDispose]()
+    })
+    const count = async (table: 'usage_slots' | 'usage_days') => {
+      const row = await store.db.selectFrom(table).select((eb) => eb.fn.countAll().as('n')).executeTakeFirstOrThrow() // prettier-ignore
+      return Number(row.n)
+    }
+    const both = async () => (await count('usage_slots')) + (await count('usage_days'))
+
+    test('the lines of a deleted team, and old lines, are deleted in portions', async () => {
+      let at = Date.now()
+      await using audit = openAudit({ store, key, now: () => at, retentionDays: async () => 180 })
+      const [ended, lives] = [newId<TeamId>(), await addTeam(store)]
+      await addLines(store, ended, at, LINES)
+      await addLines(store, lives, at, 10)
+      await addLines(store, lives, at - 500 * DAY_MS, LINES)
+      const deleted = await largestTurn(both, () => store.write((tx) => audit.teamEnded(tx, ended, 10)))
+      assert.equal(deleted, 0)
+      const most = await largestTurn(both, () => audit.prune())
+      if (dialect === 'sqlite') assert.ok(most <= 2 * ROWS_A_PORTION, `${most} rows in one turn`)
+      assert.deepEqual([await count('usage_slots'), await count('usage_days')], [10, 10])
+      at += 401 * DAY_MS
+      await audit.prune()
+      assert.equal(await both(), 0)
+    })
+
+    test('a team has a bounded number of lines in an hour, and no query is left out', async () => {
+      const teamId = newId<TeamId>()
+      const at = Date.parse('2026-03-01T12:00:00.000Z')
+      await using audit = openAudit({ store, key, now: () => at })
+      const datasourceId = newId<DatasourceId>()
+      await addLines(store, teamId, at, LINES_MAX - 3)
+      for (const count of [2, 6]) {
+        for (let n = 0; n < count; n++) {
+          const caller = { kind: 'key', accountId: newId<AccountId>(), keyId: newId<ApiKeyId>() } as const
+          audit.record({ action: 'runQuery', caller }, { teamId, datasourceId, outcome: 'FAILED' })
+        }
+        await audit.flush()
+      }
+      const lines = []
+      const slots = audit.slots(teamId, '2026-03-01', new AbortController().signal)
+      for await (const portion of slots) lines.push(...portion)
+      assert.equal(lines.length, LINES_MAX + 1)
+      assert.equal(lines.reduce((sum, line) => sum + line.queries, 0), LINES_MAX + 5) // prettier-ignore
+      const [shared] = lines.filter((line) => line.account_id === '')
+      assert.deepEqual([shared?.datasource_id, shared?.queries], [datasourceId, 5])
+    })
+
+    test('lines are read in portions, each line once, in their order', async () => {
+      const teamId = newId<TeamId>()
+      const at = Date.parse('2026-03-01T12:00:00.000Z')
+      await addLines(store, teamId, at, LINES)
+      await addLines(store, teamId, at + DAY_MS, 7)
+      await using audit = openAudit({ store, key })
+      const portions: number[] = []
+      const places: string[] = []
+      const slots = audit.slots(teamId, '2026-03-01', new AbortController().signal)
+      for await (const portion of slots) {
+        portions.push(portion.length)
+        places.push(...portion.map((line) => `${line.slot} ${line.datasource_id}`))
+      }
+      assert.deepEqual(portions, [2_000, 2_000, 207])
+      assert.deepEqual(places, [...new Set(places)].sort())
+      const days = await audit.usage(teamId, '2026-03-02')
+      assert.deepEqual(new Set(days.map((line) => line.date)), new Set(['2026-03-02']))
+      assert.equal((await audit.usage(teamId, '2026-03-01')).length, LINES + 7)
+    })
+  })
+}

@@ -1,0 +1,38 @@
+// Deletes many rows without blocking the event loop. SQLite runs a statement synchronously, so a statement that deletes
+// all rows at once would keep every request waiting for seconds.
+import { setImmediate } from 'node:timers/promises'
+import { expressionBuilder, sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
+import type { Store } from './open.ts'
+import type { Tables } from './tables.ts'
+
+/** Deleting this many rows takes a few milliseconds. */
+export const ROWS_A_PORTION = 500
+
+/**
+ * Deletes the rows that match, at most `atMost` of them. Each portion is a transaction of its own, and other requests
+ * run between two portions. So if the process stops, some rows are left: the caller must delete them later. `matching`
+ * must use the beginning of an index, because each portion searches for its rows again. Returns how many rows it
+ * deleted.
+ */
+export async function deleteInPortions<T extends keyof Tables & string>(
+  store: Pick<Store, 'commit' | 'dialect'>,
+  table: T,
+  matching: (eb: ExpressionBuilder<Tables, T>) => Expression<SqlBool>,
+  atMost = Infinity,
+): Promise<number> {
+  const where = matching(expressionBuilder<Tables, T>())
+  const from = sql.table(table)
+  for (let deleted = 0; ;) {
+    const rows = sql.lit(Math.min(ROWS_A_PORTION, atMost - deleted))
+    // Both stores find a row by its place without an index. In PostgreSQL, a row that was changed in the meantime has
+    // another place, so it stays.
+    const statement =
+      store.dialect === 'sqlite'
+        ? sql`delete from ${from} where rowid in (select rowid from ${from} where ${where} limit ${rows})`
+        : sql`delete from ${from} where ctid = any(array(select ctid from ${from} where ${where} limit ${rows}))`
+    const { numAffectedRows = 0n } = await store.commit((tx) => statement.execute(tx), 'read committed')
+    deleted += Number(numAffectedRows)
+    if (numAffectedRows < ROWS_A_PORTION || deleted >= atMost) return deleted
+    await setImmediate()
+  }
+}
