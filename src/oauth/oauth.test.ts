@@ -25,7 +25,10 @@ import {
   type Service,
 } from '../../test/support/oauth.ts'
 import { auth, callOf, openRooms, PASSWORD, type Rooms } from '../../test/support/people.ts'
+import { largestTurn } from '../../test/support/largest-turn.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { until } from '../../test/support/until.ts'
+import { CLIENTS_AT_A_TIME } from './unused-clients.ts'
 
 async function someone(rooms: Rooms, name: string): Promise<Browser> {
   const order = { name, email: `${name.toLowerCase()}@example.test`, password: PASSWORD }
@@ -48,6 +51,19 @@ const errorOf = ({ status, json }: { readonly status: number; readonly json: { e
   json.error,
 ]
 const INVALID = [400, 'invalid_grant']
+
+function floodOf({ store }: Rooms, count: number, createdAt: number) {
+  return Array.from({ length: count }, () => ({
+    ...{ id: newId(), clientId: newId(), name: 'flood', redirectUris: '[]', grantTypes: '[]' },
+    ...{ tokenEndpointAuthMethod: 'none', createdAt: storedTime(store.dialect, createdAt) },
+  }))
+}
+
+async function addClients({ store }: Rooms, rows: ReturnType<typeof floodOf>): Promise<void> {
+  for (let from = 0; from < rows.length; from += 1_000) {
+    await store.write((tx) => tx.insertInto('oauth_clients').values(rows.slice(from, from + 1_000)).execute()) // prettier-ignore
+  }
+}
 
 for (const dialect of DIALECTS) {
   describe(`OAuth on ${dialect}`, () => {
@@ -258,9 +274,47 @@ for (const dialect of DIALECTS) {
       await connected(service, ada, client, { teamIds: [team] })
       rooms.clock.at += 86_400_000 + 60_000
       const next = await registered(service)
-      const rows = await rooms.store.db.selectFrom('oauth_clients').select('clientId').execute()
-      assert.deepEqual(new Set(rows.map((row) => row.clientId)), new Set([client.clientId, next.clientId]))
-      assert.ok(!rows.some((row) => row.clientId === unused.clientId))
+      const ids = async () => {
+        const rows = await rooms.store.db.selectFrom('oauth_clients').select('clientId').execute()
+        return new Set(rows.map((row) => row.clientId))
+      }
+      await until('the unused client is deleted', async () => !(await ids()).has(unused.clientId))
+      assert.deepEqual(await ids(), new Set([client.clientId, next.clientId]))
+    })
+
+    test('unused clients are deleted once a minute, a few at a time', async () => {
+      const { rooms, service, client } = await opened()
+      await using _rooms = rooms
+      const flood = floodOf(rooms, 9_000, rooms.now() - 2 * 86_400_000)
+      await addClients(rooms, flood)
+      // The client of opened() was registered a moment ago, so nothing is deleted yet.
+      await registered(service)
+      const count = async () => {
+        const row = await rooms.store.db.selectFrom('oauth_clients').select((eb) => eb.fn.countAll().as('n')).executeTakeFirstOrThrow() // prettier-ignore
+        return Number(row.n)
+      }
+      assert.equal(await count(), 9_002)
+      rooms.clock.at += 60_000
+      const most = await largestTurn(count, async () => {
+        await registered(service)
+        await until('the old clients are deleted', async () => (await count()) === 3)
+      })
+      if (dialect === 'sqlite') assert.ok(most <= 2 * CLIENTS_AT_A_TIME, `${most} clients in one turn`)
+      assert.equal((await service.send('GET', authorizePath(service, client, pkce().challenge))).status, 302)
+    })
+
+    test('the redirect URIs of a client have at most 4 kB', async () => {
+      const { rooms, service } = await opened()
+      await using _rooms = rooms
+      const uris = (count: number) =>
+        Array.from({ length: count }, (_, n) => `https://a.example/${'x'.repeat(980)}${n}`)
+      const send = (redirect_uris: readonly string[]) =>
+        service.send('POST', '/auth/oauth2/register', { body: JSON.stringify({ redirect_uris }) })
+      assert.equal((await send(uris(4))).status, 201)
+      // A URI that is there twice is stored once.
+      assert.equal((await send([...uris(4), ...uris(4)])).status, 201)
+      const refused = await send(uris(5))
+      assert.deepEqual([refused.status, refused.json.error], [400, 'invalid_redirect_uri'])
     })
 
     test('a network address can register 30 clients a minute', async () => {
@@ -290,21 +344,7 @@ for (const dialect of DIALECTS) {
     test('a flood of registrations from many networks deletes no client of the last hour', async () => {
       const { rooms, service, client } = await opened()
       await using _rooms = rooms
-      const at = rooms.now()
-      const rows = (createdAt: number) =>
-        Array.from({ length: 9_999 }, () => ({
-          ...{ id: newId(), clientId: newId(), name: 'flood', redirectUris: '[]', grantTypes: '[]' },
-          ...{ tokenEndpointAuthMethod: 'none', createdAt: storedTime(rooms.store.dialect, createdAt) },
-        }))
-      const flood = rows(at + 1)
-      for (let from = 0; from < flood.length; from += 1_000) {
-        await rooms.store.write((tx) =>
-          tx
-            .insertInto('oauth_clients')
-            .values(flood.slice(from, from + 1_000))
-            .execute(),
-        )
-      }
+      await addClients(rooms, floodOf(rooms, 9_999, rooms.now() + 1))
       const ids = async () =>
         new Set(
           (await rooms.store.db.selectFrom('oauth_clients').select('clientId').execute()).map((row) => row.clientId),
@@ -315,6 +355,7 @@ for (const dialect of DIALECTS) {
       rooms.clock.at += 3_600_000 + 1
       const next = await registered(service)
       // The oldest client was deleted to make space for the new one.
+      await until('the oldest client is deleted', async () => (await ids()).size <= 10_000)
       const left = await ids()
       assert.deepEqual([left.size, left.has(next.clientId), left.has(client.clientId)], [10_000, true, false])
     })

@@ -12,6 +12,7 @@ import { OauthError } from './oauth-error.ts'
 import { openProvider, type Provider, type ProviderDeps } from './provider.ts'
 import { registerClient } from './register-client.ts'
 import { revokeToken, tokenAnswer } from './exchange-and-revoke-tokens.ts'
+import { openUnusedClients } from './unused-clients.ts'
 
 export interface OAuth {
   /**
@@ -34,6 +35,7 @@ interface Deps extends Omit<ConsentDeps, 'provider' | 'clients'>, Omit<ProviderD
 export function openOAuth(deps: Deps): OAuth {
   const { store, tries, now } = deps
   const clients = openClients({ store, documents: openClientDocuments(deps.documents, now) })
+  const unused = openUnusedClients(store)
   const { verify } = connectorTokens(deps)
   let loading: Promise<Provider> | undefined
   const provider = () =>
@@ -51,7 +53,7 @@ export function openOAuth(deps: Deps): OAuth {
         return await authorize({ provider: await provider(), clients, tries, resource }, request)
       }
       case 'POST /auth/oauth2/register':
-        return await registerClient({ store, tries, now: now() }, request)
+        return await registerClient({ store, tries, unused, now: now() }, request)
       case 'POST /auth/oauth2/token':
         return await tokenAnswer({ ...deps, provider: await provider(), verify }, await formOf(request))
       case 'POST /auth/oauth2/revoke':

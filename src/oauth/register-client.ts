@@ -5,32 +5,25 @@ import { z } from 'zod'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { addressOf } from '../auth/client-name-and-address.ts'
 import { networkOf } from '../auth/client-network.ts'
-import { AppError } from '../errors.ts'
 import type { Store } from '../store/open.ts'
-import { isoTime, storedTime } from '../store/better-auth-times.ts'
+import { storedTime } from '../store/better-auth-times.ts'
 import { shortName } from './client-documents.ts'
 import { OauthError } from './oauth-error.ts'
 import { isOwnComputer, verdictOf } from './redirect-uris.ts'
+import type { UnusedClients } from './unused-clients.ts'
 
 interface Deps {
   readonly store: Store
   readonly tries: Pick<Attempts, 'spend'>
+  readonly unused: UnusedClients
   readonly now: number
 }
 
-/** Limited per network, so that one network can register only a small part of UNUSED_MAX. */
+/** Limited per network, so that one network can register only a small part of the clients without a grant. */
 const BY_NETWORK = { limit: 30, windowMs: 60_000 }
 const BY_NETWORK_A_DAY = { limit: 1_000, windowMs: 86_400_000 }
-/** A client without a grant is deleted after this time. */
-const UNUSED_MS = 86_400_000
-/**
- * If there are too many clients without a grant, they are deleted earlier than after a day. But they are kept for this
- * time, because a person may be reading the consent page.
- */
-const FRESH_MS = 3_600_000
-const RETRY_AFTER_SECONDS = 60
-/** The maximum number of registered clients without a grant. */
-const UNUSED_MAX = 10_000
+/** The maximum size of the redirect URIs of a client, so that clients without a grant cannot fill the disk. */
+const URIS_BYTES_MAX = 4_096
 const GRANT_TYPES = ['authorization_code', 'refresh_token'] as const
 
 /** Other fields are ignored (RFC 7591 §2), also `application_type`, because the redirect URIs show the type. */
@@ -55,11 +48,14 @@ export async function registerClient(deps: Deps, request: Request): Promise<Resp
   if (grants?.includes('authorization_code') === false) throw metadata('grant_types: authorization_code is needed')
   if (types?.includes('code') === false) throw metadata('response_types: code is needed')
   const redirectUris = allowedUris(uris)
+  if (Buffer.byteLength(redirectUris.join('')) > URIS_BYTES_MAX) {
+    throw new OauthError('invalid_redirect_uri', `redirect_uris: at most ${URIS_BYTES_MAX} bytes together.`)
+  }
   const name = shortName(read.data.client_name) ?? 'An agent without a name'
   // Only valid registrations are stored, so only they count for the limit of a day.
   await deps.tries.spend([{ key: `oauth registration a day: ${network}`, ...BY_NETWORK_A_DAY }])
-  const { store, now } = deps
-  await pruneUnused(store, now)
+  const { store, unused, now } = deps
+  await unused.requireRoom(now)
   const clientId = randomUUID()
   const row = {
     id: randomUUID(),
@@ -71,6 +67,7 @@ export async function registerClient(deps: Deps, request: Request): Promise<Resp
     createdAt: storedTime(store.dialect, now),
   }
   await store.append((tx) => tx.insertInto('oauth_clients').values(row).execute())
+  unused.prune(now)
   const answer = {
     client_id: clientId,
     client_id_issued_at: Math.floor(now / 1000),
@@ -109,43 +106,4 @@ async function bodyOf(request: Request): Promise<unknown> {
 
 function metadata(detail = 'not valid'): OauthError {
   return new OauthError('invalid_client_metadata', `The client's metadata is not valid: ${detail}.`)
-}
-
-/**
- * Deletes clients that never had a grant. A client whose grant has ended is kept, because the person may connect it
- * again. Throws OVERLOADED if too many clients are younger than an hour.
- */
-async function pruneUnused(store: Store, now: number): Promise<void> {
-  const time = (ms: number) => storedTime(store.dialect, ms)
-  const isFull = await store.append(async (tx) => {
-    const unused = () =>
-      tx
-        .selectFrom('oauth_clients')
-        .where('clientId', 'not in', (eb) => eb.selectFrom('connector_grants').select('client_id'))
-    const excess = await unused()
-      .select('createdAt')
-      .orderBy('createdAt', 'desc')
-      .offset(UNUSED_MAX - 1)
-      .limit(1)
-      .executeTakeFirst()
-    await tx
-      .deleteFrom('oauth_clients')
-      .where('clientId', 'in', unused().select('clientId'))
-      .where((eb) =>
-        eb.or([
-          eb('createdAt', '<', time(now - UNUSED_MS)),
-          ...(excess === undefined
-            ? []
-            : [eb.and([eb('createdAt', '<=', excess.createdAt), eb('createdAt', '<', time(now - FRESH_MS))])]),
-        ]),
-      )
-      .execute()
-    if (excess === undefined) return false
-    return Date.parse(isoTime(excess.createdAt)) >= now - FRESH_MS
-  }, 'read committed')
-  if (!isFull) return
-  const retryAfter = RETRY_AFTER_SECONDS
-  throw new AppError('OVERLOADED', `Too many agents were registered. Wait ${retryAfter} s, and connect again.`, {
-    extra: { retryAfter },
-  })
 }
