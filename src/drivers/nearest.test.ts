@@ -34,7 +34,7 @@ test('nearest() takes bounded time for long names and many candidates', () => {
   assert.ok(asked <= 5_001)
 })
 
-test('nearest: stops early if many long names are similar', () => {
+test('nearest() stops early if many long names are similar', () => {
   const names = Array.from({ length: 5_000 }, (_, n) => `a${String(n).padStart(5, '0')}_x${'bcdefg'.repeat(9)}z`)
   let asked = 0
   function* many() {
@@ -60,7 +60,7 @@ function plainDistance(a: string, b: string): number {
   return table[a.length]?.[b.length] ?? 0
 }
 
-test('nearest: the distance is that of the definition, for random names', () => {
+test('for random names, nearest() computes the same distance as the definition', () => {
   let state = 20_261_123
   const random = (most: number): number => {
     state = (state * 1_103_515_245 + 12_345) % 2_147_483_648

@@ -21,7 +21,7 @@ let everything: Catalog
 let exposed: Catalog
 
 before(async () => {
-  // This test has its own cluster even if others share one, because roles and grants are its subject.
+  // A cluster of its own, even if other tests share one: the test changes roles and grants.
   postgres = await startPostgres({ settings: {} })
   shop = await postgres.createDatabase('shop', readFileSync(join(attacks, 'fixture.sql'), 'utf8'))
   await using session = await askAs(postgres, shop)
@@ -32,7 +32,7 @@ after(async () => {
   await postgres[Symbol.asyncDispose]()
 })
 
-/** Cuts a catalog to an exposure as the service does. */
+/** Returns the exposed part of a catalog, as the service does. */
 function cut(catalog: Catalog): Catalog {
   const shown = catalog.tables.flatMap((one) => {
     const entry = tables.find((item) => item.schema === one.schema && item.table === one.table)
@@ -77,7 +77,7 @@ test('a superuser gets warnings, with the SQL of a better login', async () => {
   assert.doesNotMatch(lines, /ssn|salaries/)
 })
 
-test('warns of a service account that can write and create, although it owns nothing', async () => {
+test('a service account that can write and create gets warnings, although it owns nothing', async () => {
   const steps = await graded('vitrine_svc', 'svc-pw')
   assert.deepEqual(
     Object.entries(statuses(steps)).filter(([, status]) => status === 'WARN'),
@@ -93,7 +93,7 @@ test('warns of a service account that can write and create, although it owns not
 
 test('the printed SQL creates a login that passes every step and reads only the exposed columns', async () => {
   const lines = step(await graded('postgres', postgres.password), 'superuser').remedy ?? ''
-  // Drop a cast about which the test warns, because SQL for a login cannot fix that warning.
+  // The test would warn of this cast, but SQL for a login cannot remove it.
   await postgres.query(shop, 'DROP CAST (integer AS public.secret_ref)')
   await postgres.query(shop, `${lines}\nALTER ROLE vitrine_reader PASSWORD 'reader-pw';`)
   const steps = await graded('vitrine_reader', 'reader-pw')
@@ -126,7 +126,7 @@ test('the printed SQL creates a login that passes every step and reads only the 
   )
 })
 
-/** Sends every exposed table through the guard, as the service would. */
+/** The guard confines a query of each exposed table. */
 async function readConfined(username: string, password: string): Promise<void> {
   const signal = AbortSignal.timeout(60_000)
   const limits = { rowCap: 1_000, maxResponseBytes: 10_000_000, timeoutMs: 10_000, maxCost: 1e9 }
@@ -144,12 +144,12 @@ async function readConfined(username: string, password: string): Promise<void> {
       answer.columns.map((one) => one.name),
       columns.map((one) => one.name),
     )
-    // The row policy of tenant_docs names other roles, so this login reads none of its rows.
+    // The row policy of tenant_docs is for other roles, so this login sees none of its rows.
     assert.equal(answer.rowCount > 0, table !== 'tenant_docs', table)
   }
 }
 
-test('warns of roles, BYPASSRLS, ownership and missing grants', async () => {
+test('a login gets warnings of its roles, BYPASSRLS, ownership and missing grants', async () => {
   const database = await postgres.createDatabase(
     'logins',
     `CREATE ROLE owner_of; CREATE ROLE strong LOGIN PASSWORD 'pw' BYPASSRLS; GRANT pg_read_all_data TO strong; GRANT owner_of TO strong;
@@ -183,7 +183,7 @@ test('the printed SQL revokes CREATE from PUBLIC, and a cast that a user made be
   assert.equal(closed.remedy, 'DROP CAST (jsonb AS date);')
 })
 
-test('names that need quoting are quoted in every line', async () => {
+test('names that need quotes are quoted in every line of the SQL', async () => {
   const database = await postgres.createDatabase(
     'Odd "name"',
     `CREATE SCHEMA "S;1"; CREATE TABLE "S;1"."t""x" ("a b" int, "c""d" text)`,
@@ -199,7 +199,7 @@ test('names that need quoting are quoted in every line', async () => {
   assert.deepEqual(held, [['t']])
 })
 
-test('a login that may read no table gets a WARN that says so and has the grants to add', async () => {
+test('a login that may read no table gets a warning, with the grants to add', async () => {
   const database = await postgres.createDatabase(
     'nothing',
     `CREATE TABLE things (id int); CREATE ROLE nobody LOGIN PASSWORD 'nobody-pw'`,

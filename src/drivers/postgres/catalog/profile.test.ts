@@ -1,4 +1,5 @@
-// Compares the profile of a table with plain SQL over the same rows, and profiles tables with bad data.
+// Compares the profile of a table with the result of plain SQL over the same rows. Also profiles tables with unusual
+// data.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -154,7 +155,7 @@ describe('profiles of tables', () => {
     assert.deepEqual([of.get('many')?.values, of.get('many')?.range?.min], [null, 1])
   })
 
-  test('an empty table is reported as empty', async () => {
+  test('the profile of an empty table says that the table is empty', async () => {
     const profiled = await profile('empty')
     assert.deepEqual([profiled.rowsSampled, profiled.complete, profiled.estimatedRows], [0, true, 0])
     assert.deepEqual([profiled.columns[0]?.nullFrac, profiled.columns[0]?.distinctCount], [null, null])
@@ -188,7 +189,7 @@ describe('profiles of tables', () => {
     assert.ok(connection.usable)
   })
 
-  test('names never become SQL', async () => {
+  test('names of tables and columns are quoted in the statements of a profile', async () => {
     const profiled = await profile('odd "name"')
     assert.deepEqual(
       profiled.columns.map((column) => [column.name, column.nullFrac]),
@@ -217,7 +218,7 @@ describe('profiles of tables', () => {
     await assert.rejects(narrow.profile(tableOf('large'), exposed, BOUNDS, soon()), TypeError)
   })
 
-  test('a missing table or column is reported as SCHEMA_STALE', async () => {
+  test('the profile of a missing table or column fails with SCHEMA_STALE', async () => {
     await server.query(database, 'CREATE TABLE leaving (id int, name text); INSERT INTO leaving VALUES (1, $$x$$)')
     const now = await connection.introspect(soon())
     const leaving = now.tables.find((each) => each.table === 'leaving')

@@ -1,5 +1,5 @@
-// Gives the guard trees that no parser would create. Each tree has a hostile part at one position. Every position in
-// every allowed node is tried. The guard must refuse the part, or print it so that it stays a text.
+// Gives the guard parse trees that no parser would make. Each tree has one hostile part, and the test tries it at every
+// position of every allowed node. The guard must refuse the part, or print it as a string or a quoted name.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { audit } from '../../../../test/support/postgres-audit.ts'
@@ -48,12 +48,11 @@ interface Place {
   readonly holder: Json | unknown[]
   readonly key: string | number
   readonly value: unknown
-  /** The node that contains the position. */
   readonly of: string
   readonly kind: string
 }
 
-/** Returns every position in a tree that the allow-list describes. */
+/** Returns all positions in a tree of allowed nodes. */
 function* places(name: string, struct: Json): Generator<Place> {
   const keys = new Map<string, string>(Object.entries(Object.entries(NODES).find(([each]) => each === name)?.[1] ?? {}))
   for (const [key, value] of Object.entries(struct)) {
@@ -86,7 +85,7 @@ function treeOf(sql: string): { stmts: { stmt: { SelectStmt: Json } }[] } {
   return parsed.kind === 'tree' ? (parsed.tree as never) : { stmts: [] }
 }
 
-/** Runs the guard with `tree` as the parse result of the caller's text. */
+/** Runs the guard as if the parser had returned `tree` for the caller's text. */
 async function judged(tree: unknown): Promise<{ readonly said: string; readonly reported: readonly string[] }> {
   const reported: string[] = []
   let isFirst = true
@@ -106,15 +105,15 @@ async function judged(tree: unknown): Promise<{ readonly said: string; readonly 
   try {
     return { said: say(await confine(parser, { text: 'x', limit: null, ...params }, exposed, CAPS, signal)), reported }
   } catch (error) {
-    // The changed position may be the number of a parameter, so that its value is missing or unused.
+    // The hostile part may be the number of a parameter. Then a value may be missing or not used.
     if (!(error instanceof AppError) || error.code !== 'INVALID_REQUEST') throw error
     return { said: `params: ${error.message}`, reported }
   }
 }
 
 /**
- * Makes each change at each position of each query, one at a time, and checks the changed tree. Returns the number of
- * changed trees.
+ * Makes each change at each position of each query, one at a time, and checks the result. Returns how many trees were
+ * checked.
  */
 async function eachPlace(
   change: (place: Place) => readonly unknown[],
@@ -156,7 +155,7 @@ test('the unchanged queries are allowed, and contain every allowed node', async 
   )
 })
 
-describe('refuses', () => {
+describe('the guard refuses', () => {
   test('an unknown key in every node', async () => {
     const count = await eachPlace(
       ({ value, kind }) =>

@@ -1,4 +1,3 @@
-// Tests how the values of parameters are read.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { shop } from '../../../../test/support/postgres-catalog.ts'
@@ -6,7 +5,7 @@ import { AppError } from '../../../errors.ts'
 import { exposedOf } from './exposed.ts'
 import { bindParams } from './param-values.ts'
 
-test('stops after 20 wrong parameters, because each hint takes time', () => {
+test('at most 20 wrong parameters are reported, because each hint takes time', () => {
   const exposed = exposedOf(shop())
   const values = Array.from({ length: 1_000 }, () => ({ type: 'nosuch', value: 1 }))
   let lookUps = 0

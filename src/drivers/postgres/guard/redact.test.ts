@@ -1,4 +1,4 @@
-// Tests that no literal of a parsed text remains in the redacted text. Names remain, except unusual quoted names.
+// A redacted text must have no literal of the text. It keeps names, except unusual quoted names.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, test } from 'node:test'
@@ -48,7 +48,7 @@ const SECRETS = [
   "SELECT e'a' -- x\r 'b\\'SECRET' || $$'$$",
 ]
 
-test('literals, comments and unusual names are removed in many spellings', async () => {
+test('literals, comments and unusual names are removed, however they are spelled', async () => {
   let seen = 0
   for (const text of SECRETS) {
     if (!parses(text)) continue
@@ -56,12 +56,12 @@ test('literals, comments and unusual names are removed in many spellings', async
     const kept = redactedSql(text)
     assert.ok(kept !== null && !/SECRET|5EC/.test(kept), `${text} → ${kept}`)
   }
-  // libpg-query does not parse two of the texts. Like PostgreSQL 15 and newer, it refuses 1SECRET. In the last text, it
-  // ends the string at the comment, but a server continues the string.
+  // libpg-query does not parse two of the texts. It refuses 1SECRET, as PostgreSQL 15 and newer do. In the last text,
+  // it ends the string at the comment, where a server continues it.
   assert.equal(seen, SECRETS.length - 2)
 })
 
-test('null is returned if literals cannot be found with certainty', () => {
+test('redactedSql() returns null if it cannot be certain to find all literals', () => {
   for (const text of ["SELECT 'open", 'SELECT "open', 'SELECT $a$open', 'SELECT \\']) {
     assert.equal(redactedSql(text), null, text)
   }
@@ -74,8 +74,8 @@ test('texts on which a quadratic scanner would take minutes are redacted', () =>
 })
 
 /**
- * Returns the byte positions of the string and number literals. Excludes true, false, NULL, and words that the grammar
- * turns into strings.
+ * Returns the byte positions of strings and numbers. Leaves out true, false, NULL, and words of which the grammar makes
+ * strings.
  */
 function constants(tree: unknown, bytes: Buffer, found = new Set<number>()): Set<number> {
   if (typeof tree !== 'object' || tree === null) return found
@@ -95,7 +95,7 @@ function constants(tree: unknown, bytes: Buffer, found = new Set<number>()): Set
   return found
 }
 
-test('each redacted text of the corpus has at least as many ? as the text has literals', async () => {
+test('each redacted text of the corpus has at least as many ? as its text has literals', async () => {
   const texts = ['attacks', 'legit'].flatMap((name) => {
     const json: unknown = JSON.parse(
       readFileSync(new URL(`../../../../test/attacks/postgres/${name}.json`, import.meta.url), 'utf8'),

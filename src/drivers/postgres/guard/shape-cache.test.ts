@@ -14,7 +14,7 @@ after(() => parser[Symbol.asyncDispose]())
 const limits: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 20, timeoutMs: 1_000, maxCost: 1e6 }
 const signal = new AbortController().signal
 
-/** Returns a separate catalog, for which nothing is cached. */
+/** Returns a new catalog object, for which nothing is cached. */
 const catalog = () => catalogOf([table('orders', ['id int4', 'total numeric', 'note text'], { key: ['id'] })])
 
 /** Returns the printed text, or the refusal as JSON. */
@@ -110,7 +110,7 @@ test('a third query of a shape is not parsed again', async () => {
   assert.equal(parsed, before)
 })
 
-/** Returns how often the parser is called for each of these texts, one after the other. */
+/** For each text, returns how often the parser is called for it. The texts are confined one after the other. */
 async function parses(shown: Catalog, texts: readonly string[]): Promise<number[]> {
   let parsed = 0
   const counting = { ...parser, parse: (...args: Parameters<typeof parser.parse>) => (parsed++, parser.parse(...args)) }
@@ -124,7 +124,7 @@ async function parses(shown: Catalog, texts: readonly string[]): Promise<number[
   return counts
 }
 
-test('texts with different strings have the same shape only if the strings are compared with a column', async () => {
+test('two texts that differ in a string have one shape only if the string is compared with a column', async () => {
   const compared = (note: string): string =>
     `SELECT id FROM orders WHERE note = '${note}' AND note IN ('${note}x', 'b')`
   assert.deepEqual((await parses(catalog(), ['a', 'b', 'c', 'd'].map(compared))).slice(2), [0, 0])
@@ -132,7 +132,7 @@ test('texts with different strings have the same shape only if the strings are c
   assert.ok((await parses(catalog(), ['9', '99', '999', '9999'].map(format))).every((count) => count > 0))
 })
 
-test('different counts after LIMIT make separate shapes', async () => {
+test('two texts with different counts after LIMIT have different shapes', async () => {
   const page = (id: number, count: number): string =>
     `SELECT note FROM orders WHERE id = ${id} ORDER BY note LIMIT ${count}`
   const shown = catalog()
@@ -148,7 +148,7 @@ test('different counts after LIMIT make separate shapes', async () => {
   assert.deepEqual([counts[0], ...counts.slice(3)], [0, 0, 0, 0])
 })
 
-test('thousands of shapes that are seen once do not evict a cached shape', async () => {
+test('a cached shape stays while thousands of other shapes are seen once', async () => {
   const shown = catalog()
   const look = (id: number): string => `SELECT note FROM orders WHERE id = ${id}`
   await parses(shown, [look(1), look(2)])

@@ -151,16 +151,16 @@ for (const [title, wanted, expected] of LOGINS) {
   test(`login: ${title}`, async () => assert.match(await tryLogin({ sslMode: 'disable', ...wanted }), expected))
 }
 
-test('login: no such database', async () => {
+test('login: the sentence says that the database does not exist', async () => {
   const gone = await tryLogin({ database: 'gone', secrets: { tlsCa: pem['ca.crt'] ?? '' } })
   assert.match(gone, /does not have this database/)
 })
 
-test('login: no server listens on the port', async () => {
+test('login: the sentence says that no server listens on the port', async () => {
   assert.match(await tryLogin({ port: 1, sslMode: 'disable' }), /^DATASOURCE_UNAVAILABLE: .*nothing listens/)
 })
 
-test('login: a private address that the operator does not allow', async () => {
+test('login: a private address is refused if the operator does not allow it', async () => {
   assert.match(await tryLogin({ database: 'plain', sslMode: 'disable' }, false), /VITRINE_ALLOW_PRIVATE_HOSTS/)
 })
 
@@ -189,7 +189,7 @@ test('channel_binding=require works over TLS, and fails without channel binding'
   await assert.rejects(login('sslmode=disable'), { code: 'DATASOURCE_UNAVAILABLE', message: /channel binding/ })
 })
 
-test('waiting for a silent server ends when the signal aborts', async () => {
+test('a login to a silent server ends when the signal aborts', async () => {
   const mute = createServer(() => undefined).listen(0, '127.0.0.1')
   await once(mute, 'listening')
   const address = mute.address()
@@ -231,7 +231,7 @@ for (const [title, greeting, expected] of OTHERS) {
   }
 }
 
-test('a pooler that refuses start-up options gets every setting inside each transaction', async () => {
+test('if a pooler refuses start-up options, each transaction sets all settings', async () => {
   await using pooler = await startPooler(server.port)
   const settings = settingsOf(server, 'postgres', { port: pooler.port })
   await using session = await openSession(settings)
@@ -266,7 +266,7 @@ test('settings of the planner are off in one transaction only, also behind a poo
   }
 })
 
-test('role settings do not change answers: the start-up options win', async () => {
+test('settings of a role do not change answers, because the start-up options have precedence', async () => {
   await server.query(
     'postgres',
     `CREATE ROLE odd LOGIN PASSWORD 'x' SUPERUSER; ALTER ROLE odd SET DateStyle = 'SQL, DMY'; ALTER ROLE odd SET enable_seqscan = off;

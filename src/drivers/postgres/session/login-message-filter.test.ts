@@ -20,7 +20,7 @@ const message = (code: string, body: Buffer): Buffer => {
 }
 const LOGGED_IN = Buffer.concat([message('R', ZERO), message('K', Buffer.alloc(8)), message('Z', Buffer.from('I'))])
 
-/** Returns answers that pg cannot read: every kind of message, too short or too long, before and after a login. */
+/** Returns messages that pg cannot read: each kind of message, too short or too long, during and after the login. */
 function hostileAnswers(): Buffer[] {
   const kinds = [...'RSKZTDCENA123tnsGHWdcIVv'].flatMap((code) =>
     [0, 1, 3, 6].flatMap((length) => [0, 255].map((byte) => message(code, Buffer.alloc(length, byte)))),
@@ -31,7 +31,7 @@ function hostileAnswers(): Buffer[] {
   return [...all, ...all.map((answer) => Buffer.concat([LOGGED_IN, answer]))]
 }
 
-test('a login fails if the server sends bytes that are no login', async () => {
+test('a login fails if the server sends bytes that belong to no login', async () => {
   await using server = await startHostile()
   for (const answer of hostileAnswers()) {
     server.send = (socket) => socket.end(answer)
@@ -39,7 +39,7 @@ test('a login fails if the server sends bytes that are no login', async () => {
   }
 })
 
-test('a login over TLS fails if the server sends bytes that are no login', async () => {
+test('a login over TLS fails if the server sends bytes that belong to no login', async () => {
   await using server = await startHostile(await selfSigned())
   for (const answer of [message('R', Buffer.alloc(0)), message('D', Buffer.alloc(1)), message('T', ZERO)]) {
     server.send = (socket) => socket.end(answer)
@@ -60,7 +60,7 @@ test('a server that sends without end is disconnected at the size limit of a log
   }
   await assert.rejects(login(server.port, 'disable'), unavailable)
   while (taken === 0) await new Promise(setImmediate)
-  // The buffers of both sockets contain some bytes that were never read.
+  // The buffers of both sockets have bytes that nobody has read.
   assert.ok(taken < 64 << 20, `${taken} bytes`)
 })
 
@@ -78,7 +78,7 @@ interface Hostile extends AsyncDisposable {
   send: (socket: Socket) => void
 }
 
-/** Starts a server with a given answer to the start-up message. With a certificate, the server accepts only TLS. */
+/** Starts a server that sends `answer` after the start-up message. With a certificate, it accepts only TLS. */
 async function startHostile(secureContext?: SecureContext): Promise<Hostile> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined)

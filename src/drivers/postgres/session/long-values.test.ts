@@ -1,4 +1,4 @@
-// Tests that long values are written in slices, so that other requests get a turn, and that slices change nothing.
+// Long values are written in slices, so that other requests get a turn. The result must be the same as without slices.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AT_ONCE, JsonBytes, writeRaw, writeText, type WriteValue } from '../../json-bytes.ts'
@@ -12,7 +12,7 @@ const pair = compositeWriter([
 ])
 const texts = arrayWriter(writeText, COMMA)
 const long = (text: string): string => text.repeat(Math.ceil((3 * AT_ONCE) / Buffer.byteLength(text)))
-/** The text of a value within quotes of an array. */
+/** Returns the text of a value as it stands in quotes in an array. */
 const inArray = (text: string): string => `"${text.replaceAll(/["\\]/g, '\\$&')}"`
 const inRow = (text: string): string => `"${text.replaceAll(/["\\]/g, '$&$&')}"`
 const many = (n: number, make: (k: number) => string): string => Array.from({ length: n }, (_, k) => make(k)).join()
@@ -55,7 +55,7 @@ const VALUES: readonly (readonly [string, WriteValue, string])[] = [
 ]
 
 for (const [name, write, text] of VALUES) {
-  test(`${name} is written in slices as in one go`, () => {
+  test(`${name} has the same JSON if it is written in slices`, () => {
     const from = Buffer.from(`(${text})`)
     const whole = new JsonBytes(16)
     write(from, 1, from.length - 1, whole)
@@ -72,7 +72,7 @@ for (const [name, write, text] of VALUES) {
     else for (const _ of write.inSlices(from, 1, from.length - 1, out)) end()
     end()
     assert.ok(out.bytes.subarray(0, out.length).equals(whole.bytes.subarray(0, whole.length)))
-    // A numeric has at most 147,456 digits, and no other type without slices is long.
+    // A numeric has at most 147,456 digits. Values of the other types without slices are short.
     if (write.inSlices === undefined) return
     assert.ok(slices >= Math.floor(text.length / AT_ONCE), `${slices} slices for ${text.length} characters`)
     assert.ok(longest <= 6 * AT_ONCE + 16, `a slice of ${longest} bytes`)

@@ -1,5 +1,5 @@
-// Tests that nothing of the service outlives its transactions on a server connection that a pooler shares with other
-// clients.
+// A pooler gives a server connection to several clients. Nothing that the service sets may stay there after its
+// transaction.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Client } from 'pg'
@@ -18,7 +18,7 @@ const SETUP = `CREATE TABLE orders (id int PRIMARY KEY, kind int NOT NULL, note 
 INSERT INTO orders SELECT i, i % 7, 'note ' || i FROM generate_series(1, 500) i; ANALYZE orders;
 CREATE VIEW few AS SELECT * FROM orders WHERE kind = 3`
 
-/** Everything that a session of the server keeps between transactions. */
+/** Returns everything that the server keeps for a session after a transaction. */
 const STATE = `SELECT 'setting ' || name || ' ' || setting FROM pg_catalog.pg_settings
 UNION ALL SELECT 'statement ' || name FROM pg_catalog.pg_prepared_statements
 UNION ALL SELECT 'cursor ' || name FROM pg_catalog.pg_cursors WHERE name <> ''
@@ -39,7 +39,7 @@ async function work(connection: Connection): Promise<void> {
   for (const table of catalog.tables) {
     await connection.profile(table, catalog, { rows: 100, timeoutMs: 60_000, bytes: null }, never)
   }
-  // Look-ups first explain their cost, then are prepared, then keep settings where this is allowed.
+  // At first, a look-up explains its cost. Later ones are prepared, and then keep settings if that is allowed.
   for (let id = 1; id < 8; id++) await ask(`SELECT note FROM orders WHERE id = ${id}`)
   for (let kind = 1; kind < 5; kind++) await ask(`SELECT note FROM orders WHERE kind = ${kind} ORDER BY id LIMIT 2`)
   await ask("SELECT count(*), md5(max(few.note)) FROM orders JOIN few USING (id) WHERE few.note LIKE 'n%'")
@@ -60,14 +60,14 @@ for (const [name, takesOptions] of [
     await using pooler = await startTransactionPooler(server.port, { namesItself: true })
     const options = takesOptions ? {} : { options: '-c DateStyle=SQL' }
     const other = new Client({ host: '127.0.0.1', port: pooler.port, user: server.superuser, database, ...options })
-    // If the test fails, the pooler ends before this client, which then emits an error.
+    // If the test fails, the pooler stops first, and this client emits an error.
     other.on('error', () => undefined)
     const state = async () => (await other.query<[string]>({ text: STATE, rowMode: 'array' })).rows.flat()
     const open = async () => {
       const target = targetOf(settingsOf(server, database, { port: pooler.port }))
       return new PostgresConnection(await logIn(target, true, AbortSignal.timeout(60_000)), emptyKnown)
     }
-    // The first client determines the options of the only server connection.
+    // The pooler has one server connection. Its options are those of the first client.
     if (!takesOptions) await other.connect()
     {
       await using connection = await open()
@@ -80,7 +80,7 @@ for (const [name, takesOptions] of [
   })
 }
 
-test('the connection test fails only behind a pooler that pools statements', async () => {
+test('behind a pooler, the connection test fails only if the pooler has pool_mode=statement', async () => {
   await using server = await startPostgres({ hba: 'host all all all trust' })
   const database = await server.createDatabase('statements', SETUP)
   for (const poolsStatements of [true, false]) {

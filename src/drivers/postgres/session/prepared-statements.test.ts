@@ -1,5 +1,5 @@
-// Tests that prepared statements on a real server give the same answers as unprepared queries. This must also hold
-// after a table, the server or the number of shapes has changed.
+// Prepared statements must give the same answers as the texts of the queries, also after a table or the server has
+// changed, or after many other shapes.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { LIMITS, openSession, settingsOf, type TestSession } from '../../../../test/support/postgres-session.ts'
@@ -39,11 +39,11 @@ after(() => stack.disposeAsync())
 
 interface Caller extends TestSession {
   catalog: Catalog
-  /** Runs a query through the guard and the server. Returns the rows as JSON, or the code of the error. */
+  /** Confines and runs a query. Returns the rows as JSON, or the code of the error. */
   ask(sql: string, params?: readonly (number | string)[]): Promise<string>
   /**
-   * Returns the prepared queries of the session: their names, and how often each ran with a generic and with a custom
-   * plan.
+   * Returns the prepared queries of the session: their names, and how often each ran with a generic plan and with a
+   * custom plan.
    */
   prepared(): Promise<readonly (readonly [name: string, generic: string, custom: string])[]>
 }
@@ -79,7 +79,7 @@ async function open(more: object = {}): Promise<Caller> {
   return caller
 }
 
-/** Runs the same query for a caller with an empty cache. */
+/** Runs the same query without anything cached. */
 async function unprepared(caller: Caller, sql: string): Promise<string> {
   const { catalog } = caller
   caller.catalog = { ...catalog }
@@ -120,7 +120,7 @@ test('a prepared query gives the same answers as its text, for various numbers, 
   assert.ok((await caller.prepared()).length > 5)
 })
 
-/** One type of each kind, with a string for it and another string. Some of the strings are not valid for the type. */
+/** Types of each kind, with two strings for each. Some strings are not valid for the type. */
 const TYPED: readonly (readonly [type: string, value: string, other: string])[] = [
   ['text', 'a', 'Zoë 東'],
   ['varchar(3)', 'ab ', 'abcdef'],
@@ -223,7 +223,7 @@ test('the parameters of a caller and the numbers of the text are bound together'
   assert.equal((await caller.prepared()).length, 1)
 })
 
-test('a prepared query whose column gets another type is SCHEMA_STALE and abandons the session', async () => {
+test('if a column of a prepared query gets another type, the query fails with SCHEMA_STALE and the session is abandoned', async () => {
   await using caller = await open()
   const look = (id: number): Promise<string> => caller.ask(`SELECT name FROM changing WHERE id = ${id}`)
   for (const id of [1, 2, 1]) assert.match(await look(id), /one|two/)
@@ -232,7 +232,7 @@ test('a prepared query whose column gets another type is SCHEMA_STALE and abando
   assert.equal(caller.login.session.wire.usable, false)
 })
 
-test('a prepared query whose column gets another length is prepared again or fails, and gives no old answer', async () => {
+test('if a column of a prepared query gets another length, the query is prepared again or fails, and gives no old answer', async () => {
   await server.query(database, 'CREATE TABLE longer (id int PRIMARY KEY, name varchar(3))')
   await server.query(database, "INSERT INTO longer VALUES (1, 'abc')")
   await using caller = await open()
@@ -244,7 +244,7 @@ test('a prepared query whose column gets another length is prepared again or fai
 })
 
 for (const forget of ['DEALLOCATE ALL', 'DISCARD ALL']) {
-  test(`a server that drops prepared statements gets texts from then on: ${forget}`, () => forgets(forget))
+  test(`after a server has dropped prepared statements, it gets the texts of queries: ${forget}`, () => forgets(forget))
 }
 
 async function forgets(how: string): Promise<void> {
@@ -281,7 +281,7 @@ test('behind an undetected pooler, a name never refers to a statement of another
   }
 })
 
-test('a session keeps a bounded number of prepared queries, all of one exposure', async () => {
+test('a session keeps at most STATEMENTS_MAX prepared queries, all of one exposure', async () => {
   await using caller = await open()
   for (let shape = 0; shape < STATEMENTS_MAX + 20; shape++) {
     for (const id of [1, 2, 3]) await caller.ask(`SELECT id AS s${shape} FROM orders WHERE id = ${id}`)
@@ -292,7 +292,7 @@ test('a session keeps a bounded number of prepared queries, all of one exposure'
   assert.equal((await caller.prepared()).length, 1)
 })
 
-/** Records the statements that the session sends by name from now on, in one list for each request. */
+/** Returns a list for each request from now on: the statements by name that the session has sent with it. */
 function sentBy({ login }: Caller): string[][] {
   const { wire } = login.session
   const requests: string[][] = []
@@ -315,20 +315,21 @@ async function settingsIn({ login }: Caller): Promise<(string | null)[] | undefi
   return texts.answers[0]?.[0]
 }
 
-test('consecutive look-ups set the session’s settings once, then run without a statement around them', async () => {
+test('several look-ups in a row set the settings of the session once, and then run without a statement around them', async () => {
   await using caller = await open()
   const look = (id: number): Promise<string> => caller.ask(`SELECT note FROM orders WHERE id = ${id}`)
   for (const id of [1, 2, 3]) await look(id)
   const sent = sentBy(caller)
   for (const id of [4, 5, 6, 7]) assert.match(await look(id), new RegExp(`note ${id}"`))
-  // The fourth look-up opens and ends a transaction with two settings. The fifth also sets four for the session.
+  // The fourth look-up opens and ends a transaction with two settings. The fifth also sets four settings for the
+  // session.
   assert.deepEqual(
     sent.map((names) => names.length),
     [5, 9, 1, 1],
   )
   assert.deepEqual(await settingsIn(caller), ['on', 'pg_catalog', `${LIMITS.timeoutMs / 1_000}s`, 'read committed'])
   assert.match(await look(8), /note 8"/)
-  // A query that is planned for its values needs another setting.
+  // The server plans this query for its values, which needs another setting.
   const page = (id: number): Promise<string> =>
     caller.ask(`SELECT note FROM orders WHERE kind = 9 AND id > ${id} ORDER BY id LIMIT 1`)
   for (const id of [8, 9]) await page(id)
@@ -440,7 +441,7 @@ test('a look-up without a statement around it ends at its timeout', async () => 
   )
 })
 
-test('the session keeps no settings for a table with a policy, nor behind a pooler that names its own process', async () => {
+test('a session keeps no settings for a table with a policy, or behind a pooler that names its own process', async () => {
   const fresh = await server.createDatabase(
     'policy',
     `CREATE TABLE held (id int PRIMARY KEY, note text); INSERT INTO held VALUES (1, 'a'); ANALYZE held;
@@ -460,7 +461,7 @@ test('the session keeps no settings for a table with a policy, nor behind a pool
   assert.ok(!sentPooled.some((names) => names.length === 1), JSON.stringify(sentPooled))
 })
 
-test('row-level security that is switched on ends the kept settings: its policies run in a READ ONLY transaction', async () => {
+test('when row-level security is switched on, the session keeps no settings, and the policies run in a READ ONLY transaction', async () => {
   const fresh = await server.createDatabase(
     'switched',
     `CREATE TABLE held (id int PRIMARY KEY, note text); INSERT INTO held VALUES (1, 'a'); ANALYZE held;
@@ -480,7 +481,7 @@ test('row-level security that is switched on ends the kept settings: its policie
     return isBare()
   })
   await server.query(fresh, 'ALTER TABLE held ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON held USING (pol())')
-  // The check of the table is valid for a second.
+  // The check of the table is valid for one second.
   await until('the change is seen', async () => {
     await look()
     return !isBare()
@@ -491,7 +492,8 @@ test('row-level security that is switched on ends the kept settings: its policie
     assert.equal(isBare(), false)
   }
   assert.deepEqual(await server.query(fresh, 'SELECT n FROM log'), [])
-  // A table that is plain again may be looked up without a statement again, with READ ONLY and the timeout in force.
+  // When the table has no policies any more, look-ups may again run without a statement, READ ONLY and with the
+  // timeout.
   await server.query(fresh, 'ALTER TABLE held DISABLE ROW LEVEL SECURITY')
   caller.running.known.sizes.clear()
   await until('a look-up runs without a statement around it again', async () => {
@@ -505,7 +507,7 @@ test('row-level security that is switched on ends the kept settings: its policie
   assert.deepEqual(settings.answers, [[['on', `${LIMITS.timeoutMs / 1_000}s`]]])
 })
 
-test('a rule that turns a table into a view ends the kept settings', async (t) => {
+test('when a rule turns a table into a view, the session keeps no settings', async (t) => {
   const [[version = '0'] = []] = await server.query('postgres', 'SHOW server_version_num')
   if (Number(version) >= 160_000) return t.skip('PostgreSQL 16 and newer refuse such a rule')
   const fresh = await server.createDatabase('ruled', 'CREATE TABLE held (id int, note text); ANALYZE held')

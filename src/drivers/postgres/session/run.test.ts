@@ -61,17 +61,17 @@ async function failed(work: Promise<unknown>): Promise<AppError> {
   return assert.fail('did not fail')
 }
 
-/** Waits until no session of the driver runs a statement in the database. */
+/** Waits until no session of the driver runs a statement. */
 async function untilIdle(): Promise<void> {
   const sql = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'vitrine' AND state <> 'idle'`
   await until('every session is idle', async () => (await server.query('postgres', sql))[0]?.[0] === '0')
 }
 
 const never = new AbortController().signal
-/** The limits for queries that take seconds on a busy machine. */
+/** For queries that take seconds on a busy machine. */
 const PATIENT = { ...LIMITS, timeoutMs: 60_000 }
 
-test('an error leaves the session clean: the next query runs on it', async () => {
+test('after an error, the next query runs on the same session', async () => {
   await using session = await open()
   for (const text of ['SELECT 1/0', 'SELECT id FROM public.orders WHERE note::int = 1', 'SELECT nothing()']) {
     await failed(session.run(text))
@@ -137,7 +137,7 @@ test('a value of 200 MB is not buffered: the row does not fit, and memory does n
   await at.run(confined(`SELECT 1`), LIMITS, never)
   const before = process.memoryUsage.rss()
   let peak = before
-  // The timer is unreferenced, because nothing clears it after a failure, and the process would never end.
+  // unref(): nothing stops the timer after a failure, and the process would never end.
   const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage.rss())), 5).unref()
   const rows = await at.run(
     confined(`SELECT 7 AS a, 'x' AS b UNION ALL SELECT 8, repeat('x', 200000000)`),
@@ -171,8 +171,9 @@ test('rows that span chunks, and chunks with many rows, are read correctly', asy
   assert.deepEqual(JSON.parse(String(rows.rows)), expected)
 })
 
-test('a query over its time is cancelled in the database: QUERY_TIMEOUT', async () => {
-  // Retry: on a busy machine, the server may need more than the half second after which the session is abandoned.
+test('a query that takes too long is cancelled in the database and fails with QUERY_TIMEOUT', async () => {
+  // Tried again, because on a busy machine the server may take longer than the half second after which the session is
+  // abandoned.
   await until('the session stays usable', async () => {
     await using at = await connection()
     const error = await failed(at.run(confined('SELECT pg_sleep(60)'), { ...LIMITS, timeoutMs: 300 }, never))
@@ -196,7 +197,7 @@ test('a query is cancelled in the database when its caller disconnects', async (
   await untilIdle()
 })
 
-test('a session ended by the server is reported as DATASOURCE_UNAVAILABLE, and is not used again', async () => {
+test('if the server ends a session, the query fails with DATASOURCE_UNAVAILABLE, and the session is not used again', async () => {
   await using at = await connection()
   const running = failed(at.run(confined('SELECT pg_sleep(60)'), LIMITS, never))
   const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'vitrine' AND state = 'active'`
@@ -233,13 +234,13 @@ test('a query is planned once for its cost and its rows, and leaves no statement
     return Number((await server.query(database, sql))[0]?.[0])
   }
   const at = await open()
-  // The planner calls an immutable function with constant arguments and puts its result into the plan.
+  // The function is immutable and its arguments are constant. So the planner calls it, and the plan has its result.
   for (let n = 0; n < 20; n++) assert.equal((await at.run('SELECT public.folded(2)')).rows, '[[3]]')
   await failed(at.run('SELECT public.folded(2), 1 / (SELECT count(*) FROM public.orders WHERE id < 0)'))
   await failed(at.run('SELECT public.folded(2) FROM public.orders a, public.orders b', {}, { maxCost: 1 }))
   const left = `SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%folded' || '(2)%' AND name ~ '^p'`
   assert.equal((await at.run(left)).rows, '[[0]]')
-  // A session reports its statistics when it ends.
+  // The server writes the statistics of a session when it ends.
   await at[Symbol.asyncDispose]()
   await until('the calls are counted', async () => (await planned()) > 0)
   assert.equal(await planned(), 22)
@@ -269,12 +270,12 @@ test('estimate() returns the planner’s cost and runs nothing', async () => {
   assert.ok(cost > 0 && cost < 1)
 })
 
-test('a query learns the size of its plain table, and EXPLAIN decides if the cost limit is below the bound', async () => {
+test('a query finds out the size of its plain table, and EXPLAIN decides only if the cost limit is below the bound', async () => {
   await using session = await open()
   const bound = { schema: 'public', table: 'orders', operations: 1, sorts: false }
   await session.run('SELECT id FROM public.orders WHERE id = 1', { bound }, { maxCost: 1e6 })
   assert.ok((session.running.known.sizes.get('public\0orders')?.size?.pages ?? 0) > 100)
-  // The limit is lower than the bound, so the service runs EXPLAIN again.
+  // The limit is lower than the bound, so EXPLAIN must decide.
   const error = await failed(session.run('SELECT id FROM public.orders', { bound }, { maxCost: 10 }))
   assert.equal(error.code, 'QUERY_DENIED')
 })
@@ -289,7 +290,7 @@ for (const table of ['parted', 'protected']) {
   })
 }
 
-test('the cost bound from the table’s size is never below the planner’s cost', async () => {
+test('the cost bound that follows from a table’s size is never below the planner’s cost', async () => {
   await using at = await open()
   const texts = [
     ['SELECT id FROM public.orders WHERE id = 1', 1, false],
@@ -309,7 +310,7 @@ test('the cost bound from the table’s size is never below the planner’s cost
   }
 })
 
-test('a name that the database does not know is SCHEMA_STALE, because the guard has resolved the name', async () => {
+test('if the database does not know a name that the guard has found, the query fails with SCHEMA_STALE', async () => {
   await using session = await open()
   assert.equal((await failed(session.run('SELECT id FROM public.gone'))).code, 'SCHEMA_STALE')
   assert.equal((await failed(session.run('SELECT b.gone FROM public.orders AS b'))).code, 'SCHEMA_STALE')
@@ -317,19 +318,19 @@ test('a name that the database does not know is SCHEMA_STALE, because the guard 
   assert.deepEqual([error.code, error.message], ['QUERY_FAILED', 'operator does not exist: text + integer'])
 })
 
-test('a server of another major version than at introspection is SCHEMA_STALE', async () => {
+test('if the server has another major version than at introspection, a query fails with SCHEMA_STALE', async () => {
   await using session = await open()
   assert.equal((await failed(session.run('SELECT 1', { serverVersion: 90_600 }))).code, 'SCHEMA_STALE')
 })
 
-test('a message raised inside a function is not shown', async () => {
+test('the message of an error inside a function is not shown', async () => {
   await using session = await open()
   const error = await failed(session.run('SELECT public.leak()'))
   assert.equal(error.code, 'QUERY_FAILED')
   assert.ok(!error.message.includes('token') && !error.message.includes('canary'), error.message)
 })
 
-test('column names are the database’s, including duplicate and unusual ones', async () => {
+test('an answer has the column names of the database, also duplicate and unusual names', async () => {
   await using session = await open()
   const rows = await session.run('SELECT 1 AS "A b", 2 AS "é", 3 AS "A b"')
   assert.deepEqual(

@@ -21,7 +21,7 @@ function detailsOf(input: SettingsInput): readonly unknown[] {
   return assert.fail('was read')
 }
 
-test('DIRECT: keeps the fields, with verify-full and port 5432 by default', () => {
+test('DIRECT: the fields are kept, and the defaults are verify-full and port 5432', () => {
   const settings = readSettings({ ...DIRECT, port: null, secrets: { password: SECRET } })
   const { secrets, ...shown } = settings
   assert.deepEqual(shown, { ...DIRECT, port: 5432, sslMode: 'verify-full', config: {} })
@@ -46,7 +46,7 @@ test('URI: the shown fields come from the URI, and its password stays a secret',
   assert.equal(targetOf(settings).password, SECRET)
 })
 
-test('URI: accepts an IPv6 host, and fills in the default port and sslMode', () => {
+test('URI: an IPv6 host is accepted, and the default port and sslMode are filled in', () => {
   const settings = readSettings({ connectionMode: 'URI', secrets: { uri: 'postgres://ann@[2606:4700::1]/shop' } })
   assert.deepEqual([settings.host, settings.port, settings.sslMode], ['2606:4700::1', 5432, 'verify-full'])
 })
@@ -97,6 +97,6 @@ const REFUSED: readonly (readonly [string, SettingsInput, RegExp])[] = [
 ]
 
 for (const [title, input, expected] of REFUSED) {
-  test(`refuses ${title}, and the error names the field but no secret`, () =>
+  test(`${title} is refused, and the error names the field but no secret`, () =>
     assert.match(JSON.stringify(detailsOf(input)), expected))
 }

@@ -1,5 +1,5 @@
-// Tests that mistakes in spatial queries are explained. The messages are those of PostGIS 3.3, which reports them as
-// internal errors.
+// Mistakes in spatial queries must be explained. The messages are those of PostGIS 3.3, which reports them as internal
+// errors.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failure } from './failure.ts'
@@ -37,7 +37,7 @@ const CASES: readonly (readonly [string, RegExp, RegExp])[] = [
 ]
 
 for (const [message, sentence, hint] of CASES) {
-  test(`explains ${message}`, () => {
+  test(`spatialFailure() explains ${message}`, () => {
     for (const text of [SPATIAL, CAST]) {
       const [shown, advice] = explained(message, text)
       assert.match(shown, sentence)
@@ -47,7 +47,7 @@ for (const [message, sentence, hint] of CASES) {
   })
 }
 
-test('leaves other internal errors as they are', () => {
+test('spatialFailure() does not explain other internal errors', () => {
   const internal = 'The database had an internal error.'
   assert.equal(explained('cache lookup failed for type 1', SPATIAL)[0], internal)
   assert.equal(explained('Shell is not a line', OTHER)[0], internal)

@@ -15,7 +15,9 @@ import { targetOf } from './settings.ts'
 const never = new AbortController().signal
 const SLOW = 'SELECT count(*) FROM generate_series(1, 1e12)'
 
-/** Starts a relay to the server that can stop forwarding: on all connections, or only on those that are open now. */
+/**
+ * Starts a relay to the server. It can stop forwarding on all connections, or only on those that are open at that time.
+ */
 async function relay(
   port: number,
 ): Promise<AsyncDisposable & { readonly port: number; silence(): void; silenceOpen(): void }> {
@@ -66,12 +68,13 @@ test('a 504 says that the query was cancelled only if the server confirmed the c
   const query = seal('POSTGRES', queryOf(SLOW, version))
   const limits = { ...LIMITS, timeoutMs: 300 }
 
-  // In the first case the server's timeout ends the query, in the second case the service's deadline.
+  // In the first case, the timeout of the server ends the query. In the second case, the deadline of the service does.
   for (const [timeoutMs, deadlineMs] of [
     [300, 60_000],
     [LIMITS.timeoutMs, 200],
   ] as const) {
-    // Retry: on a busy machine, the server may need more than the half second that a caller waits for it.
+    // Tried again, because on a busy machine the server may take longer than the half second that a caller waits for
+    // it.
     await until('the server confirms in time', async () => {
       await using at = await open()
       const error: unknown = await at
@@ -106,7 +109,7 @@ test('work that was given up counts as ended when another session sees that the 
   const active = `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND state = 'active'`
   await until('the query runs', async () => (await server.query('postgres', active)).length === 1)
   assert.equal(await login.isRunning(AbortSignal.timeout(60_000)), true)
-  // The server ends the query, but its answer is lost.
+  // The server ends the query, but the relay does not forward its answer.
   way.silenceOpen()
   caller.abort(new AppError('QUERY_TIMEOUT', 'given up'))
   await assert.rejects(running, { code: 'QUERY_TIMEOUT' })

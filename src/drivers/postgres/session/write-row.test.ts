@@ -1,5 +1,5 @@
-// Compares rows as the server sends them, cut into chunks anywhere, with JSON.stringify of the same values.
-// write-scalar-value.test.ts tests more types, with a real server.
+// Rows as the server sends them, cut into chunks anywhere, must become what JSON.stringify writes for the same values.
+// write-scalar-value.test.ts tests more types with a real server.
 import assert from 'node:assert/strict'
 import { Duplex } from 'node:stream'
 import { test } from 'node:test'
@@ -13,7 +13,6 @@ type Value = string | number | boolean | null
 const OIDS = { int4: 23, int8: 20, text: 25, bool: 16, numeric: 1700, float8: 701, timestamptz: 1184 }
 const CAPS: Caps = { rowCap: 50_000, bytesMax: 64 << 20 }
 
-/** Returns a message with this body. */
 function message(code: string, body: Buffer): Buffer {
   const head = Buffer.from(`${code}....`)
   head.writeInt32BE(body.length + 4, 1)
@@ -50,7 +49,7 @@ function dataRow(values: readonly Value[]): Buffer {
 
 const READY = Buffer.concat([message('C', Buffer.from('SELECT\0')), message('Z', Buffer.from('I'))])
 
-/** Returns the answer to these messages, which arrive in chunks of the given sizes. */
+/** Returns the answer to these messages. They arrive in chunks of the given sizes. */
 async function answer(
   messages: readonly Buffer[],
   sizes: () => number,
@@ -63,7 +62,7 @@ async function answer(
   const outcome = wire.exchange(Buffer.alloc(0), 1, result)
   outcome.catch(() => undefined)
   const all = Buffer.concat([...messages, READY])
-  // The socket's buffer is reused for each chunk.
+  // Each chunk is in the same buffer, like that of a socket.
   const buffer = Buffer.alloc(65_536)
   for (let at = 0; at < all.length;) {
     const length = all.copy(buffer, 0, at, at + Math.min(sizes(), buffer.length))
@@ -74,7 +73,7 @@ async function answer(
   return result.finish()
 }
 
-/** Returns numbers from 0 to 1 that are the same in each run (mulberry32). */
+/** Returns numbers from 0 to 1, the same in each run (mulberry32). */
 function numbers(seed: number): () => number {
   let state = seed
   return () => {
@@ -88,7 +87,7 @@ function numbers(seed: number): () => number {
 const LETTERS = [...'abcdefgh"\\\b\t\n\f\r\x01\x1f\x7f /0éß漢\u2028\ud7ff\uffff😀𝒳']
 
 function randomText(next: () => number): string {
-  // Some lengths lie around 256, above which values are copied in another way.
+  // Some lengths are near 256, because longer values are copied in another way.
   const length = Math.floor(next() < 0.1 ? 240 + next() * 40 : next() * 24)
   const kinds = next() < 0.6 ? 8 : LETTERS.length
   return Array.from({ length }, () => LETTERS[Math.floor(next() * kinds)] ?? '').join('')
@@ -98,7 +97,7 @@ function randomValue(oid: number, next: () => number): Value {
   if (next() < 0.1) return null
   if (oid === OIDS.bool) return next() < 0.5
   if (oid === OIDS.text) return randomText(next)
-  // Use at most 15 digits, including two after the point, so that a JavaScript number represents the value exactly.
+  // At most 15 digits, two of them after the point, so that a JavaScript number has exactly this value.
   const digits = { [OIDS.int4]: 9, [OIDS.int8]: 15, [OIDS.numeric]: 12 }[oid] ?? 0
   const whole = Math.trunc((next() - 0.5) * 10 ** Math.floor(next() * (digits + 1)))
   return oid === OIDS.numeric ? whole / 4 : whole
@@ -118,7 +117,7 @@ for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
   })
 }
 
-test('every byte at every position of a text is escaped like in JSON.stringify', async () => {
+test('every byte at every position of a text is escaped as JSON.stringify escapes it', async () => {
   const rows: string[][] = []
   for (let byte = 1; byte < 128; byte++) {
     for (let place = 0; place < 13; place++) {
@@ -199,7 +198,7 @@ test('a long answer gives other requests a turn between its chunks', async () =>
   wire.take(description([OIDS.text]))
   const rows = Buffer.concat(Array.from({ length: 64 }, () => dataRow(['"\n'.repeat(500)])))
   let pauses = 0
-  // Node passes on chunks in one turn until the socket is paused.
+  // Until the socket is paused, Node passes on chunks in one turn.
   for (let chunk = 0; chunk < 400; chunk++) {
     wire.take(rows)
     if (!socket.isPaused()) continue
@@ -211,7 +210,7 @@ test('a long answer gives other requests a turn between its chunks', async () =>
   assert.ok(pauses > 1, `${pauses} pauses`)
 })
 
-test('rows that waited for the look-up of their type are written with turns for other requests', async () => {
+test('after the look-up of a type, other requests get turns while the waiting rows are written', async () => {
   const types = new TypeBook()
   const result = new Result(CAPS, types, new JsonBytes(16))
   const field = { name: 'c0', typeOid: 99_999, tableOid: 0, number: 0 }
@@ -232,7 +231,7 @@ test('rows that waited for the look-up of their type are written with turns for 
   assert.equal(result.finish().rowCount, 200)
 })
 
-/** Counts turns of the event loop until the function that it returns is called. */
+/** Returns a function. When it is called, it returns how many turns of the event loop there were. */
 function countTurns(): () => number {
   let turns = 0
   let isOver = false
@@ -282,7 +281,7 @@ test('a long value gives other requests a turn after each slice, and its socket 
   assert.equal(socket.isPaused(), false)
 })
 
-test('an exchange that is given up writes no further slice of a long value', async () => {
+test('after an exchange was given up, no further slice of a long value is written', async () => {
   const socket = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
   const wire = new Wire(socket)
   const out = new JsonBytes(16)
@@ -327,7 +326,7 @@ test('an answer is cut before a long value that does not fit, and the value is n
   assert.ok(out.bytes.length < 40 * AT_ONCE, `${out.bytes.length} bytes`)
 })
 
-test('a result that grows is copied in slices', async () => {
+test('a long result is copied in slices when its buffer grows', async () => {
   const socket = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
   const wire = new Wire(socket)
   const out = new JsonBytes(8 << 20)

@@ -23,7 +23,7 @@ before(async () => {
 })
 after(() => stack.disposeAsync())
 
-// Each row: an SQL expression, its JSON text, the name of its type.
+// In each row: an SQL expression, its JSON text, and the name of its type.
 const VALUES: readonly (readonly [string, string, string])[] = [
   ['32767::int2', '32767', 'int2'],
   ['(-2147483648)::int4', '-2147483648', 'int4'],
@@ -148,14 +148,14 @@ for (const [expression, json, dataType] of VALUES) {
   })
 }
 
-test('a type created after the connection is looked up when it first occurs', async () => {
+test('a type that was created after the login is looked up when it first occurs', async () => {
   const [database = ''] = String((await session.run('SELECT current_database()')).rows).match(/\w+/) ?? []
   await server.query(database, `CREATE TYPE fresh AS (a int, b bool[])`)
   const rows = await session.run(`SELECT ROW(1, '{t}')::public.fresh AS v, 2 AS n UNION ALL SELECT NULL, 3`)
   assert.equal(rows.rows, '[[{"a":1,"b":[true]},2],[null,3]]')
 })
 
-test('rows of a type that is not known yet are cut at the byte cap, and the session stays usable', async () => {
+test('if the type of a column must be looked up first, rows are cut at the byte cap, and the session stays usable', async () => {
   const [database = ''] = String((await session.run('SELECT current_database()')).rows).match(/\w+/) ?? []
   await server.query(database, `CREATE TYPE heavy AS (a text)`)
   const text = `SELECT ROW(repeat('x', 30000))::public.heavy AS v FROM generate_series(1, 1000)`
@@ -165,7 +165,7 @@ test('rows of a type that is not known yet are cut at the byte cap, and the sess
   assert.equal((await session.run('SELECT 1')).rows, '[[1]]')
 })
 
-// The result must equal the text that pg reads, encoded by the rules of docs/contract.md#values.
+// pg reads the same values as text. Encoded by the rules of docs/contract.md#values, they must give the same JSON.
 const COLUMNS: readonly (readonly [string, string])[] = [
   ['int8', `(CASE WHEN r < 0.5 THEN (random() * 2e16 - 1e16)::int8 ELSE (random() * 1000)::int8 END)`],
   ['int4', `(random() * 4e9 - 2e9)::int4`],

@@ -1,5 +1,5 @@
-// Checks the hints of refusals: each names the allowed alternative, or the nearest exposed name, quoted as it must be
-// typed.
+// Each hint of a refusal must name what is allowed instead, or the nearest exposed name, quoted as a caller must type
+// it.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { readFileSync } from 'node:fs'

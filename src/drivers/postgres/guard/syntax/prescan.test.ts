@@ -1,4 +1,4 @@
-// Texts that prescan refuses before the parser, and texts that it must accept.
+// Texts that the prescan must refuse before the parser reads them, and texts that it must accept.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { prescan } from './prescan.ts'

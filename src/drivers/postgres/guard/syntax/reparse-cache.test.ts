@@ -1,5 +1,5 @@
-// Tests that the tree of a known form equals the tree from parsing the text. test/attacks/postgres/attacks.test.ts
-// checks this for the printed texts of the corpus.
+// The tree that the cache makes for a text of a known form must equal the tree of the parser. For the printed texts of
+// the corpus, test/attacks/postgres/attacks.test.ts tests this.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadModule } from 'libpg-query'
@@ -8,7 +8,7 @@ import { parseText } from './parse-text.ts'
 
 await loadModule()
 
-/** Returns the tree in the form of a confined tree: without positions. */
+/** Returns the tree without positions, like a confined tree. */
 function treeOf(text: string): object {
   const parsed = parseText(text)
   assert.ok(parsed.kind === 'tree', text)
@@ -19,7 +19,7 @@ function treeOf(text: string): object {
   return stmts[0].stmt.SelectStmt
 }
 
-/** Makes the form known. Returns the next answer of isKnownSame(), and how often the parser was called for it. */
+/** Makes the form known. Returns what isKnownSame() returns next, and how often it has called the parser. */
 function known(text: string, tree = treeOf(text)): { same: true | undefined; parses: number } {
   let parses = 0
   const parse = (each: string) => (parses++, parseText(each))
@@ -49,7 +49,7 @@ test('a text of a known form is not parsed, and its tree equals the parsed tree'
   }
 })
 
-test('a tree that differs anywhere from the text is detected', () => {
+test('isKnownSame() finds every difference between the tree and the text', () => {
   for (const text of TEXTS) {
     const json = JSON.stringify(treeOf(text))
     const changes = [...json.matchAll(/:"(\w+)"|:(\d+)|"(\w+)":/g)]
@@ -62,7 +62,7 @@ test('a tree that differs anywhere from the text is detected', () => {
   }
 })
 
-test('the tree of a slightly different text is detected, and so are tokens at wrong positions', () => {
+test('isKnownSame() finds that a tree belongs to a slightly different text, or that tokens have changed places', () => {
   const text = 'SELECT "a"."x" FROM "t" AS "a" WHERE ("a"."x" OPERATOR("pg_catalog".<) "a"."y")'
   assert.equal(known(text).same, true)
   assert.equal(

@@ -1,4 +1,4 @@
-// Tests that the scanner finds the same tokens as PostgreSQL's scanner. Otherwise prescan would count the wrong tokens.
+// The scanner must find the same tokens as that of PostgreSQL. Otherwise, the prescan would count wrongly.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { loadModule, scanSync } from 'libpg-query'
@@ -8,7 +8,7 @@ import { Scanner } from './scanner.ts'
 
 before(() => loadModule())
 
-/** Returns the starts and ends of the closed tokens in UTF-16 units, without spaces and comments. */
+/** Returns where each closed token begins and ends, in UTF-16 units. Leaves out spaces and comments. */
 function ours(text: string): string[] {
   const out: string[] = []
   const scanner = new Scanner(text)
@@ -20,9 +20,9 @@ function ours(text: string): string[] {
 }
 
 /**
- * Returns the tokens of libpg-query's scanner in the same form, or null if it refuses the text. This scanner returns
- * comments as tokens, so it does not join two strings with a comment between them, but PostgreSQL's own scanner does.
- * The scanner therefore gets the text after the prescan, as the parser does.
+ * Returns the same by the scanner of libpg-query, or null if it refuses the text. It gets the text of the prescan,
+ * without comments, as the parser does: unlike PostgreSQL, it counts comments as tokens, and so does not join two
+ * strings with a comment between them.
  */
 function theirs(text: string): string[] | null {
   try {
@@ -34,13 +34,13 @@ function theirs(text: string): string[] | null {
   }
 }
 
-/** Returns the text after the prescan, or the same text if the prescan refuses it. */
+/** Returns the text of the prescan. If the prescan refuses the text, returns it unchanged. */
 function withoutComments(text: string): string {
   const scanned = prescan(text)
   return scanned.kind === 'fine' ? scanned.text : text
 }
 
-/** Pieces that are difficult to separate when they are adjacent. */
+/** Parts of texts that are difficult to separate if they stand side by side. */
 const PIECES = [
   ...["'", "''", '"', '""', '$', '$$', '$a$', '$1', '\\', "\\'", "E'", "e'", "b'", "x'", "n'", "U&'", 'U&"', 'u&'],
   ...[
@@ -115,7 +115,7 @@ function random(seed: number): () => number {
 
 const CASES = Number(process.env['SCANNER_CASES'] ?? 20_000)
 
-test('finds the same tokens as PostgreSQL, in texts made of pieces that are difficult to scan', () => {
+test('the scanner finds the same tokens as PostgreSQL in texts whose parts are difficult to separate', () => {
   const next = random(23)
   let compared = 0
   for (let n = 0; n < CASES; n++) {
@@ -129,7 +129,7 @@ test('finds the same tokens as PostgreSQL, in texts made of pieces that are diff
   assert.ok(compared > CASES / 10, `only ${compared} texts were readable`)
 })
 
-test('finds the same tokens in texts where a review found different ones', () => {
+test('the scanner finds the same tokens as PostgreSQL in texts for which a review once found a difference', () => {
   for (const text of [
     `SELECT E'a''b\\'c' || 1`,
     `SELECT 'a'\n'b' || 1`,
@@ -147,12 +147,12 @@ test('finds the same tokens in texts where a review found different ones', () =>
   }
 })
 
-test('reads a run of operator characters once, however many operators are in it', () => {
+test('the scanner reads a run of operator characters once, however many operators are in it', () => {
   const scanner = new Scanner('+-'.repeat(200_000))
   const started = performance.now()
   let tokens = 0
   while (scanner.next()) tokens += 1
   assert.equal(tokens, 400_000)
-  // This would take minutes if the rest of the run were scanned again for each operator.
+  // If each operator caused another scan of the rest, this would take minutes.
   assert.ok(performance.now() - started < 60_000)
 })

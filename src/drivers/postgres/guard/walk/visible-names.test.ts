@@ -1,5 +1,3 @@
-// Tests which names are visible after joins: the columns of `*` in order, the column of an unqualified name, and
-// ambiguous names.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Shown } from './visible-names.ts'
