@@ -14,6 +14,7 @@ import { PASSWORD, type TestApp } from './app.ts'
 import { startBrowser } from './chromium.ts'
 import { makeOnce } from './cache-engine-parts.ts'
 import { engineOrSkip } from './no-such-engine.ts'
+import { BUNDLE } from './program.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const SHOTS = join(ROOT, 'test/console/.shots')
@@ -22,8 +23,9 @@ const WAIT_MS = 120_000
 export const WIDE = { width: 1440, height: 900 } as const
 export const NARROW = { width: 390, height: 844 } as const
 
-/** Builds the console if no build of the same sources is cached. */
+/** Builds the console if there is no bundle (TEST_BUNDLE), and no build of the same sources is cached. */
 export async function consoleDir(): Promise<string> {
+  if (BUNDLE !== undefined) return join(BUNDLE, 'console')
   const cache = join(ROOT, 'node_modules/.cache/console')
   const hash = createHash('sha256')
   for (const file of globSync(['console/**/*.{ts,tsx,css,html,js,svg,json}', 'src/contract/*.ts'], {

@@ -3,10 +3,12 @@
 import { join, resolve } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '../..')
-const BUNDLE = process.env['TEST_BUNDLE']
+const given = process.env['TEST_BUNDLE']
+/** The folder of the bundle, if programs run from it. */
+export const BUNDLE = given === undefined ? undefined : resolve(ROOT, given)
 
 const program = (name: string): string =>
-  BUNDLE === undefined ? join(ROOT, `src/${name}.ts`) : join(resolve(ROOT, BUNDLE), `${name}.js`)
+  BUNDLE === undefined ? join(ROOT, `src/${name}.ts`) : join(BUNDLE, `${name}.js`)
 
 export const MAIN = program('main')
 export const CLI = program('cli')
