@@ -139,8 +139,8 @@ each('reads fields of known rows, and a dot calls no function', [
   ['(c).id is c.id', 'SELECT (c).id FROM customers c', `SELECT "t1"."id" AS "id" FROM ${customers('id')}`],
   [
     'a field of a row that a sub-select returns',
-    'SELECT (x.c).name FROM (SELECT c FROM customers c) x',
-    `SELECT ("t2"."c")."name" AS "name" FROM (SELECT "t1" AS "c" FROM ${customers('id, name, country, created_at')}) AS "t2" ("c")`,
+    'SELECT (x.c).name FROM (SELECT c FROM (SELECT id, name FROM customers) c) x',
+    `SELECT ("t3"."c")."name" AS "name" FROM (SELECT "t2" AS "c" FROM (SELECT "t1"."id" AS "id", "t1"."name" AS "name" FROM ${customers('id, name')}) AS "t2" ("id", "name")) AS "t3" ("c")`,
   ],
   [
     'a hidden field of a row that a sub-select returns',

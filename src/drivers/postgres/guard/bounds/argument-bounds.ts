@@ -317,11 +317,11 @@ export function steadily(made: Node, of: readonly Node[], name: string, at: numb
 /** Returns whether the value differs when it is evaluated twice. */
 export const isUnsteady = remembered((part) => calls(part, UNSTEADY))
 
-const octets = (text: Node): Node => call('octet_length', text)
+export const octets = (text: Node): Node => call('octet_length', text)
 /** The size in bytes of a value of any type, as text. */
 export const bytesAsText = (node: Node): Node => bigOctets(cast(node, 'text'))
 /** The size in bytes of a text or of bytes. */
-export const bigOctets = (text: Node): Node => cast(octets(text), 'int8')
+const bigOctets = (text: Node): Node => cast(octets(text), 'int8')
 
 function textArray(arg: Node): Node {
   const typeName = { names: [word('pg_catalog'), word('text')], typemod: -1, arrayBounds: [{ Integer: { ival: -1 } }] }

@@ -4,12 +4,42 @@
 // values are: for these, the sums say how low the limits in the printed text must be.
 import { Refusal } from '../refusal.ts'
 
+/**
+ * What the type of a stored column says about its values: `fixed` are short, `text` are strings, `numeric` are numbers.
+ * Operators that compare values of `freed` free what they have decompressed. `other` is every other type.
+ */
+export type StoredKind = 'fixed' | 'numeric' | 'text' | 'freed' | 'other'
+
+/** A column in the sub-select that reads its table. */
+export interface StoredColumn {
+  readonly kind: StoredKind
+  /** The sub-select. */
+  readonly table: object
+  /** How many times its bytes a value takes in memory while it is written as text. */
+  readonly growth: number
+}
+
+/** Copies of columns of tables: the copies of each, times `by`. */
+export interface Copied {
+  readonly of: ReadonlyMap<StoredColumn, number>
+  readonly by: number
+}
+
+/** The copies that a query makes of the columns of tables, for one row. */
+export interface StoredCopies {
+  readonly of: ReadonlyMap<StoredColumn, number>
+  /** Their sum. Of alternatives, only the greatest counts. */
+  readonly all: number
+}
+
 /** What expressions make and search. */
-export interface Made {
+interface Counts {
   /** Bytes that come from constants. */
   readonly own: number
   /** Copies of stored values, of parameters and of collected values. */
   readonly copies: number
+  /** Those of them whose column is not known. */
+  readonly others: number
   /** The copies of values that are collected from rows. */
   readonly collected: number
   /** For each search of a stored value for a constant: the bytes of the constant. */
@@ -28,22 +58,39 @@ export interface Made {
   readonly taken: number
 }
 
+export interface Made extends Counts {
+  /** The same copies and searches for each column of a table. */
+  readonly ofColumns: Tally | undefined
+}
+
+/** Copies and searches of columns. They are added up only if the query needs a limit. */
+type Tally =
+  | { readonly columns: Copied; readonly copies: number; readonly sought: number }
+  | { readonly all: readonly Tally[]; readonly from: number; readonly to: number; readonly times: number }
+  | { readonly either: readonly Tally[] }
+
 /** The limit on the bytes from constants in all values of a row. */
 const OWN_MAX = 201_326_592
-/** The limit on copies. A parameter has at most 65,536 bytes. */
+/** The limit on copies of values that are no columns of tables. A parameter has at most 65,536 bytes. */
 const COPIES_MAX = 6_000
 /** The limit on the bytes of all copies of stored values in a row. */
-const STORED_MAX = 134_217_728
+export const STORED_MAX = 134_217_728
+/** So many copies of stored values need no limit. */
+const FREE_COPIES = 8
+/** Values that grow by more than this have a limit even if they are only sent. */
+const MUCH_GROWTH = 16
+/** The copies of a value that is sent: its text, and the message of the row. */
+const SENT = 2
 /** The limit on the bytes of all copies of collected values. A collected text counts twice when it is collected. */
 const COLLECTED_MAX = 536_870_912
 /** The limits on all searches for constants, in bytes × bytes. */
 const SOUGHT_MAX = 536_870_912
 const SOUGHT_COLLECTED_MAX = 2_147_483_648
+/** A search for so many bytes takes as much of its limit as a copy. */
+const SOUGHT_OF_A_COPY = SOUGHT_MAX / STORED_MAX
 const STEPS_MAX = 1_073_741_824
 /** The bytes of collected values that all calls may take together: 64 calls of 4 MB. */
 const TAKEN_MAX = 268_435_456
-/** Stored values of at least this length need no limit: a query then makes few copies of them. */
-const LONG_ENOUGH = 4_194_304
 /** The digits of two numbers, multiplied, that a division takes one step for. */
 export const DIGITS_OF_A_STEP = 40
 /** Stored numbers with at least this many digits need no limit: a query then computes few products of them. */
@@ -54,9 +101,10 @@ const FREE_CALLS = 4
 const SQUARED_BOUND = 5_000
 const FREE_SQUARED_CALLS = 16
 
-const NOTHING: Made = {
+const NONE: Counts = {
   own: 0,
   copies: 0,
+  others: 0,
   collected: 0,
   sought: 0,
   soughtCollected: 0,
@@ -67,8 +115,15 @@ const NOTHING: Made = {
   taken: 0,
 }
 
-export function isNothing(made: Made): boolean {
-  return Object.values(made).every((count) => count === 0)
+export function isNothing({ ofColumns: _tally, ...counts }: Made): boolean {
+  return Object.values(counts).every((count) => count === 0)
+}
+
+/** A value: how many copies of stored values it contains, of which columns, and of which parts of other values. */
+interface Value {
+  readonly times: number
+  readonly columns?: Copied | undefined
+  readonly parts?: Parts | undefined
 }
 
 /** Copies of parts of values, by partOf(). All parts of one value together are not longer than the value. */
@@ -80,31 +135,79 @@ export function partOf(value: string, name: string): string {
 }
 
 export class MadeValues {
-  #made = NOTHING
+  #made: Counts = NONE
+  /** What is added to columns. Only grows. */
+  #log: Tally[] = []
+  readonly #sent: Tally[] = []
   /** The copies of each part, and for each value, the most copies of one of its parts. */
   readonly #ofPart = new Map<string, number>()
   readonly #ofValue = new Map<string, number>()
+  /** The columns of the value that a part is of. */
+  readonly #wholes = new Map<string, Copied>()
 
   /** Adds what an expression makes. Throws Refusal. */
-  add(more: Partial<Made>): void {
-    this.#made = sum(this.#made, { ...NOTHING, ...more })
-    const { own, copies, steps } = this.#made
+  add({ ofColumns, ...more }: Partial<Made>): void {
+    if (ofColumns) this.#log.push(ofColumns)
+    this.#made = eachOf(this.#made, { ...NONE, ...more }, (x, y) => x + y)
+    const { own, others, steps } = this.#made
     if (own > OWN_MAX) throw tooMuch(`make ${Math.round(own)} bytes from constants`, OWN_MAX)
-    if (copies > COPIES_MAX) throw tooMuch(`make ${Math.round(copies)} copies of values`, COPIES_MAX)
+    if (others > COPIES_MAX) throw tooMuch(`make ${Math.round(others)} copies of values`, COPIES_MAX)
     if (steps > STEPS_MAX) throw tooMuch(`take ${Math.round(steps)} steps that cannot be cancelled`, STEPS_MAX)
   }
 
   /** Adds what an expression makes that PostgreSQL evaluates so many times more. Throws Refusal. */
-  addAgain(made: Made, times: number): void {
-    if (times > 0) this.add(eachOf(made, made, (count) => count * times))
+  addAgain({ ofColumns, ...counts }: Made, times: number): void {
+    if (times <= 0) return
+    const again = ofColumns && { all: [ofColumns], from: 0, to: 1, times }
+    this.add({ ...eachOf(counts, counts, (count) => count * times), ofColumns: again })
   }
 
-  /** Adds copies of values, of which `parts` are copies of parts of values. Throws Refusal. */
-  addCopies(own: number, times: number, isCollected: boolean, parts: Parts = new Map()): void {
-    let copies = times
-    for (const [part, count] of parts) copies += this.#copiesOf(part, count) - count
-    copies = Math.max(copies, 0)
-    this.add({ own, copies, collected: isCollected ? copies : 0 })
+  /** Adds copies of a value, of which `parts` are copies of parts of other values. Throws Refusal. */
+  addCopies({ columns, times, parts }: Value, copies: number, { own = 0, isCollected = false } = {}): void {
+    if (times === 0) {
+      this.add({ own })
+      return
+    }
+    let sum = copies
+    for (const [part, count] of parts ?? []) {
+      const less = count - this.#copiesOf(part, count)
+      const whole = this.#wholes.get(part)
+      if (whole && less > 0) this.#log.push({ columns: whole, copies: -less, sought: 0 })
+      sum -= less
+    }
+    sum = Math.max(sum, 0)
+    const known = columns ? (copies / times) * copiesIn(columns) : 0
+    this.add({
+      own,
+      copies: sum,
+      others: Math.max(sum - known, 0),
+      collected: isCollected ? sum : 0,
+      ofColumns: columns && { columns, copies: copies / times, sought: 0 },
+    })
+  }
+
+  /** Adds searches of a value for constants. Throws Refusal. */
+  addSearch({ columns, times }: Value, sought: number, { steps = 0, isCollected = false } = {}): void {
+    if (times === 0) {
+      this.add({ steps })
+      return
+    }
+    this.add({
+      steps,
+      sought,
+      soughtCollected: isCollected ? sought : 0,
+      ofColumns: columns && { columns, copies: 0, sought: sought / times },
+    })
+  }
+
+  /** Notes a value that is sent as a table stores it, which needs no limit by itself. */
+  addSent({ columns }: Value): void {
+    if (columns) this.#sent.push({ columns, copies: SENT, sought: 0 })
+  }
+
+  /** Notes of which columns the value is that a part is of. */
+  notePart(part: string, whole: Copied): void {
+    this.#wholes.set(part, whole)
   }
 
   /** Returns how many copies of the whole value the copies of a part add at most. */
@@ -128,9 +231,12 @@ export class MadeValues {
 
   /** Returns what `run` adds, and the result of `run`. */
   during<T>(run: () => T): { result: T; made: Made } {
-    const before = this.#made
+    const [before, all] = [this.#made, this.#log]
+    const from = all.length
     const result = run()
-    return { result, made: eachOf(this.#made, before, (now, then) => now - then) }
+    const counts = eachOf(this.#made, before, (now, then) => now - then)
+    const to = all.length
+    return { result, made: { ...counts, ofColumns: to > from ? { all, from, to, times: 1 } : undefined } }
   }
 
   /**
@@ -138,23 +244,41 @@ export class MadeValues {
    * added, because the planner computes the constants of all alternatives.
    */
   either<T>(alternatives: readonly (() => T)[]): T[] {
-    const before = this.#made
+    const [before, log] = [this.#made, this.#log]
     let greatest = before
+    const tallies: Tally[] = []
     const results = alternatives.map((run) => {
       this.#made = { ...before, own: this.#made.own, steps: this.#made.steps }
+      this.#log = []
       const result = run()
       greatest = eachOf(greatest, this.#made, Math.max)
+      if (this.#log.length > 0) tallies.push({ all: this.#log, from: 0, to: this.#log.length, times: 1 })
       return result
     })
     this.#made = greatest
+    this.#log = log
+    if (tallies.length > 0) log.push({ either: tallies })
     return results
   }
 
-  /** The maximum length of a stored value in bytes. Undefined if the query makes few copies of stored values. */
-  get storedMax(): number | undefined {
+  /**
+   * Returns the copies of each column, as text, that the expressions of the query make for a row. Searches count as
+   * copies. Undefined if they are few, and no column has values that grow much. `growth` is the greatest growth.
+   */
+  storedCopies(growth: number): StoredCopies | undefined {
     const { copies, sought } = this.#made
-    const most = Math.floor(Math.min(STORED_MAX / copies, SOUGHT_MAX / sought))
-    return most < LONG_ENOUGH ? most : undefined
+    if (copies + sought / SOUGHT_OF_A_COPY <= FREE_COPIES && growth <= MUCH_GROWTH) return undefined
+    const of = readsOf(whole(this.#log), greatestOfEach)
+    const sent = readsOf(whole(this.#sent), greatestOfEach)
+    const growing = [...of, ...sent].some(([{ growth }]) => growth > MUCH_GROWTH)
+    if (!growing && sumOf(of) <= FREE_COPIES) return undefined
+    const all = asText(readsOf(whole(this.#log), greatestOfAll))
+    const total = asText(of)
+    for (const [column, count] of asText(sent)) {
+      total.set(column, count + (total.get(column) ?? 0))
+      all.set(column, count + (all.get(column) ?? 0))
+    }
+    return { of: total, all: sumOf(all) }
   }
 
   /** The maximum number of digits of a stored number. Undefined if the query computes few products of stored numbers. */
@@ -184,15 +308,120 @@ export class MadeValues {
   }
 }
 
-function sum(a: Made, b: Made): Made {
-  return eachOf(a, b, (x, y) => x + y)
+/** Returns what two expressions make together. */
+export function bothOf(a: Made, b: Made): Made {
+  return { ...eachOf(a, b, (x, y) => x + y), ofColumns: joined(a.ofColumns, b.ofColumns, (all) => whole(all)) }
+}
+
+/** Returns what the greater of two expressions makes. */
+export function greaterOf(a: Made, b: Made): Made {
+  return { ...eachOf(a, b, Math.max), ofColumns: joined(a.ofColumns, b.ofColumns, (either) => ({ either })) }
+}
+
+function joined(a: Tally | undefined, b: Tally | undefined, by: (both: readonly Tally[]) => Tally): Tally | undefined {
+  return a && b ? by([a, b]) : (a ?? b)
+}
+
+function whole(all: readonly Tally[]): Tally {
+  return { all, from: 0, to: all.length, times: 1 }
+}
+
+/** Copies and searches of one column. */
+interface Reads {
+  copies: number
+  sought: number
+}
+
+type Sums = ReadonlyMap<StoredColumn, Readonly<Reads>>
+
+/** Adds up a tally, so many times. `greatest` says what counts of alternatives. */
+function tallied(
+  tally: Tally,
+  greatest: (alternatives: readonly Sums[]) => Sums,
+  times = 1,
+  sums = new Map<StoredColumn, Reads>(),
+): Map<StoredColumn, Reads> {
+  if ('columns' in tally) {
+    const { columns, copies, sought } = tally
+    for (const [column, count] of columns.of) {
+      const all = count * columns.by * times
+      addReads(sums, column, all * copies, all * sought)
+    }
+  } else if ('all' in tally) {
+    for (let at = tally.from; at < tally.to; at += 1) {
+      const each = tally.all[at]
+      if (each) tallied(each, greatest, times * tally.times, sums)
+    }
+  } else {
+    const most = greatest(tally.either.map((each) => tallied(each, greatest)))
+    for (const [column, { copies, sought }] of most) {
+      addReads(sums, column, copies * times, sought * times)
+    }
+  }
+  return sums
+}
+
+function addReads(sums: Map<StoredColumn, Reads>, column: StoredColumn, copies: number, sought: number): void {
+  const reads = sums.get(column)
+  if (reads) {
+    reads.copies += copies
+    reads.sought += sought
+  } else {
+    sums.set(column, { copies, sought })
+  }
+}
+
+/** Returns the greatest sums of each column. */
+function greatestOfEach(alternatives: readonly Sums[]): Sums {
+  const most = new Map<StoredColumn, Reads>()
+  for (const [column, { copies, sought }] of alternatives.flatMap((sums) => [...sums])) {
+    const before = most.get(column)
+    most.set(column, {
+      copies: Math.max(copies, before?.copies ?? 0),
+      sought: Math.max(sought, before?.sought ?? 0),
+    })
+  }
+  return most
+}
+
+/** Returns the sums of the alternative that makes most. */
+function greatestOfAll(alternatives: readonly Sums[]): Sums {
+  let [most, greatest]: [Sums, number] = [new Map(), 0]
+  for (const sums of alternatives) {
+    const all = sumOf(asText(greaterReads(sums)))
+    if (all > greatest) [most, greatest] = [sums, all]
+  }
+  return most
+}
+
+/** Returns how much of the limit a tally takes of each column: by copies, or by searches if they take more. */
+function readsOf(tally: Tally, greatest: (alternatives: readonly Sums[]) => Sums): Map<StoredColumn, number> {
+  return greaterReads(tallied(tally, greatest))
+}
+
+function greaterReads(sums: Sums): Map<StoredColumn, number> {
+  return new Map([...sums].map(([column, { copies, sought }]) => [column, Math.max(copies, sought / SOUGHT_OF_A_COPY)]))
+}
+
+/** Returns the copies of values as text. */
+function asText(copies: ReadonlyMap<StoredColumn, number>): Map<StoredColumn, number> {
+  return new Map([...copies].map(([column, count]) => [column, count * column.growth]))
+}
+
+function sumOf(copies: ReadonlyMap<StoredColumn, number>): number {
+  return [...copies.values()].reduce((sum, count) => sum + count, 0)
+}
+
+function copiesIn({ of, by }: Copied): number {
+  return sumOf(of) * by
 }
 
 /** Combines each count of two sums. */
-export function eachOf(a: Made, b: Made, by: (x: number, y: number) => number): Made {
+function eachOf(a: Counts, b: Counts, by: (x: number, y: number) => number): Counts {
   return {
     own: by(a.own, b.own),
     copies: by(a.copies, b.copies),
+    others: by(a.others, b.others),
     collected: by(a.collected, b.collected),
     sought: by(a.sought, b.sought),
     soughtCollected: by(a.soughtCollected, b.soughtCollected),

@@ -1,53 +1,100 @@
 // Prints a limit on the length of stored values, for a query that makes many copies of them (made-values.ts). The
-// sub-select of each table gets a condition that fails the query at the first row with a longer value. The condition has
-// the form … IS NOT NULL, of which the planner expects that nearly all rows meet it.
+// sub-select of each table gets a condition that fails the query at the first row of which its expressions would make
+// too many bytes: the copies of each column, times the length of its value. The condition has the form … IS NOT NULL, of
+// which the planner expects that nearly all rows meet it.
 import type { TypeName } from '../../captured-facts.ts'
 import type { Node, Struct } from '../allowed/allowed-nodes.ts'
 import type { Exposed } from '../exposed.ts'
-import { call, either, onlyIf, operator, whole } from '../node-builders.ts'
-import { bytesAsText, failure, isMore, bigOctets, type Bound } from './argument-bounds.ts'
+import { call, cast, either, onlyIf, operator, whole } from '../node-builders.ts'
+import { bytesAsText, failure, isMore, octets, type Bound } from './argument-bounds.ts'
+import { STORED_MAX, type StoredColumn, type StoredCopies } from './made-values.ts'
 import type { Lengths } from '../walk/scope.ts'
 
 /** A column of a table, as its sub-select prints it. */
 export interface PrintedColumn {
   readonly node: Node
   readonly type: TypeName
+  /** Undefined for a column whose values are short. */
+  readonly stored: StoredColumn | undefined
 }
 
-/** Returns the condition that no value of a row is longer. Undefined if no column may be so long. */
+/** Returns the condition that the values of a row are short enough. Undefined if none may be too long. */
 export function noLongerThan(
   exposed: Exposed,
   columns: readonly PrintedColumn[],
-  { storedMax, digitsMax }: Lengths,
+  { copies, digitsMax }: Lengths,
 ): Node | undefined {
   const conditions = [
-    storedMax === undefined
-      ? undefined
-      : noneMore(
-          columns.flatMap((each) => lengthOf(exposed, each)),
-          storedMax,
-        ),
-    digitsMax === undefined
-      ? undefined
-      : noneMore(
-          columns.flatMap((each) => digitsOf(exposed, each)),
-          digitsMax,
-        ),
+    copies && withinLimit(columns, copies),
+    digitsMax === undefined ? undefined : fewerDigits(exposed, columns, digitsMax),
   ].filter((each) => each !== undefined)
   return conditions.length === 2 ? { BoolExpr: { boolop: 'AND_EXPR', args: conditions } } : conditions[0]
 }
 
-function noneMore(sizes: readonly Node[], most: number): Node | undefined {
-  const [only, second] = sizes
+/** Returns the condition that all copies of a row's values together have at most STORED_MAX bytes. */
+function withinLimit(columns: readonly PrintedColumn[], copies: StoredCopies): Node | undefined {
+  const copied = columns.flatMap(({ node, stored }) => {
+    const count = stored && copies.of.get(stored)
+    return stored && count ? [{ node, stored, count: Math.min(Math.ceil(count), STORED_MAX) }] : []
+  })
+  const [first] = copied
+  if (!first) return undefined
+  const most = Math.max(1, Math.floor(STORED_MAX * shareOf(first.stored.table, copies)))
+  const sums = new Map<number, Node>()
+  for (const { node, stored, count } of copied) {
+    const bytes = stored.kind === 'text' ? octets(node) : bytesOf(node, most / count, copied.length)
+    const size: Node = copied.length === 1 ? bytes : { CoalesceExpr: { args: [bytes, whole(0)] } }
+    const sum = sums.get(count)
+    sums.set(count, sum ? operator('+', sum, size) : size)
+  }
+  const products = [...sums].map(([count, sum]) => operator('*', cast(sum, 'int8'), whole(count)))
+  return holds({ what: 'stored_value', size: products.reduce((sum, product) => operator('+', sum, product)), most })
+}
+
+/** Returns the share of the limit for the rows of a table: its share of the copies, but at least an equal one. */
+function shareOf(table: object, { of, all }: StoredCopies): number {
+  const tables = new Set<object>()
+  let own = 0
+  for (const [column, count] of of) {
+    tables.add(column.table)
+    if (column.table === table) own += count
+  }
+  return Math.min(1, Math.max(own / all, 1 / tables.size))
+}
+
+/** Compression makes a value so many times shorter at most. */
+const COMPRESSED = 100
+
+/**
+ * Returns the bytes of a value of any type. ARRAY[x] contains it without compression. A value that is short enough if it
+ * is not compressed more than COMPRESSED times, and one that is too long as it is stored, need not be read.
+ */
+function bytesOf(node: Node, most: number, count: number): Node {
+  const stored = call('pg_column_size', node)
+  const isUnknown: Node = {
+    BoolExpr: {
+      boolop: 'AND_EXPR',
+      args: [
+        operator('>', stored, whole(Math.floor(most / count / COMPRESSED))),
+        operator('<=', stored, whole(Math.floor(most))),
+      ],
+    },
+  }
+  const read = call('pg_column_size', { A_ArrayExpr: { elements: [node] } })
+  return either(isUnknown, read, stored)
+}
+
+function fewerDigits(exposed: Exposed, columns: readonly PrintedColumn[], most: number): Node | undefined {
+  const args = columns.flatMap((each) => digitsOf(exposed, each))
+  const [only, second] = args
   if (!only) return undefined
-  const size: Node = second ? { MinMaxExpr: { op: 'IS_GREATEST', args: sizes } } : only
-  const bound: Bound = { what: 'stored_value', size, most }
+  return holds({ what: 'stored_value', size: second ? { MinMaxExpr: { op: 'IS_GREATEST', args } } : only, most })
+}
+
+function holds(bound: Bound): Node {
   const checked = either(isMore(bound), failure(bound), whole(0))
   return { NullTest: { arg: checked, nulltesttype: 'IS_NOT_NULL' } }
 }
-
-/** A value of another type may take this many times the bytes of its text. */
-const TEXT_TIMES = 4
 
 /** A number with fewer bytes, and between these ends, is short. Compression makes others shorter. */
 const SHORT_NUMBER = 48
@@ -66,36 +113,42 @@ function digitsOf(exposed: Exposed, { node, type }: PrintedColumn): Node[] {
   return [onlyIf({ BoolExpr: { boolop: 'OR_EXPR', args } }, bytesAsText(node))]
 }
 
-function lengthOf(exposed: Exposed, { node, type }: PrintedColumn): Node[] {
-  const below = belowDomains(exposed, type)
-  if (below === undefined || below === 'numeric') return []
-  // The length of a text is known without reading the text.
-  if (TEXTS.has(below)) return [bigOctets(node)]
-  return [operator('*', bytesAsText(node), whole(TEXT_TIMES))]
-}
+const COLUMNS = new WeakMap<object, StoredColumn>()
 
-/**
- * What the type of a stored column says about its values: `fixed` are short, `text` are strings, `numeric` are numbers.
- * Operators that compare values of `freed` free what they have decompressed. `other` is every other type.
- */
-export type StoredKind = 'fixed' | 'numeric' | 'text' | 'freed' | 'other'
-
-const KINDS = new WeakMap<object, StoredKind>()
-
-/** Records the type of a column in the sub-select that reads its table. */
-export function noteStored(exposed: Exposed, { ColumnRef: ref }: Node, type: TypeName): void {
-  if (!ref) return
+/** Records the type of a column in the sub-select that reads its table. Returns undefined if its values are short. */
+export function noteStored(
+  exposed: Exposed,
+  { ColumnRef: ref }: Node,
+  type: TypeName,
+  table: object,
+): StoredColumn | undefined {
+  if (!ref) return undefined
   const below = belowDomains(exposed, type)
   const isFreed = below?.startsWith('_') === true || FREED.has(below ?? '')
   const kind = TEXTS.has(below ?? '') ? 'text' : below === 'numeric' ? 'numeric' : isFreed ? 'freed' : 'other'
-  KINDS.set(ref, below === undefined ? 'fixed' : kind)
+  const column: StoredColumn = { kind: below === undefined ? 'fixed' : kind, table, growth: growthOf(below ?? '') }
+  COLUMNS.set(ref, column)
+  return below === undefined || kind === 'numeric' ? undefined : column
 }
 
 /** Returns what noteStored() has recorded. Undefined for a reference that does not read a table itself. */
-export function storedKind(ref: Struct<'ColumnRef'>): StoredKind | undefined {
-  return KINDS.get(ref)
+export function storedColumn(ref: Struct<'ColumnRef'>): StoredColumn | undefined {
+  return COLUMNS.get(ref)
 }
 
+/** Returns StoredColumn.growth for a type. */
+function growthOf(type: string): number {
+  if (AS_IS.has(type)) return 1
+  if (BITS.has(type)) return 8
+  if (RANGES.test(type)) return 256
+  return ARRAYS.test(type) ? 16 : 2
+}
+
+const AS_IS: ReadonlySet<string> = new Set(['text', 'varchar', 'bpchar', 'json', 'xml'])
+const BITS: ReadonlySet<string> = new Set(['bit', 'varbit'])
+/** Multiranges, and arrays of ranges. Each range takes several strings of a kilobyte. */
+const RANGES = /multirange$|(?:^|\.)_.*range$/
+const ARRAYS = /(?:^|\.)_/
 const TEXTS: ReadonlySet<string> = new Set(['text', 'varchar', 'bpchar', 'bytea'])
 const FREED: ReadonlySet<string> = new Set(['jsonb', 'bit', 'varbit', 'tsvector'])
 /** Types whose values are short. */

@@ -303,7 +303,7 @@ test('reads nested aggregates once for each level', async () => {
     const steps = { count: 0 }
     switchedOff(
       counted(readStatement(parsed.tree).select, steps),
-      { hasLongRows: false, states: undefined, digitsMax: undefined, storedMax: 0 },
+      { hasLongRows: false, states: undefined, digitsMax: undefined, copies: undefined },
       false,
     )
     return steps.count

@@ -25,10 +25,24 @@ import type { Exposed } from '../exposed.ts'
 import { Refusal } from '../refusal.ts'
 import { COLLECTED_MAX, isAggregate, isCollecting } from './collected-rows.ts'
 import { COLLECTED_VALUE, COMPARED_MAX } from './collected-values.ts'
-import { DIGITS_OF_A_STEP, eachOf, isNothing, MadeValues, partOf, type Made, type Parts } from './made-values.ts'
+import {
+  bothOf,
+  DIGITS_OF_A_STEP,
+  greaterOf,
+  isNothing,
+  MadeValues,
+  partOf,
+  STORED_MAX,
+  type Copied,
+  type Made,
+  type Parts,
+  type StoredColumn,
+  type StoredCopies,
+  type StoredKind,
+} from './made-values.ts'
 import { copiedSides, remembered } from './printed-size.ts'
 import { rowsKept, sortWhole } from './kept-rows.ts'
-import { storedKind, type StoredKind } from './stored-lengths.ts'
+import { storedColumn } from './stored-lengths.ts'
 import { SEEKING, SEEKS } from './work-bounds.ts'
 
 /** The maximum number of bytes in one value that come from the query's constants. ICU compares no longer texts in time. */
@@ -104,6 +118,8 @@ interface Size {
   readonly isGuess?: boolean | undefined
   /** Of `times`: how many copies of parts of other values the value contains, by part (made-values.ts). */
   readonly parts?: Parts | undefined
+  /** Of `times`: how many copies of columns of tables the value contains. */
+  readonly columns?: Copied | undefined
   /** What is made again each time that a column of a sub-query is read, because the planner may merge the queries. */
   readonly made?: Made | undefined
   /**
@@ -125,8 +141,8 @@ export interface Grown {
   readonly hasLongRows: boolean
   /** `long` if an aggregate in `growing` has a long argument, otherwise `stored` if there is such an aggregate. */
   readonly states: 'long' | 'stored' | undefined
-  /** The maximum length of stored values in bytes, if the query makes many copies of them. */
-  readonly storedMax: number | undefined
+  /** The copies of stored values that the query makes for a row, if they are many: see Lengths. */
+  readonly copies: StoredCopies | undefined
   /** The maximum number of digits of stored numbers, if the query computes many products of them. */
   readonly digitsMax: number | undefined
 }
@@ -163,8 +179,10 @@ class Growth implements Grown {
   readonly #growing: ReadonlySet<Struct<'FuncCall'>>
   readonly #icu: Pick<Exposed, 'comparesByIcu' | 'equatesByIcu'>
   readonly #values = new MadeValues()
-  /** The most copies of stored values in one value that ICU may compare. */
-  #comparedCopies = 0
+  /** The most copies of each column in one value that ICU may compare. */
+  readonly #compared = new Map<StoredColumn, number>()
+  /** The greatest growth of a column as text. */
+  #growth = 1
   /** The limits of collected rows, and of calls, that the printed text contains. */
   readonly #collecting = new Set<PrintedLimit>()
   readonly #bounded = new Set<PrintedLimit>()
@@ -175,6 +193,7 @@ class Growth implements Grown {
   /** Queries with ORDER BY and LIMIT whose sort would keep long rows in memory. */
   readonly #keeping: SelectStmt[] = []
   #aggregates = 0
+  #copies: StoredCopies | undefined
   readonly #aliases = new Map<string, Columns>()
   readonly #queries = new Map<string, readonly Size[]>()
   /** What the body of each WITH … AS NOT MATERIALIZED makes, and whether it was referred to. */
@@ -193,17 +212,31 @@ class Growth implements Grown {
     return this.#values.digitsMax
   }
 
-  get storedMax(): number | undefined {
-    const compared = Math.floor(COMPARED_MAX / this.#comparedCopies)
-    const most = this.#values.storedMax
-    return this.#comparedCopies <= FREE_COMPARED ? most : Math.min(most ?? Infinity, compared)
+  get copies(): StoredCopies | undefined {
+    return this.#copies
   }
 
   lowerLimits(): void {
+    this.#copies = this.#storedCopies()
     this.#joinConditions()
     for (const limit of this.#collecting) limit.lower(this.#values.collectedMax)
     for (const limit of this.#bounded) limit.lower(this.#values.shareOf(limit.most))
     for (const limit of this.#taken) limit.lower(this.#values.takenShareOf(limit.most))
+  }
+
+  /** Returns the copies of each column. ICU reads fewer bytes of a value than the other limit allows. */
+  #storedCopies(): StoredCopies | undefined {
+    const copies = this.#values.storedCopies(this.#growth)
+    if (this.#compared.size === 0) return copies
+    const of = new Map(copies?.of)
+    let all = copies?.all ?? 0
+    for (const [column, count] of this.#compared) {
+      const [before, compared] = [of.get(column) ?? 0, count * (STORED_MAX / COMPARED_MAX)]
+      if (compared <= before) continue
+      of.set(column, compared)
+      all += compared - before
+    }
+    return { of, all }
   }
 
   /** Counts a query whose outputs are sent: the text of each is made once more, and again in the message of the row. */
@@ -213,6 +246,7 @@ class Growth implements Grown {
     for (const [at, size] of outputs.entries()) {
       const name = words(query.targetList?.[at]?.ResTarget?.val?.ColumnRef?.fields).join('.')
       if (name === '' || sent.has(name)) this.#make(scaled(size, 2))
+      else this.#values.addSent(size)
       sent.add(name)
     }
   }
@@ -370,7 +404,8 @@ class Growth implements Grown {
   /** Returns the size of an aggregate that collects: the rows of all of them together have one limit. */
   #collected(size: Size): Size {
     this.#aggregates += 1
-    return { ...size, times: 1, parts: new Map([[partOf(COLLECTED, String(this.#aggregates)), 1]]) }
+    const parts = new Map([[partOf(COLLECTED, String(this.#aggregates)), 1]])
+    return { ...size, times: 1, parts, columns: undefined }
   }
 
   /** Visits a condition on rows. Notes the parts of AND that make values. Throws Refusal. */
@@ -394,10 +429,9 @@ class Growth implements Grown {
    */
   #joinConditions(): void {
     const count = this.#conjunctions.reduce((sum, { makes }) => sum + copiesOf(makes), 0)
-    if (this.storedMax === undefined || count <= FREE_COPIES) return
+    if (this.#copies === undefined || count <= FREE_COPIES) return
     for (const { all, makes } of this.#conjunctions) {
-      const links = makes.filter(({ node }) => isLink(node)).slice(0, FREE_LINKS)
-      const free = new Set(copiesOf(links) <= FREE_COPIES ? links : [])
+      const free = apart(makes)
       const kept = makes.filter((each) => !free.has(each)).map(({ node }) => node)
       if (kept.length < 2) continue
       const both: Node = { BoolExpr: { boolop: 'AND_EXPR', args: kept } }
@@ -419,12 +453,19 @@ class Growth implements Grown {
     if (!this.#icu.comparesByIcu || size.kind !== undefined) return size
     if (MAKES_TIMES.test(words(node.FuncCall?.funcname).at(-1) ?? '')) return size
     if ((node.FuncCall ?? node.A_Expr) && !size.isMany && !size.isComputed) {
-      this.#comparedCopies = Math.max(
-        this.#comparedCopies,
-        Math.min(size.times, size.isAssumed ? ASSUMED_COPIES : Infinity),
-      )
+      this.#noteCompared(size)
     }
     return { ...size, isMade: true }
+  }
+
+  /** Notes a value that ICU may compare, if it contains more than a few copies of stored values. */
+  #noteCompared({ times, columns, isAssumed }: Size): void {
+    const copies = Math.min(times, isAssumed ? ASSUMED_COPIES : Infinity)
+    if (!columns || copies <= FREE_COMPARED) return
+    for (const [column, count] of columns.of) {
+      const most = Math.max(this.#compared.get(column) ?? 0, (count * columns.by * copies) / times)
+      this.#compared.set(column, most)
+    }
   }
 
   /** Counts comparisons of values that the query makes, if ICU reads them in full. Throws Refusal. */
@@ -437,12 +478,8 @@ class Growth implements Grown {
 
   /** Counts a value that PostgreSQL makes. Throws Refusal. */
   #make(size: Size): void {
-    this.#values.addCopies(
-      ownBytes(size),
-      Math.min(this.#copiesIn(size), COPIES_COUNTED),
-      isCollected(size),
-      size.parts,
-    )
+    const copies = Math.min(this.#copiesIn(size), COPIES_COUNTED)
+    this.#values.addCopies(size, copies, { own: ownBytes(size), isCollected: isCollected(size) })
   }
 
   /**
@@ -465,7 +502,7 @@ class Growth implements Grown {
     for (const [at, arg] of args.entries()) {
       const size = sizes[at]
       if (!size || !passes(arg) || isNumber(size) || (isCollected(size) && size.isTable !== true)) continue
-      if (!frees(size)) this.#values.add({ copies: this.#copiesIn(size) * times })
+      if (!frees(size)) this.#values.addCopies(unparted(size), this.#copiesIn(size) * times)
     }
   }
 
@@ -492,19 +529,15 @@ class Growth implements Grown {
 
   /** Counts a search for a constant of some bytes. Throws Refusal. */
   #search(text: Size | undefined, bytes: number): void {
-    const { times = 0, isMany = false } = text ?? {}
-    const sought = Math.min(times, COPIES_COUNTED) * bytes
-    this.#values.add({
-      steps: (text ? ownBytes(text) : 0) * bytes,
-      sought,
-      soughtCollected: isMany ? sought : 0,
-    })
+    if (!text) return
+    const sought = Math.min(text.times, COPIES_COUNTED) * bytes
+    this.#values.addSearch(text, sought, { steps: ownBytes(text) * bytes, isCollected: text.isMany })
   }
 
   /** Counts the parsing of a JSON text. The check for unique keys keeps all keys. Throws Refusal. */
   #parse(text: Size, keepsKeys: boolean): void {
     this.#search(text, COSTS.get('jsonb') ?? 0)
-    this.#values.add({ copies: Math.min(text.times, COPIES_COUNTED) * (keepsKeys ? JSONB_COPIES : 1) })
+    this.#values.addCopies(unparted(text), Math.min(text.times, COPIES_COUNTED) * (keepsKeys ? JSONB_COPIES : 1))
   }
 
   /** Counts LIKE, whose pattern is searched for from its first % on. `name` is the operator. Throws Refusal. */
@@ -634,10 +667,14 @@ class Growth implements Grown {
 
   /** Returns the size of a column of a table, inside the sub-select that reads the table. */
   #storedColumn(ref: Struct<'ColumnRef'>): Size | undefined {
-    const stored = storedKind(ref)
+    const column = storedColumn(ref)
+    if (column === undefined) return undefined
+    const { kind: stored, growth } = column
     if (stored === 'fixed') return { ...FIXED, isGuess: true }
-    if (stored === undefined) return undefined
-    return { ...STORED, stored, isTable: true, isNumeric: stored === 'numeric', isUnfreed: stored === 'other' }
+    if (stored === 'numeric') return { ...STORED, stored, isTable: true, isNumeric: true }
+    this.#growth = Math.max(this.#growth, growth)
+    const columns: Copied = { of: new Map([[column, 1]]), by: 1 }
+    return { ...STORED, stored, columns, isTable: true, isUnfreed: stored === 'other' }
   }
 
   #readColumn(size: Size): Size {
@@ -655,7 +692,9 @@ class Growth implements Grown {
     const name = words(typeName?.names).at(-1) ?? ''
     if (!arg.A_Const && size.kind !== 'json') {
       this.#search(size, COSTS.get(name) ?? ((typeName?.arrayBounds ?? []).length > 0 ? LIST_COST : 0))
-      if (name === 'jsonb') this.#values.add({ copies: Math.min(size.times, COPIES_COUNTED) * JSONB_COPIES })
+      if (name === 'jsonb') {
+        this.#values.addCopies(unparted(size), Math.min(size.times, COPIES_COUNTED) * JSONB_COPIES)
+      }
     }
     const isNumeric = name === 'numeric' && (typeName?.arrayBounds ?? []).length === 0
     return { ...castSize(arg, size, typeName), isNumeric }
@@ -724,7 +763,9 @@ class Growth implements Grown {
     const name = key && (literalText(key) ?? wholeNumber(key))
     const column = words(document?.ColumnRef?.fields).join('.')
     const isPart = name !== undefined && column !== ''
-    const parts = isPart ? new Map([[partOf(column, `${symbol}${name}`), size.times]]) : size.parts
+    const part = partOf(column, `${symbol}${name}`)
+    const parts = isPart ? new Map([[part, size.times]]) : size.parts
+    if (isPart && size.columns) this.#values.notePart(part, scaledColumns(size.columns, 1 / size.times))
     return { ...size, parts, kind: undefined, isComputed: undefined }
   }
 
@@ -931,9 +972,26 @@ function copiesOf(parts: readonly Part[]): number {
 }
 
 /** Parts of AND that make so many copies of values together may stay apart. */
-const FREE_COPIES = 32
-/** So many of them that compare two columns may stay apart, because PostgreSQL may join tables by them. */
-const FREE_LINKS = 8
+const FREE_COPIES = 8
+
+/** Returns the parts of AND that stay apart, because PostgreSQL may join tables or use an index by them. */
+function apart(parts: readonly Part[]): ReadonlySet<Part> {
+  const links = parts.filter(({ node }) => isLink(node))
+  const others = parts.filter(({ node: { A_Expr: expr } }) => isGiven(expr?.lexpr) || isGiven(expr?.rexpr))
+  const free = new Set<Part>()
+  let copies = 0
+  for (const part of [...links, ...others]) {
+    if (free.has(part) || copies + part.copies > FREE_COPIES) continue
+    free.add(part)
+    copies += part.copies
+  }
+  return free
+}
+
+function isGiven(node: Node | undefined): boolean {
+  const value = node?.TypeCast?.arg ?? node
+  return value?.A_Const !== undefined || value?.ParamRef !== undefined
+}
 
 /** Returns whether a condition is EXISTS, IN (SELECT …) or the like, of which the planner may make a join. */
 function asksRows({ SubLink: link, BoolExpr: { boolop, args } = {} }: Node): boolean {
@@ -968,7 +1026,7 @@ function keepsLongRows(query: SelectStmt, values: readonly Size[]): boolean {
   if (rows === undefined) return false
   const kept = new MadeValues()
   for (const size of values) {
-    if (!size.stored && !isNumber(size)) kept.addCopies(size.own, size.times, false, size.parts)
+    if (!size.stored && !isNumber(size)) kept.addCopies(size, size.times, { own: size.own })
   }
   return kept.copies * rows > KEPT_COPIES || kept.own * rows > KEPT_BYTES
 }
@@ -1101,7 +1159,8 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
       const between = total([second, third])
       const own = first.own * Math.max(1, between.own)
       const isAssumed = between.times > 0 || first.isAssumed
-      return { ...first, own, times: first.times + between.times * STORED_BYTES, isAssumed }
+      const { times, columns } = total([first, scaled(between, STORED_BYTES)])
+      return { ...first, own, times, columns, isAssumed }
     }
     case 'array_replace':
     case 'ts_rewrite':
@@ -1180,7 +1239,8 @@ function cut(size: Size, characters: number | undefined): Size {
 function replaced(text: Size, length: number, by: Size, copies: number): Size {
   const grows = Math.max(1, by.own / length + copies)
   const places = text.own / length + (text.times * STORED_BYTES) / length
-  const put: Size = { ...NOTHING, times: by.times * places, before: scaled(by, places).before }
+  const { times, before, columns } = scaled(by, places)
+  const put: Size = { ...NOTHING, times, before, columns }
   return total([scaled(text, grows), by.times > 0 ? { ...put, isAssumed: true } : put])
 }
 
@@ -1363,7 +1423,38 @@ function scaled(size: Size, by: number): Size {
   if (by === 1) return size
   const before = size.before.size === 0 ? NONE : new Map([...size.before].map(([place, count]) => [place, count * by]))
   const parts = size.parts && new Map([...size.parts].map(([part, count]) => [part, count * by]))
-  return { ...size, own: size.own * by, times: size.times * by, before, parts, kind: undefined, isNumeric: undefined }
+  const columns = size.columns && scaledColumns(size.columns, by)
+  const [own, times] = [size.own * by, size.times * by]
+  return { ...size, own, times, before, parts, columns, kind: undefined, isNumeric: undefined }
+}
+
+function scaledColumns({ of, by }: Copied, times: number): Copied {
+  return { of, by: by * times }
+}
+
+function scaledMap({ of, by }: Copied): Map<StoredColumn, number> {
+  return new Map([...of].map(([column, count]) => [column, count * by]))
+}
+
+/** Combines the copies of columns in several values: by their sum, or the greatest of each column. */
+function copiedBy(sizes: readonly Size[], by: (a: number, b: number) => number): Copied | undefined {
+  let first: Copied | undefined
+  let of: Map<StoredColumn, number> | undefined
+  for (const { columns } of sizes) {
+    if (!columns) continue
+    if (!first) {
+      first = columns
+      continue
+    }
+    of ??= scaledMap(first)
+    for (const [column, count] of columns.of) of.set(column, by(of.get(column) ?? 0, count * columns.by))
+  }
+  return of ? { of, by: 1 } : first
+}
+
+/** Returns a value whose parts are no parts of other values. */
+function unparted(size: Size): Size {
+  return size.parts ? { ...size, parts: undefined } : size
 }
 
 function total(sizes: readonly Size[]): Size {
@@ -1388,8 +1479,10 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
   let digits = 0
   let parts: Map<string, number> | undefined
   let made: Made | undefined
+  const columns = copiedBy(sizes, by)
+  const addMade = by === Math.max ? greaterOf : bothOf
   for (const size of sizes) {
-    if (size.made) made = made ? eachOf(made, size.made, by) : size.made
+    if (size.made) made = made ? addMade(made, size.made) : size.made
     isMany ||= size.isMany
     isGuess ||= size.isGuess === true
     isUnfreed ||= size.isUnfreed === true
@@ -1416,6 +1509,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     before: before ?? NONE,
     ...(parts && { parts }),
     ...(made && { made }),
+    ...(columns && { columns }),
     ...(isGuess && { isGuess }),
     ...(isUnfreed && { isUnfreed }),
     ...(isTable && { isTable }),

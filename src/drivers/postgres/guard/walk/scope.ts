@@ -2,6 +2,7 @@
 // and the generated aliases. A name that the guard cannot resolve is never printed, so the server never looks it up.
 import type { Base, Field, SqlType } from './from-items.ts'
 import type { Exposed } from '../exposed.ts'
+import type { StoredCopies } from '../bounds/made-values.ts'
 import type { Places } from '../syntax/source-position.ts'
 import { word, type Node, type Struct } from '../allowed/allowed-nodes.ts'
 import { refusedLimit } from '../refusal.ts'
@@ -109,9 +110,11 @@ export interface Params {
   readonly untyped: WeakMap<Level, Map<number, number>>
 }
 
-/** The maximum number of bytes of a stored value, and of digits of a stored number. Undefined if there is no limit. */
+/** What limits the lengths of stored values. */
 export interface Lengths {
-  readonly storedMax: number | undefined
+  /** The copies of each column that the query makes for a row. Undefined if they are few. */
+  readonly copies: StoredCopies | undefined
+  /** The maximum number of digits of a stored number. Undefined if there is no limit. */
   readonly digitsMax: number | undefined
 }
 

@@ -293,10 +293,10 @@ function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrap
         if (!base.used.has(name)) continue
         const ref = columnRef(name)
         const node = plainly(ref, readAs(walk.exposed, column))
-        noteStored(walk.exposed, ref, column.type)
+        const stored = noteStored(walk.exposed, ref, column.type, query)
         targetList.push({ ResTarget: { val: node } })
         colnames.push(word(printed[index] ?? name))
-        read.push({ node, type: shownType(walk, column) })
+        read.push({ node, type: shownType(walk, column), stored })
       }
     },
     limit: (lengths) => {
