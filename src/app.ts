@@ -34,7 +34,7 @@ export interface AppOptions {
   readonly documents?: DocumentTransport
   /** Tests replace how passwords are hashed. */
   readonly passwords?: RoomsOptions['passwords']
-  /** Tests of the HTTP layer add routes. */
+  /** For tests of the HTTP layer. */
   readonly more?: {
     readonly routes: Readonly<Record<string, Route>>
     readonly operations: Readonly<Record<string, AnyDefinition>>
@@ -43,10 +43,10 @@ export interface AppOptions {
 
 export interface App extends AsyncDisposable {
   /**
-   * First, for config.drainDelayMs, requests are still accepted, but the readiness probe fails. Then no more requests
-   * are accepted, and running ones may go on for config.graceMs. `hurry` ends both periods. Queries that still run are
-   * then cancelled in the database, answered with 503 and audited. Disposing the app does the same without the two
-   * periods.
+   * Shuts down in three steps. For config.drainDelayMs, requests are still accepted, but the readiness probe fails.
+   * Then no more requests are accepted, and running ones may go on for config.graceMs. Queries that still run after
+   * that are cancelled in the database, answered with 503 and audited. `hurry` ends the first two steps. If the app is
+   * disposed, only the third step happens.
    */
   drain(hurry: AbortSignal): Promise<void>
   /** Starts to accept requests. Returns the address, for example `http://127.0.0.1:3000`. */
@@ -63,7 +63,7 @@ export interface App extends AsyncDisposable {
   readonly operations: Operations
 }
 
-/** Opens everything except the main port, which listen() opens. If something fails, closes the rest and throws. */
+/** Opens everything except the main port, which listen() opens. If something fails, closes what is open and throws. */
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, log, documents, passwords } = options
   await using opened = new AsyncDisposableStack()

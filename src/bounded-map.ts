@@ -1,16 +1,16 @@
-// A map that holds only so many entries, and only so much weight. If it is full, it drops the entry that was used least
-// recently.
+// A map whose number of entries and total weight are limited. If it is full, it drops the entry that was not used for
+// longest.
 
 /**
- * At most `entriesMax` entries, with a total weight of at most `weightMax`. An entry that is heavier than `weightMax`
- * is the only one.
+ * At most `entriesMax` entries, with a total weight of at most `weightMax`. An entry that is heavier than that is kept,
+ * but alone.
  */
 export class BoundedMap<K, V> {
   readonly #entries = new Map<K, { readonly value: V; readonly weight: number }>()
   readonly #entriesMax: number
   readonly #weightMax: number
   #weight = 0
-  /** The key that was used last. Its entry is at the end of the map already. */
+  /** The key that was used last. Its entry is already at the end of the map. */
   #newest: K | undefined
 
   constructor(entriesMax: number, weightMax = Number.POSITIVE_INFINITY) {
@@ -21,7 +21,7 @@ export class BoundedMap<K, V> {
   get(key: K): V | undefined {
     const entry = this.#entries.get(key)
     if (entry === undefined || key === this.#newest) return entry?.value
-    // Move the entry to the end, because the first entry is dropped.
+    // The first entry is dropped next, so the used entry moves to the end.
     this.#entries.delete(key)
     this.#entries.set(key, entry)
     this.#newest = key

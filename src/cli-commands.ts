@@ -9,8 +9,8 @@ import { openStore } from './store/open.ts'
 interface Verb {
   readonly about: string
   /**
-   * `rest` contains the arguments after the verb. It is empty unless `takes` is true. Returns the exit code. If it
-   * returns nothing, the exit code is process.exitCode, or 0.
+   * `rest` has the arguments after the verb. It is empty unless `takes` is true. Returns the exit code, or nothing to
+   * use process.exitCode or 0.
    */
   readonly run: (env: Environment, rest: readonly string[]) => Promise<number | void>
   readonly takes?: true

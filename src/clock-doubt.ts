@@ -1,12 +1,11 @@
-// If the machine's clock jumps ahead, all data looks old, and would be removed because of its age. This could not be
-// undone. So after a jump, the clock is doubted and nothing is removed for a day, within which an operator can correct
-// the clock.
+// If the clock of the machine jumps ahead, all data looks old. It would be removed because of its age, and could not be
+// restored. So for a day after a jump, nothing is removed. An operator can correct the clock in that time.
 
 /** The clock and the elapsed time may differ by this much. Leap seconds and slow corrections are less. */
 const JUMP_MS = 3_600_000
 /**
- * If the service did not run for longer than this, the clock is doubted. It may have been wrong before, or may be wrong
- * now.
+ * If the service did not run for longer than this, the clock is doubted too: it may have been wrong before, or may be
+ * wrong now.
  */
 const PAUSE_MS = 20 * 86_400_000
 /** After this time without a jump, the clock is trusted again. */
@@ -18,8 +17,8 @@ export interface ClockDoubt {
 }
 
 /**
- * `now` is the clock. `monotonic` returns elapsed milliseconds, which no correction of the clock changes. `lastSeen` is
- * the newest time in the store when this process started, or null.
+ * `now` is the clock. `monotonic` returns the elapsed milliseconds, which a correction of the clock does not change.
+ * `lastSeen` is the newest time in the store at the start of this process, or null.
  */
 export function openClockDoubt(now: () => number, monotonic: () => number, lastSeen: number | null): ClockDoubt {
   let [wall, passed] = [now(), monotonic()]

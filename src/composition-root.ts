@@ -1,6 +1,6 @@
-// Opens the store, the drivers, and the service of each folder of src/ (“room”), in the order of their dependencies.
-// Only this file decides which room gets which other room. app.ts puts REST and the agent connector in front of them.
-// Tests open the rooms directly.
+// Opens the store, the drivers, and the services of the other folders of src/ (“rooms”), in the order of their
+// dependencies. Only this file decides which room uses which other room. app.ts puts REST and the agent connector in
+// front of them. Tests open the rooms directly.
 import { newestTime } from './audit/reading/newest-rows.ts'
 import { openAudit } from './audit/audit.ts'
 import { attempts } from './auth/attempt-counter.ts'
@@ -97,7 +97,7 @@ export async function openRooms(options: RoomsOptions) {
   const clock = openClockDoubt(
     () => Date.now(),
     () => performance.now(),
-    // Read this before this process writes any rows.
+    // Before this process writes any row.
     await newestTime(store),
   )
   opened.use(watchClock(clock, log))

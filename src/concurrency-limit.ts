@@ -1,6 +1,6 @@
 // Limits how much slow work of one kind runs at the same time in this process. A ConcurrencyLimit refuses work over the
-// limit immediately, and the refusal says when to retry. No requester can take all slots. A FairLimit lets work wait, in
-// a queue that no requester can fill.
+// limit at once, and says when to retry. No requester can take all slots. With a FairLimit, work waits instead, in a
+// queue that no requester can fill.
 import { AppError } from './errors.ts'
 
 interface Requester {
@@ -11,8 +11,8 @@ interface Requester {
 
 export interface ConcurrencyLimit {
   /**
-   * Takes a slot for work on `key` until it is disposed. Throws RATE_LIMITED with `retryAfter` if no slot is free for
-   * this call and team.
+   * Takes a slot for work on `key`. The slot is free again when the result is disposed. If this caller and team get no
+   * slot now, throws RATE_LIMITED with `retryAfter`.
    */
   take(key: string, call: Requester, teamId: string): Disposable
 }
@@ -26,9 +26,10 @@ interface Limits {
 }
 
 /**
- * A requester must hold less than this share of the free slots to get another slot. So an account holds at most a quarter
- * of all slots, and less while others hold some: a newcomer finds a free slot. Several accounts of a person can often be
- * told by their team or network. Many people may share a network, so a network may hold half of all slots.
+ * A requester gets another slot only while it holds fewer slots than this share of the free ones. So an account holds
+ * at most a quarter of all slots, and less if others hold some: a newcomer always finds a free slot. A person may have
+ * several accounts, but they often have the same team or network. Many people may share a network, so a network may
+ * hold half of all slots.
  */
 const SHARE = { account: 1 / 4, team: 1 / 4, network: 1 }
 
@@ -65,9 +66,10 @@ export function openConcurrencyLimit(limits: Limits, networkOf: (address: string
 
 export interface FairLimit {
   /**
-   * Waits until the work may run. It may then run until the result is disposed. Work with the same key runs in the
-   * order of arrival, and the keys take turns. With `wait`, returns null if too much work waits or if the work could not
-   * begin in time, and throws the reason of the signal if it aborts before. Without `wait`, the work waits in any case.
+   * Waits until the work may run. The slot is free again when the result is disposed. Work with the same key runs in
+   * the order in which it came, and the keys take turns. With `wait`, returns null if too much work waits or if the
+   * work could not begin in time, and throws the reason of the signal if it aborts first. Without `wait`, the work
+   * waits until it may run.
    */
   take(key: string): Promise<Disposable>
   take(key: string, wait: Wait): Promise<Disposable | null>
@@ -87,8 +89,9 @@ interface FairLimits {
   /** The maximum in all. */
   readonly all: number
   /**
-   * The maximum of work that waits. A key may wait while less than a quarter of the free places wait for it. So a key
-   * takes at most a fifth of all places, and a newcomer finds a free place. Without this number, any work may wait.
+   * How much work may wait. Work of a key may wait only while the key has fewer places than a quarter of the free ones.
+   * So a key takes at most a fifth of all places, and a newcomer finds a free place. Without this number, any amount of
+   * work may wait.
    */
   readonly waiting?: number
 }
@@ -139,7 +142,7 @@ class FairSlots implements FairLimit {
     }
   }
 
-  /** Takes a slot of the key, and then a slot of all. Returns false if it did not get both in time. */
+  /** Takes a slot of the key, and then one of all slots. Returns false if it did not get both in time. */
   async #wait(ofKey: Slots, { waitMs, signal, lane = '' }: Wait = {}): Promise<boolean> {
     signal?.throwIfAborted()
     const until = waitMs === undefined ? null : performance.now() + waitMs
@@ -181,7 +184,7 @@ class Slots {
     return true
   }
 
-  /** Waits for a slot. Returns false if none was free until the time `until`. Throws if `signal` aborts before. */
+  /** Returns false if no slot was free until the time `until`. Throws if `signal` aborts first. */
   async take(lane: string, until: number | null, signal: AbortSignal | undefined): Promise<boolean> {
     signal?.throwIfAborted()
     const { promise, resolve } = Promise.withResolvers<boolean>()

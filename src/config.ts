@@ -9,8 +9,8 @@ export { VERSION } from './contract/version.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Limits that the operator sets for all teams (docs/operating.md#settings-of-a-team). `queryBudget` limits the field
- * `limit` of a team's budget.
+ * Limits that the operator sets for all teams (docs/operating.md#settings-of-a-team). `queryBudget` is that for the
+ * field `limit` of a team's budget.
  */
 const CEILINGS = {
   queryBudget: 'VITRINE_MAX_QUERY_BUDGET',
@@ -31,7 +31,7 @@ export type Ceiling = keyof typeof CEILINGS
  */
 const GRACE_MS = 20_000
 /**
- * After SIGTERM, load balancers need this long to notice that the service will end. This is the default, except on
+ * After SIGTERM, a load balancer needs time to notice that the service will end. This is the default, except on
  * loopback.
  */
 const DRAIN_DELAY_MS = 3_000
@@ -44,11 +44,11 @@ export interface Smtp {
   readonly port: number
   /**
    * implicit: TLS from the first byte. required: mail is sent only after STARTTLS. offered: STARTTLS if the server
-   * offers it. local: like offered, but with any certificate, because the server is on this machine. none: never TLS.
+   * offers it. local: the same with any certificate, because the server is on this machine. none: never TLS.
    */
   readonly tls: 'implicit' | 'required' | 'offered' | 'local' | 'none'
   readonly login: { readonly user: string; readonly password: string } | null
-  /** The sender of mails. If null, it is derived from the login or the public URL. */
+  /** The sender of mails. If null, it follows from the login or the public URL. */
   readonly from: string | null
 }
 
@@ -63,7 +63,7 @@ export interface ModelSettings {
   readonly name: string
 }
 
-/** A service with whose accounts people can sign in to Vitrine. */
+/** People can sign in to Vitrine with an account of this service. */
 export interface Provider {
   readonly id: 'github' | 'google' | 'oidc'
   /** The name on buttons. */
@@ -72,7 +72,7 @@ export interface Provider {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
-  /** If true, an e-mail address counts as verified if the provider does not say whether it is. */
+  /** What counts if the provider does not say whether it has verified an e-mail address. */
   readonly trustEmail: boolean
 }
 
@@ -90,8 +90,8 @@ export interface Config {
   readonly port: number
   readonly host: string
   /**
-   * True if only this machine can reach the service. Then anybody may sign up and private hosts are allowed, by
-   * default.
+   * True if only this machine can reach the service. By default, anybody may then sign up, and private hosts are
+   * allowed.
    */
   readonly loopback: boolean
   readonly dataDir: string
@@ -278,7 +278,7 @@ export function readConfig(env: Environment, start: Start = {}): Config {
   return config
 }
 
-/** Returns problems of settings that are valid on their own, but contradict each other. */
+/** Returns problems of settings that are valid alone, but not together. */
 function contradictions(config: Config): readonly string[] {
   const problems: string[] = []
   const sides = [
@@ -431,7 +431,7 @@ function pairsOf(text: string | null): Readonly<Record<string, string>> {
   return Object.fromEntries(pairs)
 }
 
-/** Says what is wrong with the URL, without any part of it that may contain the password. */
+/** Says what is wrong with the URL, but repeats no part of it that may have the password. */
 function postgresUrlProblem(text: string): string | null {
   const example = 'postgres://user:password@host:5432/database'
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase()
@@ -458,7 +458,7 @@ function redisUrl(text: string): string | null {
   return /^\/?\d{0,4}$/.test(url.pathname) && url.search === '' && url.hash === '' ? text : null
 }
 
-/** Refuses unknown parameters. If a mistyped one were ignored, TLS might be off. */
+/** Refuses unknown parameters: if a misspelled one were ignored, TLS might be off. */
 function smtpUrl(text: string): Smtp | null {
   const url = URL.parse(text)
   if (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === '') return null
@@ -512,8 +512,8 @@ function modelOf(from: Reader, problems: string[]): ModelSettings | null {
 }
 
 /**
- * An incomplete provider is a problem. If the service does not listen only on loopback, a provider needs a public URL
- * to which it can send people back.
+ * Returns the providers, and adds incomplete ones to the problems. A provider sends people back to the public URL. A
+ * service that others can reach therefore needs one.
  */
 function providersOf(from: Reader, problems: string[], loopback: boolean): readonly Provider[] {
   const found = [gitHubOf(from, problems), googleOf(from, problems), oidcOf(from, problems)].filter(
@@ -558,8 +558,8 @@ function oidcOf(from: Reader, problems: string[]): Provider | null {
 }
 
 /**
- * Returns null if no variable of the provider is set, or if a required one is missing or invalid. `more` contains the
- * ends of the names of variables that need a client.
+ * Returns null if no variable of the provider is set, or if a required one is missing or wrong. `more` has the ends of
+ * the names of further variables, which are useless without a client.
  */
 function clientOf(
   from: Reader,
@@ -604,7 +604,7 @@ function modelUrl(text: string): URL | null {
   return url.search === '' && url.hash === '' && url.username === '' && url.password === '' ? url : null
 }
 
-/** Returns null if there is no login, and undefined if only half of it is there or its encoding is invalid. */
+/** Returns null if the URL has no login, and undefined if it has only a half of one, or one with a wrong encoding. */
 function smtpLogin(url: URL): Smtp['login'] | undefined {
   if (url.username === '' && url.password === '') return null
   if (url.username === '' || url.password === '') return undefined

@@ -1,6 +1,6 @@
 // Ends a call when the caller hangs up, when the timeout has passed, or when somebody refuses it. Every query has a
-// deadline, so it must be cheap: an AbortSignal is created only if somebody needs it, and calls share timers and
-// listeners. At the end of a `using` block, the deadline is released without an abort.
+// deadline, so it must be cheap: an AbortSignal is made only if somebody needs it, and calls share timers and
+// listeners. A `using` block releases its deadline at the end, without an abort.
 import type { AppError } from './errors.ts'
 
 export interface Deadline extends Disposable {
@@ -29,7 +29,7 @@ export function deadlineOf(caller: AbortSignal, timeoutMs: number): Deadline {
   return new CallDeadline(caller, timeoutMs)
 }
 
-/** One object without closures, because every query creates one. */
+/** One object without closures, because every query makes one. */
 class CallDeadline implements Deadline, CallStop {
   readonly expiresAt: number
   earlier: CallDeadline | null = null
@@ -165,7 +165,7 @@ class Queue {
     else if (this.#first === call) this.#timer.ref()
   }
 
-  /** The timer stays for the next call, but does not keep the process alive. */
+  /** The timer stays for the next call. It does not keep the process alive. */
   remove(call: CallDeadline): void {
     const { earlier, later } = call
     if (earlier === null) this.#first = later
@@ -189,7 +189,7 @@ class Queue {
     try {
       while (this.#first !== null && this.#first.expiresAt <= now) this.#first.expire()
     } finally {
-      // Do this even if a listener has thrown an error. A listener may also have begun another call.
+      // Also if a listener has thrown an error. A listener may have begun another call.
       this.#isExpiring = false
       if (this.#first === null) queues.delete(this.#timeoutMs)
       else this.#arm(Math.max(1, this.#first.expiresAt - now))

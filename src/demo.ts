@@ -23,8 +23,8 @@ export interface DemoOptions {
 }
 
 /**
- * What the first start has created. The file is in the data folder and contains a password and a key, so its mode is
- * 0600.
+ * What the first start has created. It is stored in a file of the data folder, with mode 0600, because it has a
+ * password and a key.
  */
 const Kept = z.object({
   email: z.string(),
@@ -41,8 +41,8 @@ export interface Demo extends AsyncDisposable {
 }
 
 /**
- * Starts the server of the shop. The first start also adds the shop as a datasource. Returns null if the store was used
- * before without the demo. Throws an Error for the operator if the server cannot run, or if the service refuses
+ * Starts the server of the shop. At the first start, also adds the shop as a datasource. Returns null if the store is
+ * already used without the demo. Throws an Error for the operator if the server cannot run, or if the service refuses
  * something.
  */
 export async function openDemo(options: DemoOptions): Promise<Demo | null> {
@@ -69,7 +69,7 @@ async function readKept(file: string): Promise<Kept | null> {
   }
 }
 
-/** Throws an Error that contains the path, but not the body of the request. */
+/** Throws an Error that has the path, but not the body of the request. */
 async function ask(options: DemoOptions, step: Step): Promise<Answer> {
   const { method = 'POST', path, body, token, cookie } = step
   const res = await fetch(options.address + path, {
@@ -149,7 +149,7 @@ async function connect(options: DemoOptions, shop: DemoServer): Promise<Kept> {
   return { email, password, key: required(issued.json.key, 'key'), teamId, datasourceId, port: shop.port }
 }
 
-/** If the server has another port at a later start, the datasource is updated. */
+/** At a later start, the server may have another port. */
 async function updatePort(options: DemoOptions, kept: Kept, shop: DemoServer): Promise<Kept> {
   if (kept.port === shop.port) return kept
   const { email, password, teamId, datasourceId } = kept

@@ -1,5 +1,5 @@
-// The errors of the API. If a code is no longer used, it stays in the table as a comment, so that nobody uses it for
-// something else.
+// The errors of the API. A code that is no longer used stays in the table as a comment, so that nobody gives it another
+// meaning.
 
 /** The HTTP status of each code (docs/errors.md). */
 export const STATUS = {
@@ -34,8 +34,8 @@ export const STATUS = {
 export type Code = keyof typeof STATUS
 
 /**
- * When a query is refused, this header has the URL at which a manager can expose the refused table or column. It is not
- * in the body, because the body must be exactly the same for hidden and for missing names.
+ * The header of a refused query that has the URL at which a manager can expose the table or column. The URL is not in
+ * the body, because the body must be exactly the same for hidden and for missing names.
  */
 export const EXPOSE_URL = 'vitrine-expose-url'
 
@@ -43,8 +43,8 @@ export const EXPOSE_URL = 'vitrine-expose-url'
 export type ErrorExtra = Readonly<Record<string, unknown>>
 
 /**
- * An error that the caller gets. `message` is shown as it is, so it must not contain secrets, hidden names or errors of
- * a database. `cause` is only for the log.
+ * An error that the caller gets. `message` is shown as it is, so it must not have secrets, hidden names or error texts
+ * of a database. `cause` is only for the log.
  */
 export class AppError extends Error {
   override readonly name = 'AppError'
@@ -75,7 +75,7 @@ interface AppErrorOptions {
   readonly cause?: unknown
 }
 
-/** The answer is exactly the same whether an object is missing or hidden from the caller. */
+/** An object that is hidden from the caller and one that does not exist get exactly the same answer. */
 export function notFound(): AppError {
   return new AppError('NOT_FOUND', 'Not found, or you have no access.')
 }
@@ -90,8 +90,8 @@ export interface Issue {
 }
 
 /**
- * For an invalid body, parameter or field. `details` lists the problems as lines, such as `tables[0].columns: must be
- * …`. `issues` lists the same problems for programs. Without it, they are read from the lines.
+ * For a wrong body, parameter or field. `details` has a line for each problem, such as `tables[0].columns: must be …`.
+ * `issues` has the same problems for programs. If it is missing, it is read from the lines.
  */
 export function invalidRequest(all: readonly string[], message?: string, issues?: readonly Issue[]): AppError {
   const details = all.slice(0, DETAILS_MAX)

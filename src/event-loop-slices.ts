@@ -4,8 +4,8 @@ import { setImmediate } from 'node:timers/promises'
 const SLICE_MS = 8
 
 /**
- * Returns a function that must be called and awaited between two steps. At the end of a slice, it yields to the event
- * loop. Before that, it returns undefined.
+ * Returns a function. Call it and await its result between two steps of the work. It returns undefined until a slice is
+ * over, and then a promise that gives other requests a turn.
  */
 export function inSlices(): () => Promise<void> | undefined {
   let began = performance.now()

@@ -1,6 +1,6 @@
 // Fetches an npm package that few starts need, once for each user of the machine. npm takes it from its cache or
-// downloads it, and compares it with the hash that the caller gives. No script of the package runs. This file must also
-// run under Node 20.
+// downloads it, and compares it with the given hash. No script of the package runs. This file must also run under Node
+// 20.
 import { execFile } from 'node:child_process'
 import { access, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'

@@ -1,5 +1,5 @@
-// Creates a signal that aborts if the caller disconnects before the answer is written. Fastify's request.signal depends
-// on the request's event `close`, which may have come already. So this signal depends on the response.
+// Makes a signal that aborts when the caller disconnects before the answer was sent. It listens to the response.
+// Fastify's request.signal listens to the event `close` of the request, which may have come before.
 import type { ServerResponse } from 'node:http'
 
 /** Nobody sees this error, because the caller has disconnected. */
@@ -7,7 +7,7 @@ export class HungUp extends Error {
   override readonly name = 'HungUp'
 }
 
-/** Aborts with HungUp, also if the response is already closed, but never after the answer was sent. */
+/** Aborts with HungUp, also if the response is already closed, but not after the answer was sent. */
 export function hangUpOf(response: ServerResponse): AbortSignal {
   const controller = new AbortController()
   const closed = () => {

@@ -1,6 +1,6 @@
-// The log has one JSON line for each event, on standard output. It must not contain names or values of any database. It
-// must not contain secrets, except a link that cannot be mailed (mail/send-mail.ts). So of an error, only what helps to
-// find a bug is logged.
+// The log has one line of JSON for each event, on standard output. It must not have names or values of any database. It
+// must not have secrets, except for a link that cannot be mailed (mail/send-mail.ts). So only those parts of an error
+// are logged that help to find a bug.
 import { pino } from 'pino'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'

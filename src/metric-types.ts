@@ -20,7 +20,7 @@ export class Durations {
     return this.#ms / 1000
   }
 
-  /** Returns the bound of each bucket, and how many durations were not longer than it. */
+  /** For each bucket, returns its bound and how many durations were not longer. */
   cumulative(): readonly (readonly [bound: number, count: number])[] {
     let total = 0
     return this.#counts.map((count, n) => [BOUNDS[n] ?? Infinity, (total += count)])
@@ -37,7 +37,7 @@ export interface Family {
   readonly samples: () => Iterable<readonly [Labels, number | Durations]>
 }
 
-/** Each combination of labels takes memory, so there must be few of them. */
+/** Each combination of labels takes memory, so there must be few combinations. */
 export class Counts<L extends Labels> {
   readonly #counts = new Map<string, { readonly labels: L; count: number }>()
 

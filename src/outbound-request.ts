@@ -1,6 +1,6 @@
-// Sends a request to a URL that a stranger may have chosen, such as the metadata document of an OAuth client, an
-// endpoint of a sign-in provider, or the receiver of a webhook. Connects only to IP addresses that were checked,
-// follows no redirect, and limits time and size.
+// Sends requests to URLs that a stranger may have chosen: the metadata document of an OAuth client, an endpoint of a
+// sign-in provider, the receiver of a webhook. It connects only to IP addresses that were checked, follows no redirect,
+// and limits time and size.
 import { request as requestPlain, type IncomingMessage } from 'node:http'
 import { request as requestSecure, type RequestOptions } from 'node:https'
 import { isIP, type Socket } from 'node:net'
@@ -13,7 +13,7 @@ import { dial } from './drivers/allowed-addresses.ts'
 /** How connections are opened. Tests connect to their own server. */
 export interface Transport {
   readonly dial: (at: { readonly host: string; readonly port: number }, signal: AbortSignal) => ReturnType<typeof dial>
-  /** Only this certificate is trusted. If missing, Node's certificates are trusted. */
+  /** If present, only this certificate is trusted. Otherwise those of Node are. */
   readonly ca?: string
   readonly deadlineMs?: number
 }
@@ -34,22 +34,22 @@ export interface Incoming {
 
 const DEADLINE_MS = 5_000
 /**
- * How many interim answers (1xx) may precede the answer. Without this limit, a server could send them without end, and
- * parsing them would take half of the CPU time until the deadline.
+ * How many interim answers (1xx) may come before the answer. Without a limit, a server could send them until the
+ * deadline, and parsing them would take half of the CPU time.
  */
 const INTERIM_MAX = 8
 
 /**
- * Returns a function that connects to public addresses. It connects to a private address only if `mayBePrivate` accepts
- * the host, and never to the metadata service of a cloud.
+ * Returns a function that connects to public addresses only. For a host that `mayBePrivate` accepts, it also connects
+ * to private addresses. It never connects to the metadata service of a cloud.
  */
 export function dialing(mayBePrivate: (host: string) => boolean): Transport['dial'] {
   return (at, signal) => dial(at, mayBePrivate(at.host), signal)
 }
 
 /**
- * Throws an Error if the address is not allowed, if the connection fails, or if the answer is late, too large or not
- * UTF-8, or comes after many interim answers.
+ * Throws an Error if the address is not allowed, if the connection fails, if there is no answer in time, or if the
+ * answer is too large, is not UTF-8 or comes after too many interim answers.
  */
 export async function sendOut(
   transport: Transport,
@@ -64,7 +64,7 @@ export async function sendOut(
   }))
 }
 
-/** Passes the response to `read`, which need not read the body. Then closes the connection. Throws like sendOut(). */
+/** Passes the response to `read`, and closes the connection when `read` has ended. Throws the errors of sendOut(). */
 export async function exchange<T>(
   { dial, ca }: Pick<Transport, 'dial' | 'ca'>,
   { url, headers, body, headerBytesMax }: Outgoing,
@@ -79,7 +79,7 @@ export async function exchange<T>(
     const connection = isSecure ? secured(socket, host, ca) : socket
     const options: RequestOptions = {
       method: body === undefined ? 'GET' : 'POST',
-      // Without an agent, Node uses this connection. An agent would open its own one, to an address that was not
+      // Node uses this connection because there is no agent. An agent would connect again, to an address that was not
       // checked.
       createConnection: () => connection,
       headers: {

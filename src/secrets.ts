@@ -13,8 +13,8 @@ import type { Store } from './store/open.ts'
 import type { Tables } from './store/tables.ts'
 
 /**
- * What a secret belongs to. A sealed secret cannot be opened for anything else, so nobody can copy it to another team
- * or datasource in the store.
+ * Where a secret belongs. A sealed secret can be opened only with the same place. So nobody can use it for another team
+ * or datasource by copying it in the store.
  */
 export interface SecretPlace {
   readonly teamId: TeamId
@@ -27,8 +27,8 @@ export interface Secrets {
   /** Encrypts a secret. Returns `v1.<key id>.<nonce, text and tag in base64url>`. */
   seal(place: SecretPlace, text: string): string
   /**
-   * Decrypts a secret. Throws an Error without secrets if it is damaged, belongs to something else, or was sealed with
-   * another root key.
+   * Decrypts a secret. Throws an Error if it is damaged, belongs elsewhere, or was sealed with another root key. The
+   * Error has no secret.
    */
   open(place: SecretPlace, sealed: string): string
   /** Returns true if it was sealed with the current root key, and not with the previous one. */
@@ -40,17 +40,17 @@ export interface Secrets {
 const VERSION = 'v1'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** The name of the row in `marks` with the id of the store's root key. */
+/** The row of `marks` with this name has the id of the store's root key. */
 const ROOT_MARK = 'root key'
 /**
- * The name of the row in `marks` with the store's first root key, sealed with the current one. It exists only after a
- * rotation.
+ * The row of `marks` with this name has the first root key of the store, sealed with the current one. Only a store
+ * whose root key was rotated has it.
  */
 const FIRST_ROOT_MARK = 'first root key'
 
 type KeyConfig = Pick<Config, 'dataDir' | 'secretKey'> & Partial<Pick<Config, 'secretKeyCommand' | 'secretKeyPrevious'>>
 
-/** New secrets are sealed with `current`. While the root key is rotated, `previous` opens the old ones. */
+/** New secrets are sealed with `current`. During a rotation, `previous` opens the old ones. */
 export interface RootKeys {
   readonly current: RootKey
   readonly previous: RootKey | null
@@ -58,14 +58,14 @@ export interface RootKeys {
 
 interface RootKey {
   readonly bytes: Uint8Array
-  /** Identifies the key, but reveals nothing of it. */
+  /** Identifies the key without revealing anything of it. */
   readonly id: string
 }
 
 /**
- * The root key comes from the configuration, or is created once in the data folder (mode 0600). With `asIs`, no key is
- * created, and without a key an Error for the operator is thrown. `db` is the store. It is needed if the root key may
- * have been rotated.
+ * The root key comes from the configuration, or is made once in the data folder (mode 0600). With `asIs`, no key is
+ * made; if there is none, throws an Error for the operator. Pass the store as `db` if its root key may have been
+ * rotated.
  */
 export async function openSecrets(
   config: KeyConfig,
@@ -84,8 +84,8 @@ export async function rootKeysOf(config: KeyConfig, asIs: boolean): Promise<Root
 }
 
 /**
- * Called at the start, so that a wrong key is noticed before the first query. If the store has another root key, throws
- * an Error for the operator. A new store gets the id of the key.
+ * Called at the start, so that a wrong key is noticed before the first query. Throws an Error for the operator if the
+ * store has another root key. A new store gets the id of the key.
  */
 export async function requireKeyOf(store: Pick<Store, 'write'>, keys: RootKeys): Promise<void> {
   const stored = await store.write(async (tx) => {
@@ -97,8 +97,8 @@ export async function requireKeyOf(store: Pick<Store, 'write'>, keys: RootKeys):
 }
 
 /**
- * Called before this process writes anything. If the store exists, but its root key is missing or is another one,
- * throws an Error for the operator. Another key could not open the secrets.
+ * Called before this process writes anything. If the store exists, but the root key is missing or is another one,
+ * throws an Error for the operator, because the secrets could not be opened.
  */
 export async function requireKeyBefore(db: Kysely<Tables>, config: KeyConfig): Promise<void> {
   const tables = await db.introspection.getTables()
@@ -149,8 +149,8 @@ export async function adoptRootKey(store: Pick<Store, 'write'>, keys: RootKeys):
 }
 
 /**
- * After a rotation, all keys except those that seal secrets are still derived from the store's first root key. Returns
- * this first key. Returns undefined if it is the current one, or without `db`.
+ * After a rotation, secrets are sealed with the current root key, but all other keys are still derived from the first
+ * root key of the store. Returns that first key. Returns undefined if it is the current one, or without `db`.
  */
 async function firstRootOf(db: Kysely<Tables> | undefined, keys: RootKeys): Promise<Uint8Array | undefined> {
   if (db === undefined) return undefined
@@ -228,8 +228,8 @@ function sealText(key: Uint8Array, bound: string, text: string): string {
 }
 
 /**
- * Returns null if the text was changed, or the key or the place is wrong. The library's error is hidden, because it may
- * contain data.
+ * Returns null if the text was changed, or if the key or the place is wrong. The error of the library may have data, so
+ * it is dropped.
  */
 function openText(key: Uint8Array, bound: string, sealed: string): string | null {
   const body = Buffer.from(sealed, 'base64url')
@@ -243,14 +243,14 @@ function openText(key: Uint8Array, bound: string, sealed: string): string | null
   }
 }
 
-/** JSON tells ('a', 'bc') from ('ab', 'c'). */
+/** JSON, because ('a', 'bc') and ('ab', 'c') must differ. */
 function binding(place: SecretPlace, keyId: string): string {
   return JSON.stringify([VERSION, keyId, place.teamId, place.datasourceId, place.field])
 }
 
 const COMMAND_MS = 30_000
 const COMMAND_BYTES = 4_096
-/** The result of each command, so that a process asks its key management service only once. */
+/** The results are kept, so that a process asks its key management service only once. */
 const commands = new Map<string, Promise<Uint8Array>>()
 
 async function configuredKey(config: KeyConfig): Promise<Uint8Array | null> {
@@ -327,8 +327,8 @@ async function readKeyFile(path: string): Promise<string | null> {
 }
 
 /**
- * If another process has created the key in the meantime, returns that one. The key is first written to a draft, which
- * is then linked to its name. So a crash cannot leave half a key.
+ * If another process makes the key at the same time, returns that one. The key is first written to a draft, which is
+ * then linked to its name, so a crash cannot leave half a key.
  */
 export async function createKeyFile(path: string): Promise<string> {
   const draft = `${path}.${randomUUID()}`

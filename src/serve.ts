@@ -44,7 +44,7 @@ async function run(config: Config, log: Logger, stop: AbortSignal, hurry: AbortS
   if (!stop.aborted) await once(stop, 'abort')
   log.info('stopping')
   await warming
-  // The service may be running a query in the demo's database, so drain before that database stops.
+  // A query may still be running in the database of the demo, so drain before that database stops.
   await app.drain(hurry)
 }
 
@@ -70,7 +70,7 @@ interface DemoPlace {
   readonly stop: AbortSignal
 }
 
-/** The service is already running. If the demo fails, it goes on without the demo. */
+/** If the demo fails, the service goes on without it. */
 async function startDemo(app: App, { stop, ...place }: DemoPlace): Promise<Demo | null> {
   try {
     const { openDemo } = await import('./demo.ts')

@@ -20,7 +20,7 @@ export interface QueryTrail {
 }
 
 /**
- * For these kinds, `blocked.name` is one of the guard's own words, such as `plan cost`. It is never a word of the
+ * For refusals of these kinds, `blocked.name` is a term of the guard, such as `plan cost`, and never a word of the
  * query.
  */
 const OWN_WORDS: ReadonlySet<string> = new Set(['cost', 'limit', 'statement'])
@@ -65,12 +65,12 @@ const OWN_SENTENCES: ReadonlySet<Code> = new Set<Code>([
   'QUERY_TIMEOUT',
 ])
 /**
- * The error texts of these codes quote names, but no values. quotesOf() finds names that were literals. If a code is in
- * neither list, its error texts may quote values, even values from the database, and the audit does not store them.
+ * The error texts of these codes quote names, but no values. quotesOf() finds out whether such a name was a literal.
+ * Error texts of codes in neither list may quote values, even those of the database, so the audit does not store them.
  */
 const NAMING: ReadonlySet<Code> = new Set<Code>(['QUERY_DENIED', 'SCHEMA_STALE'])
 
-/** Returns the reason without the error text or hint if that text may contain a literal of the query. */
+/** If the error text or the hint may have a literal of the query, returns the reason without that text. */
 function withoutQuotes(
   { code, reason }: NonNullable<QueryTrail['refusal']>,
   blocked: Blocked | undefined,
@@ -91,8 +91,8 @@ function withoutQuotes(
 }
 
 /**
- * Returns true if a literal may contain an escape sequence, or may consist of several parts. An error text may then
- * quote a value that the query text does not contain in the same spelling.
+ * Returns true if a literal may have an escape sequence, or several parts. An error text may then quote the value,
+ * which stands in the query in another spelling.
  */
 function isWrittenOtherwise(source: string): boolean {
   return source.includes('\\') || isContinued(source)
@@ -111,20 +111,20 @@ function isContinued(source: string): boolean {
   return false
 }
 
-/** Common words of our error texts. If a query contains them, they reveal nothing. */
+/** If a query has these words, an error text with them reveals nothing. */
 const GRAMMAR: ReadonlySet<string> = new Set(
   `a an and are as at be but by can column columns does exist exposed for from function has have in is it may more no not of
   on one only or over table tables than that the there this to use which with`.split(/\s+/),
 )
 const WORD = /[\p{L}\p{N}_]+/gu
 /**
- * A word may also occur inside a longer word. Words shorter than this and without digits do so by chance, so they count
- * only if they occur as a whole word.
+ * A literal may be a part of a longer word. Shorter words without digits occur in other words by chance, so they count
+ * only as whole words.
  */
 const PART_FROM = 4
 
 /**
- * Returns a function that returns true for a sentence with a word that occurs in the query only inside a literal or
+ * Returns a function for sentences. It returns true if a sentence has a word that the query has only in a literal or a
  * comment.
  */
 function quotesOf(query: string, redacted: string): (sentence: string) => boolean {

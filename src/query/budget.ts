@@ -5,15 +5,15 @@ import type { TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { TeamSettings } from '../teams/team-settings.ts'
 
-/** The remaining budget after a query was counted. The answer or refusal gets these headers. */
+/** The budget after a query was counted. The headers go into its answer or refusal. */
 interface Spent {
   readonly headers: Readonly<Record<'RateLimit-Limit' | 'RateLimit-Remaining' | 'RateLimit-Reset', string>>
 }
 
 export interface Budget {
   /**
-   * Counts one query. Throws RATE_LIMITED, with the headers and `retryAfter`, if the budget is exceeded. Returns no
-   * promise if this process counts in memory.
+   * Counts one query. If the budget is exceeded, throws RATE_LIMITED with the headers and `retryAfter`. If this process
+   * counts in memory, the result is not a promise.
    */
   spend(teamId: TeamId, budget: TeamSettings['queryBudget']): Spent | Promise<Spent>
   /** Returns the remaining budget, without counting. `resetsAt` (ISO 8601, UTC) is null if nothing was spent. */
@@ -29,15 +29,15 @@ interface Left {
 }
 
 /**
- * The limit that the library checks. spentOf() checks the team's limit instead, so that a changed limit applies to the
- * next query.
+ * The limit for the library. The limit of the team is checked in spentOf(), so that a changed limit applies to the next
+ * query.
  */
 const UNLIMITED = Number.MAX_SAFE_INTEGER
 
 interface BudgetDeps {
   readonly store: Pick<Store, 'count'>
   /**
-   * Counts for several processes. If null, PostgreSQL counts. With the embedded store, this process counts in memory.
+   * Counts for several processes. If null, PostgreSQL counts; with the embedded store, this process counts in memory.
    */
   readonly redis?: Counter | null
 }
@@ -91,10 +91,13 @@ export interface Counter {
   get(key: string): Promise<Counted | null>
 }
 
-/** If there are this many windows, windows that have ended are removed before a new window is added. */
+/** When there are so many windows, those that have ended are removed before another one is added. */
 const WINDOWS_KEPT = 1_000
 
-/** Counts in memory. A window begins with its first query. consume() runs for every query, so it returns no promise. */
+/**
+ * Counts in memory. A window begins with its first query. consume() returns no promise, because it runs for every
+ * query.
+ */
 export function inMemory(): Counter {
   const windows = new Map<string, { points: number; readonly endsAt: number }>()
   const tidy = (now: number): void => {
@@ -121,7 +124,8 @@ export function inMemory(): Counter {
 }
 
 /**
- * Counts in the store's `counters` table. The library requires a pool of `pg`, so this function wraps the store in one.
+ * Counts in the table `counters` of the store. The library needs a pool of `pg`, so this function makes the store look
+ * like one.
  */
 function inStore(count: NonNullable<Store['count']>): Counter {
   const storeClient = {

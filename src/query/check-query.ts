@@ -1,5 +1,5 @@
-// Checks whether a query would be allowed, without running it. The check takes the same steps as runQuery(), but spends
-// no budget. The result is an estimated cost instead of rows. It never shows more than the caller can reach.
+// Checks whether a query would be allowed, without running it. The steps are those of runQuery(), but no budget is
+// spent, and the result has an estimated cost instead of rows. It never shows more than the caller can reach.
 import { outcomeOf } from '../audit/audit.ts'
 import { reasonOf } from '../audit/refusal-reason.ts'
 import type { Call } from '../auth/caller.ts'
@@ -33,10 +33,9 @@ export interface CheckResult {
 export type CheckDeps = Omit<QueryDeps, 'budget'> & { readonly drafts: Drafts }
 
 /**
- * Checks the query in `body`. The body may also contain `as`: then the query is checked for that role, or for that key
- * of the caller. `draft` is true while the user is still typing. A session may check ten drafts per second (429), and
- * the audit counts drafts without storing their text. Throws the errors of runQuery(), except INVALID_QUERY and
- * QUERY_DENIED: these are returned.
+ * Checks the query in `body`. With `as`, the query is checked for another role, or for a key of the caller. With
+ * `draft`, the user is still typing: a session may check ten drafts per second (429), and the audit counts them without
+ * their text. Throws the errors of runQuery(), but returns INVALID_QUERY and QUERY_DENIED.
  */
 export async function checkQuery(deps: CheckDeps, call: Call, at: Reached, body: unknown): Promise<CheckResult> {
   const place = { teamId: at.teamId, datasourceId: at.id }
@@ -146,8 +145,8 @@ async function weigh(
 }
 
 /**
- * The database may refuse to estimate a query, for example because a function does not exist. Returns the verdict for
- * such an error. Returns null for any other error, such as a lost connection.
+ * The database may refuse to estimate a query, for example because a function does not exist. For such an error,
+ * returns the verdict. For another error, such as a lost connection, returns null.
  */
 function refusedAs(error: unknown): CheckResult | null {
   if (!(error instanceof AppError)) return null

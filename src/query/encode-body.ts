@@ -1,11 +1,7 @@
-// Writes the answer to a query as one JSON text. The driver has already written the rows as JSON, so this file inserts
-// them unchanged.
+// Writes the answer to a query as one JSON text. The rows are JSON already, so they are inserted unchanged.
 import type { Rows } from '../drivers/driver.ts'
 
-/**
- * All answers of one prepared statement have the same `columns` object. The JSON before the rows is cached by that
- * object.
- */
+/** The JSON before the rows, by the `columns` object. All answers of one prepared statement have the same object. */
 const heads = new WeakMap<Rows['columns'], string>()
 
 export function encode(rows: Rows, durationMs: number): string | LentJson {
@@ -15,7 +11,7 @@ export function encode(rows: Rows, durationMs: number): string | LentJson {
   return new LentJson(head, rows.rows, `,${about}}`, rows.release)
 }
 
-/** A long answer, in three parts, so that its rows are not copied. The rows may be in borrowed memory: see Rows. */
+/** A long answer in three parts, so that its rows need not be copied. The memory of the rows may be lent: see Rows. */
 export class LentJson {
   #parts: readonly [string, Buffer, string] | null
   readonly #release: Rows['release']
@@ -33,7 +29,7 @@ export class LentJson {
     return this.#parts
   }
 
-  /** Releases the memory. Only the first call has an effect. */
+  /** Gives the memory back. Only the first call has an effect. */
   release(): void {
     if (this.#parts === null) return
     this.#parts = null

@@ -1,4 +1,4 @@
-// Pure: computes the limits of one query. The team's settings already include the defaults and the operator's ceilings
+// Computes the limits of one query. The team's settings already have the defaults and the operator's ceilings
 // (teams/team-settings.ts).
 import type { Limits } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
@@ -6,8 +6,8 @@ import type { TeamId } from '../ids.ts'
 import type { TeamSettings } from '../teams/team-settings.ts'
 
 /**
- * Returns the limits of a query. A `limit` that is null or above the row cap becomes the row cap. `rowBytesMax` is the
- * maximum number of bytes of rows that the client accepts.
+ * If `limit` is null or above the row cap, the row cap applies. `rowBytesMax` is how many bytes of rows the client
+ * accepts.
  */
 export function limitsOf(
   teamId: TeamId,

@@ -1,6 +1,6 @@
-// Counts the query budgets in Redis, so that several processes share them. If Redis is unavailable, each process counts
-// separately, so that queries are still answered and still limited. The log reports when Redis stops answering, and
-// when it answers again. The URL of Redis may contain a password, so the URL never appears in the log.
+// Counts the query budgets in Redis, for several processes together. While Redis does not answer, each process counts
+// for itself, so queries are still answered and still limited. The log says when Redis stops answering, and when it
+// answers again. The URL of Redis may have a password, so it is never logged.
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { inMemory, type Counter } from './budget.ts'
 
@@ -9,7 +9,7 @@ interface RedisLog {
   warn(detail: object, message: string): void
 }
 
-/** The longest time that a query waits for its budget. */
+/** How long a query waits for Redis. */
 const COMMAND_MS = 300
 const CONNECT_MS = 2_000
 /** The longest pause between two attempts to connect. */
@@ -58,7 +58,7 @@ export async function openRedisCounter(url: string, log: RedisLog, commandMs = C
       } catch (error) {
         if (error instanceof RateLimiterRes) throw error
         gone()
-        // A frozen server keeps its connections open. A new connection succeeds only if the server responds.
+        // A frozen server keeps its connections open. A new connection shows whether the server still responds.
         if (client.status === 'ready') client.disconnect(true)
       }
     }

@@ -1,5 +1,5 @@
-// Runs the queries of all callers, for REST and the connector. Read walk() from top to bottom: it contains the steps in
-// order. The number at the end of a line is the HTTP status of an error that the line may throw.
+// Runs the queries of all callers, for REST and the connector. walk() has all steps in their order. The number at the
+// end of a line is the HTTP status of an error that the line may throw.
 import { outcomeOf, type Audit } from '../audit/audit.ts'
 import { reasonOf } from '../audit/refusal-reason.ts'
 import type { Call } from '../auth/caller.ts'
@@ -43,7 +43,7 @@ export interface QueryDeps {
 export interface QueryAnswer {
   readonly json: string | LentJson
   readonly headers: Readonly<Record<string, string>>
-  /** Present if the answer lacks rows: the number of rows in the answer, and the limit that was reached. */
+  /** Present if rows are missing in the answer: how many rows it has, and which limit was reached. */
   readonly cut?: { readonly rowCount: number; readonly by: 'rows' | 'bytes' }
 }
 
@@ -60,8 +60,8 @@ interface Trail extends QueryMarks {
 }
 
 /**
- * Runs one query, which may only read exposed tables and columns. Throws the errors whose statuses are written in
- * walk(). Errors after the budget check have the budget's headers. Every call is audited, whatever its outcome.
+ * Runs one query, which may only read exposed tables and columns. Throws the errors whose statuses are in walk().
+ * Errors after the budget check have the headers of the budget. Every call is audited, whatever happens.
  */
 export async function runQuery(deps: QueryDeps, call: Call, at: Reached, body: unknown): Promise<QueryAnswer> {
   const trail: Trail = {
@@ -89,8 +89,7 @@ export async function runQuery(deps: QueryDeps, call: Call, at: Reached, body: u
 }
 
 async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, trail: Trail): Promise<QueryAnswer> {
-  // For speed, this function awaits only steps that return a promise. For most queries, only the step in the database
-  // does.
+  // For speed, only promises are awaited. For most queries, that is only the step in the database.
   const exposed = knownExposed(deps, at) ?? (await exposedOf(deps, at)) // 409
   const queryBody = at.driver.read(body) // 400 INVALID_REQUEST
   const settings = knownSettings(deps.store, at.teamId) ?? (await settingsOf(deps, at.teamId))
@@ -105,7 +104,7 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   const deadline = deadlineOf(call.signal, limits.timeoutMs)
   let running: Disposable | undefined
   let rows: Rows
-  // Not a `using` declaration: it would take as long as the guard.
+  // `using` would take as long as the guard.
   try {
     running = deps.running.add(call, at, deadline) // 503; later 401, 404 or 409 if the caller loses access
     const judged = at.driver.confine(queryBody, exposed, limits, deadline.stop)
@@ -151,7 +150,7 @@ export async function exposedOf(deps: Pick<QueryDeps, 'catalogs'>, at: Reached):
 }
 
 /**
- * Returns the result of exposedOf() without waiting. Returns undefined if the catalog is not in memory or the
+ * Does the same as exposedOf(), but without waiting. Returns undefined if the catalog is not in memory or the
  * datasource is disabled.
  */
 function knownExposed(deps: Pick<QueryDeps, 'catalogs'>, { row }: Reached): Catalog | undefined {
@@ -165,7 +164,7 @@ export function isRead(verdict: Verdict): boolean {
   return verdict.kind === 'confined' || (verdict.kind === 'denied' && verdict.blocked.kind !== 'limit')
 }
 
-/** Returns the refusal, with a repaired query if one was found. */
+/** Returns the refusal. If a repaired query was found, the refusal has it as a suggestion. */
 async function denied(refused: Refused, signal: AbortSignal): Promise<AppError> {
   const { blocked, hint, position, why } = refused.denied
   const suggestion = await suggestionFor(refused, signal)
@@ -185,8 +184,8 @@ function confinedOf(verdict: Exclude<Verdict, Denied>): Confined {
 }
 
 /**
- * Runs `work`, one of the steps before the query is sent to the database. If `work` fails because the deadline passed,
- * throws OVERLOADED, because the query never ran. AppErrors are rethrown unchanged.
+ * Runs a step that comes before the query is sent to the database. If the deadline passes meanwhile, throws OVERLOADED,
+ * because the query never ran. AppErrors of the step are thrown unchanged.
  */
 export async function inTime<T>(deadline: Deadline, work: () => Promise<T>): Promise<T> {
   try {
@@ -247,16 +246,16 @@ function refused(deps: QueryDeps, call: Call, at: Reached, trail: Trail, error: 
 }
 
 /**
- * Returns true if the refused table or column may only be hidden, so that exposing it would help. Names that do not
- * exist count too: a caller must not learn from the answer whether a hidden name exists.
+ * Returns true if it could help to expose the refused table or column. Also returns true for a name that does not
+ * exist, because the answer must not reveal whether a hidden name exists.
  */
 function isExposable({ code }: AppError, blocked: ReturnType<typeof reasonOf>['blocked']): boolean {
   return code === 'QUERY_DENIED' && (blocked?.kind === 'table' || blocked?.kind === 'column')
 }
 
 /**
- * Returns the URL of the console's page where a manager can expose the refused table or column. The URL contains only
- * ids, no names. Returns null if the service does not know its own address.
+ * Returns the URL of the page where a manager can expose the refused table or column. It has ids only, no names.
+ * Returns null if the service does not know its own address.
  */
 function exposeUrl({ config, origin }: QueryDeps, { teamId, id }: Reached, auditId: AuditId): string | null {
   const own = config.publicUrl ?? (config.loopback ? origin() : null)

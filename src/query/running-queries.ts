@@ -1,7 +1,7 @@
-// Tracks the queries that run in this process. While a query runs, its caller may lose access, or somebody may hide a
-// table of the datasource. So each running query is checked at intervals. If a new request would now be refused, or if
-// the exposure shows less than before, the query is cancelled in the database and its caller gets the error. At
-// shutdown, all running queries are cancelled.
+// The queries that run in this process. While a query runs, its caller may lose access, or somebody may hide a table.
+// So running queries are checked at intervals. If a new request would now be refused, or if the exposure shows less
+// than before, the query is cancelled in the database, and its caller gets the error. At shutdown, all running queries
+// are cancelled.
 import type { Call, Caller } from '../auth/caller.ts'
 import type { Deadline } from '../deadline.ts'
 import { changedJustNow, narrowedJustNow, overloaded } from '../datasources/changed-or-overloaded.ts'
@@ -13,8 +13,8 @@ import { AppError, type Code } from '../errors.ts'
 const CHECK_MS = 400
 
 /**
- * If a check fails with one of these codes, the running query is cancelled. If the store fails or is busy (OVERLOADED),
- * the query continues.
+ * If a check fails with one of these codes, the query is cancelled. If the store fails or is busy (OVERLOADED), the
+ * query goes on.
  */
 const ENDING: ReadonlySet<Code> = new Set<Code>([
   'UNAUTHENTICATED',
@@ -35,8 +35,8 @@ export interface RunningDeps {
   /** Returns the datasource's current state. Throws the refusal that a new request would get. */
   reach(call: Call, at: Reached): Promise<Reached>
   /**
-   * Compares the exposures that were saved after `version`, up to the exposure of `at.row`. Returns true if one of them
-   * shows less than the exposure before it.
+   * Compares the exposures that were saved after `version`, up to that of `at.row`. Returns true if one of them shows
+   * less than the one before it.
    */
   narrowed(at: Reached, version: number): Promise<boolean>
 }
@@ -55,7 +55,7 @@ class Query {
   readonly at: Reached
   readonly deadline: Deadline
   readonly since = performance.now()
-  /** The last exposure version that was checked. Since the query began, no exposure up to this version was narrowed. */
+  /** Up to this version, no exposure since the beginning of the query shows less than before. */
   exposureVersion: number
   readonly #all: Set<Query>
 
