@@ -8,7 +8,7 @@ SELECT rolname, rolsuper, rolbypassrls,
   current_setting('temp_file_limit'), has_database_privilege(current_database(), 'CREATE')
 FROM pg_roles WHERE rolname = current_user`
 
-/** The roles that bypass grants, for example pg_read_all_data, if the login has them or could assume them. */
+/** Powerful roles, for example pg_read_all_data, that the login has or could assume. */
 export const roles = `
 SELECT rolname FROM pg_roles
 WHERE rolname <> current_user AND pg_has_role(oid, 'MEMBER') AND (rolsuper OR rolbypassrls OR rolname IN (
