@@ -26,7 +26,7 @@ async function open(): Promise<Ground> {
   return {
     driver,
     settings,
-    wrongPassword: { ...settings, secrets: { serviceAccountKey: new TestDoor().keyFile() } },
+    wrongPassword: { ...settings, secrets: { serviceAccountKey: new TestDoor({ hasOwnKeys: true }).keyFile() } },
     nobody: { ...settings, config: { apiEndpoint: 'http://127.0.0.1:1' }, secrets: {} },
     cut: exposedOnly,
     bodies: {
