@@ -11,8 +11,12 @@ const CHANNEL = 'vitrine_changed'
 /** The pause before the first new attempt to connect. Each failed attempt doubles the pause, up to AGAIN_MS_MAX. */
 const AGAIN_MS = 500
 const AGAIN_MS_MAX = 10_000
+/** The start of the service waits this long for the first connection. */
+const READY_MS = 10_000
 
 export interface Announcements extends AsyncDisposable {
+  /** Resolves when announcements are received, or when the first attempt to connect has failed or takes too long. */
+  readonly ready: Promise<void>
   /** If `db` is a transaction, the other processes are told when it commits. */
   announce(db: Kysely<Tables>): Promise<void>
 }
@@ -29,11 +33,14 @@ class Listening implements Announcements {
   readonly #makeClient: () => Client
   readonly #changed: () => void
   readonly #done: Promise<void>
+  readonly #first = Promise.withResolvers<void>()
+  readonly ready: Promise<void>
 
   constructor(makeClient: () => Client, changed: () => void) {
     this.#makeClient = makeClient
     this.#changed = changed
     this.#done = this.#listen()
+    this.ready = Promise.race([this.#first.promise, pause(READY_MS, undefined, { ref: false })])
   }
 
   async announce(db: Kysely<Tables>): Promise<void> {
@@ -72,10 +79,12 @@ class Listening implements Announcements {
       isListening = true
       // Announcements may have been missed while there was no connection.
       this.#changed()
+      this.#first.resolve()
       await ended
     } catch {
       // The caller tries again. Until then, cached values still expire.
     }
+    this.#first.resolve()
     // A frozen server never closes its side of the connection, so do not wait for it.
     void Promise.race([client.end(), pause(1_000, undefined, { ref: false })]).catch(() => undefined)
     return isListening

@@ -124,6 +124,8 @@ export async function openStore(
   shared?.server.bound()
   shared?.counters.bound()
   const announcements = shared === null ? null : openAnnouncements(shared.makeClient, forget)
+  // Values that are cached from now on are cleared by the announcements of other processes. Before, nothing was cached.
+  await announcements?.ready
   const transact = <T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation: Isolation = 'serializable') =>
     sqlite === null ? retried(db, work, isolation) : db.transaction().execute(work)
   const timed = async <T>(work: () => Promise<T>): Promise<T> => {

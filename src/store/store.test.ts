@@ -120,7 +120,8 @@ for (const dialect of DIALECTS) {
     })
 
     test('a cached value stays until the next write(), even after append()', async () => {
-      await using store = await openStore(await source.nothing())
+      // On a slow machine, a value could expire during the test.
+      await using store = await openStore(await source.nothing(), { maxAgeMs: Infinity })
       let loads = 0
       const read = () => store.recall('teams', async () => [++loads, await slugs(store)] as const)
       assert.deepEqual(await Promise.all([read(), read()]), [
@@ -274,6 +275,15 @@ describe('the data folder', () => {
       return true
     })
   })
+})
+
+test('a store on PostgreSQL opens when it hears of changes by other processes, so no cached value is too old', async () => {
+  await using source = await storeSource('postgres')
+  await using store = await openStore(await source.nothing())
+  const { rows } = await sql<{ readonly query: string }>`
+    select query from pg_stat_activity where datname = current_database() and application_name = 'vitrine listener'
+  `.execute(store.db)
+  assert.deepEqual(rows, [{ query: 'LISTEN vitrine_changed' }])
 })
 
 test('deleting an account reads no table whole', async () => {
