@@ -4,14 +4,26 @@ import { isIP } from 'node:net'
 import { ipv6Groups } from '../drivers/allowed-addresses.ts'
 
 export function networkOf(given: string): string {
+  const { address, groups } = partsOf(given)
+  return groups === null ? address : groups.slice(0, 4).join(':')
+}
+
+/**
+ * Returns the block of addresses that one customer of a provider can easily get: the first 48 bits of an IPv6 address,
+ * or the first 24 bits of an IPv4 address.
+ */
+export function blockOf(given: string): string {
+  const { address, groups } = partsOf(given)
+  return groups === null ? address.replace(/\.\d+$/, '') : groups.slice(0, 3).join(':')
+}
+
+/** `groups` are the groups of an IPv6 address, or null. */
+function partsOf(given: string): { readonly address: string; readonly groups: readonly string[] | null } {
   // Some proxies add a port, which is different each time.
   const address = /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(given)?.[1] ?? /^\[([^\]]+)\](?::\d+)?$/.exec(given)?.[1] ?? given
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mapped !== undefined) return mapped
-  if (isIP(address) !== 6) return address
+  if (mapped !== undefined) return { address: mapped, groups: null }
+  if (isIP(address) !== 6) return { address, groups: null }
   const groups = ipv6Groups(address.replace(/%.*$/, ''))
-  return groups
-    .slice(0, 4)
-    .map((group) => group.toString(16))
-    .join(':')
+  return { address, groups: groups.map((group) => group.toString(16)) }
 }

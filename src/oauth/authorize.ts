@@ -3,7 +3,7 @@
 // trusted, the browser shows an error page instead.
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { addressOf } from '../auth/client-name-and-address.ts'
-import { networkOf } from '../auth/client-network.ts'
+import { blockOf, networkOf } from '../auth/client-network.ts'
 import type { Clients } from './find-client.ts'
 import { errorPage } from './authorization-pages.ts'
 import { ERROR_PATH, type Provider } from './provider.ts'
@@ -45,9 +45,9 @@ export async function authorize(deps: Deps, request: Request): Promise<Response>
   if (twice !== undefined) return errorPage(`The request of the agent names ${twice} more than once.`)
   const clientId = sent.get('client_id')
   if (clientId === null) return errorPage('The request of the agent does not name the agent (client_id).')
-  const network = networkOf(addressOf(request))
-  await deps.tries.spend([{ key: `oauth authorization: ${network}`, ...BY_NETWORK }])
-  if ((await deps.clients.find(clientId, network)) === null) return errorPage(UNKNOWN_CLIENT)
+  const address = addressOf(request)
+  await deps.tries.spend([{ key: `oauth authorization: ${networkOf(address)}`, ...BY_NETWORK }])
+  if ((await deps.clients.find(clientId, blockOf(address))) === null) return errorPage(UNKNOWN_CLIENT)
   const location = await deps.provider.authorize(checked(sent, deps.resource), request.headers.get('cookie'))
   if (location.startsWith(ERROR_PATH)) return errorPage(sentenceOf(location))
   return new Response(null, { status: 302, headers: { location } })

@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import type { Call, SessionCaller } from '../auth/caller.ts'
 import { addressOf, clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
-import { networkOf } from '../auth/client-network.ts'
+import { blockOf } from '../auth/client-network.ts'
 import { endGrant, makeGrant, type GrantDeps } from '../auth/grants.ts'
 import type { Config } from '../config.ts'
 import { AppError, invalidRequest } from '../errors.ts'
@@ -151,7 +151,7 @@ async function pendingOf(
   if (!(await deps.provider.isSigned(query))) return null
   const params = new URLSearchParams(query)
   const redirectUri = params.get('redirect_uri')
-  const client = await deps.clients.find(params.get('client_id') ?? '', networkOf(addressOf(request)))
+  const client = await deps.clients.find(params.get('client_id') ?? '', blockOf(addressOf(request)))
   if (client === null || redirectUri === null) return null
   return { client, redirectUri, scopes: scopesIn(params.get('scope')) }
 }

@@ -4,19 +4,20 @@ import { hash } from 'node:crypto'
 import { openFairLimit } from '../concurrency-limit.ts'
 import { AppError } from '../errors.ts'
 import { addressOf } from '../auth/client-name-and-address.ts'
-import { networkOf } from '../auth/client-network.ts'
+import { blockOf, networkOf } from '../auth/client-network.ts'
 import type { Allowance, Attempts } from '../auth/attempt-counter.ts'
 import { cookiesOf } from './cookies.ts'
 import type { KnownDevices } from './known-browser-cookie.ts'
 import { PATHS, SIGN_IN, SIGN_UP } from './allowed-paths.ts'
 
 /**
- * How many requests may hash passwords at the same time, for one network address or known account, and in this process.
- * A hash takes a thread of libuv's pool, which has four. The others stay free for files, SQLite and connections to
- * PostgreSQL.
+ * How many requests may hash passwords at the same time: for one network or known account, for one block of networks,
+ * and in this process. A hash takes a thread of libuv's pool, which has four. The others stay free for files, SQLite and
+ * connections to PostgreSQL.
  */
-const HASHING = { each: 1, all: 2 }
-const HASHING_WAIT_MS = 5_000
+const HASHING = { who: 1, block: 1, all: 2 }
+const HASHING_WAIT_MS = 10_000
+const HASHING_RETRY_SECONDS = 5
 
 /** A hash takes about 50 ms of CPU time. This limits the cost that one network address can cause. */
 const BY_ADDRESS = { limit: 120, windowMs: 60_000 }
@@ -78,22 +79,37 @@ export function openThrottle(
 /**
  * Returns a function that waits until a request may hash a password. It returns null if the request hashes none, and
  * throws OVERLOADED after a long wait. The request may hash until the result is disposed. `known` is the account of the
- * known device or session that sent the request, or null. Strangers and known accounts wait in separate lanes. So
- * strangers with thousands of networks cannot keep people from signing in on their own devices.
+ * known device or session that sent the request, or null. Strangers and known accounts wait in separate lanes, so
+ * strangers with any number of networks cannot keep people from signing in on their own devices. In a lane, blocks of
+ * networks take turns, so neither many accounts nor many networks of one block get more turns than another block.
  */
 export function openHashing(): (name: string, request: Request, known: string | null) => Promise<Disposable | null> {
-  const slots = openFairLimit(HASHING)
+  const [people, blocks] = [
+    openFairLimit({ each: HASHING.who, all: Infinity }),
+    openFairLimit({ each: HASHING.block, all: HASHING.all }),
+  ]
   return async (name, request, known) => {
     if (PATHS.get(name)?.hashes !== true) return null
-    const [key, lane] =
-      known === null ? [`network ${networkOf(addressOf(request))}`, 'strangers'] : [`account ${known}`, 'known']
-    const slot = await slots.take(key, { waitMs: HASHING_WAIT_MS, signal: request.signal, lane })
-    if (slot !== null) return slot
-    const retryAfter = HASHING_WAIT_MS / 1000
-    throw new AppError('OVERLOADED', `Too many passwords are being checked. Wait ${retryAfter} s.`, {
-      extra: { retryAfter },
-    })
+    const address = addressOf(request)
+    const [who, lane] = known === null ? [`network ${networkOf(address)}`, 'strangers'] : [`account ${known}`, 'known']
+    const until = performance.now() + HASHING_WAIT_MS
+    const { signal } = request
+    using held = new DisposableStack()
+    const turn = await people.take(who, { waitMs: HASHING_WAIT_MS, signal })
+    if (turn === null) throw tooManyHashes()
+    held.use(turn)
+    const slot = await blocks.take(`${lane} ${blockOf(address)}`, { waitMs: until - performance.now(), signal, lane })
+    if (slot === null) throw tooManyHashes()
+    held.use(slot)
+    return held.move()
   }
+}
+
+function tooManyHashes(): AppError {
+  const retryAfter = HASHING_RETRY_SECONDS
+  return new AppError('OVERLOADED', `Too many passwords are being checked. Wait ${retryAfter} s.`, {
+    extra: { retryAfter },
+  })
 }
 
 /** The cost is counted by network address, never by account. */

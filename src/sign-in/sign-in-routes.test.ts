@@ -58,7 +58,7 @@ test('outside of tests, a password is stored as a salted scrypt hash, and only t
   assert.equal(await codeOf(ask('sign-in/email', `${PASSWORD}?`)), 'UNAUTHENTICATED')
 })
 
-test('two passwords are hashed at the same time, one for each address, and addresses take turns', async () => {
+test('two passwords are hashed at the same time, one for each block of networks, and blocks take turns', async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const begun: string[] = []
   let most = 0
@@ -87,17 +87,17 @@ test('two passwords are hashed at the same time, one for each address, and addre
     )
   const first = Array.from({ length: 6 }, (_, n) => ask('192.0.2.1', `first ${n}`))
   await until('the first hash', () => begun.length > 0)
-  const second = ask('192.0.2.2', 'second')
-  await until('the hash of the other address', () => begun.includes('second'))
+  const second = ask('198.51.100.2', 'second')
+  await until('the hash of the other block', () => begun.includes('second'))
   assert.equal(begun.length, 2)
-  // The third address waits for five seconds in vain.
-  assert.equal(await ask('192.0.2.3', 'third'), 'OVERLOADED')
+  // The third block waits for ten seconds in vain.
+  assert.equal(await ask('203.0.113.3', 'third'), 'OVERLOADED')
   assert.equal(begun.length, 2)
   release()
   const codes = await Promise.all([...first, second])
   assert.deepEqual(new Set(codes), new Set(['UNAUTHENTICATED', 'OVERLOADED']))
   assert.equal(most, 2)
-  assert.equal(await ask('192.0.2.3', 'third again'), 'UNAUTHENTICATED')
+  assert.equal(await ask('203.0.113.3', 'third again'), 'UNAUTHENTICATED')
 })
 
 test('strangers from any number of networks do not keep a known browser or a session waiting', async () => {
@@ -125,7 +125,7 @@ test('strangers from any number of networks do not keep a known browser or a ses
         rooms,
         'POST sign-in/email',
         { email: `eve${n}@example.test`, password: `stranger ${n}` },
-        { headers: headers(`192.0.2.${n}`) },
+        { headers: headers(`192.0.${n}.1`) },
       ),
     ),
   )
@@ -162,7 +162,7 @@ test('a request whose caller hangs up leaves the queue for hashes', async () => 
   await using source = await storeSource('sqlite')
   await using rooms = await openRooms(source, {}, { passwords })
   const ask = (n: number, signal?: AbortSignal) => {
-    const headers = { origin: 'http://127.0.0.1:3000', 'x-vitrine-client': `192.0.2.${n}` }
+    const headers = { origin: 'http://127.0.0.1:3000', 'x-vitrine-client': `192.0.${n}.1` }
     const body = { email: `eve${n}@example.test`, password: `password ${n}` }
     return auth(rooms, 'POST sign-in/email', body, { headers, signal })
   }
