@@ -2,8 +2,10 @@
 // store, so that several processes share them. The limits slow down guessing, and bound the cost of hashing passwords.
 // They do not reveal whether an account exists.
 import { hash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { sql, type Transaction } from 'kysely'
 import { AppError } from '../errors.ts'
+import { deleteInPortions } from '../store/delete-in-portions.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 
@@ -43,19 +45,23 @@ const CACHED_MAX = 1_000
 const PREFIX = 'attempt:'
 
 const HASH_LENGTH = 64
-/** The stored key without its hash. */
-const KIND = sql<string>`substr(key, 1, length(key) - ${sql.lit(HASH_LENGTH)})`
+/** The stored key without its hash. SQLite has an index on this expression (migration 0027). */
+const kindIn = (dialect: Store['dialect']) =>
+  dialect === 'sqlite'
+    ? sql<string>`substr(key, 1, length(key) - ${sql.lit(HASH_LENGTH)})`
+    : sql<string>`left(key, ${sql.lit(-HASH_LENGTH)})`
 
 interface UsedUp {
   readonly key: string
   readonly endsAt: number
 }
 
-async function deleteExcess(db: Store['db'], kind: string): Promise<void> {
-  const first = await db
+async function deleteExcess(store: CounterStore, kind: string): Promise<void> {
+  const isKind = sql<boolean>`${kindIn(store.dialect)} = ${kindOf(kind)}`
+  const first = await store.db
     .selectFrom('counters')
     .select(['points', 'expire'])
-    .where(KIND, '=', kind)
+    .where(isKind)
     .orderBy('points', 'desc')
     .orderBy('expire', 'desc')
     .offset(WINDOWS_MAX)
@@ -63,28 +69,31 @@ async function deleteExcess(db: Store['db'], kind: string): Promise<void> {
     .executeTakeFirst()
   if (first === undefined) return
   const { points, expire } = first
-  await db
-    .deleteFrom('counters')
-    .where(KIND, '=', kind)
-    .where((eb) => eb.or([eb('points', '<', points), eb('points', '=', points).and('expire', '<=', expire)]))
-    .execute()
+  await deleteInPortions(store, 'counters', (eb) =>
+    eb.and([isKind, eb(eb.refTuple('points', 'expire'), '<=', eb.tuple(points, expire))]),
+  )
 }
 
-export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => number = Date.now): Attempts {
+type CounterStore = Pick<Store, 'db' | 'dialect' | 'append' | 'commit' | 'later'>
+
+export function attempts(store: CounterStore, now: () => number = Date.now): Attempts {
   let prunedAt = -Infinity
+  /** The kinds of the attempts since the last deletion. Other kinds have no new windows. */
+  const kinds = new Set<string>()
   const prune = (at: number) => {
     if (at - prunedAt < PRUNE_MS) return
     prunedAt = at
-    store.later(async (db) => {
-      await db.deleteFrom('counters').where('key', 'like', `${PREFIX}%`).where('expire', '<=', at).execute()
-      const flooded = await db
-        .selectFrom('counters')
-        .select(KIND.as('kind'))
-        .where('key', 'like', `${PREFIX}%`)
-        .groupBy('kind')
-        .having((eb) => eb.fn.countAll(), '>', WINDOWS_MAX)
-        .execute()
-      for (const { kind } of flooded) await deleteExcess(db, kind)
+    const grown = [...kinds]
+    kinds.clear()
+    store.later(async () => {
+      await deleteInPortions(store, 'counters', (eb) =>
+        eb.and([eb('expire', '<=', at), eb('key', 'like', `${PREFIX}%`)]),
+      )
+      for (const kind of grown) {
+        // SQLite answers synchronously, so let other requests run.
+        await setImmediate()
+        await deleteExcess(store, kind)
+      }
     })
   }
   const known = new Map<string, { readonly since: number; readonly endsAt: number }>()
@@ -103,6 +112,7 @@ export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => numb
       const usedUp = cachedWindow(key, at)
       if (usedUp !== null) return usedUp
     }
+    for (const { key } of allowances) kinds.add(key.slice(0, key.indexOf(':')))
     prune(at)
     // A refused attempt counts too. An error inside the transaction would undo the count, so the refusal is thrown
     // later.
@@ -165,5 +175,9 @@ async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[]
 
 /** A hash, because keys contain e-mail and network addresses. The kind stays readable, so that it can be counted. */
 function keyOf(key: string): string {
-  return `${PREFIX}${key.slice(0, key.indexOf(':') + 1)}${hash('sha256', key)}`
+  return `${kindOf(key.slice(0, key.indexOf(':')))}${hash('sha256', key)}`
+}
+
+function kindOf(kind: string): string {
+  return `${PREFIX}${kind}:`
 }

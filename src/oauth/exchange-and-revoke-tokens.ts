@@ -8,6 +8,7 @@ import { endGrant, type GrantDeps } from '../auth/grants.ts'
 import { AppError } from '../errors.ts'
 import { asId, type GrantId } from '../ids.ts'
 import { isoTime, storedTime } from '../store/better-auth-times.ts'
+import { deleteInPortions } from '../store/delete-in-portions.ts'
 import { OauthError } from './oauth-error.ts'
 import { REFRESH_PREFIX, REUSE, type Provider, type TokenAnswer } from './provider.ts'
 
@@ -166,12 +167,10 @@ function rowOf(deps: Pick<Deps, 'store'>, token: string) {
  */
 function pruneTokens({ store, now }: Pick<Deps, 'store' | 'now'>): void {
   const time = (ms: number) => storedTime(store.dialect, ms)
-  store.later((db) =>
-    db
-      .deleteFrom('oauth_refresh_tokens')
-      .where((eb) => eb.or([eb('revoked', '<', time(now() - USED_KEPT_MS)), eb('expiresAt', '<', time(now()))]))
-      .execute(),
-  )
+  store.later(async () => {
+    await deleteInPortions(store, 'oauth_refresh_tokens', (eb) => eb('revoked', '<', time(now() - USED_KEPT_MS)))
+    await deleteInPortions(store, 'oauth_refresh_tokens', (eb) => eb('expiresAt', '<', time(now())))
+  })
 }
 
 /** Called if the agent revoked a token, or a token was stolen. */

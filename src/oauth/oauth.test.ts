@@ -5,6 +5,7 @@ import { sql } from 'kysely'
 import { endGrant, listGrants } from '../auth/grants.ts'
 import { asId, newId, type AccountId, type GrantId } from '../ids.ts'
 import { storedTime } from '../store/better-auth-times.ts'
+import { ROWS_A_PORTION } from '../store/delete-in-portions.ts'
 import { createTeam } from '../teams/teams.ts'
 import {
   asked,
@@ -193,6 +194,33 @@ for (const dialect of DIALECTS) {
       rooms.clock.at += 86_400_000 + 60_000
       tokensIn(await refresh(service, client.clientId, second.refresh))
       while ((await count()) > 1) await new Promise((resolve) => setImmediate(resolve))
+    })
+
+    test('expired refresh tokens are deleted in portions', async () => {
+      const { rooms, service, ada, team, client } = await opened()
+      await using _rooms = rooms
+      const { store } = rooms
+      const { refresh: token } = await connected(service, ada, client, { teamIds: [team] })
+      const past = storedTime(store.dialect, 1_000)
+      const row = { userId: asId<AccountId>(ada.id), clientId: client.clientId, scopes: '', createdAt: past }
+      const all = Array.from({ length: 3_000 }, () => ({ ...row, id: newId(), token: newId(), expiresAt: past }))
+      for (let from = 0; from < all.length; from += 1_000) {
+        await store.write((tx) =>
+          tx
+            .insertInto('oauth_refresh_tokens')
+            .values(all.slice(from, from + 1_000))
+            .execute(),
+        )
+      }
+      const count = async () => {
+        const of = store.db.selectFrom('oauth_refresh_tokens').select((eb) => eb.fn.countAll().as('n'))
+        return Number((await of.executeTakeFirstOrThrow()).n)
+      }
+      const most = await largestTurn(count, async () => {
+        await refresh(service, client.clientId, token)
+        await until('the deletion', async () => (await count()) === 2)
+      })
+      if (dialect === 'sqlite') assert.ok(most <= 2 * ROWS_A_PORTION, `${most} tokens in one turn`)
     })
 
     test('simultaneous refreshes with one token get the same tokens', async () => {

@@ -1,6 +1,9 @@
 // In these tests, an address is a network address.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { sql } from 'kysely'
+import { largestTurn } from '../../test/support/largest-turn.ts'
+import { ROWS_A_PORTION } from '../store/delete-in-portions.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { secretsFrom } from '../secrets.ts'
 import { until } from '../../test/support/until.ts'
@@ -193,11 +196,35 @@ for (const dialect of DIALECTS) {
       await flood(store, 'x', 20_010)
       clock.at += 60_001
       await tries.spend([{ key: 'x: y', limit: 1, windowMs: 1_000 }])
-      // The service does not wait for the deletion, so try again. The counter of `x: y` may be counted too.
-      while ((await countersIn(store)) > 20_001);
+      // The service does not wait for the deletion. The counter of `x: y` may be counted too.
+      await until('the deletion of the excess', async () => (await countersIn(store)) <= 20_001)
       clock.at += 4_000_000
       await tries.spend([{ key: 'x: y', limit: 1, windowMs: 1_000 }])
-      while ((await countersIn(store)) > 1);
+      await until('the deletion of expired windows', async () => (await countersIn(store)) === 1)
+    })
+
+    test('counters are deleted in portions, the excess of a kind and expired windows', async () => {
+      await using doors = await opened(source)
+      const { store, clock, tries } = doors
+      await flood(store, 'x', 24_000)
+      const count = () => countersIn(store)
+      for (const [laterMs, left] of [
+        [60_001, 20_001],
+        [4_000_000, 1],
+      ] as const) {
+        // prettier-ignore
+        clock.at += laterMs
+        const most = await largestTurn(count, async () => {
+          await tries.spend([{ key: 'x: y', limit: 1, windowMs: 1_000 }])
+          await until('the deletion', async () => (await count()) <= left)
+        })
+        if (dialect === 'sqlite') assert.ok(most <= 2 * ROWS_A_PORTION, `${most} rows in one turn`)
+      }
+      if (dialect !== 'sqlite') return
+      const { rows } = await sql<{ detail: string }>`explain query plan select key from counters
+        where substr(key, 1, length(key) - 64) = 'attempt:x:' order by points desc, expire desc limit 1 offset 20000
+      `.execute(store.db)
+      assert.match(rows[0]?.detail ?? '', /USING INDEX counters_of_kind/)
     })
   })
 }

@@ -9,30 +9,25 @@ import type { Tables } from './tables.ts'
 export const ROWS_A_PORTION = 500
 
 /**
- * Deletes the rows that match, at most `atMost` of them. Each portion is a transaction of its own, and other requests
- * run between two portions. So if the process stops, some rows are left: the caller must delete them later. `matching`
- * must use the beginning of an index, because each portion searches for its rows again. Returns how many rows it
- * deleted.
+ * Deletes the rows that match. Each portion is a transaction of its own, and other requests run between two portions. So
+ * if the process stops, some rows are left: the caller must delete them later. An index must find the rows, because each
+ * portion searches again.
  */
 export async function deleteInPortions<T extends keyof Tables & string>(
   store: Pick<Store, 'commit' | 'dialect'>,
   table: T,
   matching: (eb: ExpressionBuilder<Tables, T>) => Expression<SqlBool>,
-  atMost = Infinity,
-): Promise<number> {
-  const where = matching(expressionBuilder<Tables, T>())
-  const from = sql.table(table)
-  for (let deleted = 0; ;) {
-    const rows = sql.lit(Math.min(ROWS_A_PORTION, atMost - deleted))
-    // Both stores find a row by its place without an index. In PostgreSQL, a row that was changed in the meantime has
-    // another place, so it stays.
-    const statement =
-      store.dialect === 'sqlite'
-        ? sql`delete from ${from} where rowid in (select rowid from ${from} where ${where} limit ${rows})`
-        : sql`delete from ${from} where ctid = any(array(select ctid from ${from} where ${where} limit ${rows}))`
-    const { numAffectedRows = 0n } = await store.commit((tx) => statement.execute(tx), 'read committed')
-    deleted += Number(numAffectedRows)
-    if (numAffectedRows < ROWS_A_PORTION || deleted >= atMost) return deleted
+): Promise<void> {
+  const [from, where, rows] = [sql.table(table), matching(expressionBuilder<Tables, T>()), sql.lit(ROWS_A_PORTION)]
+  // Both stores find a row by its place without an index. In PostgreSQL, a row that was changed in the meantime has
+  // another place, so it stays.
+  const portion =
+    store.dialect === 'sqlite'
+      ? sql`delete from ${from} where rowid in (select rowid from ${from} where ${where} limit ${rows})`
+      : sql`delete from ${from} where ctid = any(array(select ctid from ${from} where ${where} limit ${rows}))`
+  for (;;) {
+    const { numAffectedRows = 0n } = await store.commit((tx) => portion.execute(tx), 'read committed')
+    if (numAffectedRows < ROWS_A_PORTION) return
     await setImmediate()
   }
 }

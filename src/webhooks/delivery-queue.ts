@@ -3,6 +3,7 @@
 // day, with growing pauses.
 import type { ExpressionBuilder, Transaction } from 'kysely'
 import { newId, type DeliveryId, type WebhookId } from '../ids.ts'
+import { deleteInPortions } from '../store/delete-in-portions.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables, WebhookDeliveryTable } from '../store/tables.ts'
 import { bodyOf, type Condition } from './event-messages.ts'
@@ -183,11 +184,8 @@ export async function release(store: Store, { delivery }: Claimed): Promise<void
 
 /** Removes deliveries that have ended and are older than a week. */
 export async function pruneDeliveries(store: Store, now: number): Promise<void> {
-  await store.append((tx) =>
-    tx
-      .deleteFrom('webhook_deliveries')
-      .where('state', '!=', 'WAITING')
-      .where('created_at', '<', new Date(now - KEPT_MS).toISOString())
-      .execute(),
+  const before = new Date(now - KEPT_MS).toISOString()
+  await deleteInPortions(store, 'webhook_deliveries', (eb) =>
+    eb.and([eb('created_at', '<', before), eb('state', '!=', 'WAITING')]),
   )
 }

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
+import { largestTurn } from '../../test/support/largest-turn.ts'
 import { until } from '../../test/support/until.ts'
 import { startReceiver, type Receiver } from '../../test/support/webhook-receiver.ts'
 import { makeCertificates } from '../../test/support/certificates.ts'
@@ -12,8 +13,9 @@ import { createDatasource } from '../datasources/datasources.ts'
 import type { DatasourceRow } from '../datasources/datasource-rows.ts'
 import { reach } from '../datasources/require-reach.ts'
 import { putExposure } from '../exposure/exposure.ts'
-import { newId, type ApiKeyId, type DatasourceId, type TeamId, type WebhookId } from '../ids.ts'
+import { newId, type ApiKeyId, type DatasourceId, type DeliveryId, type TeamId, type WebhookId } from '../ids.ts'
 import { introspectDatasource } from '../introspection/introspect-job.ts'
+import { ROWS_A_PORTION } from '../store/delete-in-portions.ts'
 import type { Membership } from '../teams/require-membership.ts'
 import { openDeliverer } from './delivery-worker.ts'
 import { ConditionFinder } from './find-conditions.ts'
@@ -359,6 +361,26 @@ describe('webhooks', () => {
     assert.equal(await enqueue(rooms.store, await rowOf(id), many, now), 200)
     const [webhook] = await listWebhooks(deps, owner)
     assert.deepEqual([webhook?.waiting, webhook?.dropped], [200, 5])
+  })
+
+  test('deliveries older than a week are deleted in portions, except those that wait', async () => {
+    const { id } = await make(owner)
+    const row = { webhook_id: id as WebhookId, event: 'drift', body: '{}', attempts: 1, next_at: '2999-01-01T00:00:00.000Z' } as const // prettier-ignore
+    const add = (count: number, days: number, state: 'DELIVERED' | 'WAITING') => {
+      const created_at = new Date(now - days * 86_400_000).toISOString()
+      const rows = Array.from({ length: count }, () => ({ ...row, id: newId<DeliveryId>(), state, created_at }))
+      return rooms.store.write((tx) => tx.insertInto('webhook_deliveries').values(rows).execute())
+    }
+    for (let n = 0; n < 3; n++) await add(1_000, 8, 'DELIVERED')
+    await add(2, 6, 'DELIVERED')
+    await add(1, 8, 'WAITING')
+    const count = async () => {
+      const of = rooms.store.db.selectFrom('webhook_deliveries').select((eb) => eb.fn.countAll().as('n'))
+      return Number((await of.executeTakeFirstOrThrow()).n)
+    }
+    const most = await largestTurn(count, round)
+    assert.ok(most <= 2 * ROWS_A_PORTION, `${most} deliveries in one turn`)
+    assert.equal(await count(), 3)
   })
 
   test('over TLS, the certificate must be valid for the host', async () => {
