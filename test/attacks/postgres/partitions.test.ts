@@ -37,7 +37,7 @@ const REFUSED: readonly (readonly [string, string])[] = [
 
 /** Near the limit. */
 const ANSWERED: readonly (readonly [string, string])[] = [
-  ['conditions', `SELECT count(*) FROM days WHERE ${list(190, (n) => `w + ${n} = 0`, ' OR ')}`],
+  ['conditions', `SELECT count(*) FROM days WHERE ${list(130, (n) => `w + ${n} = 0`, ' OR ')}`],
   ['a list', `SELECT count(*) FROM days WHERE w IN (${list(2_000, String)})`],
   ['outputs', `SELECT ${list(600, (n) => `w + ${n}`)} FROM days LIMIT 5`],
   ['groups', `SELECT ${list(200, (n) => `w + ${n}`)}, count(*) FROM days GROUP BY ${list(200, (n) => n + 1)} LIMIT 5`],
