@@ -5,6 +5,7 @@ import { namesIcu } from './allowed/collations.ts'
 import { costBound } from './bounds/cost-bound.ts'
 import { mayCollect, mayRepeat } from './bounds/collected-values.ts'
 import { hideConditions } from './bounds/estimated-conditions.ts'
+import { inlineCollecting } from './bounds/inlined-with.ts'
 import { callsNothing, isLookup } from './bounds/key-lookup.ts'
 import { isKnownSame } from './syntax/reparse-cache.ts'
 import { comparedByIcu, exposedOf, heldTables, type Exposed, type ExposedTable } from './exposed.ts'
@@ -205,6 +206,7 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
   checkWeight(walk.weight)
   const confined = limited(walk, selected, rowCap + 1)
   countPrinted(walk, 0, confined, undefined)
+  if (walk.ctes > 0) inlineCollecting(confined)
   for (const { finish } of walk.bases) finish()
   const grown = checkGrowth(confined, walk.growing, exposed, () => newAlias(walk, 't', 'the query'))
   for (const { limit } of walk.bases) limit(grown)

@@ -11,6 +11,7 @@ import { failure, isMore, isUnsteady, wholeNumber, type Bound } from './argument
 import { FRAME } from '../syntax/print.ts'
 import { call, cast, constant, either, onlyIf, operator, selectFrom, TRUE, whole } from '../node-builders.ts'
 import { Refusal } from '../refusal.ts'
+import { remembered } from './printed-size.ts'
 import { columnRef, distinctNames, newAlias, type Level, type Walk } from '../walk/scope.ts'
 
 /** The maximum number of bytes that a query may collect. */
@@ -32,6 +33,9 @@ const GEOMETRY_BYTES = 64
 const SETTINGS = 'vitrine'
 /** The setting that holds the bytes collected so far. */
 const COUNTER = `${SETTINGS}.collected`
+
+/** Returns whether a part of a confined query counts what it collects. */
+export const hasCounter = remembered((part) => ('sval' in part && part.sval === COUNTER ? true : undefined))
 
 /** Aggregates whose memory does not grow with the number of rows: they keep one value or a sum, or sort on disk. */
 const KEEPS_ONE =

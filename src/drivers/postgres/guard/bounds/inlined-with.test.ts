@@ -1,0 +1,120 @@
+// Tests on a real server that conditions are moved into a WITH that collects, and which WITH queries stay.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { Client } from 'pg'
+import { shop, table } from '../../../../../test/support/postgres-catalog.ts'
+import { openGuard, type Guard } from '../../../../../test/support/postgres-guard.ts'
+import { startPostgres, type TestPostgres } from '../../../../../test/support/postgres.ts'
+
+const SCHEMA = `
+CREATE TABLE lines (id int PRIMARY KEY, buyer int, word text);
+INSERT INTO lines SELECT g, g % 2000, 'w' || g % 3 FROM generate_series(1, 20000) g;
+CREATE INDEX ON lines (buyer);
+ANALYZE lines`
+const EXPOSED = shop({}, [table('lines', ['id int4', 'buyer int4', 'word text'], { key: ['id'] })])
+
+/** Rows and columns of a table for each buyer. */
+const EACH = 'SELECT buyer, array_agg(id ORDER BY id) AS ids FROM lines GROUP BY 1'
+
+/** PostgreSQL reads one buyer by the index. */
+const MOVED: readonly (readonly [string, string])[] = [
+  ['a condition', `WITH v AS (${EACH}) SELECT * FROM v WHERE buyer = 9`],
+  ['NOT MATERIALIZED', `WITH v AS NOT MATERIALIZED (${EACH}) SELECT * FROM v WHERE buyer = 9`],
+  ['other names', `WITH v(a, b) AS (${EACH}) SELECT w, to_json(w), w.c FROM v AS w(c) WHERE c = 9`],
+  ['a WITH of another', `WITH v AS (${EACH}), w AS (SELECT * FROM v WHERE buyer < 99) SELECT * FROM w WHERE buyer = 9`],
+  ['a WITH in a WITH', `WITH w AS (WITH v AS (${EACH}) SELECT * FROM v) SELECT * FROM w WHERE buyer = 9`],
+  ['a WITH that is read twice', `WITH v AS (${EACH}), w AS (SELECT * FROM v WHERE buyer = 9) SELECT * FROM w a, w b`],
+  ['a join', `WITH v AS (${EACH}) SELECT v.* FROM lines l JOIN v ON v.buyer = l.id WHERE l.id = 9`],
+  [
+    'a sub-query of each row',
+    `WITH v AS (${EACH}) SELECT (SELECT ids FROM v WHERE buyer = l.id) FROM lines l WHERE id = 9`,
+  ],
+  ['an arm', `WITH v AS (${EACH}) SELECT 1 AS buyer, '{}'::int[] AS ids UNION ALL (SELECT * FROM v WHERE buyer = 9)`],
+  [
+    'a WITH of the outer row',
+    `SELECT (WITH v AS (SELECT word, array_agg(id ORDER BY id) AS ids FROM lines WHERE buyer = l.id GROUP BY 1) SELECT ids FROM v WHERE word = 'w0') FROM lines l WHERE id = 9`,
+  ],
+  [
+    'WITH RECURSIVE beside it',
+    `WITH RECURSIVE r AS (SELECT 8 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 9), v AS (${EACH}) SELECT n, ids FROM r, v WHERE buyer = 9`,
+  ],
+  [
+    'ARRAY (SELECT …)',
+    'WITH v AS (SELECT id, buyer, ARRAY(SELECT k.id FROM lines k WHERE k.id = l.id) AS ids FROM lines l) SELECT * FROM v WHERE buyer = 9 ORDER BY id',
+  ],
+  [
+    'NOT IN',
+    `WITH v AS (SELECT * FROM lines WHERE id NOT IN (SELECT id FROM lines WHERE word = 'w2')), w AS (SELECT * FROM v) SELECT * FROM w WHERE buyer = 9 ORDER BY id`,
+  ],
+]
+
+/** PostgreSQL keeps the WITH without a counter too, or moves nothing into it. */
+const KEPT: readonly (readonly [string, string])[] = [
+  ['MATERIALIZED', `WITH v AS MATERIALIZED (${EACH}) SELECT * FROM v WHERE buyer = 9`],
+  ['two reads', `WITH v AS (${EACH}) SELECT * FROM v a JOIN v b USING (buyer) WHERE buyer = 9`],
+  ['no read', `WITH v AS (${EACH}) SELECT 1 AS one`],
+  ['a total', 'WITH v AS (SELECT array_agg(id ORDER BY id) AS ids FROM lines) SELECT cardinality(ids) AS n FROM v'],
+  ['LIMIT', `WITH v AS (${EACH} ORDER BY 1 LIMIT 10) SELECT * FROM v WHERE buyer = 9`],
+  [
+    'a step of a recursion',
+    `WITH RECURSIVE v AS (${EACH}), r AS (SELECT 1 AS n UNION ALL SELECT n + cardinality(ids) FROM r JOIN v ON buyer = n WHERE n < 20) SELECT * FROM r`,
+  ],
+  [
+    'a WITH that is copied',
+    `WITH v AS (${EACH}), w AS NOT MATERIALIZED (SELECT * FROM v) SELECT * FROM w WHERE buyer = 8 UNION ALL SELECT * FROM w WHERE buyer = 9`,
+  ],
+  [
+    'nothing is collected',
+    'WITH v AS (SELECT buyer, count(*) AS n FROM lines GROUP BY 1) SELECT * FROM v WHERE buyer = 9',
+  ],
+]
+
+describe('a WITH that collects', () => {
+  let guard: Guard
+  let postgres: TestPostgres
+  let client: Client
+  before(async () => {
+    guard = await openGuard()
+    postgres = await startPostgres()
+    client = new Client({ connectionString: postgres.url('postgres') })
+    await client.connect()
+    await client.query(SCHEMA)
+  })
+  after(async () => {
+    await client.end()
+    await postgres[Symbol.asyncDispose]()
+    await guard[Symbol.asyncDispose]()
+  })
+
+  async function sameRows(sql: string, text: string): Promise<void> {
+    const [printed, asked] = [await client.query(text), await client.query(sql)]
+    assert.deepEqual(printed.rows, asked.rows)
+    const shapes = [printed, asked].map(({ fields }) => fields.map(({ name, dataTypeID }) => [name, dataTypeID]))
+    assert.deepEqual(shapes[0], shapes[1])
+  }
+
+  for (const [name, sql] of MOVED) {
+    test(`takes the conditions of the query that reads it: ${name}`, async () => {
+      const { text } = await guard.confined(sql, EXPOSED)
+      const { rows } = await client.query<{ 'QUERY PLAN': string }>(`EXPLAIN (COSTS OFF) ${text}`)
+      const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+      assert.match(plan, /Index Cond: \(.*buyer = /, plan)
+      await sameRows(sql, text)
+    })
+  }
+
+  for (const [name, sql] of KEPT) {
+    test(`stays a WITH: ${name}`, async () => {
+      const { text } = await guard.confined(sql, EXPOSED)
+      assert.match(text, /WITH .* AS (?:(?:NOT )?MATERIALIZED )?\(/)
+      await sameRows(sql, text)
+    })
+  }
+
+  test('moves the others of one WITH', async () => {
+    const sql = `WITH v AS (${EACH}), w AS (SELECT 9 AS n), u AS (${EACH}) SELECT v.* FROM v, w WHERE buyer = n`
+    const { text } = await guard.confined(sql, EXPOSED)
+    assert.equal(text.match(/ AS \((?=SELECT)/g)?.length, 2, text)
+    await sameRows(sql, text)
+  })
+})
