@@ -84,6 +84,21 @@ const LAST_LEVELS = /\.\*\*\s*(?:\{[^}]*\bto\b[^}]*\})?\s*(?:\?.*)?$/s
 /** The deepest document for such a path. 3,000 levels took 1 GB in eight calls. */
 const LEVELS_MAX = 64
 
+/** The levels of a document that the result of such a path is assumed to repeat. */
+export const LEVELS = 8
+
+/** Returns whether a path returns each level of a document with all levels below it. */
+export function returnsLevels(path: Node | undefined): boolean {
+  return LAST_LEVELS.test((path?.NamedArgExpr?.arg ?? path)?.A_Const?.sval?.sval ?? '')
+}
+
+/** Returns the document of a path whose results are put into one list. It may be a text. Throws Refusal. */
+export function boundedList(doc: Node, path: Node, vars: readonly Node[], at: number | undefined): Node {
+  const measured = boundedDocument(doc, workOf(path, at), vars, at)
+  if (!returnsLevels(path) || (doc.A_Const ?? doc.ParamRef)) return measured
+  return shallow(cast(doc, 'jsonb'), measured, at)
+}
+
 /** Returns the document, bounded to some levels. */
 function shallow(doc: Node, bounded: Node, at: number | undefined): Node {
   if (doc.A_Const ?? doc.ParamRef) return bounded
@@ -101,7 +116,7 @@ export function boundedPathArguments(args: readonly Node[], at: number | undefin
   const [doc, path, vars] = [valueOf('target'), valueOf('path'), valueOf('vars')]
   if (!doc || !path) return args
   const measured = boundedDocument(doc, workOf(path, at), vars ? [vars] : [], at)
-  const bounded = LAST_LEVELS.test(path.A_Const?.sval?.sval ?? '') ? shallow(doc, measured, at) : measured
+  const bounded = returnsLevels(path) ? shallow(doc, measured, at) : measured
   if (bounded === doc) return args
   return args.map((node) => {
     if (node === doc) return bounded

@@ -84,6 +84,8 @@ const BOUNDED: readonly string[] = [
   "SELECT JSON_EXISTS(to_jsonb(name), '$ ? (@.a == @.b)') FROM customers",
   "SELECT JSON_VALUE(name, '$.a ? (@ == $x)' PASSING id AS x) FROM customers",
   "SELECT JSON_QUERY(name, '$.a ? (@ == $.b)') FROM customers",
+  "SELECT JSON_QUERY(name, '$.**' WITH WRAPPER) FROM customers",
+  "SELECT JSON_QUERY(name, '$.a.** ? (@.id > 1)' WITH CONDITIONAL WRAPPER) FROM customers",
   "SELECT j.a FROM customers, JSON_TABLE(name, '$.x[*]' COLUMNS (a text PATH '$.b ? (@.c == @.d)')) j",
   "SELECT j.a FROM customers, JSON_TABLE(name, '$.**' COLUMNS (NESTED PATH '$.**' COLUMNS (a text PATH '$'))) j",
 ]

@@ -269,6 +269,11 @@ const STORED_LIMITS: readonly (readonly [string, string, number | undefined])[] 
     columns(100, (at) => `upper(meta->>'k${at}')`, 'FROM orders'),
     645_277,
   ],
+  [
+    'all levels of a document',
+    columns(10, () => "jsonb_array_length(jsonb_path_query_array(meta, '$.**'))", 'FROM orders'),
+    516_222,
+  ],
   ['one field of a document', columns(100, () => "upper(meta->>'k')", 'FROM orders'), 134_217],
   ['patterns', columns(100, (at) => `name LIKE '%word ${100 + at}'`, 'FROM customers'), 671_088],
   [
@@ -391,6 +396,12 @@ test('the calls that take a collected value share a limit', async () => {
   assert.deepEqual(await limits(calls(1_000), 'collected_value'), [268_435])
   const json = columns(80, () => 'json_array_length(x)', 'FROM (SELECT json_agg(id) x FROM customers) q')
   assert.deepEqual(await limits(json, 'collected_value'), [419_430])
+  const levels = columns(
+    20,
+    () => "jsonb_path_query_array(x, '$.**')",
+    'FROM (SELECT jsonb_agg(id) x FROM customers) q',
+  )
+  assert.deepEqual(await limits(levels, 'collected_value'), [1_342_177])
 })
 
 test('long values from constants are not read often', async () => {

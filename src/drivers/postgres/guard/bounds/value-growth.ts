@@ -41,6 +41,7 @@ import {
   type StoredKind,
 } from './made-values.ts'
 import { copiedSides, remembered } from './printed-size.ts'
+import { LEVELS, returnsLevels, takesPath } from './json-path-bounds.ts'
 import { rowsKept, sortWhole } from './kept-rows.ts'
 import { storedColumn } from './stored-lengths.ts'
 import { SEEKING, SEEKS } from './work-bounds.ts'
@@ -517,8 +518,9 @@ class Growth implements Grown {
   }
 
   /** Counts a call or an operator that may read collected values as json. Throws Refusal. */
-  #scanJson(name: string, sizes: readonly Size[]): void {
-    if (READS_JSON.test(name) && sizes.some(isCollected)) this.#values.add({ taken: JSON_TAKEN })
+  #scanJson(name: string, sizes: readonly Size[], args: readonly Node[] = []): void {
+    const isLong = READS_JSON.test(name) || (takesPath(name) && args.some(returnsLevels))
+    if (isLong && sizes.some(isCollected)) this.#values.add({ taken: JSON_TAKEN })
   }
 
   /** Counts a test of two values for equality, which reads both if they have the same length. Throws Refusal. */
@@ -631,7 +633,9 @@ class Growth implements Grown {
     if (node.A_ArrayExpr ?? node.RowExpr) return scaled(this.#parts(node), 2)
     if (node.JsonFuncExpr) {
       const { pathspec, ...json } = node.JsonFuncExpr
-      return total([documentOf(this.#parts(json)), pathspec ? this.size(pathspec) : NOTHING])
+      const document = documentOf(this.#parts(json))
+      const levels = returnsLevels(pathspec) ? LEVELS : 1
+      return total([scaled(document, levels), pathspec ? this.size(pathspec) : NOTHING])
     }
     if (node.JsonParseExpr ?? node.JsonScalarExpr) {
       const text = this.#parts(node)
@@ -789,7 +793,7 @@ class Growth implements Grown {
     if (!SKIMS.has(name) && !SKIMS_TEXT.has(name)) {
       for (const size of sizes) this.#scan(size, CALL_COST, UNMEASURED.has(name) ? CALL_COST : 0)
     }
-    this.#scanJson(name, sizes)
+    this.#scanJson(name, sizes, args)
     if (WIDENS.test(name) && sizes[0]) this.#make(scaled(sizes[0], 4))
     const cost = COSTS.get(name)
     if (cost !== undefined) for (const size of sizes) this.#search(size, cost)
@@ -1195,6 +1199,9 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
     case 'json_object':
     case 'jsonb_object':
       return jsonOf(sizes)
+    case 'jsonb_path_query_array':
+    case 'jsonb_path_query_array_tz':
+      return scaled(total(sizes), args.some(returnsLevels) ? LEVELS : 1)
     case 'jsonb_pretty':
       // Each value is on a line of its own, indented by four spaces for each level around it.
       return { ...scaled(first, 2), own: first.own * (2 + 4 * Math.min(first.own, JSON_DEPTH)) }

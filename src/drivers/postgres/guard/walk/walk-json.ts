@@ -2,7 +2,7 @@
 // Each RETURNING type goes through the type list. Each PASSING and DEFAULT goes through expression(): otherwise DEFAULT
 // pg_read_file(…) ON EMPTY would read a file.
 import type { Node, Struct } from '../allowed/allowed-nodes.ts'
-import { boundedDocument, notAPath, plainPath, workOf } from '../bounds/json-path-bounds.ts'
+import { boundedDocument, boundedList, notAPath, plainPath, workOf } from '../bounds/json-path-bounds.ts'
 import { ofRow, rowsWork, type Term } from '../bounds/json-path.ts'
 import { countedJson, countedRows } from '../bounds/collected-rows.ts'
 import { collectedIn, takenAsJson } from '../bounds/collected-values.ts'
@@ -101,12 +101,12 @@ function func(walk: Walk, level: Level, node: Struct<'JsonFuncExpr'>): Node {
   return {
     JsonFuncExpr: {
       op,
-      context_item: boundedValue(
-        jsonDocument(walk, level, context_item),
-        workOf(path, location),
-        passed.passing,
-        location,
-      ),
+      context_item: boundedValue(jsonDocument(walk, level, context_item), passed.passing, (doc, vars) => {
+        const isList = wrapper === 'JSW_CONDITIONAL' || wrapper === 'JSW_UNCONDITIONAL'
+        return isList
+          ? boundedList(doc, path, vars, location)
+          : boundedDocument(doc, workOf(path, location), vars, location)
+      }),
       pathspec: path,
       ...passed,
       ...returning(walk, output),
@@ -121,12 +121,11 @@ function func(walk: Walk, level: Level, node: Struct<'JsonFuncExpr'>): Node {
 /** Bounds the document that a path is applied to. Throws Refusal. */
 function boundedValue(
   value: Struct<'JsonValueExpr'>,
-  work: readonly Term[],
   passing: readonly Node[] | undefined,
-  at: number | undefined,
+  bounded: (doc: Node, vars: readonly Node[]) => Node,
 ): Struct<'JsonValueExpr'> {
   const vars = (passing ?? []).flatMap(({ JsonArgument: each }) => each?.val?.raw_expr ?? [])
-  return value.raw_expr ? { ...value, raw_expr: boundedDocument(value.raw_expr, work, vars, at) } : value
+  return value.raw_expr ? { ...value, raw_expr: bounded(value.raw_expr, vars) } : value
 }
 
 function arrayQuery(walk: Walk, level: Level, node: Struct<'JsonArrayQueryConstructor'>): Node {
@@ -261,7 +260,7 @@ export function jsonTable(walk: Walk, level: Level, node: Struct<'JsonTable'>): 
   const passed = jsonPassing(walk, level, node.passing)
   const work = tableWork(node.pathspec, node.columns ?? [])
   const confined = {
-    context_item: boundedValue(item, work, passed.passing, node.location),
+    context_item: boundedValue(item, passed.passing, (doc, vars) => boundedDocument(doc, work, vars, node.location)),
     pathspec: path(node.pathspec),
     ...passed,
     columns: nodes,
