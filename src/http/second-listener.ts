@@ -7,6 +7,7 @@ import { holdConnections } from './connections.ts'
 import { openTurns } from './one-at-a-time.ts'
 import { JSON_TYPE } from './send-answer.ts'
 import { REQUEST_ID } from './request-id.ts'
+import { unreadableRequests } from './unreadable-requests.ts'
 
 interface SideAnswer {
   readonly status: number
@@ -34,7 +35,9 @@ export interface SideServer extends AsyncDisposable {
 export async function openSideServer(address: string, routes: SideRoutes, nextId: () => string): Promise<SideServer> {
   const { hostname, port } = new URL(`http://${address}`)
   const answer = (request: IncomingMessage, response: ServerResponse) => void reply(routes, nextId(), request, response)
-  const server = createServer(OPTIONS, openTurns().listener(answer))
+  const turns = openTurns()
+  const server = createServer(OPTIONS, turns.listener(answer))
+  server.on('clientError', unreadableRequests(turns, nextId, REQUEST_MS))
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   holdConnections(server, { max: CONNECTIONS_MAX, maxPerAddress: null }, nextId)
   server.requestTimeout = REQUEST_MS

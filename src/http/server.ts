@@ -29,6 +29,7 @@ import { oauthRoutes, type OAuthDoor } from './oauth-routes.ts'
 import { signInRoutes } from './sign-in-routes.ts'
 import type { SignInDoor } from './sign-in-routes.ts'
 import { unknownRoute } from './unknown-route.ts'
+import { malformedBody, unreadableRequests } from './unreadable-requests.ts'
 
 const BODY_BYTES = 1 << 20
 /** Ids, invitation tokens and the table names of most databases are shorter. */
@@ -37,8 +38,6 @@ const REQUEST_MS = 30_000
 const HEADERS_MS = 15_000
 /** How often Node looks for late requests. By default, a late request could stay for another 30 s. */
 const LATE_CHECK_MS = 1_000
-/** If a request is unreadable, the client has this long to read the answer. Then the socket is destroyed. */
-const LINGER_MS = 1_000
 /** Longer than the idle timeout of common load balancers, so that they close a connection first. */
 const KEEP_ALIVE_MS = 72_000
 /**
@@ -97,15 +96,7 @@ export function createServer(door: Door): FastifyInstance {
     onConstructorPoisoning: 'error',
     routerOptions: { maxParamLength: PARAM_LENGTH_MAX },
     frameworkErrors: (error, _request, reply) => void refuse(reply, door.log, error),
-    clientErrorHandler: (error, socket) => {
-      if (!socket.writable) return void socket.destroy()
-      const isLate = 'code' in error && error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-      turns.endAfterAnswers(socket, () => {
-        socket.end(lastAnswer(isLate ? LATE : BROKEN, door.requestIds.next()))
-        // If the client never closes its side, end() alone would keep the socket open.
-        setTimeout(() => socket.destroy(), LINGER_MS).unref()
-      })
-    },
+    clientErrorHandler: unreadableRequests(turns, door.requestIds.next, REQUEST_MS),
   })
   app.server.headersTimeout = HEADERS_MS
   app.decorateRequest('caller', null)
@@ -199,7 +190,7 @@ function receive(
     const refused = malformedHead(request)
     if (refused !== null) {
       const headers = { 'content-type': JSON_TYPE, [REQUEST_ID]: requestId, connection: 'close' }
-      return void response.writeHead(refused.status, headers).end(bodyOf(refused.why))
+      return void response.writeHead(refused.status, headers).end(malformedBody(refused.why))
     }
     if (take !== null && isOpen() && take(request, response, requestId)) return
     // The header is set here, so that it is in every answer: those of Fastify, and the event streams of the agent
@@ -240,18 +231,3 @@ function readFromSockets(server: Server, deps: Pick<QueryConnections, 'door' | '
 function isInFront(_address: string, hop: number): boolean {
   return hop === 0
 }
-
-/** The answer to a request that cannot be parsed. Fastify has no reply object for it. */
-function lastAnswer(error: string, requestId: string): string {
-  const body = bodyOf(error)
-  const type = `content-type: ${JSON_TYPE}`
-  const head = `${type}\r\n${REQUEST_ID}: ${requestId}\r\ncontent-length: ${body.length}\r\nconnection: close`
-  return `HTTP/1.1 400 Bad Request\r\n${head}\r\n\r\n${body}`
-}
-
-function bodyOf(error: string): string {
-  return JSON.stringify({ error, code: 'INVALID_REQUEST', details: [error] })
-}
-
-const BROKEN = 'This is not a valid HTTP request.'
-const LATE = 'The request did not arrive in time. Send the complete request within 30 seconds.'

@@ -1,0 +1,44 @@
+// Answers requests that cannot be parsed. Both listeners of the service use it.
+import type { Socket } from 'node:net'
+import { REQUEST_ID } from './request-id.ts'
+import type { Turns } from './one-at-a-time.ts'
+import { JSON_TYPE } from './send-answer.ts'
+
+/** If a request is unreadable, the client has this long to read the answer. Then the socket is destroyed. */
+const LINGER_MS = 1_000
+
+/**
+ * Returns a listener for the event `clientError`. It answers after the complete requests before, and closes the
+ * connection. Node would write its own answer into the middle of another. `requestMs` is the time for a request.
+ */
+export function unreadableRequests(
+  turns: Turns,
+  nextId: () => string,
+  requestMs: number,
+): (error: Error, socket: Socket) => void {
+  return (error, socket) => {
+    if (!socket.writable) return void socket.destroy()
+    const isLate = 'code' in error && error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+    turns.endAfterAnswers(socket, () => {
+      socket.end(lastAnswer(isLate ? late(requestMs / 1_000) : BROKEN, nextId()))
+      // If the client never closes its side, end() alone would keep the socket open.
+      setTimeout(() => socket.destroy(), LINGER_MS).unref()
+    })
+  }
+}
+
+/** The body of an answer to a malformed request, for which Fastify has no reply object. */
+export function malformedBody(error: string): string {
+  return JSON.stringify({ error, code: 'INVALID_REQUEST', details: [error] })
+}
+
+function lastAnswer(error: string, requestId: string): string {
+  const body = malformedBody(error)
+  const type = `content-type: ${JSON_TYPE}`
+  const head = `${type}\r\n${REQUEST_ID}: ${requestId}\r\ncontent-length: ${body.length}\r\nconnection: close`
+  return `HTTP/1.1 400 Bad Request\r\n${head}\r\n\r\n${body}`
+}
+
+const BROKEN = 'This is not a valid HTTP request.'
+const late = (seconds: number) =>
+  `The request did not arrive in time. Send the complete request within ${seconds} seconds.`
