@@ -413,6 +413,26 @@ test('long values from constants are not read often', async () => {
   }
 })
 
+test('elements of collected arrays can be subtracted, if their type is no collection', async () => {
+  const at = (order: string): string => `(array_agg(total ORDER BY id ${order}))[1]`
+  for (const sql of [
+    `SELECT status, ${at('DESC')} - ${at('')} FROM orders GROUP BY 1`,
+    `SELECT x - y FROM (SELECT ${at('')} x, ${at('DESC')} y FROM orders) q`,
+    'SELECT t[array_length(t, 1)] - t[1] FROM (SELECT array_agg(total) t FROM orders) q',
+    'SELECT u.x - lag(u.x) OVER (ORDER BY u.n) FROM (SELECT array_agg(total) a FROM orders) q, unnest(a) WITH ORDINALITY u(x, n)',
+    "SELECT (jsonb_object_agg(id, total) -> '3')::numeric - (jsonb_object_agg(id, total) -> '2')::numeric FROM orders",
+  ]) {
+    assert.match(say(await guard.judge(sql, shop())), /^SELECT/, sql)
+  }
+  for (const sql of [
+    'SELECT array_agg(id) && array_agg(id) FROM orders',
+    'SELECT (array_agg(meta))[1] - array_agg(status)::text[] FROM orders',
+    'SELECT (array_agg(meta))[1] @> (array_agg(meta))[2] FROM orders',
+  ]) {
+    assert.equal(say(await guard.judge(sql, shop())), 'limit: size', sql)
+  }
+})
+
 test('calls with a bound share it', async () => {
   const searches = (count: number): string => columns(count, (at) => `strpos(name, country || ${at})`, 'FROM customers')
   assert.deepEqual(await limits(searches(4), 'strpos'), [536_870_912])

@@ -44,7 +44,7 @@ import { copiedSides, remembered } from './printed-size.ts'
 import { LEVELS, returnsLevels, takesPath } from './json-path-bounds.ts'
 import { rowsKept, sortWhole } from './kept-rows.ts'
 import { storedColumn } from './stored-lengths.ts'
-import { SEEKING, SEEKS } from './work-bounds.ts'
+import { SEEKING, seeks } from './work-bounds.ts'
 
 /** The maximum number of bytes in one value that come from the query's constants. ICU compares no longer texts in time. */
 const OWN_MAX = 4_194_304
@@ -731,7 +731,7 @@ class Growth implements Grown {
       return result
     })
     const [symbol = ''] = words(name).slice(-1)
-    if (SEEKS.has(symbol)) checkSteps(`operator ${symbol}`, sides)
+    if (seeks(expr)) checkSteps(`operator ${symbol}`, sides)
     const isAny = kind === 'AEXPR_OP_ANY' || kind === 'AEXPR_OP_ALL'
     if (LIKES.test(symbol)) this.#like(symbol, sides, given, isAny)
     else {

@@ -2,7 +2,7 @@
 // printed text compares the product with a limit, and the query fails if it is greater.
 import { bytesAsText, literalText, steadily, unlessAny } from './argument-bounds.ts'
 import { call, cast, constant, either, operator, whole } from '../node-builders.ts'
-import { words, type Node } from '../allowed/allowed-nodes.ts'
+import { words, type Node, type Struct } from '../allowed/allowed-nodes.ts'
 import type { SqlType, Typed } from '../walk/from-items.ts'
 import { Refusal } from '../refusal.ts'
 
@@ -138,6 +138,20 @@ export function boundedOperands(
   return a === 'constant'
     ? [left.node, unlessAny(bound, right.node, at)]
     : [unlessAny(bound, left.node, at), right.node]
+}
+
+/** Operators of which the types of a side are known, and are no collections. */
+const PLAIN = new WeakSet<Struct<'A_Expr'>>()
+
+/** Records that an operator has a side that is no collection, by its type. Returns the operator. */
+export function withTypes(made: Struct<'A_Expr'>, left: Typed | undefined, right: Typed | undefined): Node {
+  if (left && right && ![left.type, right.type].every(isCollection)) PLAIN.add(made)
+  return { A_Expr: made }
+}
+
+/** Returns whether an operator may compare each element of one side with each element of the other. */
+export function seeks(expr: Struct<'A_Expr'>): boolean {
+  return SEEKS.has(words(expr.name).at(-1) ?? '') && !PLAIN.has(expr)
 }
 
 /** Refuses a comparison of collections with ANY (SELECT …), whose sizes no CASE could compare. */

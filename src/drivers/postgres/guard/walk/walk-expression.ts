@@ -52,7 +52,7 @@ import {
   spatialResult,
   unifiedType,
 } from '../bounds/spatial.ts'
-import { boundedOperands, boundedSearch, boundedWork, checkAny, SEEKS } from '../bounds/work-bounds.ts'
+import { boundedOperands, boundedSearch, boundedWork, checkAny, SEEKS, withTypes } from '../bounds/work-bounds.ts'
 import { select, textOf } from './walk-select.ts'
 
 /** Confines one expression in the scope of `level`. Throws Refusal. */
@@ -386,8 +386,8 @@ function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): T
     const bounded = isLike
       ? like(PLAIN.has(kind), left, right.node)
       : (sought(symbol, left, right, location) ?? operands)
-    const made: Node = { A_Expr: { kind: PLAIN.has(kind) ? 'AEXPR_OP' : kind, name, ...bounded } }
     const isOne = PLAIN.has(kind)
+    const made = withTypes({ kind: isOne ? 'AEXPR_OP' : kind, name, ...bounded }, left, isOne ? right.one : undefined)
     const type = isOne && symbol === '||' ? arrayOfSpatial(walk, types) : null
     return { node: withCollected(made, isOne ? madeByOperator(symbol, left?.node, right.node) : 0), type }
   }
