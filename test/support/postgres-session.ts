@@ -35,6 +35,7 @@ export function settingsOf(server: TestPostgres, database: string, more: object 
 export function queryOf(text: string, version: number, more: Partial<PostgresQuery> = {}): PostgresQuery {
   const rest = {
     slots: [],
+    patterns: [],
     params: [],
     rowCap: 50_000,
     names: new Map(),

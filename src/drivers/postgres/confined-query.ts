@@ -93,6 +93,8 @@ export interface PostgresQuery extends Captured {
   readonly text: string
   /** For each $n of the printed text, the index of the caller's parameter. */
   readonly slots: readonly number[]
+  /** The indexes of the caller's parameters that are regular expressions. */
+  readonly patterns: readonly number[]
   /** The text bound to each $n. */
   readonly params: readonly (string | null)[]
   /** The maximum number of rows in the answer. */

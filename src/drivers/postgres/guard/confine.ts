@@ -44,7 +44,7 @@ export function confine(
 
 /** Seals a query for the session, with its parameters. Refuses lists in parameters that are too long. */
 function confined(parser: Parser, asked: Case, query: PostgresQuery, params: BoundParams): Verdict {
-  const texts = boundTexts(params, query.slots)
+  const texts = boundTexts(params, query)
   const long = query.lists && longLists(query.lists, texts)
   if (long) return long
   const locate = (place: number) => parser.locate(asked, { printed: query.text, place }, AbortSignal.timeout(LOCATE_MS))

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { shop } from '../../../../test/support/postgres-catalog.ts'
 import { AppError } from '../../../errors.ts'
 import { exposedOf } from './exposed.ts'
-import { bindParams } from './param-values.ts'
+import { bindParams, boundTexts } from './param-values.ts'
 
 test('at most 20 wrong parameters are reported, because each hint takes time', () => {
   const exposed = exposedOf(shop())
@@ -12,4 +12,12 @@ test('at most 20 wrong parameters are reported, because each hint takes time', (
   const bind = (): unknown => bindParams({ values, json: '' }, () => (lookUps++, exposed))
   assert.throws(bind, AppError)
   assert.equal(lookUps, 20)
+})
+
+test('refuses a value that is used as too large a regular expression', () => {
+  const bound = bindParams({ values: ['([a-z]{1,255}){1,40}abcdefghijklmnop', '^a{2}$'], json: '' }, () =>
+    exposedOf(shop()),
+  )
+  assert.deepEqual(boundTexts(bound, { slots: [0, 1], patterns: [1] }), bound.texts)
+  assert.throws(() => boundTexts(bound, { slots: [0, 1], patterns: [0] }), AppError)
 })

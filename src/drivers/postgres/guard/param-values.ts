@@ -7,6 +7,8 @@ import { word, type Node } from './allowed/allowed-nodes.ts'
 import type { ParamForm } from './walk/scope.ts'
 import { longNumberIn } from './bounds/long-numbers.ts'
 import { hasLongRun, RUN } from './bounds/mark-runs.ts'
+import { largePattern } from './bounds/pattern-size.ts'
+import type { PostgresQuery } from '../confined-query.ts'
 import { Refusal } from './refusal.ts'
 import { checkSpatialText } from './allowed/srids.ts'
 import type { SqlType } from './walk/from-items.ts'
@@ -52,14 +54,21 @@ export function bindParams(params: Params | undefined, exposed: () => Exposed): 
 
 /**
  * Returns the text bound to each printed parameter. Throws AppError INVALID_REQUEST if a parameter has no value, if the
- * query does not use a value, or if the texts together are too large.
+ * query does not use a value, if the texts together are too large, or if one is too large a regular expression.
  */
-export function boundTexts({ texts }: BoundParams, slots: readonly number[]): readonly (string | null)[] {
+export function boundTexts(
+  { texts }: BoundParams,
+  { slots, patterns }: Pick<PostgresQuery, 'patterns' | 'slots'>,
+): readonly (string | null)[] {
   if (texts.length === 0 && slots.length === 0) return texts
   const used = new Set(slots)
   const details = [
     ...[...used].filter((slot) => slot >= texts.length).map((slot) => `params: has no value for $${slot + 1}`),
     ...texts.flatMap((_, at) => (used.has(at) ? [] : [`params.${at}: the query does not use $${at + 1}`])),
+    ...patterns.flatMap((at) => {
+      const wrong = largePattern(texts[at] ?? '')
+      return wrong === null ? [] : [`params.${at}: ${wrong}`]
+    }),
   ]
   if (details.length > 0) throw invalidRequest(details.slice(0, DETAILS_MAX))
   const out = slots.map((slot) => texts[slot] ?? null)

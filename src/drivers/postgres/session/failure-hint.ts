@@ -80,6 +80,7 @@ export function adviceForBound(what: string): string {
   if (what === 'comparison') return 'Compare rows instead: use a join, EXISTS, or IN with a sub-query.'
   if (what === 'jsonpath') return PATH_HINT
   if (what === 'marks') return MARKS_HINT
+  if (what === 'pattern') return PATTERN_HINT
   if (what === 'exponent') return EXPONENT_HINT
   if (COLLECTS.test(what)) return COLLECTED_HINT
   if (what === 'stored_value') return STORED_HINT
@@ -98,6 +99,8 @@ const VALUE_HINT =
   'A value that the query collected from rows is too long for the function, operator or cast that takes it. Collect fewer rows into one value: add WHERE, GROUP BY or LIMIT, or read the rows without collecting them.'
 const LIKE_HINT =
   'Write a shorter pattern, or shorten the string: left(x, 10000) LIKE pattern. Instead of LIKE ANY (SELECT …) write EXISTS (SELECT … WHERE x LIKE pattern).'
+const PATTERN_HINT =
+  'A regular expression that the query makes may have few counts such as {1,9}, and none that are nested. Write it as a constant or a parameter.'
 const EXPONENT_HINT =
   'A number in the text has an exponent above 999, so it would be very long when it is written out. Leave such numbers out, or keep them as strings.'
 const MARKS_HINT = 'The text has more than 32 combining marks in a row. Remove them, or shorten the text: left(x, 30).'

@@ -174,6 +174,11 @@ export function storedColumn(node: Node, { schema, name }: TypeName): Node {
   return withRuns(node, schema === 'pg_catalog' && FIXED.test(name) ? 0 : 1)
 }
 
+/** Returns whether the node is a column of a table. */
+export function isStoredColumn(node: Node): boolean {
+  return STORED.has(node)
+}
+
 const FIXED =
   /^(?:bool|int[248]|float[48]|numeric|oid|date|timetz|time|timestamptz|timestamp|interval|uuid|money|inet|bytea)$/
 

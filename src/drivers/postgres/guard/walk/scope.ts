@@ -101,6 +101,8 @@ export interface Params {
   readonly forms: readonly ParamForm[]
   /** For each printed parameter, the index (from 0) of the caller's parameter. */
   readonly slots: number[]
+  /** The indexes of the caller's parameters that are regular expressions. */
+  readonly patterns: Set<number>
   /**
    * For each typed parameter of the caller (its number from 1), its number in the printed text. All uses in the query
    * share one number.

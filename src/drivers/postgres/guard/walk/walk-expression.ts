@@ -44,6 +44,7 @@ import { castType, fieldsOf, isPathType, isSearched, isSpatial, mayBeText } from
 import { TYPES, VALUE_FUNCTIONS } from '../allowed/types-and-extensions.ts'
 import { jsonExpression } from './walk-json.ts'
 import { checkSpatialText } from '../allowed/srids.ts'
+import { boundedRegex, boundedRegexArguments, boundedRegexRows, MATCHES } from '../bounds/pattern-size.ts'
 import {
   checkSpatialCast,
   checkUnified,
@@ -194,11 +195,14 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
       const rows = takenFromRows(walk, level, [schema, symbol], inner, link.location)
       // Each pattern of the sub-query is searched for in the string of each row.
       const isLike = isLikeOperator(words(operName)) && inner.outputs.length === 1 && mayBeText(walk.exposed, test.type)
-      const sought: Node = isLike
-        ? { SelectStmt: boundedPatterns(rows, newAlias(walk, 't', 'the patterns')) }
-        : {
-            SelectStmt: isHashed(walk, level, link, inner.node) ? countedRows(walk, rows, inner.outputs, 'in') : rows,
-          }
+      const isRegex = MATCHES.test(words(operName).at(-1) ?? '') && mayBeText(walk.exposed, test.type)
+      const sought: Node = isRegex
+        ? { SelectStmt: boundedRegexRows(walk, level, rows, inner.outputs, link.location) }
+        : isLike
+          ? { SelectStmt: boundedPatterns(rows, newAlias(walk, 't', 'the patterns')) }
+          : {
+              SelectStmt: isHashed(walk, level, link, inner.node) ? countedRows(walk, rows, inner.outputs, 'in') : rows,
+            }
       return { node: { SubLink: { subLinkType, testexpr, operName, subselect: sought } }, type: null }
     }
     default:
@@ -385,7 +389,7 @@ function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): T
     const isLike = isLikeOperator(words(node.name)) && left && mayBeText(walk.exposed, left.type)
     const bounded = isLike
       ? like(PLAIN.has(kind), left, right.node)
-      : (sought(symbol, left, right, location) ?? operands)
+      : (sought(symbol, left, right, location) ?? regex(walk, level, symbol, left, right.one, location) ?? operands)
     const isOne = PLAIN.has(kind)
     const made = withTypes({ kind: isOne ? 'AEXPR_OP' : kind, name, ...bounded }, left, isOne ? right.one : undefined)
     const type = isOne && symbol === '||' ? arrayOfSpatial(walk, types) : null
@@ -458,6 +462,19 @@ function sought(
   if (!left || !right.one || !SEEKS.has(symbol)) return undefined
   const [lexpr, rexpr] = boundedOperands(symbol, left, right.one, at)
   return { lexpr, rexpr }
+}
+
+/** Bounds the regular expression that an operator takes. */
+function regex(
+  walk: Walk,
+  level: Level,
+  symbol: string,
+  left: Typed | undefined,
+  right: Typed | undefined,
+  at: number | undefined,
+): { readonly lexpr: Node; readonly rexpr: Node } | undefined {
+  if (!left || !right || !MATCHES.test(symbol)) return undefined
+  return { lexpr: left.node, rexpr: boundedRegex(walk, level, left, right, at) }
 }
 
 function like(isOne: boolean, { node, type }: Typed, pattern: Node): { readonly lexpr: Node; readonly rexpr: Node } {
@@ -538,7 +555,8 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const isCollecting = extension === undefined ? collects(name) : collectsForExtension(name, types)
   const read = extension === undefined ? readByFunction(walk, level, name, args, node.location) : args
   const taken = takenBy(walk, level, name, read, { extension, isCollecting, at: node.location })
-  const printed = boundedCall(walk, name, node, taken.args, found)
+  const regexes = boundedRegexArguments(walk, level, name, taken.args, node.location)
+  const printed = boundedCall(walk, name, node, regexes, found)
   if (RETURNS_ROWS.has(name)) {
     walk.rowFunctions += 1
     // Its rows are kept, up to work_mem.

@@ -215,7 +215,7 @@ function tableItem(walk: Walk, node: Struct<'RangeVar'>, inside: Inside = (plain
       read: () => {
         base.used.add(column.name)
         const read = withCollected(columnRef(aliasname, own), 0)
-        return walk.exposed.comparesByIcu ? storedColumn(read, column.type) : read
+        return storedColumn(read, column.type)
       },
     }
   })
