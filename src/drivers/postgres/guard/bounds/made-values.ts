@@ -73,10 +73,14 @@ type Tally =
 const OWN_MAX = 201_326_592
 /** The limit on copies of values that are no columns of tables. A parameter has at most 65,536 bytes. */
 const COPIES_MAX = 6_000
+/** The same with the copies that steps of the plan keep. */
+const KEPT_MAX = 65_536
 /** The limit on the bytes of all copies of stored values in a row. */
 export const STORED_MAX = 134_217_728
 /** So many copies of stored values need no limit. */
 const FREE_COPIES = 8
+/** So many copies of stored values, with those that steps of the plan keep but a sort, need no limit. */
+const FREE_KEPT = 24
 /** Values that grow by more than this have a limit even if they are only sent. */
 const MUCH_GROWTH = 16
 /** The copies of a value that is sent: its text, and the message of the row. */
@@ -136,6 +140,8 @@ export function partOf(value: string, name: string): string {
 
 export class MadeValues {
   #made: Counts = NONE
+  #countsKept = false
+  #isLimited = false
   /** What is added to columns. Only grows. */
   #log: Tally[] = []
   readonly #sent: Tally[] = []
@@ -151,7 +157,8 @@ export class MadeValues {
     this.#made = eachOf(this.#made, { ...NONE, ...more }, (x, y) => x + y)
     const { own, others, steps } = this.#made
     if (own > OWN_MAX) throw tooMuch(`make ${Math.round(own)} bytes from constants`, OWN_MAX)
-    if (others > COPIES_MAX) throw tooMuch(`make ${Math.round(others)} copies of values`, COPIES_MAX)
+    const othersMax = this.#countsKept ? KEPT_MAX : COPIES_MAX
+    if (others > othersMax) throw tooMuch(`make ${Math.round(others)} copies of values`, othersMax)
     if (steps > STEPS_MAX) throw tooMuch(`take ${Math.round(steps)} steps that cannot be cancelled`, STEPS_MAX)
   }
 
@@ -160,6 +167,24 @@ export class MadeValues {
     if (times <= 0) return
     const again = ofColumns && { all: [ofColumns], from: 0, to: 1, times }
     this.add({ ...eachOf(counts, counts, (count) => count * times), ofColumns: again })
+  }
+
+  /** Starts to count what steps of the plan keep, after all expressions. */
+  countKept(): void {
+    this.#countsKept = true
+    this.#limitFrom(FREE_COPIES)
+  }
+
+  /** Starts to count what a sort keeps, after all other steps. */
+  countSorted(): void {
+    this.#limitFrom(FREE_KEPT)
+  }
+
+  /** Notes that stored values need a limit, if there are more copies of them so far. */
+  #limitFrom(free: number): void {
+    const { copies, sought } = this.#made
+    if (copies + sought / SOUGHT_OF_A_COPY <= free) return
+    this.#isLimited ||= sumOf(readsOf(whole(this.#log), greatestOfEach)) > free
   }
 
   /** Adds copies of a value, of which `parts` are copies of parts of other values. Throws Refusal. */
@@ -266,12 +291,11 @@ export class MadeValues {
    * copies. Undefined if they are few, and no column has values that grow much. `growth` is the greatest growth.
    */
   storedCopies(growth: number): StoredCopies | undefined {
-    const { copies, sought } = this.#made
-    if (copies + sought / SOUGHT_OF_A_COPY <= FREE_COPIES && growth <= MUCH_GROWTH) return undefined
+    if (!this.#isLimited && growth <= MUCH_GROWTH) return undefined
     const of = readsOf(whole(this.#log), greatestOfEach)
     const sent = readsOf(whole(this.#sent), greatestOfEach)
     const growing = [...of, ...sent].some(([{ growth }]) => growth > MUCH_GROWTH)
-    if (!growing && sumOf(of) <= FREE_COPIES) return undefined
+    if (!growing && !this.#isLimited) return undefined
     const all = asText(readsOf(whole(this.#log), greatestOfAll))
     const total = asText(of)
     for (const [column, count] of asText(sent)) {

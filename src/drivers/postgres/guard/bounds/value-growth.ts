@@ -18,7 +18,7 @@ import {
   wholeNumber,
   type PrintedLimit,
 } from './argument-bounds.ts'
-import { AGGREGATES, COUNTED_ARGUMENT, COUNT_MAX } from '../allowed/allowed-functions.ts'
+import { AGGREGATES, COUNTED_ARGUMENT, COUNT_MAX, RETURNS_ROWS } from '../allowed/allowed-functions.ts'
 import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { TRUE } from '../node-builders.ts'
 import type { Exposed } from '../exposed.ts'
@@ -111,6 +111,8 @@ interface Size {
   readonly isSorted?: boolean | undefined
   /** True if the query makes the value, and ICU may compare it. */
   readonly isMade?: boolean | undefined
+  /** True for a collected value that several rows may contain. Otherwise, all rows together are not longer than one. */
+  readonly isSpread?: boolean | undefined
   /** True if `times` is an assumption about the lengths of stored values. */
   readonly isAssumed?: boolean | undefined
   /** The digits of a number, if stored values make it shorter than `own`. */
@@ -161,6 +163,7 @@ export function checkGrowth(
 ): Grown {
   const growth = new Growth(growing, icu)
   growth.send(select)
+  growth.addKept()
   growth.lowerLimits()
   for (const query of growth.keeping) sortWhole(query, newAlias())
   return growth
@@ -193,12 +196,15 @@ class Growth implements Grown {
   readonly #conjunctions: { readonly all: Struct<'BoolExpr'>; readonly makes: readonly Part[] }[] = []
   /** Queries with ORDER BY and LIMIT whose sort would keep long rows in memory. */
   readonly #keeping: SelectStmt[] = []
+  /** The rows that steps of the plan keep until the query ends, and those that they may sort. */
+  readonly #kept: KeptRow[] = []
+  readonly #sorted: (readonly Size[])[] = []
   #aggregates = 0
   #copies: StoredCopies | undefined
   readonly #aliases = new Map<string, Columns>()
   readonly #queries = new Map<string, readonly Size[]>()
   /** What the body of each WITH … AS NOT MATERIALIZED makes, and whether it was referred to. */
-  readonly #copied = new Map<string, { readonly made: Made; isRead: boolean }>()
+  readonly #copied = new Map<string, { readonly made: Made; readonly kept: readonly KeptRow[]; isRead: boolean }>()
 
   constructor(growing: ReadonlySet<Struct<'FuncCall'>>, icu: Pick<Exposed, 'comparesByIcu' | 'equatesByIcu'>) {
     this.#growing = growing
@@ -215,6 +221,41 @@ class Growth implements Grown {
 
   get copies(): StoredCopies | undefined {
     return this.#copies
+  }
+
+  /** Counts the rows that steps of the plan keep until the query ends, of all alternatives. Throws Refusal. */
+  addKept(): void {
+    this.#values.countKept()
+    for (const { row, copies } of this.#kept) this.#values.addAgain(this.#makeRow(row), copies - 1)
+    let greatest: Made | undefined
+    for (const row of this.#sorted) {
+      const isOne = (size: Size): boolean => isCollected(size) && size.isSpread !== true
+      this.#makeRow(row.filter(isOne))
+      const made = this.#makeRow(row.filter((size) => !isOne(size)))
+      greatest = greatest ? greaterOf(greatest, made) : made
+    }
+    this.#values.countSorted()
+    if (greatest) this.#values.addAgain(greatest, SORTED)
+  }
+
+  #makeRow(row: readonly Size[]): Made {
+    return this.#values.during(() => {
+      for (const size of row) {
+        this.#make(isNumber(size) ? { ...NOTHING, own: digitsOf(size) / DIGITS_OF_A_BYTE } : size)
+      }
+    }).made
+  }
+
+  /** Notes that a step of the plan keeps so many copies of a row. */
+  #keep(row: readonly Size[], copies: number): void {
+    const made = row.filter(isKept)
+    if (made.length > 0) this.#kept.push({ row: made, copies })
+  }
+
+  /** Notes that the plan may sort rows. */
+  #sort(row: readonly Size[]): void {
+    const made = row.filter(isKept)
+    if (made.length > 0) this.#sorted.push(made)
   }
 
   lowerLimits(): void {
@@ -273,7 +314,14 @@ class Growth implements Grown {
     this.#groups(groupClause)
     const keys = sortClause.map((key) => this.#parts(key))
     this.#parts(rest)
-    if (keys.length > 0 && keepsLongRows(query, [...outputs, ...keys])) this.#keeping.push(query)
+    if (keys.length > 0) {
+      this.#sort([...outputs, ...keys])
+      if (keepsLongRows(query, [...outputs, ...keys])) this.#keeping.push(query)
+    }
+    if (query.distinctClause || (query.larg && query.op !== 'SETOP_UNION') || (query.larg && query.all !== true)) {
+      this.#sort(outputs)
+      this.#keep(outputs, SLOTS)
+    }
     const { own } = total(outputs)
     if (own > ROW_MAX) throw tooLarge(`${Math.round(own)} bytes of literals in one row`, ROW_MAX)
     return outputs
@@ -288,18 +336,31 @@ class Growth implements Grown {
       const isMerged = rows.length === 1 && mayBeMerged(query)
       return most(this.#values.either(rows.map((row) => () => row.map((value) => this.#output(value, isMerged)))))
     }
-    const { made } = this.#values.during(() => {
-      for (const item of query.fromClause ?? []) this.#from(item)
+    const { result: row, made } = this.#values.during(() => {
+      const columns = (query.fromClause ?? []).flatMap((item) => this.#from(item))
       if (query.whereClause) this.#condition(query.whereClause)
+      return columns.map(({ size }) => size)
     })
     this.#values.addAgain(made, endsOf(query) - 1)
     const isMerged = mayBeMerged(query)
     // A condition outside is moved into groups too, but not an aggregate.
     const isGrouped = query.groupClause !== undefined || query.havingClause !== undefined
-    return (query.targetList ?? []).map(({ ResTarget: target }) => {
+    const joins = joinsIn(query.fromClause)
+    const isSpread = joins > 0 || returnsRows(query.targetList)
+    const outputs = (query.targetList ?? []).map(({ ResTarget: target }): Size => {
       const value = target?.val
-      return value ? this.#output(value, isMerged && !(isGrouped && hasAggregate(value))) : NOTHING
+      if (!value) return NOTHING
+      const size = this.#output(value, isMerged && !(isGrouped && hasAggregate(value)))
+      return isSpread && isCollected(size) && !hasAggregate(value) ? { ...size, isSpread } : size
     })
+    const spread = isSpread ? row.map((size) => ({ ...size, isSpread })) : row
+    const windows = windowsIn(query)
+    if (joins > 0) this.#sort(joins > 1 ? spread : row)
+    if (windows > 0 || query.groupClause) {
+      this.#sort([...spread, ...outputs])
+      this.#keep([...spread, ...outputs], SLOTS * windows + (query.groupClause ? SLOTS + setsIn(query.groupClause) : 0))
+    }
+    return outputs
   }
 
   /** Returns the size of an output. `isMerged` says that the planner may compute it again where it is read. */
@@ -313,8 +374,10 @@ class Growth implements Grown {
     this.#parts(rest)
     if (!body) return
     if (!mayRecurse || !body.larg || !body.rarg) {
+      const before = this.#kept.length
       const { result: sizes, made } = this.#values.during(() => this.select(body))
-      if (rest.ctematerialized === 'CTEMaterializeNever') this.#copied.set(ctename, { made, isRead: false })
+      const kept = this.#kept.slice(before)
+      if (rest.ctematerialized === 'CTEMaterializeNever') this.#copied.set(ctename, { made, kept, isRead: false })
       const isKept = rest.ctematerialized === 'CTEMaterializeAlways'
       this.#queries.set(ctename, isKept ? sizes.map(notMade) : sizes)
       return
@@ -343,9 +406,14 @@ class Growth implements Grown {
       const copied = known && this.#copied.get(relname)
       if (copied) {
         // PostgreSQL plans and computes the body again for each further reference.
-        if (copied.isRead) this.#values.add(copied.made)
+        if (copied.isRead) {
+          this.#values.add(copied.made)
+          for (const row of copied.kept) this.#kept.push(row)
+        }
         copied.isRead = true
       }
+      // Each step that reads a WITH from the disk keeps a row of it.
+      if (known) this.#keep(known, 1)
       return known ? this.#bind(alias, known, []) : []
     }
     if (item.RangeFunction) {
@@ -403,10 +471,10 @@ class Growth implements Grown {
   }
 
   /** Returns the size of an aggregate that collects: the rows of all of them together have one limit. */
-  #collected(size: Size): Size {
+  #collected(size: Size, isSpread = false): Size {
     this.#aggregates += 1
     const parts = new Map([[partOf(COLLECTED, String(this.#aggregates)), 1]])
-    return { ...size, times: 1, parts, columns: undefined }
+    return { ...size, times: 1, isSpread, parts, columns: undefined }
   }
 
   /** Visits a condition on rows. Notes the parts of AND that make values. Throws Refusal. */
@@ -626,7 +694,8 @@ class Growth implements Grown {
     }
     if (node.SubLink) return this.#subLink(node.SubLink)
     if (node.JsonArrayAgg ?? node.JsonObjectAgg) {
-      return this.#collected({ ...collected(escaped([this.#parts(node)])), kind: 'json' })
+      const { over } = (node.JsonArrayAgg ?? node.JsonObjectAgg)?.constructor ?? {}
+      return this.#collected({ ...collected(escaped([this.#parts(node)])), kind: 'json' }, over !== undefined)
     }
     // The text of an array, a row or a JSON document escapes the strings in it.
     if (node.JsonObjectConstructor ?? node.JsonArrayConstructor) return jsonOf([this.#parts(node)])
@@ -786,7 +855,11 @@ class Growth implements Grown {
     const { funcname, args = [], ...rest } = call
     const [name = ''] = words(funcname).slice(-1)
     const sizes = this.#each(args)
-    this.#parts(rest)
+    const others = this.#parts(rest)
+    if (call.agg_within_group ?? call.agg_order ?? call.agg_distinct) {
+      this.#sort([...sizes, others])
+      this.#keep([...sizes, others], call.agg_within_group ? SORTED : SORTS)
+    }
     if (!SKIMS.has(name)) {
       this.#decompress(args, sizes, { frees: (size) => SKIMS_TEXT.has(name) && size.stored === 'text' })
     }
@@ -813,7 +886,7 @@ class Growth implements Grown {
     const size = result(name, args, sizes)
     if (!isCollecting(call)) return size
     // Geometries are compared by their boxes, and not each point with each point.
-    return this.#collected(AGGREGATES.has(name) ? size : { ...collected(size), isMany: false })
+    return this.#collected(AGGREGATES.has(name) ? size : { ...collected(size), isMany: false }, call.over !== undefined)
   }
 
   #each(nodes: readonly Node[] | undefined): Size[] {
@@ -845,6 +918,67 @@ class Growth implements Grown {
     }
   }
 }
+
+/** A row of which a step of the plan keeps copies. */
+interface KeptRow {
+  readonly row: readonly Size[]
+  readonly copies: number
+}
+
+/** The copies of a row that a window, DISTINCT, UNION or GROUP BY keeps (nodeWindowAgg.c, nodeAgg.c). */
+const SLOTS = 3
+/**
+ * The rows that a sort on disk keeps while it merges (tuplesort.c, with a work_mem of 4 MB). The next sort then keeps
+ * only one row, so only one sort counts.
+ */
+const SORTED = 16
+
+/** The copies of a value that each aggregate with DISTINCT or ORDER BY keeps, because all of them sort at the same time. */
+const SORTS = 6
+
+/** Returns whether a row contains the value itself, and not a reference to it. */
+function isKept({ stored, kind, own, times }: Size): boolean {
+  return !stored && kind !== 'fixed' && own + times > 0
+}
+
+/** The decimal digits in a byte of a number (numeric.c). */
+const DIGITS_OF_A_BYTE = 2
+
+/** Returns the number of joins in FROM. */
+function joinsIn(items: readonly Node[] | undefined): number {
+  return (items ?? []).reduce((sum, { JoinExpr: join }) => sum + (join ? joinsIn(sidesOf(join)) + 1 : 1), 0) - 1
+}
+
+function sidesOf({ larg, rarg }: Struct<'JoinExpr'>): readonly Node[] {
+  return [larg, rarg].flatMap((side) => (side ? [side] : []))
+}
+
+/** Returns the number of different windows of a query. */
+function windowsIn({ targetList, sortClause }: SelectStmt): number {
+  const windows = new Set<string>()
+  addWindows([targetList, sortClause], windows)
+  return windows.size
+}
+
+function addWindows(value: unknown, windows: Set<string>): void {
+  if (!isPart(value) || value.SubLink) return
+  const { over } = value.FuncCall ?? (value.JsonArrayAgg ?? value.JsonObjectAgg)?.constructor ?? {}
+  if (over) windows.add(JSON.stringify(over))
+  for (const part of Object.values(value)) addWindows(part, windows)
+}
+
+/** Returns the most grouping sets that PostgreSQL computes at the same time. */
+function setsIn(nodes: readonly Node[]): number {
+  return nodes.reduce(
+    (sum, { GroupingSet: set }) => sum + (set ? 1 + (set.content?.length ?? 0) + setsIn(set.content ?? []) : 0),
+    0,
+  )
+}
+
+const returnsRows = remembered((part) => {
+  if ('SubLink' in part) return false
+  return isCall(part) && RETURNS_ROWS.has(words(part.FuncCall.funcname).at(-1) ?? '') ? true : undefined
+})
 
 /** Returns the bytes of a value that come from constants. A number of a fixed type is short. */
 function ownBytes({ own, kind }: Size): number {
@@ -1482,7 +1616,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
   let [own, times] = [0, 0]
   let before: Map<number, number> | undefined
   let [isMany, isGuess, isShorter, isUnfreed, isTable] = [false, false, false, false, false]
-  let [isMade, isAssumed] = [false, false]
+  let [isMade, isAssumed, isSpread] = [false, false, false]
   let digits = 0
   let parts: Map<string, number> | undefined
   let made: Made | undefined
@@ -1496,6 +1630,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     isTable ||= size.isTable === true
     isMade ||= size.isMade === true
     isAssumed ||= size.isAssumed === true
+    isSpread ||= size.isSpread === true
     isShorter ||= size.digits !== undefined
     digits = by(digits, digitsOf(size))
     if (size.parts) {
@@ -1522,6 +1657,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
     ...(isTable && { isTable }),
     ...(isMade && { isMade }),
     ...(isAssumed && { isAssumed }),
+    ...(isSpread && { isSpread }),
     ...(isShorter && { digits }),
   }
 }
