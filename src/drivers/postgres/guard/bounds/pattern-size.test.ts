@@ -79,6 +79,12 @@ test('refuses a parameter that is too large a regular expression', async () => {
   for (const at of [1, 2, 3]) await assert.rejects(asked(at), AppError)
 })
 
+test('a pattern is read in linear time, also if it is invalid', () => {
+  assert.equal(arcsOf('[[:a:]'.repeat(10_000)), (60_000 * 60_000) / 2)
+  assert.equal(arcsOf('a{255}'.repeat(10_000)), Infinity)
+  assert.equal(arcsOf('['.repeat(60_000)), (60_000 * 60_000) / 2)
+})
+
 const ORDINARY = [
   '^[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9.-]{1,255}\\.[A-Za-z]{2,63}$',
   '^((25[0-5]|2[0-4]\\d|1?\\d?\\d)\\.){3}(25[0-5]|2[0-4]\\d|1?\\d?\\d)$',

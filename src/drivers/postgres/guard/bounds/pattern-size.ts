@@ -17,6 +17,7 @@ const ARCS_MAX = 100_000
 /** PostgreSQL allows no larger count. */
 const COUNT_MAX = 255
 const DEPTH_MAX = 100
+const COPIES_MAX = 20_000
 /** A state takes as much memory as so many arcs. */
 const STATE_ARCS = 4
 
@@ -195,7 +196,7 @@ export function arcsOf(pattern: string, { isSimilar = false, options: given = ''
 
 /** Returns a SIMILAR TO pattern as a regular expression. */
 function fromSimilar(pattern: string): string {
-  return pattern.replace(/\\.|\[\^?\]?[^\]]*\]|[%_.^$]/gs, (found) => {
+  return pattern.replace(/\\.|\[\^?\]?[^\][]*\]|[%_.^$]/gs, (found) => {
     if (found === '%') return '.*'
     if (found === '_') return '.'
     return /^[.^$]$/.test(found) ? `\\${found}` : found
@@ -211,6 +212,9 @@ function roughly(text: string): number {
   return product === 1 ? text.length ** 2 / 2 : product * text.length * 32
 }
 
+/** The rest of a class, read in one way only, so that the time is linear. */
+const BRACKET = /^\^?\]?(?:\\.|\[:[^:\]]*:\]|\[\..[^.\]]*\.\]|\[=.[^=\]]*=\]|\[(?![:.=])|[^\\[\]])*\]/s
+
 class Reader {
   readonly #text: string
   readonly #isExtended: boolean
@@ -218,6 +222,9 @@ class Reader {
   /** The characters, ranges and classes in the expression. A class has at most an arc for each. */
   readonly #members: number
   readonly #groups: Part[] = []
+  /** The copies that were written out. Each adds at least five arcs. */
+  #copies = 0
+  #isUnread = false
   #at = 0
 
   constructor(text: string, options: string) {
@@ -234,7 +241,9 @@ class Reader {
       this.#at += 1
       all = sequence([all, this.#char(1), this.#alternatives(0)])
     }
-    return sizeOf(all) + all.kept + all.entries * (1 + this.#members)
+    if (this.#copies > COPIES_MAX) return Infinity
+    const arcs = sizeOf(all) + all.kept + all.entries * (1 + this.#members)
+    return this.#isUnread ? Math.max(arcs, roughly(this.#text)) : arcs
   }
 
   #char(weight: number): Part {
@@ -317,8 +326,8 @@ class Reader {
 
   /** Reads the rest of [abc], [^a-z], [[:alpha:]]. A ] at the start means itself. */
   #bracket(): Part {
-    const [found = ''] =
-      /^\^?\]?(?:\\.|\[:.*?:\]|\[\..*?\.\]|\[=.*?=\]|[^\\\]])*\]/s.exec(this.#text.slice(this.#at)) ?? []
+    const [found = ''] = BRACKET.exec(this.#text.slice(this.#at)) ?? []
+    this.#isUnread ||= found === ''
     this.#at = found === '' ? this.#text.length : this.#at + found.length
     const isList = !/^\^|.-|\[[:=]|\\[dswDSW]/s.test(found)
     const letters = (this.#isCaseless ? 2 : 1) * found.length
@@ -354,9 +363,22 @@ class Reader {
       const to =
         sign === '?' ? 1 : sign !== undefined || (comma && most === '') ? Infinity : Number(comma ? most : least)
       const isApart = part.isApart || lazy === '?'
-      const made = repeated(part, Math.min(from, COUNT_MAX), Math.min(to, to === Infinity ? to : COUNT_MAX))
+      const made = this.#repeated(part, Math.min(from, COUNT_MAX), Math.min(to, to === Infinity ? to : COUNT_MAX))
       part = { ...made, kept: part.kept + (isApart ? sizeOf(made) : 0), isApart }
     }
+  }
+
+  /** Returns a repetition. PostgreSQL writes x{1,3} as ((x|)x|)x. */
+  #repeated(part: Part, least: number, most: number): Part {
+    if (most === 0) return EMPTY
+    const optional = most === Infinity ? 0 : most - Math.max(least, 1)
+    this.#copies += optional + Math.max(least - 1, 0)
+    if (this.#copies > COPIES_MAX) return part
+    let all = part
+    for (let n = 0; n < optional; n++) all = both({ ...all, mayBeEmpty: true }, part)
+    for (let n = 1; n < least; n++) all = both(all, part)
+    if (most === Infinity) all = { ...all, inner: all.inner + part.last * part.entries, entries: all.entries + 1 }
+    return { ...all, mayBeEmpty: all.mayBeEmpty || least === 0 }
   }
 
   #takes(char: string): boolean {
@@ -392,22 +414,6 @@ function sequence(parts: readonly Part[]): Part {
   // PostgreSQL keeps an automaton for the rest of the sequence from each such part on.
   const apart = parts.filter(({ isApart }) => isApart).length
   return { ...all, kept: all.kept + apart * sizeOf(all) }
-}
-
-/** Returns a repetition. PostgreSQL writes x{1,3} as ((x|)x|)x. */
-function repeated(part: Part, least: number, most: number): Part {
-  if (most === 0) return EMPTY
-  let all = part
-  for (let n = 1; n < (most === Infinity ? 1 : most - Math.max(least, 1) + 1); n++) {
-    all = both({ ...all, mayBeEmpty: true }, part)
-    if (all.inner > ARCS_MAX) return all
-  }
-  for (let n = 1; n < least; n++) {
-    all = both(all, part)
-    if (all.inner > ARCS_MAX) return all
-  }
-  if (most === Infinity) all = { ...all, inner: all.inner + part.last * part.entries, entries: all.entries + 1 }
-  return { ...all, mayBeEmpty: all.mayBeEmpty || least === 0 }
 }
 
 function sizeOf({ inner, last }: Part): number {
