@@ -202,6 +202,29 @@ each('resolves each name like PostgreSQL', [
   ['quotes preserve the case of a name', 'SELECT 1 FROM "Customers"', 'table: Customers'],
 ])
 
+each('refuses a column of a row that PostgreSQL does not know', [
+  ['a sub-query', 'SELECT ((SELECT c FROM customers c LIMIT 1)).name', 'column: name'],
+  ['all columns of a sub-query', 'SELECT ((SELECT customers FROM customers LIMIT 1)).*', 'column: id'],
+  ['an output of a sub-query', 'SELECT (q.r).name FROM (SELECT (SELECT c FROM customers c) AS r) q', 'column: name'],
+  ['CASE', 'SELECT (CASE WHEN id = 1 THEN c END).name FROM customers c', 'column: name'],
+  ['an element', 'SELECT ((array_agg(c))[1]).name FROM customers c', 'column: name'],
+  ['an element of ARRAY', 'SELECT (ARRAY(SELECT c FROM customers c))[1].name', 'column: name'],
+  ['a window', 'SELECT (lag(c) OVER ()).name FROM customers c', 'column: name'],
+  ['unnest', 'SELECT (unnest(array_agg(c))).name FROM customers c', 'column: name'],
+])
+
+for (const sql of [
+  'SELECT (q.r).name FROM (SELECT c AS r FROM customers c LIMIT 2) q',
+  'WITH q AS (SELECT c AS r FROM customers c) SELECT (q.r).* FROM q',
+  'SELECT (ROW(1, 2)).f1',
+  "SELECT (json_each('{}')).key",
+  "SELECT (unnest(to_tsvector('simple', name))).lexeme FROM customers",
+]) {
+  test(`a column of a row that PostgreSQL knows is read: ${sql}`, async () => {
+    assert.equal((await guard.judge(sql, shop())).kind, 'confined')
+  })
+}
+
 test('NATURAL JOIN joins on the exposed columns that both sides have', async () => {
   const exposed = catalog([table('a', ['id int4', 'x int4']), table('b', ['id int4', 'y int4'])])
   const { text } = await guard.confined('SELECT * FROM a NATURAL JOIN b', exposed)

@@ -130,7 +130,8 @@ export function resultType(
   types: readonly (SqlType | null)[],
   node: Struct<'FuncCall'>,
 ): SqlType | null {
-  if (out.length > 1) return { kind: 'row', columns: out.map((column) => ({ name: column, type: null })) }
+  if (out.length > 1)
+    return { kind: 'row', known: 'always', columns: out.map((column) => ({ name: column, type: null })) }
   if (RETURNS_TSVECTOR.has(name)) return TSVECTOR
   // PostgreSQL converts the other arguments to a geometry.
   const spatial = types.find((type) => isSpatial(exposed, type))
@@ -161,7 +162,8 @@ const RETURNS_TSVECTOR: ReadonlySet<string> = new Set([
 function unnested(type: SqlType): SqlType | null {
   if (type.kind === 'array') return type.of
   if (type.kind !== 'named' || type.schema !== 'pg_catalog' || type.name !== 'tsvector') return null
-  return { kind: 'row', columns: ['lexeme', 'positions', 'weights'].map((name) => ({ name, type: null })) }
+  const columns = ['lexeme', 'positions', 'weights'].map((name) => ({ name, type: null }))
+  return { kind: 'row', known: 'always', columns }
 }
 
 const ROW_TYPE_HINT =

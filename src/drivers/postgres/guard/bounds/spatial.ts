@@ -152,7 +152,8 @@ function isPoint(node: Node): boolean {
 export function spatialResult(schema: string, name: string, out: readonly string[]): SqlType | null {
   const geometry: SqlType = { kind: 'named', schema, name: name === 'geography' ? name : 'geometry' }
   if (out.length > 1) {
-    return { kind: 'row', columns: out.map((column) => ({ name: column, type: column === 'geom' ? geometry : null })) }
+    const columns = out.map((column) => ({ name: column, type: column === 'geom' ? geometry : null }))
+    return { kind: 'row', known: 'always', columns }
   }
   return RETURNS_OTHER.test(name) ? null : geometry
 }

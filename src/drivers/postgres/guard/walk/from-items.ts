@@ -8,9 +8,15 @@ export type SqlType =
   | { readonly kind: 'array'; readonly of: SqlType }
   /**
    * A row of a FROM item or of ROW(…), whose columns are known. Only the row of a table has `oids`, the type oid of
-   * each column.
+   * each column. `known` is 'always' for the result of a function that names its columns, and 'never' if PostgreSQL does
+   * not know the columns. Otherwise PostgreSQL knows them where it reads a FROM item or ROW(…).
    */
-  | { readonly kind: 'row'; readonly columns: readonly Field[]; readonly oids?: readonly number[] }
+  | {
+      readonly kind: 'row'
+      readonly columns: readonly Field[]
+      readonly oids?: readonly number[]
+      readonly known?: 'always' | 'never'
+    }
 
 export interface Field {
   readonly name: string

@@ -33,7 +33,7 @@ import { joins, runsOfCall, unsearched, withoutLongRuns, withRuns } from '../bou
 import { constant } from '../syntax/literals.ts'
 import { checkComparison, compared, isLikeOperator, operatorName } from '../allowed/operator-lookup.ts'
 import { asText, parameter, typedArguments } from './params.ts'
-import { refusedColumn, refusedFunction, refusedStatement } from '../refusal.ts'
+import { Refusal, refusedColumn, refusedFunction, refusedStatement } from '../refusal.ts'
 import { columnHere, columnOfRow, reference, resolve, rowMeant, starColumns } from './resolve-columns.ts'
 import { addSort, checkColumns, newAlias, spend, type Level, type Walk } from './scope.ts'
 import { outputValues, type Field, type SqlType, type Typed } from './from-items.ts'
@@ -63,7 +63,7 @@ export function expression(walk: Walk, level: Level, node: Node): Typed {
   const typed = withoutLongRuns(walk, comparable(walk, level, confined(walk, level, node), at), at)
   countPrinted(walk, before, typed.node, at)
   notePlace(walk.places, typed.node, node)
-  return typed
+  return isRowUnknown(typed) ? { ...typed, type: { ...typed.type, known: 'never' } } : typed
 }
 
 function confined(walk: Walk, level: Level, node: Node): Typed {
@@ -728,6 +728,19 @@ export function starFields(
 const NOT_A_ROW =
   'A field can be read from a table in FROM, from a column of a composite type, or from a function that returns named columns.'
 
+const ROW_UNKNOWN =
+  'Read the column where the table is in FROM: (SELECT t.a FROM …), array_agg(t.a), lag(t.a) OVER (…), or CASE … THEN t.a END.'
+
+/**
+ * Returns whether PostgreSQL does not know the columns of a row: it looks for them only in FROM items, in ROW(…) and in
+ * functions that name them. Confined rows of tables have no type of their own.
+ */
+function isRowUnknown(typed: Typed): typed is Typed & { readonly type: SqlType & { readonly kind: 'row' } } {
+  const { node, type } = typed
+  if (type?.kind !== 'row' || type.known === 'always') return false
+  return type.known === 'never' || (node.ColumnRef ?? node.RowExpr) === undefined
+}
+
 function applied(walk: Walk, level: Level, given: Typed, steps: readonly Node[]): Typed {
   if (steps.length === 0) return given
   const base = takenBySubscript(walk, level, given, steps, columnLocation(given.node))
@@ -746,6 +759,10 @@ function applied(walk: Walk, level: Level, given: Typed, steps: readonly Node[])
     if (name === undefined) throw refusedColumn('*', NOT_A_ROW, undefined)
     const found = fieldsOf(walk.exposed, type)?.filter((field) => field.name === name)
     if (found?.length !== 1) throw refusedColumn(name, NOT_A_ROW, columnLocation(base.node))
+    if (type?.kind === 'row' && (index > 0 || isRowUnknown({ node: base.node, type }))) {
+      const why = `column ${name} cannot be read from a row that an expression returns`
+      throw new Refusal('column', name, why, ROW_UNKNOWN, columnLocation(base.node))
+    }
     type = found[0]?.type ?? null
     return { String: { sval: name } }
   })
