@@ -94,14 +94,21 @@ export function openHashing(): (name: string, request: Request, known: string | 
     const [who, lane] = known === null ? [`network ${networkOf(address)}`, 'strangers'] : [`account ${known}`, 'known']
     const until = performance.now() + HASHING_WAIT_MS
     const { signal } = request
-    using held = new DisposableStack()
     const turn = await people.take(who, { waitMs: HASHING_WAIT_MS, signal })
     if (turn === null) throw tooManyHashes()
-    held.use(turn)
-    const slot = await blocks.take(`${lane} ${blockOf(address)}`, { waitMs: until - performance.now(), signal, lane })
-    if (slot === null) throw tooManyHashes()
-    held.use(slot)
-    return held.move()
+    try {
+      const slot = await blocks.take(`${lane} ${blockOf(address)}`, { waitMs: until - performance.now(), signal, lane })
+      if (slot === null) throw tooManyHashes()
+      return {
+        [Symbol.dispose]() {
+          slot[Symbol.dispose]()
+          turn[Symbol.dispose]()
+        },
+      }
+    } catch (error) {
+      turn[Symbol.dispose]()
+      throw error
+    }
   }
 }
 

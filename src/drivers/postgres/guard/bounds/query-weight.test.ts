@@ -81,7 +81,7 @@ for (const [name, sql, expected] of [
   [
     'fields of rows of fields',
     nested(14, 'SELECT 1 AS a, 2 AS b', (query) => `SELECT ((SELECT q FROM (${query}) q)).*`),
-    'limit: length',
+    'column: a',
   ],
   ['a row of stars', `SELECT ROW(${list(400, () => 'o.*')}) FROM orders o`, 'limit: columns'],
   ['rows of wide tables', `SELECT ${list(60, (n) => `a${n}`)} FROM ${list(60, (n) => `wide a${n}`)}`, 'limit: length'],
