@@ -345,22 +345,34 @@ class Growth implements Grown {
     const isMerged = mayBeMerged(query)
     // A condition outside is moved into groups too, but not an aggregate.
     const isGrouped = query.groupClause !== undefined || query.havingClause !== undefined
-    const joins = joinsIn(query.fromClause)
-    const isSpread = joins > 0 || returnsRows(query.targetList)
     const outputs = (query.targetList ?? []).map(({ ResTarget: target }): Size => {
       const value = target?.val
-      if (!value) return NOTHING
-      const size = this.#output(value, isMerged && !(isGrouped && hasAggregate(value)))
-      return isSpread && isCollected(size) && !hasAggregate(value) ? { ...size, isSpread } : size
+      return value ? this.#output(value, isMerged && !(isGrouped && hasAggregate(value))) : NOTHING
     })
+    return this.#keepRows(query, row, outputs)
+  }
+
+  /** Notes the rows that the steps of a query keep. Returns its outputs, marked if several rows may contain them. */
+  #keepRows(query: SelectStmt, row: readonly Size[], outputs: readonly Size[]): readonly Size[] {
+    const all = [...row, ...outputs]
+    if (!all.some(isKept)) return outputs
+    const joins = joinsIn(query.fromClause)
+    const isSpread = all.some(isCollected) && (joins > 0 || returnsRows(query.targetList))
     const spread = isSpread ? row.map((size) => ({ ...size, isSpread })) : row
+    const marked = !isSpread
+      ? outputs
+      : outputs.map((size, at) => {
+          const value = query.targetList?.[at]?.ResTarget?.val
+          return value && isCollected(size) && !hasAggregate(value) ? { ...size, isSpread } : size
+        })
     const windows = windowsIn(query)
     if (joins > 0) this.#sort(joins > 1 ? spread : row)
     if (windows > 0 || query.groupClause) {
-      this.#sort([...spread, ...outputs])
-      this.#keep([...spread, ...outputs], SLOTS * windows + (query.groupClause ? SLOTS + setsIn(query.groupClause) : 0))
+      const both = [...spread, ...marked]
+      this.#sort(both)
+      this.#keep(both, SLOTS * windows + (query.groupClause ? SLOTS + setsIn(query.groupClause) : 0))
     }
-    return outputs
+    return marked
   }
 
   /** Returns the size of an output. `isMerged` says that the planner may compute it again where it is read. */
