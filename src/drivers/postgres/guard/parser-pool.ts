@@ -12,14 +12,14 @@ import { parseText } from './syntax/parse-text.ts'
 export interface ParserOptions {
   /** The number of threads. More than two queries rarely need a thread at the same time. */
   readonly threads?: number
-  /** The deadline for one text. */
+  /** The deadline for one text. No text takes half of it on an idle machine. */
   readonly deadlineMs?: number
   /** Reports a defect of the service: a sentence, and a hash of the text. */
   readonly report?: TellDefect
 }
 
 const THREADS = 2
-const DEADLINE_MS = 2_000
+const DEADLINE_MS = 5_000
 const LOST = { kind: 'lost' } as const
 
 /** Starts the parser of the main thread. A worker thread takes 20 MB, so it starts only when a text needs it. */
