@@ -177,8 +177,7 @@ function judgement(known: Known): (oid: number) => Judgement {
     const own = unexposableItself(known, oid, row)
     // Set before the recursion, so that the recursion ends even if a corrupt catalog has a type that contains itself.
     judged.set(oid, { unexposable: own, refused: own, isLookedUp: false })
-    const below = row === undefined ? [] : [row.type.ofOid, known.rangeOf.get(oid) ?? 0, ...attributeOids(row.type)]
-    const verdicts = below.filter((part) => part !== 0).map(judge)
+    const verdicts = row === undefined ? [] : oidsBelow(known, row.type).map(judge)
     const names = verdicts.some((verdict) => verdict.isLookedUp)
     // A column of such a type, or of an array of it, can be read as text. A composite type with such a field cannot.
     const isPlain = row?.type.kind === 'domain' || row?.type.kind === 'array'
@@ -196,8 +195,10 @@ function judgement(known: Known): (oid: number) => Judgement {
   return judge
 }
 
-function attributeOids(type: TypeRow['type']): readonly number[] {
-  return type.attributes.map((attribute) => attribute.typeOid)
+/** Returns the types that a type is made of: its base or elements, the bounds of a range, the attributes of a composite. */
+function oidsBelow(known: Known, { oid, ofOid, attributes }: TypeRow['type']): readonly number[] {
+  const below = [ofOid, known.rangeOf.get(oid) ?? 0, ...attributes.map(({ typeOid }) => typeOid)]
+  return below.filter((part) => part !== 0)
 }
 
 function unexposableItself(known: Known, oid: number, row: TypeRow | undefined): string | null {
@@ -222,8 +223,7 @@ function isRange({ kind }: TypeRow['type']): boolean {
 function isSpatial(known: Known, oid: number, depth = 0): boolean {
   const type = known.byOid.get(oid)?.type
   if (type === undefined || depth > DEPTH_MAX) return false
-  const parts = [type.ofOid, known.rangeOf.get(oid) ?? 0, ...attributeOids(type)]
-  return type.extension === 'postgis' || parts.some((part) => part !== 0 && isSpatial(known, part, depth + 1))
+  return type.extension === 'postgis' || oidsBelow(known, type).some((part) => isSpatial(known, part, depth + 1))
 }
 
 /** Only a corrupt catalog has types of such a depth. */

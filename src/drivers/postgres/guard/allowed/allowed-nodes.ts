@@ -273,6 +273,11 @@ export type Struct<N extends NodeName> = { readonly [P in keyof Nodes[N]]?: Valu
 export type Node = { readonly [N in NodeName]?: Struct<N> }
 export type SelectStmt = Struct<'SelectStmt'>
 
+/** Returns whether the value may be a node. A list or a part of a node has none of its tags. */
+export function isNode(value: unknown): value is Node {
+  return typeof value === 'object' && value !== null
+}
+
 /** Returns an identifier as a node. */
 export function word(sval: string): Node {
   return { String: { sval } }

@@ -18,8 +18,8 @@ import { columnRef, distinctNames, newAlias, type Level, type Walk } from '../wa
 export const COLLECTED_MAX = 268_435_456
 /** The bytes that each collected row takes besides its values. */
 const ROW_BYTES = 40
-/** The longest text of a numeric. */
-const NUMBER_BYTES = 147_457
+/** The longest text of a numeric: 131,072 digits before the point, 16,383 after it, sign and point. */
+export const NUMBER_BYTES = 147_457
 /** The further bytes of a row in a hash table. */
 const HASH_BYTES = 56
 /** A value may take this many times the size of its text: a growing text is copied, and jsonb has larger parts. */

@@ -4,7 +4,7 @@
 // is measured in the printed text. A value that is only returned, or whose length is asked for, is not measured.
 import { RETURNS_ROWS } from '../allowed/allowed-functions.ts'
 import type { Found } from '../allowed/function-lookup.ts'
-import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
+import { isNode, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { EXTENSION_COLLECTS } from '../allowed/types-and-extensions.ts'
 import type { Field, SqlType, Typed } from '../walk/from-items.ts'
 import { call, selectFrom, whole } from '../node-builders.ts'
@@ -105,10 +105,6 @@ function computed(node: Node): number {
 
 /** Nodes whose values are as long as their parts together. The value of any other node may be longer. */
 const KEEPS_LENGTH: ReadonlySet<string> = new Set(['A_ArrayExpr', 'CollateClause', 'List', 'NamedArgExpr', 'RowExpr'])
-
-function isNode(value: unknown): value is Node {
-  return typeof value === 'object' && value !== null
-}
 
 function most(nodes: readonly Node[] = []): number {
   return Math.max(0, ...nodes.map(collectedIn))
@@ -407,7 +403,8 @@ function pinnedHere(level: Level, walk: Walk, node: Node): Node | undefined {
   return level.groupsExpressions && columns ? undefined : node
 }
 
-const hasWindow = remembered((part) => ('SubLink' in part ? false : 'over' in part ? true : undefined))
+/** Returns whether the value contains a window function outside of sub-selects. */
+export const hasWindow = remembered((part) => ('SubLink' in part ? false : 'over' in part ? true : undefined))
 
 /** Returns the aggregates of an expression outside sub-selects, and whether it reads columns outside of them. */
 function partsOf(node: Node): { readonly aggregates: readonly Node[]; readonly columns: boolean } {

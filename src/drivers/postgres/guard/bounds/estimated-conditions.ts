@@ -2,10 +2,10 @@
 // for each sample in its statistics, and compares all samples of two columns with each other, once for each condition, and
 // no cancel ends it: 200 operators of pg_trgm took 5 s. The planner does not estimate the inside of COALESCE(x, false). If
 // a query has many such conditions, they are printed inside COALESCE, which has the same result in WHERE, ON and HAVING.
-import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
+import { isNode, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { literalText } from './argument-bounds.ts'
 import { remembered } from './printed-size.ts'
-import { isNode, piecesOf } from './unhashed.ts'
+import { piecesOf } from './unhashed.ts'
 
 /** The limit on all conditions that the planner estimates. A unit took up to 0.15 ms: up to 0.3 s in all. */
 const UNITS_MAX = 2_000

@@ -2,10 +2,10 @@
 // read once, and then moves conditions into it. It keeps a WITH that calls a volatile function (SS_process_ctes() in
 // subselect.c), and the counter of collected-rows.ts is one: the whole table would be collected before a condition
 // applies. A WITH that PostgreSQL keeps for another reason stays a WITH.
-import type { Node, SelectStmt, Struct } from '../allowed/allowed-nodes.ts'
+import { isNode, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { isUnsteady } from './argument-bounds.ts'
 import { hasCounter } from './collected-rows.ts'
-import { aggregates, isNode } from './unhashed.ts'
+import { aggregates } from './unhashed.ts'
 
 /** Puts each WITH that collects, and that PostgreSQL would put there if it did not count, where it is read. */
 export function inlineCollecting(query: SelectStmt): void {

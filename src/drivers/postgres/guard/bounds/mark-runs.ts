@@ -4,7 +4,7 @@
 // runs of up to RUN marks may meet in it. The printed text searches for a longer run in a value that may have too many. It
 // fails only for such a run, so ordinary values of any length are answered.
 import { call, cast, constant, onlyIf, operator, whole } from '../node-builders.ts'
-import { word, words, type Node, type Struct } from '../allowed/allowed-nodes.ts'
+import { isNode, word, words, type Node, type Struct } from '../allowed/allowed-nodes.ts'
 import type { Field, Typed } from '../walk/from-items.ts'
 import type { Walk } from '../walk/scope.ts'
 import { Refusal } from '../refusal.ts'
@@ -138,10 +138,6 @@ function computed(node: Node): number {
 /** Returns the most runs in one of the values. A part of a node counts as its parts. */
 function most(values: readonly unknown[]): number {
   return values.reduce((all: number, value) => Math.max(all, isNode(value) ? runsOf(value) : 0), 0)
-}
-
-function isNode(value: unknown): value is Node {
-  return typeof value === 'object' && value !== null
 }
 
 function sum(nodes: readonly Node[]): number {

@@ -1,14 +1,15 @@
 // Bounds what PostgreSQL copies for each partition. It plans each partition, each child that inherits, each table of a
 // view, and each arm of UNION ALL with a copy of the conditions and outputs that apply to it: over 365 partitions, 1,000
 // conditions in OR (15 kB) took 1.2 GB. Constants that would exclude partitions are not relied on.
-import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
+import { isNode, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import type { ListParam, ListParams } from '../../confined-query.ts'
 import type { Exposed } from '../exposed.ts'
 import type { Denied } from '../../../driver.ts'
 import { Refusal } from '../refusal.ts'
 import { literalText } from './argument-bounds.ts'
+import { hasWindow } from './collected-values.ts'
 import { copiedSides, isConstant, madeBehind, remembered } from './printed-size.ts'
-import { aggregates, isNode, piecesOf, references } from './unhashed.ts'
+import { aggregates, piecesOf, references } from './unhashed.ts'
 import { endsOf } from './value-growth.ts'
 
 /** The maximum number of nodes in all copies. A node took up to 1.2 kB. */
@@ -366,7 +367,6 @@ function together(parts: readonly Reach[]): number {
   )
 }
 
-const hasWindow = remembered((part) => ('over' in part ? true : 'SubLink' in part ? false : undefined))
 /** Returns whether the value depends on a row or on a sub-query, so that the planner cannot compute it. */
 const hasOwnRow = remembered((part) => ('ColumnRef' in part || 'SubLink' in part ? true : undefined))
 const hasParam = remembered((part) => ('ParamRef' in part ? true : undefined))

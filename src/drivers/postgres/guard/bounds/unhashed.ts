@@ -3,7 +3,7 @@
 // its groups grow later. The planner avoids neither if its estimates are misled. A query of stored rows is limited by
 // what is stored, so only a query that makes many rows or long values itself sorts instead. Its answer is the same.
 import { RETURNS_ROWS } from '../allowed/allowed-functions.ts'
-import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
+import { isNode, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import type { SwitchedOff } from '../../confined-query.ts'
 import type { SqlType } from '../walk/from-items.ts'
 import { literalText, wholeNumber } from './argument-bounds.ts'
@@ -188,11 +188,6 @@ class Level {
     const next = this.#group.get(alias) ?? alias
     return next === alias ? alias : this.#root(next)
   }
-}
-
-/** Returns whether the value may be a node. A list or a part of a node has none of its tags. */
-export function isNode(value: unknown): value is Node {
-  return typeof value === 'object' && value !== null
 }
 
 function aliasOf(item: Node): string {

@@ -7,6 +7,7 @@ import {
   FREE_BYTES,
   FREE_COUNT,
   FREE_PATTERN,
+  givesRows,
   isOnce,
   limitMarkedBy,
   literalText,
@@ -18,12 +19,12 @@ import {
   wholeNumber,
   type PrintedLimit,
 } from './argument-bounds.ts'
-import { AGGREGATES, COUNTED_ARGUMENT, COUNT_MAX, RETURNS_ROWS } from '../allowed/allowed-functions.ts'
-import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
+import { AGGREGATES, COUNTED_ARGUMENT, COUNT_MAX } from '../allowed/allowed-functions.ts'
+import { isNode, word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { TRUE } from '../node-builders.ts'
 import type { Exposed } from '../exposed.ts'
 import { Refusal } from '../refusal.ts'
-import { COLLECTED_MAX, isAggregate, isCollecting } from './collected-rows.ts'
+import { COLLECTED_MAX, isAggregate, isCollecting, NUMBER_BYTES } from './collected-rows.ts'
 import { COLLECTED_VALUE, COMPARED_MAX } from './collected-values.ts'
 import {
   bothOf,
@@ -61,8 +62,6 @@ const DIGITS_OF_A_GUESSED_POWER = 2_400
 /** The assumed length of stored text where two lengths are multiplied, because the actual length is unknown. */
 const STORED_BYTES = 1_024
 const FIXED_BYTES = 64
-/** The longest text of a numeric: 131,072 digits before the point, 16,383 after it, sign and point. */
-const NUMBER_BYTES = 147_457
 const WHOLE_DIGITS = 131_072
 const FRACTION_DIGITS = 16_383
 /** The digits of two numbers, multiplied, whose product is as long as a number can be. */
@@ -357,7 +356,7 @@ class Growth implements Grown {
     const all = [...row, ...outputs]
     if (!all.some(isKept)) return outputs
     const joins = joinsIn(query.fromClause)
-    const isSpread = all.some(isCollected) && (joins > 0 || returnsRows(query.targetList))
+    const isSpread = all.some(isCollected) && (joins > 0 || givesRows(query.targetList))
     const spread = isSpread ? row.map((size) => ({ ...size, isSpread })) : row
     const marked = !isSpread
       ? outputs
@@ -973,7 +972,7 @@ function windowsIn({ targetList, sortClause }: SelectStmt): number {
 }
 
 function addWindows(value: unknown, windows: Set<string>): void {
-  if (!isPart(value) || value.SubLink) return
+  if (!isNode(value) || value.SubLink) return
   const { over } = value.FuncCall ?? (value.JsonArrayAgg ?? value.JsonObjectAgg)?.constructor ?? {}
   if (over) windows.add(JSON.stringify(over))
   for (const part of Object.values(value)) addWindows(part, windows)
@@ -986,11 +985,6 @@ function setsIn(nodes: readonly Node[]): number {
     0,
   )
 }
-
-const returnsRows = remembered((part) => {
-  if ('SubLink' in part) return false
-  return isCall(part) && RETURNS_ROWS.has(words(part.FuncCall.funcname).at(-1) ?? '') ? true : undefined
-})
 
 /** Returns the bytes of a value that come from constants. A number of a fixed type is short. */
 function ownBytes({ own, kind }: Size): number {
@@ -1762,13 +1756,9 @@ export function endsOf({ targetList, groupClause, havingClause, sortClause }: Se
 
 /** Adds each min() and max() in a part of a query. Returns false if the part has another aggregate. */
 function onlyEnds(value: unknown, ends: Set<string>): boolean {
-  if (!isPart(value) || value.SubLink) return true
+  if (!isNode(value) || value.SubLink) return true
   const name = value.FuncCall?.over ? '' : (words(value.FuncCall?.funcname).at(-1) ?? '')
   if (name === 'min' || name === 'max') ends.add(JSON.stringify(value))
   else if (AGGREGATES.has(name) || (value.JsonArrayAgg ?? value.JsonObjectAgg)) return false
   return Object.values(value).every((part) => onlyEnds(part, ends))
-}
-
-function isPart(value: unknown): value is Node {
-  return typeof value === 'object' && value !== null
 }
