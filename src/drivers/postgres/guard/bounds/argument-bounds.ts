@@ -1,6 +1,6 @@
-// Bounds the size of arguments: counts for which memory is allocated, and strings that a function searches once for
-// each letter of another string. The guard checks the size of a constant itself. If only the database knows the size,
-// the guard prints the argument inside a CASE whose other branch fails the query (exceeded-bound-marker.ts).
+// Limits the size of function arguments, such as the count of repeat(text, count) or a string that a slow function
+// searches. The guard checks a constant itself. If only the database knows the size, the guard prints CASE WHEN size >
+// limit THEN (an expression that fails) ELSE argument END.
 import { overBoundText } from '../../exceeded-bound-marker.ts'
 import { COUNTED_ARGUMENT, COUNT_MAX, RETURNS_ROWS } from '../allowed/allowed-functions.ts'
 import type { TypeName } from '../../captured-facts.ts'
@@ -11,31 +11,20 @@ import { remembered } from './printed-size.ts'
 
 /** The maximum number of bytes that repeat() may create. */
 export const REPEATED_MAX = 262_144
-/** A string repeated at most this often may have any length: the result is a few copies of stored data. */
+/** A constant count up to this needs no bound: the result is a few copies of stored data. */
 export const FREE_COUNT = 16
-/** The limit on the product of the lengths, in bytes, of both strings of a search, if the lengths are not constants. */
+/** The limit for a search: the bytes of one string times the bytes of the other. */
 const SEARCHED_MAX = 536_870_912
-/**
- * A constant of at most this many bytes needs no bound: a search for it takes less than a second in any value stored in
- * practice.
- */
+/** A string constant of at most this many bytes is searched, and searched for, in less than a second. */
 export const FREE_BYTES = 64
-/**
- * The longest LIKE pattern, in bytes, that any string may be searched for: a search for 256 bytes in a megabyte took a
- * second.
- */
+/** A LIKE pattern of at most this many bytes needs no bound: a search for 256 bytes in a megabyte took a second. */
 export const FREE_PATTERN = 256
-/**
- * The limit for normalize(), in bytes. It sorts combining characters by insertion: 20,000 of them took 6 s, and
- * cancelling has no effect.
- */
+/** The limit in bytes for normalize(), whose time is quadratic: 20,000 combining characters took 6 s, uncancelled. */
 const NORMALIZED_MAX = 4_096
-/** The largest int4. PostgreSQL refuses this length before it allocates memory. */
+/** The largest int4. As a length, PostgreSQL refuses it (54000) before it allocates memory. */
 export const REFUSED_COUNT = 2_147_483_647
 
-/**
- * Bounds the printed arguments of a pg_catalog function. `written` is the caller's call. Throws Refusal.
- */
+/** Returns the arguments of a pg_catalog function, bounded if needed. Throws Refusal. */
 export function boundedArguments(name: string, written: Struct<'FuncCall'>, args: readonly Node[]): readonly Node[] {
   const { location } = written
   if (name === 'format') checkWidths(written.args ?? [], location)
@@ -54,7 +43,7 @@ export function boundedArguments(name: string, written: Struct<'FuncCall'>, args
 }
 
 const NORMALIZES: ReadonlySet<string> = new Set(['normalize', 'is_normalized'])
-/** Functions that search their first argument once for each letter of the second. Cancelling has no effect on them. */
+/** Functions whose time grows with the product of the lengths of two strings. Cancelling has no effect on them. */
 export const SEARCHES: ReadonlySet<string> = new Set([
   ...['strpos', 'position', 'replace', 'split_part', 'string_to_array', 'string_to_table', 'translate'],
   ...['btrim', 'ltrim', 'rtrim'],
@@ -94,15 +83,15 @@ export interface Bound {
 }
 
 /**
- * Returns an expression whose value is `count`, and which fails if the size exceeds its limit. A NULL size never fails.
- * The failing branch must depend on the size: the planner evaluates constants in advance, so a constant branch would
- * make every query fail.
+ * Returns an expression that has the value of `count`, but fails if the size exceeds the limit. A NULL size never
+ * fails. The failing branch must depend on the size: the planner evaluates a constant branch in advance, so every query
+ * would fail.
  */
 function unless(bound: Bound, count: Node): Node {
   const condition = isMore(bound)
   if (!givesRows([condition, count])) return either(condition, failure(bound), count)
-  // PostgreSQL allows no set-returning function in CASE, OR and IS TRUE, but allows it in an array. All elements of an
-  // array are evaluated, so the failing branch is a count that the database refuses (54000).
+  // PostgreSQL allows no set-returning function in CASE, OR and IS TRUE. The printed text is therefore (ARRAY[count,
+  // 2147483647])[1 or 2]. If the size exceeds the limit, it chooses 2147483647, which the database refuses.
   const isTrue: Node = { A_Expr: { kind: 'AEXPR_NOT_DISTINCT', name: [word('=')], lexpr: condition, rexpr: TRUE } }
   const place = operator('+', whole(1), cast(isTrue, 'int4'))
   const counts: Node = { A_ArrayExpr: { elements: [count, whole(REFUSED_COUNT)] } }
@@ -110,8 +99,8 @@ function unless(bound: Bound, count: Node): Node {
 }
 
 /**
- * Returns an expression whose value is `text`, and which fails if the size exceeds its limit. If `type` is given, the
- * failing branch is cast to it.
+ * Returns an expression with the value of `text` that fails if the size exceeds the limit. `type` is a type that is not
+ * text.
  */
 export function unlessText(bound: Bound, text: Node, type?: TypeName): Node {
   const condition = isMore(bound)
@@ -123,8 +112,8 @@ export function unlessText(bound: Bound, text: Node, type?: TypeName): Node {
 }
 
 /**
- * Returns an expression whose value and type are those of `node`, and which fails if the size exceeds its limit. Works
- * for any type, but not for a literal without a type. Throws Refusal for a set of rows.
+ * Returns an expression that has the value and type of `node`, but fails if the size exceeds the limit. Works for any
+ * type, but not for a literal without a type. Throws Refusal for a set of rows.
  */
 export function unlessAny(bound: Bound, node: Node, at: number | undefined): Node {
   if (givesRows([bound.size, node])) {
@@ -135,7 +124,7 @@ export function unlessAny(bound: Bound, node: Node, at: number | undefined): Nod
   return either(fails, { A_Const: { isnull: true } }, node)
 }
 
-/** Returns a cast that fails, with the bound and the size in its error message. */
+/** Returns a cast that always fails. Its error message contains the bound and the size. */
 export function failure(bound: Bound): Node {
   const { mark } = limitOf(bound)
   return cast(call('concat', mark, bound.size), 'int4')
@@ -146,7 +135,10 @@ export function isMore(bound: Bound, size = bound.size): Node {
   return operator('>', size, limitOf(bound).number)
 }
 
-/** The two constants of a bound that contain its limit. The limit may be lowered before they are printed. */
+/**
+ * The two printed constants of a bound: the number that the size is compared with, and the text of the error message.
+ * lower() changes both, and must be called before they are printed.
+ */
 export interface PrintedLimit {
   readonly what: string
   readonly most: number
@@ -158,7 +150,7 @@ export interface PrintedLimit {
 const LIMITS = new WeakMap<Bound, PrintedLimit>()
 const MARKS = new WeakMap<Node, PrintedLimit>()
 
-/** Returns the limit of which a node is the mark. */
+/** Returns the limit whose `mark` is this node. */
 export function limitMarkedBy(node: Node | undefined): PrintedLimit | undefined {
   return node && MARKS.get(node)
 }
@@ -183,9 +175,7 @@ function limitOf(bound: Bound): PrintedLimit {
   return limit
 }
 
-/**
- * Returns whether this is the count that unless() builds for one repetition: 1, or a count that the database refuses.
- */
+/** Returns whether unless() built this count from the count 1. */
 export function isOnce(count: Node | undefined): boolean {
   const [first, second] = count?.A_Indirection?.arg?.A_ArrayExpr?.elements ?? []
   return wholeNumber(first) === 1 && wholeNumber(second) === REFUSED_COUNT
@@ -197,13 +187,13 @@ export const givesRows = remembered((part) => {
   return calls(part, RETURNS_ROWS)
 })
 
-/** Returns true if the part is a call of one of these functions, and undefined otherwise. */
+/** Returns true if the part is a call of one of these functions, and undefined otherwise, as remembered() requires. */
 function calls(part: object, names: { has(name: string): boolean }): true | undefined {
   if (!('funcname' in part) || !Array.isArray(part.funcname)) return undefined
   return names.has(words(part.funcname).at(-1) ?? '') ? true : undefined
 }
 
-/** Bounds both strings of a search: the product of their lengths is at most SEARCHED_MAX. */
+/** Bounds the two strings of a search: the product of their lengths is at most SEARCHED_MAX. */
 function searched(
   name: string,
   text: Node,
@@ -217,21 +207,21 @@ function searched(
   const size = b === undefined ? operator('*', bigOctets(text), bigOctets(sought)) : octets(text)
   const most = b === undefined ? SEARCHED_MAX : Math.floor(SEARCHED_MAX / b)
   const isLong = { what: name, size: steadily(size, [text, sought], name, at), most }
-  // The planner evaluates constant branches in advance. If the condition varies, the string in the failing branch must
-  // therefore vary too.
+  // The planner evaluates constant expressions in advance, even in a branch that is never reached. So put the bound on
+  // a string that varies, if there is one.
   if (varies(text) || !varies(sought)) return [unlessText(isLong, text, type), sought]
   return [text, unlessText(isLong, sought)]
 }
 
 /**
- * Bounds LIKE, which searches for the pattern at every position of the string. For a constant pattern, only the part
- * from its first % on is searched for. `type` is the string's type if it is not text, varchar or bytea: the meaning of
- * LIKE depends on the type.
+ * Returns the string and the pattern of LIKE with the bounds that they need. LIKE searches for the part of the pattern
+ * behind its first % at every position of the string. `type` is the type of the string, unless it is text, varchar or
+ * bytea. The bounded string keeps this type, because LIKE depends on it.
  */
 export function boundedPattern(text: Node, pattern: Node, type?: TypeName): readonly [Node, Node] {
   const known = literalText(pattern)
-  // Bounds only the pattern if it does not vary, because the planner then evaluates it in advance. The string stays
-  // unchanged, so that an index can be used.
+  // If the pattern does not vary, the planner evaluates it in advance. Then bound only the pattern: an index on the
+  // unchanged string can still be used.
   const isShort = (literalText(text)?.length ?? Infinity) <= FREE_BYTES
   if (known === undefined && !isShort && !varies(pattern)) return [text, shortPattern(pattern)]
   return known === undefined || soughtBytes(known) > FREE_PATTERN
@@ -239,18 +229,17 @@ export function boundedPattern(text: Node, pattern: Node, type?: TypeName): read
     : [text, pattern]
 }
 
-/** Bounds a pattern so that it is short enough for any string. */
 function shortPattern(pattern: Node): Node {
   return unlessText({ what: 'LIKE', size: octets(steady(pattern, 'LIKE', undefined)), most: FREE_PATTERN }, pattern)
 }
 
-/** Bounds the patterns of LIKE ANY (SELECT …): each must be short enough for any string. */
+/** Limits each pattern of LIKE ANY (SELECT …) to FREE_PATTERN bytes. */
 export function boundedPatterns(subselect: SelectStmt, aliasname: string): SelectStmt {
   const pattern: Node = { ColumnRef: { fields: [word(aliasname), word('pattern')] } }
   return selectFrom([{ ResTarget: { val: shortPattern(pattern) } }], subselect, aliasname, ['pattern'])
 }
 
-/** Bounds the string of LIKE ANY and LIKE ALL, which is searched for all patterns of an array. */
+/** Limits the product of the length of a string and the length of all patterns of LIKE ANY or LIKE ALL. */
 export function boundedText(text: Node, patterns: Node, type?: TypeName): Node {
   const known = patternsOf(patterns)
   const bytes = known?.reduce((sum, each) => sum + soughtBytes(each), 0)
@@ -265,7 +254,7 @@ export function boundedText(text: Node, patterns: Node, type?: TypeName): Node {
   )
 }
 
-/** Returns the patterns if they are constants: ARRAY[…], or an array literal. */
+/** Returns the patterns of ARRAY[…] if all are constants. An array literal is returned as one string. */
 export function patternsOf(patterns: Node): readonly string[] | undefined {
   const { A_ArrayExpr: array } = patterns.TypeCast?.arg ?? patterns
   const written = array ? (array.elements ?? []) : [patterns.TypeCast?.arg ?? patterns]
@@ -273,6 +262,7 @@ export function patternsOf(patterns: Node): readonly string[] | undefined {
   return known.length === written.length ? known : undefined
 }
 
+/** Returns how many bytes of a LIKE pattern are behind its first %. */
 export function soughtBytes(pattern: string): number {
   const at = pattern.indexOf('%')
   return at < 0 ? 0 : Buffer.byteLength(pattern.slice(at + 1))
@@ -298,29 +288,29 @@ const POINTS_MAX = 1_000
 /** Returns whether the planner cannot evaluate the value in advance: it differs by row or comes from a sub-select. */
 const varies = remembered((part) => ('ColumnRef' in part || 'SubLink' in part ? true : undefined))
 
-/** Functions that return another value at each call. In a CASE, the second value would escape the check. */
+/** Functions that return another value at each call. A CASE would check one value and return the next. */
 const UNSTEADY: ReadonlySet<string> = new Set([
   ...['random', 'random_normal', 'clock_timestamp', 'timeofday', 'gen_random_uuid', 'uuidv4', 'uuidv7'],
   ...['array_sample', 'array_shuffle'],
 ])
 
-/** Throws Refusal for a value that differs when it is evaluated twice. */
 function steady(node: Node, name: string, at: number | undefined): Node {
   return steadily(node, [node], name, at)
 }
 
+/** Returns `made`. Throws Refusal if a node of `of` may have another value each time it is evaluated. */
 export function steadily(made: Node, of: readonly Node[], name: string, at: number | undefined): Node {
   if (of.some(isUnsteady)) throw tooMuch(name, at, 'The size must not depend on random() or the clock.')
   return made
 }
 
-/** Returns whether the value differs when it is evaluated twice. */
+/** Returns whether the node may have another value each time it is evaluated. */
 export const isUnsteady = remembered((part) => calls(part, UNSTEADY))
 
 export const octets = (text: Node): Node => call('octet_length', text)
-/** The size in bytes of a value of any type, as text. */
+/** The bytes of a value of any type after a cast to text. */
 export const bytesAsText = (node: Node): Node => bigOctets(cast(node, 'text'))
-/** The size in bytes of a text or of bytes. */
+/** The size as int8, because a product of two sizes may exceed int4. */
 const bigOctets = (text: Node): Node => cast(octets(text), 'int8')
 
 function textArray(arg: Node): Node {
@@ -337,9 +327,9 @@ function checkFill({ args = [] }: Struct<'FuncCall'>, at: number | undefined): v
 }
 
 /**
- * Returns the text of a constant: a string, a bit string, or a number that is no int4. The constant may be cast to a
- * text type, which keeps the text. Returns undefined for any other expression, and for a constant whose text is longer
- * than it is written: 1e100, X'FF'.
+ * Returns the text of a constant: a string, a bit string, or a number that is no int4. A cast to a text type is
+ * skipped. Returns undefined for other expressions, and for constants that are longer as text than they are written:
+ * 1e100, X'FF'.
  */
 export function literalText(node: Node): string | undefined {
   if (node.TypeCast?.arg) {
@@ -356,15 +346,11 @@ export function literalText(node: Node): string | undefined {
   return value.sval?.sval ?? (value.sval ? '' : undefined)
 }
 
-/** Returns whether a value of this type keeps the text of a string constant. */
 function isTextType(name: string): boolean {
   return name === 'text' || name === 'varchar' || name === 'bpchar'
 }
 
-/**
- * Returns the value of a constant number, even if it is cast or written as a string. NULL counts as 0. Returns
- * undefined for any other expression.
- */
+/** Returns the value of a constant number, also one that is cast or written as a string. NULL counts as 0. */
 export function wholeNumber(node: Node | undefined): number | undefined {
   if (node === undefined) return undefined
   if (node.TypeCast?.arg && !node.TypeCast.typeName?.arrayBounds) return wholeNumber(node.TypeCast.arg)
@@ -377,10 +363,7 @@ export function wholeNumber(node: Node | undefined): number | undefined {
   return Number.isFinite(size) ? size : undefined
 }
 
-/**
- * Returns the number of elements of the array that array_fill() builds, from its argument with the lengths: ARRAY[10,
- * 20] or '{10,20}'. Returns undefined if a length is not a constant.
- */
+/** Returns how many elements array_fill() creates, from its constant lengths: ARRAY[10, 20] or '{10,20}'. */
 export function elementCount(node: Node): number | undefined {
   if (node.TypeCast?.arg) return elementCount(node.TypeCast.arg)
   const text = node.A_Const?.sval?.sval
@@ -397,10 +380,10 @@ export function elementCount(node: Node): number | undefined {
 /** A conversion of format(): its position, its width (digits, * or *2$), its letter. */
 const CONVERSION = /%(?:%|(\d+)\$)?-?(?:(\d+)|(\*)(?:(\d+)\$)?)?([sIL])?/g
 
-/** The limit on conversions, because each may print the same long argument. */
+/** The limit on conversions. Each of them may print the same long argument. */
 const CONVERSIONS_MAX = 64
 
-/** Checks the widths of a constant format. A width is in the text or in an argument, which must then be a constant. */
+/** Checks the widths of format(): '%5s' has one, and '%*s' takes it from an argument, which must be a constant. */
 function checkWidths(args: readonly Node[], at: number | undefined): void {
   if (isParameter(args[0])) throw tooMuch('format', at, 'Write the format as a literal, not as a parameter.')
   const text = args[0]?.A_Const?.sval?.sval ?? ''
@@ -422,7 +405,7 @@ function checkWidths(args: readonly Node[], at: number | undefined): void {
   }
 }
 
-/** Returns whether the node is a parameter. A caller may send any text as a parameter, including widths. */
+/** Returns whether the node is a parameter. Its value may contain any width. */
 function isParameter(node: Node | undefined): boolean {
   return node?.TypeCast?.arg ? isParameter(node.TypeCast.arg) : node?.ParamRef !== undefined
 }

@@ -1,8 +1,7 @@
-// Bounds what a query collects in memory from rows. PostgreSQL spills sorts, joins and groups to disk, but array_agg()
+// Limits the memory of rows that a query collects. PostgreSQL moves sorts, joins and groups to disk. But array_agg()
 // and similar aggregates, ARRAY(SELECT …), the hash tables of EXCEPT, INTERSECT and NOT IN, and the rows of a recursive
-// UNION stay in memory without a limit. Only the database knows how many rows there are: a planner's estimate is easily
-// misled. The printed text therefore adds up the bytes of each collected row in one counter for the whole query, a
-// setting of the transaction, and fails when the sum exceeds the limit.
+// UNION stay in memory. The planner's estimate of the rows is easily misled. So the printed text adds the bytes of each
+// collected row to a setting of the transaction (SET LOCAL), and fails when the sum exceeds the limit.
 import { AGGREGATES } from '../allowed/allowed-functions.ts'
 import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { EXTENSION_COLLECTS } from '../allowed/types-and-extensions.ts'
@@ -20,21 +19,21 @@ export const COLLECTED_MAX = 268_435_456
 const ROW_BYTES = 40
 /** The longest text of a numeric: 131,072 digits before the point, 16,383 after it, sign and point. */
 export const NUMBER_BYTES = 147_457
-/** The further bytes of a row in a hash table. */
+/** The bytes that a hash table needs for a row in addition. */
 const HASH_BYTES = 56
-/** A value may take this many times the size of its text: a growing text is copied, and jsonb has larger parts. */
+/** Each byte of a text is counted this many times: a growing text is copied, and jsonb has larger parts. */
 const TEXT_TIMES = 2
 const JSONB_TIMES = 4
-/** The bytes that an element, a key or a container takes while jsonb is built. */
+/** The bytes for each element, key and container while jsonb is built. */
 const JSONB_PART_BYTES = 96
-/** The further bytes of a geometry in an aggregate of PostGIS. */
+/** The bytes that an aggregate of PostGIS needs for a geometry in addition. */
 const GEOMETRY_BYTES = 64
-/** The prefix of the names of the settings that hold counts. */
+/** The prefix of the settings that the printed text uses. */
 const SETTINGS = 'vitrine'
 /** The setting that holds the bytes collected so far. */
 const COUNTER = `${SETTINGS}.collected`
 
-/** Returns whether a part of a confined query counts what it collects. */
+/** Returns whether a part of a confined query counts collected rows. */
 export const hasCounter = remembered((part) => ('sval' in part && part.sval === COUNTER ? true : undefined))
 
 /** Aggregates whose memory does not grow with the number of rows: they keep one value or a sum, or sort on disk. */
@@ -46,7 +45,7 @@ export function collects(name: string): boolean {
   return AGGREGATES.has(name) && !KEEPS_ONE.test(name)
 }
 
-/** Returns whether a function of an extension, with arguments of these types, is an aggregate that keeps all rows. */
+/** Returns whether an extension's function, with arguments of these types, is an aggregate that keeps all rows. */
 export function collectsForExtension(name: string, types: readonly (SqlType | null)[]): boolean {
   return EXTENSION_COLLECTS.has(name) && types.length === 1 && types[0]?.kind !== 'array'
 }
@@ -56,12 +55,12 @@ export function isCollecting(call: Struct<'FuncCall'>): boolean {
   return collects(nameOf(call)) || isCounted(call)
 }
 
-/** Returns whether a confined call is an aggregate, and no window function. */
+/** Returns whether a confined call is an aggregate without OVER. */
 export function isAggregate(call: Struct<'FuncCall'>): boolean {
   return !call.over && (AGGREGATES.has(nameOf(call)) || isCounted(call))
 }
 
-/** Returns whether a call of an extension is an aggregate: countedCall() has given it a FILTER, which others cannot have. */
+/** Returns whether an extension's call is an aggregate. countedCall() has given each aggregate a FILTER or OVER. */
 function isCounted(call: Struct<'FuncCall'>): boolean {
   return EXTENSION_COLLECTS.has(nameOf(call)) && (call.agg_filter ?? call.over) !== undefined
 }
@@ -71,9 +70,9 @@ function nameOf({ funcname }: Struct<'FuncCall'>): string {
 }
 
 /**
- * Returns the call of a collecting aggregate with its values counted. `call` is confined. The condition that counts
- * must not be in a sub-select: PostgreSQL evaluates a sub-select only once if it does not depend on the row. Throws
- * Refusal.
+ * Returns the call of a collecting aggregate with a FILTER that counts its values. `call` is confined. The condition
+ * must not be in a sub-select: PostgreSQL evaluates a sub-select once for all rows if it reads none of their columns.
+ * Throws Refusal.
  */
 export function countedCall(
   walk: Walk,
@@ -85,12 +84,12 @@ export function countedCall(
   const [first, ...others] = call.args ?? []
   if (!first) return call
   const rest = others.map((value) => bytesOf(name, value))
-  // PostgreSQL requires that ORDER BY of a DISTINCT aggregate repeats the argument as it is written.
+  // With DISTINCT, PostgreSQL requires that ORDER BY repeats the argument exactly.
   if (call.over ?? (call.agg_distinct && call.agg_order)) {
     if (isUnsteady(first) && !hasOneSize(first)) throw unsteady(name, at)
     const bytes = [bytesOf(name, first), ...rest]
     const condition = counts(name, bytes, level.sets, frameOf(walk, name, call.over))
-    // The filter of a window function may contain no aggregate, so the condition is printed around the value instead.
+    // The filter of a window function may contain no aggregate, so the condition is printed in the argument instead.
     if (call.over) return { ...call, args: [onlyIf(condition, first), ...others] }
     return { ...call, agg_filter: both(call.agg_filter, condition) }
   }
@@ -102,26 +101,23 @@ export function countedCall(
   }
 }
 
-/** Returns a value in a form in which it is computed once, and an expression for its bytes. */
+/** Returns an expression that computes the value once, and an expression for the bytes of the value. */
 function measured(walk: Walk, level: Level, name: string, value: Node): { value: Node; bytes: Node } {
   if (value.ColumnRef ?? value.A_Const ?? value.ParamRef) return { value, bytes: bytesOf(name, value) }
   const alias = newAlias(walk, 't', name)
   return { value: measuredQuery(alias, name, value, offsetOf(level, value)), bytes: numberOf(measuredIn(alias)) }
 }
 
-/** The maximum number of rows in a frame that counts as a whole. */
+/** A moving window frame of at most this many rows counts as one whole. */
 const FRAME_ROWS = 1_000
 
-/** A window frame of a constant number of rows, and the setting that holds its largest size so far. */
+/** A window frame of a constant number of rows. `largest` is the setting with the largest size of the frame so far. */
 interface Frame {
   readonly rows: number
   readonly largest: string
 }
 
-/**
- * Returns the frame of a window if its ends are constant and it has at most FRAME_ROWS rows. PostgreSQL frees the rows
- * that leave such a frame.
- */
+/** Returns the frame of a window if its size is constant. PostgreSQL frees the rows that leave such a frame. */
 function frameOf(walk: Walk, name: string, over: Struct<'WindowDef'> | undefined): Frame | undefined {
   const { frameOptions = 0, startOffset, endOffset } = over ?? {}
   const is = (bit: keyof typeof FRAME): boolean => (frameOptions & FRAME[bit]) !== 0
@@ -132,15 +128,15 @@ function frameOf(walk: Walk, name: string, over: Struct<'WindowDef'> | undefined
   return rows <= FRAME_ROWS ? { rows, largest: measuredIn(newAlias(walk, 't', name)) } : undefined
 }
 
-/** Returns by how many bytes a frame exceeds its largest size so far, if each of its rows has the bytes of `row`. */
+/** Returns by how many bytes the frame exceeds its largest size so far. Its size is `row` bytes for each row. */
 function growthOf({ rows, largest }: Frame, row: Node): Node {
   const size: Node = { MinMaxExpr: { op: 'IS_GREATEST', args: [numberOf(largest), operator('*', row, whole(rows))] } }
   const stored = cast(call('set_config', constant(largest), cast(size, 'text'), TRUE), 'int8')
-  // PostgreSQL evaluates the left side first, and so reads the setting before it changes.
+  // PostgreSQL evaluates the left side first, so it reads the setting before the right side changes it.
   return operator('+', operator('-', whole(0), numberOf(largest)), stored)
 }
 
-/** Returns whether all values of an unsteady call have the same size. */
+/** Returns whether all values of a call such as random() have the same size. */
 function hasOneSize({ FuncCall: call }: Node): boolean {
   return /^(?:random|clock_timestamp|gen_random_uuid|uuidv[47])$/.test(words(call?.funcname).at(-1) ?? '')
 }
@@ -153,8 +149,8 @@ function unsteady(name: string, at: number | undefined): Refusal {
 }
 
 /**
- * Returns the OFFSET of a measured value. If the value differs each time, the OFFSET refers to a column. Otherwise
- * PostgreSQL would compute a value such as random() + 1 once for all rows.
+ * Returns the OFFSET for measuredQuery(). For a value such as random() + 1, the OFFSET refers to a column: otherwise
+ * PostgreSQL would compute the value once for all rows.
  */
 function offsetOf({ shown }: Level, value: Node): Node {
   const [column] = shown.flatMap(({ items }) => items.flatMap(({ columns }) => columns.slice(0, 1)))
@@ -164,9 +160,9 @@ function offsetOf({ shown }: Level, value: Node): Node {
 
 /**
  * Returns a sub-select that computes a value once and stores its size in a setting. The filter of the aggregate runs
- * before the value is computed, so it adds the size of the previous row's value. The value is not printed twice: each
- * level of nested queries would double the text and the work, and a volatile value would differ. OFFSET keeps
- * PostgreSQL from merging the inner sub-select, which would compute the value twice.
+ * before the value is computed, so it adds the size of the previous row's value. Printing the value a second time would
+ * double the text at each level of nested queries, and random() would differ. OFFSET keeps PostgreSQL from merging the
+ * inner sub-select, which would compute the value twice.
  */
 function measuredQuery(alias: string, name: string, value: Node, limitOffset: Node): Node {
   const column = columnRef(alias, 'v')
@@ -184,10 +180,7 @@ function measuredQuery(alias: string, name: string, value: Node, limitOffset: No
 
 const measuredIn = (alias: string): string => `${SETTINGS}.${alias}`
 
-/**
- * Returns the value of JSON_ARRAYAGG or JSON_OBJECTAGG, and its filter, with its values counted. `isWindow` is true
- * with OVER. Throws Refusal.
- */
+/** Returns the value of JSON_ARRAYAGG or JSON_OBJECTAGG, and a filter that counts its bytes. Throws Refusal. */
 export function countedJson(
   walk: Walk,
   level: Level,
@@ -214,14 +207,14 @@ interface JsonAggregate {
   readonly at: number | undefined
 }
 
-/** Returns a query with the same rows, each of which is counted. `what` names the structure that keeps the rows. */
+/** Returns the same query with a condition that counts each row. `what` names the structure that keeps the rows. */
 export function countedRows(walk: Walk, query: SelectStmt, outputs: readonly Field[], what: string): SelectStmt {
-  // VALUES are in the text, and a SELECT without FROM has one row.
+  // The rows of VALUES are constants in the text. A SELECT without FROM has one row.
   if (query.valuesLists || (!query.larg && !query.fromClause?.length)) return query
   const alias = newAlias(walk, 't', what)
   const names = distinctNames(outputs.map(({ name }) => name))
   const columns = outputs.map(({ name }, at): Node => {
-    // A constant stays as it is written, because its type depends on the query around it.
+    // A constant without a type gets its type from the place where the query is used, so print it there.
     const written = query.larg ? undefined : query.targetList?.[at]?.ResTarget?.val
     const isUntyped = written?.A_Const ?? written?.ParamRef
     return { ResTarget: { name, val: written && isUntyped ? written : columnRef(alias, names[at] ?? name) } }
@@ -237,10 +230,10 @@ export function countedRows(walk: Walk, query: SelectStmt, outputs: readonly Fie
   return { ...selectFrom(columns, query, alias, names), whereClause }
 }
 
-/** The aliases outside a query to which it refers. */
+/** For each query and expression: the aliases that it refers to but does not define. */
 const OUTER = new WeakMap<object, ReadonlySet<string>>()
 
-/** Returns whether the query or the expression refers to nothing outside itself. Generated aliases are unique. */
+/** Returns whether the query or expression refers to nothing outside itself. Generated aliases are unique. */
 export function isClosed({ names: aliases }: Walk, query: object): boolean {
   const [defined, used] = [new Set<string>(), new Set<string>()]
   const seen = new Set<object>()
@@ -255,7 +248,7 @@ export function isClosed({ names: aliases }: Walk, query: object): boolean {
     if ('aliasname' in value && typeof value.aliasname === 'string') defined.add(value.aliasname)
     if ('fields' in value && Array.isArray(value.fields)) {
       const [alias, column] = words(value.fields)
-      // Inside the sub-select of a table, columns are printed without an alias. An alias alone is a whole row.
+      // Columns in the sub-select of a table have no alias. A reference with an alias only is a whole row.
       if (alias !== undefined && (column !== undefined || aliases.has(alias))) used.add(alias)
     }
     for (const part of Object.values(value)) {
@@ -280,30 +273,30 @@ function bytesOf(name: string, value: Node): Node {
   return EXTENSION_COLLECTS.has(name) ? operator('+', bytes, whole(GEOMETRY_BYTES)) : bytes
 }
 
-/** Returns the bytes of a constant as text. A number with an exponent may be as long as a number can be. */
+/** Returns an upper limit for the bytes of a constant. A number with an exponent may be as long as any number. */
 function constantBytes({ sval, fval }: Struct<'A_Const'>): number {
   if (fval?.fval && /e/i.test(fval.fval)) return NUMBER_BYTES
   return (sval?.sval?.length ?? fval?.fval?.length ?? ROW_BYTES) * 4
 }
 
-/** Returns the bytes of jsonb while it is built from a value: its text, and a struct for each part. */
+/** Returns the bytes of jsonb while it is built: its text several times, and a struct for each part. */
 function jsonbBytes(value: Node): Node {
   const written = cast(call('to_json', value), 'text')
   const bytes = (text: Node): Node => cast(call('octet_length', text), 'int8')
   const others = bytes(call('translate', written, constant(',:[{'), constant('')))
-  // The marks are the text without the other letters: TEXT * all + PART * (all - others).
+  // The number of marks is the length of the text minus the length without marks.
   const all = operator('*', bytes(written), whole(JSONB_TIMES + JSONB_PART_BYTES))
   return coalesced(operator('-', all, operator('*', others, whole(JSONB_PART_BYTES))))
 }
 
-/** Returns a condition that adds the bytes to the counter and is true, or fails the query. */
+/** Returns a condition that adds the bytes to the counter setting and is true, or fails the query. */
 function counts(what: string, bytes: readonly Node[], sets = 1, frame?: Frame): Node {
   const before = numberOf(COUNTER)
   const row = bytes.reduce((all, each) => operator('+', all, each), whole(ROW_BYTES))
   const added = frame ? growthOf(frame, row) : row
   const sum = operator('+', before, sets === 1 ? added : operator('*', added, whole(sets)))
   const after = cast(call('set_config', constant(COUNTER), cast(sum, 'text'), TRUE), 'int8')
-  // The failing branch calls set_config() too, so that the planner does not compute it in advance.
+  // The failing branch contains set_config(), so that the planner does not evaluate it in advance.
   const found = call('set_config', constant(COUNTER), setting(COUNTER), TRUE)
   const bound: Bound = { what, size: found, most: COLLECTED_MAX }
   return either(isMore(bound, after), operator('=', failure(bound), whole(0)), TRUE)
@@ -313,10 +306,7 @@ function both(filter: Node | undefined, condition: Node): Node {
   return filter ? { BoolExpr: { boolop: 'AND_EXPR', args: [filter, condition] } } : condition
 }
 
-/**
- * Reads a setting as a number. A setting is NULL in a new session, and '' after an earlier transaction. With '0' in
- * front, both are 0.
- */
+/** Reads a setting that may be NULL (new session) or '' (after another transaction). '0' before it makes both 0. */
 function numberOf(name: string): Node {
   return cast(call('concat', constant('0'), setting(name)), 'int8')
 }

@@ -1,7 +1,8 @@
-// Bounds how long a collected value may be where the query computes with it. collected-rows.ts lets one query collect
-// 256 MB, also in one value, and one call may take 40 times its argument: string_to_array() of 60 MB took 2.5 GB. This file
-// records for each expression how long its value may be, if it was collected from rows. An argument that may be too long
-// is measured in the printed text. A value that is only returned, or whose length is asked for, is not measured.
+// Limits how long a collected value may be where the query computes with it. A collected value is one that a query
+// builds from many rows, for example by string_agg(). It may have 256 MB (collected-rows.ts), and a call may take 40
+// times its argument: string_to_array() of 60 MB took 2.5 GB. So this file records how long each value may be, and
+// prints a check of each argument that may be too long. A value that is only returned, or only asked for its length, is
+// not checked.
 import { RETURNS_ROWS } from '../allowed/allowed-functions.ts'
 import type { Found } from '../allowed/function-lookup.ts'
 import { isNode, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
@@ -15,22 +16,22 @@ import { runsOf, withRuns } from './mark-runs.ts'
 import { remembered } from './printed-size.ts'
 import { returnsShort } from './spatial.ts'
 
-/** The maximum number of bytes of a collected value that any function, operator or cast of pg_catalog takes. */
+/** The limit in bytes for arguments of functions, operators and casts of pg_catalog. */
 const TAKEN_MAX = 4_194_304
-/** The same for those that make little more than a copy. */
+/** The limit if the result is little more than a copy of the argument. */
 const COPIED_MAX = 33_554_432
-/** The same for those of extensions and for multiranges, which cannot be cancelled. */
+/** The limit for extensions and for multiranges, which cannot be cancelled. */
 const EXTENSION_MAX = 1_048_576
-/** The maximum number of bytes of a text that may be compared by ICU: 4 MB took 1.4 s in one comparison, and 480 MB. */
+/** The limit for texts that ICU compares: one comparison of 4 MB took 1.4 s and 480 MB. */
 export const COMPARED_MAX = 4_194_304
-/** The same for st_simplify, whose time is quadratic: 30,000 points of a spiral took 0.7 s, and no cancel ends it. */
+/** The limit for st_simplify, whose time is quadratic: 30,000 points of a spiral took 0.7 s, and no cancel ends it. */
 const SIMPLIFIED_MAX = 524_288
-/** The name of the bound: see failure-hint.ts. */
+/** The name of the bound in error messages (failure-hint.ts). */
 export const COLLECTED_VALUE = 'collected_value'
 
-/** The maximum number of bytes of the values of expressions, if they were collected from rows. */
+/** The maximum number of bytes of an expression's value. 0 means that no part of it is collected. */
 const KNOWN = new WeakMap<Node, number>()
-/** Values that may be read several times, because PostgreSQL computes them once for a row. */
+/** Values that may be printed twice, because PostgreSQL computes them only once for a row. */
 const ONCE = new WeakSet<Node>()
 
 /** Records how long the value of a node may be. `made` are the expressions behind a column. */
@@ -40,22 +41,22 @@ export function withCollected(node: Node, bytes: number, made?: readonly Node[])
   return node
 }
 
-/** Records that PostgreSQL computes an output of a sub-select once, and puts it nowhere else. */
+/** Records that PostgreSQL computes an output of a sub-select once, and copies it to no other place. */
 export function computedOnce(output: Node): void {
   ONCE.add(output)
 }
 
-/** Returns the expressions that PostgreSQL may put into each place that reads a column. */
+/** Returns those expressions that PostgreSQL may copy to each place that reads the column. */
 export function copiedInto(made: readonly Node[] | undefined): readonly Node[] | undefined {
   return made?.filter((each) => !ONCE.has(each))
 }
 
-/** Returns the maximum for a column of UNION or USING. */
+/** Returns the limit that holds for both of two columns that UNION or USING makes one. */
 export function maxCollected(one: Field | undefined, other: Field | undefined): number {
   return Math.max(one?.collected ?? Infinity, other?.collected ?? Infinity)
 }
 
-/** Returns whether the type of a column of a recursive query is short, so that no iteration makes it long. */
+/** Returns whether a column of a recursive query stays short in each iteration, because its type is short. */
 export function staysShort({ type, made = [] }: Field): boolean {
   return (
     isShort(type) ||
@@ -72,10 +73,10 @@ export const mayCollect = remembered((part) => {
   return collects(name) || EXTENSION_COLLECTS.has(name) ? true : undefined
 })
 
-/** Returns whether the query repeats a query: each iteration may make a value longer. */
+/** Returns whether the query is recursive: each iteration may make a value longer. */
 export const mayRepeat = remembered((part) => ('recursive' in part && part.recursive === true ? true : undefined))
 
-/** Returns the maximum number of bytes of a confined expression's value: 0 if no part of it was collected from rows. */
+/** Returns how many bytes an expression's value may have. Returns 0 if no part of it was collected from rows. */
 export function collectedIn(node: Node): number {
   const known = KNOWN.get(node)
   if (known !== undefined) return known
@@ -114,11 +115,11 @@ function ofSubLink({ subLinkType }: Struct<'SubLink'>): number {
   return subLinkType === 'EXPR_SUBLINK' || subLinkType === 'ARRAY_SUBLINK' ? Infinity : 0
 }
 
-// Functions, operators and casts: what they take, and how long their results may be.
+// Functions, operators and casts: which arguments are checked, and how long the result may be.
 
 const list = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/).filter((name) => name !== ''))
 
-/** Functions that read any argument, and return a short value. */
+/** Functions that read an argument of any length, and return a short value. */
 const ASKS = list(`
   array_dims array_length array_lower array_ndims array_upper bit_length cardinality char_length character_length count
   jsonb_array_length jsonb_typeof length num_nonnulls num_nulls octet_length pg_typeof textlen`)
@@ -128,21 +129,21 @@ const RETURNS_ARGUMENT = list('any_value first_value lag last_value lead max min
 const COPIES = list(`
   array_append array_cat array_prepend array_remove btrim concat initcap left lower ltrim overlay reverse right rtrim
   split_part substr substring text unnest upper`)
-/** Functions that also copy what they take, but put other values in between. */
+/** Functions that copy their arguments and put other values in between. */
 const FILLS = list('array_to_string concat_ws replace')
-/** Functions that return a short value for an argument that they take. */
+/** Functions that return a short value. Their arguments are checked. */
 const SHORT = list(`
   array_position ascii avg bool_and bool_or date_part extract get_byte json_array_length json_typeof jsonb_exists
   jsonb_path_exists md5 position regexp_count regexp_instr regexp_like sha224 sha256 sha384 sha512 similarity
   starts_with strpos sum to_number ts_rank ts_rank_cd word_similarity`)
 
-/** What a function takes, and how long its result may be. */
+/** The arguments of a function after the check, and how long its result may be. */
 export interface Taken {
   readonly args: readonly Typed[]
   readonly result: number
 }
 
-/** Returns the arguments of a call, of which too long ones are measured. Throws Refusal. */
+/** Returns the arguments of a call, with checks of those that may be too long. Throws Refusal. */
 export function takenBy(
   walk: Walk,
   level: Level,
@@ -178,7 +179,7 @@ function limitOf(name: string, extension: string | undefined): number {
   return COPIES.has(name) || FILLS.has(name) ? COPIED_MAX : TAKEN_MAX
 }
 
-/** Returns whether an aggregate of the level collects from more than one row. */
+/** Returns whether an aggregate at this level reads more than one row. */
 function hasRows({ shown, parent }: Level): boolean {
   return shown.length > 0 || parent !== null
 }
@@ -195,7 +196,7 @@ function isShort(type: SqlType | null): boolean {
   return type?.kind === 'named' && type.schema === 'pg_catalog' && FIXED.test(type.name)
 }
 
-/** Returns the operand of a cast, measured if it may be too long, and the length of the result. Throws Refusal. */
+/** Returns the operand of a cast, checked if it may be too long, and how long the result may be. Throws Refusal. */
 export function takenByCast(
   walk: Walk,
   level: Level,
@@ -217,7 +218,7 @@ export function takenByCast(
   return { arg, result: isBuiltIn && !isArray && FIXED.test(to) ? 0 : Infinity }
 }
 
-/** Returns whether a value is text or json already, so that a cast to text does not change it. */
+/** Returns whether a cast of the value to text returns the value unchanged. */
 function isTextual({ node, type }: Typed): boolean {
   if (type?.kind === 'named') return type.schema === 'pg_catalog' && (TEXTS.test(type.name) || type.name === 'json')
   return TEXTUAL.has(words(node.FuncCall?.funcname).at(-1) ?? '')
@@ -226,13 +227,13 @@ function isTextual({ node, type }: Typed): boolean {
 const TEXTUAL = list(`
   array_to_json json_agg json_build_array json_build_object json_object json_object_agg row_to_json string_agg to_json`)
 
-/** Operators that compare bytes, and read any operand. */
+/** Operators that read operands of any length, because they only compare bytes. */
 const EQUALS = /^(?:=|<>)$/
-/** Operators that return a part of their left side. */
+/** Operators that return a part of their left operand. */
 const PARTS = /^(?:->>?|#>>?)$/
 const TRUTHS = /^(?:[<>]=?|!?~~?\*?|@>|<@|\?[|&]?|&&|@@|@\?|\^@)$/
 
-/** Returns an operand of an operator, measured if it may be too long. `schema` is the operator's. Throws Refusal. */
+/** Returns an operand, with a check if it may be too long. `schema` is the operator's. Throws Refusal. */
 export function takenByOperator<T extends Typed>(
   walk: Walk,
   level: Level,
@@ -240,14 +241,14 @@ export function takenByOperator<T extends Typed>(
   operand: T,
   at: number | undefined,
 ): T {
-  // An operator without a schema may be an extension's. A value of an extension's type is measured when it is made.
+  // Without a schema, the operator may be an extension's. Values of an extension's type are checked when they are made.
   const mayBeBuiltIn = schema === undefined || schema === 'pg_catalog'
   if (mayBeBuiltIn && EQUALS.test(symbol)) return operand
   const limit = mayBeBuiltIn && symbol === '||' ? COPIED_MAX : schema === 'pg_catalog' ? TAKEN_MAX : EXTENSION_MAX
   return noLonger(walk, level, operand, limit, at)
 }
 
-/** Returns the query of ANY or ALL with its columns measured, if the operator takes them. Throws Refusal. */
+/** Returns the query of ANY or ALL, with checks of its columns if the operator requires them. Throws Refusal. */
 export function takenFromRows(
   walk: Walk,
   level: Level,
@@ -274,7 +275,7 @@ export function madeByOperator(symbol: string, left: Node | undefined, right: No
   return PARTS.test(symbol) ? bytes : bytes + collectedIn(right)
 }
 
-/** Returns an array or a document of which one part is read: a slice and a part of a document are copies. */
+/** Returns an array or a document that is subscripted. It is checked if PostgreSQL copies what the subscript reads. */
 export function takenBySubscript(
   walk: Walk,
   level: Level,
@@ -287,20 +288,20 @@ export function takenBySubscript(
   return copies ? noLonger(walk, level, base, TAKEN_MAX, at) : base
 }
 
-/** Returns a value that a function of SQL/JSON takes. Throws Refusal. */
+/** Returns a value that a function of SQL/JSON reads, with a check if it may be too long. Throws Refusal. */
 export function takenAsJson(walk: Walk, level: Level, value: Typed, at: number | undefined): Typed {
   return noLonger(walk, level, value, TAKEN_MAX, at)
 }
 
 /**
- * Returns a value, measured if it may be a long text that was collected from rows or made by a recursion, and texts are
- * compared by ICU. Each text is measured where it is made, because any place that reads it may sort it. Throws Refusal.
+ * Returns a value, with a check if it may be a long text and texts are compared by ICU. The check stands where the text
+ * is made, because any place that reads the text may sort it. Throws Refusal.
  */
 export function comparable<T extends Typed>(walk: Walk, level: Level, typed: T, at: number | undefined): T {
   return walk.exposed.comparesByIcu && makesText(typed.node) ? noLonger(walk, level, typed, COMPARED_MAX, at) : typed
 }
 
-/** Functions that make an array or a document, whose parts are compared one by one. */
+/** Functions that return an array or a document. ICU compares its parts one by one. */
 const MAKES_PARTS = /^(?:array_(?!to_string$)|json|to_json|row_to_json|(?:unnest|st_collect|st_makeline)$)/
 
 function makesText(node: Node): boolean {
@@ -320,10 +321,10 @@ function isTextName(type: Struct<'TypeName'> | undefined): boolean {
   return !type?.arrayBounds && TEXTS.test(words(type?.names).at(-1) ?? '')
 }
 
-// The measure. The value is computed once, in a sub-select: each level of nested calls would double a value that is
-// printed twice. A plain column is printed twice.
+// Prints the checks. A value that would be printed twice is computed once, in a sub-select: otherwise each level of
+// nested calls would double it. A plain column may be printed twice.
 
-/** Returns a value that the printed text fails for if it is longer than the limit. Throws Refusal. */
+/** Returns the value with a check: the query fails if the value is longer than the limit. Throws Refusal. */
 function noLonger<T extends Typed>(walk: Walk, level: Level, typed: T, limit: number, at: number | undefined): T {
   const { node } = typed
   if (!walk.collects || collectedIn(node) <= limit) return typed
@@ -349,7 +350,7 @@ function noLonger<T extends Typed>(walk: Walk, level: Level, typed: T, limit: nu
   return { ...typed, node: walk.exposed.comparesByIcu ? withRuns(measured, runsOf(node)) : measured }
 }
 
-/** Returns a value that the printed text fails for if the value exceeds a bound. Throws Refusal. */
+/** Returns the value with a check: the query fails if the value exceeds the bound. Throws Refusal. */
 export function measure(
   walk: Walk,
   level: Level,
@@ -374,7 +375,7 @@ export function measure(
 
 const ALIASES = new WeakMap<Walk, string>()
 
-/** Returns the alias of all measured values. PostgreSQL must find a repeated expression equal, for GROUP BY. */
+/** Returns one alias for all checked values. For GROUP BY, repeated expressions must be printed equal. */
 function aliasIn(walk: Walk): string {
   const alias = ALIASES.get(walk) ?? newAlias(walk, 't', 'a measured value')
   ALIASES.set(walk, alias)
@@ -382,9 +383,9 @@ function aliasIn(walk: Walk): string {
 }
 
 /**
- * Returns the value in a form that means the same inside a sub-select. An aggregate belongs to the query whose columns it
- * reads, so one that reads none gets a filter that reads a column. Returns undefined if there is no such form: a window
- * function belongs to the query in which it is written, and GROUP BY finds its expressions only outside sub-selects.
+ * Returns an expression with the same value inside a sub-select, or undefined if there is none. An aggregate that reads
+ * no column would belong to the sub-select, so it gets a filter that reads a column of the outer query. A window
+ * function has no such form, and GROUP BY does not find its expressions in sub-selects.
  */
 function pinnedHere(level: Level, walk: Walk, node: Node): Node | undefined {
   if (hasWindow(node)) return undefined
@@ -406,7 +407,7 @@ function pinnedHere(level: Level, walk: Walk, node: Node): Node | undefined {
 /** Returns whether the value contains a window function outside of sub-selects. */
 export const hasWindow = remembered((part) => ('SubLink' in part ? false : 'over' in part ? true : undefined))
 
-/** Returns the aggregates of an expression outside sub-selects, and whether it reads columns outside of them. */
+/** Returns the aggregates of an expression, and whether it reads columns outside of them. Skips sub-selects. */
 function partsOf(node: Node): { readonly aggregates: readonly Node[]; readonly columns: boolean } {
   const aggregates: Node[] = []
   let columns = false

@@ -1,5 +1,5 @@
-// Decides whether a table's size bounds the cost of a query. The size bounds the cost if the query is one SELECT
-// over one plain table, and calls no set-returning function. Such a query needs no EXPLAIN.
+// Decides whether the size of a table is enough to bound the cost of a query: the query must be one SELECT over one
+// plain table, without set-returning functions. Such a query needs no EXPLAIN.
 import type { CostBound } from '../../confined-query.ts'
 import type { Walk } from '../walk/scope.ts'
 

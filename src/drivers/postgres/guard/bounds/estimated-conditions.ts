@@ -1,23 +1,23 @@
-// Bounds what the planner does to estimate conditions. It calls LIKE, a regular expression or an operator of an extension
-// for each sample in its statistics, and compares all samples of two columns with each other, once for each condition, and
-// no cancel ends it: 200 operators of pg_trgm took 5 s. The planner does not estimate the inside of COALESCE(x, false). If
-// a query has many such conditions, they are printed inside COALESCE, which has the same result in WHERE, ON and HAVING.
+// Limits the planner's work when it estimates conditions. It calls LIKE, a regular expression or an operator of an
+// extension for each sample in its statistics, and compares all samples of two columns. No cancel ends this: 200
+// operators of pg_trgm took 5 s. If a query has many such conditions, they are printed as COALESCE(condition, false),
+// which the planner does not estimate. In WHERE, ON and HAVING, the result is the same.
 import { isNode, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { literalText } from './argument-bounds.ts'
 import { remembered } from './printed-size.ts'
 import { piecesOf } from './unhashed.ts'
 
-/** The limit on all conditions that the planner estimates. A unit took up to 0.15 ms: up to 0.3 s in all. */
+/** The limit for the sum of the units below. A unit took up to 0.15 ms. */
 const UNITS_MAX = 2_000
-/** An operator that is called for each sample, such as LIKE. 200 took 0.5 s. */
+/** The units of an operator that is called for each sample, such as LIKE. 200 took 0.5 s. */
 const SAMPLED = 20
-/** A comparison of two columns. 100 took 0.1 s, and 3 s if `default_statistics_target` is 500. */
+/** The units of a comparison of two columns. 100 took 0.1 s, and 3 s if `default_statistics_target` is 500. */
 const COMPARED = 50
-/** An operator of pg_trgm. 50 took 2 s. */
+/** The units of an operator of pg_trgm. 50 took 2 s. */
 const TRIGRAMS = 100
-/** The number of patterns that an array which is no constant may have. */
+/** The assumed number of patterns in a parameter. */
 const PATTERNS = 50
-/** So many arms of a set operation, which all get the conditions of the query around them, count once. */
+/** PostgreSQL copies the conditions on a set operation to all its arms. This many arms count once. */
 const FREE_ARMS = 10
 
 const FALSE: Node = { A_Const: { boolval: {} } }
@@ -29,10 +29,10 @@ const COMPUTES: ReadonlySet<string> = new Set([
   ...['+', '-', '*', '/', '^', '||', '|', '&', '#', '->', '->>', '#>', '#>>', '#-', '##', '<->', '<#>'],
   ...['<<->', '<->>', '<<<->', '<->>>', '<=>', '<+>'],
 ])
-/** Functions that the planner estimates like the operators. */
+/** Functions that the planner estimates like operators. */
 const ESTIMATED = /like$|regexeq$|regexne$|^starts_with$|^st_/
 
-/** Hides the conditions of a confined query from the planner if there are too many. Changes the query. */
+/** Hides the conditions of a confined query from the planner if their units exceed the limit. Changes the query. */
 export function hideConditions(query: SelectStmt): void {
   const count = new Count()
   count.select(query)
@@ -45,13 +45,12 @@ const hasColumn = remembered((part) => ('ColumnRef' in part ? true : undefined))
 
 class Count {
   units = 0
-  /** Each puts the conditions of one place into COALESCE. */
+  /** Each function prints the conditions of one place inside COALESCE. */
   readonly holders: (() => void)[] = []
-  /** The units and the arms of each WITH by its name. */
   readonly #known = new Map<string, { readonly units: number; readonly arms: number }>()
   #arms = 1
 
-  /** Counts a query. Returns how many arms get the conditions of the query around it. */
+  /** Counts a query. Returns how many arms get the conditions of the outer query. */
   select(query: SelectStmt): number {
     const { withClause, larg, rarg, fromClause = [], whereClause, havingClause, ...parts } = query
     for (const { CommonTableExpr: cte } of withClause?.ctes ?? []) {
@@ -94,7 +93,7 @@ class Count {
     return 1
   }
 
-  /** Counts a reference to WITH, which may be a copy of it. */
+  /** Counts a reference to WITH as a copy of the WITH query. */
   #table({ schemaname, relname = '' }: Struct<'RangeVar'>): number {
     const cte = schemaname === undefined ? this.#known.get(relname) : undefined
     this.units += cte?.units ?? 0
@@ -107,7 +106,7 @@ class Count {
     else this.#visit(node, node !== undefined && !isPlain(node))
   }
 
-  /** Counts the conditions in a part of a query. `counts` is false where the planner does not estimate. */
+  /** Counts the conditions in a part of a query. If `counts` is false, only those in sub-queries count. */
   #visit(value: unknown, counts: boolean): void {
     if (!isNode(value)) return
     if (value.SelectStmt) {
@@ -145,7 +144,6 @@ function unitsOf({ A_Expr: expr, FuncCall: call }: Pick<Node, 'A_Expr' | 'FuncCa
   return unitsOfSides(symbol, [lexpr, rexpr])
 }
 
-/** Returns the units of `x LIKE ANY (array)`. */
 function unitsOfArray(symbol: string, left: Node, right: Node): number {
   const array = right.TypeCast?.arg ?? right
   const { elements } = array.A_ArrayExpr ?? {}
@@ -155,10 +153,7 @@ function unitsOfArray(symbol: string, left: Node, right: Node): number {
   return patterns * unitsOfSides(symbol, [left])
 }
 
-/**
- * Returns whether the planner computes an array of unknown length, and estimates each of its elements: an array of a
- * million elements took 300 MB.
- */
+/** Returns whether the planner computes this array and estimates each element: a million elements took 300 MB. */
 function isComputed(array: Node): boolean {
   return !hasColumn(array) && !hasSubQuery(array) && piecesOf(array) === Infinity
 }
@@ -174,10 +169,10 @@ function isNumber({ A_Const: value, TypeCast: cast }: Node): boolean {
   return cast?.arg ? isNumber(cast.arg) : value?.ival !== undefined || value?.fval !== undefined
 }
 
-/** Returns whether the planner estimates a condition in the value, wherever it is. */
+/** Returns whether the value contains a condition that the planner may estimate. */
 const hasConditions = remembered((part) => (unitsOf(part) > 0 ? true : undefined))
 
-/** Returns the condition with each part of AND that may be costly to estimate inside COALESCE. */
+/** Puts each part of AND that may be costly to estimate into COALESCE. */
 function hidden(node: Node): Node {
   const { boolop, args = [] } = node.BoolExpr ?? {}
   if (boolop === 'AND_EXPR') return { BoolExpr: { boolop, args: args.map(hidden) } }
@@ -185,9 +180,9 @@ function hidden(node: Node): Node {
 }
 
 /**
- * Returns whether a part of AND stays as it is: the planner joins tables by it, or its estimate is cheap. The planner may
- * put a condition in place of a column of a sub-select. A column by itself, or one compared with a boolean, is therefore
- * not plain.
+ * Returns whether a part of AND stays unchanged: it joins tables, or its estimate is cheap. The planner may replace a
+ * column of a sub-select by a condition. So a column alone, or a column compared with a boolean, does not stay
+ * unchanged.
  */
 function isPlain({ A_Expr: expr, SubLink: link, BoolExpr: not, NullTest: nulls, A_Const: value }: Node): boolean {
   if (link ?? nulls ?? value) return true

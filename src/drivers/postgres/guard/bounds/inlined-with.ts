@@ -1,20 +1,20 @@
-// Prints a WITH that collects as a sub-select at the place that reads it. PostgreSQL itself does so with a WITH that is
-// read once, and then moves conditions into it. It keeps a WITH that calls a volatile function (SS_process_ctes() in
-// subselect.c), and the counter of collected-rows.ts is one: the whole table would be collected before a condition
-// applies. A WITH that PostgreSQL keeps for another reason stays a WITH.
+// Prints a WITH query that collects rows as a sub-select at the place that reads it. PostgreSQL does the same with a
+// WITH query that is read once, and then moves conditions into it. But it keeps one that calls a volatile function
+// (SS_process_ctes() in subselect.c), such as the counter of collected-rows.ts. It would then collect the whole table
+// before a condition applies.
 import { isNode, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { isUnsteady } from './argument-bounds.ts'
 import { hasCounter } from './collected-rows.ts'
 import { aggregates } from './unhashed.ts'
 
-/** Puts each WITH that collects, and that PostgreSQL would put there if it did not count, where it is read. */
+/** Inlines each WITH query that collects, and that PostgreSQL would inline if it had no counter. */
 export function inlineCollecting(query: SelectStmt): void {
   const all = new Queries()
   all.visit(query, [])
   all.inline()
 }
 
-/** A WITH query. `reads` are the places that read it, `inner` those in its body. */
+/** A WITH query. `reads` are the places that read it. `inner` are the places in its body that read another one. */
 class Query {
   readonly cte: Struct<'CommonTableExpr'>
   readonly body: SelectStmt
@@ -28,18 +28,18 @@ class Query {
     this.body = body
   }
 
-  /** Returns whether PostgreSQL would move the query to the place that reads it, and may then move conditions into it. */
+  /** Returns whether PostgreSQL would inline the query if it had no counter, and could then move conditions into it. */
   isMovable(): boolean {
     if (this.#isMovable !== undefined) return this.#isMovable
     this.#isMovable = false
     const [place, second] = this.reads
     if (!place || second || this.isKept() || place.inside.includes(this)) return false
-    // A query that would be moved, or computed again, must not become one that calls a volatile function.
+    // Do not move the query into a WITH query that PostgreSQL would inline itself or compute several times.
     this.#isMovable = place.inside.every((outer) => outer.isMovable() || (outer.isKept() && !outer.isRecursive()))
     return this.#isMovable
   }
 
-  /** Returns whether the query may stay a WITH without a loss. */
+  /** Returns whether PostgreSQL keeps the query as a WITH, or could move no condition into it. */
   isKept(): boolean {
     const { ctematerialized } = this.cte
     if (ctematerialized === 'CTEMaterializeAlways' || this.isRecursive()) return true
@@ -51,14 +51,14 @@ class Query {
     return this.inner.some(({ of }) => of === this)
   }
 
-  /** Returns whether the query, or one that is moved into it, collects. */
+  /** Returns whether the query is inlined: it collects, or a query that is inlined into it does. */
   isMoved(): boolean {
     this.#isMoved ??= this.isMovable() && (hasCounter(this.body) || this.inner.some(({ of }) => of?.isMoved()))
     return this.#isMoved
   }
 }
 
-/** A FROM item that reads a WITH query, and the WITH queries around it. */
+/** A FROM item that may read a WITH query, and the WITH queries that contain the item. */
 interface Place {
   readonly read: Node
   readonly inside: readonly Query[]
@@ -70,7 +70,7 @@ class Queries {
   readonly #places: Place[] = []
   readonly #holders: SelectStmt[] = []
 
-  /** Visits what is printed: a part that is printed twice reads a WITH twice. */
+  /** Visits what is printed. A part that is printed twice reads a WITH query twice. */
   visit(value: unknown, inside: readonly Query[]): void {
     if (!isNode(value)) return
     const { CommonTableExpr: cte, RangeVar: table } = value
@@ -110,7 +110,7 @@ function hasWith(part: object): part is SelectStmt {
   return 'withClause' in part
 }
 
-/** Returns whether PostgreSQL can move a condition into the query. It cannot with LIMIT, and into a total of all rows. */
+/** Returns whether PostgreSQL can move a condition into the query: not with LIMIT, nor into a total of all rows. */
 function takesConditions({ larg, fromClause, limitCount, limitOffset, ...parts }: SelectStmt): boolean {
   if (limitCount ?? limitOffset) return false
   if (larg) return true

@@ -1,13 +1,13 @@
-// Counts the equalities of columns by which one FROM joins its tables. PostgreSQL tries merge joins in many orders of
-// these columns, for each order of the tables: eight tables joined by 20 columns took 5 s and 570 MB to plan, and more
-// with a longer timeout. Without merge joins, it takes 0.2 s and 40 MB.
+// Counts the equalities of columns that join the tables of one FROM. For merge joins, PostgreSQL tries many orders of
+// these columns with many orders of the tables: eight tables joined by 20 columns took 5 s and 570 MB to plan. Without
+// merge joins, it takes 0.2 s and 40 MB.
 import { isNode, type Node, type SelectStmt } from '../allowed/allowed-nodes.ts'
 import { refusedLimit } from '../refusal.ts'
 import { aggregates, equalities } from './unhashed.ts'
 
-/** Above this number, a query runs without merge joins. Almost all real queries join by fewer. */
+/** A query with more equalities runs without merge joins. Almost all real queries have fewer. */
 const MERGED_MAX = 40
-/** The maximum number. Without merge joins, 1,400 took 1.5 s and 210 MB to plan, and 9,600 were cancelled late. */
+/** The limit. Without merge joins, planning 1,400 equalities took 1.5 s and 210 MB, and 9,600 were cancelled late. */
 const EQUALITIES_MAX = 1_000
 
 /** Returns whether a confined query must run without merge joins. Throws Refusal for too many equalities. */
@@ -21,9 +21,9 @@ export function joinsByMany(query: SelectStmt): boolean {
   return joins.most > MERGED_MAX
 }
 
-/** Walks a confined query. A sub-select counts with the FROM around it, because PostgreSQL may merge both. */
+/** Walks a confined query. PostgreSQL may merge a sub-select into the outer FROM, so its equalities count there too. */
 class Joins {
-  /** The most equalities of one FROM. */
+  /** The largest number of equalities in one FROM. */
   most = 0
   readonly #known = new Map<string, number>()
 
@@ -33,7 +33,7 @@ class Joins {
     else for (const part of Object.values(value)) this.visit(part)
   }
 
-  /** Returns the equalities that the query brings into the FROM around it. */
+  /** Returns how many equalities the query adds to the outer FROM. */
   #select(query: SelectStmt): number {
     const { withClause, larg, rarg, fromClause = [], whereClause, ...parts } = query
     for (const { CommonTableExpr: cte } of withClause?.ctes ?? []) {
@@ -65,7 +65,7 @@ class Joins {
     return 0
   }
 
-  /** Returns the equalities of a condition, and of the sub-queries in it that PostgreSQL may join. */
+  /** Returns the equalities of a condition, and those of its sub-queries that PostgreSQL may turn into joins. */
   #condition(node: Node | undefined): number {
     const { boolop, args = [] } = node?.BoolExpr ?? {}
     if (boolop === 'AND_EXPR' || boolop === 'NOT_EXPR') return args.reduce((sum, arg) => sum + this.#condition(arg), 0)

@@ -1,5 +1,5 @@
-// Bounds the work of jsonpath. A path must be a constant. If its work grows faster than the document, the printed text
-// compares the size of the document with a limit, and the query fails if the document is larger.
+// Limits the work of a jsonpath, which must be a constant. If its work grows faster than the document, the printed text
+// fails the query for a document above a limit.
 import { bytesAsText, literalText, steadily, unlessAny } from './argument-bounds.ts'
 import { call, cast, constant, either, operator, whole } from '../node-builders.ts'
 import { words, type Node } from '../allowed/allowed-nodes.ts'
@@ -7,13 +7,13 @@ import type { Typed } from '../walk/from-items.ts'
 import { degree, pathWork, type Term } from './json-path.ts'
 import { Refusal } from '../refusal.ts'
 
-/** The limit on the product of the sizes of two lists, in bytes as text, that a path compares item by item. */
+/** The limit on the product of the sizes of two lists, in bytes as text, whose items a path compares. */
 const COMPARED_MAX = 536_870_912
-/** The same for lists that a filter builds again for each item, because the database keeps them until the call ends. */
+/** The same limit for lists that a filter builds again for each item: the database keeps them until the call ends. */
 const KEPT_MAX = 67_108_864
-/** The number of lists that one path may build from a document of any size. */
+/** The number of lists that a path may build from a document of any size. */
 const FREE_LISTS = 6
-/** The maximum number of copies of one item that the subscripts of a path make. */
+/** The subscripts of a path may copy one item at most this often. */
 const COPIES_MAX = 64
 
 /** The functions that take a path as their second argument. */
@@ -22,9 +22,9 @@ export function takesPath(name: string): boolean {
 }
 
 /**
- * Returns the string of a cast of a string to jsonpath. Returns any other node unchanged. As the argument of a function
- * or operator, the string means the same as the cast, and the work of its path is bounded. Elsewhere, the path of a
- * cast must be linear.
+ * Returns the string in a cast of a string to jsonpath, and any other node unchanged. As an argument, the string means
+ * the same as the cast, and boundedDocument() can limit the work of its path. All other casts to jsonpath must be
+ * linear.
  */
 export function plainPath(node: Node): Node {
   const { arg, typeName } = node.TypeCast ?? {}
@@ -32,7 +32,7 @@ export function plainPath(node: Node): Node {
   return isPath && arg?.A_Const ? arg : node
 }
 
-/** Returns the arguments of a jsonb_path_* function before they are confined, with the path as a plain constant. */
+/** Replaces the path of a jsonb_path_* function by a plain constant. Call this before the arguments are confined. */
 export function plainPaths(name: string, args: readonly Node[]): readonly Node[] {
   if (!takesPath(name)) return args
   return args.map((node, at) => {
@@ -56,16 +56,13 @@ interface Operands {
   readonly at: number | undefined
 }
 
-/**
- * Returns the left side of `@?` or `@@`, bounded if the right side is a path. `@@` also searches a tsvector for a
- * tsquery. Throws Refusal.
- */
+/** Returns the left operand of `@?` or `@@`, bounded if the right one is a path. Throws Refusal. */
 export function boundedPathOperand({ symbol, isOne, left, right, at }: Operands): Node {
   const { node, type } = left
   const isWritten = right.A_Const !== undefined || right.ParamRef !== undefined
   if (symbol === '@@') {
     const isDocument = type === null || (type.kind === 'named' && type.name === 'jsonb')
-    // Any other path is a cast, whose work is linear.
+    // A path that is not written here is a cast, whose work is linear.
     if (!isDocument || !isWritten) return node
     const text = right.A_Const?.sval?.sval
     if (type === null && text !== undefined && isOne && (!text.includes('$') || isSearch(node))) return node
@@ -79,27 +76,27 @@ function isSearch({ FuncCall: call }: Node): boolean {
   return /tsvector$/.test(words(call?.funcname).at(-1) ?? '')
 }
 
-/** A path that ends in `.**`, which returns each level with all levels below it. */
+/** Matches a path that ends in `.**`. It returns each level of the document together with all levels below it. */
 const LAST_LEVELS = /\.\*\*\s*(?:\{[^}]*\bto\b[^}]*\})?\s*(?:\?.*)?$/s
-/** The deepest document for such a path. 3,000 levels took 1 GB in eight calls. */
+/** The deepest document for a path that ends in `.**`. With 3,000 levels, eight calls took 1 GB. */
 const LEVELS_MAX = 64
 
-/** The levels of a document that the result of such a path is assumed to repeat. */
+/** A path that ends in `.**` is assumed to return this many times the document. */
 export const LEVELS = 8
 
-/** Returns whether a path returns each level of a document with all levels below it. */
+/** Returns whether the path ends in `.**`. */
 export function returnsLevels(path: Node | undefined): boolean {
   return LAST_LEVELS.test((path?.NamedArgExpr?.arg ?? path)?.A_Const?.sval?.sval ?? '')
 }
 
-/** Returns the document of a path whose results are put into one list. It may be a text. Throws Refusal. */
+/** Returns the bounded document of a path whose results become one list. The document may be a text. Throws Refusal. */
 export function boundedList(doc: Node, path: Node, vars: readonly Node[], at: number | undefined): Node {
   const measured = boundedDocument(doc, workOf(path, at), vars, at)
   if (!returnsLevels(path) || (doc.A_Const ?? doc.ParamRef)) return measured
   return shallow(cast(doc, 'jsonb'), measured, at)
 }
 
-/** Returns the document, bounded to some levels. */
+/** Limits the depth of the document to LEVELS_MAX. */
 function shallow(doc: Node, bounded: Node, at: number | undefined): Node {
   if (doc.A_Const ?? doc.ParamRef) return bounded
   const isDeep = call('jsonb_path_exists', doc, constant(`strict $.**{${LEVELS_MAX + 1}}`))
@@ -147,13 +144,13 @@ export function notAPath(text: string, at: number | undefined): Refusal {
   return new Refusal('limit', 'jsonpath', why, "Write a path such as '$.items[*] ? (@.price > 10)'.", at)
 }
 
-/** Throws Refusal unless the work of a path is linear, whatever document it is used for. */
+/** Throws Refusal unless the work of the path grows at most linearly with any document. */
 export function checkLinear(path: Node, at: number | undefined): void {
   const work = workOf(path, at)
   if (work.some((term) => degree(term) > 1) || listsOf(work) > FREE_LISTS) throw tooMuchWork(at)
 }
 
-/** Returns the document, bounded if the work of the path is not linear. Throws Refusal. */
+/** Returns the document, with a bound on its size if the work of the path is not linear. Throws Refusal. */
 export function boundedDocument(doc: Node, work: readonly Term[], vars: readonly Node[], at: number | undefined): Node {
   if (work.some((term) => term.times > COPIES_MAX)) throw tooMuchWork(at)
   const known = vars.map(literalText)
@@ -168,7 +165,7 @@ export function boundedDocument(doc: Node, work: readonly Term[], vars: readonly
     if (bounded === doc && (doc.A_Const ?? doc.ParamRef)) bounded = cast(doc, 'jsonb')
     const bytes = bytesAsText(doc)
     const passed = vars.map(bytesAsText).reduce((sum, each) => operator('+', sum, each), ZERO)
-    // Most variables are short, and the document then need not be measured.
+    // Most variables are short. Then the document need not be measured.
     const size = product
       ? either(operator('>', passed, whole(FREE_VARIABLES)), operator('*', bytes, passed), ZERO)
       : power === 1
@@ -182,9 +179,9 @@ export function boundedDocument(doc: Node, work: readonly Term[], vars: readonly
 const ZERO = whole(0)
 
 /**
- * Returns limits. The first element says which size is limited: that of the document (1), or that of the document and
- * the variables (2). The second is the limit. The third says whether both sizes are multiplied instead of added.
- * `fixed` is the size of constant variables.
+ * Returns limits as [what, limit, isProduct]. `what` is 1 if the limit is on the document, and 2 if it is on the
+ * document and the variables together: on the product of both sizes if isProduct is true, otherwise on the sum. `fixed`
+ * is the size of constant variables.
  */
 function limits(work: readonly Term[], fixed: number | undefined): (readonly [1 | 2, number, boolean])[] {
   let [alone, together, multiplied] = [Infinity, Infinity, Infinity]
@@ -213,7 +210,7 @@ function limits(work: readonly Term[], fixed: number | undefined): (readonly [1 
 /** Variables of at most this many bytes need no bound. */
 const FREE_VARIABLES = 64
 
-/** Returns how many lists as long as the document the path builds. */
+/** Returns how many lists of the document's length the path builds. */
 function listsOf(work: readonly Term[]): number {
   return work.reduce((sum, term) => (degree(term) === 1 ? sum + term.times : sum), 0)
 }

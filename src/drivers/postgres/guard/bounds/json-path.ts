@@ -1,11 +1,8 @@
-// Parses a jsonpath and computes how much work it can be. PostgreSQL compares each item of one list with each item of
-// another without checking for a cancel, and keeps every list that a filter builds. A path is therefore judged before
-// it runs. The parser knows the whole grammar of jsonpath up to PostgreSQL 18. Any other text is refused.
+// Parses a jsonpath and computes how much work it may cause. PostgreSQL compares each item of one list with each item
+// of another without checking for a cancel, and keeps every list that a filter builds. The parser knows the whole
+// grammar of jsonpath up to PostgreSQL 18. Any other text is refused.
 
-/**
- * A number of steps: `times` × (size of the document)^`doc` × (size of the variables)^`vars` × (size of the filter's
- * current item)^`at`.
- */
+/** A number of steps: `times` × document^`doc` × variables^`vars` × item^`at`. The bases are sizes in bytes. */
 export interface Term {
   readonly times: number
   readonly doc: number
@@ -13,12 +10,9 @@ export interface Term {
   readonly at: number
   /** True if the database keeps the memory of each step until the call ends. */
   readonly isKept: boolean
-  /** True if the steps visit all levels below an item. */
+  /** True if the steps visit all levels under an item. */
   readonly isDeep: boolean
-  /**
-   * The first key of the path that builds the list. Lists under different keys are parts of the document that do not
-   * overlap.
-   */
+  /** The first key in the path of a list. Lists under different keys are separate parts of the document. */
   readonly key: string
 }
 
@@ -28,12 +22,12 @@ const ONE: Term = { times: 1, doc: 0, vars: 0, at: 0, isKept: false, isDeep: fal
 interface Value {
   readonly items: Term
   readonly root: 'doc' | 'vars' | 'at' | null
-  /** True after `.**` or .keyvalue(): the items contain each other. */
+  /** True after `.**` or .keyvalue(): some items contain other items. */
   readonly isNested: boolean
   readonly work: readonly Term[]
 }
 
-/** Returns the work of a path, or null if the parser does not know the text's form. */
+/** Returns the work of a path, or null if the text is no path that the parser knows. */
 export function pathWork(text: string): readonly Term[] | null {
   try {
     return new Path(tokensOf(text)).work()
@@ -43,7 +37,7 @@ export function pathWork(text: string): readonly Term[] | null {
   }
 }
 
-/** Returns the work of the row pattern of a JSON_TABLE. `rest` is the work for each row that the pattern finds. */
+/** Returns the work of the row path of a JSON_TABLE. `rest` is the work for each row. */
 export function rowsWork(text: string, rest: readonly Term[]): readonly Term[] | null {
   try {
     return new Path(tokensOf(text)).work(rest)
@@ -53,7 +47,7 @@ export function rowsWork(text: string, rest: readonly Term[]): readonly Term[] |
   }
 }
 
-/** Returns the work of a path inside a JSON_TABLE: its `$` is the row's item. */
+/** Returns the work of a column path of a JSON_TABLE. Its `$` is the row, not the document. */
 export function ofRow(terms: readonly Term[]): readonly Term[] {
   return terms.map((term) => ({ ...term, at: term.at + term.doc, doc: 0 }))
 }
@@ -81,7 +75,7 @@ const TOKENS_MAX = 2_000
 /** Nested parentheses and filters beyond this depth are refused. */
 const DEPTH_MAX = 100
 const COMPARES: ReadonlySet<string> = new Set(['==', '<>', '!=', '<', '<=', '>', '>='])
-/** Methods that are called on an array as a whole, even in lax mode. */
+/** Methods that apply to the whole array, even in lax mode. */
 const WHOLE: ReadonlySet<string> = new Set(['type', 'size'])
 
 class Path {
@@ -160,7 +154,7 @@ class Path {
     this.#at += 1
   }
 
-  /** Returns the value as a list of items: in lax mode, an array counts as its elements. */
+  /** In lax mode, an array counts as its elements. */
   #operand(value: Value): Value {
     return this.#isLax ? unwrapped(value) : value
   }
@@ -258,7 +252,7 @@ class Path {
         ends.push(this.#either())
       }
       count += 1
-      // The subscripts are computed again for each array.
+      // PostgreSQL computes the subscripts again for each array.
       for (const end of ends) {
         if (end.root !== null || end.work.length > 0)
           inner.push(...[...end.work, this.#operand(end).items].map((term) => product(value.items, term)))
@@ -283,7 +277,7 @@ function single(work: readonly Term[]): Value {
   return { items: ONE, root: null, isNested: false, work: work.filter((term) => degree(term) > 0 || term.times > 1) }
 }
 
-/** Returns how often the sizes of documents, variables and items are multiplied. */
+/** Returns how many sizes the number of steps multiplies. */
 export function degree({ doc, vars, at }: Term): number {
   return doc + vars + at
 }
@@ -300,22 +294,20 @@ function product(a: Term, b: Term): Term {
   }
 }
 
-/** Returns the value as one that may have as many items as its root has elements. */
+/** Returns a value with as many items as its root has elements. */
 function unwrapped(value: Value): Value {
   const { root, items } = value
   if (root === null || items[root] > 0) return value
   return { ...value, items: { ...items, [root]: 1 } }
 }
 
-/** Returns the value after [*] or `.*`. In lax mode, an item after `.**` may be reached twice. */
+/** Returns the value after [*] or `.*`. In lax mode after `.**`, an item may be found twice. */
 function list(value: Value): Value {
   const many = unwrapped(value)
   return value.isNested ? { ...many, items: { ...many.items, times: many.items.times * 2 } } : many
 }
 
-/**
- * Returns the value after `.**` or .keyvalue(). A second one finds or copies each element once for each level above it.
- */
+/** Returns the value after `.**` or .keyvalue(). A second `.**` finds each element once for each level above it. */
 function nested(value: Value): Value {
   const { root, items, isNested } = unwrapped(value)
   if (root === null) return value
@@ -328,15 +320,15 @@ function nested(value: Value): Value {
 
 function keyed(value: Value, name: string): Value {
   const isFirst = value.items === ONE && value.root !== null
-  // A name with an escape may be another spelling of any name. `"a"` and `a` are one name.
+  // A name with an escape sequence may spell any key. `"a"` and `a` are the same key.
   if (!isFirst || name.includes('\\')) return value
   const plain = name.startsWith('"') ? name.slice(1, -1) : name
   return { ...value, items: { ...value.items, key: `${value.root}.${plain}` } }
 }
 
 /**
- * Returns the work of a filter over all items. The items of one list do not overlap, so work that grows with the item
- * is no more over all items than over the whole.
+ * Returns the work of a filter for all items. Items of one list do not overlap. So work that is linear in the item's
+ * size is, for all items together, linear in the size of the whole.
  */
 function each({ items, root, isNested }: Value, body: readonly Term[]): readonly Term[] {
   return merged(body).map((term) => {
@@ -350,7 +342,7 @@ function each({ items, root, isNested }: Value, body: readonly Term[]): readonly
   })
 }
 
-/** Counts lists under different keys of one item as one list, because together they are no longer than the item. */
+/** Counts lists under different keys as one list, because together they are no longer than the document. */
 function merged(work: readonly Term[]): readonly Term[] {
   return (['doc', 'vars', 'at'] as const).reduce(mergedRoot, work)
 }

@@ -1,7 +1,7 @@
-// Bounds the rows that a sort with LIMIT keeps in memory. For LIMIT n, PostgreSQL keeps the first n rows and never writes
-// them to disk, however long they are: 1,000 rows of 1.6 MB took 1.5 GB. A whole sort goes to disk beyond work_mem
-// (tuplesort.c). A condition between the sort and the LIMIT keeps the LIMIT from the sort (ExecSetTupleBound() in
-// execProcnode.c).
+// Limits the rows that a sort with LIMIT keeps in memory. For LIMIT n, PostgreSQL keeps the first n rows and never
+// writes them to disk: 1,000 rows of 1.6 MB took 1.5 GB. A sort without LIMIT goes to disk when it exceeds work_mem
+// (tuplesort.c). If a condition is between the sort and the LIMIT, the sort does not know the LIMIT
+// (ExecSetTupleBound() in execProcnode.c).
 import type { Node, SelectStmt } from '../allowed/allowed-nodes.ts'
 import { call, selectFrom, whole } from '../node-builders.ts'
 import { columnRef, distinctNames } from '../walk/scope.ts'
@@ -11,8 +11,8 @@ import { wholeNumber } from './argument-bounds.ts'
 const ROWS_MAX = 65_536
 
 /**
- * Returns how many rows a sort of the query keeps in memory. Undefined if no LIMIT reaches the sort. The LIMIT of an
- * outer query reaches it through sub-queries in FROM, WITH and the arms of UNION ALL.
+ * Returns how many rows a sort of the query keeps in memory, or undefined if the sort has no LIMIT. The LIMIT of an
+ * outer query applies to the sort too, through sub-queries in FROM, WITH and the arms of UNION ALL.
  */
 export function rowsKept({ sortClause, limitCount, limitOffset, limitOption }: SelectStmt): number | undefined {
   if (!sortClause || limitOption === 'LIMIT_OPTION_WITH_TIES') return undefined
@@ -28,10 +28,9 @@ function rowsIn(node: Node): number | undefined {
   return known.length > 0 ? Math.min(...known) : undefined
 }
 
-/** Changes the query so that it sorts all its rows before it applies the LIMIT. Its outputs stay the same. */
+/** Changes the query so that it sorts all rows before it applies the LIMIT. Its result stays the same. */
 export function sortWhole(query: SelectStmt, alias: string): void {
   const { withClause, limitCount, limitOffset, limitOption, ...sorted } = query
-  // Rows without columns need no order.
   if (outputNames(sorted).length === 0) {
     Reflect.deleteProperty(query, 'sortClause')
     return

@@ -1,10 +1,10 @@
-// Recognises a look-up by primary key: one plain table, and a condition that equates each column of its key with a
-// constant. The planner then uses the key's index for any constants, so one plan is good for all constants.
+// Recognizes a lookup by primary key: the query reads one table, and sets each column of the primary key equal to a
+// constant. The planner then uses the key's index whatever the constants are, so one plan is good for all of them.
 import type { Node, SelectStmt } from '../allowed/allowed-nodes.ts'
 import { costBound } from './cost-bound.ts'
 import type { Walk } from '../walk/scope.ts'
 
-/** Returns whether the confined query reads one table and finds at most one row. Returns false if in doubt. */
+/** Returns whether the confined query is a lookup by primary key. Returns false if in doubt. */
 export function isLookup(walk: Walk, confined: SelectStmt): boolean {
   const [only] = walk.bases
   if (only === undefined || costBound(walk) === null) return false
@@ -17,7 +17,7 @@ export function isLookup(walk: Walk, confined: SelectStmt): boolean {
   return primaryKey.every((name) => shown.has(name) && equated.has(shown.get(name)))
 }
 
-/** Returns the columns of the table's sub-select, each with the name that the caller uses. */
+/** Returns the columns of the table's sub-select: for each, the name that the caller uses. */
 function shownColumns({ subquery, alias }: NonNullable<Node['RangeSubselect']>): ReadonlyMap<string, string> {
   const names = (alias?.colnames ?? []).map((name) => name.String?.sval)
   const entries = (subquery?.SelectStmt?.targetList ?? []).flatMap((target, at): [string, string][] => {
@@ -34,7 +34,7 @@ function conjuncts(where: Node | undefined): readonly Node[] {
   return all?.boolop === 'AND_EXPR' ? (all.args ?? []).flatMap(conjuncts) : [where]
 }
 
-/** Returns the column in `column = constant`. */
+/** Returns the column of `column = constant`. */
 function equatedColumn({ A_Expr: comparison }: Node, table: string | undefined): string | undefined {
   const { kind, name = [], lexpr, rexpr } = comparison ?? {}
   if (kind !== 'AEXPR_OP' || name.at(-1)?.String?.sval !== '=') return undefined
@@ -71,10 +71,7 @@ const QUIET: ReadonlySet<string> = new Set([
   'String',
 ])
 
-/**
- * Returns whether all nodes of a confined query are in QUIET. The tag of a node is a key that starts with a capital
- * letter.
- */
+/** Returns whether all nodes of a confined query are in QUIET. Keys that start with a capital letter are nodes. */
 export function callsNothing(tree: object): boolean {
   return Object.entries(tree).every(([key, value]: [string, unknown]) => {
     const isTag = key < 'a' && key >= 'A'

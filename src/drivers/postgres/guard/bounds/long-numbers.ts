@@ -1,7 +1,7 @@
-// Bounds the numbers that a query writes in short and reads from a text: 1e131000 has 8 bytes, and 131,001 digits when it
-// is written out. 8,000 of them in one document took 3 GB. value-growth.ts counts the numbers of constants. Here, a text
-// that the query makes fails when it is read as a document or as a list of numbers, if one of its numbers has an
-// exponent of four digits or more. Stored values are read as they are.
+// Limits numbers that are short as text and long in memory: 1e131000 has 8 bytes, and 131,001 digits when it is written
+// out. 8,000 of them in one document took 3 GB. If a query makes a text and reads it as a document or as a list of
+// numbers, the printed text fails if one number has an exponent of four digits or more. Stored values are not checked.
+// value-growth.ts counts the numbers of constants.
 import { words, type Node, type Struct } from '../allowed/allowed-nodes.ts'
 import { call, cast, constant, onlyIf, operator } from '../node-builders.ts'
 import type { SqlType, Typed } from '../walk/from-items.ts'
@@ -9,11 +9,11 @@ import type { Level, Walk } from '../walk/scope.ts'
 import { type Bound } from './argument-bounds.ts'
 import { collectedIn, measure, withCollected } from './collected-values.ts'
 
-/** The name of the bound: see failure-hint.ts. */
+/** The name of the bound in error messages (failure-hint.ts). */
 const LONG_NUMBER = 'exponent'
 const EXPONENT_MAX = 999
 
-/** Matches a number with a larger exponent, and captures the exponent. The elements of a list may be quoted. */
+/** Matches a number whose exponent exceeds EXPONENT_MAX, and captures the exponent. List elements may be quoted. */
 const IN_DOCUMENT = longNumber('')
 const IN_LIST = longNumber('"?')
 
@@ -23,7 +23,7 @@ function longNumber(quote: string): string {
   return String.raw`${before}[-+]?[0-9]*[.]?[0-9]*[eE][-+]?0*([1-9][0-9]{3,8})${after}`
 }
 
-/** Returns why a text may not become a value of a type. Null if it may. */
+/** Returns why the value of a parameter may not have this type, or null. */
 export function longNumberIn(text: string, type: SqlType): string | null {
   const isList = type.kind === 'array'
   const of = type.kind === 'array' ? type.of : type
@@ -53,15 +53,15 @@ export function readByCast(
 }
 
 const NUMBERS = /^_?(?:numeric|numrange|jsonb)$/
-/** Kinds of types of users that may contain documents and lists of numbers. */
+/** Kinds of user-defined types that may contain documents or lists of numbers. */
 const CONTAINERS: ReadonlySet<string> = new Set(['array', 'composite', 'domain'])
 
-/** Functions that read a value of type json, but no other value, as jsonb. */
+/** Functions that convert arguments of type json to jsonb. */
 const READS_JSON = /^(?:to_jsonb|jsonb_agg|jsonb_object_agg|jsonb_build_array|jsonb_build_object)/
-/** Functions that read the numbers of a document as columns. */
+/** Functions that convert the numbers of a document to columns. */
 const READS_RECORDS = /^json_(?:populate|to)_record/
 
-/** Returns the arguments of a function, checked if it may read them as jsonb or as numbers. */
+/** Returns the arguments of a function, checked if it may read numbers from them. */
 export function readByFunction(
   walk: Walk,
   level: Level,
@@ -73,12 +73,12 @@ export function readByFunction(
   return args.map((arg) => (isMade(arg) && mayBeJson(arg) ? checked(walk, level, arg, IN_DOCUMENT, at, true) : arg))
 }
 
-/** Returns a document that a function of SQL/JSON reads, checked if the query makes it. */
+/** Returns the document that a function of SQL/JSON reads, checked if the query makes it. */
 export function readAsJson(walk: Walk, level: Level, value: Typed, at: number | undefined): Typed {
   return isMade(value) ? checked(walk, level, value, IN_DOCUMENT, at) : value
 }
 
-/** Returns whether the query makes the value, from more than its constants. */
+/** Returns whether the query computes the value from stored values or parameters. */
 function isMade({ node, type }: Typed): boolean {
   if (type?.kind === 'named' && type.schema === 'pg_catalog' && type.name === 'jsonb') return false
   if (node.ParamRef) return true
@@ -88,7 +88,6 @@ function isMade({ node, type }: Typed): boolean {
   return !PARTS.test(symbol) || collectedIn(node) > 0
 }
 
-/** Operators that return a part of a document. */
 const PARTS = /^(?:->>?|#>>?)$/
 
 function mayBeJson({ node, type }: Typed): boolean {
@@ -103,8 +102,7 @@ function isJson(type: SqlType): boolean {
 }
 
 /**
- * Returns the value, for which the printed text fails if a number in it is long. `onlyJson` says that a value of an
- * unknown type is read only if it is json. Throws Refusal.
+ * Returns the value with a check for long numbers: with `onlyJson`, only if it turns out to be json. Throws Refusal.
  */
 function checked(
   walk: Walk,

@@ -1,25 +1,26 @@
-// Adds up what all expressions of a query make and search for one row. PostgreSQL frees the values of a row only after
-// the row, and checks for a cancel only between rows: 1,000 calls on a value of a megabyte took 6 GB, and outlived the
-// timeout by 16 s. This file limits what comes from constants. Only the database knows how long stored and collected
-// values are: for these, the sums say how low the limits in the printed text must be.
+// Adds up the memory and the searches of all expressions of a query for one row. PostgreSQL frees the values of a row
+// only after the row, and checks for a cancel only between rows: 1,000 calls on a value of a megabyte took 6 GB, and
+// outlived the timeout by 16 s. The guard refuses a query whose constants alone exceed a limit. Only the database knows
+// how long stored values are, and values that are collected from rows. For these, the sums tell which limits the
+// printed text must check.
 import { Refusal } from '../refusal.ts'
 
 /**
- * What the type of a stored column says about its values: `fixed` are short, `text` are strings, `numeric` are numbers.
- * Operators that compare values of `freed` free what they have decompressed. `other` is every other type.
+ * The kind of a stored column, by its type. `fixed`: values are short. `text`: strings. `numeric`: numbers of any
+ * length. `freed`: an operator that compares values frees its decompressed copies. `other`: all other types.
  */
 export type StoredKind = 'fixed' | 'numeric' | 'text' | 'freed' | 'other'
 
-/** A column in the sub-select that reads its table. */
+/** A column of a table. */
 export interface StoredColumn {
   readonly kind: StoredKind
-  /** The sub-select. */
+  /** The sub-select that reads the table. */
   readonly table: object
-  /** How many times its bytes a value takes in memory while it is written as text. */
+  /** The memory of a value while it is written as text, divided by the bytes of the value. */
   readonly growth: number
 }
 
-/** Copies of columns of tables: the copies of each, times `by`. */
+/** The copies of columns that a value contains: for each column, its number in `of`, times `by`. */
 export interface Copied {
   readonly of: ReadonlyMap<StoredColumn, number>
   readonly by: number
@@ -28,42 +29,42 @@ export interface Copied {
 /** The copies that a query makes of the columns of tables, for one row. */
 export interface StoredCopies {
   readonly of: ReadonlyMap<StoredColumn, number>
-  /** Their sum. Of alternatives, only the greatest counts. */
+  /** The copies of all columns together. Of the branches of CASE, the one with the most copies counts. */
   readonly all: number
 }
 
-/** What expressions make and search. */
+/** What expressions create and search. */
 interface Counts {
   /** Bytes that come from constants. */
   readonly own: number
   /** Copies of stored values, of parameters and of collected values. */
   readonly copies: number
-  /** Those of them whose column is not known. */
+  /** The part of `copies` whose column is not known. */
   readonly others: number
-  /** The copies of values that are collected from rows. */
+  /** The part of `copies` that are copies of collected values. */
   readonly collected: number
-  /** For each search of a stored value for a constant: the bytes of the constant. */
+  /** The bytes of all constants that are searched for in stored values. */
   readonly sought: number
-  /** The same for collected values. */
+  /** The bytes of all constants that are searched for in collected values. */
   readonly soughtCollected: number
-  /** Steps of searches in values that come from constants, and of divisions of such numbers. */
+  /** Steps of searches and divisions whose operands come from constants. */
   readonly steps: number
-  /** Products and quotients of stored numbers. */
+  /** The number of products and quotients of two stored numbers. */
   readonly squares: number
-  /** For each product of a stored number and a constant: the digits of the constant. */
+  /** The digits of all constants that stored numbers are multiplied with. */
   readonly digits: number
-  /** Calls whose work only the database can bound. */
+  /** The number of calls whose work only the database can bound. */
   readonly bounded: number
-  /** Bytes of collected values that calls take: the sum of the limits of all calls. */
+  /** The sum of the limits, in bytes, of all calls on collected values. */
   readonly taken: number
 }
 
 export interface Made extends Counts {
-  /** The same copies and searches for each column of a table. */
+  /** The copies and searches of each column of a table. */
   readonly ofColumns: Tally | undefined
 }
 
-/** Copies and searches of columns. They are added up only if the query needs a limit. */
+/** The copies and searches of one value, of the entries `from` to `to` of a list, or of alternatives. */
 type Tally =
   | { readonly columns: Copied; readonly copies: number; readonly sought: number }
   | { readonly all: readonly Tally[]; readonly from: number; readonly to: number; readonly times: number }
@@ -71,37 +72,37 @@ type Tally =
 
 /** The limit on the bytes from constants in all values of a row. */
 const OWN_MAX = 201_326_592
-/** The limit on copies of values that are no columns of tables. A parameter has at most 65,536 bytes. */
+/** The limit on copies whose column is not known, such as those of parameters, which have at most 65,536 bytes. */
 const COPIES_MAX = 6_000
-/** The same with the copies that steps of the plan keep. */
+/** The same limit after countKept(), when the copies that steps of the plan keep count too. */
 const KEPT_MAX = 65_536
 /** The limit on the bytes of all copies of stored values in a row. */
 export const STORED_MAX = 134_217_728
-/** So many copies of stored values need no limit. */
+/** The expressions of a query may make this many copies of stored values without a limit. */
 const FREE_COPIES = 8
-/** So many copies of stored values, with those that steps of the plan keep but a sort, need no limit. */
+/** The expressions, and the steps of the plan that are no sorts, may make this many copies without a limit. */
 const FREE_KEPT = 24
-/** Values that grow by more than this have a limit even if they are only sent. */
+/** A column whose `growth` is greater has a limit even if its values are only sent. */
 const MUCH_GROWTH = 16
 /** The copies of a value that is sent: its text, and the message of the row. */
 const SENT = 2
-/** The limit on the bytes of all copies of collected values. A collected text counts twice when it is collected. */
+/** The limit on the bytes of all copies of collected values. */
 const COLLECTED_MAX = 536_870_912
-/** The limits on all searches for constants, in bytes × bytes. */
+/** The limits on searches: the bytes of the values times the bytes of the constants. */
 const SOUGHT_MAX = 536_870_912
 const SOUGHT_COLLECTED_MAX = 2_147_483_648
-/** A search for so many bytes takes as much of its limit as a copy. */
+/** A search for this many bytes counts as one copy of the searched value. */
 const SOUGHT_OF_A_COPY = SOUGHT_MAX / STORED_MAX
 const STEPS_MAX = 1_073_741_824
 /** The bytes of collected values that all calls may take together: 64 calls of 4 MB. */
 const TAKEN_MAX = 268_435_456
-/** The digits of two numbers, multiplied, that a division takes one step for. */
+/** A division takes one step for this product: the digits of one number times the digits of the other. */
 export const DIGITS_OF_A_STEP = 40
-/** Stored numbers with at least this many digits need no limit: a query then computes few products of them. */
+/** A limit of at least this many digits is not printed: the query then computes few products. */
 const MANY_DIGITS = 40_000
-/** So many calls may each do all the work that their bound allows. */
+/** Up to this many calls may each use their full bound. shareOf() lowers the bound of more calls. */
 const FREE_CALLS = 4
-/** A bound up to this size is of a call whose work is the square of the size. */
+/** A bound of at most this size belongs to a call whose work grows with the square of the size. */
 const SQUARED_BOUND = 5_000
 const FREE_SQUARED_CALLS = 16
 
@@ -123,17 +124,16 @@ export function isNothing({ ofColumns: _tally, ...counts }: Made): boolean {
   return Object.values(counts).every((count) => count === 0)
 }
 
-/** A value: how many copies of stored values it contains, of which columns, and of which parts of other values. */
+/** How many copies of stored values a value contains, of which columns, and of which parts of other values. */
 interface Value {
   readonly times: number
   readonly columns?: Copied | undefined
   readonly parts?: Parts | undefined
 }
 
-/** Copies of parts of values, by partOf(). All parts of one value together are not longer than the value. */
+/** Copies of parts of values, by partOf(). All parts of a value together are no longer than the value. */
 export type Parts = ReadonlyMap<string, number>
 
-/** Returns the key of a part of a value. */
 export function partOf(value: string, name: string): string {
   return `${value}\0${name}`
 }
@@ -142,13 +142,14 @@ export class MadeValues {
   #made: Counts = NONE
   #countsKept = false
   #isLimited = false
-  /** What is added to columns. Only grows. */
+  /** Entries are only appended, because a Tally refers to a range of entries. */
   #log: Tally[] = []
   readonly #sent: Tally[] = []
-  /** The copies of each part, and for each value, the most copies of one of its parts. */
+  /** The copies of each part. */
   readonly #ofPart = new Map<string, number>()
+  /** For each value, the copies of that part which has the most. */
   readonly #ofValue = new Map<string, number>()
-  /** The columns of the value that a part is of. */
+  /** For each part, the columns of the whole value. */
   readonly #wholes = new Map<string, Copied>()
 
   /** Adds what an expression makes. Throws Refusal. */
@@ -162,32 +163,35 @@ export class MadeValues {
     if (steps > STEPS_MAX) throw tooMuch(`take ${Math.round(steps)} steps that cannot be cancelled`, STEPS_MAX)
   }
 
-  /** Adds what an expression makes that PostgreSQL evaluates so many times more. Throws Refusal. */
+  /** Adds an expression that PostgreSQL evaluates `times` more times. Throws Refusal. */
   addAgain({ ofColumns, ...counts }: Made, times: number): void {
     if (times <= 0) return
     const again = ofColumns && { all: [ofColumns], from: 0, to: 1, times }
     this.add({ ...eachOf(counts, counts, (count) => count * times), ofColumns: again })
   }
 
-  /** Starts to count what steps of the plan keep, after all expressions. */
+  /** Call this after all expressions are added, before the copies that steps of the plan keep. */
   countKept(): void {
     this.#countsKept = true
     this.#limitFrom(FREE_COPIES)
   }
 
-  /** Starts to count what a sort keeps, after all other steps. */
+  /** Call this after all other steps of the plan are added, before the copies that a sort keeps. */
   countSorted(): void {
     this.#limitFrom(FREE_KEPT)
   }
 
-  /** Notes that stored values need a limit, if there are more copies of them so far. */
+  /** Notes that stored values need a limit, if more than `free` copies of them are added. */
   #limitFrom(free: number): void {
     const { copies, sought } = this.#made
     if (copies + sought / SOUGHT_OF_A_COPY <= free) return
     this.#isLimited ||= sumOf(readsOf(whole(this.#log), greatestOfEach)) > free
   }
 
-  /** Adds copies of a value, of which `parts` are copies of parts of other values. Throws Refusal. */
+  /**
+   * Adds copies of a value. If the value contains parts of another value, one copy of each part counts as one copy of
+   * that value: all parts together are no longer. Throws Refusal.
+   */
   addCopies({ columns, times, parts }: Value, copies: number, { own = 0, isCollected = false } = {}): void {
     if (times === 0) {
       this.add({ own })
@@ -225,17 +229,17 @@ export class MadeValues {
     })
   }
 
-  /** Notes a value that is sent as a table stores it, which needs no limit by itself. */
+  /** Notes a value that is sent as the table stores it. */
   addSent({ columns }: Value): void {
     if (columns) this.#sent.push({ columns, copies: SENT, sought: 0 })
   }
 
-  /** Notes of which columns the value is that a part is of. */
+  /** Notes the columns of the value to which a part belongs. */
   notePart(part: string, whole: Copied): void {
     this.#wholes.set(part, whole)
   }
 
-  /** Returns how many copies of the whole value the copies of a part add at most. */
+  /** Returns how many more copies of the whole value the copies of a part count as. */
   #copiesOf(part: string, times: number): number {
     const value = part.slice(0, part.indexOf('\0'))
     const count = (this.#ofPart.get(part) ?? 0) + times
@@ -245,7 +249,6 @@ export class MadeValues {
     return Math.max(count - most, 0)
   }
 
-  /** The copies of values, and the bytes from constants, so far. */
   get copies(): number {
     return this.#made.copies
   }
@@ -265,8 +268,8 @@ export class MadeValues {
   }
 
   /**
-   * Runs alternatives, of which PostgreSQL evaluates one for a row: the greatest counts. What comes from constants is
-   * added, because the planner computes the constants of all alternatives.
+   * Runs alternatives, such as the branches of CASE. PostgreSQL evaluates one of them for a row, so the greatest
+   * counts. What comes from constants is added up, because the planner computes the constants of all alternatives.
    */
   either<T>(alternatives: readonly (() => T)[]): T[] {
     const [before, log] = [this.#made, this.#log]
@@ -287,8 +290,8 @@ export class MadeValues {
   }
 
   /**
-   * Returns the copies of each column, as text, that the expressions of the query make for a row. Searches count as
-   * copies. Undefined if they are few, and no column has values that grow much. `growth` is the greatest growth.
+   * Returns how many copies of each column the query makes for a row, each copy times `growth` of its column. Searches
+   * count as copies. Returns undefined if no limit is needed. `growth` is the greatest of all columns.
    */
   storedCopies(growth: number): StoredCopies | undefined {
     if (!this.#isLimited && growth <= MUCH_GROWTH) return undefined
@@ -324,7 +327,7 @@ export class MadeValues {
     return Math.floor(most * Math.min(1, TAKEN_MAX / this.#made.taken))
   }
 
-  /** Returns a bound of one call, lowered so that all such calls together do little more than FREE_CALLS of them. */
+  /** Returns the bound of one call, lowered so that all calls together do about the work of FREE_CALLS calls. */
   shareOf(most: number): number {
     const { bounded } = this.#made
     if (most <= SQUARED_BOUND) return Math.floor(most * Math.sqrt(Math.min(1, FREE_SQUARED_CALLS / bounded)))
@@ -337,7 +340,7 @@ export function bothOf(a: Made, b: Made): Made {
   return { ...eachOf(a, b, (x, y) => x + y), ofColumns: joined(a.ofColumns, b.ofColumns, (all) => whole(all)) }
 }
 
-/** Returns what the greater of two expressions makes. */
+/** Returns the greater of each count of two expressions. */
 export function greaterOf(a: Made, b: Made): Made {
   return { ...eachOf(a, b, Math.max), ofColumns: joined(a.ofColumns, b.ofColumns, (either) => ({ either })) }
 }
@@ -358,7 +361,7 @@ interface Reads {
 
 type Sums = ReadonlyMap<StoredColumn, Readonly<Reads>>
 
-/** Adds up a tally, so many times. `greatest` says what counts of alternatives. */
+/** Adds a tally to `sums`, `times` times. `greatest` chooses what counts of alternatives. */
 function tallied(
   tally: Tally,
   greatest: (alternatives: readonly Sums[]) => Sums,
@@ -395,7 +398,7 @@ function addReads(sums: Map<StoredColumn, Reads>, column: StoredColumn, copies: 
   }
 }
 
-/** Returns the greatest sums of each column. */
+/** Returns the greatest counts of each column. */
 function greatestOfEach(alternatives: readonly Sums[]): Sums {
   const most = new Map<StoredColumn, Reads>()
   for (const [column, { copies, sought }] of alternatives.flatMap((sums) => [...sums])) {
@@ -408,7 +411,7 @@ function greatestOfEach(alternatives: readonly Sums[]): Sums {
   return most
 }
 
-/** Returns the sums of the alternative that makes most. */
+/** Returns the counts of the alternative with the most copies. */
 function greatestOfAll(alternatives: readonly Sums[]): Sums {
   let [most, greatest]: [Sums, number] = [new Map(), 0]
   for (const sums of alternatives) {
@@ -418,7 +421,7 @@ function greatestOfAll(alternatives: readonly Sums[]): Sums {
   return most
 }
 
-/** Returns how much of the limit a tally takes of each column: by copies, or by searches if they take more. */
+/** Returns for each column its copies, or its searches as copies if these are more. */
 function readsOf(tally: Tally, greatest: (alternatives: readonly Sums[]) => Sums): Map<StoredColumn, number> {
   return greaterReads(tallied(tally, greatest))
 }
@@ -427,7 +430,7 @@ function greaterReads(sums: Sums): Map<StoredColumn, number> {
   return new Map([...sums].map(([column, { copies, sought }]) => [column, Math.max(copies, sought / SOUGHT_OF_A_COPY)]))
 }
 
-/** Returns the copies of values as text. */
+/** Multiplies the copies of each column by its growth. */
 function asText(copies: ReadonlyMap<StoredColumn, number>): Map<StoredColumn, number> {
   return new Map([...copies].map(([column, count]) => [column, count * column.growth]))
 }
@@ -440,7 +443,6 @@ function copiesIn({ of, by }: Copied): number {
   return sumOf(of) * by
 }
 
-/** Combines each count of two sums. */
 function eachOf(a: Counts, b: Counts, by: (x: number, y: number) => number): Counts {
   return {
     own: by(a.own, b.own),

@@ -1,8 +1,8 @@
-// Bounds runs of combining marks in the values that a query makes. A collation of ICU compares a run in time quadratic in
-// its length, and cancelling has no effect: 8,000 marks of Tibetan took 6 s. Stored values are not bounded, because
-// callers cannot store. If a database or an exposed column compares by ICU, this walk counts for each value how many
-// runs of up to RUN marks may meet in it. The printed text searches for a longer run in a value that may have too many. It
-// fails only for such a run, so ordinary values of any length are answered.
+// Limits runs of combining marks in values that a query makes. A collation of ICU compares a run in time quadratic in
+// its length, and cancelling has no effect: 8,000 marks of Tibetan took 6 s. Callers cannot store values, so stored
+// values are not limited. If a database or an exposed column compares by ICU, this file counts for each value how many
+// short runs (of up to RUN marks) may join in it. If the count is high, the printed text searches the value, and fails
+// if it finds a run longer than RUN.
 import { call, cast, constant, onlyIf, operator, whole } from '../node-builders.ts'
 import { isNode, word, words, type Node, type Struct } from '../allowed/allowed-nodes.ts'
 import type { Field, Typed } from '../walk/from-items.ts'
@@ -11,53 +11,47 @@ import { Refusal } from '../refusal.ts'
 import type { TypeName } from '../../captured-facts.ts'
 import { givesRows, literalText, steadily, unlessAny, unlessText, wholeNumber } from './argument-bounds.ts'
 
-/** The longest run of combining marks in a value that was searched. A stored value is assumed to have no longer run. */
+/** The longest allowed run in a value that the printed text searched. Stored values are assumed to have none longer. */
 export const RUN = 32
-/** The maximum number of runs that may meet in a value. */
+/** A value in which more runs may join is searched. */
 export const RUNS_MAX = 32
 /**
- * A run in a constant counts for each two marks in it: 64 marks may meet. One comparison of 1,024 marks took 0.1 s, and a
- * query may compare the same values 10,000 times.
+ * This many marks of a constant count as one run, so a constant may have a run of 64 marks. One comparison of 1,024
+ * marks took 0.1 s, and a query may compare the same values 10,000 times.
  */
 const MARKS_OF_A_RUN = 2
-/** A parameter, and a value that was searched, may have a run of RUN marks. */
+/** The runs that count for a run of RUN marks, which a parameter or a searched value may have. */
 const RUNS_OF_A_LONG_RUN = RUN / MARKS_OF_A_RUN
-/** The number of runs in a value that may join any number of characters. */
+/** Counts as more than RUNS_MAX in every sum. */
 const MANY = 1e6
 /**
- * The number of runs in a json value, or its text, that was parsed from a text which the query made. Its marks may be
- * written as escape sequences (\u0301), so a search finds them only in the texts that are read from it.
+ * The runs in a json value, or in its text, that is parsed from a text which the query made. Its marks may be escape
+ * sequences (\u0301), so a search finds them only in the strings that are read from it.
  */
 const HIDDEN = Infinity
-/** A text of at most this many bytes has no longer run than RUN. */
+/** A text of at most this many bytes has no run longer than RUN. */
 const FREE_BYTES = 64
-/**
- * Finds a run in the printed text: characters beyond ASCII that are no letters, digits, spaces, punctuation, arrows,
- * lines or emoji.
- */
+/** Matches a run that is too long. Letters, digits, spaces, punctuation, arrows, lines, emoji and ASCII end a run. */
 const LONG_RUN = `[^[:alnum:][:space:][:punct:]\\u0021-\\u007E\\u2190-\\u2BFF\\U0001F000-\\U0001FAFF]{${RUN + 1}}`
 
-/** The runs of expressions whose parts do not show them, and of values that were searched. */
+/** The number of runs in expressions whose parts do not show it, and in values that are searched. */
 const KNOWN = new WeakMap<Node, number>()
-/** The values that were searched, without the search. */
+/** For each value with its search, the value without the search. */
 const SEARCHED = new WeakMap<Node, Node>()
 
-/** Records how many runs meet in the value of a node. Returns the node. */
+/** Records how many runs may join in the value of a node. Returns the node. */
 export function withRuns(node: Node, runs: number | undefined): Node {
   if (runs !== undefined) KNOWN.set(node, runs)
   return node
 }
 
-/** Returns the most runs of two columns of which a column of UNION is made. */
+/** Returns the runs of a column of UNION: the greater number of its two columns. */
 export function mostRuns(one: Field | undefined, other: Field | undefined): { runs?: number } {
   const runs = Math.max(one?.runs ?? -1, other?.runs ?? -1)
   return runs < 0 ? {} : { runs }
 }
 
-/**
- * Returns a value of which the printed text checks that it has no long run. Returns most values unchanged, and all
- * values if nothing compares by ICU. Throws Refusal.
- */
+/** Returns the value with a search for a long run, if one may be in it and ICU compares texts. Throws Refusal. */
 export function withoutLongRuns<T extends Typed>({ exposed }: Walk, typed: T, at: number | undefined): T {
   if (!exposed.comparesByIcu) return typed
   const { node } = typed
@@ -76,12 +70,12 @@ export function withoutLongRuns<T extends Typed>({ exposed }: Walk, typed: T, at
   return { ...typed, node: withRuns(searched, RUNS_OF_A_LONG_RUN) }
 }
 
-/** Returns the value without the search of withoutLongRuns(). */
+/** Returns the value without the search that withoutLongRuns() added. */
 export function unsearched(node: Node): Node {
   return SEARCHED.get(node) ?? node
 }
 
-/** Returns whether a parameter or a constant has a run longer than RUN, also one written as escape sequences. */
+/** Returns whether a constant or a parameter has a run longer than RUN. Escape sequences count as marks. */
 export function hasLongRun(text: string): boolean {
   return marksIn(text) > RUN
 }
@@ -107,7 +101,7 @@ function marksIn(text: string): number {
   return longest
 }
 
-/** Returns how many runs may meet in the value of a confined expression. */
+/** Returns how many runs may join in the value of a confined expression. */
 export function runsOf(node: Node): number {
   const known = KNOWN.get(node)
   if (known !== undefined) return known
@@ -129,13 +123,13 @@ function computed(node: Node): number {
   if (node.BoolExpr ?? node.NullTest ?? node.BooleanTest) return 0
   if (node.JsonFuncExpr) return parsed(node.JsonFuncExpr.context_item?.raw_expr, MANY)
   if (node.JsonParseExpr) return parsed(node.JsonParseExpr.expr?.raw_expr, HIDDEN)
-  // Their arguments are printed inside sub-selects.
+  // The arguments of these aggregates are printed inside sub-selects, so their runs are not known here.
   if (node.JsonArrayAgg ?? node.JsonObjectAgg ?? node.JsonArrayQueryConstructor) return HIDDEN
-  // The parts of an array, a row or a document stay apart.
+  // In an array, a row or a document, other characters separate the parts.
   return most(Object.values(node))
 }
 
-/** Returns the most runs in one of the values. A part of a node counts as its parts. */
+/** Returns the greatest number of runs in one of the values, which may also be lists of nodes. */
 function most(values: readonly unknown[]): number {
   return values.reduce((all: number, value) => Math.max(all, isNode(value) ? runsOf(value) : 0), 0)
 }
@@ -144,10 +138,7 @@ function sum(nodes: readonly Node[]): number {
   return nodes.reduce((all, node) => all + runsOf(node), 0)
 }
 
-/**
- * Returns the runs of a document that may be parsed from a text. In a text that the query made, they may be hidden, and
- * `made` is returned.
- */
+/** Returns the runs of a document that is parsed from `from`: `made` if escape sequences may hide them. */
 function parsed(from: Node | undefined, made: number): number {
   if (!from) return 0
   const inner = from.TypeCast?.arg ?? from
@@ -161,7 +152,7 @@ function nameOf({ funcname }: Struct<'FuncCall'>): string {
   return words(funcname).at(-1) ?? ''
 }
 
-/** The columns of tables. */
+/** References to columns of tables. */
 const STORED = new WeakSet<Node>()
 
 /** Records that the node is a column of a table. Returns the node. */
@@ -196,22 +187,22 @@ function afterOperator({ kind, name, lexpr, rexpr }: Struct<'A_Expr'>): number {
   return /^(?:[<>=]|<=|>=|<>|!?~~?\*?)$/.test(symbol) ? 0 : left + (rexpr ? runsOf(rexpr) : 0)
 }
 
-/** Functions that may bring together characters that were apart. */
+/** Functions that may join characters that were apart. */
 const JOINING: ReadonlySet<string> = new Set([
   ...['repeat', 'lpad', 'rpad', 'replace', 'translate', 'regexp_replace', 'unistr', 'convert_from'],
   ...['array_to_string', 'string_agg'],
 ])
-/** Functions that read the escape sequences of a json value. */
+/** Functions that turn escape sequences of a json value into characters. */
 const READS = /_text$|object_keys$|record(?:set)?$|^(?:to_)?jsonb/
-/** Functions that keep their arguments apart. */
+/** Functions whose result keeps the arguments apart. */
 const APART = /^(?:array_|json|jsonb|row_|to_json)/
 
-/** Returns whether the function may bring together characters that were apart. */
+/** Returns whether the function may join characters that were apart. */
 export function joins(name: string): boolean {
   return JOINING.has(name)
 }
 
-/** Returns how many runs may meet in the result of a function. */
+/** Returns how many runs may join in the result of a function. */
 export function runsOfCall(
   name: string,
   args: readonly Node[],
@@ -260,7 +251,7 @@ function lengthOf(node: Node | undefined): number {
   return [...((node && literalText(node)) ?? '')].length
 }
 
-/** Returns whether a constant keeps the values around it apart: it contains a character that is no mark. */
+/** Returns whether a constant contains a character that is no mark, which ends a run. */
 function separates(node: Node | undefined): boolean {
   return /\P{M}/u.test((node && literalText(node)) ?? '')
 }

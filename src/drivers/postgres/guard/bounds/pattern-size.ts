@@ -1,7 +1,7 @@
-// Bounds how large a regular expression compiles. PostgreSQL keeps the last 32 compiled expressions of a session until
-// the session ends, up to 50 MB each: nine queries of 260 bytes took 526 MB. This file counts the arcs of the compiled
-// automaton, about as PostgreSQL builds it: a count {m,n} writes its part n times, a class has an arc for each letter
-// that the expression tells apart, and what may be empty connects what is before it with all that is behind it.
+// Limits the size of compiled regular expressions. PostgreSQL keeps the last 32 of a session until the session ends, up
+// to 50 MB each: nine queries of 260 bytes took 526 MB. This file counts the arcs of the automaton that PostgreSQL
+// compiles. A count {m,n} repeats its part n times. A class has an arc for each letter that the expression
+// distinguishes. A part that may be empty connects what is before it with what is behind it.
 import { words, type Node, type SelectStmt } from '../allowed/allowed-nodes.ts'
 import { mayBeText } from '../allowed/type-names.ts'
 import { call, cast, constant, either, operator, selectFrom, whole } from '../node-builders.ts'
@@ -18,7 +18,7 @@ const ARCS_MAX = 100_000
 const COUNT_MAX = 255
 const DEPTH_MAX = 100
 const COPIES_MAX = 20_000
-/** A state takes as much memory as so many arcs. */
+/** A state takes as much memory as this many arcs. */
 const STATE_ARCS = 4
 
 /** A part of an expression. */
@@ -30,9 +30,9 @@ interface Part {
   /** States at which a match of the part can begin. */
   readonly entries: number
   readonly mayBeEmpty: boolean
-  /** Arcs of automata that PostgreSQL keeps besides, for groups and lookarounds. */
+  /** Arcs of additional automata, which PostgreSQL keeps for groups and lookarounds. */
   readonly kept: number
-  /** True if PostgreSQL matches the part by itself: it has a group, a reference, a lookaround or a lazy repetition. */
+  /** True for groups, references, lookarounds and lazy repetitions. PostgreSQL matches them with their own automata. */
   readonly isApart: boolean
 }
 
@@ -41,21 +41,21 @@ const POSITION: Part = { ...EMPTY, last: 1, entries: 1 }
 
 /** The operators that take a regular expression on their right side. */
 export const MATCHES = /^!?~\*?$/
-/** The functions that take one as their second argument. */
+/** The functions whose second argument is a regular expression. */
 const TAKES_PATTERN = /^(?:regexp_\w+|substring)$/
-/** Functions that are often an argument of substring(), and return numbers. */
+/** Functions that return numbers, and are often an argument of substring(). */
 const COUNTS = /^(?:\w*length|strpos|position|int[248])$/
 
 /**
- * Returns the right side of an operator in MATCHES, bounded if the query makes it. A constant is checked, and a
- * parameter is noted to be checked with its value. Throws Refusal.
+ * Returns the right operand of an operator in MATCHES. A constant pattern is checked at once, a parameter when its
+ * value is known, and a pattern that the query makes in the printed text. Throws Refusal.
  */
 export function boundedRegex(walk: Walk, level: Level, left: Typed, right: Typed, at: number | undefined): Node {
   if (!mayBeText(walk.exposed, left.type)) return right.node
   return boundedOne(walk, level, right, at, '')
 }
 
-/** Returns the arguments of a function, of which a pattern is bounded in the same way. Throws Refusal. */
+/** Does the same for the pattern among the arguments of a function. Throws Refusal. */
 export function boundedRegexArguments(
   walk: Walk,
   level: Level,
@@ -119,7 +119,7 @@ function boundedOne(walk: Walk, level: Level, typed: Typed, at: number | undefin
   )
 }
 
-/** Returns whether the pattern is joined from columns of tables and from short constants without counts. */
+/** Returns whether the pattern is joined only from stored columns and short constants without counts. */
 function isPlain(node: Node): boolean {
   if (node.ColumnRef) return isStoredColumn(node)
   if (node.TypeCast?.arg) return isPlain(node.TypeCast.arg)
@@ -133,7 +133,7 @@ function isPlain(node: Node): boolean {
 
 const PLAIN_MAX = 64
 
-/** Returns the query of ANY or ALL, of which each row is a bounded pattern. Throws Refusal. */
+/** Returns the query of ANY or ALL, with a bound on each row, which is a pattern. Throws Refusal. */
 export function boundedRegexRows(
   walk: Walk,
   level: Level,
@@ -156,19 +156,19 @@ function paramIn(node: Node): number | undefined {
   return inner ? paramIn(inner) : node.ParamRef?.number
 }
 
-/** The name of the bound: see failure-hint.ts. */
+/** The name of the bound in error messages (failure-hint.ts). */
 const PATTERN = 'pattern'
-/** A pattern with eight counts, or a group with a count of two digits, or two groups with counts. */
+/** Matches a pattern with eight counts, a group with a count of two digits, or two groups with counts. */
 const MANY_COUNTS = '(?:\\{\\d.*){8}|\\)(?:\\s|#[^\\n]*)*\\\\?\\{\\d*,?\\d\\d|(?:\\)(?:\\s|#[^\\n]*)*\\\\?\\{\\d.*){2}'
 
-/** Returns an expression for a bound of the size: the bytes times the quantifiers. */
+/** Returns the size of a pattern: its bytes times its quantifiers, or more than the limit if it has many counts. */
 function roughSize(text: Node): Node {
   const others = bytesAsText(call('translate', text, constant('*?{'), constant('')))
   const product = operator('*', bytesAsText(text), operator('+', whole(1), operator('-', bytesAsText(text), others)))
   return either(operator('~', text, constant(MANY_COUNTS)), cast(whole(2 * ARCS_MAX), 'int8'), product)
 }
 
-/** Returns why a value of a parameter may not be a pattern, or null. */
+/** Returns why the value of a parameter is too large as a pattern, or null. */
 export function largePattern(text: string): string | null {
   const isLarge = arcsOf(text) > ARCS_MAX || arcsOf(text, { isSimilar: true }) > ARCS_MAX
   return isLarge ? `${TOO_LARGE}. ${HINT}` : null
@@ -181,7 +181,7 @@ function tooLarge(at: number | undefined): Refusal {
   return new Refusal('limit', 'regular expression', TOO_LARGE, HINT, at)
 }
 
-/** Returns about how many arcs PostgreSQL keeps for a regular expression. More than ARCS_MAX means: too many. */
+/** Returns about how many arcs PostgreSQL keeps for a regular expression. */
 export function arcsOf(pattern: string, { isSimilar = false, options: given = '' } = {}): number {
   const regex = isSimilar ? fromSimilar(pattern) : pattern
   const director = /^\*\*\*([:=])/.exec(regex)?.[1]
@@ -194,7 +194,7 @@ export function arcsOf(pattern: string, { isSimilar = false, options: given = ''
   return new Reader(text.slice(start.length), options).arcs()
 }
 
-/** Returns a SIMILAR TO pattern as a regular expression. */
+/** Translates a SIMILAR TO pattern to a regular expression. */
 function fromSimilar(pattern: string): string {
   return pattern.replace(/\\.|\[\^?\]?[^\][]*\]|[%_.^$]/gs, (found) => {
     if (found === '%') return '.*'
@@ -203,7 +203,7 @@ function fromSimilar(pattern: string): string {
   })
 }
 
-/** Returns a bound for the syntaxes that Reader does not read. */
+/** Returns an upper limit for the syntaxes that Reader cannot read. */
 function roughly(text: string): number {
   let product = 1
   for (const [, counts = ''] of text.matchAll(/\{([\d,]+)/g)) {
@@ -212,17 +212,17 @@ function roughly(text: string): number {
   return product === 1 ? text.length ** 2 / 2 : product * text.length * 32
 }
 
-/** The rest of a class, read in one way only, so that the time is linear. */
+/** Matches a class behind its [. It can match in one way only, so that its time is linear. */
 const BRACKET = /^\^?\]?(?:\\.|\[:[^:\]]*:\]|\[\..[^.\]]*\.\]|\[=.[^=\]]*=\]|\[(?![:.=])|[^\\[\]])*\]/s
 
 class Reader {
   readonly #text: string
   readonly #isExtended: boolean
   readonly #isCaseless: boolean
-  /** The characters, ranges and classes in the expression. A class has at most an arc for each. */
+  /** The different characters in the expression. A class has at most an arc for each, and one for all others. */
   readonly #members: number
   readonly #groups: Part[] = []
-  /** The copies that were written out. Each adds at least five arcs. */
+  /** The number of copies that counts have made. Each copy adds at least five arcs. */
   #copies = 0
   #isUnread = false
   #at = 0
@@ -236,7 +236,7 @@ class Reader {
 
   arcs(): number {
     let all = this.#alternatives(0)
-    // A ) without its ( is an error, or means itself.
+    // A ) without a ( is an error, or stands for itself.
     while (this.#at < this.#text.length && all.inner <= ARCS_MAX) {
       this.#at += 1
       all = sequence([all, this.#char(1), this.#alternatives(0)])
@@ -324,7 +324,7 @@ class Reader {
     return group
   }
 
-  /** Reads the rest of [abc], [^a-z], [[:alpha:]]. A ] at the start means itself. */
+  /** Reads a class behind its [: abc], ^a-z], [:alpha:]]. A ] at the start stands for itself. */
   #bracket(): Part {
     const [found = ''] = BRACKET.exec(this.#text.slice(this.#at)) ?? []
     this.#isUnread ||= found === ''
@@ -368,7 +368,7 @@ class Reader {
     }
   }
 
-  /** Returns a repetition. PostgreSQL writes x{1,3} as ((x|)x|)x. */
+  /** Repeats a part as PostgreSQL does: x{1,3} becomes ((x|)x|)x. */
   #repeated(part: Part, least: number, most: number): Part {
     if (most === 0) return EMPTY
     const optional = most === Infinity ? 0 : most - Math.max(least, 1)
@@ -387,7 +387,7 @@ class Reader {
     return isNext
   }
 
-  /** Skips spaces and comments, if the expression has the option x. */
+  /** Skips spaces and comments if the expression has option x. */
   #skip(): void {
     if (!this.#isExtended) return
     const [found = ''] = /^(?:\s+|#[^\n]*)*/.exec(this.#text.slice(this.#at)) ?? []
@@ -395,7 +395,7 @@ class Reader {
   }
 }
 
-/** Returns two parts, one behind the other. */
+/** Returns the sequence of two parts. */
 function both(a: Part, b: Part): Part {
   return {
     inner: a.inner + b.inner + a.last * b.entries,
@@ -411,7 +411,7 @@ function sequence(parts: readonly Part[]): Part {
   const [only] = parts
   if (only && parts.length === 1) return only
   const all = parts.reduce(both, EMPTY)
-  // PostgreSQL keeps an automaton for the rest of the sequence from each such part on.
+  // For each part that is matched apart, PostgreSQL keeps an automaton for the part and all that follows.
   const apart = parts.filter(({ isApart }) => isApart).length
   return { ...all, kept: all.kept + apart * sizeOf(all) }
 }

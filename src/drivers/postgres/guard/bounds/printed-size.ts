@@ -1,22 +1,19 @@
-// Bounds how many expressions the printed text has. A bound on an argument prints the argument several times, so each
-// level of nested calls multiplies what is printed: a text of 205 bytes blocked the main thread for 82 s. The confined tree
-// holds such an argument once and refers to it several times, so the guard counts what it would print before it prints.
-// PostgreSQL multiplies in the same way: it puts an expression of a sub-select into each place that reads its column. Ten
-// levels of 38 bytes took 2.9 GB, and no timeout ended them. The guard counts each such place.
+// Limits how many expressions the printed text has. A bound on an argument prints the argument several times, so nested
+// calls multiply: a text of 205 bytes blocked the main thread for 82 s. The confined tree stores such an argument once
+// and refers to it several times, so the guard can count before it prints. PostgreSQL multiplies too: it copies an
+// expression of a sub-select to each place that reads its column. Ten levels of 38 bytes took 2.9 GB, and no timeout
+// ended them. These copies count too.
 import type { Node, Struct } from '../allowed/allowed-nodes.ts'
 import { Refusal } from '../refusal.ts'
 import { TooMuchHere, type Walk } from '../walk/scope.ts'
 
-/**
- * The number of nodes in each part of a confined tree. Columns that are added to a table's sub-select later are not in
- * it: spend() counts them.
- */
+/** The nodes in each part of a confined tree, except columns that are added to a table later: spend() counts these. */
 const SIZES = new WeakMap<object, number>()
 
-/** The expressions behind a reference to columns: see readsMade(). */
+/** The expressions that a reference to columns stands for. */
 const MADE = new WeakMap<object, readonly Node[]>()
 
-/** Returns how many nodes are printed for a part of a confined tree, without names. Counts each shared part once per use. */
+/** Returns how many nodes are printed for a part of a confined tree. A part that is used twice counts twice. */
 function printedNodes(part: object): number {
   const known = SIZES.get(part)
   if (known !== undefined) return known
@@ -38,7 +35,7 @@ function isOperator(part: object): part is Operator {
   return 'A_Expr' in part
 }
 
-/** Returns how many nodes PostgreSQL adds to an operator before it plans the query. */
+/** Returns how many nodes PostgreSQL adds when it rewrites an operator. */
 function copiedNodes({ A_Expr: expr }: Operator): number {
   const { left, right } = copiedSides(expr)
   const nodes = (times: number, side: Node | undefined): number => (times > 0 && side ? times * printedNodes(side) : 0)
@@ -46,7 +43,7 @@ function copiedNodes({ A_Expr: expr }: Operator): number {
 }
 
 /**
- * Returns how many more copies PostgreSQL makes of the sides of an operator. It rewrites `a BETWEEN b AND c` to
+ * Returns how many additional copies PostgreSQL makes of each side of an operator. It rewrites `a BETWEEN b AND c` to
  * `a >= b AND a <= c`, BETWEEN SYMMETRIC to two of these, and `a IN (b, c)` to `a = b OR a = c` if b and c are columns.
  * Ten nested levels of 31 bytes took 1.6 GB, and no cancel ended them.
  */
@@ -61,7 +58,7 @@ export function isConstant({ A_Const: value, ParamRef: param, TypeCast: cast }: 
   return value !== undefined || param !== undefined || (cast?.arg !== undefined && isConstant(cast.arg))
 }
 
-/** Counts a reference to columns as the expressions behind them, which PostgreSQL may put in its place. */
+/** Counts a reference to columns like the expressions behind the columns, because PostgreSQL may copy these here. */
 export function readsMade(reference: Node, made: readonly Node[] | undefined): Node {
   if (made === undefined) return reference
   SIZES.set(reference, printedNodes(made) + 1)
@@ -74,10 +71,7 @@ export function madeBehind(reference: object): readonly Node[] | undefined {
   return MADE.get(reference)
 }
 
-/**
- * Counts a confined expression, and everything in it, as printed after `before` other nodes. Throws Refusal if the text
- * becomes too large.
- */
+/** Counts a confined expression, printed after `before` other nodes. Throws Refusal if the text becomes too large. */
 export function countPrinted(walk: Walk, before: number, node: object, at: number | undefined): void {
   walk.printed = before + printedNodes(node)
   if (walk.printed <= walk.printedMax) return
@@ -89,7 +83,7 @@ export function countPrinted(walk: Walk, before: number, node: object, at: numbe
 const HINT =
   'Compute the inner value of nested calls once: WITH v AS MATERIALIZED (SELECT replace(a, b, c) AS x FROM t) SELECT replace(x, d, e) FROM v.'
 
-/** Returns whether the test holds for a part of a tree. Visits each part once, although the tree may refer to it often. */
+/** Returns a function that tells whether the test holds for any part of a tree. Each part is tested once. */
 export function remembered(test: (part: object) => boolean | undefined): (value: unknown) => boolean {
   const known = new WeakMap<object, boolean>()
   const holds = (value: unknown): boolean => {

@@ -1,24 +1,24 @@
-// Counts the FROM items and the sorts of a query. A reference to a common table expression that PostgreSQL inlines
-// counts as all items and sorts of the expression. PostgreSQL inlines without checking a timeout: thirty doublings took
-// 15 GB, and only SIGKILL ended them.
+// Counts the FROM items and the sorts of a query. PostgreSQL copies (inlines) some WITH queries to each place that
+// reads them, so their items and sorts count once for each place. It does not check a timeout while it copies: thirty
+// doublings took 15 GB, and only SIGKILL ended them.
 import { refusedLimit, type Refusal } from '../refusal.ts'
 import { checkSorts, type Cte, type Weight } from '../walk/scope.ts'
 
 const WEIGHT_MAX = 1_000
 /**
- * The maximum number of tables in one join tree. The planner derives conditions from each pair of equal columns: for
- * 300 tables that are joined by the same key, PostgreSQL 15 took 2.5 GB before it checked the timeout.
+ * The limit on tables in one join tree. The planner derives conditions from each pair of equal columns: for 300 tables
+ * that are joined by the same key, PostgreSQL 15 took 2.5 GB before it checked the timeout.
  */
 const JOINED_MAX = 100
 
-/** Counts one more FROM item. Throws Refusal if the items of one body alone are too many. */
+/** Counts one more FROM item. Throws Refusal if one body has too many items. */
 export function addItem(weight: Weight): void {
   weight.items += 1
   weight.joined += 1
   if (weight.items > WEIGHT_MAX) throw tooHeavy()
 }
 
-/** Takes back one item that addItem() counted, because the item's own tables count instead. */
+/** Takes back an item that addItem() counted, because the tables in it are counted instead. */
 export function dropItem(weight: Weight): void {
   weight.items -= 1
   weight.joined -= 1
@@ -35,7 +35,7 @@ export function checkWeight(weight: Weight): void {
   throw refusedLimit('JOIN', why)
 }
 
-/** Returns the largest number of tables that the planner may join at once. The arms of a UNION are planned apart. */
+/** Returns the largest number of tables that the planner may join at once. It plans each arm of a UNION separately. */
 function joinedIn(weight: Weight, known: Map<Cte, number>): number {
   let total = weight.joined
   for (const [cte, references] of weight.ctes) {
@@ -55,7 +55,7 @@ function joinedOf(cte: Cte, known: Map<Cte, number>): number {
   return total
 }
 
-/** Returns whether PostgreSQL copies the expression into the queries that refer to it. */
+/** Returns whether PostgreSQL copies a WITH query to where it is read, unless it is recursive or MATERIALIZED. */
 function isCopied({ materialized, references }: Cte): boolean {
   return materialized === 'CTEMaterializeNever' || references === 1
 }
@@ -65,7 +65,6 @@ function tooHeavy(): Refusal {
   return refusedLimit('WITH', why)
 }
 
-/** Adds up the items or the sorts of a query. */
 function weigh(weight: Weight, known: Map<Cte, number>, what: 'items' | 'sorts' = 'items'): number {
   let total = weight[what]
   for (const [cte, references] of weight.ctes) total += references * weightOf(cte, known, what)
@@ -73,8 +72,8 @@ function weigh(weight: Weight, known: Map<Cte, number>, what: 'items' | 'sorts' 
 }
 
 /**
- * Returns the weight of one reference. An expression that is not inlined is planned once, so its references share its
- * weight. Each reference to it is an item.
+ * Returns the weight of one reference. A WITH query that is not copied is planned once, so its references share its
+ * weight, and each counts as one more item.
  */
 function weightOf(cte: Cte, known: Map<Cte, number>, what: 'items' | 'sorts'): number {
   const total = own(cte, known, what)
@@ -85,7 +84,7 @@ function weightOf(cte: Cte, known: Map<Cte, number>, what: 'items' | 'sorts'): n
 function own(cte: Cte, known: Map<Cte, number>, what: 'items' | 'sorts'): number {
   const before = known.get(cte)
   if (before !== undefined) return before
-  // If the expression refers to itself, it is recursive, and the inner reference counts as one.
+  // A recursive query refers to itself. That inner reference counts as one.
   known.set(cte, 1)
   const total = weigh(cte.weight, known, what)
   known.set(cte, total)

@@ -1,6 +1,6 @@
-// Confines calls and casts of PostGIS. Many of its functions look up the SRID of a value in spatial_ref_sys, a table that
-// is usually not exposed. A text could bring any SRID, so a query may turn only constants, parameters and stored texts
-// into geometries (srids.ts checks the SRIDs in them).
+// Confines calls and casts of PostGIS. Many of its functions look up the SRID of a value in the table spatial_ref_sys,
+// which is usually not exposed. A text may contain any SRID, so only constants, parameters and stored texts may become
+// geometries (srids.ts checks their SRIDs).
 import { words, type Node } from '../allowed/allowed-nodes.ts'
 import type { Exposed } from '../exposed.ts'
 import { steadily, unlessAny, wholeNumber, bytesAsText } from './argument-bounds.ts'
@@ -13,8 +13,8 @@ const TEXT_HINT =
   'Make geometries from a constant or a stored text, or write st_geomfromtext(text, 4326), st_geomfromwkb(bytes, 4326) or st_makepoint(x, y).'
 
 /**
- * What each argument of a function of PostGIS is: `g` a value of PostGIS, `s` an SRID, `t` a text whose SRID the next
- * argument replaces, `b` the same as bytes, `c` a constant number of characters, `n` anything that is no geometry.
+ * The kind of each argument. `g`: a value of PostGIS. `s`: an SRID. `t`: a text whose SRID the next argument replaces.
+ * `b`: bytes, likewise. `c`: a constant number of characters. `n`: anything that is no geometry.
  */
 const ARGUMENTS: ReadonlyMap<string, string> = new Map([
   ...each('gg', 'st_distancesphere st_intersects st_contains st_within st_covers st_coveredby st_overlaps st_touches'),
@@ -39,7 +39,7 @@ const MULTIPLIES: ReadonlySet<string> = new Set([
   ...['st_distance', 'st_distancesphere', 'st_dwithin', 'st_intersects', 'st_contains', 'st_within', 'st_covers'],
   ...['st_coveredby', 'st_overlaps', 'st_touches', 'st_crosses', 'st_equals', 'st_disjoint', 'st_closestpoint'],
 ])
-/** The limit in bytes, as text, of a value that the query makes and compares: about 2,000 points. */
+/** The limit on a compared value that the query makes, in bytes as text: about 2,000 points. */
 const MADE_MAX = 65_536
 const HASH_MAX = 20
 
@@ -52,7 +52,7 @@ export function returnsShort(name: string): boolean {
   return RETURNS_OTHER.test(name) && !name.startsWith('st_as')
 }
 
-/** Returns the arguments of a call of PostGIS, bounded. Throws Refusal. */
+/** Returns the arguments of a PostGIS function with their bounds. Throws Refusal. */
 export function spatialArguments(
   exposed: Exposed,
   name: string,
@@ -98,17 +98,13 @@ function madeFromText(name: string, at: number | undefined): Refusal {
   return refused(name, `${name} needs a value that is known to be a geometry or a geography`, TEXT_HINT, at)
 }
 
-/** Returns whether the value may become a geometry: it is one, or a constant, a parameter or a stored value. */
 function mayBecomeSpatial(exposed: Exposed, { node, type, isStored }: Typed): boolean {
   if (isStored === true || node.A_Const !== undefined || node.ParamRef !== undefined) return true
   if (node.TypeCast?.arg?.ParamRef !== undefined) return true
   return isSpatial(exposed, type)
 }
 
-/**
- * Returns the arguments of st_asgeojson. Without options, PostGIS would print the name of the SRID from spatial_ref_sys,
- * so the printed call has the options 0 or 1.
- */
+/** Returns the arguments of st_asgeojson. By default, its options would print a name from spatial_ref_sys. */
 function geoJson(exposed: Exposed, given: readonly Typed[], at: number | undefined): readonly Node[] {
   const [value, digits, options] = given
   if (!value || value.type?.kind === 'row') {
@@ -125,7 +121,7 @@ function geoJson(exposed: Exposed, given: readonly Typed[], at: number | undefin
   ]
 }
 
-/** Bounds a side of a comparison that the query makes. A stored side stays as it is, so that an index can be used. */
+/** Bounds one side of a comparison. A stored side stays unchanged, so that an index can be used. */
 function made(name: string, arg: Typed | undefined, node: Node, at: number | undefined): Node {
   if (arg?.isStored === true || isPoint(node)) return node
   const size = steadily(bytesAsText(node), [node], name, at)
@@ -148,7 +144,7 @@ function isPoint(node: Node): boolean {
   )
 }
 
-/** Returns the type of the result of a function of PostGIS, as far as it matters here. */
+/** Returns the result type of a PostGIS function: null stands for anything that is no geometry. */
 export function spatialResult(schema: string, name: string, out: readonly string[]): SqlType | null {
   const geometry: SqlType = { kind: 'named', schema, name: name === 'geography' ? name : 'geometry' }
   if (out.length > 1) {
@@ -159,20 +155,20 @@ export function spatialResult(schema: string, name: string, out: readonly string
 }
 
 /**
- * Checks values to which PostgreSQL gives one type: the operands of an operator, or the branches of CASE. It converts
- * text and bytes to a geometry if another of the values is one. Throws Refusal.
+ * Checks values that PostgreSQL converts to one type: the operands of an operator, or the branches of CASE. If one of
+ * them is a geometry, texts and bytes become geometries too. Throws Refusal.
  */
 export function checkUnified(exposed: Exposed, values: readonly Typed[], at: number | undefined): void {
   if (!values.some(({ type }) => isSpatial(exposed, type))) return
   if (!values.every((value) => mayBecomeSpatial(exposed, value))) throw madeFromText('a value beside a geometry', at)
 }
 
-/** Returns the type of values to which PostgreSQL gives one type: a geometry, or else the first known type. */
+/** Returns the common type that PostgreSQL gives to values: a geometry if one is, otherwise the first known type. */
 export function unifiedType(exposed: Exposed, types: readonly (SqlType | null)[]): SqlType | null {
   return types.find((type) => isSpatial(exposed, type)) ?? types.find((type) => type !== null) ?? null
 }
 
-/** The arguments, by place, to which functions of pg_catalog give one type. */
+/** For each function of pg_catalog: the positions of arguments that PostgreSQL converts to one type. */
 const UNIFIED: ReadonlyMap<string, readonly number[]> = new Map(
   Object.entries({
     array_append: [0, 1],
@@ -187,10 +183,10 @@ const UNIFIED: ReadonlyMap<string, readonly number[]> = new Map(
     width_bucket: [0, 1],
   }),
 )
-/** Aggregates that compare their arguments with what they sort. */
+/** Aggregates that compare their arguments with the sorted values. */
 const RANKS: ReadonlySet<string> = new Set(['cume_dist', 'dense_rank', 'percent_rank', 'rank'])
 
-/** Checks the arguments of a function of pg_catalog, and what it sorts WITHIN GROUP. Throws Refusal. */
+/** Checks the arguments of a function of pg_catalog, and the values that it sorts WITHIN GROUP. Throws Refusal. */
 export function checkUnifiedArguments(
   exposed: Exposed,
   name: string,
@@ -206,7 +202,7 @@ export function checkUnifiedArguments(
       at,
     )
   if (RANKS.has(name)) checkUnified(exposed, [...args, ...sorted], at)
-  // The result may be one value or an array.
+  // Its result may be one value or an array, so its type is not known.
   if (name === 'percentile_disc' && sorted.some(({ type }) => isSpatial(exposed, type))) {
     throw refused(name, `${name}() may not sort geometries here`, 'Sort by a number, such as st_area(g).', at)
   }
@@ -215,7 +211,7 @@ export function checkUnifiedArguments(
 /** Checks a cast to a type of PostGIS. Throws Refusal. */
 export function checkSpatialCast(exposed: Exposed, to: SqlType, from: Typed, at: number | undefined): void {
   if (!isSpatial(exposed, to)) return
-  // PostgreSQL would cast each part by itself, which may be a text.
+  // PostgreSQL casts each part of an array or row by itself, and a part may be a text.
   const isMadeRow = from.type?.kind === 'row' && !from.type.oids
   const isMadeOfParts = isMadeRow || (from.node.A_ArrayExpr?.elements ?? []).length > 0
   if (!isMadeOfParts && (from.node.A_ArrayExpr !== undefined || mayBecomeSpatial(exposed, from))) return

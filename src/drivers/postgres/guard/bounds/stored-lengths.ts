@@ -1,7 +1,6 @@
-// Prints a limit on the length of stored values, for a query that makes many copies of them (made-values.ts). The
-// sub-select of each table gets a condition that fails the query at the first row of which its expressions would make
-// too many bytes: the copies of each column, times the length of its value. The condition has the form … IS NOT NULL, of
-// which the planner expects that nearly all rows meet it.
+// Limits the length of stored values that a query copies many times (made-values.ts). The sub-select of each table gets
+// a condition that fails the query at the first row whose copies would take too many bytes. The condition has the form
+// … IS NOT NULL, because the planner expects that nearly all rows meet it.
 import type { TypeName } from '../../captured-facts.ts'
 import type { Node, Struct } from '../allowed/allowed-nodes.ts'
 import type { Exposed } from '../exposed.ts'
@@ -18,7 +17,7 @@ export interface PrintedColumn {
   readonly stored: StoredColumn | undefined
 }
 
-/** Returns the condition that the values of a row are short enough. Undefined if none may be too long. */
+/** Returns the condition that the values of a row are short enough, or undefined if no limit is needed. */
 export function noLongerThan(
   exposed: Exposed,
   columns: readonly PrintedColumn[],
@@ -51,7 +50,7 @@ function withinLimit(columns: readonly PrintedColumn[], copies: StoredCopies): N
   return holds({ what: 'stored_value', size: products.reduce((sum, product) => operator('+', sum, product)), most })
 }
 
-/** Returns the share of the limit for the rows of a table: its share of the copies, but at least an equal one. */
+/** Returns the share of the limit for one table: its share of all copies, but at least an equal share. */
 function shareOf(table: object, { of, all }: StoredCopies): number {
   const tables = new Set<object>()
   let own = 0
@@ -62,12 +61,12 @@ function shareOf(table: object, { of, all }: StoredCopies): number {
   return Math.min(1, Math.max(own / all, 1 / tables.size))
 }
 
-/** Compression makes a value so many times shorter at most. */
+/** Compression makes a value at most this many times shorter. */
 const COMPRESSED = 100
 
 /**
- * Returns the bytes of a value of any type. ARRAY[x] contains it without compression. A value that is short enough if it
- * is not compressed more than COMPRESSED times, and one that is too long as it is stored, need not be read.
+ * Returns the bytes of a value without compression, which ARRAY[x] shows. A value is not read if its stored size
+ * already shows that it is short enough (even if it is compressed COMPRESSED times) or too long.
  */
 function bytesOf(node: Node, most: number, count: number): Node {
   const stored = call('pg_column_size', node)
@@ -96,11 +95,11 @@ function holds(bound: Bound): Node {
   return { NullTest: { arg: checked, nulltesttype: 'IS_NOT_NULL' } }
 }
 
-/** A number with fewer bytes, and between these ends, is short. Compression makes others shorter. */
+/** A number with fewer stored bytes, and a number between these ends, has few digits. */
 const SHORT_NUMBER = 48
 const ENDS = ['1e300', '-1e300'] as const
 
-/** Returns the digits of a number, or NULL for a short one: most need not be written as text. */
+/** Returns the digits of a number, or NULL for a number that is short, because most need not be written as text. */
 function digitsOf(exposed: Exposed, { node, type }: PrintedColumn): Node[] {
   if (belowDomains(exposed, type) !== 'numeric') return []
   const [highest, lowest] = ENDS.map((fval): Node => ({ A_Const: { fval: { fval } } }))
@@ -115,7 +114,7 @@ function digitsOf(exposed: Exposed, { node, type }: PrintedColumn): Node[] {
 
 const COLUMNS = new WeakMap<object, StoredColumn>()
 
-/** Records the type of a column in the sub-select that reads its table. Returns undefined if its values are short. */
+/** Records the type of a table's column. Returns undefined if its values need no limit on copies. */
 export function noteStored(
   exposed: Exposed,
   { ColumnRef: ref }: Node,
@@ -131,7 +130,7 @@ export function noteStored(
   return below === undefined || kind === 'numeric' ? undefined : column
 }
 
-/** Returns what noteStored() has recorded. Undefined for a reference that does not read a table itself. */
+/** Returns what noteStored() recorded, or undefined if the reference does not read a table itself. */
 export function storedColumn(ref: Struct<'ColumnRef'>): StoredColumn | undefined {
   return COLUMNS.get(ref)
 }
@@ -146,12 +145,11 @@ function growthOf(type: string): number {
 
 const AS_IS: ReadonlySet<string> = new Set(['text', 'varchar', 'bpchar', 'json', 'xml'])
 const BITS: ReadonlySet<string> = new Set(['bit', 'varbit'])
-/** Multiranges, and arrays of ranges. Each range takes several strings of a kilobyte. */
+/** Multiranges and arrays of ranges: each range becomes several strings of a kilobyte. */
 const RANGES = /multirange$|(?:^|\.)_.*range$/
 const ARRAYS = /(?:^|\.)_/
 const TEXTS: ReadonlySet<string> = new Set(['text', 'varchar', 'bpchar', 'bytea'])
 const FREED: ReadonlySet<string> = new Set(['jsonb', 'bit', 'varbit', 'tsvector'])
-/** Types whose values are short. */
 const SHORT: ReadonlySet<string> = new Set([
   ...['bool', 'char', 'int2', 'int4', 'int8', 'float4', 'float8', 'money', 'oid', 'xid', 'xid8', 'name', 'uuid'],
   ...['date', 'time', 'timetz', 'timestamp', 'timestamptz', 'interval', 'inet', 'cidr', 'macaddr', 'macaddr8'],
@@ -159,10 +157,7 @@ const SHORT: ReadonlySet<string> = new Set([
   ...['int4range', 'int8range', 'daterange', 'tsrange', 'tstzrange'],
 ])
 
-/**
- * Returns the name of a type without its domains, with its schema if that is not pg_catalog. Returns undefined for a type
- * whose values are short.
- */
+/** Returns the type's name, or the name of its base type. Returns undefined if values of the type are short. */
 function belowDomains(exposed: Exposed, type: TypeName): string | undefined {
   if (type.schema === 'pg_catalog') return SHORT.has(type.name) ? undefined : type.name
   const captured = exposed.type(type.schema, type.name)

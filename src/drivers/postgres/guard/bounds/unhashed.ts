@@ -1,7 +1,7 @@
-// Decides which queries PostgreSQL must run without hash joins, or without hashed groups. Both usually go to disk when
-// they grow. But a hash join keeps all rows of one key in memory, and a hash of groups does not notice when the values of
-// its groups grow later. The planner avoids neither if its estimates are misled. A query of stored rows is limited by
-// what is stored, so only a query that makes many rows or long values itself sorts instead. Its answer is the same.
+// Decides which queries PostgreSQL must run without hash joins, or without hashed groups. Usually, hash tables go to
+// disk when they grow. But a hash join keeps all rows of one key in memory, and hashed groups do not notice when a
+// value in a group grows. The planner avoids neither if its estimates are wrong. Stored rows are limited by what is
+// stored. So only a query that itself makes many rows or long values must sort instead. Its answer is the same.
 import { RETURNS_ROWS } from '../allowed/allowed-functions.ts'
 import { isNode, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import type { SwitchedOff } from '../../confined-query.ts'
@@ -10,17 +10,17 @@ import { literalText, wholeNumber } from './argument-bounds.ts'
 import { isAggregate } from './collected-rows.ts'
 import type { Grown } from './value-growth.ts'
 
-/** Aggregates whose state is as large as a value, or as a sum of values. */
+/** Aggregates whose state is as long as a value, or as a sum of values. */
 const GROWING = /^(?:any_value|avg|bit_(?:and|or|xor)|max|min|range_intersect_agg|stddev.*|sum|var.*)$/
-/** Types whose values are small. */
+/** Types whose values stay short. */
 const SMALL = /^(?:bool|int[248]|float[48]|oid|date|timetz|time|timestamptz|timestamp|interval|uuid|money)$/
 
-/** Returns whether the state of an aggregate over values of this type may grow after its group was made. */
+/** Returns whether the state of an aggregate over this type may grow when rows are added to a group. */
 export function mayGrow(name: string, type: SqlType | null): boolean {
   return GROWING.test(name) && !(type?.kind === 'named' && SMALL.test(type.name))
 }
 
-/** Returns the settings that must be off for a confined query. `isGrouped` says whether it has GROUP BY. */
+/** Returns the settings that must be off for a confined query. `isGrouped` is true if it has GROUP BY. */
 export function switchedOff(query: SelectStmt, { hasLongRows, states }: Grown, isGrouped: boolean): SwitchedOff {
   const rows = new Rows()
   rows.visit({ SelectStmt: query })
@@ -31,28 +31,25 @@ export function switchedOff(query: SelectStmt, { hasLongRows, states }: Grown, i
   return groups ? 'enable_hashagg' : ''
 }
 
-/** The assumed number of rows of a calendar, and of a parameter, whose size the text does not show. */
+/** The assumed rows of a generate_series() over dates, or of a parameter, if the text does not show the number. */
 const ASSUMED_ROWS = 1_000
-/** The query makes many rows if a part of it may make more than this. */
+/** A query makes many rows if a part of it may make more than this. */
 const MANY_ROWS = 10_000
-/** A sub-select with a higher LIMIT counts as a table. */
+/** A sub-select with a higher LIMIT counts as a table without a LIMIT. */
 const LIMIT_MAX = 1_000
-/** Between whole numbers up to this, such as years, the difference is the length of a series. */
+/** If both ends of a series are at most this, such as years, the series is as long as their difference. */
 const SERIES_END = 10_000
-/** A step of generate_series() over dates. */
+/** A step of a series of dates. */
 const CALENDAR = /^\s*\d{0,3}\s*(?:day|week|mon|month|quarter|year)s?\s*$/i
 const DAY_MS = 86_400_000
 
-/** Walks a confined query and finds out whether it joins, and whether it makes many rows from few. */
+/** Walks a confined query to find out whether it joins, and whether it makes many rows from few. */
 class Rows {
-  /** True if the query joins: in FROM, or by a sub-query in a condition. */
+  /** True if the query joins in FROM, or by a sub-query in a condition. */
   isJoined = false
-  /**
-   * True if a part of the query may have more rows than a table: a join without an equality, a series of numbers, a
-   * recursion that counts.
-   */
+  /** True if a part of the query may have more rows than a table, for example by a join without an equality. */
   multiply = false
-  /** The numbers of rows of WITH queries. */
+  /** The rows of each WITH query by its name. */
   readonly #known = new Map<string, number>()
   readonly #counted = new Map<SelectStmt, number>()
 
@@ -97,12 +94,12 @@ class Rows {
     this.#note(known.reduce((all, rows) => all * rows, 1))
   }
 
-  /** Notes the rows of a part of the query. Infinity means the rows of a table. */
+  /** Sets `multiply` if the rows are many. Infinity stands for the rows of a table, which are not made. */
   #note(rows: number): void {
     if (rows > MANY_ROWS && rows !== Infinity) this.multiply = true
   }
 
-  /** Returns the largest number of rows that the text of the query shows, or Infinity if the query reads a table. */
+  /** Returns the largest number of rows that the text of the query shows, or Infinity if it reads a table. */
   #rows(query: SelectStmt): number {
     const counted = this.#counted.get(query)
     if (counted !== undefined) return counted
@@ -142,17 +139,17 @@ class Rows {
 /** The FROM items of one SELECT, and the equalities that join them. */
 class Level {
   readonly items: Node[] = []
-  /** For each alias, an alias of the same group. */
+  /** For each alias, another alias that equalities connect it to. The last alias of such a chain refers to itself. */
   readonly #group = new Map<string, string>()
 
-  /** Adds an item. Returns the aliases in it. */
+  /** Adds a FROM item. Returns the aliases in it. */
   item(node: Node): readonly string[] {
     const join = node.JoinExpr
     if (!join) {
       this.items.push(node)
       const alias = aliasOf(node)
       this.#group.set(alias, alias)
-      // Only functions and LATERAL sub-selects may refer to the items before.
+      // Only functions and LATERAL sub-selects may refer to earlier items.
       for (const other of seesOthers(node) ? references(node) : [])
         if (this.#group.has(other)) this.#unite(alias, other)
       return [alias]
@@ -169,12 +166,11 @@ class Level {
     return all
   }
 
-  /** Reads the equalities of a condition. */
   condition(node: Node | undefined): void {
     for (const [left, right] of equalities(node)) this.#unite(left, right)
   }
 
-  /** Returns whether equalities connect the items. */
+  /** Returns whether equalities connect all these aliases. */
   connects(aliases: readonly string[]): boolean {
     const [first = '', ...others] = aliases.map((alias) => this.#root(alias))
     return others.every((other) => other === first)
@@ -195,7 +191,7 @@ function aliasOf(item: Node): string {
   return alias?.aliasname ?? ''
 }
 
-/** Returns the pairs of aliases that a condition compares by equality, for every row. One side must be a column. */
+/** Returns the pairs of aliases that a condition makes equal in every row. One side must be a column. */
 export function equalities(node: Node | undefined): readonly (readonly [string, string])[] {
   const { boolop, args = [] } = node?.BoolExpr ?? {}
   if (boolop === 'AND_EXPR') return args.flatMap(equalities)
@@ -240,7 +236,7 @@ export function aggregates(value: unknown): boolean {
   return (JsonArrayAgg ?? JsonObjectAgg) !== undefined || Object.values(value).some(aggregates)
 }
 
-/** Returns the product of the rows of all functions in a part of the query that return several rows. */
+/** Multiplies the rows of all set-returning functions in a part of the query. */
 function setsIn(value: unknown): number {
   if (!isNode(value)) return 1
   if (value.SubLink) return 1
@@ -249,7 +245,7 @@ function setsIn(value: unknown): number {
   return Object.values(value).reduce((all: number, part: unknown) => all * setsIn(part), own)
 }
 
-/** Returns the largest number of rows of a function. A path of JSON may find a value more than once. */
+/** Returns the largest number of rows that a function returns. A path of JSON may return a value more than once. */
 function rowsOf(call: Struct<'FuncCall'>): number {
   const name = words(call.funcname).at(-1) ?? ''
   if (!RETURNS_ROWS.has(name)) return 1
@@ -260,7 +256,7 @@ function rowsOf(call: Struct<'FuncCall'>): number {
 /** Functions that split a text into an array. */
 const SPLITS: ReadonlySet<string> = new Set(['string_to_array', 'regexp_split_to_array'])
 
-/** Returns the largest number of pieces of an argument: a character may be a piece. Infinity for a computed text. */
+/** Returns the largest number of pieces into which a value can be split, or Infinity if it is computed. */
 export function piecesOf(node: Node): number {
   const { A_Const: value, A_ArrayExpr: array, TypeCast: cast, FuncCall: call } = node
   if (node.ParamRef) return ASSUMED_ROWS
@@ -270,10 +266,7 @@ export function piecesOf(node: Node): number {
   return call && SPLITS.has(words(call.funcname).at(-1) ?? '') ? sumOf(call.args) : Infinity
 }
 
-/**
- * Returns whether a cast of a cast has as many pieces as its argument: a text, or an array that stays one. Another cast
- * may write a short number as a long text.
- */
+/** Returns whether a cast of a cast keeps the number of pieces. A text or an array does; a number may grow as text. */
 function keepsPieces({ typeName: to }: Struct<'TypeCast'>, inner: Struct<'TypeCast'> | undefined): boolean {
   const from = inner?.typeName
   return !from || (isArray(from) ? isArray(to) : /^(?:text|varchar)$/.test(words(from.names).at(-1) ?? ''))
@@ -294,20 +287,20 @@ function seriesRows({ funcname, args = [] }: Struct<'FuncCall'>): number {
   if (step && CALENDAR.test(stepText(step) ?? '')) return calendarDays(from, to)
   const each = step === undefined ? 1 : (wholeNumber(step) ?? 0)
   const ends = [wholeNumber(from) ?? Infinity, wholeNumber(to) ?? Infinity]
-  // The length depends on larger numbers one by one, because a cached shape tries them one by one (shape-cache.ts).
+  // A cached shape tries larger numbers one by one (shape-cache.ts), and the length would differ for each.
   if (!Number.isInteger(each) || each === 0 || ends.some((end) => Math.abs(end) > SERIES_END)) return Infinity
   const [first = 0, last = 0] = ends
   return Math.abs(last - first) / Math.abs(each) + 1
 }
 
-/** Returns the days between two constant dates. */
+/** Returns how many days are between two constant dates. */
 function calendarDays(from: Node | undefined, to: Node | undefined): number {
   const [first, last] = [from, to].map((end) => Date.parse((end && stepText(end)) ?? ''))
   const days = Math.abs((last ?? NaN) - (first ?? NaN)) / DAY_MS + 1
   return Number.isNaN(days) ? ASSUMED_ROWS : days
 }
 
-/** Returns the most elements of an array that is written in a function of FROM, such as unnest(ARRAY[t.a, t.b]). */
+/** Returns the length of the longest array that is written in a function of FROM, such as unnest(ARRAY[t.a, t.b]). */
 function elementsIn(value: unknown): number {
   if (!isNode(value)) return 1
   const own = value.A_ArrayExpr?.elements?.length ?? 1
@@ -318,7 +311,7 @@ function stepText(step: Node): string | undefined {
   return step.TypeCast?.arg ? stepText(step.TypeCast.arg) : literalText(step)
 }
 
-/** Returns whether a recursive query makes rows of its own: its second arm reads only the rows before. */
+/** Returns whether a recursive query makes its own rows: each iteration reads only rows of the previous one. */
 function countsUp(name: string, { larg, rarg }: SelectStmt): boolean {
   const [only, second] = rarg?.fromClause ?? []
   return larg !== undefined && second === undefined && only?.RangeVar?.relname === name

@@ -1,5 +1,5 @@
-// Bounds calls whose work is the product of the sizes of two arguments, or more, and which cannot be cancelled. The
-// printed text compares the product with a limit, and the query fails if it is greater.
+// Limits calls that cannot be cancelled, and whose work grows with the product of the sizes of two arguments. The
+// printed text fails the query if the product exceeds a limit.
 import { bytesAsText, literalText, steadily, unlessAny } from './argument-bounds.ts'
 import { call, cast, constant, either, operator, whole } from '../node-builders.ts'
 import { words, type Node, type Struct } from '../allowed/allowed-nodes.ts'
@@ -11,10 +11,10 @@ const PRODUCT_MAX = 536_870_912
 /** A constant of at most this many bytes needs no bound. */
 const FREE_BYTES = 64
 
-/** For each function, the pairs of arguments (by position) whose sizes are multiplied, each with the limit. */
+/** For each function: pairs of arguments, by position, whose sizes are multiplied, and the limit of the product. */
 const PAIRS: ReadonlyMap<string, Pairs> = new Map([
   ...pairs('pg_catalog.array_to_string', PRODUCT_MAX, [0, 1], [0, 2]),
-  // Each part of the query is compared with the target, and may be replaced by the third query.
+  // PostgreSQL compares each part of the query with the target, and may replace it by the third query.
   ...pairs('pg_catalog.ts_rewrite', 4_194_304, [0, 1], [0, 2]),
   ...pairs('citext.strpos', PRODUCT_MAX, [0, 1]),
   ...pairs('citext.replace', PRODUCT_MAX, [0, 1]),
@@ -32,9 +32,7 @@ function pairs(name: string, most: number, ...places: readonly (readonly [number
 /** The limit on the text of a tsquery, in bytes. 800,000 bytes took seconds. */
 const QUERY_TEXT_MAX = 262_144
 
-/**
- * Bounds the printed arguments of a function. `owner` is pg_catalog or the extension of the function. Throws Refusal.
- */
+/** Returns the printed arguments of a function with bounds. `owner` is pg_catalog or an extension. Throws Refusal. */
 export function boundedWork(
   owner: string,
   name: string,
@@ -70,7 +68,7 @@ function boundedPair(
   return made.map((arg, place) => (place === bounded ? unlessAny({ what, size, most }, arg, at) : arg))
 }
 
-/** Bounds the text of to_tsquery(configuration, text) and its kin. */
+/** Limits the text of to_tsquery(configuration, text) and similar functions. */
 function boundedQueryText(what: string, args: readonly Node[], at: number | undefined): readonly Node[] {
   const text = args.at(-1)
   const isTyped = text !== undefined && (text.A_Const ?? text.ParamRef ?? text.NamedArgExpr) === undefined
@@ -79,7 +77,7 @@ function boundedQueryText(what: string, args: readonly Node[], at: number | unde
   return [...args.slice(0, -1), unlessAny(bound, text, at)]
 }
 
-/** Bounds the right side of `@@`: a text, which becomes a tsquery. Throws Refusal. */
+/** Limits the right operand of `@@` if it is a text, which becomes a tsquery. Throws Refusal. */
 export function boundedSearch({ node, type }: Typed, at: number | undefined): Node {
   const mayBeText = type === null || isType(type, 'text') || isType(type, 'varchar')
   const isShort = literalText(node) !== undefined || (node.A_Const ?? node.ParamRef) !== undefined
@@ -88,7 +86,7 @@ export function boundedSearch({ node, type }: Typed, at: number | undefined): No
   return unlessAny({ what: 'to_tsquery', size, most: QUERY_TEXT_MAX }, node, at)
 }
 
-/** Operators that compare each element of one side with each element of the other. Cancelling has no effect on them. */
+/** Operators that compare all elements of one operand with all of the other. Cancelling has no effect on them. */
 export const SEEKS: ReadonlySet<string> = new Set([
   ...['&&', '@>', '<@', '?|', '?&', '-', '<->', '?#', '##', '~='],
   // The operators of pg_trgm.
@@ -101,18 +99,18 @@ export const SEEKING: ReadonlySet<string> = new Set([
   ...['jsonb_contains', 'jsonb_contained', 'jsonb_exists_any', 'jsonb_exists_all', 'jsonb_delete'],
   ...['word_similarity', 'strict_word_similarity'],
 ])
-/** The types whose values have many elements that these operators compare. */
+/** The types with many elements that the operators in SEEKS compare. */
 const COLLECTIONS: ReadonlySet<string> = new Set([
   ...['jsonb', 'polygon', 'path', 'text', 'varchar', 'bpchar', 'ltree', 'lquery', 'ltxtquery'],
 ])
 /** Functions whose result is no collection. */
 const NO_COLLECTION = /range$|^(?:point|box|circle|line|lseg|center|bound_box|numnode)$|ts(?:query|vector)$/
-/** The limit in bytes of a collection that the query makes, for a comparison with a column, which may use an index. */
+/** The limit in bytes on a collection that the query makes and compares with a column. */
 const MADE_MAX = 16_384
 
 /**
- * Bounds the sides of an operator in SEEKS. A column that is compared with a constant stays unchanged, so that an index
- * can be used. Throws Refusal.
+ * Returns the operands of an operator in SEEKS, bounded if both may be large collections. If one side is a column and
+ * the other a constant, both stay unchanged, so that an index can be used. Throws Refusal.
  */
 export function boundedOperands(
   symbol: string,
@@ -140,21 +138,21 @@ export function boundedOperands(
     : [unlessAny(bound, left.node, at), right.node]
 }
 
-/** Operators of which the types of a side are known, and are no collections. */
+/** Operators that compare no collections, by the types of their operands. */
 const PLAIN = new WeakSet<Struct<'A_Expr'>>()
 
-/** Records that an operator has a side that is no collection, by its type. Returns the operator. */
+/** Records an operator that compares no collections. Returns the operator. */
 export function withTypes(made: Struct<'A_Expr'>, left: Typed | undefined, right: Typed | undefined): Node {
   if (left && right && ![left.type, right.type].every(isCollection)) PLAIN.add(made)
   return { A_Expr: made }
 }
 
-/** Returns whether an operator may compare each element of one side with each element of the other. */
+/** Returns whether an operator may compare each element of one operand with each element of the other. */
 export function seeks(expr: Struct<'A_Expr'>): boolean {
   return SEEKS.has(words(expr.name).at(-1) ?? '') && !PLAIN.has(expr)
 }
 
-/** Refuses a comparison of collections with ANY (SELECT …), whose sizes no CASE could compare. */
+/** Refuses ANY (SELECT …) over collections, because a CASE cannot measure the rows of the query. */
 export function checkAny(symbol: string, types: readonly (SqlType | null)[], at: number | undefined): void {
   if (!SEEKS.has(symbol) || !types.every(isCollection)) return
   const hint = `Write EXISTS (SELECT 1 FROM … WHERE a ${symbol} b).`
@@ -200,17 +198,14 @@ function isScalar(node: Node): boolean {
 
 /** The maximum number of words and operators in a query of ts_rank() and ts_rank_cd(). */
 const NODES_MAX = 128
-/**
- * The limit on (number of words and operators)² × (bytes of the tsvector as text), for a query with prefixes. A prefix
- * may match every word.
- */
+/** The limit on (words and operators)² × (bytes of the tsvector as text) if a query has prefixes. */
 const PREFIXES_MAX = 33_554_432
-/** A constant query of at most this many bytes needs no bound. With prefixes, a quarter of it needs none. */
+/** A constant query of at most this many bytes needs no bound. With prefixes, only a quarter of the bytes is free. */
 const FREE_QUERY = 128
 
 /**
- * Bounds ts_rank(weights, vector, query, normalization), of which the first and the last argument may be missing. The
- * work is the square of the number of words, multiplied by the square of their positions.
+ * Limits ts_rank(weights, vector, query, normalization), where the first and the last argument may be missing. Its work
+ * is the square of the number of words, times the square of their positions.
  */
 function boundedRank(what: string, args: readonly Node[], at: number | undefined): readonly Node[] {
   const last = args.at(-1)
@@ -246,7 +241,7 @@ function isShortQuery(query: Node): boolean {
   return text !== undefined && text.length <= (text.includes(':') ? FREE_QUERY / 4 : FREE_QUERY)
 }
 
-/** Returns the value with its type. An untyped literal or parameter would be text inside a CASE. */
+/** Returns the value cast to its type. Without the cast, a literal or parameter would be text inside a CASE. */
 function typed(arg: Node, type: string): Node {
   const isUntyped = arg.A_Const !== undefined || arg.ParamRef !== undefined || arg.CollateClause !== undefined
   return isUntyped ? cast(arg, type) : arg

@@ -1,7 +1,7 @@
-// Some columns must not be read with their own type, because PostgreSQL gives a literal beside a column the type of the
-// column. The values of regclass and similar types are names that the server looks up: the literal would reveal which
-// objects exist. With a domain, the literal would run the domain's CHECK. This file finds the type to which such a
-// column is cast.
+// Finds columns that a query must not read with their own type, and the type to cast them to. PostgreSQL gives a
+// literal the type of the column that it is compared with. If that type is regclass or similar, the server would look
+// up the literal as a name, and reveal which objects exist. If it is a domain, the literal would run the domain's
+// CHECK.
 import type { CapturedType, TypeName } from '../../captured-facts.ts'
 import type { Exposed, ExposedColumn } from '../exposed.ts'
 
@@ -18,20 +18,20 @@ const LOOKED_UP: ReadonlyMap<number, 'text' | '_text'> = new Map([
   ...ARRAYS.map((oid) => [oid, '_text'] as const),
 ])
 
-/** Also returns true for an array of such a type. */
+/** Returns true for such a type, and for an array of it. */
 export function isLookedUp(oid: number): boolean {
   return LOOKED_UP.has(oid)
 }
 
-/** Returns the type to which the column is cast. Most columns need no cast: for these, returns undefined. */
+/** Returns the type to which the column is cast, or undefined if it needs no cast. */
 export function readAs(exposed: Exposed, column: ExposedColumn): TypeName | undefined {
   const name = asText(exposed, column)
   return name === undefined ? belowChecks(exposed, column.type) : { schema: 'pg_catalog', name }
 }
 
 /**
- * If a query may not name the domain, returns its base type. For an array of such a domain, returns the array type of
- * the base type. Reading the column with that type runs no CHECK.
+ * If a query may not name a domain, returns its base type: reading the column with that type runs no CHECK. For an
+ * array of such a domain, returns the array type of the base type.
  */
 function belowChecks(exposed: Exposed, type: TypeName): TypeName | undefined {
   const captured = exposed.type(type.schema, type.name)
@@ -42,10 +42,7 @@ function belowChecks(exposed: Exposed, type: TypeName): TypeName | undefined {
   return element === undefined ? undefined : arrayOf(exposed, element)
 }
 
-/**
- * Returns the array type for these elements. If the elements are arrays, returns undefined, because PostgreSQL has no
- * arrays of arrays: the column is then read with its own type.
- */
+/** Returns the array type for these elements, or undefined if they are arrays: PostgreSQL has no arrays of arrays. */
 function arrayOf(exposed: Exposed, element: TypeName): TypeName | undefined {
   const isElement = ({ kind, of }: CapturedType): boolean =>
     kind === 'array' && of?.schema === element.schema && of.name === element.name
@@ -55,14 +52,11 @@ function arrayOf(exposed: Exposed, element: TypeName): TypeName | undefined {
   return isPlain ? { schema: 'pg_catalog', name: `_${element.name}` } : undefined
 }
 
-/**
- * Returns text or text[] if the values are looked up, also for domains and arrays of such a type. Otherwise returns
- * undefined.
- */
+/** Returns text or text[] if the server looks up values of this type, or of its elements or base type, as names. */
 function asText(exposed: Exposed, column: ExposedColumn): 'text' | '_text' | undefined {
   let { type, typeOid } = column
   let isArray = false
-  // A type cannot contain itself. The limit is for a corrupt catalog.
+  // A type cannot contain itself. The limit protects against a corrupt catalog.
   for (let n = 0; n < 32; n++) {
     const found = LOOKED_UP.get(typeOid)
     if (found !== undefined) return isArray ? '_text' : found

@@ -7,9 +7,10 @@ export type SqlType =
   | { readonly kind: 'named'; readonly schema: string; readonly name: string }
   | { readonly kind: 'array'; readonly of: SqlType }
   /**
-   * A row of a FROM item or of ROW(…), whose columns are known. Only the row of a table has `oids`, the type oid of
-   * each column. `known` is 'always' for the result of a function that names its columns, and 'never' if PostgreSQL does
-   * not know the columns. Otherwise PostgreSQL knows them where it reads a FROM item or ROW(…).
+   * A row whose columns are known: of a FROM item, or of ROW(…). `oids`: the type oid of each column, only for the row
+   * of a table. `known` is 'always' if PostgreSQL knows the columns wherever the row is used (for a function that names
+   * its columns), and 'never' if it does not. Otherwise, PostgreSQL knows the columns only of a FROM item or of ROW(…)
+   * itself.
    */
   | {
       readonly kind: 'row'
@@ -21,11 +22,11 @@ export type SqlType =
 export interface Field {
   readonly name: string
   readonly type: SqlType | null
-  /** The expressions that PostgreSQL may put into each place that reads the column: see readsMade(). */
+  /** The expressions that PostgreSQL may copy to each place that reads the column. */
   readonly made?: readonly Node[]
-  /** How many runs of combining marks may meet in the column, if that matters: see mark-runs.ts. */
+  /** How many runs of combining marks may join in the column, if known (mark-runs.ts). */
   readonly runs?: number
-  /** How long a collected value in the column may be: see collected-values.ts. Undefined if that is unknown. */
+  /** How many bytes a collected value in the column may have, if known (collected-values.ts). */
   readonly collected?: number
 }
 
@@ -37,20 +38,17 @@ export interface Typed {
   readonly isStored?: boolean
 }
 
-/** Returns an output of a query as values: one for each arm of UNION. If an expression is not known, the node is empty. */
+/** Returns an output of a query as values: one for each arm of UNION. The node of an unknown expression is empty. */
 export function outputValues({ made, type }: Field): readonly Typed[] {
   return (made ?? [{}]).map((node) => ({ node, type }))
 }
 
-/** A visible column. `read` returns the reference to print, and records that the column is read. */
+/** A visible column. `read` returns the reference to print, and records that the query reads the column. */
 export interface Column extends Field {
   read(): Node
-  /** The column of a base table, or null. GROUP BY of the table's key covers the table's other columns. */
+  /** The column of a base table, or null. If GROUP BY contains the primary key of the table, it covers this column. */
   readonly origin: Origin | null
-  /**
-   * True if `*` omits the column. SEARCH or CYCLE has added such a column to a CTE, and only `*` at the level of the
-   * CTE's WITH includes it.
-   */
+  /** True if `*` omits the column, because SEARCH or CYCLE added it to a CTE of an outer query. */
   readonly notInStar?: boolean
 }
 
@@ -59,25 +57,20 @@ interface Origin {
   readonly column: string
 }
 
-/** One use of an exposed table. */
+/** One FROM item that reads an exposed table. */
 export interface Base {
   readonly table: ExposedTable
-  /** Columns that the query reads. */
+  /** The columns that the query reads. */
   readonly used: Set<string>
 }
 
-/** A FROM item. */
 export interface Item {
-  /**
-   * The name by which a query refers to the item: its alias, or the name of its table, CTE or function. Null for a
-   * sub-select without an alias.
-   */
+  /** The alias, or the name of the table, CTE or function. Null for a sub-select without an alias. */
   readonly name: string | null
-  /** The schema of a table without an alias, for `schema.table.column`. */
+  /** The schema of a table without an alias: `schema.table.column` may name it. */
   readonly schema: string | null
   readonly columns: readonly Column[]
-  /** Returns the item as a whole row. */
+  /** Returns the whole row of the item. */
   whole(): Typed
-  /** The exposed table, if the item is a table. */
   readonly base: Base | null
 }

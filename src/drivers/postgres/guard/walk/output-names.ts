@@ -1,25 +1,22 @@
 // Finds the name that PostgreSQL gives to an output without AS (FigureColname in parse_target.c). The guard prints this
-// name with AS, because PostgreSQL would give the confined expression another name.
+// name, because the confined expression would get another one.
 import { words, type Node, type Struct } from '../allowed/allowed-nodes.ts'
 
 export interface NameRules {
   /** The server's major version: 14, 15 … */
   readonly major: number
-  /**
-   * Returns the name of the first output of a sub-select that is used as a value. Returns undefined if it is not known
-   * yet.
-   */
+  /** Returns the name of the first output of a sub-select, or undefined if it is not known yet. */
   subLink(link: Struct<'SubLink'>): string | undefined
 }
 
-/** If PostgreSQL finds no name, the name is ?column?. */
+/** Returns PostgreSQL's name for an expression: ?column? if there is no better one. */
 export function outputName(node: Node, rules: NameRules): string {
   return figure(node, rules)?.name ?? '?column?'
 }
 
 interface Figured {
   readonly name: string
-  /** True for the name of a type or of a CASE. A cast around it has precedence. */
+  /** True for the name of a type or of CASE. The name of an outer cast replaces it. */
   readonly weak?: true
 }
 
@@ -36,7 +33,7 @@ function figure(node: Node, rules: NameRules): Figured | undefined {
     return otherwise && !otherwise.weak ? otherwise : { name: 'case', weak: true }
   }
   if (node.SubLink) return ofSubLink(node.SubLink, rules)
-  // Before version 15, the parser made a boolean constant a string with a cast to bool.
+  // Before version 15, the parser turned a boolean constant into a cast of a string to bool.
   if (node.A_Const?.boolval) return rules.major < 15 ? { name: 'bool', weak: true } : undefined
   return ofKeyword(node)
 }
@@ -61,10 +58,7 @@ function ofSubLink(link: Struct<'SubLink'>, rules: NameRules): Figured | undefin
   return name === undefined ? undefined : { name }
 }
 
-/**
- * Returns the name of the first output of a sub-select that was not walked yet. Returns undefined if the text alone
- * does not determine it.
- */
+/** Returns the name of the first output of a sub-select that is not confined yet, if its text contains the name. */
 function firstName(select: Struct<'SelectStmt'> | undefined, rules: NameRules): string | undefined {
   if (!select) return undefined
   if (select.larg) return firstName(select.larg, rules)

@@ -1,22 +1,22 @@
-// Confines the parameters of a query. A parameter means the same as its value, written as a literal: a number has the
+// Confines the parameters of a query. A parameter means the same as its value written as a literal: a number has the
 // type of its value, a boolean is a boolean, and a string or null gets its type from the context. {type, value} is a
-// cast. The printed text has parameters and casts, but never a value.
+// cast. The printed text contains parameters and casts, but no values.
 import { word, type Node, type Struct } from '../allowed/allowed-nodes.ts'
 import { refusedLimit, refusedStatement } from '../refusal.ts'
 import type { Level, ParamForm, Params, Walk } from './scope.ts'
 import type { Typed } from './from-items.ts'
 
-/** The protocol allows 65,535 parameters. */
+/** The limit on uses of parameters. The protocol allows 65,535. */
 const SLOTS_MAX = 1_000
 
 export function newParams(forms: readonly ParamForm[]): Params {
   return { forms, slots: [], patterns: new Set(), typed: new Map(), untyped: new WeakMap() }
 }
 
-/** Throws Refusal. */
+/** Confines one parameter. Throws Refusal. */
 export function parameter(walk: Walk, level: Level, { number = 0, location }: Struct<'ParamRef'>): Typed {
   if (number < 1) throw refusedStatement(`parameter $${number}`, location)
-  // If the value is missing, confine() says so after the whole text was judged.
+  // confine() reports a missing value later, after it has judged the whole text.
   const form = walk.params.forms[number - 1]
   if (!form?.cast) return { node: reference(untyped(walk.params, level, number)), type: null }
   const { typed } = walk.params
@@ -26,10 +26,9 @@ export function parameter(walk: Walk, level: Level, { number = 0, location }: St
 }
 
 /**
- * Returns the number of an untyped parameter in the printed text. In FROM and WHERE, each use gets its own number and
- * so its own type: `$1 IS NULL OR a = $1` works. In the other clauses of a SELECT, all uses share one number, because
- * the server compares outputs, groups and sort keys with each other, and takes parameters for equal only if they have
- * the same number.
+ * Returns the number of an untyped parameter in the printed text. In FROM and WHERE, each use has its own number, and
+ * so its own type: `$1 IS NULL OR a = $1` works. In the other clauses of a SELECT, all uses have one number: PostgreSQL
+ * compares outputs, groups and sort keys, and parameters are equal only if their numbers are.
  */
 function untyped(params: Params, level: Level, number: number): number {
   if (level.phase === 'from' || level.phase === 'where') return take(params, number)
@@ -51,28 +50,22 @@ function reference(number: number): Node {
   return { ParamRef: { number } }
 }
 
-/**
- * Casts an untyped parameter to text, where any type is accepted. There, PostgreSQL reads a literal as text, but cannot
- * find a type for a parameter.
- */
+/** Casts an untyped parameter to text. Where any type is accepted, PostgreSQL finds no type for it. */
 export function asText(value: Typed): Typed {
   if (!value.node.ParamRef) return value
   const text = { names: [word('pg_catalog'), word('text')], typemod: -1 }
   return { node: { TypeCast: { arg: value.node, typeName: text } }, type: null }
 }
 
-/** Functions that accept arguments of any type. */
 const TAKES_ANYTHING: ReadonlySet<string> = new Set([
   ...['concat', 'concat_ws', 'count', 'format', 'json_build_array', 'json_build_object', 'json_object_agg'],
   ...['jsonb_build_array', 'jsonb_build_object', 'jsonb_object_agg', 'num_nonnulls', 'num_nulls', 'pg_collation_for'],
   ...['pg_typeof'],
 ])
-/** Its first argument may be a text search configuration, which the server would look up by name. */
+/** PostgreSQL would look up an untyped first argument as the name of a text search configuration. */
 const LOOKS_UP_FIRST = 'ts_headline'
 
-/**
- * Casts some of the arguments that are parameters: those for which the function gives no type, or must not choose one.
- */
+/** Casts parameters to text if the function accepts any type, or must not choose the type. */
 export function typedArguments(name: string, args: readonly Typed[]): readonly Typed[] {
   if (TAKES_ANYTHING.has(name)) return args.map(asText)
   return name === LOOKS_UP_FIRST ? args.map((arg, at) => (at === 0 ? asText(arg) : arg)) : args

@@ -1,4 +1,4 @@
-// Finds the column that a name means: first in the query itself, then in the queries around it, as PostgreSQL does.
+// Finds the column that a name means: first in the query itself, then in its outer queries, as PostgreSQL does.
 // PostgreSQL may also read `a.b` as a call of the function b, as a cast or as a system column. The guard refuses these.
 import { WITHOUT_EQUALITY } from '../allowed/types-and-extensions.ts'
 import { columnHint, NOTHING_SHOWN } from '../allowed/hints.ts'
@@ -9,7 +9,7 @@ import { countedCall } from '../bounds/collected-rows.ts'
 import { spend, type Level, type Walk } from './scope.ts'
 import type { Column, Item, SqlType, Typed } from './from-items.ts'
 
-/** Throws Refusal. */
+/** Confines a ColumnRef. Throws Refusal. */
 export function resolve(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Typed {
   const fields = ref.fields ?? []
   const names = words(fields)
@@ -29,7 +29,7 @@ export function resolve(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Typ
   throw refusedColumn(names.join('.'), columnHint(last, [found.item]), ref.location)
 }
 
-/** Looks up an unqualified name in this query only, not in the queries around it. Throws Refusal if it is ambiguous. */
+/** Looks up an unqualified name in this query, not in outer queries. Throws Refusal if it is ambiguous. */
 export function unqualifiedHere(level: Level, name: string, at: number | undefined): Column | undefined {
   let found: Column | undefined
   for (const shown of level.shown) {
@@ -49,7 +49,7 @@ function unqualified(level: Level, name: string, at: number | undefined): { colu
   return undefined
 }
 
-/** Returns the FROM item that is meant by `t`, `schema.t` or `database.schema.t`. */
+/** Returns the FROM item that `t`, `schema.t` or `database.schema.t` means. */
 function findItem(
   walk: Walk,
   level: Level,
@@ -67,7 +67,7 @@ function findItem(
   return undefined
 }
 
-/** Returns the FROM item if a ColumnRef means a whole row: by `t.*`, or by `t` if no column has this name. */
+/** Returns the FROM item if a ColumnRef means a whole row: `t.*`, or `t` if no column has this name. */
 export function rowMeant(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): RowMeant | undefined {
   const names = words(ref.fields)
   const isStar = names.length !== ref.fields?.length
@@ -82,17 +82,14 @@ interface RowMeant {
   readonly level: Level
 }
 
-/** `(t).column` means t.column. Throws Refusal. */
+/** Confines (t).column, which means t.column. Throws Refusal. */
 export function columnOfRow(walk: Walk, { item, level }: RowMeant, name: string, ref: Struct<'ColumnRef'>): Typed {
   const column = only(item, name, ref.location)
   if (!column) throw refusedColumn(name, columnHint(name, [item]), ref.location)
   return reference(walk, column, level)
 }
 
-/**
- * Returns the column of this query that a ColumnRef means. Returns undefined if it means something else, or a column of
- * an outer query.
- */
+/** Returns the column of this query that a ColumnRef means, or undefined if it means no column of this query. */
 export function columnHere(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Column | undefined {
   const names = words(ref.fields)
   if (names.length === 0 || names.length !== ref.fields?.length) return undefined
@@ -107,7 +104,6 @@ export interface ColumnOf {
   readonly level: Level
 }
 
-/** Returns the columns of `*` or `t.*`. Throws Refusal. */
 export function starColumns(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): readonly ColumnOf[] {
   const columns = columnsMeant(walk, level, ref)
   spend(walk, columns.length)
@@ -132,9 +128,9 @@ function inStar(columns: readonly Column[]): readonly Column[] {
 }
 
 /**
- * Returns a reference to the column. If the query groups by the key of the column's table, PostgreSQL accepts the
- * column without GROUP BY; the printed query needs it there. So it is added to GROUP BY, or taken from any row of the
- * group.
+ * Returns a reference to a column. If GROUP BY contains the primary key of the column's table, PostgreSQL accepts the
+ * column without GROUP BY. The sub-select that the guard prints for the table has no key. So the column is added to
+ * GROUP BY, or, if its type does not allow that, read by any_value().
  */
 export function reference(walk: Walk, column: Column, level: Level): Typed {
   const node = column.read()
@@ -149,9 +145,7 @@ export function reference(walk: Walk, column: Column, level: Level): Typed {
   return stored
 }
 
-/**
- * Returns a whole row. If the query groups by the key of the table, the row is treated like a column in reference().
- */
+/** Returns a whole row. With the table's primary key in GROUP BY, it is treated like a column in reference(). */
 function noteWhole(walk: Walk, item: Item, level: Level): Typed {
   const whole = item.whole()
   if (!item.base || level.phase !== 'output' || level.aggregates > 0 || !level.covered.has(item.base)) return whole
@@ -168,9 +162,8 @@ function hasNoEquality(type: SqlType | null): boolean {
 const ANY_VALUE_MAJOR = 16
 
 /**
- * All rows of a group have the same value for `node`. Returns an expression for that value, for types that GROUP BY
- * does not allow, such as json. A server without any_value() uses array_agg(), which collects all values of the group.
- * Its rows are therefore counted.
+ * Returns an aggregate for `node`, which has the same value in all rows of a group. Some types, such as json, cannot be
+ * in GROUP BY. Without any_value() (before version 16), it is array_agg(), whose rows are counted.
  */
 function anyOfGroup(walk: Walk, level: Level, node: Node): Node {
   const aggregate = (name: string): Struct<'FuncCall'> => ({
@@ -204,7 +197,7 @@ function only(item: Item, name: string, at: number | undefined): Column | undefi
   return found
 }
 
-/** Reading a column of a wide table is then one look-up. The index has null for a name that two columns have. */
+/** Indexes the columns by name, so that a lookup in a wide table is fast. Null if two columns have the name. */
 function indexed(item: Item): ReadonlyMap<string, Column | null> {
   const index = new Map<string, Column | null>()
   for (const column of item.columns) index.set(column.name, index.has(column.name) ? null : column)
@@ -226,7 +219,7 @@ function ambiguousTable(name: string, at: number | undefined): Refusal {
   return new Refusal('table', name, `table ${name} is ambiguous here`, 'Give each table in FROM an alias.', at)
 }
 
-/** Refuses `t.x` if FROM has no t. The sentence is the same whether such a table exists or not. */
+/** Refuses `t.x` if FROM has no t. The message is the same whether a table t exists or not. */
 function noItem(walk: Walk, level: Level, names: readonly string[], at: number | undefined): Refusal {
   const item = names.slice(0, -1).join('.')
   const here = columnHint(names.at(-1) ?? '', itemsHere(level))
@@ -239,7 +232,7 @@ function noItem(walk: Walk, level: Level, names: readonly string[], at: number |
   )
 }
 
-/** Returns the FROM items of this query and of the queries around it. */
+/** Returns the FROM items of this query and of its outer queries. */
 function itemsHere(level: Level): readonly Item[] {
   const items: Item[] = []
   for (let here: Level | null = level; here; here = here.parent) {

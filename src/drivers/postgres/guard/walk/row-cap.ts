@@ -1,5 +1,4 @@
-// Limits the rows of a query by its LIMIT. The caller passes one more than the row cap, to see whether the answer is
-// cut.
+// Lowers the LIMIT of a query to a number of rows. The caller passes the row cap plus one, to see whether rows are cut.
 import type { Node, SelectStmt } from '../allowed/allowed-nodes.ts'
 import { selectFrom, whole } from '../node-builders.ts'
 import { columnRef, distinctNames, newAlias, type Walk } from './scope.ts'
@@ -11,7 +10,7 @@ export function limited(walk: Walk, query: Selected, rows: number): SelectStmt {
   return { ...node, limitCount: least(node.limitCount, rows), limitOption: 'LIMIT_OPTION_COUNT' }
 }
 
-/** Returns the smaller of both counts. LEAST ignores NULL, which is what PostgreSQL makes of LIMIT ALL. */
+/** Returns the smaller count. PostgreSQL reads LIMIT ALL as NULL, which LEAST ignores. */
 function least(count: Node | undefined, rows: number): Node {
   const constant = count?.A_Const
   if (!count || constant?.isnull) return whole(rows)
@@ -19,7 +18,7 @@ function least(count: Node | undefined, rows: number): Node {
   return { MinMaxExpr: { op: 'IS_LEAST', args: [count, whole(rows)] } }
 }
 
-/** A query WITH TIES may return more rows than its count. So the limit is in a query around it. */
+/** A query WITH TIES may return more rows than its LIMIT. So the new limit is on an outer query. */
 function around(walk: Walk, { node, outputs }: Selected, rows: number): SelectStmt {
   const aliasname = newAlias(walk, 't', 'the query')
   const names = distinctNames(outputs.map((output) => output.name))

@@ -1,5 +1,5 @@
-// Defines the state of one walk over the parse tree of a query: the scopes in which names are resolved, the counters,
-// and the generated aliases. A name that the guard cannot resolve is never printed, so the server never looks it up.
+// Defines the state of one walk over the parse tree of a query: scopes of names, counters, generated aliases. A name
+// that the guard cannot resolve is never printed, so the server never looks it up.
 import type { Base, Field, SqlType } from './from-items.ts'
 import type { Exposed } from '../exposed.ts'
 import type { StoredCopies } from '../bounds/made-values.ts'
@@ -14,26 +14,26 @@ type Phase = 'from' | 'where' | 'group' | 'output'
 export interface Level {
   readonly parent: Level | null
   readonly ctes: CteScope | null
-  /** The FROM items whose names are visible so far. Inside a join, these include the left side. */
+  /** The FROM items whose names are visible so far. On the right side of a join, these include the left side. */
   shown: readonly Shown[]
   phase: Phase
-  /** The number of aggregates around the current expression. Inside their arguments, a reference needs no grouping. */
+  /** How many aggregates contain the current expression. In their arguments, a column needs no grouping. */
   aggregates: number
-  /** The number of grouping sets. Each has a state and a sort of its own for each aggregate. */
+  /** The number of grouping sets. Each aggregate has a state and a sort for each set. */
   sets: number
-  /** The columns of covered tables that must still be added to GROUP BY, by the columns' printed form. */
+  /** Columns of `covered` tables that must still be added to GROUP BY. The keys are their printed names. */
   readonly ungrouped: Map<string, Node>
-  /** The tables whose key is in GROUP BY, each with its columns that are in GROUP BY. */
+  /** The tables whose primary key is in GROUP BY, each with those of its columns that are in GROUP BY. */
   readonly covered: Map<Base, ReadonlySet<string>>
-  /** The expressions of GROUP BY as strings, if the query may compare by ICU. */
+  /** The expressions of GROUP BY as strings. Filled only if the query may compare by ICU. */
   readonly grouped: Set<string>
   /** True if GROUP BY has an expression that is no column. */
   groupsExpressions: boolean
 }
 
 /**
- * `added` is true if SEARCH or CYCLE added the column. An alias list does not rename such a column, and `*` includes it
- * only at the level of its WITH.
+ * `added` is true for a column that SEARCH or CYCLE added. An alias list does not rename it, and `*` includes it only
+ * in the query that has the WITH.
  */
 export interface CteColumn extends Field {
   readonly added?: boolean
@@ -46,7 +46,7 @@ export interface Cte {
   readonly weight: Weight
   /** The nesting depth of the query that contains the WITH. */
   readonly depth: number
-  /** The number of references, which determines whether the server inlines the expression. */
+  /** How often the query reads the CTE. PostgreSQL inlines most CTEs that are read once. */
   references: number
   isRecursive(): boolean
   readonly materialized: string | undefined
@@ -55,9 +55,9 @@ export interface Cte {
 /** The counts of one CTE's body or of the main query: FROM items, sorts, and references to CTEs. */
 export interface Weight {
   items: number
-  /** The items of the largest join tree: of the arms of a UNION, only the largest counts. */
+  /** The tables of the largest join tree. Of the arms of a UNION, only the largest counts. */
   joined: number
-  /** Sorts, hash tables and stored rows: see addSort(). */
+  /** Sorts, hash tables and stored rows. */
   sorts: number
   readonly ctes: Map<Cte, number>
 }
@@ -90,7 +90,7 @@ export function newLevel(parent: Level | null, ctes: CteScope | null): Level {
   }
 }
 
-/** The facts that the guard uses about one parameter: its type, or null if the context decides. Plain data. */
+/** What the guard knows about a parameter. `type` is null if the context decides. Plain data, for the worker. */
 export interface ParamForm {
   readonly cast: Struct<'TypeName'> | null
   readonly type: SqlType | null
@@ -103,24 +103,21 @@ export interface Params {
   readonly slots: number[]
   /** The indexes of the caller's parameters that are regular expressions. */
   readonly patterns: Set<number>
-  /**
-   * For each typed parameter of the caller (its number from 1), its number in the printed text. All uses in the query
-   * share one number.
-   */
+  /** For each number of a typed parameter in the caller's text, its number in the printed text. */
   readonly typed: Map<number, number>
-  /** The same for untyped parameters, but for each SELECT, and only for uses in its outputs and groups. */
+  /** The same for untyped parameters, for each SELECT. In FROM and WHERE, each use has its own number instead. */
   readonly untyped: WeakMap<Level, Map<number, number>>
 }
 
-/** What limits the lengths of stored values. */
+/** The limits on the lengths of stored values. */
 export interface Lengths {
-  /** The copies of each column that the query makes for a row. Undefined if they are few. */
+  /** The copies of each column that the query makes for a row, or undefined if they need no limit. */
   readonly copies: StoredCopies | undefined
-  /** The maximum number of digits of a stored number. Undefined if there is no limit. */
+  /** The maximum number of digits of a stored number, or undefined if there is no limit. */
   readonly digitsMax: number | undefined
 }
 
-/** A table of FROM, whose sub-select is completed after the walk. */
+/** A table of FROM. Its sub-select is completed after the walk. */
 interface BaseItem {
   readonly base: Base
   /** Adds the columns that the query reads. */
@@ -133,7 +130,7 @@ interface BaseItem {
 export interface Walk {
   readonly exposed: Exposed
   readonly params: Params
-  /** Prefix of generated aliases, which makes them differ from the caller's names. */
+  /** The prefix of generated aliases, which no name of the caller has. */
   readonly prefix: string
   aliases: number
   ctes: number
@@ -141,32 +138,32 @@ export interface Walk {
   readonly names: Map<string, string>
   readonly bases: BaseItem[]
   weight: Weight
-  /** For each sub-select used as an expression, the name of its first output, which names the output column. */
+  /** For each sub-select that is used as a value, the name of its first output. PostgreSQL names the value after it. */
   readonly sublinkNames: Map<Struct<'SubLink'>, string>
-  /** Counters for the cost bound: SELECTs, set-returning functions, evaluated nodes. */
+  /** Counters for costBound(). */
   selects: number
   rowFunctions: number
   operations: number
   sorts: boolean
   /** True if the query has GROUP BY. */
   isGrouped: boolean
-  /** The aggregates whose states may grow: see mayGrow(). */
+  /** The aggregates whose state may grow (mayGrow()). */
   readonly growing: Set<Struct<'FuncCall'>>
-  /** True if the query collects values from rows: see collected-values.ts. */
+  /** True if the query collects values from rows (collected-values.ts). */
   readonly collects: boolean
-  /** Sub-queries that PostgreSQL can join, because they are conditions of WHERE or of an inner join by themselves. */
+  /** Sub-queries that PostgreSQL may turn into joins (noteJoined()). */
   readonly joined: Set<Struct<'SubLink'>>
-  /** The work done so far: see spend(). */
+  /** The work done so far (spend()). */
   spent: number
   readonly spentMax: number
-  /** The number of nodes of the expressions confined so far, as they will be printed: see countPrinted(). */
+  /** The number of nodes that will be printed so far (countPrinted()). */
   printed: number
   readonly printedMax: number
-  /** True on the main thread: a query that needs too much work is judged again in a worker thread. */
+  /** True on the main thread. A query that needs too much work there is judged again in a worker thread. */
   readonly isHere: boolean
   /** The nesting depth of the query that is being walked. */
   depth: number
-  /** Maps confined nodes to their source positions. Null unless an error must be located. */
+  /** Maps confined nodes to positions in the caller's text. Null unless an error must be located. */
   readonly places: Places | null
 }
 
@@ -176,8 +173,8 @@ export class TooMuchHere extends Error {
 }
 
 /**
- * Counts work, for example 1 for an expression or a column of a star. A short text can cause much work: nested stars
- * double the columns at every level. Over the limit, throws TooMuchHere on the main thread and Refusal in a worker.
+ * Counts work, for example 1 for each expression and each column of `*`. A short text can cause much work: nested stars
+ * double the columns at every level. Above the limit, throws TooMuchHere on the main thread, and Refusal in a worker.
  */
 export function spend(walk: Walk, count: number): void {
   walk.spent += count
@@ -189,28 +186,26 @@ export function spend(walk: Walk, count: number): void {
 /** The maximum number of sorts and hash tables of a query. Each keeps its work_mem (4 MB by default) until the end. */
 const SORTS_MAX = 150
 
-/** Counts a sort, a hash table or stored rows. Throws Refusal if one body alone exceeds the limit. */
+/** Counts a sort, a hash table or stored rows. Throws Refusal if one query body alone exceeds the limit. */
 export function addSort({ weight }: Walk, times = 1): void {
   weight.sorts += times
   checkSorts(weight.sorts)
 }
 
-/** Throws Refusal for too many sorts, hash tables and stored rows. */
 export function checkSorts(sorts: number): void {
   if (sorts <= SORTS_MAX) return
   const what = 'joins, sorts, groups, windows and functions in FROM, counting each WITH where it is used'
   throw refusedLimit('sorts', `the query has ${Math.ceil(sorts)} ${what}; the limit is ${SORTS_MAX}`)
 }
 
-/** PostgreSQL's limit for one select list, row or list of values (MaxTupleAttributeNumber). */
+/** PostgreSQL's limit for one select list or row (MaxTupleAttributeNumber). */
 const COLUMNS_MAX = 1_664
 
-/** Throws Refusal for more columns than PostgreSQL allows. */
 export function checkColumns(count: number): void {
   if (count > COLUMNS_MAX) throw refusedLimit('columns', `more than ${COLUMNS_MAX} columns in one list`)
 }
 
-/** Creates an alias and stores the caller's name for it. */
+/** Creates an alias, and stores the caller's name for it (used in error messages). */
 export function newAlias(walk: Walk, letter: 't' | 'c', called: string): string {
   walk.aliases += 1
   const alias = `${walk.prefix}${letter}${walk.aliases}`
@@ -222,7 +217,7 @@ export function columnRef(...names: string[]): Node {
   return { ColumnRef: { fields: names.map(word) } }
 }
 
-/** Makes the names of a list of column aliases unique: the second `a` becomes `a_1`. */
+/** Makes names unique: the second `a` becomes `a_1`. */
 export function distinctNames(names: readonly string[]): string[] {
   const taken = new Set<string>()
   const all = new Set(names)

@@ -1,29 +1,25 @@
-// The names that a FROM makes visible: tables, columns, and the columns of `*` in order. A join takes over the object
+// Stores the names that FROM makes visible: tables, columns, and the columns of `*` in order. A join extends the object
 // of its left side instead of copying it, so a chain of joins takes linear time.
 import type { Column, Item } from './from-items.ts'
 
-/** Null if two columns have the name. */
+/** The columns by name. Null if two columns have the name. */
 type Index = Map<string, Column | null>
 
-/** Columns in order. After a join with USING: the columns of USING, then the other columns of both sides. */
+/** The columns of `*`. After a join with USING: the columns of USING, then the other columns of both sides. */
 type Star =
   | readonly Column[]
   | { readonly merged: readonly Column[]; readonly names: ReadonlySet<string>; readonly sides: readonly Star[] }
 
-/**
- * A join copies lists of columns up to this length. Otherwise, `*` and NATURAL would have to go through a long chain of
- * joins.
- */
+/** A longer join does not list its columns: for a long chain of joins, this would take quadratic time. */
 const LISTED_MAX = 64
 
 export class Shown {
-  /** In the order of the text. */
   readonly items: Item[] = []
   /** The number of columns of `*`. */
   count = 0
   readonly #tables = new Map<string, Item[]>()
   readonly #index: Index = new Map()
-  /** Columns that are added to #index when it is first used. Most queries look up few columns. */
+  /** Columns that are not in #index yet. They are added when a column is looked up. */
   #waiting: (readonly Column[] | Index)[] = []
   #star: Star = []
 
@@ -36,10 +32,7 @@ export class Shown {
     return shown
   }
 
-  /**
-   * Returns the column that an unqualified name means. Returns null if two columns have the name, and undefined if none
-   * has.
-   */
+  /** Returns the column that an unqualified name means, null if several columns have it, or undefined if none has. */
   column(name: string): Column | null | undefined {
     return this.#indexed().get(name)
   }
@@ -48,13 +41,13 @@ export class Shown {
     return this.#indexed().keys()
   }
 
-  /** Returns the FROM items that are meant by `name` or `schema.name`. */
+  /** Returns the FROM items that `name` or `schema.name` means. */
   tables(name: string, schema: string | undefined): readonly Item[] {
     const found = this.#tables.get(name) ?? []
     return schema === undefined ? found : found.filter((item) => item.schema === schema)
   }
 
-  /** Adds the table name of an item, but not its columns. For example, the alias of USING is such an item. */
+  /** Adds the table name of an item without its columns, as for the alias of USING. */
   add(item: Item): void {
     this.items.push(item)
     if (item.name === null) return
@@ -68,8 +61,7 @@ export class Shown {
   }
 
   /**
-   * Adds the names of the right side of a join or of a comma. `merged` are the columns of USING. Do not use `other`
-   * afterwards.
+   * Adds the names on the right of a join or comma. `merged` are the columns of USING. Do not use `other` afterwards.
    */
   take(other: Shown, merged: readonly Column[]): void {
     const names = new Set(merged.map((column) => column.name))
@@ -107,7 +99,7 @@ function listed(star: Star): readonly Column[] {
   return out
 }
 
-/** Collects the columns of `*`. `taken` says how many of the joins around have each name in USING. */
+/** Adds the columns of `*` to `out`. For each name, `taken` holds the number of enclosing joins with it in USING. */
 function collect(star: Star, taken: Map<string, number>, out: Column[]): void {
   const list = isList(star) ? star : star.merged
   for (const column of list) if (!taken.get(column.name)) out.push(column)

@@ -1,6 +1,6 @@
-// Walks expressions: operators, calls, casts, sub-queries, windows, fields. One function handles one parse node and
-// names each key that it copies. An unknown node is refused. Every sub-expression goes through expression() again. The
-// four walk-*.ts files call each other, because expressions contain queries and queries contain expressions.
+// Walks expressions: operators, calls, casts, sub-queries, windows, fields. One function handles one kind of parse
+// node, and names each key that it copies. An unknown node is refused. The four walk-*.ts files call each other,
+// because expressions contain queries, and queries contain expressions. All functions throw Refusal.
 import { AGGREGATES, FUNCTIONS, RETURNS_ROWS } from '../allowed/allowed-functions.ts'
 import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { boundedArguments, boundedPattern, boundedPatterns, boundedText } from '../bounds/argument-bounds.ts'
@@ -56,7 +56,7 @@ import {
 import { boundedOperands, boundedSearch, boundedWork, checkAny, SEEKS, withTypes } from '../bounds/work-bounds.ts'
 import { select, textOf } from './walk-select.ts'
 
-/** Confines one expression in the scope of `level`. Throws Refusal. */
+/** Confines one expression in the scope of `level`. */
 export function expression(walk: Walk, level: Level, node: Node): Typed {
   const before = walk.printed
   const at = locationOf(node)
@@ -103,15 +103,11 @@ function rarer(walk: Walk, level: Level, node: Node): Typed {
   throw refusedStatement(Object.keys(node)[0] ?? 'an empty expression')
 }
 
-/** Confines several expressions, in order. */
 function expressions(walk: Walk, level: Level, nodes: readonly Node[] | undefined): Typed[] {
   return (nodes ?? []).map((node) => expression(walk, level, node))
 }
 
-/**
- * Confines an optional expression. Returns an object with the expression under `key`, or an empty object, for the
- * caller to spread.
- */
+/** Confines an optional expression. Returns { [key]: expression } or {}, to spread. */
 export function optional<K extends string>(
   walk: Walk,
   level: Level,
@@ -123,7 +119,7 @@ export function optional<K extends string>(
   return out
 }
 
-/** Confines the elements of ROW() and VALUES, where `t.*` expands to all columns. */
+/** Confines the elements of ROW() and VALUES. `t.*` expands to all columns. */
 export function elements(walk: Walk, level: Level, nodes: readonly Node[] | undefined): Typed[] {
   const items = (nodes ?? []).flatMap((node) => {
     const ref = node.ColumnRef
@@ -193,7 +189,7 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
       checkAny(symbol, [test.type, types[0] ?? null], link.location)
       const { node: testexpr } = takenByOperator(walk, level, [schema, symbol], test, link.location)
       const rows = takenFromRows(walk, level, [schema, symbol], inner, link.location)
-      // Each pattern of the sub-query is searched for in the string of each row.
+      // Each pattern that the sub-query returns is searched for in the string of each row.
       const isLike = isLikeOperator(words(operName)) && inner.outputs.length === 1 && mayBeText(walk.exposed, test.type)
       const isRegex = MATCHES.test(words(operName).at(-1) ?? '') && mayBeText(walk.exposed, test.type)
       const sought: Node = isRegex
@@ -211,9 +207,9 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
 }
 
 /**
- * Returns whether PostgreSQL may keep all rows of the sub-query in a hash table that grows without a limit. It may do
- * so for x IN (SELECT …), unless the sub-query reads columns of an outer query, or can be joined. A sub-query can be
- * joined if x is a column and the comparison is a condition of WHERE or ON by itself.
+ * Returns whether PostgreSQL may keep all rows of the sub-query in a hash table without a limit. It may for x IN
+ * (SELECT …), unless the sub-query reads columns of an outer query, or PostgreSQL turns it into a join (noteJoined()),
+ * which requires that x is a column.
  */
 function isHashed(walk: Walk, level: Level, link: Struct<'SubLink'>, query: SelectStmt): boolean {
   const ref = link.testexpr?.ColumnRef
@@ -222,8 +218,8 @@ function isHashed(walk: Walk, level: Level, link: Struct<'SubLink'>, query: Sele
 }
 
 /**
- * Returns the sub-query of EXISTS. If functions make its rows and it cannot be joined, adds OFFSET 0, so that
- * PostgreSQL cannot keep all rows in a hash table, which would grow without a limit.
+ * Returns the sub-query of EXISTS. If functions make its rows and PostgreSQL cannot turn it into a join, adds OFFSET 0:
+ * PostgreSQL then keeps no hash table of its rows.
  */
 function unhashed(walk: Walk, link: Struct<'SubLink'>, query: SelectStmt): Node {
   const isKept = walk.joined.has(link) || query.limitOffset !== undefined || query.larg || !makesRows(query)
@@ -233,7 +229,10 @@ function unhashed(walk: Walk, link: Struct<'SubLink'>, query: SelectStmt): Node 
 
 const makesRows = remembered((part) => ('RangeFunction' in part ? true : undefined))
 
-/** Records the sub-queries that are conditions of WHERE or ON by themselves or within AND, and those of NOT EXISTS. */
+/**
+ * Records the sub-queries that PostgreSQL may turn into joins: those that are a whole condition of WHERE or ON, or a
+ * part of AND. Of negated ones, only NOT EXISTS counts.
+ */
 export function noteJoined(walk: Walk, condition: Node | undefined): void {
   if (condition?.SubLink) walk.joined.add(condition.SubLink)
   const { boolop, args = [] } = condition?.BoolExpr ?? {}
@@ -276,7 +275,7 @@ function caseOf(walk: Walk, level: Level, { arg, args, defresult, location }: St
   return { node, type: unified(walk, results, location) }
 }
 
-/** Returns the type of values to which PostgreSQL gives one type, if it is known. Throws Refusal. */
+/** Returns the common type that PostgreSQL gives to these values, or null if it is unknown. */
 function unified({ exposed }: Walk, values: readonly Typed[], at: number | undefined): SqlType | null {
   checkUnified(exposed, values, at)
   return unifiedType(
@@ -313,7 +312,7 @@ function row(walk: Walk, level: Level, { args, row_format, location }: Struct<'R
   if (row_format !== 'COERCE_EXPLICIT_CALL' && row_format !== 'COERCE_IMPLICIT_CAST')
     throw refusedStatement('ROW', location)
   const items = elements(walk, level, args)
-  // A row of one column must be printed as ROW(x): (x) is a scalar.
+  // A row of one column must be printed as ROW(x), because (x) is a scalar.
   const format = items.length > 1 ? row_format : 'COERCE_EXPLICIT_CALL'
   const columns = items.map((item, index) => ({ name: `f${index + 1}`, type: item.type }))
   return {
@@ -322,15 +321,12 @@ function row(walk: Walk, level: Level, { args, row_format, location }: Struct<'R
   }
 }
 
-/**
- * Confines CURRENT_DATE and similar keywords. CURRENT_USER and similar keywords are refused, because they reveal the
- * login.
- */
+/** Confines CURRENT_DATE and similar keywords. Refuses CURRENT_USER and similar keywords, which reveal the login. */
 export function valueFunction({ op, typmod, location }: Struct<'SQLValueFunction'>): Typed {
   if (op === undefined || !VALUE_FUNCTIONS.has(op)) {
     throw refusedFunction((op ?? '').replace('SVFOP_', '').toLowerCase(), location)
   }
-  // The parser omits a zero, so CURRENT_TIME(0) has no typmod.
+  // The parser omits a zero: CURRENT_TIME(0) has no typmod.
   return { node: { SQLValueFunction: { op, ...(typmod !== undefined && { typmod }) } }, type: null }
 }
 
@@ -346,7 +342,7 @@ function collate(walk: Walk, level: Level, node: Struct<'CollateClause'>): Typed
 /** Kinds that are printed as `a op b`. */
 const PLAIN: ReadonlySet<string> = new Set(['AEXPR_OP', 'AEXPR_LIKE', 'AEXPR_ILIKE', 'AEXPR_SIMILAR'])
 const OVER_ARRAY: ReadonlySet<string> = new Set(['AEXPR_OP_ANY', 'AEXPR_OP_ALL'])
-/** Kinds with keywords, and the operators that the server looks up by name for them. */
+/** Kinds that are written with keywords. The server looks up these operators by name for them. */
 const WORDED: ReadonlyMap<string, readonly string[]> = new Map([
   ['AEXPR_DISTINCT', ['=']],
   ['AEXPR_NOT_DISTINCT', ['=']],
@@ -358,7 +354,6 @@ const WORDED: ReadonlyMap<string, readonly string[]> = new Map([
   ['AEXPR_NOT_BETWEEN_SYM', ['<', '>']],
 ])
 
-/** Confines an A_Expr. Throws Refusal. */
 function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): Typed {
   const { kind = '', lexpr, rexpr, location } = node
   if (!rexpr) throw refusedStatement('an operator without its right side', location)
@@ -410,7 +405,7 @@ interface Operands {
   readonly right: Side
 }
 
-/** Returns the operands, of which too long ones are measured. Throws Refusal. */
+/** Returns the operands, with checks of those that may be too long. */
 function operandsTaken(
   walk: Walk,
   level: Level,
@@ -425,13 +420,13 @@ function operandsTaken(
   const taken = <T extends Typed>(operand: T): T => takenByOperator(walk, level, [schema, symbol], operand, location)
   const one = right.one && taken(right.one)
   const items = right.node.List?.items?.map((item) => taken({ node: item, type: null }).node)
-  // ANY ((SELECT …)) would mean the rows of the query.
+  // Print COALESCE, because ANY ((SELECT …)) would mean the rows of the query.
   const isQuery = OVER_ARRAY.has(kind) && one?.node.SubLink && one !== right.one
   const node = isQuery ? { CoalesceExpr: { args: [one.node] } } : (one?.node ?? (items && { List: { items } }))
   return { left: left && taken(left), right: { ...right, ...(one && { one }), node: node ?? right.node } }
 }
 
-/** Returns the type of `a || b` if one side is an array of geometries, otherwise null. */
+/** Returns the type of `a || b` if one operand is an array of geometries, otherwise null. */
 function arrayOfSpatial({ exposed }: Walk, types: readonly (SqlType | null)[]): SqlType | null {
   const type = unifiedType(exposed, types)
   const hasArray = types.some((each) => each?.kind === 'array') && isSpatial(exposed, type)
@@ -442,8 +437,8 @@ function arrayOfSpatial({ exposed }: Walk, types: readonly (SqlType | null)[]): 
 const BY_BYTES = /^(?:=|<>|!?~~?\*?)$/
 
 /**
- * Returns the left side of a condition without the search for long runs, if it is compared with a constant by its bytes.
- * An index on the expression can then be used.
+ * Returns the left operand of a condition without the search for long runs, if it is compared with a constant by its
+ * bytes. An index on the expression can then be used.
  */
 function asWritten({ exposed }: Walk, { phase }: Level, symbol: string, rexpr: Node, left: Typed): Typed {
   const isCondition = (phase === 'where' || phase === 'from') && BY_BYTES.test(symbol)
@@ -452,7 +447,7 @@ function asWritten({ exposed }: Walk, { phase }: Level, symbol: string, rexpr: N
   return { ...left, node: unsearched(left.node) }
 }
 
-/** Bounds the operands of an operator that compares each element of one operand with each element of the other. */
+/** Bounds the operands of an operator in SEEKS. */
 function sought(
   symbol: string,
   left: Typed | undefined,
@@ -464,7 +459,7 @@ function sought(
   return { lexpr, rexpr }
 }
 
-/** Bounds the regular expression that an operator takes. */
+/** Bounds the right operand if it is a regular expression. */
 function regex(
   walk: Walk,
   level: Level,
@@ -488,11 +483,11 @@ interface Side {
   readonly node: Node
   readonly types: readonly (SqlType | null)[]
   readonly all: readonly Typed[]
-  /** The side, if it is one expression. */
+  /** Undefined for a list. */
   readonly one?: Typed
 }
 
-/** Confines the right side: an expression, or the list of IN and BETWEEN. */
+/** Confines the right operand: an expression, or the list of IN and BETWEEN. */
 function side(walk: Walk, level: Level, node: Node): Side {
   if (!node.List) {
     const one = expression(walk, level, node)
@@ -502,28 +497,26 @@ function side(walk: Walk, level: Level, node: Node): Side {
   return { node: { List: { items: items.map((item) => item.node) } }, types: items.flatMap(compared), all: items }
 }
 
-// Function calls, printed as "pg_catalog"."f" or with the schema of the function's extension.
+// Function calls. They are printed as "pg_catalog"."f" or with the schema of the function's extension.
 
 /** A confined call, with the columns that it returns in FROM. */
 export interface Called extends Typed {
   readonly name: string
-  /** Names of OUT parameters. Empty if the single column has no name. */
+  /** The names of OUT parameters. Empty if the function has none. */
   readonly out: readonly string[]
 }
 
-/** Confines a call inside an expression. Throws Refusal. */
 function call(walk: Walk, level: Level, node: Struct<'FuncCall'>): Typed {
   const asCast = castWritten(node)
   if (asCast) return expression(walk, level, { TypeCast: asCast })
   const called = callOf(walk, level, node)
   if (called.name !== 'pg_typeof') return called
-  // The text of a regtype depends on search_path. With a cast to text inside the query, the result is the same for
-  // every login.
+  // The text of a regtype depends on search_path. A cast inside the query gives the same text for every login.
   const text = { names: [word('pg_catalog'), word('text')], typemod: -1 }
   return { node: { TypeCast: { arg: called.node, typeName: text } }, type: null }
 }
 
-/** Returns the cast that uuid('…') means. PostgreSQL has no such function and reads the call as a cast. */
+/** Returns uuid('…') as a cast. PostgreSQL has no such function, and reads the call as a cast. */
 function castWritten(node: Struct<'FuncCall'>): Struct<'TypeCast'> | undefined {
   const written = words(node.funcname)
   const name = written.at(-1) ?? ''
@@ -536,16 +529,16 @@ function castWritten(node: Struct<'FuncCall'>): Struct<'TypeCast'> | undefined {
   return arg.NamedArgExpr ? undefined : { arg, typeName: to, ...(location !== undefined && { location }) }
 }
 
-/** Confines a call anywhere. Throws Refusal. */
+/** Confines a call in an expression or in FROM. */
 export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Called {
   const written = words(node.funcname)
   const name = written.at(-1) ?? ''
-  // Check the name before the arguments: the refusal of DATEADD(day, 1, x) must name the function, not the column day.
+  // Check the name before the arguments: the refusal of DATEADD(day, 1, x) must name the function, not a column day.
   if (!mayBeCalled(walk.exposed, name)) throw unknownFunction(walk.exposed, written, node.location)
   const isAggregate = AGGREGATES.has(name) && !node.over
   if (isAggregate) level.aggregates += 1
   const given = argumentsOf(walk, name, node).map((arg) =>
-    // In pg_typeof(pg_typeof(x)), the inner call is not cast to text, because the answer must be regtype.
+    // In pg_typeof(pg_typeof(x)), the inner call stays a regtype, which the outer call must return.
     isTypeOf(name, arg) ? callOf(walk, level, arg.FuncCall) : joined(walk, level, name, arg),
   )
   const args = typedArguments(name, given)
@@ -559,7 +552,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const printed = boundedCall(walk, name, node, regexes, found)
   if (RETURNS_ROWS.has(name)) {
     walk.rowFunctions += 1
-    // Its rows are kept, up to work_mem.
+    // PostgreSQL keeps its rows, up to work_mem.
     addSort(walk)
   }
   const funcname = [word(found.schema), word(name)]
@@ -595,7 +588,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   return { node: confined, name, out: found.out, type }
 }
 
-/** Bounds the arguments of a call: how large its result may become, and how much work it may be. Throws Refusal. */
+/** Bounds the arguments of a call by the size of its result and by its work. */
 function boundedCall(
   walk: Walk,
   name: string,
@@ -612,8 +605,8 @@ function boundedCall(
 }
 
 /**
- * Returns the arguments. A name of a text search configuration or dictionary gets its schema, so that the server cannot
- * look up another object. Throws Refusal.
+ * Returns the arguments. Names of text search configurations and dictionaries get their schema, so that the server
+ * cannot find another object of the same name.
  */
 function argumentsOf(walk: Walk, name: string, { args = [], location }: Struct<'FuncCall'>): readonly Node[] {
   const paths = plainPaths(name, args)
@@ -634,8 +627,8 @@ function argument(walk: Walk, level: Level, node: Node): Typed {
 }
 
 /**
- * Confines an argument. The arguments of nested calls such as replace(replace(…)) are searched for long runs once, in the
- * outer result. GROUP BY must find its expressions as they are printed there.
+ * Confines an argument. In replace(replace(…)), only the outer result is searched for long runs. Expressions of GROUP
+ * BY keep their search, because PostgreSQL must find them printed equally.
  */
 function joined(walk: Walk, level: Level, name: string, node: Node): Typed {
   const typed = argument(walk, level, node)
@@ -654,10 +647,9 @@ function modifiers(walk: Walk, level: Level, node: Struct<'FuncCall'>, sorted: T
   }
 }
 
-// Windows, and the sort keys of aggregates and windows. A name in a sort key refers to a column here, never to an
-// output.
+// Windows, and the sort keys of aggregates and windows. Their names mean columns, never outputs.
 
-/** Confines sort keys of aggregates and windows. Adds what they sort to `sorted`. Throws Refusal. */
+/** Confines sort keys of aggregates and windows. Adds the sorted values to `sorted`. */
 export function sortKeys(walk: Walk, level: Level, keys: readonly Node[], sorted: Typed[] = []): Node[] {
   walk.sorts = true
   return keys.map((key) => {
@@ -682,7 +674,7 @@ export function sortKey(walk: Walk, sort: Struct<'SortBy'>, { node, type }: Type
   }
 }
 
-/** Confines OVER (…), OVER name, or an entry of WINDOW. Throws Refusal. */
+/** Confines OVER (…), OVER name, or an entry of WINDOW. */
 export function window(walk: Walk, level: Level, def: Struct<'WindowDef'>): Struct<'WindowDef'> {
   const partition = def.partitionClause?.map((node) => expression(walk, level, node).node)
   if (partition ?? def.orderClause) addSort(walk)
@@ -698,10 +690,9 @@ export function window(walk: Walk, level: Level, def: Struct<'WindowDef'>): Stru
   }
 }
 
-// (x).field, (x).* and x[1]. A field can be read only from a row whose columns the guard knows. Otherwise PostgreSQL
-// may read (x).field as the call field(x), and (x).regclass as a cast.
+// (x).field, (x).* and x[1]. A field can be read only from a row whose columns the guard knows. For other rows,
+// PostgreSQL may read (x).field as the call field(x), and (x).regclass as a cast.
 
-/** Confines an A_Indirection. Throws Refusal. */
 export function indirection(walk: Walk, level: Level, { arg, indirection: steps }: Struct<'A_Indirection'>): Typed {
   if (!arg) throw refusedStatement('a subscript of nothing')
   const list = steps ?? []
@@ -713,7 +704,7 @@ export function indirection(walk: Walk, level: Level, { arg, indirection: steps 
   return applied(walk, level, expression(walk, level, arg), list)
 }
 
-/** Expands `(x).*` to the fields of x. Throws Refusal if the columns of x are unknown. */
+/** Expands `(x).*` to the fields of x. */
 export function starFields(
   walk: Walk,
   level: Level,
@@ -731,10 +722,7 @@ const NOT_A_ROW =
 const ROW_UNKNOWN =
   'Read the column where the table is in FROM: (SELECT t.a FROM …), array_agg(t.a), lag(t.a) OVER (…), or CASE … THEN t.a END.'
 
-/**
- * Returns whether PostgreSQL does not know the columns of a row: it looks for them only in FROM items, in ROW(…) and in
- * functions that name them. Confined rows of tables have no type of their own.
- */
+/** Returns whether PostgreSQL does not know the row's columns: it knows those of FROM items and of ROW(…). */
 function isRowUnknown(typed: Typed): typed is Typed & { readonly type: SqlType & { readonly kind: 'row' } } {
   const { node, type } = typed
   if (type?.kind !== 'row' || type.known === 'always') return false
@@ -769,7 +757,7 @@ function applied(walk: Walk, level: Level, given: Typed, steps: readonly Node[])
   return { node: { A_Indirection: { arg: base.node, indirection: out } }, type }
 }
 
-/** Returns the type of an array's element or slice, or null for other subscripted types (jsonb). */
+/** Returns the type of an array's element or slice, or null if no array is subscripted (jsonb). */
 function elementOf(type: SqlType | null, isSlice: boolean): SqlType | null {
   if (type?.kind !== 'array') return null
   return isSlice ? type : type.of

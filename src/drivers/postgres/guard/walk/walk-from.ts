@@ -1,5 +1,5 @@
 // Walks FROM. A table becomes a sub-select of its exposed columns. Each item except a join gets a generated alias and a
-// list of its columns, so nothing inside the item can be reached by another name.
+// list of its columns, so nothing in it can be reached by another name. All functions throw Refusal.
 import type { TypeName } from '../../captured-facts.ts'
 import { FROM_DEFINITION, RETURNS_ROWS } from '../allowed/allowed-functions.ts'
 import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
@@ -51,7 +51,7 @@ export interface From {
   readonly shown: Shown
 }
 
-/** Confines the FROM list and adds its names to `level`. Throws Refusal. */
+/** Confines the FROM list, and adds its names to `level`. */
 export function fromItems(walk: Walk, level: Level, nodes: readonly Node[]): Node[] {
   return nodes.map((node) => {
     const from = fromItem(walk, level, node)
@@ -64,7 +64,7 @@ export function fromItems(walk: Walk, level: Level, nodes: readonly Node[]): Nod
   })
 }
 
-/** Confines one item. `level` contains the items to its left, for LATERAL. Throws Refusal. */
+/** Confines one item. `level` contains the items on its left, for LATERAL. */
 function fromItem(walk: Walk, level: Level, node: Node): From {
   if (node.JoinExpr) return join(walk, level, node.JoinExpr)
   if (node.RangeVar) return table(walk, level, node.RangeVar)
@@ -76,7 +76,7 @@ function fromItem(walk: Walk, level: Level, node: Node): From {
   throw refusedStatement(Object.keys(node)[0] ?? 'FROM')
 }
 
-/** Throws Refusal if both sides have the same table name, as PostgreSQL does. */
+/** Refuses two tables of the same name, as PostgreSQL does. */
 function checkNames(left: Shown, right: Shown): void {
   for (const { name, schema } of right.items) {
     if (name === null) continue
@@ -99,8 +99,7 @@ function cteItem(walk: Walk, cte: Cte, node: Struct<'RangeVar'>): From {
   dropItem(walk.weight)
   walk.weight.ctes.set(cte, (walk.weight.ctes.get(cte) ?? 0) + 1)
   cte.references += 1
-  // At the level of its WITH, `*` includes the columns of SEARCH and CYCLE. In deeper queries PostgreSQL leaves them
-  // out.
+  // In the query that has the WITH, `*` includes the columns that SEARCH and CYCLE add. In deeper queries, it does not.
   const isFurtherIn = walk.depth !== cte.depth
   const fields = cte.columns().map((field) => ({ ...field, notInStar: isFurtherIn && field.added === true }))
   const made = namedItem(walk, { name: node.alias?.aliasname ?? cte.name, alias: node.alias, fields })
@@ -128,10 +127,10 @@ interface Named {
   readonly fields: readonly (CteColumn & { readonly notInStar?: boolean })[]
 }
 
-/** Gives an item a generated alias and names its columns as the caller sees them. Throws Refusal. */
+/** Gives an item a generated alias, and names its columns as the caller sees them. */
 export function namedItem(walk: Walk, { name, alias, fields }: Named): { alias: Struct<'Alias'>; item: Item } {
   const aliasname = newAlias(walk, 't', name ?? 'a part of FROM')
-  // Each reference to a WITH query lists its columns again.
+  // Each reference to a CTE lists its columns again.
   spend(walk, fields.length / 2)
   const own = fields.filter((field) => field.added !== true)
   const names = renamed(name, own, alias)
@@ -149,13 +148,13 @@ export function namedItem(walk: Walk, { name, alias, fields }: Named): { alias: 
   }
 }
 
-/** Returns a reference to a column that is not a table's. A column of a function in FROM may have long runs. */
+/** Returns a reference to a column that is not a table's. Searches a column of a function in FROM for long runs. */
 function readColumn(walk: Walk, node: Node, { made, runs, collected = Infinity }: Field): Node {
   const read = withCollected(withRuns(readsMade(node, copiedInto(made)), runs), collected, made ?? [])
   return runs === undefined ? read : withoutLongRuns(walk, { node: read, type: null }, undefined).node
 }
 
-/** Applies an alias list such as t(a, b), which renames columns from the left. Throws Refusal. */
+/** Applies an alias list such as t(a, b), which renames columns from the left. */
 function renamed(name: string | null, fields: readonly { name: string }[], alias?: Struct<'Alias'>): string[] {
   const given = words(alias?.colnames)
   if (given.length > fields.length) {
@@ -165,7 +164,6 @@ function renamed(name: string | null, fields: readonly { name: string }[], alias
   return fields.map((field, index) => given[index] ?? field.name)
 }
 
-/** Returns a FROM item as a row. */
 function rowOf(aliasname: string, columns: readonly Column[]): ReturnType<Item['whole']> {
   const row = readsMade(
     columnRef(aliasname),
@@ -182,8 +180,8 @@ function rowOf(aliasname: string, columns: readonly Column[]): ReturnType<Item['
 }
 
 /**
- * Returns a table's row with its own column names, which t(a, b) does not change: (SELECT r FROM (SELECT t1.a, t1.b) AS
- * r(id, name)).
+ * Returns a row of a table with the table's own column names, which an alias list such as t(a, b) does not change:
+ * (SELECT r FROM (SELECT t1.a, t1.b) AS r(id, name)).
  */
 function rowUnder(walk: Walk, own: readonly { readonly name: string }[], columns: readonly Column[]): Node {
   const aliasname = newAlias(walk, 't', 'a row')
@@ -236,12 +234,12 @@ function tableItem(walk: Walk, node: Struct<'RangeVar'>, inside: Inside = (plain
   return { node: wrapped, shown: Shown.of(item) }
 }
 
-/** Returns the type of a column as the query reads it. */
+/** Returns the type with which the query reads a column. */
 function shownType(walk: Walk, column: ExposedColumn): TypeName {
   return readAs(walk.exposed, column) ?? column.type
 }
 
-/** Finds an exposed table. Throws Refusal, with the same sentence for a hidden and for an unknown table. */
+/** Finds an exposed table. The message is the same for a hidden and for an unknown table. */
 function findTable(walk: Walk, node: Struct<'RangeVar'>): ExposedTable {
   const { catalogname, schemaname, relname = '' } = node
   const isOurs = catalogname === undefined || catalogname === walk.exposed.capture.database
@@ -259,11 +257,10 @@ interface Wrapping {
 }
 
 /**
- * Prints (SELECT c FROM schema.t AS t0) AS t1(c). The list of columns that the query reads is complete only at the end,
- * and is filled in then. Columns are printed without the alias t0. If c was dropped since introspection, PostgreSQL
- * would read t0.c as the call c(t0) with the whole row (manual, 8.16.5). An unqualified c is a column or an error. It
- * cannot mean the row t0, because no exposed column has the name of a generated alias. It could mean a column of an
- * outer query. In that case the session answers SCHEMA_STALE (session/lock-columns.ts).
+ * Prints (SELECT c FROM schema.t AS t0) AS t1(c). finish() adds the columns when it is known which the query reads.
+ * They are printed as c, not as t0.c: if c was dropped since introspection, PostgreSQL would read t0.c as the call
+ * c(t0) with the whole row (manual, 8.16.5). c cannot mean the row t0, because no exposed column is named like a
+ * generated alias. If c means a column of an outer query, the session answers SCHEMA_STALE (session/lock-columns.ts).
  */
 function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrapping): Node {
   const targetList: Node[] = []
@@ -307,7 +304,7 @@ function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrap
   return { RangeSubselect: { subquery: { SelectStmt: query }, alias: { aliasname, colnames } } }
 }
 
-/** Casts looked-up types and domains with a CHECK to a plain type, so that no literal takes the type of the column. */
+/** Casts a column to the type of readAs(), so that no literal gets the column's own type. */
 function plainly(arg: Node, type: TypeName | undefined): Node {
   if (type === undefined) return arg
   return { TypeCast: { arg, typeName: { names: [word(type.schema), word(type.name)], typemod: -1 } } }
@@ -322,7 +319,7 @@ function sample(walk: Walk, level: Level, node: Struct<'RangeTableSample'>): Fro
   if (!relation?.RangeVar || !isListed) throw refusedStatement(`TABLESAMPLE ${words(method).join('.')}`, location)
   const { relname = '', schemaname } = relation.RangeVar
   if (schemaname === undefined && findCte(level.ctes, relname)) throw refusedStatement('TABLESAMPLE of WITH', location)
-  // The arguments see only outer queries, because their sub-select is not LATERAL.
+  // The arguments may refer to outer queries only, because their sub-select is not LATERAL.
   const around = newLevel(level.parent, level.ctes)
   const confined = {
     method: [word('pg_catalog'), word(name)],
@@ -332,12 +329,11 @@ function sample(walk: Walk, level: Level, node: Struct<'RangeTableSample'>): Fro
   return tableItem(walk, relation.RangeVar, (plain) => ({ RangeTableSample: { relation: plain, ...confined } }))
 }
 
-// JOIN. USING and NATURAL use exposed columns only. Each USING gets a generated alias, so that a merged column can be
+// JOIN. USING and NATURAL mean exposed columns only. Each USING gets a generated alias, so that its columns can be
 // qualified (PostgreSQL 14 and newer).
 
 const TYPES: ReadonlySet<string> = new Set(['JOIN_INNER', 'JOIN_LEFT', 'JOIN_RIGHT', 'JOIN_FULL'])
 
-/** Confines a JoinExpr. Throws Refusal. */
 function join(walk: Walk, level: Level, node: Struct<'JoinExpr'>): From {
   const { jointype = '', larg, rarg } = node
   if (!larg || !rarg || !TYPES.has(jointype)) throw refusedStatement(jointype || 'JOIN')
@@ -355,7 +351,6 @@ function join(walk: Walk, level: Level, node: Struct<'JoinExpr'>): From {
   const merged = using(walk, sides, names, node)
   const on = condition(walk, level, sides, node, merged !== undefined)
   const shown = left.shown
-  // Adds the names of the right side to the names of the left side.
   spend(walk, 1 + right.shown.count / 8)
   shown.take(right.shown, merged?.columns ?? [])
   const confined = {
@@ -376,11 +371,11 @@ interface Sides {
   readonly jointype: string
 }
 
-/** Returns the *exposed* columns that both sides of a NATURAL join have. A hidden column does not count. */
+/** Returns the exposed columns that both sides of a NATURAL join have. */
 function commonNames(walk: Walk, { left, right }: Sides): string[] {
   const common = [...right.names()].filter((name) => left.column(name) !== undefined)
   if (common.length < 2) return common
-  // Keep the order of the left side.
+  // In the order of the left side.
   spend(walk, left.count / 8)
   const wanted = new Set(common)
   return [...new Set(left.star().map((column) => column.name))].filter((name) => wanted.has(name))
@@ -389,7 +384,7 @@ function commonNames(walk: Walk, { left, right }: Sides): string[] {
 interface Merged {
   readonly alias: string
   readonly columns: readonly Column[]
-  /** The caller's alias of USING. */
+  /** The item for the caller's alias of USING. */
   readonly named: Item | undefined
 }
 
@@ -409,7 +404,7 @@ function using(walk: Walk, sides: Sides, names: readonly string[], node: Struct<
     const origin = sides.jointype === 'JOIN_FULL' ? null : kept.origin
     const made = [...(left.made ?? []), ...(right.made ?? [])]
     const { runs } = mostRuns(left, right)
-    // USING compares the columns as they are.
+    // USING compares the columns without a search for long runs.
     if (runs !== undefined && runs > RUNS_MAX && runs !== Infinity) throw unsearchable(name)
     const collected = maxCollected(left, right)
     const read = (): Node =>
@@ -432,7 +427,7 @@ function onlyColumn(side: Shown, name: string): Column {
   throw new Refusal('column', name, why, 'Use ON with qualified columns.', -1)
 }
 
-/** Returns the join condition. A NATURAL join without common columns joins every row with every row. */
+/** Returns the join condition: TRUE for an outer NATURAL join without common columns. */
 function condition(
   walk: Walk,
   level: Level,
@@ -447,14 +442,14 @@ function condition(
   return { A_Const: { boolval: { boolval: true } } }
 }
 
-/** Confines (a JOIN b …) AS j(x, y). Outside, only j is visible. */
+/** Confines (a JOIN b …) AS j(x, y). Other items see only j. */
 function aliased(walk: Walk, confined: Struct<'JoinExpr'>, columns: readonly Column[], alias: Struct<'Alias'>): From {
   const name = alias.aliasname ?? ''
   const aliasname = newAlias(walk, 't', name)
   const names = renamed(name, columns, alias)
   const printed = distinctNames(names)
   const own = columns.map((column, index): Column => {
-    // The alias list is positional, so every column must be present.
+    // The alias list names columns by position, so print every column.
     column.read()
     const called = printed[index] ?? column.name
     const read = (): Node => readColumn(walk, columnRef(aliasname, called), column)
@@ -466,19 +461,17 @@ function aliased(walk: Walk, confined: Struct<'JoinExpr'>, columns: readonly Col
   return { node, shown: Shown.of(item) }
 }
 
-// Function calls in FROM. Their columns come from the list of functions, a composite type or the caller's column
-// definitions.
+// Function calls in FROM. The columns come from the list of functions, a composite type or the caller's definitions.
 
 interface Part {
   readonly node: Node
   readonly fields: readonly Field[]
-  /** True if the function returns one scalar per row. Its alias, used as a row, then means the scalar. */
+  /** True if the function returns scalars. Its alias then means the scalar, not a row. */
   readonly isScalar: boolean
-  /** Column definitions after the alias, not inside ROWS FROM. */
+  /** Column definitions that are written after the alias, not inside ROWS FROM. */
   readonly definitions?: readonly Node[]
 }
 
-/** Confines a RangeFunction. Throws Refusal. */
 function functionItem(walk: Walk, level: Level, node: Struct<'RangeFunction'>): From {
   walk.rowFunctions += 1
   const { alias, ordinality, is_rowsfrom, coldeflist, lateral } = node
@@ -500,7 +493,7 @@ function functionItem(walk: Walk, level: Level, node: Struct<'RangeFunction'>): 
     ...(ordinality && { ordinality }),
     ...(is_rowsfrom && { is_rowsfrom }),
     functions: parts.map((each) => each.node),
-    // If a definition list names the columns, print no alias list, because the grammar does not allow both.
+    // The grammar allows either a definition list or an alias list.
     alias: shown ? { aliasname: made.alias.aliasname ?? '' } : made.alias,
     ...(shown && { coldeflist: shown }),
   }
@@ -516,7 +509,7 @@ function functionName(walk: Walk, item: Node | undefined): string {
   return call ? outputName(call, { major: walk.exposed.major, subLink: () => undefined }) : 'function'
 }
 
-/** Confines one function in FROM: [call, its column definitions or {}]. */
+/** Confines one function in FROM. `item` is the list [call, its column definitions or {}]. */
 function part(
   walk: Walk,
   level: Level,
@@ -548,7 +541,7 @@ function part(
   return { node: { List: { items: [called.node, {}] } }, ...columnsOf(walk, called, only) }
 }
 
-/** Returns what each column of a function contains at most. */
+/** Returns the limits that hold for each column of a function. */
 function givenBy(walk: Walk, call: Node): Pick<Field, 'runs' | 'collected'> {
   const collected = walk.collects ? collectedIn(call) : 0
   return walk.exposed.comparesByIcu ? { runs: runsOf(call), collected } : { collected }
@@ -561,7 +554,7 @@ function columnsOf(walk: Walk, called: Called, only: string | undefined): Pick<P
   return { fields: [{ name: called.out[0] ?? only ?? called.name, type: called.type, ...given }], isScalar: true }
 }
 
-/** Confines unnest(a, b) with several arrays. The grammar accepts this form only under its unqualified name. */
+/** Confines unnest(a, b) with several arrays. Only the unqualified name unnest allows this form. */
 function unnestMany(walk: Walk, level: Level, call: Struct<'FuncCall'>): Part {
   const fields: Field[] = []
   const args = (call.args ?? []).map((arg) => {
@@ -576,7 +569,7 @@ function unnestMany(walk: Walk, level: Level, call: Struct<'FuncCall'>): Part {
   return { node: { List: { items: [node, {}] } }, fields, isScalar: false }
 }
 
-/** Confines a record whose columns the caller defines. */
+/** Confines a function that returns a record, whose columns the caller defines. */
 function defined(
   walk: Walk,
   called: Called,

@@ -1,6 +1,6 @@
 // Walks SQL/JSON: constructors, IS JSON, JSON_QUERY and similar functions (PostgreSQL 16 and 17), JSON_TABLE in FROM.
-// Each RETURNING type goes through the type list. Each PASSING and DEFAULT goes through expression(): otherwise DEFAULT
-// pg_read_file(…) ON EMPTY would read a file.
+// Each PASSING and DEFAULT is confined like any expression: DEFAULT pg_read_file(…) ON EMPTY would read a file. All
+// functions throw Refusal.
 import type { Node, Struct } from '../allowed/allowed-nodes.ts'
 import { boundedDocument, boundedList, notAPath, plainPath, workOf } from '../bounds/json-path-bounds.ts'
 import { ofRow, rowsWork, type Term } from '../bounds/json-path.ts'
@@ -16,7 +16,7 @@ import { expression, optional, sortKeys, window } from './walk-expression.ts'
 import { namedItem, type From } from './walk-from.ts'
 import { select } from './walk-select.ts'
 
-/** Confines a SQL/JSON node. Returns undefined for any other node. Throws Refusal. */
+/** Confines a SQL/JSON node. Returns undefined for any other node. */
 export function jsonExpression(walk: Walk, level: Level, node: Node): Typed | undefined {
   const confined = constructed(walk, level, node) ?? queried(walk, level, node)
   return confined && { node: confined, type: null }
@@ -118,7 +118,6 @@ function func(walk: Walk, level: Level, node: Struct<'JsonFuncExpr'>): Node {
   }
 }
 
-/** Bounds the document that a path is applied to. Throws Refusal. */
 function boundedValue(
   value: Struct<'JsonValueExpr'>,
   passing: readonly Node[] | undefined,
@@ -187,7 +186,7 @@ function pair(walk: Walk, level: Level, node: Struct<'JsonKeyValue'> | undefined
   return { key: expression(walk, level, node.key).node, value: jsonValue(walk, level, node.value) }
 }
 
-/** Confines a value with its FORMAT. Throws Refusal. */
+/** Confines a value with its FORMAT. */
 function jsonValue(walk: Walk, level: Level, node: Struct<'JsonValueExpr'> | undefined): Struct<'JsonValueExpr'> {
   if (!node?.raw_expr) throw refusedStatement('a JSON value')
   const value = expression(walk, level, node.raw_expr)
@@ -195,14 +194,14 @@ function jsonValue(walk: Walk, level: Level, node: Struct<'JsonValueExpr'> | und
   return { raw_expr: takenAsJson(walk, level, read, undefined).node, format: formatOf(node.format) }
 }
 
-/** Confines a document that is read as jsonb. Throws Refusal. */
+/** Confines a document that PostgreSQL reads as jsonb. */
 function jsonDocument(walk: Walk, level: Level, node: Struct<'JsonValueExpr'> | undefined): Struct<'JsonValueExpr'> {
   if (!node?.raw_expr) throw refusedStatement('a JSON value')
   const value = readAsJson(walk, level, expression(walk, level, node.raw_expr), undefined)
   return { raw_expr: takenAsJson(walk, level, value, undefined).node, format: formatOf(node.format) }
 }
 
-/** Confines PASSING. Returns an object for the caller to spread. Throws Refusal. */
+/** Confines PASSING. Returns an object to spread. */
 function jsonPassing(walk: Walk, level: Level, list: readonly Node[] | undefined): { passing?: readonly Node[] } {
   if (!list) return {}
   const passing = list.map(({ JsonArgument: each }): Node => {
@@ -212,12 +211,11 @@ function jsonPassing(walk: Walk, level: Level, list: readonly Node[] | undefined
   return { passing }
 }
 
-/** Confines ON EMPTY and ON ERROR. Throws Refusal. */
 function jsonBehavior(walk: Walk, level: Level, node: Struct<'JsonBehavior'>): Struct<'JsonBehavior'> {
   return { btype: node.btype ?? '', ...optional(walk, level, 'expr', node.expr) }
 }
 
-/** Confines FORMAT JSON ENCODING …. The printer checks the encoding. */
+/** Copies FORMAT JSON ENCODING …. The printer checks the encoding. */
 function formatOf(format: Struct<'JsonFormat'> | undefined): Struct<'JsonFormat'> {
   return { format_type: format?.format_type ?? '', encoding: format?.encoding ?? '' }
 }
@@ -235,7 +233,6 @@ function flags<K extends string>(given: { readonly [P in K]: true | undefined })
   return out
 }
 
-/** Refuses syntax that needs a later version of PostgreSQL. */
 function since(walk: Walk, version: number, name: string, at: number | undefined): void {
   const { major } = walk.exposed
   if (major >= version) return
@@ -243,10 +240,9 @@ function since(walk: Walk, version: number, name: string, at: number | undefined
   throw new Refusal('function', name, `function ${name} does not exist or may not be called`, hint, at)
 }
 
-// JSON_TABLE in FROM (PostgreSQL 17). Each column must have a listed type: a regclass column would reveal which objects
-// exist.
+// JSON_TABLE in FROM (PostgreSQL 17). Each column must have a listed type: regclass would reveal which objects exist.
 
-/** Confines a JsonTable. Throws Refusal. */
+/** Confines a JsonTable. */
 export function jsonTable(walk: Walk, level: Level, node: Struct<'JsonTable'>): From {
   since(walk, 17, 'json_table', node.location)
   walk.rowFunctions += 1
@@ -273,7 +269,7 @@ export function jsonTable(walk: Walk, level: Level, node: Struct<'JsonTable'>): 
 
 interface Columns {
   readonly nodes: readonly Node[]
-  /** The fields in the server's order: columns of a level come before nested columns. */
+  /** The fields in the order of PostgreSQL: the columns of a level come before those of NESTED. */
   readonly fields: readonly Field[]
 }
 
@@ -306,7 +302,7 @@ function columnsOf(walk: Walk, level: Level, list: readonly Node[]): Columns {
   return { nodes, fields: [...own, ...nested] }
 }
 
-/** Returns the work of a path and of the columns that are computed for each item that it finds. Throws Refusal. */
+/** Returns the work of a path and of all columns, which PostgreSQL computes for each item that the path finds. */
 function tableWork(spec: Struct<'JsonTablePathSpec'> | undefined, columns: readonly Node[]): readonly Term[] {
   const rest = columns.flatMap(({ JsonTableColumn: column }): readonly Term[] => {
     if (!column || (!column.pathspec && !column.columns)) return []
@@ -318,7 +314,6 @@ function tableWork(spec: Struct<'JsonTablePathSpec'> | undefined, columns: reado
   return work
 }
 
-/** Confines a path, which is a string literal and may have a name. */
 function path(spec: Struct<'JsonTablePathSpec'> | undefined): Struct<'JsonTablePathSpec'> {
   const text = spec?.string?.A_Const?.sval
   if (!text) throw refusedStatement('JSON_TABLE without a path')

@@ -1,5 +1,5 @@
-// Walks a SELECT, VALUES or UNION: WITH, the select list, GROUP BY, ORDER BY. It resolves names, gives each output an
-// explicit name, and reads only from the FROM items that walk-from.ts made.
+// Walks a SELECT, VALUES or UNION: WITH, the select list, GROUP BY, ORDER BY. Each output gets an explicit name. All
+// functions throw Refusal.
 import { word, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { collects, countedRows, isClosed } from '../bounds/collected-rows.ts'
 import { collectedIn, computedOnce, maxCollected, staysShort } from '../bounds/collected-values.ts'
@@ -41,10 +41,10 @@ export interface Selected {
   readonly outputs: readonly Field[]
 }
 
-/** Receives the outputs of the left arm of a UNION before the right arm is walked: a recursive CTE needs them. */
+/** Receives the outputs of the left arm of a UNION before the right arm is walked: a recursive CTE reads them. */
 type OnLeft = (outputs: readonly Field[]) => void
 
-/** Confines a query. `parent` is the outer query if this query can see it. Throws Refusal. */
+/** Confines a query. `parent` is the outer query, if this query may refer to its columns. */
 export function select(
   walk: Walk,
   raw: SelectStmt,
@@ -114,7 +114,7 @@ function plain(walk: Walk, raw: SelectStmt, level: Level, withClause: With): Sel
     ...withClause,
     op: 'SETOP_NONE',
   }
-  // PostgreSQL computes the rows of such a query once.
+  // PostgreSQL computes each row of such a query once.
   const isKept = grouped || raw.distinctClause || raw.limitCount || raw.limitOffset
   if (walk.collects && node.targetList.some(aggregates) && isClosed(walk, node)) {
     for (const { node: value } of outputs) computedOnce(value)
@@ -131,7 +131,7 @@ function plain(walk: Walk, raw: SelectStmt, level: Level, withClause: With): Sel
   }
 }
 
-/** Confines LIMIT and OFFSET, which see only outer queries. */
+/** Confines LIMIT and OFFSET, which may refer to outer queries only. */
 function limits(walk: Walk, raw: SelectStmt, { parent, ctes }: Level): Partial<SelectStmt> {
   const level = newLevel(parent, ctes)
   const { limitOption = 'LIMIT_OPTION_DEFAULT' } = raw
@@ -161,7 +161,7 @@ function values(walk: Walk, raw: SelectStmt, parent: Level | null, ctes: CteScop
         walk.exposed,
         rows.map((row) => row[index]?.type ?? null),
       ),
-      // PostgreSQL puts the values of a single row into each place that reads them.
+      // PostgreSQL copies the values of a single row to each place that reads them.
       ...(only?.[index] && { made: [only[index].node] }),
       ...(runs !== undefined && { runs }),
       collected,
@@ -214,7 +214,7 @@ function setOperation(
   const sort = raw.sortClause && sortBy(walk, level, raw.sortClause, outputs)
   if (sort || raw.all !== true) walk.sorts = true
   if (raw.all !== true) addSort(walk)
-  // PostgreSQL keeps the rows of EXCEPT and INTERSECT in a hash table that grows without a limit.
+  // For EXCEPT and INTERSECT, PostgreSQL keeps the rows in a hash table without a limit.
   const isKept = op !== 'SETOP_UNION'
   const what = op.slice('SETOP_'.length).toLowerCase()
   const node = {
@@ -229,10 +229,10 @@ function setOperation(
   return { node, outputs }
 }
 
-// WITH: the scope, columns and weight of each common table expression. Each gets a generated name, so that a wrong
-// scope leads to "does not exist" and never to another table.
+// WITH. Each common table expression (CTE) gets a generated name. If the guard misjudges a scope, the query fails with
+// "does not exist", and never reads another table.
 
-/** The maximum number of common table expressions in one statement. The largest of 2,033 real queries has 15. */
+/** The maximum number of CTEs in one statement. The largest of 2,033 real queries has 15. */
 const CTES_MAX = 100
 
 interface Walked {
@@ -240,7 +240,7 @@ interface Walked {
   readonly scope: CteScope
 }
 
-/** Confines a WITH clause, and returns the clause with the scope of its names. Throws Refusal. */
+/** Confines a WITH clause. Returns it with the scope of its names. */
 function walkWith(walk: Walk, clause: Struct<'WithClause'>, parent: Level | null, outer: CteScope | null): Walked {
   const raw = (clause.ctes ?? []).map((node) => {
     if (!node.CommonTableExpr) throw refusedStatement('WITH', clause.location)
@@ -252,8 +252,7 @@ function walkWith(walk: Walk, clause: Struct<'WithClause'>, parent: Level | null
   const isRecursive = clause.recursive === true
   const bodies: Body[] = []
   const byName = new Map<string, Body>()
-  // Without RECURSIVE, an expression sees only earlier expressions. Its own name still refers to an outer WITH or a
-  // table.
+  // Without RECURSIVE, a CTE sees only earlier CTEs. Inside it, its own name still means a table or an outer CTE.
   const scope: CteScope = { parent: outer, find: (name) => byName.get(name) }
   for (const each of raw) {
     const name = each.ctename ?? ''
@@ -286,7 +285,7 @@ interface Where {
   readonly isRecursive: boolean
 }
 
-/** One common table expression. It is walked at its first use, because RECURSIVE allows a use before the definition. */
+/** One CTE. It is walked at its first use, because RECURSIVE allows a use before the definition. */
 class Body implements Cte {
   readonly name: string
   readonly alias: string
@@ -316,10 +315,7 @@ class Body implements Cte {
     return this.#refersToItself
   }
 
-  /**
-   * Returns the columns of the expression. Inside the expression itself, returns the columns of its first arm. Throws
-   * Refusal.
-   */
+  /** Returns the columns of the CTE. Inside the CTE itself, returns the columns of its first arm. */
   columns(): readonly CteColumn[] {
     if (this.#state === 'waiting') this.#walkBody()
     if (this.#state === 'walking') this.#refersToItself = true
@@ -346,7 +342,7 @@ class Body implements Cte {
     this.#walk.weight = this.weight
     const { parent, scope, isRecursive } = this.#where
     const onLeft = (outputs: readonly Field[]): void => {
-      // A value of an earlier iteration has at most as many runs as any value.
+      // Values of an earlier iteration are bounded like all values.
       if (!isRecursive) return
       this.#columns = this.#named(outputs).map((field) => {
         return { ...field, runs: RUNS_MAX, collected: staysShort(field) ? 0 : Infinity }
@@ -368,7 +364,7 @@ class Body implements Cte {
     }
   }
 
-  /** Returns a recursive UNION with its rows counted: PostgreSQL keeps all of them, to find duplicates. */
+  /** Adds a counter to a recursive UNION. PostgreSQL keeps all its rows, to find duplicates. */
   #counted(query: SelectStmt, outputs: readonly Field[]): SelectStmt {
     const { larg, rarg } = query
     if (query.op !== 'SETOP_UNION' || query.all || !larg || !rarg) return query
@@ -402,7 +398,7 @@ class Body implements Cte {
     return ctematerialized
   }
 
-  /** Returns the columns that SEARCH and CYCLE add after the expression's own. */
+  /** Returns the columns that SEARCH and CYCLE add after the CTE's own columns. */
   #added(): string[] {
     const { search_clause: search, cycle_clause: cycle } = this.#raw
     return [search?.search_seq_column, cycle?.cycle_mark_column, cycle?.cycle_path_column].filter(
@@ -437,7 +433,7 @@ class Body implements Cte {
   }
 }
 
-/** Confines TO and DEFAULT of CYCLE. Throws Refusal if they are not literals. */
+/** Confines TO and DEFAULT of CYCLE, which must be literals. */
 function mark(node: Node | undefined, at: number | undefined): Node {
   if (!node?.A_Const) throw refusedStatement('CYCLE … TO a value that is not a literal', at)
   return constant(node.A_Const)
@@ -445,9 +441,9 @@ function mark(node: Node | undefined, at: number | undefined): Node {
 
 // The select list: expands stars and names each output.
 
-/** An output before it is walked. GROUP BY is walked first and may refer to an output by number or name. */
+/** An output before it is walked. GROUP BY is walked earlier, and may refer to an output by number or name. */
 type Target =
-  /** A column of a star. `from` is the star. */
+  /** A column of `*`. `from` is the node of the star. */
   | { readonly kind: 'column'; readonly name: string; readonly of: ColumnOf; readonly from: Node }
   | { readonly kind: 'field'; readonly name: string; readonly of: Struct<'A_Indirection'> }
   | { readonly kind: 'expression'; readonly name: string; readonly given: string | undefined; readonly node: Node }
@@ -461,7 +457,7 @@ interface Output {
 /** PostgreSQL's limit for the grouping sets of one SELECT. */
 const SETS_MAX = 4_096
 
-/** Returns the number of grouping sets: the product of the elements of GROUP BY. */
+/** Returns the number of grouping sets: the product of the numbers of sets in the elements of GROUP BY. */
 function setsIn(clause: readonly Node[]): number {
   return clause.reduce((product, { GroupingSet: set }) => {
     const content = set?.content ?? []
@@ -473,7 +469,7 @@ function setsIn(clause: readonly Node[]): number {
   }, 1)
 }
 
-/** Expands a select list into its outputs, in order. Throws Refusal. */
+/** Expands a select list into its outputs, in order. */
 function planTargets(walk: Walk, level: Level, list: readonly Node[]): Target[] {
   const targets = list.flatMap((node): Target[] => {
     const target = node.ResTarget
@@ -493,7 +489,7 @@ function columnTargets(columns: readonly ColumnOf[], from: Node): Target[] {
   return columns.map((of) => ({ kind: 'column', name: of.column.name, of, from }))
 }
 
-/** Expands (t).*, which means t.*, and (x).* of a composite value, which means its fields, each read from x. */
+/** Expands (t).* to the columns of table t, and (x).* of a composite value to its fields. */
 function starTargets(walk: Walk, level: Level, of: Struct<'A_Indirection'>): Target[] {
   const { arg, indirection: steps = [] } = of
   const row = steps.length === 1 ? arg?.ColumnRef : undefined
@@ -512,7 +508,7 @@ function isRow(walk: Walk, level: Level, row: Struct<'ColumnRef'>): boolean {
   return rowMeant(walk, level, row) !== undefined
 }
 
-/** Confines an output and gives it its final name. Throws Refusal. */
+/** Confines an output and gives it its name. */
 function confinedTarget(walk: Walk, level: Level, target: Target): Output {
   if (target.kind === 'column') {
     const { node, type } = reference(walk, target.of.column, target.of.level)
@@ -529,9 +525,9 @@ function nameFor(walk: Walk, node: Node): string {
   return outputName(node, { major: walk.exposed.major, subLink: (link) => walk.sublinkNames.get(link) })
 }
 
-// GROUP BY. An output that is named or numbered is printed as its number. If GROUP BY contains a table's primary key,
-// the other columns that are read from the table are added. PostgreSQL uses keys of tables, but the sub-selects around
-// the tables have no keys.
+// GROUP BY. If a name or number refers to an output, the output's number is printed. PostgreSQL lets a query that
+// groups by a primary key read the other columns of the table. The printed sub-select of the table has no key, so these
+// columns are added to GROUP BY.
 
 const SETS: ReadonlySet<string> = new Set([
   'GROUPING_SET_EMPTY',
@@ -540,7 +536,7 @@ const SETS: ReadonlySet<string> = new Set([
   'GROUPING_SET_SETS',
 ])
 
-/** Confines GROUP BY. Records in `level` the tables whose key it covers. Throws Refusal. */
+/** Confines GROUP BY. Records in `level` the tables whose primary key it contains. */
 function groupBy(
   walk: Walk,
   level: Level,
@@ -557,7 +553,7 @@ function groupBy(
 
 interface Grouping {
   readonly targets: readonly Target[]
-  /** The output indexes by name. The index is -1 if the name refers to a column. */
+  /** The index of the output that each name means, or -1 if the name means a column. */
   readonly places: Map<string, number>
 }
 
@@ -586,16 +582,13 @@ function groupItem(walk: Walk, level: Level, node: Node, targets: Grouping): Nod
   return expression(walk, level, node).node
 }
 
-/** Records an expression of GROUP BY, or the output to which GROUP BY refers, for joined() in walk-expression.ts. */
+/** Records an expression of GROUP BY, or of the output that GROUP BY names, for joined() in walk-expression.ts. */
 function noteGrouped({ grouped }: Level, item: Node | Target | undefined): void {
   const node = item && 'kind' in item ? (item.kind === 'expression' ? item.node : undefined) : item
   if (node) grouped.add(textOf(node))
 }
 
-/**
- * Returns the output number to which a node refers. An unqualified name refers to a column of FROM first. A number
- * stays unchanged.
- */
+/** Returns the number of the output that a node of GROUP BY means. An unqualified name means a column of FROM first. */
 function positionMeant(walk: Walk, level: Level, node: Node, { targets, places }: Grouping): number | undefined {
   if (node.A_Const?.ival) return node.A_Const.ival.ival
   const ref = node.ColumnRef
@@ -623,7 +616,7 @@ function positionOf(
   return index
 }
 
-/** Returns the identity of an output: its column, or its parse tree as a string. */
+/** Returns a value that is equal for equal outputs: the column, or the parse tree as a string. */
 function meaning(walk: Walk, level: Level, target: Target | undefined): unknown {
   if (target?.kind === 'column') return target.of.column
   const node = target?.kind === 'expression' ? target.node : undefined
@@ -662,12 +655,11 @@ function columnGrouped(walk: Walk, level: Level, node: Node, grouping: Grouping)
   return meant?.ColumnRef && columnHere(walk, level, meant.ColumnRef)
 }
 
-// ORDER BY and DISTINCT ON. A bare name refers to an output first, then to a column. An output's name is printed as the
-// output's number, so that the server cannot resolve it differently.
+// ORDER BY and DISTINCT ON. An unqualified name means an output first, then a column. The output's number is printed
+// instead of its name, so that the server cannot resolve the name differently.
 
 /**
- * Confines ORDER BY. `outputs` carry their confined expressions, except in UNION, INTERSECT, EXCEPT and VALUES, where a
- * sort key can only mean an output. Throws Refusal.
+ * Confines ORDER BY. For UNION, INTERSECT, EXCEPT and VALUES, `outputs` have no nodes: sort keys can only mean outputs.
  */
 function sortBy(walk: Walk, level: Level, clause: readonly Node[], outputs: readonly SortOutput[]): Node[] {
   walk.sorts = true
@@ -681,13 +673,13 @@ function sortBy(walk: Walk, level: Level, clause: readonly Node[], outputs: read
 
 interface SortOutput extends Field {
   readonly node?: Node
-  /** The caller's expression, if it contains a sub-query or a collecting aggregate. */
+  /** The caller's expression as a string, if it has a sub-query or a collecting aggregate. */
   readonly written?: string | undefined
 }
 
 /**
- * Returns the text of an expression that is printed with other aliases each time. PostgreSQL then does not see that a
- * sort key is the same as an output.
+ * Returns the text of an expression that gets new aliases each time it is printed. PostgreSQL would not recognize such
+ * a sort key as the same expression as an output.
  */
 function writtenAs(target: Target): string | undefined {
   return target.kind === 'expression' ? aliased(target.node) : undefined
@@ -704,20 +696,19 @@ function isAliased(value: unknown): boolean {
   return Object.values(value).some(isAliased)
 }
 
-/** Returns a parse tree as a string. */
+/** Returns a parse tree as a string, without positions. */
 export function textOf(node: Node | undefined): string {
   return JSON.stringify(node, (key, value: unknown) => (key === 'location' ? undefined : value))
 }
 
-/** Confines DISTINCT or DISTINCT ON (…). Throws Refusal. */
 function distinctOn(walk: Walk, level: Level, clause: readonly Node[], outputs: readonly SortOutput[]): Node[] {
   const places = new Map<string, number>()
   return clause.map((node) => (Object.keys(node).length === 0 ? {} : outputOr(walk, level, node, outputs, places).node))
 }
 
 /**
- * Returns the number of the output to which an unqualified name refers, or that sameOutput() finds. Otherwise returns
- * the confined expression. `places` caches the numbers for names.
+ * Returns the number of an output if an unqualified name means it or sameOutput() finds it. Otherwise returns the
+ * confined expression. `places` caches the numbers by name.
  */
 function outputOr(
   walk: Walk,
@@ -738,16 +729,13 @@ function outputOr(
   return { node: place, type: meant.type }
 }
 
-/** Returns the index of the output that is written like the expression, or -1. */
+/** Returns the index of the output that the caller wrote like this expression, or -1. */
 function sameOutput(node: Node, outputs: readonly SortOutput[]): number {
   const written = outputs.some((output) => output.written !== undefined) ? aliased(node) : undefined
   return written === undefined ? -1 : outputs.findIndex((output) => output.written === written)
 }
 
-/**
- * Returns the index of the first output with this name, or -1. Throws Refusal if another output of the same name
- * differs.
- */
+/** Returns the index of the first output with this name, or -1. Throws Refusal if another such output differs. */
 function outputIndex(name: string, outputs: readonly SortOutput[], at: number | undefined): number {
   const index = outputs.findIndex((output) => output.name === name)
   if (index < 0) return index
