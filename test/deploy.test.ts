@@ -1,5 +1,5 @@
-// Tests that the files in deploy/ and the code agree: every setting in the files exists, the ports and times are
-// consistent, and the chart has the version of the package.
+// The files in deploy/ must agree with the code: every setting in the files exists, the ports and times are consistent,
+// and the chart has the version of the package.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
@@ -36,7 +36,7 @@ test('every setting in deploy/ is a setting of the service', () => {
   }
 })
 
-/** Returns the settings of a file: `NAME: value` in a YAML block, or NAME=value. */
+/** Returns the settings of a file. They are written as `NAME: value` in a YAML block, or as NAME=value. */
 function settingsOf(file: string, from: RegExp): Record<string, string> {
   const block = from.exec(read(file))?.[0] ?? assert.fail(`${file} has no settings`)
   return Object.fromEntries(
@@ -68,7 +68,7 @@ const SETTINGS = [
   ),
 ].sort()
 
-/** The settings that the chart takes from a Secret. */
+/** The chart takes these settings from a Secret. */
 const IN_SECRET = [
   'DATABASE_URL',
   'REDIS_URL',
@@ -81,7 +81,7 @@ const IN_SECRET = [
   'VITRINE_SECRET_KEY_PREVIOUS',
 ]
 
-test('every setting is in the example for compose and systemd, once', () => {
+test('every setting is in the example for compose and systemd once', () => {
   const listed = [...read('deploy/vitrine.env.example').matchAll(/^#([A-Z_]+)=/gm)].map(([, name = '']) => name)
   assert.deepEqual(listed.sort(), SETTINGS)
   assert.match(read('deploy/compose.yaml'), /env_file: \[\{ path: vitrine\.env, required: false \}\]/)
@@ -90,8 +90,7 @@ test('every setting is in the example for compose and systemd, once', () => {
 test('the chart takes every setting that is neither a secret nor fixed by the image', () => {
   const { properties } = JSON.parse(read('deploy/chart/values.schema.json'))
   assert.equal(properties.env.additionalProperties, false)
-  // VITRINE_DEMO is only for trying the service. The image sets the other fixed settings, because the chart relies on
-  // them.
+  // VITRINE_DEMO is only for trying the service. The image sets the other settings, because the chart relies on them.
   const fixed = ['HOST', 'PORT', 'VITRINE_DATA_DIR', 'VITRINE_DEMO', 'VITRINE_HEALTH_ADDR']
   assert.deepEqual([...Object.keys(properties.env.properties), ...IN_SECRET, ...fixed].sort(), SETTINGS)
   const values = Object.keys(settingsOf('deploy/chart/values.yaml', /^env:\n(?: .*\n)+/m))

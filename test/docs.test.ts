@@ -1,4 +1,4 @@
-// Checks that docs and code agree: every error code, operation, environment variable and command has a heading, every
+// The docs and the code must agree: every error code, operation, environment variable and command has a heading, every
 // database kind has a page, and no heading describes something that was removed. Also checks links and citations.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
@@ -78,7 +78,7 @@ test('the table of team settings in docs/operating.md matches the code', () => {
 
 test('every environment variable has a heading in docs/operating.md', () => {
   const names = [...read('src/config.ts').matchAll(/'((?:VITRINE_[A-Z_]+)|PORT|HOST|[A-Z]+_URL|LOG_LEVEL)'/g)]
-  // Exclude the names that this version knows but refuses, because they have no heading.
+  // Some names are known only to be refused. They have no heading.
   const refused = [...read('src/config.ts').matchAll(/`?'?([A-Z_]+): this version/g)].map((match) => match[1] ?? '')
   const known = new Set(names.map((match) => match[1] ?? '').filter((name) => !refused.includes(name)))
   assert.deepEqual(
@@ -122,13 +122,12 @@ test('relative links in the docs resolve', () => {
 const CITED =
   /(?<![\w./:$*{}<>…-])((?:\.{1,2}\/)*(?:[\w.-]+\/)*\w[\w-]*(?:\.[\w-]+)*\.(?:ts|md|sql))(?![\w(/-])(?:#([\w-]+)|,? §(\d+))?/g
 
-/** The code and documentation files, relative to the root of the repository. */
 const FILES = globSync('**/*.{ts,md,sql}', {
   cwd: ROOT,
   exclude: (path) => /(?:^|\/)(?:node_modules|dist(?:-package)?|data)$/.test(path),
 })
 
-/** Resolves a citation: next to the citing file, from the root, or by the end of a path. */
+/** Finds the files that a citation may mean: next to the citing file, from the root, or by the end of a path. */
 function filesOf(cited: string, citing: string): string[] {
   const beside = posix.join(posix.dirname(citing), cited)
   return FILES.filter((file) => file === cited || file === beside || file.endsWith(`/${cited}`))
@@ -231,8 +230,7 @@ test('VERSION matches package.json', () => {
 })
 
 /**
- * Returns the environment variables that a heading names. A heading may name several: `VITRINE_MAX_ROW_CAP and
- * VITRINE_MAX_…`.
+ * Returns the environment variables in a heading. A heading may name several: `VITRINE_MAX_ROW_CAP and VITRINE_MAX_…`.
  */
 function namesOf(heading: string): string[] {
   return heading.match(/[A-Z][A-Z_]+/g) ?? []

@@ -95,7 +95,7 @@ test('imports point down', () => {
   const wrong = imports.filter((entry) => {
     const to = target(entry)
     if (to === null || room(to) === room(entry.file) || isOutside(entry)) return false
-    // Allow the types of the contract and of the caller in every room.
+    // Every room may import the types of the contract and of the caller.
     if (entry.typeOnly && (room(to) === 'contract' || to === 'auth/caller.ts')) return false
     return level(room(entry.file)) >= level(room(to))
   })
@@ -147,7 +147,7 @@ test('only composition-root.ts imports drivers/index.ts', () => {
   assert.deepEqual(wrong.map(describeImport), [])
 })
 
-test('drivers do not import each other', () => {
+test('the drivers of two kinds of database do not import each other', () => {
   const kind = (path: string) => /^drivers\/(\w+)\//.exec(path)?.[1]
   const wrong = imports.filter((entry) => {
     const [from, to] = [kind(entry.file), kind(target(entry) ?? '')]
@@ -156,7 +156,7 @@ test('drivers do not import each other', () => {
   assert.deepEqual(wrong.map(describeImport), [])
 })
 
-test('confine.ts and its imports import no package, so they do no I/O', () => {
+test('confine.ts imports no package, directly or indirectly, so the guard does no I/O', () => {
   for (const start of files.filter((file) => /^drivers\/\w+\/guard\/confine\.ts$/.test(file))) {
     const seen = new Set<string>([start])
     for (const file of seen) {
@@ -170,7 +170,10 @@ test('confine.ts and its imports import no package, so they do no I/O', () => {
   }
 })
 
-/** Grammars and walks that are recursive: the files of each list call each other. No other files import each other in a circle. */
+/**
+ * The files of each list call each other, because a grammar or walk is recursive. No other files import each other in a
+ * circle.
+ */
 const RECURSIVE = [
   'drivers/bigquery/guard/parse-expression.ts drivers/bigquery/guard/parse-from.ts drivers/bigquery/guard/parse-pipe.ts drivers/bigquery/guard/parse.ts',
   'drivers/bigquery/guard/resolve-from.ts drivers/bigquery/guard/resolve.ts',

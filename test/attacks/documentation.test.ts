@@ -1,5 +1,5 @@
-// Hidden data must not appear in documentation. For the attack databases, every proposal is accepted and published.
-// Then the drafts and the published documentation are searched for canaries and hidden names.
+// Hidden data must not appear in documentation. Every proposal of the attack databases is accepted and published. Then
+// the drafts and the published documentation are searched for canaries and hidden names.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
@@ -12,10 +12,7 @@ import { EXPOSED, FULL, load } from './mongodb/fixture.ts'
 
 const read = (name: string): string => readFileSync(new URL(`postgres/${name}`, import.meta.url), 'utf8')
 
-/**
- * Profiles the tables, then generates, accepts and publishes documentation. Returns the drafts and the published
- * documentation as JSON.
- */
+/** Returns the drafts and the published documentation as JSON. */
 async function documentEverything(
   owner: Person,
   at: string,

@@ -1,5 +1,5 @@
-// Hidden data must not appear in a profile. The stored profiles of the attack databases and their descriptions must
-// contain no canary.
+// The stored profiles of the attack databases and their descriptions must not contain a canary, which is a hidden
+// value.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -12,7 +12,7 @@ import { EXPOSED, FULL, load } from './mongodb/fixture.ts'
 
 const read = (name: string): string => readFileSync(new URL(`postgres/${name}`, import.meta.url), 'utf8')
 
-test('for PostgreSQL, stored values and the described statistics contain no canary', async () => {
+test('for PostgreSQL, stored profiles and described statistics contain no hidden value', async () => {
   await using server = await startPostgres({ settings: { autovacuum: 'off' } })
   const database = await server.createDatabase('shop', `${read('fixture.sql')}; ANALYZE;`)
   await using rooms = await openRooms()
@@ -32,7 +32,7 @@ test('for PostgreSQL, stored values and the described statistics contain no cana
   }
 })
 
-test('for MongoDB, stored values and the description contain no canary', { skip: await skipWithout(startMongod) }, async () => {
+test('for MongoDB, stored profiles and descriptions contain no hidden value', { skip: await skipWithout(startMongod) }, async () => {
   await using server = await startMongod()
   await load(server.client.db(FULL), server.client.db('bare'))
   await using rooms = await openRooms()

@@ -1,6 +1,5 @@
 // DNS rebinding: a name first means a public address, and then this machine. If a caller can choose an address, the
-// service must connect to the address that it has checked. Only the resolver is replaced. The servers and the service's
-// code are real.
+// service must connect to the address that it has checked. Only the resolver is replaced.
 import assert from 'node:assert/strict'
 import { Resolver } from 'node:dns/promises'
 import { once } from 'node:events'
@@ -15,7 +14,6 @@ const NAME = 'rebinding.example'
 /** Looks like a public address, but is routed nowhere (ORCHIDv2, RFC 7343). */
 const PUBLIC = '2001:20::1'
 const real = { resolve4: Resolver.prototype.resolve4, resolve6: Resolver.prototype.resolve6 }
-/** Lookups of the name in the current test. */
 let lookups = 0
 let server: Server
 let port = 0
@@ -39,7 +37,6 @@ after(async () => {
   server.close()
   await once(server, 'close')
 })
-/** The tests look up only NAME. */
 function answer(addresses: () => string[]): (host: string) => Promise<string[]> {
   return (host) => {
     assert.equal(host, NAME)

@@ -20,7 +20,7 @@ describe('activity', () => {
 
   const PATH = '/app/t/shop/activity'
 
-  test('the activity page lists calls, filters them, and leads from a refusal to the exposure', async (t) => {
+  test('the activity page lists calls, filters them, and links from a refusal to the exposure', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)
@@ -50,7 +50,7 @@ describe('activity', () => {
     browser.clean()
   })
 
-  test('new calls appear by themselves while Live is on', async (t) => {
+  test('new calls appear on the activity page by themselves while Live is on', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)
@@ -89,7 +89,7 @@ describe('activity', () => {
     browser.clean()
   })
 
-  test('an export is saved as a file', async (t) => {
+  test('an export of the activity is saved as a file', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)
@@ -106,7 +106,7 @@ describe('activity', () => {
     browser.clean()
   })
 
-  test('a member sees only their own calls', async (t) => {
+  test('on the activity page, a member sees only their own calls', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const mia = await shop.app.person('Mia')

@@ -1,6 +1,6 @@
-// Tests what can go wrong for a person: a session ends or the service fails during an edit, storage is disabled, a page
-// is forbidden, names are hostile, answers are very wide, values are very large. Nothing that was typed is lost, and
-// text from a database is never rendered as markup.
+// Tests what can go wrong for a person in the console: a session ends or the service fails during an edit, storage is
+// disabled, a page is forbidden, names are hostile, answers are very wide, values are very large. No typed text is
+// lost, and text from a database is never rendered as markup.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import type { Page, Request } from 'playwright-core'
@@ -21,7 +21,7 @@ import {
 } from '../support/console.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
-/** The name is markup. It also has a character that reverses the direction of the text after it. */
+/** This name is markup, and contains a character that reverses the direction of the text after it. */
 const ODD = '<img src=x onerror=alert(1)>\u202egnp'
 const WIDE_COLUMNS = 1_600
 const LONG = 1_000_000
@@ -48,7 +48,7 @@ describe('bad input', () => {
     ;({ tables } = await saved())
   })
   after(() => shop[Symbol.asyncDispose]())
-  // The same exposure before each test, so that no test depends on an earlier one.
+  // Each test starts with the same exposure, so that no test depends on an earlier one.
   beforeEach(() => expose())
 
   const saved = () => owner.must('GET', `${shop.at}/exposure`)
@@ -173,7 +173,7 @@ describe('bad input', () => {
     browser.clean()
   })
 
-  test('after a sign-out in another tab, the unsaved changes are there at the next sign-in', async (t) => {
+  test('changes that are unsaved at a sign-out in another tab are there at the next sign-in', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -375,7 +375,7 @@ describe('bad input', () => {
     browser.clean(REPLACED)
   })
 
-  test('a page says that a part could not be loaded, and a retry loads it', async (t) => {
+  test('if a part of a page could not be loaded, the page says so, and a retry loads it', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

@@ -1,5 +1,5 @@
 // A person connects MongoDB and BigQuery in a real browser, up to the first answer. MongoDB is the real engine.
-// BigQuery is the double from the driver’s tests, at an address that the operator allows, as for an emulator.
+// BigQuery is the double from the driver’s tests, at an address that the operator allows.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -38,9 +38,7 @@ async function wizard(browser: TestBrowser, app: TestApp): Promise<Page> {
   return page
 }
 
-/**
- * Continues after a connection check that passed, up to the first call with a new key. Returns the rows of the answer.
- */
+/** Continues from a passed connection check to the first call with a new key. Returns the rows of the answer. */
 async function showAndAsk(page: Page, app: TestApp, table: string): Promise<unknown> {
   await page
     .getByRole('list', { name: 'Checks', exact: true })
@@ -72,7 +70,7 @@ async function showAndAsk(page: Page, app: TestApp, table: string): Promise<unkn
   return answer.rows
 }
 
-test('MongoDB: a wrong login is shown at its field, and a connection string leads to the first answer', async (t) => {
+test('MongoDB: a wrong login is shown beside its field, and a connection string leads to the first answer', async (t) => {
   await using server = await engineOrSkip(t, () => startMongod({ auth: true }))
   if (server === null) return
   await using browser = await browserOrSkip(t)
@@ -117,7 +115,7 @@ test('MongoDB: a wrong login is shown at its field, and a connection string lead
   await isChecked(true)
   await whole.click()
   await whole.click()
-  // If a column is unticked, none of its parts stays ticked.
+  // If a column is unticked, all its nested fields are unticked too.
   await isChecked(false)
   browser.clean()
 })

@@ -1,5 +1,5 @@
-// Tests how a person connects their own PostgreSQL in a real browser, up to the first answer. Also tests health, access
-// and settings.
+// Tests in a real browser how a person connects their own PostgreSQL, up to the first answer. Also tests the health,
+// access and settings pages.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'

@@ -11,7 +11,7 @@ describe('documentation in the console', () => {
   })
   after(() => shop[Symbol.asyncDispose]())
 
-  test('texts are proposed, accepted, edited, rejected and published', async (t) => {
+  test('in the console, texts about a datasource are proposed, accepted, edited, rejected and published', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const path = `/app/t/shop/datasources/${shop.datasourceId}/documentation`

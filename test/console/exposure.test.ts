@@ -19,7 +19,7 @@ import {
 } from '../support/console.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
-/** The name is markup. It also has a character that reverses the direction of the text after it. */
+/** This name is markup, and contains a character that reverses the direction of the text after it. */
 const ODD = '<img src=x onerror=alert(1)>\u202egnp'
 
 describe('datasources and their exposure', () => {
@@ -93,7 +93,7 @@ describe('datasources and their exposure', () => {
     browser.clean()
   })
 
-  test('columns are ticked, reviewed with their impact, and saved', async (t) => {
+  test('in the exposure, columns are ticked, reviewed with their impact, and saved', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     for (let n = 0; n < 2; n++) assert.equal((await shop.query('SELECT email FROM customers')).status, 403)
@@ -190,7 +190,7 @@ describe('datasources and their exposure', () => {
     browser.clean()
   })
 
-  test('many columns are ticked by a pattern, and the change is discarded', async (t) => {
+  test('many columns are ticked by a pattern, and the unsaved change is discarded', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -220,7 +220,7 @@ describe('datasources and their exposure', () => {
     browser.clean()
   })
 
-  test('if two saves conflict, no change is lost', async (t) => {
+  test('if two people save an exposure at the same time, neither loses a change', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -292,7 +292,7 @@ describe('datasources and their exposure', () => {
     browser.clean()
   })
 
-  test('a refusal leads to the smallest change, and the query is checked again after the save', async (t) => {
+  test('a refused query leads to the smallest change of the exposure, and is checked again after the save', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     assert.equal((await shop.query('SELECT email, name FROM customers')).status, 403)

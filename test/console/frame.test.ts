@@ -1,5 +1,4 @@
-// Tests what surrounds the pages of the console: navigation, palette, keyboard shortcuts, sessions that end, other
-// tabs.
+// Tests what all pages of the console share: navigation, palette, keyboard shortcuts, sessions that end, other tabs.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { PASSWORD, startApp, type Person, type TestApp } from '../support/app.ts'
@@ -28,7 +27,7 @@ describe('the frame', () => {
 
   const places = ['Home', 'Datasources', 'Playground', 'Activity', 'Members', 'Settings', 'API keys']
 
-  test('a deep link asks to sign in without a refused request, and then opens its page', async (t) => {
+  test('a deep link asks for a sign-in without sending a request that fails, and then opens its page', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -126,7 +125,7 @@ describe('the frame', () => {
     browser.clean(/status of 401/)
   })
 
-  test('if the session ends while a dialog is open, the typed text is kept', async (t) => {
+  test('if the session ends while a dialog is open, the text typed into the dialog is kept', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const cy = await app.person('Cy')
@@ -147,7 +146,7 @@ describe('the frame', () => {
     browser.clean(/status of 401/)
   })
 
-  test('a sign-out signs out every tab, even if localStorage is disabled', async (t) => {
+  test('a sign-out in one tab signs out every tab, even if localStorage is disabled', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

@@ -7,7 +7,7 @@ import { accessible, browserOrSkip, consoleDir, ready } from '../support/console
 import { authorizePath, overHttp, pkce, REDIRECT, registered } from '../support/oauth.ts'
 import { stopDates, totp } from '../support/totp.ts'
 
-/** Returns a backup code. */
+/** Turns on the second factor. Returns a backup code. */
 async function secondFactor(app: TestApp, person: Person): Promise<string> {
   const headers = { cookie: person.cookie, origin: app.url }
   const enabled = await app.must('POST', '/auth/two-factor/enable', { body: { password: PASSWORD }, headers })
@@ -36,7 +36,7 @@ test('a person signs in with a second factor, chooses what the agent may do, and
 
   const page = await browser.open(app)
   await page.context().route(`${REDIRECT}*`, (route) => route.fulfill({ body: 'back at the agent' }))
-  /** Turning on the second factor has ended all other sessions, so this uses the session of the browser. */
+  /** Turning on the second factor has ended all other sessions. So this uses the session of the browser. */
   const grantsOf = async () => {
     const cookie = (await page.context().cookies(`${app.url}/auth`))
       .map(({ name, value }) => `${name}=${value}`)
@@ -78,8 +78,8 @@ test('a person signs in with a second factor, chooses what the agent may do, and
   )
   assert.equal(Date.parse(grant.expiresAt) - Date.parse(grant.createdAt), 7 * 86_400_000)
 
-  // The person is signed in and has a grant, but the page asks for consent again. If the person refuses, the agent gets
-  // no grant.
+  // The page asks again, although the person is signed in and has a grant. If the person refuses, the agent gets no
+  // further grant.
   await page.goto(path)
   await page.getByRole('button', { name: 'Refuse' }).click()
   await page.getByText('back at the agent').waitFor()
@@ -93,8 +93,8 @@ test('a person signs in with a second factor, chooses what the agent may do, and
   await page.getByRole('heading', { name: 'This agent cannot be connected' }).waitFor()
   await accessible(page, 'the page of a refusal')
 
-  // After a sign-in in the console, the browser returns to the consent page. It goes to no other page outside of the
-  // console.
+  // The link leads to the sign-in of the console. From there, the browser may return to the consent page, but to no
+  // other page outside of the console.
   await page.context().clearCookies()
   await page.goto(path)
   await page.getByRole('link', { name: 'Sign in with a passkey or another account' }).click()
@@ -121,7 +121,7 @@ test('a person signs in with a second factor, chooses what the agent may do, and
     await page.waitForURL(/\/app\/(?!sign-in)/)
     assert.match(page.url(), new RegExp(`^${app.url}/app/`), next)
   }
-  // The browser reports these errors for the wrong password, the wrong code, the refused request, and the agent's own
+  // The browser reports an error for the wrong password, the wrong code, the refused request, and the agent's own
   // address.
   browser.clean(/status of 40[01]|request to http:\/\/127\.0\.0\.1:33418\//)
 })

@@ -1,5 +1,5 @@
 // People learn the addresses, headings, titles and accessible names of the console, and other programs rely on them.
-// Each row is one address. What the pages do is tested in other files of this folder.
+// Each row is one address.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -170,7 +170,7 @@ describe('the names of the console', () => {
   })
   after(() => shop[Symbol.asyncDispose]())
 
-  test('each address has its heading, title and names', async (t) => {
+  test('each page of the console has its heading, title and accessible names', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)

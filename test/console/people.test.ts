@@ -1,5 +1,5 @@
 // Tests the pages for people and teams in a real browser: set-up, sign-up, invitation, members, settings, keys,
-// profile, security. Most pages are checked in both themes and at both widths.
+// profile, security.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { PASSWORD, startApp, type TestApp } from '../support/app.ts'
@@ -188,7 +188,7 @@ describe('with a shop', () => {
     browser.clean(/status of 400/)
   })
 
-  test('the dialog of a new key stays open until the person has stored the key, and a key is renamed, rotated and revoked', async (t) => {
+  test('the dialog of a new key stays open until the person confirms that the key is stored, and a key is renamed, rotated and revoked', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -268,7 +268,7 @@ describe('with a shop', () => {
     browser.clean()
   })
 
-  test('the screens of people and teams are accessible in both themes and widths', async (t) => {
+  test('the pages for people and teams are accessible in both themes and at both widths', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)
@@ -285,7 +285,7 @@ describe('with a shop', () => {
     browser.clean()
   })
 
-  test('signed out: sign-up and reset are accessible in both themes and widths', async (t) => {
+  test('without a session, sign-up and reset are accessible in both themes and at both widths', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(app)

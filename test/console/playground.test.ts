@@ -38,7 +38,7 @@ describe('the playground', () => {
     await page.keyboard.insertText(sql)
   }
 
-  test('the text is judged while the person types, and the rows, the printed query, the cost and the command are shown', async (t) => {
+  test('a query is judged while the person types, and the rows, the printed query, the cost and the command are shown', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)
@@ -100,7 +100,7 @@ describe('the playground', () => {
     browser.clean()
   })
 
-  test('a refused name is underlined, with what to write instead and a link to the exposure', async (t) => {
+  test('a refused name is underlined, and shown with what to write instead and a link to the exposure', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)
@@ -134,7 +134,7 @@ describe('the playground', () => {
     browser.clean()
   })
 
-  test('a query can be stopped, and stops in the database too', async (t) => {
+  test('a query that is stopped in the console also stops in the database', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)

@@ -1,5 +1,5 @@
-// A query of a member is refused, and the member asks for an exposure. An admin sees the request, and exposes the
-// columns or declines. If a query is typed but not run, its text is not stored.
+// A query of a member is refused, and the member asks an admin to expose the columns. The admin exposes them or
+// declines. The text of a query that is typed but not run is not stored.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -33,7 +33,7 @@ describe('refusals of a member', () => {
     page.getByRole('status', { name: 'Verdict', exact: true }).filter({ hasText: words }).waitFor()
   const requests = () => shop.owner.must('GET', `/teams/${shop.teamId}/requests`)
 
-  test('the text is judged while the person types, and the audit stores none of it', async (t) => {
+  test('a query is judged while the member types, and the audit stores none of its text', async (t) => {
     await using browser = await browserOrSkip(t)
     if (browser === null) return
     const page = await browser.open(shop.app)

@@ -1,5 +1,5 @@
-// Tests passkeys and providers in a real browser. Chromium has a virtual authenticator, and an OpenID Connect provider
-// runs in this process.
+// Tests passkeys and sign-in providers in a real browser. Chromium has a virtual authenticator, and an OpenID Connect
+// provider runs in this process.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -17,10 +17,10 @@ import {
 import { startOidc } from '../support/oidc.ts'
 import { stopDates, totp } from '../support/totp.ts'
 
-/** A passkey needs a host name. */
+/** Passkeys work only under a host name. */
 const local = (app: TestApp) => ({ url: app.url.replace('127.0.0.1', 'localhost') })
 
-/** The authenticator confirms each request immediately, as if the person touched the sensor. */
+/** The virtual authenticator confirms each request immediately, as if the person touched the sensor. */
 async function withAuthenticator(page: Page) {
   const cdp = await page.context().newCDPSession(page)
   await cdp.send('WebAuthn.enable')
@@ -162,8 +162,8 @@ test('a provider signs a person in, a second factor is still required, a provide
   await dialog.getByRole('alert').getByText('This is the last way to sign in').waitFor()
   await dialog.getByRole('button', { name: 'Cancel', exact: true }).click()
 
-  // This person has a password and a second factor. After the provider is connected, a sign-in with it still asks for
-  // the code.
+  // This person has a password and a second factor. A sign-in with the connected provider still asks for the second
+  // factor.
   const eve = await app.person('Eve')
   await app.team(eve, 'Evergreen')
   oidc.people.set('2', { email: 'eve@elsewhere.test', email_verified: true })

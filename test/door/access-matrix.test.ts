@@ -1,6 +1,6 @@
-// Every route that takes a token is tested with every kind of caller. Each request has an unknown parameter, so that it
-// changes nothing: a caller with access gets 400, or an earlier refusal such as NOT_FOUND. All other callers are
-// refused before the parameter is checked.
+// Tests every route that takes a token with every kind of caller. Each request has an unknown parameter, so that it
+// changes nothing: a caller with access gets 400, or an earlier refusal such as NOT_FOUND. Other callers are refused
+// before the parameter is checked.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -18,7 +18,7 @@ const UNKNOWN = '00000000-0000-4000-8000-000000000000'
 type Headers = Readonly<Record<string, string>>
 
 /**
- * First the scope that a key needs (null if no key may call the operation). Then the codes for a stranger, an INVITED
+ * The scope that an API key needs (null if no key may call the operation). Then the codes for a stranger, an INVITED
  * member, a MEMBER, an ADMIN and an OWNER.
  */
 type Row = readonly [Scope | null, string, string, string, string, string]
@@ -29,9 +29,7 @@ const TEAM_MEMBER: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', PASS, PASS, PASS
 const TEAM_ADMIN: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', PASS, PASS]
 const TEAM_OWNER: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', 'ROLE_REQUIRED', PASS]
 const datasource = (scope: Scope | null, pass = PASS): Row => [scope, 'NOT_FOUND', 'NOT_FOUND', pass, pass, pass]
-/**
- * The datasource of this test was never introspected. So operations that need a catalog get this code instead of PASS.
- */
+/** The datasource of this test was never introspected. Operations that need a catalog answer with this code. */
 const QUERY_PASS = 'NOT_CONNECTED'
 const datasourceAdmin = (pass = PASS): Row => [null, 'NOT_FOUND', 'NOT_FOUND', 'ROLE_REQUIRED', pass, pass]
 const DATASOURCE_ADMIN = datasourceAdmin()
@@ -130,12 +128,12 @@ describe('the access matrix', () => {
   let app: TestApp
   let teamId: string
   let id: string
-  /** In the order of a row. */
+  /** The callers in the order of a row. */
   let people: Person[]
   const keys = new Map<Scope, string>()
-  /** One key for each person, with every scope. */
+  /** For each person, a key with all scopes. */
   let fullKeys: string[]
-  /** Invalid tokens: the session has ended, the key was revoked, or the account was deleted. */
+  /** Tokens whose session has ended, whose key was revoked, or whose account was deleted. */
   let ended: string[]
   /**
    * The first datasource is only for OWNERs. The second has an empty access list. The third belongs to another team of
@@ -200,24 +198,22 @@ describe('the access matrix', () => {
     const { method, path, options } = request(...args)
     return app.ask(method, path, options)
   }
-  /** Without HTTP. */
+  /** Calls the operation without HTTP. */
   const operate = (...args: Parameters<typeof request>) => {
     const { method, path, options } = request(...args)
     return app.operate(method, path, options)
   }
-  /** Each person uses an access token. */
+  /** Returns the codes that the people get with an access token. */
   const codesOf = (name: OperationId, at: { team?: string; id?: string } = {}) =>
     Promise.all(people.map(async (person) => (await ask(name, person.jwt, at)).json.code))
 
   test('the access matrix has a row for every operation of openapi.json', () => {
     const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))
-    // Routes under /auth take a cookie or nothing. sign-in-routes.test.ts tests them, and oauth.test.ts tests the
-    // routes of agents.
+    // Other tests cover the routes under /auth, which take a cookie or nothing, and the OAuth routes of agents.
     const operations = Object.entries<Record<string, { operationId?: string }>>(document.paths)
       .filter(([path]) => !/^\/(auth|\.well-known)\//.test(path))
       .flatMap(([, path]) => Object.values(path))
       .flatMap((operation) => operation.operationId ?? [])
-    // before-sign-in.test.ts tests the routes without a token.
     assert.deepEqual(operations.sort(), [...Object.keys(MATRIX), ...Object.keys(OPEN_ROUTES)].sort())
     assert.deepEqual([...NAMES].sort(), Object.keys(MATRIX).sort())
     const open = Object.entries<Record<string, { operationId?: string }>>(document.paths)
@@ -229,7 +225,7 @@ describe('the access matrix', () => {
   for (const name of NAMES) {
     const [scope, ...byPerson] = MATRIX[name]
 
-    test(`${name} answers the same 401 without a token, with an invalid token, and with only the cookie`, async () => {
+    test(`${name} gives the same 401 to a request without a token, with an invalid token, and with only the cookie`, async () => {
       const cookie = people[4]?.cookie ?? ''
       const answers = [
         await ask(name),
@@ -246,7 +242,7 @@ describe('the access matrix', () => {
       }
     })
 
-    test(`${name} answers an API key of each scope with the expected code`, async () => {
+    test(`${name} gives the expected code to an API key of each scope`, async () => {
       for (const granted of SCOPES) {
         const answer = await ask(name, keys.get(granted))
         if (scope === null) {
@@ -260,7 +256,7 @@ describe('the access matrix', () => {
       }
     })
 
-    test(`${name} answers an access token of each role with the expected code`, async () => {
+    test(`${name} gives the expected code to an access token of each role`, async () => {
       assert.deepEqual(await codesOf(name), byPerson)
     })
 
@@ -290,7 +286,7 @@ describe('the access matrix', () => {
     })
 
     if (scope !== null) {
-      test(`${name} answers an API key of a person of each role with the expected code`, async () => {
+      test(`${name} gives the expected code to an API key of a person of each role`, async () => {
         assert.deepEqual(await Promise.all(fullKeys.map(async (key) => (await ask(name, key)).json.code)), byPerson)
       })
     }
@@ -299,7 +295,7 @@ describe('the access matrix', () => {
       const [, , , , owner] = byPerson
       const NONE = 'NOT_FOUND'
 
-      test(`${name} answers 404 for a role below minRole, for a person who is not on the access list, and in another team`, async () => {
+      test(`${name} answers 404 to a role below minRole, to a person who is not on the access list, and in another team`, async () => {
         assert.deepEqual(await codesOf(name, { id: ownersId }), [NONE, NONE, NONE, NONE, owner])
         assert.deepEqual(await codesOf(name, { id: listedId }), [NONE, NONE, NONE, NONE, owner])
         assert.deepEqual(await codesOf(name, { id: ofOtherTeam.id }), [NONE, NONE, NONE, NONE, NONE])
@@ -315,7 +311,7 @@ describe('the access matrix', () => {
     }
   }
 
-  test('a change of the access list is effective at the next request, for every route of a datasource', async () => {
+  test('for every route of a datasource, a change of the access list is effective at the next request', async () => {
     const [, , member, admin, owner] = people
     assert.ok(member && admin && owner)
     const path = `/teams/${teamId}/datasources/${listedId}/access`

@@ -1,4 +1,4 @@
-// The view of an agent is what the connector's describe_datasource shows to a role or a key.
+// An agent's view of a datasource is what describe_datasource shows to a role or a key.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Person } from '../support/app.ts'
@@ -27,7 +27,7 @@ describe('the view of an agent', () => {
   const keyId = async (who: Person, fields: object = {}): Promise<string> =>
     (await who.must('POST', '/users/me/keys', { name: 'an agent', scopes: ['data:schema'], ...fields })).id
 
-  test('the view of an agent equals the answer of describe_datasource at each level, and counts its tokens', async () => {
+  test('at each level, an agent’s view equals the answer of describe_datasource, and counts its tokens', async () => {
     for (const detail of [undefined, 'names', 'columns', 'full']) {
       const args = detail === undefined ? {} : { detail }
       const { barred, page } = await view(args)
@@ -38,7 +38,7 @@ describe('the view of an agent', () => {
     }
   })
 
-  test('the view is shown for a role and for a key of the person, or the answer says why it cannot be shown', async () => {
+  test('an agent’s view is shown for a role and for a key of the person, or the answer says why it cannot be shown', async () => {
     const { page } = await view()
     for (const as of ['OWNER', 'ADMIN', 'MEMBER', await keyId(shop.owner)]) {
       assert.deepEqual(await view({ as }), { barred: null, page }, as)
@@ -61,7 +61,7 @@ describe('the view of an agent', () => {
     await shop.owner.must('PATCH', shop.at, { minRole: 'MEMBER' })
   })
 
-  test('the view never contains more than the caller may see', async () => {
+  test('an agent’s view never contains more than the caller may see', async () => {
     assert.deepEqual((await view({}, member)).page, (await view()).page)
     assert.equal((await ask({ as: 'OWNER' })).code, 'ROLE_REQUIRED')
     const ofOtherPerson = await ask({ as: await keyId(shop.owner) })
@@ -69,7 +69,7 @@ describe('the view of an agent', () => {
     assert.deepEqual(await ask({ as: 'no-such-key' }), ofOtherPerson)
   })
 
-  test('wrong parameters are refused by name', async () => {
+  test('wrong parameters of an agent’s view are refused by name', async () => {
     for (const [query, name] of [
       [{ detail: 'all' }, /^detail/],
       [{ as: '' }, /^as/],
@@ -82,7 +82,7 @@ describe('the view of an agent', () => {
     }
   })
 
-  test('the view of many tables is split into pages of limited size', async () => {
+  test('an agent’s view of many tables is split into pages of limited size', async () => {
     await shop.postgres.query(
       shop.database,
       `CREATE SCHEMA wide; DO $$ BEGIN FOR n IN 1..300 LOOP

@@ -19,7 +19,7 @@ type RouteName = keyof typeof SESSION_ROUTES
 /** These operations change nothing, although their method is not GET. */
 const READS: ReadonlySet<string> = new Set<RouteName>(['checkQuery', 'exposureFromRefusal', 'tryConnection'])
 
-/** What an operation must record: the kind and name of its target, and the changed fields. */
+/** The row that an operation must record: the kind and name of its target, and the changed fields. */
 interface Expected {
   readonly kind: string
   readonly name: string
@@ -50,14 +50,14 @@ describe('the audit of changes', () => {
     await source[Symbol.asyncDispose]()
   })
 
-  /** Returns a new secret, for which a later test searches. */
+  /** Makes a secret, and remembers it for the search at the end. */
   const canary = (): string => {
     const secret = `CANARY${randomBytes(12).toString('hex')}`
     secrets.add(secret)
     return secret
   }
 
-  /** Runs the operation, and checks its newest row. Returns the response and the recorded changes. */
+  /** Runs the operation, and compares its audit row. Returns the response and the recorded changes. */
   async function changes(
     action: RouteName,
     who: Person,
@@ -66,7 +66,7 @@ describe('the audit of changes', () => {
     { kind, name, fields }: Expected,
   ) {
     const answer = await who.must(SESSION_ROUTES[action].method, path, body)
-    // Rows are written in batches. A read writes the batch first.
+    // Audit rows are written in batches. This read writes the batch first.
     await shop.owner.ask('GET', `/teams/${shop.teamId}/audit?limit=1`)
     const row = await store.db
       .selectFrom('audit')
@@ -118,7 +118,7 @@ describe('the audit of changes', () => {
   test('the audit has a row for each change of the grants of agents', async () => {
     const { owner, teamId } = shop
     const id = newId<GrantId>()
-    // As the consent page stores it.
+    // The consent page stores a grant like this one.
     await store.write((tx) =>
       tx
         .insertInto('connector_grants')
@@ -299,12 +299,12 @@ describe('the audit of changes', () => {
     await changes('deleteDatasource', owner, at, undefined, removed)
   })
 
-  test('every operation that changes something was checked', () => {
+  test('the audit tests cover every operation that changes something', () => {
     const changing = Object.entries(SESSION_ROUTES).filter(([name, { method }]) => method !== 'GET' && !READS.has(name))
     assert.deepEqual([...seen].sort(), changing.map(([name]) => name).sort())
   })
 
-  test('no secret, accepted or refused, appears in a row, an export or the log', async () => {
+  test('no accepted or refused secret appears in an audit row, an export or the log', async () => {
     const { owner, teamId, at } = shop
     const path = `/teams/${teamId}/datasources`
     const base = { name: 'x', sslMode: 'verify-full' }
@@ -375,7 +375,7 @@ describe('the audit of changes', () => {
     }
   })
 
-  test('with redacted literals, an error text is stored only if it quotes no literal', async () => {
+  test('if literals are redacted, an error text is stored only if it quotes no literal', async () => {
     const { owner, teamId, at } = shop
     const settings = (auditRedactLiterals: boolean) =>
       owner.must('PATCH', `/teams/${teamId}`, { settings: { auditRedactLiterals } })
@@ -400,7 +400,7 @@ describe('the audit of changes', () => {
     await settings(false)
   })
 
-  test('a row is the same by its id and in the list, is found by nobody whose list does not show it, and is no formula in a CSV export', async () => {
+  test('an audit row is the same by its id and in the list, is hidden from callers whose list lacks it, and is no formula in a CSV export', async () => {
     const { owner, teamId, at } = shop
     await shop.query('SELECT email FROM customers')
     const path = `/teams/${teamId}/audit`

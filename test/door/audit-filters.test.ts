@@ -44,7 +44,7 @@ describe('filters of the audit', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
-  test('filters take several values, separated by commas or as a repeated parameter', async () => {
+  test('audit filters take several values, separated by commas or as a repeated parameter', async () => {
     assert.deepEqual(await actions('action=createTeam,changeTeam'), ['changeTeam', 'createTeam'])
     assert.deepEqual(await actions('action=createTeam&action=changeTeam'), ['changeTeam', 'createTeam'])
     const refused = all.filter((item) => item.outcome !== 'ANSWERED')
@@ -58,7 +58,7 @@ describe('filters of the audit', () => {
     assert.deepEqual(await list('blocked=column,table:orders'), [])
   })
 
-  test('a filter selects the kind of action', async () => {
+  test('an audit filter selects the kind of action', async () => {
     assert.deepEqual(await actions('kind=query'), ['runQuery'])
     assert.deepEqual(await actions('kind=read'), ['getExposure'])
     const changes = ['changeDatasource', 'changeTeam', 'createDatasource', 'createTeam', 'disableDatasource']
@@ -67,7 +67,7 @@ describe('filters of the audit', () => {
     assert.deepEqual(await list('kind=query,change,read,signIn'), all)
   })
 
-  test('a filter searches texts and names, ignoring case', async () => {
+  test('an audit filter searches texts and names, and ignores case', async () => {
     assert.deepEqual(await actions('q=RENAMED'), ['changeDatasource', 'disableDatasource'])
     assert.deepEqual(await actions(`q=${encodeURIComponent('größe')}`), ['createDatasource'])
     assert.deepEqual(await actions('q=is%20disabled'), ['runQuery'])
@@ -75,14 +75,14 @@ describe('filters of the audit', () => {
     assert.deepEqual(await list('q=%25'), [])
   })
 
-  test('a filter selects several ids in any order, and refuses more than 100', async () => {
+  test('an audit filter selects several ids in any order, and refuses more than 100', async () => {
     const ids = [all[3]?.id, all[0]?.id, '00000000-0000-4000-8000-000000000000', all[3]?.id].join()
     assert.deepEqual((await owner.must('GET', `${path}/audit?id=${ids}`)).items, [all[0], all[3]])
     const many = Array.from({ length: 101 }, () => all[0]?.id).join()
     assert.equal((await owner.ask('GET', `${path}/audit?id=${many}`)).json.code, 'INVALID_REQUEST')
   })
 
-  test('a filter selects the rows that are newer than a given row, for a live list', async () => {
+  test('an audit filter selects the rows that are newer than a given row, for a live list', async () => {
     assert.deepEqual(await list(`after=${all[2]?.id}`), all.slice(0, 2))
     assert.deepEqual(await list(`after=${all[0]?.id}`), [])
     await owner.must('PATCH', path, { name: 'Live' })
@@ -90,12 +90,12 @@ describe('filters of the audit', () => {
     assert.equal((await owner.ask('GET', `${path}/audit?after=nothing`)).json.code, 'INVALID_REQUEST')
   })
 
-  test('filters apply to an export too', async () => {
+  test('audit filters apply to an export too', async () => {
     const file = await owner.ask('GET', `${path}/audit/export?format=jsonl&q=renamed&kind=change`)
     assert.equal(file.text.trim().split('\n').length, 2)
   })
 
-  test('filters are refused if a value is empty, too long or wrong', async () => {
+  test('an audit filter is refused if a value is empty, too long or wrong', async () => {
     for (const query of [
       'q=',
       `q=${'x'.repeat(101)}`,

@@ -27,7 +27,8 @@ for (const dialect of DIALECTS) {
         },
       })
       const path = `/teams/${shop.teamId}`
-      // Ten queries at a time. If all started together on a busy machine, some would wait too long for a connection.
+      // At most ten queries run at a time. If all started together on a busy machine, some would wait too long for a
+      // connection.
       for (let n = 0; n < QUERIES; n += 10) {
         const answers = await Promise.all(texts.slice(n, n + 10).map((sql) => shop.query(sql)))
         assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))

@@ -1,5 +1,4 @@
-// Tests audit and usage over HTTP, on both stores. Also tests what a MEMBER may not see, and what an ADMIN without
-// access to a datasource may not see.
+// Tests audit and usage over HTTP, on both stores, for all roles.
 import assert from 'node:assert/strict'
 import { get } from 'node:http'
 import { once } from 'node:events'
@@ -36,7 +35,7 @@ for (const dialect of DIALECTS) {
       return Usage.parse(json)
     }
 
-    test('each filter returns exactly the matching rows, and filters combine', async () => {
+    test('each audit filter returns exactly the matching rows, and filters combine', async () => {
       await shop.query('SELECT id FROM customers LIMIT 1')
       await shop.query('SELECT email FROM customers')
       await shop.app.ask('POST', `${shop.at}/query`, {
@@ -74,7 +73,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('small pages with a filter add up to one large page', async () => {
+    test('small pages of the filtered audit add up to one large page', async () => {
       for (let n = 0; n < 7; n++) await shop.query(n % 2 === 0 ? 'SELECT 1' : 'SELECT nothing')
       const whole = await list('outcome=DENIED')
       const seen: unknown[] = []
@@ -87,7 +86,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(seen, whole)
     })
 
-    test('an invalid filter is refused', async () => {
+    test('an invalid audit filter is refused', async () => {
       for (const bad of [
         'from=yesterday',
         'from=2026-01-01',
@@ -121,7 +120,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('the JSON Lines export equals the list, and the export is audited', async () => {
+    test('an audit export in JSON Lines equals the list, and is itself audited', async () => {
       const rows = await list('')
       const answer = await exportAudit('format=jsonl')
       assert.equal(answer.headers.get('content-type'), 'application/jsonl; charset=utf-8')
@@ -144,7 +143,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await exportAudit('format=jsonl&action=nothing')).text, '')
     })
 
-    test('the parsed CSV export has the same query texts, and no cell is a formula', async () => {
+    test('an audit export in CSV has the same query texts, and no cell is a formula', async () => {
       const texts = [
         '=HYPERLINK("http://evil.test";"x")',
         '+1',
@@ -172,11 +171,11 @@ for (const dialect of DIALECTS) {
       assert.equal(parseCsv((await exportAudit('action=nothing')).text).length, 1)
     })
 
-    test('a client that disconnects ends its export', async () => {
+    test('if a client disconnects, its audit export ends', async () => {
       const sql = `SELECT 1 /* ${'x'.repeat(60_000)} */`
       const queries = 300
       await Promise.all(Array.from({ length: queries }, () => shop.query(sql)))
-      // With these rows in the store, the export begins with them.
+      // These rows come first in the export.
       await list('action=runQuery')
       const request = get(`${shop.app.url}${path}/audit/export?format=jsonl`, {
         headers: { authorization: `Bearer ${shop.owner.jwt}` },
@@ -185,7 +184,7 @@ for (const dialect of DIALECTS) {
       await once(response, 'data')
       response.destroy()
       let exported: AuditRow | undefined
-      // The service writes the row when it notices the disconnect.
+      // The service writes the row of the export when it notices the disconnect.
       while (exported === undefined) [exported] = await list('action=exportAudit&outcome=FAILED')
       assert.ok((exported.rowCount ?? queries) < queries, `${exported.rowCount} of ${queries}`)
     })
@@ -204,15 +203,14 @@ for (const dialect of DIALECTS) {
       const third = await exportAudit('format=csv')
       assert.deepEqual([third.status, third.json.code, third.json.retryAfter], [429, 'RATE_LIMITED', 10])
       assert.equal(third.headers.get('retry-after'), '10')
-      // The limit of an account is for all its teams together. It does not affect others.
+      // An account has one limit for all its teams together. The limit does not affect other accounts.
       const other = await shop.app.team(shop.owner, 'Other')
       assert.equal((await shop.owner.ask('GET', `/teams/${other}/audit/export`)).status, 429)
       const max = await shop.app.person('Max')
       const maxTeam = await shop.app.team(max)
       assert.equal((await max.ask('GET', `/teams/${maxTeam}/audit/export`)).status, 200)
       for (const response of responses) response.destroy()
-      // A team may run two exports at a time. The service ends these two once it notices the disconnects, so poll until
-      // then.
+      // Two exports of the team are running until the service notices that their clients have disconnected.
       while ((await exportAudit('format=csv&action=nothing')).status === 429);
       const rows = await list('action=exportAudit&code=RATE_LIMITED')
       assert.ok(rows.length > 0 && rows.every((row) => row.outcome === 'DENIED'))
@@ -244,14 +242,14 @@ for (const dialect of DIALECTS) {
       await shop.owner.must('PATCH', shop.at, { accessMode: 'ROLE_BASED' })
     })
 
-    test('usage counts by day, key and datasource, and does not use the budget', async () => {
+    test('usage counts queries by day, key and datasource, and does not use the budget', async () => {
       const before = await usage()
       const spent = await shop.query('SELECT id FROM customers LIMIT 3')
       await shop.query('SELECT email FROM customers')
       await shop.query('SELECT 1/0')
       const now = await usage(shop.owner, '?days=2')
       assert.equal(before.days.length, 30)
-      // Midnight may pass at any moment, so compare with the day of the answer.
+      // The day may change during the test, so compare with the day of the answer.
       const last = Date.parse(now.days.at(-1)?.date ?? '')
       assert.deepEqual(
         [now.days.length, now.days[0]?.date],
@@ -287,7 +285,7 @@ for (const dialect of DIALECTS) {
       const after = totalsOf(days)
       assert.deepEqual([after.queries - before.queries, after.denied - before.denied], [4, 3])
       assert.deepEqual([budget.limit, budget.remaining], [1, 0])
-      // A row counts the refusals of one minute, and a new minute may have begun. So add up the rows.
+      // One row counts the refusals of one minute. The minute may change during the test, so add up the rows.
       const rows = await list('code=RATE_LIMITED&action=runQuery')
       assert.equal(
         rows.reduce((sum, { times = 1 }) => sum + times, 0),
@@ -300,13 +298,13 @@ for (const dialect of DIALECTS) {
 
 type AuditRow = (typeof AuditPage)['_output']['items'][number]
 
-/** Midnight may pass during a test, so this adds up all days. */
+/** Adds up all days, because the day may change during the test. */
 function totalsOf(days: readonly Record<'queries' | 'denied' | 'failed' | 'rows', number>[]) {
   const sum = (name: 'queries' | 'denied' | 'failed' | 'rows') => days.reduce((all, day) => all + day[name], 0)
   return { queries: sum('queries'), denied: sum('denied'), failed: sum('failed'), rows: sum('rows') }
 }
 
-/** Strictly by RFC 4180. */
+/** Parses CSV strictly by RFC 4180. */
 function parseCsv(text: string): string[][] {
   const rows: string[][] = []
   let row: string[] = []

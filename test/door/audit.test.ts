@@ -1,5 +1,5 @@
 // The audit has one row for every call that reached a datasource and for every change, even if it was refused. Only
-// managers read the audit, and only about datasources that they reach.
+// managers read the audit, and only the rows of datasources that they reach.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { AuditPage } from '../../src/contract/audit-schemas.ts'
@@ -28,7 +28,7 @@ describe('the audit', () => {
 
   const audit = async (who: Person = shop.owner, page = '?limit=500'): Promise<readonly Row[]> =>
     (await who.must('GET', `${path}/audit${page}`)).items
-  /** The oldest row comes first. */
+  /** Returns the rows that the call adds. The oldest row comes first. */
   async function rowsAddedBy(call: () => Promise<unknown>): Promise<readonly (readonly (string | undefined)[])[]> {
     const before = (await audit()).length
     await call()
@@ -100,14 +100,14 @@ describe('the audit', () => {
         http,
         `${method} ${rest}`,
       )
-      // `durationMs` is part of the answer and differs from run to run, so its digits do not count.
+      // The answer contains `durationMs`, which differs from run to run. So its digits do not count.
       const withoutDuration = (all: number | undefined, body: { durationMs?: number } | undefined) =>
         all === undefined ? undefined : all - String(body?.durationMs).length
       assert.equal(withoutDuration(bytes, json), withoutDuration(httpBytes, answered.json))
     }
   })
 
-  test('the audit records reads of a datasource, and the check of a query', async () => {
+  test('the audit records reads of a datasource, and checks of a query', async () => {
     for (const [action, method, rest, body] of [
       ['describeDatasource', 'GET', '/schema', undefined],
       ['viewAsAgent', 'GET', '/agent-view', undefined],
@@ -122,7 +122,7 @@ describe('the audit', () => {
     }
   })
 
-  test('the audit records changes, also those that are refused for a role, a body or a conflict', async () => {
+  test('the audit records changes, also if they are refused for a role, a body or a conflict', async () => {
     const member = await shop.app.person('Mia')
     await shop.app.join(shop.owner, shop.teamId, member)
     for (const [who, method, rest, body, row] of [
@@ -146,7 +146,7 @@ describe('the audit', () => {
     assert.deepEqual(await rowsAddedBy(() => stranger.ask('PATCH', path, { name: 'x' })), [])
   })
 
-  test('the audit shows an ADMIN only reachable datasources, a MEMBER nothing, and returns every row once over all pages', async () => {
+  test('an ADMIN reads the audit of reachable datasources, a MEMBER reads nothing, and the pages contain each row once', async () => {
     const [admin, member] = [await shop.app.person('Ada'), await shop.app.person('Max')]
     await shop.app.join(shop.owner, shop.teamId, admin, 'ADMIN')
     await shop.app.join(shop.owner, shop.teamId, member)

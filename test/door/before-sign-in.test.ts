@@ -1,4 +1,4 @@
-// Tests what a console requests before and after the sign-in: the options of a sign-in, an invitation by its token, and
+// Tests what a console requests before and after the sign-in: the sign-in options, an invitation by its token, and
 // facts about this service.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -30,7 +30,7 @@ describe('the options of a sign-in', () => {
 
   test('the options list the ways to sign in that work at the address of the request', async () => {
     const client = { VITRINE_OIDC_CLIENT_ID: 'id', VITRINE_OIDC_CLIENT_SECRET: 'secret', VITRINE_OIDC_NAME: 'Acme' }
-    // Nobody listens at this address. A provider that does not answer must not delay the options.
+    // Nobody listens at this address. The options must not wait for a provider that does not answer.
     await using app = await startApp({ env: { ...client, VITRINE_OIDC_ISSUER: 'http://127.0.0.1:1' } })
     const { methods, oidcName } = await app.must('GET', '/auth/options')
     assert.deepEqual([methods, oidcName], [['password', 'oidc'], 'Acme'])
@@ -49,7 +49,7 @@ describe('the options of a sign-in', () => {
     assert.deepEqual([options.setupTokenNeeded, options.signUp, options.mail], [true, 'invited', true])
   })
 
-  test('the options refuse unknown parameters and pages of another site', async () => {
+  test('the options refuse unknown parameters, and requests from a page of another site', async () => {
     await using app = await startApp()
     assert.equal((await app.ask('GET', '/auth/options?nope=1')).json.code, 'INVALID_REQUEST')
     const refused = await app.ask('GET', '/auth/options', { headers: { origin: 'https://evil.example' } })
@@ -73,7 +73,7 @@ describe('an invitation', () => {
       expiresAt,
     })
     assert.equal(answer.headers.get('cache-control'), 'no-store')
-    // The path needs no token, so neither a session nor an invalid token changes the answer.
+    // The path needs no token, so neither a valid nor an invalid token changes the answer.
     assert.deepEqual((await owner.ask('GET', `/invitations/${inviteToken}`)).json, answer.json)
     assert.deepEqual((await app.ask('GET', `/invitations/${inviteToken}`, { token: 'a.b.c' })).json, answer.json)
   })
@@ -106,7 +106,7 @@ describe('an invitation', () => {
     assert.equal((await app.ask('POST', `/invitations/${newer.inviteToken}`)).status, 405)
   })
 
-  test('from one address, invitations can be guessed only a limited number of times', async () => {
+  test('a client address may guess invitations only a limited number of times', async () => {
     await using app = await startApp({ env: { VITRINE_TRUST_PROXY: '1' } })
     const from = (address: string) => app.ask('GET', '/invitations/guess', { headers: { 'x-forwarded-for': address } })
     const codes = []
@@ -115,7 +115,7 @@ describe('an invitation', () => {
     assert.equal((await from('198.51.100.7')).json.code, 'NOT_FOUND')
   })
 
-  test('an invitation ends with the account of the person who invited', async () => {
+  test('an invitation ends when the account of the inviter is deleted', async () => {
     await using app = await startApp()
     const [owner, admin] = [await app.person('Olga'), await app.person('Ada')]
     const teamId = await app.team(owner, 'Acme')

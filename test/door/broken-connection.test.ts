@@ -1,5 +1,5 @@
-// A connection to a database breaks in the middle of a large answer. The caller must get an error and no part of the
-// answer, and the next query must use another connection.
+// A connection to a database breaks in the middle of a large answer. The caller must get an error without rows, and the
+// next query must use another connection.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
@@ -8,11 +8,11 @@ import { openShop } from '../support/shop.ts'
 
 interface Relay extends AsyncDisposable {
   readonly port: number
-  /** After `bytes` more bytes from the server, the connection with the next answer breaks. */
+  /** Breaks the connection of the next answer after `bytes` more bytes from the server. */
   breakAfter(bytes: number): void
 }
 
-/** The relay passes bytes between clients and a server at this port. */
+/** Passes bytes between clients and the server at port `to`. */
 async function startRelay(to: number): Promise<Relay> {
   let left = Infinity
   const sockets = new Set<Socket>()
@@ -66,7 +66,7 @@ test('a connection that breaks in the middle of about 10,000 rows is an error wi
         sql: `SELECT a.id, a.placed_at, repeat('x', 100) AS x FROM orders a, orders b WHERE b.id <= ${last} ORDER BY 1`,
       },
     })
-  // The service prepares a query only when it has seen its form twice, so run several times.
+  // The service prepares a query only if it has seen its form twice, so run the query several times.
   for (const last of [31, 32, 33, 34]) {
     const whole = await ask(last)
     assert.equal(whole.json.rowCount, last * 300)

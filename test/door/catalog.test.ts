@@ -1,4 +1,4 @@
-// GET …/catalog is the whole introspected catalog, with the facts that a person needs to choose what to expose.
+// GET …/catalog returns the whole introspected catalog, with the facts that a person needs to choose what to expose.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -56,7 +56,7 @@ describe('the catalog from which people choose what to expose', () => {
   const columnOf = (json: Answer['json'], table: string, name: string): Column =>
     tableOf(json, table).columns.find((each: Column) => each.name === name)
   const query = (sql: string) => app.ask('POST', `${at}/query`, { token: key, body: { sql } })
-  /** The audit is read in the background, so poll. */
+  /** The service reads the audit in the background, so poll. */
   const until = async (isExpected: (json: Answer['json']) => boolean): Promise<Answer['json']> => {
     for (;;) {
       const json = await catalog()
@@ -132,7 +132,7 @@ describe('the catalog from which people choose what to expose', () => {
     ])
   })
 
-  test('personal data is guessed by profiled values, and marks of people are shown', async () => {
+  test('personal data is guessed by profiled values, and the personal marks that people set are shown', async () => {
     const tables = [{ schema: 'public', table: 'customers', columns: ['id', 'name', 'contact', 'country'] }]
     await owner.must('PUT', `${at}/exposure`, { tables })
     const { jobId } = await owner.must('POST', `${at}/profile`, {})
@@ -174,7 +174,6 @@ describe('the catalog from which people choose what to expose', () => {
     assert.equal('lastReadAt' in columnOf(json, 'customers', 'country'), false, 'no query named it')
     assert.ok(Date.parse(json.evidence.refusalsSince) < Date.parse(before))
 
-    // A later request reads only newer rows of the audit, and counts no row twice.
     await query('SELECT email FROM customers')
     const again = await until((read) => columnOf(read, 'customers', 'email')['refusals7d'] !== 2)
     assert.equal(columnOf(again, 'customers', 'email')['refusals7d'], 3)

@@ -35,7 +35,7 @@ describe('compressed answers', () => {
   })
   after(() => shop[Symbol.asyncDispose]())
 
-  /** fetch() would decompress the answer itself. */
+  /** Asks with node:http, because fetch() would decompress the answer. */
   const ask = async (path: string, headers: Record<string, string>) => {
     const all = { authorization: `Bearer ${shop.owner.jwt}`, ...headers }
     const answered = Promise.withResolvers<{ status: number; headers: IncomingHttpHeaders; body: Buffer }>()
@@ -62,12 +62,12 @@ describe('compressed answers', () => {
     assert.equal(br.headers['cache-control'], 'no-store')
   })
 
-  test('compressed answers have an ETag that matches in every encoding', async () => {
+  test('compressed and uncompressed answers have ETags that match each other', async () => {
     const path = `${shop.at}/schema?full=1`
     const plain = await ask(path, {})
     const br = await ask(path, { 'accept-encoding': 'br' })
     assert.ok(brotliDecompressSync(br.body).equals(plain.body))
-    // A cache must not mix up the answers of two callers, compressed or not.
+    // A cache must not give the answer of one caller to another, compressed or not.
     for (const { headers } of [plain, br]) assert.match(headers.vary ?? '', /authorization/i)
     const tag = br.headers.etag ?? assert.fail()
     assert.equal(tag, `W/${plain.headers.etag}`)

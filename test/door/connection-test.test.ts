@@ -1,5 +1,5 @@
-// Tests the connection test over HTTP: of a saved connection, with its stored report and its grade in the list of
-// datasources, and of a connection that is not saved.
+// Tests the connection test over HTTP. For a saved connection, its report is stored, and its grade is shown in the list
+// of datasources. A connection may also be tried before it is saved.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Answer, type Person, type TestApp } from '../support/app.ts'
@@ -54,7 +54,7 @@ describe('testing a connection', () => {
   const step = (report: Answer['json'], id: string): Step | undefined =>
     report.steps.find((each: Step) => each.id === id)
 
-  test('the last report is kept, and its grade is shown in the list', async () => {
+  test('the last report of a connection test is kept, and its grade is shown in the list of datasources', async () => {
     assert.equal((await owner.ask('GET', `${at}/test`)).status, 404)
     assert.equal((await list()).lastGrade, null)
     const report = await owner.must('POST', `${at}/test`)
@@ -64,7 +64,7 @@ describe('testing a connection', () => {
     assert.deepEqual([item.status, item.lastGrade, item.lastTestedAt], ['CONNECTED', 'WARN', report.testedAt])
   })
 
-  test('the steps of a report have stable ids and fields, and each remedy is shown once', async () => {
+  test('the steps of a connection report have stable ids and fields, and each remedy is shown once', async () => {
     const report = await owner.must('GET', `${at}/test`)
     const ids = report.steps.map((each: Step) => each.id)
     assert.deepEqual(ids, [
@@ -95,7 +95,7 @@ describe('testing a connection', () => {
     assert.equal(new Set(texts).size, texts.length)
   })
 
-  test('the report and the grade are removed when the connection changes', async () => {
+  test('the connection report and the grade are removed when the connection changes', async () => {
     await owner.must('PATCH', at, { ...direct, type: undefined, database: 'elsewhere' })
     assert.equal((await owner.ask('GET', `${at}/test`)).status, 404)
     assert.equal((await list()).lastGrade, null)
@@ -106,7 +106,7 @@ describe('testing a connection', () => {
     await owner.must('PATCH', at, { ...direct, type: undefined })
   })
 
-  test('only managers see what was introspected and what has changed since the exposure', async () => {
+  test('only managers see what was introspected, and what has changed since the exposure was saved', async () => {
     const seen = async () => MANAGED_FIELDS.map((field) => item[field])
     let item = await list()
     assert.deepEqual(await seen(), [null, null, null, 0])
@@ -157,7 +157,7 @@ describe('testing a connection', () => {
     assert.ok(!text.includes('something else') && !text.includes(`${password}x`), text)
   })
 
-  test('jobs are listed with the person who started each, without results', async () => {
+  test('the job list shows who started each job, but no results', async () => {
     const { jobId } = await owner.must('POST', `${at}/profile`, {})
     let job = await owner.must('GET', `${at}/jobs/${jobId}`)
     while (job.state === 'RUNNING') job = await owner.must('GET', `${at}/jobs/${jobId}`)

@@ -1,5 +1,5 @@
-// Tests the connector with a MongoDB datasource: descriptions use MongoDB's terms, and clients may send filters and
-// pipelines as JSON text. Skipped without mongod.
+// Tests the agent connector with a MongoDB datasource: descriptions use MongoDB's terms, and clients may send filters
+// and pipelines as JSON text. Skipped without mongod.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Agent } from '../support/agent.ts'

@@ -1,4 +1,4 @@
-// Tests resources and prompts of the connector, and descriptions of databases with many tables.
+// Tests MCP resources and prompts, and descriptions of databases with many tables.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'
@@ -29,7 +29,7 @@ describe('documentation through the connector', () => {
   const listed = async (era: (typeof ERAS)[number] = 'modern') =>
     (await agent.ask(era, 'resources/list')).json.result.resources as { uri: string; name: string }[]
 
-  test('the resources are the documented tables, with their documentation', async () => {
+  test('the MCP resources are the documented tables, with their documentation', async () => {
     for (const era of ERAS) {
       const resources = await listed(era)
       assert.deepEqual(
@@ -46,7 +46,7 @@ describe('documentation through the connector', () => {
     assert.deepEqual([result.ttlMs > 0, result.cacheScope], [true, 'private'])
   })
 
-  test('a hidden table, an unknown team or datasource and an invalid address get the same refusal', async () => {
+  test('a resource of a hidden table, of an unknown team or datasource, or with an invalid address gets the same refusal', async () => {
     const { uri = '' } = (await listed()).find(({ name }) => name === 'public.orders') ?? {}
     const refusals = []
     for (const wrong of [
@@ -67,13 +67,13 @@ describe('documentation through the connector', () => {
     assert.equal(new Set(refusals).size, 1)
   })
 
-  test('an invalid cursor is refused', async () => {
+  test('an invalid cursor of the resource list is refused', async () => {
     for (const cursor of ['x', Buffer.from('{"id":"none","at":0}').toString('base64url')]) {
       assert.equal((await agent.ask('modern', 'resources/list', { cursor })).json.error.code, -32602)
     }
   })
 
-  test('a key without data:schema reads no resource', async () => {
+  test('a key without data:schema can read no resource', async () => {
     const from = new Agent(shop.app, await shop.app.key(shop.owner, { scopes: ['data:read'] }))
     assert.equal((await from.ask('modern', 'resources/list')).json.error.data.code, 'SCOPE_REQUIRED')
   })
@@ -113,7 +113,7 @@ describe('documentation through the connector', () => {
     assert.equal((await agent.tool('describe_datasource', { ...at, search: 'canary salary' })).shown, 0)
   })
 
-  test('unusual names are written as they must be written in a query', async () => {
+  test('unusual names are shown in the form that a query needs', async () => {
     const { schema } = await agent.tool('describe_datasource', at)
     assert.ok(schema.includes('"odd/name.of table Ü"("a b" integer pk, "c/d" text)'), schema)
   })
@@ -173,7 +173,7 @@ describe('descriptions of many tables', () => {
 
   const tablesIn = (schema: string) => schema.split('\n').filter((line) => !/^[#[]/.test(line))
 
-  test('200 tables take at most 15,000 tokens, with every column', async () => {
+  test('the description of 200 tables takes at most 15,000 tokens, with every column', async () => {
     const { result } = (await agent.call('modern', 'describe_datasource', many)).json
     const { detail, shown, nextCursor, schema } = result.structuredContent
     assert.deepEqual([detail, shown, nextCursor, tablesIn(schema).length], ['columns', 200, null, 200])
@@ -181,7 +181,7 @@ describe('descriptions of many tables', () => {
     assert.ok(tokens <= 15_000, String(tokens))
   })
 
-  test('2,000 tables are shown as names, in pages that list each table once', async () => {
+  test('the description of 2,000 tables shows names, in pages that list each table once', async () => {
     const seen: string[] = []
     let cursor: string | undefined
     do {
@@ -197,7 +197,7 @@ describe('descriptions of many tables', () => {
     assert.deepEqual([seen.length, new Set(seen).size], [2_000, 2_000])
   })
 
-  test('the caller gives a maximum number of tokens, and the service chooses the level', async () => {
+  test('if the caller gives a maximum number of tokens, the service chooses the level of detail', async () => {
     const rich = await agent.tool('describe_datasource', { ...many, budgetTokens: 100_000 })
     const poor = await agent.tool('describe_datasource', { ...many, budgetTokens: 1_000 })
     assert.deepEqual([rich.detail, poor.detail], ['columns', 'names'])
@@ -211,7 +211,7 @@ describe('descriptions of many tables', () => {
     assert.match(tablesIn(schema)[0] ?? '', /^ticket_payment_437\(/)
   })
 
-  test('a cursor of an older exposure, or of other arguments, is refused with what to do', async () => {
+  test('a cursor of an older exposure, or of other arguments, is refused with a hint', async () => {
     const { nextCursor } = await agent.tool('describe_datasource', { ...many, budgetTokens: 1_000 })
     const other = await agent.tool('describe_datasource', { ...many, search: 'order', cursor: nextCursor })
     assert.match(other.details[0], /^cursor: belongs to other arguments/)

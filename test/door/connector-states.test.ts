@@ -1,5 +1,5 @@
-// Tests what agents see if a datasource is profiled, is a BigQuery project, has changed, cannot be reached, or is one
-// of many. Also tests when the service loads the modules of the protocol.
+// Tests what agents see of a datasource in each state: it is profiled, is a BigQuery project, has changed, cannot be
+// reached, or is one of many. Also tests when the service loads the modules of the protocol.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -20,7 +20,6 @@ describe('a datasource through the connector', () => {
   })
   after(() => shop[Symbol.asyncDispose]())
 
-  /** Another datasource in the same team. */
   const add = async (sql: string, tables: readonly object[], name: string) => {
     const database = await shop.postgres.createDatabase(name, sql)
     const spec = { ...shop.spec, name, database }
@@ -75,7 +74,7 @@ describe('a datasource through the connector', () => {
     assert.deepEqual([refused.code, refused.suggestion], ['QUERY_DENIED', 'SELECT id FROM shop.products'])
   })
 
-  test('queries of a changed and of an unreachable database are refused with the same codes as over REST', async () => {
+  test('queries on a changed and on an unreachable database are refused with the same codes as over REST', async () => {
     const sql =
       'CREATE TABLE things (id int PRIMARY KEY, name text, old text); INSERT INTO things VALUES (1, $$a$$, $$b$$)'
     const { args, at, database } = await add(sql, [{ schema: 'public', table: 'things', columns: null }], 'changing')
@@ -109,7 +108,7 @@ describe('a datasource through the connector', () => {
     assert.deepEqual([last.resources, last.nextCursor], [[], undefined])
   })
 
-  test('the official client uses 2025-11-25 unless it negotiates another version, and sees the same tools', async () => {
+  test('the official MCP client uses 2025-11-25 unless it negotiates another version, and sees the same tools in each version', async () => {
     const names: string[][] = []
     for (const [options, version] of [
       [{ versionNegotiation: { mode: 'auto' } }, '2026-07-28'],
@@ -127,7 +126,7 @@ describe('a datasource through the connector', () => {
   })
 })
 
-test('no module of the protocol is loaded before the first message that needs it', async () => {
+test('no module of the MCP SDK is loaded before the first message that needs it', async () => {
   const script = fileURLToPath(new URL('../support/loaded-for-agents.ts', import.meta.url))
   const { stdout } = await promisify(execFile)(process.execPath, [script])
   assert.deepEqual(JSON.parse(stdout), {

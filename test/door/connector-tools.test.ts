@@ -1,5 +1,4 @@
-// The five tools of the connector give the same answers and refusals as REST, in a form that fits into a model's
-// context.
+// The five MCP tools give the same answers and refusals as REST, in a form that fits into a model's context.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'
@@ -7,16 +6,16 @@ import { TOOLS } from '../../src/connector/tool-definitions.ts'
 import { Agent, ERAS } from '../support/agent.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
-/** What a model sees: name, description and input. */
+/** The part of a definition that a model sees. */
 const seen = TOOLS.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))
 
 describe('the definitions of the tools', () => {
-  test('the definitions of the tools cost few tokens', () => {
+  test('the definitions of the MCP tools cost few tokens', () => {
     assert.ok(encode(JSON.stringify(TOOLS)).length <= 2_500)
     assert.ok(encode(JSON.stringify(seen)).length <= 900)
   })
 
-  test('the definitions of the tools say that nothing is written, and have object schemas without alternatives or references', () => {
+  test('the definitions of the MCP tools say that nothing is written, and have object schemas without alternatives or references', () => {
     for (const { title, annotations, inputSchema, outputSchema } of TOOLS) {
       assert.ok(title.length > 0)
       assert.deepEqual([annotations.readOnlyHint, annotations.destructiveHint], [true, false])
@@ -44,7 +43,7 @@ describe('the tools of the connector', () => {
   const rest = async (body: object) => (await shop.app.ask('POST', `${shop.at}/query`, { token: shop.key, body })).json
   const untimed = ({ durationMs: _, ...answer }: Record<string, unknown>) => answer
 
-  test('every answer and refusal is in both content and structuredContent', async () => {
+  test('every tool answer and refusal is in both content and structuredContent', async () => {
     for (const era of ERAS) {
       for (const [sql, isError] of [
         ['SELECT id FROM customers LIMIT 2', undefined],
@@ -52,13 +51,13 @@ describe('the tools of the connector', () => {
       ] as const) {
         const { result } = (await agent.call(era, 'run_query', { ...at, sql })).json
         assert.deepEqual(JSON.parse(result.content[0].text), result.structuredContent)
-        // After a refusal, there is a link for managers.
+        // After a refusal, there is also a link for managers.
         assert.deepEqual([result.content.length, result.isError], [isError === true ? 2 : 1, isError])
       }
     }
   })
 
-  test('whoami returns the account as REST does, and what the connection may do', async () => {
+  test('whoami returns the same account as REST, and what the connection may do', async () => {
     const expiresAt = new Date(Date.now() + 86_400_000).toISOString()
     const key = await shop.app.key(shop.owner, { scopes: ['profile'], teamIds: [at.teamId], expiresAt })
     const { access, ...account } = await new Agent(shop.app, key).tool('whoami')
@@ -133,7 +132,7 @@ describe('the tools of the connector', () => {
       }
     })
 
-    test('a hidden table and a missing table get the same answer', async () => {
+    test('describe_datasource gives the same answer for a hidden and for a missing table', async () => {
       const asked = async (name: string) =>
         JSON.stringify(await describeIt({ tables: [name] })).replaceAll(name, 'the name')
       assert.equal(await asked('payroll'), await asked('no_such'))
@@ -159,7 +158,7 @@ describe('the tools of the connector', () => {
       }
     })
 
-    test('an unknown datasource and a wrong team for the datasource get the same NOT_FOUND', async () => {
+    test('describe_datasource gives the same NOT_FOUND for an unknown datasource and for the wrong team', async () => {
       const other = await shop.app.team(shop.owner, 'Third')
       const answers = await Promise.all(
         [{ datasourceId: 'none' }, { teamId: other }, { teamId: 'none' }, { datasourceId: '../x' }].map((wrong) =>
@@ -266,7 +265,7 @@ describe('the tools of the connector', () => {
     })
   })
 
-  test('REST and the connector share the budget of the team, where refused queries count and other calls do not', async () => {
+  test("REST and the connector share the team's budget, which counts refused queries but no other calls", async () => {
     const teamId = await shop.app.team(shop.owner, 'Budget')
     const datasourceId = await shop.app.datasource(shop.owner, teamId, shop.spec, [
       { schema: 'public', table: 'customers', columns: null },
@@ -392,7 +391,7 @@ describe('the tools of the connector', () => {
           assert.deepEqual([items[0].outcome, items[0].query], ['FAILED', SLOW])
         }
       }
-      // Most of these calls are still waiting for a connection when the client hangs up.
+      // Most of these calls wait for a connection when the client hangs up.
       const gone = new AbortController()
       const waiting = Array.from({ length: 40 }, () =>
         agent
@@ -423,7 +422,8 @@ describe('the tools of the connector', () => {
         const last = others.at(-1)
         assert.deepEqual([last.id, last.result.structuredContent.code], ['call', 'QUERY_TIMEOUT'])
         await until('0')
-        // Only an answer within a second has no stream. On a busy machine it may take longer, so repeat the call.
+        // Only an answer within one second is plain JSON instead of a stream. A busy machine may take longer, so repeat
+        // the call.
         const isPlain = async () => {
           const fast = await agent.call(era, 'run_query', { ...at, sql: 'SELECT 1' }, { meta })
           return /^application\/json/.test(fast.headers.get('content-type') ?? '')

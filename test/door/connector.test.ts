@@ -1,5 +1,5 @@
-// Tests the connector as a protocol: both generations, headers, versions, tokens, and invalid messages. A well-formed
-// `tools/call` takes a short path, and the MCP SDK answers all other messages.
+// Tests the agent connector as a protocol (MCP): both generations of versions, headers, tokens, and invalid messages. A
+// well-formed `tools/call` takes a short path, and the MCP SDK answers all other messages.
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { once } from 'node:events'
@@ -32,7 +32,7 @@ describe('the connector', () => {
   const modern = (method: string, params: object = {}) => messageOf('modern', method, params)
   const codeOf = (reply: { status: number; json: { error: { code: number } } }) => [reply.status, reply.json.error.code]
 
-  describe('of 2026-07-28', () => {
+  describe('the connector in version 2026-07-28', () => {
     test('server/discover names the version, the capabilities and the instructions, and may be cached', async () => {
       const { status, json } = await agent.ask('modern', 'server/discover')
       const { supportedVersions, capabilities, ttlMs, cacheScope, instructions, resultType } = json.result
@@ -49,7 +49,7 @@ describe('the connector', () => {
       assert.deepEqual([result.cacheScope, result.resultType], ['public', 'complete'])
     })
 
-    test('an unknown version is refused with a list of the known versions', async () => {
+    test('an unknown protocol version is refused with a list of the known versions', async () => {
       const meta = { [`${META}protocolVersion`]: '2027-01-01' }
       const headers = { 'mcp-protocol-version': '2027-01-01' }
       for (const method of ['tools/list', 'tools/call']) {
@@ -59,7 +59,7 @@ describe('the connector', () => {
       }
     })
 
-    test('the headers are required and must agree with the body', async () => {
+    test('the MCP headers are required and must agree with the body', async () => {
       const whoami = { name: 'whoami', arguments: {} }
       for (const headers of [
         { 'mcp-protocol-version': '2025-11-25' },
@@ -74,7 +74,7 @@ describe('the connector', () => {
       }
     })
 
-    test('a message without _meta is refused', async () => {
+    test('an MCP message without _meta is refused', async () => {
       const message = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
       assert.deepEqual(codeOf(await agent.post(message, modernHeaders('tools/list'))), [400, -32602])
       const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'whoami' } }
@@ -93,7 +93,7 @@ describe('the connector', () => {
     })
   })
 
-  describe('of the older versions', () => {
+  describe('the connector in older versions', () => {
     const hello = (protocolVersion: string) =>
       agent.ask('legacy', 'initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'c', version: '1' } })
 
@@ -117,21 +117,21 @@ describe('the connector', () => {
       }
     })
 
-    test('an unknown version in the header is refused', async () => {
+    test('an unknown protocol version in the header is refused', async () => {
       const reply = await agent.call('legacy', 'whoami', {}, { headers: { 'mcp-protocol-version': '1999-01-01' } })
       assert.equal(reply.status, 400)
     })
 
-    test('the short path knows the versions that the SDK knows', async () => {
+    test('the short path knows the same protocol versions as the SDK', async () => {
       for (const version of SUPPORTED_PROTOCOL_VERSIONS.filter((it) => it < MODERN)) {
         const reply = await agent.call('legacy', 'whoami', {}, { headers: { 'mcp-protocol-version': version } })
-        // Only the short path answers older versions with plain JSON.
+        // Older versions get plain JSON only from the short path.
         assert.match(reply.headers.get('content-type') ?? '', /^application\/json/, version)
       }
     })
   })
 
-  test('there is no session, so its header is ignored and never sent', async () => {
+  test('the connector ignores a session header, and never sends one', async () => {
     for (const era of ERAS) {
       const reply = await agent.call(era, 'whoami', {}, { headers: { 'mcp-session-id': 'abc' } })
       assert.equal(reply.status, 200)
@@ -139,7 +139,7 @@ describe('the connector', () => {
     }
   })
 
-  test('tools/list has the same five tools in both generations of the protocol, and two keys get the same answer, byte for byte', async () => {
+  test('tools/list has the same five tools in both generations of the protocol, and the same bytes for each key', async () => {
     const other = new Agent(shop.app, await shop.app.key(shop.owner, { scopes: ['profile'] }))
     const [one, two, three] = await Promise.all([
       agent.ask('modern', 'tools/list', {}, { id: 7 }),
@@ -165,16 +165,16 @@ describe('the connector', () => {
     }
   })
 
-  test('a DELETE with a body also gets 405', async () => {
+  test('the connector answers a DELETE with a body with 405', async () => {
     const answer = await shop.app.ask('DELETE', '/mcp', { token: shop.key, body: { x: 1 } })
     assert.deepEqual([answer.status, answer.headers.get('allow')], [405, 'POST'])
   })
 
-  test('an unknown tool is a protocol error', async () => {
+  test('a call of an unknown tool is a protocol error', async () => {
     for (const era of ERAS) assert.deepEqual(codeOf(await agent.call(era, 'no_such_tool')), [200, -32602])
   })
 
-  test('a body that is not a message is refused as JSON-RPC, without a message of a library', async () => {
+  test('a body that is not a message is refused as JSON-RPC, without an error text of a library', async () => {
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
     const id = (value: string) => `{"jsonrpc":"2.0","id":${value},"method":"tools/list"}`
     for (const [body, code] of [
@@ -202,7 +202,7 @@ describe('the connector', () => {
     }
   })
 
-  test('a body over 1 MiB gets 413, another content type gets 415, and the service continues', async () => {
+  test('the connector answers a body over 1 MiB with 413 and another content type with 415, and continues', async () => {
     const large = await agent.post(JSON.stringify({ ...modern('tools/list'), padding: 'x'.repeat(2 << 20) }))
     assert.deepEqual(codeOf(large), [413, -32000])
     const plain = await agent.post(JSON.stringify(modern('tools/list')), { 'content-type': 'text/plain' })
@@ -236,7 +236,7 @@ describe('the connector', () => {
     }
   })
 
-  test('a Host header with another name is refused on loopback', async () => {
+  test('on loopback, the connector refuses a Host header with another name', async () => {
     for (const [host, status] of [
       ['evil.example', 403],
       ['evil.example:80', 403],
@@ -251,7 +251,7 @@ describe('the connector', () => {
   })
 
   describe('without a valid token', () => {
-    test('a request without a token is told where to sign in, and which scopes to ask for', async () => {
+    test('a request without a token gets the address of the sign-in, and the scopes to ask for', async () => {
       const reply = await new Agent(shop.app).call('modern', 'whoami')
       assert.equal(reply.status, 401)
       assert.equal(
@@ -298,7 +298,7 @@ describe('the connector', () => {
       for (const [method, params, scope] of [
         ['tools/call', { name: 'whoami', arguments: {} }, 'profile'],
         ['tools/call', { name: 'run_query', arguments: at }, 'data:read'],
-        // The message is malformed. If the grant had the scope, the SDK would answer it.
+        // This message is malformed. It would reach the SDK if the grant had the scope.
         ['tools/call', { name: 'run_query', arguments: at, more: 1 }, 'data:read'],
       ] as const) {
         const reply = await from.ask(era, method, params)
@@ -340,7 +340,7 @@ describe('the connector', () => {
       via: 'CONNECTOR',
       signal: new AbortController().signal,
     } as const
-    /** The digits of durationMs and the id of the audit row differ in each call, so they are removed. */
+    /** Removes the digits of durationMs and the id of the audit row, which differ in each call. */
     const comparable = (message: unknown) =>
       JSON.stringify(sorted(message))
         .replaceAll(/durationMs\\*":[\d.]+/g, 'durationMs')
@@ -422,7 +422,10 @@ describe('the connector', () => {
   })
 })
 
-/** On a busy machine, creating the key may take longer than its lifetime. So each attempt doubles the lifetime. */
+/**
+ * Returns a key that has expired. On a busy machine, creating the key may take longer than its lifetime, so each
+ * attempt doubles the lifetime.
+ */
 async function expiredKey(shop: Shop): Promise<string> {
   for (let ms = 2_000; ; ms *= 2) {
     const expiresAt = new Date(Date.now() + ms).toISOString()

@@ -1,4 +1,4 @@
-// Pages of other sites may call the API only if the operator has named their origin, and never under /auth.
+// Pages of another site may call the API only if the operator has named their origin, and may never call /auth.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Agent } from '../support/agent.ts'
@@ -54,7 +54,7 @@ describe('with VITRINE_CORS_ORIGINS', () => {
     assert.deepEqual([query.status, query.headers.get('access-control-allow-origin')], [404, PAGE])
   })
 
-  test('an origin that is not named, only begins with a named one, or has another scheme is refused', async () => {
+  test('an origin is refused if it is not named, only begins with a named origin, or has another scheme', async () => {
     for (const origin of ['https://evil.example', 'https://app.example.com.evil.example', 'http://app.example.com']) {
       assert.deepEqual(corsOf((await app.ask('GET', '/teams', { token: key, headers: { origin } })).headers), [])
       const { status, headers } = await app.ask('OPTIONS', '/teams', { headers: preflight(origin) })

@@ -1,5 +1,5 @@
-// Tests the description over HTTP, on both stores: a restart changes no byte, and every change that affects it appears
-// in the next answer.
+// Tests the description over HTTP, on both stores. A restart changes no byte of it. Every change that affects the
+// description appears in the next answer.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Answer, type Person, type TestApp } from '../support/app.ts'
@@ -37,14 +37,13 @@ for (const dialect of DIALECTS) {
     const ask = (full = false): Promise<Answer> =>
       full ? owner.ask('GET', `${shop.at}/schema?full=1`) : app.ask('GET', `${shop.at}/schema`, { token: shop.key })
 
-    /** The store stays the same. */
     async function restart(): Promise<void> {
       await app[Symbol.asyncDispose]()
       app = await startApp({ env })
       owner = await app.signIn(owner.email)
     }
 
-    test('the description is the same after a restart, byte for byte, for members and for managers', async () => {
+    test('after a restart, the description is the same for members and for managers, byte for byte', async () => {
       const before = [await ask(), await ask(true)]
       await restart()
       const after = [await ask(), await ask(true)]
@@ -57,7 +56,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await app.ask('GET', `${shop.at}/schema`, { token: shop.key, headers })).status, 304)
     })
 
-    test('the description has a new ETag and the new content in the first answer after each change', async () => {
+    test('after each change, the first answer has the new description and a new ETag', async () => {
       const seen = new Map<string, string>()
       const expectChange = async (
         what: string,

@@ -1,4 +1,4 @@
-// Tests accepting many proposed texts in one request, publishing them, and the history of publications, over HTTP.
+// Tests over HTTP how many proposed texts are accepted in one request and published, and the history of publications.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openDocumentedShop, type DocumentedShop } from '../support/documented.ts'
@@ -17,7 +17,7 @@ describe('accepting documentation', () => {
   const publications = (query = '') => shop.owner.must('GET', `${shop.at}/documentation/publications${query}`)
   const orders = { schema: 'public', table: 'orders' }
 
-  test('the texts of the requested kinds and tables are accepted, as one version', async () => {
+  test('the texts of the requested kinds and tables are accepted as one version', async () => {
     const { version } = await shop.owner.must('GET', `${shop.at}/documentation`)
     const { json } = await accept({ tables: [orders], kinds: ['summary'], version })
     assert.deepEqual(json, {
@@ -33,7 +33,7 @@ describe('accepting documentation', () => {
     assert.equal((await accept({ kinds: ['titles'] })).status, 400)
   })
 
-  test('the accepted texts are published, and no version is created if there are no new texts', async () => {
+  test('the accepted texts are published, and without new texts no version is created', async () => {
     const first = await publish()
     assert.equal(first.nothing, undefined)
     const again = await publish()
@@ -46,7 +46,7 @@ describe('accepting documentation', () => {
     assert.deepEqual(items, [{ version: 1, publishedAt: first.publishedAt, author, ...counts }])
   })
 
-  test('neither rejected texts nor texts about changed columns are accepted', async () => {
+  test('rejected texts and texts about changed columns are not accepted', async () => {
     const draft = await shop.draft('orders')
     await shop.put('orders', { examples: { ...draft.examples, status: 'REJECTED' } })
     await shop.sql('ALTER TABLE orders ALTER COLUMN total_cents TYPE bigint')
@@ -69,7 +69,7 @@ describe('accepting documentation', () => {
     assert.ok(changed.includes('public.orders summary'), changed.join('\n'))
   })
 
-  test('each publication is listed with its changes', async () => {
+  test('each publication of the documentation is listed with its changes', async () => {
     const draft = await shop.draft('orders')
     await shop.put('orders', { summary: { ...draft.summary, text: 'Another summary.' } })
     await publish()

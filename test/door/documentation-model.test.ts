@@ -1,5 +1,5 @@
-// A fake endpoint stands in for a language model. Tests which data the service sends to it, and that its answers only
-// become proposals.
+// Tests which data the service sends to a language model, and that the model's answers only become proposals. A fake
+// endpoint stands in for the model.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, beforeEach, describe, test } from 'node:test'
@@ -45,7 +45,7 @@ describe('documentation by a model', () => {
     await shop.put('orders', { summary: null, examples: null, statements: [], columns: {} })
   })
 
-  test('documentation by a model is proposed with the columns that each text names, and published only after acceptance', async () => {
+  test('each text of a model is proposed with the columns that it names, and published only after it was accepted', async () => {
     model.answer(right())
     const job = await shop.run('documentation/generate', ORDERS)
     assert.deepEqual([job.state, job.result.failed], ['DONE', []])
@@ -74,13 +74,13 @@ describe('documentation by a model', () => {
     assert.match(ofOrders?.question ?? '', /"paid"/)
   })
 
-  test('the model is not called if the request turns it off', async () => {
+  test('if the request turns the model off, the model is not called', async () => {
     await shop.run('documentation/generate', { ...ORDERS, model: false })
     assert.equal(model.asked.length, 0)
     assert.ok((await shop.draft('orders')).statements.length > 0)
   })
 
-  test('a busy or failing endpoint is called up to three times', async () => {
+  test('a busy or failing model endpoint is called up to three times', async () => {
     model.answer({ status: 429 }, { status: 503 }, right())
     const job = await shop.run('documentation/generate', ORDERS)
     assert.deepEqual([job.result.failed, model.asked.length], [[], 3])
@@ -99,7 +99,7 @@ describe('documentation by a model', () => {
     ['a megabyte long', { bytes: 1_000_000 }],
   ]
   for (const [what, reply] of nonsense) {
-    test(`if the answer is ${what}, the texts are written without the model, and the table is listed as failed`, async () => {
+    test(`if the model's answer is ${what}, the texts are written without the model, and the table is listed as failed`, async () => {
       model.answer(reply)
       const job = await shop.run('documentation/generate', ORDERS)
       assert.deepEqual([job.state, job.result.failed], ['DONE', ORDERS.tables])
@@ -108,7 +108,7 @@ describe('documentation by a model', () => {
     })
   }
 
-  test('generated texts about a column are removed when it is marked personal, however they word its values', async () => {
+  test('when a column is marked personal, generated texts about it are removed, even if they paraphrase its values', async () => {
     const statements = [
       { text: 'Mind the status: open comes before paid.', restsOn: ['status'] },
       { text: 'Half of them are paid.' },
@@ -193,7 +193,7 @@ describe('documentation by a model', () => {
     await shop.owner.must('POST', `${shop.at}/introspect`)
   })
 
-  test('texts are dropped that name hidden data, contain URLs or markup, are too long, or depend on unknown columns', async () => {
+  test('a text is dropped if it names hidden data, contains URLs or markup, is too long, or depends on unknown columns', async () => {
     const statements = [
       { text: 'See canary_payroll for the wages.' },
       { text: 'The canary_note tells why.' },
@@ -214,7 +214,7 @@ describe('documentation by a model', () => {
     assert.deepEqual(Object.keys(draft.columns), [])
   })
 
-  test('a job that waits for the model reports its progress and can be cancelled', async () => {
+  test('a job that waits for the model reports its progress, and can be cancelled', async () => {
     model.answer('hang')
     const { jobId } = await shop.owner.must('POST', `${shop.at}/documentation/generate`)
     while (model.asked.length === 0) await new Promise(setImmediate)
@@ -225,7 +225,7 @@ describe('documentation by a model', () => {
     assert.equal(await shop.draft('orders'), undefined)
   })
 
-  test('data that is hidden during the job is no longer sent to the model', async () => {
+  test('data that is hidden during the job is not sent to the model any more', async () => {
     await shop.sql('CREATE TABLE zeta (id int PRIMARY KEY, hushed text); CREATE TABLE zeta_gone (id int PRIMARY KEY)')
     await shop.owner.must('POST', `${shop.at}/introspect`)
     const zeta = { schema: 'public', table: 'zeta', columns: null }
@@ -271,7 +271,7 @@ describe('a model', () => {
   const noAbort = new AbortController().signal
 
   for (const kind of ['openai', 'anthropic'] as const) {
-    test(`a model of kind ${kind} is called by its own protocol, only with the settings of the service`, async () => {
+    test(`a model of kind ${kind} is called by its own protocol, and only with the settings of the service`, async () => {
       await using model = await startModel()
       model.answer({ text: '{"summary":"Orders."}' })
       const url = kind === 'openai' ? `${model.url}/v1` : model.url
@@ -282,7 +282,7 @@ describe('a model', () => {
       assert.match(model.asked[1]?.key ?? '', /none$/)
     })
 
-    test(`a model of kind ${kind} is sent nothing from the environment`, async (t) => {
+    test(`nothing from the environment is sent to a model of kind ${kind}`, async (t) => {
       await using model = await startModel()
       await using other = await startModel()
       const ambient = {
@@ -327,7 +327,7 @@ describe('a model', () => {
     })
 
     for (const hang of ['hang', 'hang in the body'] as const) {
-      test(`a model of kind ${kind} that hangs is given up after the time limit: ${hang}`, async () => {
+      test(`a model of kind ${kind} that hangs is abandoned after the time limit: ${hang}`, async () => {
         await using model = await startModel()
         model.answer(hang)
         const url = kind === 'openai' ? `${model.url}/v1` : model.url
@@ -335,7 +335,7 @@ describe('a model', () => {
       })
     }
 
-    test(`a model of kind ${kind} that asks to retry after 30 s is not waited for beyond the time limit of a table`, async () => {
+    test(`if a model of kind ${kind} asks for a retry after 30 s, the service does not wait longer than the time limit of a table`, async () => {
       await using model = await startModel()
       model.answer({ status: 429, retryAfterMs: 30_000 })
       const start = performance.now()
@@ -344,7 +344,7 @@ describe('a model', () => {
       assert.ok(performance.now() - start < 30_000)
     })
 
-    test(`a model of kind ${kind} that redirects is not followed`, async () => {
+    test(`a redirect by a model of kind ${kind} is not followed`, async () => {
       await using model = await startModel()
       await using other = await startModel()
       const { createServer } = await import('node:http')

@@ -1,5 +1,5 @@
-// Runs the commands of docs/documentation.md as they are written, in one shell, on the demo. Only the address and the
-// printed password are filled in.
+// Runs the commands of docs/documentation.md on the demo, unchanged and in one shell. Only the address and the printed
+// password are filled in.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -1,5 +1,5 @@
-// The store must contain neither observed values nor generated texts of a hidden column. This is checked over HTTP and
-// in the rows of both stores.
+// The store must contain no observed value and no generated text of a hidden column. This is checked over HTTP and in
+// the rows of both stores.
 import assert from 'node:assert/strict'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -34,7 +34,7 @@ for (const dialect of DIALECTS) {
       shop = await openDocumentedShop({ env: storeEnv(config) })
       rows = async (sql) => {
         if (databaseUrl === null) {
-          // The service locks its file, so read a copy. A thief of the disk would see the same bytes.
+          // The service locks its file, so read a copy. Somebody who steals the disk would see the same bytes.
           const copy = await mkdtemp(join(tmpdir(), 'vitrine-test-copy-'))
           for (const name of ['vitrine.db', 'vitrine.db-wal']) await cp(join(shop.app.dataDir, name), join(copy, name))
           using file = new DatabaseSync(join(copy, 'vitrine.db'))
@@ -60,7 +60,7 @@ for (const dialect of DIALECTS) {
         await rows('SELECT * FROM publications'),
         await rows('SELECT * FROM profiles'),
       ])
-    /** Accepts the proposed summary, examples and statements of a table unchanged, and adds `more` statements. */
+    /** Accepts the proposed texts of a table unchanged, and adds `more` statements. */
     const accept = async (table: string, more: readonly object[] = []) => {
       const accepted = ({ text, restsOn }: Text) => ({ text, restsOn, origin: 'GENERATED' })
       const { summary, examples, statements } = await shop.draft(table)
@@ -128,7 +128,7 @@ for (const dialect of DIALECTS) {
       })
     }
 
-    test('texts that a person wrote stay, but are not shown until their columns are exposed again', async () => {
+    test('texts that a person wrote stay stored, but are hidden until their columns are exposed again', async () => {
       const before = await shop.owner.must('GET', `${shop.at}/documentation`)
       await shop.expose(withoutStatus)
       const own = (await shop.draft('orders')).statements.find(({ text }: Text) => text === 'Only paid ones count.')
@@ -143,7 +143,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('texts stay if their columns remain exposed, and do not change if nothing was hidden', async () => {
+    test('texts stay unchanged if their columns remain exposed', async () => {
       const all = await rows('SELECT * FROM documentation ORDER BY "table"')
       await shop.expose()
       assert.deepEqual(await rows('SELECT * FROM documentation ORDER BY "table"'), all)
@@ -160,7 +160,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('texts still count as generated if a person accepts them unchanged', async () => {
+    test('a text still counts as generated if a person accepts it unchanged', async () => {
       const { statements } = await shop.draft('orders')
       const answer = await shop.put('orders', { statements: statements.map(({ text }: Text) => ({ text })) })
       const [values] = answer.json.statements.filter(({ text }: Text) => text.includes(VALUES))

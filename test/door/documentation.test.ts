@@ -1,5 +1,5 @@
 // Tests documentation over HTTP, on both stores. Texts are proposed, accepted or rejected, published and described.
-// They are hidden again when the exposure hides their columns.
+// When the exposure hides their columns, the texts are hidden again.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { CANARY, EXPOSED, openDocumentedShop, type DocumentedShop } from '../support/documented.ts'
@@ -99,7 +99,7 @@ for (const dialect of DIALECTS) {
       assert.equal((after.statements as Text[]).filter(({ text }) => text === rejected?.text).length, 1)
     })
 
-    test('an outdated version is refused, and so is one of two simultaneous publications of the same version', async () => {
+    test('a publication of an outdated version is refused, and so is the second of two simultaneous publications', async () => {
       const { version } = await shop.owner.must('GET', `${shop.at}/documentation`)
       const saved = await shop.put('doomed', { summary: { text: 'Of no use.' }, version })
       assert.equal(saved.json.version, version + 1)
@@ -118,7 +118,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('a narrower exposure hides texts immediately, and the former exposure shows all of them again', async () => {
+    test('a narrower exposure hides texts immediately, and the previous exposure shows all of them again', async () => {
       await shop.put('orders', {
         summary: { text: 'What was bought.', restsOn: [] },
         examples: {
@@ -168,7 +168,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual((await shop.described('orders')).documentation, all.documentation)
     })
 
-    test('the author is warned about texts that will not be shown, and no text that names hidden data is shown', async () => {
+    test('the author is warned about texts that will be hidden, and a text that names hidden data is never shown', async () => {
       const saved = await shop.put('orders', {
         statements: [
           { text: 'The canary note is for the staff.' },
@@ -187,7 +187,7 @@ for (const dialect of DIALECTS) {
       ])
     })
 
-    test('texts that are too long, too many, unknown or malformed are refused, and nothing is written', async () => {
+    test('documentation texts that are too long, too many, unknown or malformed are refused, and nothing is written', async () => {
       const before = await shop.draft('customers')
       const wrong: readonly (readonly [string, object])[] = [
         ['summary too long', { summary: { text: 'x'.repeat(2_001) } }],
@@ -225,7 +225,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('names with slashes, dots, spaces and non-ASCII letters are accepted', async () => {
+    test('documentation accepts names with slashes, dots, spaces and non-ASCII letters', async () => {
       const odd = 'odd/name.of table Ü'
       const saved = await shop.put(odd, {
         columns: { 'c/d': { text: 'Text.' } },
@@ -270,7 +270,7 @@ for (const dialect of DIALECTS) {
       assert.ok(!JSON.stringify(statements).includes('“DE”'))
     })
 
-    test('a personal mark stays until it is changed, and after its removal values are shown only when the column was profiled again', async () => {
+    test('a personal mark stays until a person changes it, and after its removal values are shown only once the column is profiled again', async () => {
       const valuesOf = async (name: string) => {
         const { columns } = await shop.described('customers')
         return columns.find((column: { readonly name: string }) => column.name === name).stats.values

@@ -50,7 +50,8 @@ describe('refusals', () => {
     ['no token', 'GET', '/users/me', 'UNAUTHENTICATED'],
   ]
   for (const [title, method, path, code, options] of cases) {
-    test(`${title} gets ${code}`, async () => assertRefusal(await app.ask(method, path, options), code))
+    test(`a request is refused with the code ${code}: ${title}`, async () =>
+      assertRefusal(await app.ask(method, path, options), code))
   }
 
   const asAda: readonly [string, string, string, keyof typeof STATUS, RequestOptions][] = [
@@ -92,7 +93,7 @@ describe('refusals', () => {
     ['an id of 600 letters', 'GET', `/teams/${'x'.repeat(600)}`, 'NOT_FOUND', {}],
   ]
   for (const [title, method, path, code, options] of asAda) {
-    test(`${title} gets ${code}`, async () => {
+    test(`a request that needs an account is refused with the code ${code}: ${title}`, async () => {
       const answer = await app.ask(method, path, { ...options, token: ada.jwt })
       assertRefusal(answer, code)
       if (code === 'INVALID_REQUEST') assert.ok(answer.json.details.length > 0)
@@ -127,7 +128,7 @@ describe('refusals', () => {
     ['UTF-16', Buffer.from('\ufeff{"n":"x"}', 'utf16le')],
   ]
   for (const [title, body] of ambiguous) {
-    test(`${title} is refused on every route that reads a body`, async () => {
+    test(`every route that reads a body refuses this body: ${title}`, async () => {
       const headers = { authorization: `Bearer ${ada.jwt}`, 'content-type': 'application/json', origin: app.url }
       for (const [id, { method, path }] of Object.entries({ ...ROUTES, ...SESSION_ROUTES })) {
         if (method === 'GET') continue
@@ -185,7 +186,7 @@ describe('refusals', () => {
       const routes: Record<string, Route> = SESSION_ROUTES
       for (const [route, { method, path, place }] of Object.entries(routes)) {
         if ((method !== 'PATCH' && method !== 'PUT') || place === 'datasource') continue
-        // These routes look for the key, the grant or the webhook of the path first.
+        // These routes first look for the key, the grant or the webhook in the path.
         if (['changeKey', 'narrowGrant', 'changeWebhook'].includes(route)) continue
         const answer = await ada.ask(method, path.replace('{teamId}', id).replace('{accountId}', ada.id), body)
         assert.equal(answer.json?.code, 'INVALID_REQUEST', `${route}: ${answer.text}`)
@@ -205,7 +206,6 @@ describe('refusals', () => {
     assert.match(JSON.stringify(answer.json.details), /settngs/)
   })
 
-  /** Returns the whole response as it was received. */
   async function sendRaw(sent: string): Promise<string> {
     const { port, hostname } = new URL(app.url)
     const socket = connect(Number(port), hostname)

@@ -1,4 +1,4 @@
-// With a refusal, a manager gets a link to the exposure that would allow the query. The link contains only ids.
+// If a query is refused, a manager gets a link to the exposure that would allow the query. The link contains only ids.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Agent, ERAS } from '../support/agent.ts'
@@ -19,7 +19,7 @@ describe('a refusal leads a manager to the exposure that would allow the query',
   const expected = () =>
     new RegExp(`^${shop.app.url}/app${shop.at.replace('/teams/', '/t/')}/exposure\\?from=(${UUID})$`)
 
-  test('the link is in a header over REST, and in a sentence after the body over the connector', async () => {
+  test('the link to the exposure is in a header over REST, and in a sentence after the body over the connector', async () => {
     const sql = "SELECT email FROM customers WHERE name = 'a secret'"
     assert.match((await ofRest(sql)) ?? '', expected())
     const { json: rest } = await shop.query(sql)
@@ -34,7 +34,7 @@ describe('a refusal leads a manager to the exposure that would allow the query',
     }
   })
 
-  test('hidden and missing names get the same link, and a refusal of neither a table nor a column gets none', async () => {
+  test('a hidden and a missing name get the same link to the exposure, and a refusal of something else gets no link', async () => {
     for (const sql of ['SELECT salary FROM payroll', 'SELECT x FROM no_such', 'SELECT no_such FROM customers']) {
       assert.match((await ofRest(sql)) ?? '', expected(), sql)
     }

@@ -1,5 +1,5 @@
-// Commands can grant a database login exactly what is exposed. Those for PostgreSQL run on a real server. For other
-// databases, only the texts of the commands are checked.
+// Commands can grant a database login exactly what is exposed. For PostgreSQL, they run on a real server. For MongoDB
+// and BigQuery, only their texts are checked.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, CatalogTable } from '../../src/drivers/driver.ts'
@@ -42,7 +42,7 @@ describe('the grants of an exposure', () => {
     await postgres[Symbol.asyncDispose]()
   })
 
-  test('the commands let the login read the exposed columns, and nothing else', async () => {
+  test('after the commands for PostgreSQL, the login can read the exposed columns and nothing else', async () => {
     const columns = ['id', 'e "mail']
     await owner.must('PUT', `${at}/exposure`, { tables: [{ schema: 'public', table: 'people', columns }] })
     const grants = await owner.must('GET', `${at}/exposure/grants`)

@@ -1,5 +1,5 @@
-// Tests exposures of MongoDB over HTTP: drift of dotted paths, previews of filters and pipelines, and the paths that a
-// refused query needs. Skipped without mongod.
+// Tests exposures of MongoDB over HTTP: changes of dotted paths, previews of filters and pipelines, and the paths that
+// a refused query needs. Skipped without mongod.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as shape from '../../src/contract/exposure-schemas.ts'
@@ -77,13 +77,14 @@ describe('the exposure of MongoDB', { skip }, () => {
     assert.deepEqual(removed, [{ ...products, column: 'name', was: 'bson' }, secrets])
     assert.deepEqual(retyped, [{ ...products, column: 'price', type: 'string', was: 'int' }])
     assert.deepEqual((await must('GET', '/exposure')).gone, [{ ...products, column: 'name' }])
-    // A nightly reload may empty a collection for a moment. So the paths of an empty collection do not count as gone.
+    // A nightly reload may empty a collection for a moment. So the paths of an empty collection are not reported as
+    // gone.
     await db.collection('products').deleteMany({})
     await must('POST', '/introspect')
     assert.deepEqual((await must('GET', '/exposure')).gone, [{ ...products, column: 'name' }])
   })
 
-  test('a preview judges filters and pipelines', async () => {
+  test('an exposure preview judges MongoDB filters and pipelines', async () => {
     await using docs = await openDocs()
     const { ask, exposureOf, ended } = docs
     for (const body of [
@@ -104,7 +105,7 @@ describe('the exposure of MongoDB', { skip }, () => {
     assert.deepEqual([nowRefused.count, nowAllowed.count, cannotTell.count], [2, 1, 0])
   })
 
-  test('from-refusal proposes the smallest addition that lets a query pass', async () => {
+  test('for a refused MongoDB query, from-refusal proposes the smallest addition that allows it', async () => {
     await using docs = await openDocs()
     const { ask, must, exposureOf, exposed, last } = docs
     const group = (value: string) => [{ $group: { _id: null, most: { $max: value } } }]
@@ -175,7 +176,7 @@ describe('the exposure of MongoDB', { skip }, () => {
     }
   })
 
-  test('from-refusal answers CONFLICT if no path would help', async () => {
+  test('from-refusal answers CONFLICT if no MongoDB path would help', async () => {
     await using docs = await openDocs()
     const { ask, last } = docs
     for (const body of [
@@ -190,7 +191,7 @@ describe('the exposure of MongoDB', { skip }, () => {
     }
   })
 
-  test('from-refusal names a path that does not exist, even below an existing path', async () => {
+  test('from-refusal names a MongoDB path that does not exist, even below an existing path', async () => {
     await using docs = await openDocs()
     const { ask, last } = docs
     for (const [collection, path] of [

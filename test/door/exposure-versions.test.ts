@@ -1,4 +1,4 @@
-// Tests the history of an exposure over HTTP, a conflict between two authors, and the machine-readable problems of a
+// Tests the history of an exposure over HTTP, conflicts between two authors, and the machine-readable problems of a
 // request.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -36,7 +36,7 @@ describe('the versions of an exposure', () => {
   const put = (body: object) => owner.ask('PUT', `${at}/exposure`, body)
   const author = () => ({ accountId: owner.id, name: 'Olga' })
 
-  test('a version has an author, a time, a note and counts, in the list and when it is requested alone', async () => {
+  test('a version of the exposure has an author, a time, a note and counts, in the list and on its own', async () => {
     const none = await owner.must('GET', `${at}/exposure`)
     assert.deepEqual([none.version, none.author, none.savedAt, none.note], [0, null, null, null])
     const first = (await put({ tables: [shown('a', ['x', 'y'])], note: 'for the monthly report', version: 0 })).json
@@ -91,14 +91,14 @@ describe('the versions of an exposure', () => {
     )
   })
 
-  test('a conflict says who saved which version, and when', async () => {
+  test('a conflict between two saves of an exposure says who saved which version, and when', async () => {
     const { version, savedAt } = await owner.must('GET', `${at}/exposure`)
     const { status, json } = await put({ tables: [], version: version - 1 })
     assert.deepEqual([status, json.code], [409, 'CONFLICT'])
     assert.deepEqual([json.version, json.author, json.savedAt], [version, author(), savedAt])
   })
 
-  test('an invalid request lists its issues in a machine-readable form, in addition to the details', async () => {
+  test('an invalid exposure request lists machine-readable issues beside the details', async () => {
     const { json } = await put({ tables: [shown('a', ['x', 'zz']), shown('c', ['x'])] })
     assert.deepEqual(json.issues, [
       { path: ['tables', 0], message: 'public.a: there is no column zz' },
@@ -119,7 +119,7 @@ describe('the versions of an exposure', () => {
     assert.ok(signUp.json.issues.length > 0, signUp.text)
   })
 
-  test('the check of a draft gets the same verdict as any check, and the audit only counts it', async () => {
+  test('a query check with a draft exposure gets the same verdict as any check, and the audit only counts it', async () => {
     const sql = `SELECT x FROM b WHERE x = ${Math.trunc(Date.now() / 7)}`
     const draft = await owner.must('POST', `${at}/check`, { sql, draft: true })
     assert.equal(draft.verdict, 'ALLOWED')

@@ -1,5 +1,5 @@
-// Tests the exposure over HTTP: drift of the database, versions with their authors, previews of a change with past
-// queries, and the change that a refused query needs.
+// Tests the exposure over HTTP: changes of the database (drift), versions with their authors, previews of a change with
+// past queries, and the change that a refused query needs.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import * as shape from '../../src/contract/exposure-schemas.ts'
@@ -33,7 +33,7 @@ describe('the exposure', () => {
   })
   after(() => shop[Symbol.asyncDispose]())
 
-  /** The database is new too. */
+  /** Opens a datasource with a new database. */
   async function openDatasource(tables: readonly object[] | null = EXPOSED) {
     const database = await shop.postgres.createDatabase(`exposure_${++databases}`, SQL)
     const id = await shop.app.datasource(shop.owner, shop.teamId, { ...shop.spec, database }, tables ?? undefined)
@@ -48,7 +48,7 @@ describe('the exposure', () => {
       must,
       alter: (sql: string) => shop.postgres.query(database, sql),
       query: (sql: string) => shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } }),
-      /** The audit id of the last request. */
+      /** Returns the audit id of the last request. */
       async last(): Promise<string> {
         const { items } = await shop.owner.must('GET', `/teams/${shop.teamId}/audit?limit=1`)
         return items[0].id
@@ -87,13 +87,13 @@ describe('the exposure', () => {
         retyped: [{ schema: 'public', table: 'orders', column: 'note', type: 'character varying(9)', was: 'text' }],
       }
       assert.deepEqual(await driftNow(), changed)
-      // Counts compare with the previous introspection, but drift compares with the last save of the exposure.
+      // The counts compare with the previous introspection. Drift compares with the last save of the exposure.
       for (let n = 0; n < 3; n++) {
         const again = await must('POST', '/introspect')
         assert.deepEqual([again.added, again.removed, again.changed], [0, 0, 0])
       }
       assert.deepEqual(await driftNow(), changed)
-      // A column that the database no longer has stays in the exposure and is marked as gone. A new column is hidden.
+      // If the database no longer has a column, the column stays in the exposure and is marked as gone.
       const exposure = await must('GET', '/exposure')
       assert.deepEqual(exposure.gone, [{ schema: 'public', table: 'customers', column: 'country' }])
       assert.deepEqual(exposure.tables[0].columns, ['id', 'name', 'country'])
@@ -124,7 +124,7 @@ describe('the exposure', () => {
   })
 
   describe('versions', () => {
-    test('versions are listed in pages with their authors, and a version is restored by saving it again', async () => {
+    test('versions of an exposure are listed in pages with their authors, and a version is restored by saving it again', async () => {
       const { must, ask } = await openDatasource()
       const admin = await shop.app.person('Ada')
       await shop.app.join(shop.owner, shop.teamId, admin, 'ADMIN')
@@ -158,7 +158,7 @@ describe('the exposure', () => {
     ]
     const proposed = [names('customers', ['id', 'email'])]
 
-    test('a preview counts the past queries that the change would refuse or allow', async () => {
+    test('an exposure preview counts the past queries that the change would refuse or allow', async () => {
       const { ask, must, query, ended, at } = await openDatasource()
       for (const sql of past) await query(sql)
       await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { auditRedactLiterals: true } })
@@ -179,13 +179,13 @@ describe('the exposure', () => {
         ids.map((id) => items.find((item: { id: string }) => item.id === id).query)
       assert.deepEqual(texts(result.nowRefused.auditIds), [past[3], past[0], past[0]])
       assert.deepEqual(texts(result.nowAllowed.auditIds), ['SELECT email FROM customers'])
-      // The preview changes nothing, and is audited itself.
+      // The preview changes nothing, and is audited.
       assert.equal((await must('GET', '/exposure')).version, 1)
       assert.ok(items.some((item: { action: string }) => item.action === 'previewExposure'))
       assert.equal((await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql: past[2] } })).status, 403)
     })
 
-    test('a preview refuses unknown tables as a save does, and malformed proposals', async () => {
+    test('an exposure preview refuses malformed proposals, and refuses unknown tables as a save does', async () => {
       const { ask } = await openDatasource()
       const unknown = await ask('POST', '/exposure/preview', {
         tables: [names('nosuch', null), names('customers', ['q'])],
@@ -217,7 +217,7 @@ describe('the exposure', () => {
       assert.equal((await ask('POST', '/exposure/preview', { tables: [names(fits, null)], days: 1 })).status, 400)
     })
 
-    test('a preview needs an introspection and a manager, and its job is found only under its own datasource', async () => {
+    test('an exposure preview needs an introspection and a manager, and its job is found only under its own datasource', async () => {
       const { ask, ended } = await openDatasource()
       const spec = { name: 'new', type: 'POSTGRES', connectionMode: 'DIRECT', sslMode: 'disable', ...shop.spec }
       const { id } = await shop.owner.must('POST', `/teams/${shop.teamId}/datasources`, spec)
@@ -228,7 +228,7 @@ describe('the exposure', () => {
       assert.equal(refused.status, 404)
       const member = await shop.app.person('Mia')
       await shop.app.join(shop.owner, shop.teamId, member)
-      // The member has access to the datasource, so 403 reveals nothing. Without access, a caller gets 404.
+      // The member has access to the datasource, so 403 reveals nothing. A caller without access gets 404.
       const asMember = await ask('POST', '/exposure/preview', { tables: [], days: 1 }, member)
       assert.deepEqual([asMember.status, asMember.json.code], [403, 'ROLE_REQUIRED'])
       const started = await ask('POST', '/exposure/preview', { tables: [], days: 1 })
@@ -255,7 +255,7 @@ describe('the exposure', () => {
       { sql: 'SELECT p.name FROM payroll p JOIN hr.people USING (id)', added: [names('people', ['id'], 'hr'), names('payroll', ['id', 'name'])] },
     ] // prettier-ignore
 
-    test('from-refusal returns the smallest exposure that lets the query pass, as a body for PUT', async () => {
+    test('from-refusal returns the smallest exposure that allows the query, as a body for PUT', async () => {
       const { ask, must, query, last } = await openDatasource()
       for (const { sql, added } of cases) {
         assert.equal((await query(sql)).json.code, 'QUERY_DENIED', sql)
@@ -292,7 +292,7 @@ describe('the exposure', () => {
       }
     })
 
-    test('from-refusal adds nothing if the query already passes, and answers CONFLICT if the row has no whole text or the cost was refused', async () => {
+    test('from-refusal adds nothing if the query already passes, and answers CONFLICT if the audit row has no whole text or the cost was refused', async () => {
       const { ask, query, last, must } = await openDatasource()
       await query('SELECT id FROM customers')
       const passes = await ask('POST', `/exposure/from-refusal/${await last()}`)
@@ -312,7 +312,7 @@ describe('the exposure', () => {
       assert.match(cost.json.error, /cost/)
     })
 
-    test('an audit id of another datasource and an unknown audit id are not found', async () => {
+    test('from-refusal does not find an audit id of another datasource or an unknown audit id', async () => {
       const [one, other] = [await openDatasource(), await openDatasource()]
       await one.query('SELECT email FROM customers')
       const id = await one.last()

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
 
-/** No field may be undeclared. */
+/** Fails if the value has a field that the schema does not declare. */
 function assertShape(schema: ZodType, value: unknown): void {
   assert.deepEqual(schema.parse(value), value)
 }
@@ -138,7 +138,7 @@ describe('the five endpoints', () => {
     }
   })
 
-  test('a description is revalidated by its ETag, and only its caller may cache it', async () => {
+  test("a description is revalidated by its ETag, and only the caller's own cache may store it", async () => {
     const first = await get(`${shop.at}/schema`)
     const etag = first.headers.get('etag') ?? ''
     assert.match(etag, /^"[^"]+"$/)
@@ -184,7 +184,7 @@ describe('the five endpoints', () => {
     }
   })
 
-  test('a hidden name gets the same answer as an unknown name', async () => {
+  test('POST …/query gives the same answer for a hidden and for an unknown name', async () => {
     const hidden = await shop.query('SELECT salary FROM payroll')
     const none = await shop.query('SELECT salary FROM payrull')
     assert.equal(hidden.text.replaceAll('payroll', '*'), none.text.replaceAll('payrull', '*'))
@@ -219,7 +219,7 @@ describe('the five endpoints', () => {
     await shop.owner.must('DELETE', `/teams/${shop.teamId}/datasources/${id}`)
   })
 
-  test('a client that disconnects ends its query in the database', async () => {
+  test('if a client disconnects, its query ends in the database', async () => {
     const gone = new AbortController()
     const sql = 'SELECT count(*) FROM orders a, orders b, orders c, orders d'
     await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { postgresMaxPlanCost: 1e15 } })

@@ -1,5 +1,4 @@
-// A request body may arrive late. The caller's credentials must still be valid when it is complete, not only when the
-// request begins.
+// A request body may arrive late. The caller's credentials must still be valid when the body is complete.
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
@@ -20,7 +19,7 @@ describe('a caller whose credentials end before the body is complete', () => {
     const text = JSON.stringify(body)
     const socket = connect(Number(port), hostname)
     const head = [`${method} ${path} HTTP/1.1`, `Host: ${host}`, `Authorization: Bearer ${token}`, 'Connection: close']
-    // The service answers 100 as soon as it handles the request.
+    // `Expect: 100-continue` makes the service answer 100 as soon as it handles the request.
     const more = ['Content-Type: application/json', `Content-Length: ${text.length}`, 'Expect: 100-continue', '', '']
     let received = ''
     const continued = new Promise<void>((resolve) => socket.once('data', () => resolve()))
@@ -35,14 +34,14 @@ describe('a caller whose credentials end before the body is complete', () => {
     }
   }
 
-  test('a late request creates no key and changes nothing after its session has ended', async () => {
+  test('if the session ends before the body is complete, the request creates no key and changes nothing', async () => {
     const other = await app.signIn(ada.email)
     const order = { name: 'k', scopes: ['profile'] }
     const finishes = [
       await held('POST', '/users/me/keys', other.jwt, order),
       await held('PATCH', '/users/me', other.jwt, { name: 'Eve' }),
     ]
-    // When this request is answered, the two unfinished ones have passed authentication.
+    // Once this request is answered, the two unfinished requests have passed authentication.
     await ada.must('GET', '/users/me')
     await app.must('POST', '/auth/sign-out', { body: {}, headers: { cookie: other.cookie, origin: app.url } })
     for (const finish of finishes) assert.equal(await finish(), 401)
@@ -50,7 +49,7 @@ describe('a caller whose credentials end before the body is complete', () => {
     assert.equal((await ada.must('GET', '/users/me')).name, 'Ada')
   })
 
-  test('a late request reads nothing with a key that was revoked over a second ago', async () => {
+  test('if the key was revoked a second before the body is complete, the request reads nothing', async () => {
     const { id, key } = await ada.must('POST', '/users/me/keys', { name: 'k', scopes: ['data:read'] })
     const path = '/teams/x/datasources/x/query'
     const finishBefore = await held('POST', path, key, { sql: 'SELECT 1' })

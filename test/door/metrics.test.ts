@@ -14,7 +14,7 @@ test('answers, queries and refusals are counted, and shown only at VITRINE_METRI
   await using shop = await openShop({ env: { VITRINE_METRICS_ADDR: '127.0.0.1:0' }, logged })
   const { app } = shop
   const read = async () => (await fetch(`http://${address}/metrics`)).text()
-  /** A series is a metric name with its labels. */
+  /** `series` is a metric name with its labels. */
   const valueIn = (text: string, series: string) =>
     Number(
       text
@@ -25,7 +25,8 @@ test('answers, queries and refusals are counted, and shown only at VITRINE_METRI
 
   await app.ask('GET', '/users/me')
   await app.ask('GET', '/nowhere')
-  // The first query takes the ordinary path through Fastify, and the second one the short path (query-short-path.ts).
+  // The first query takes the ordinary path through Fastify, and the second query takes the short path
+  // (query-short-path.ts).
   assert.equal((await shop.query('SELECT id, name FROM customers WHERE id = 1')).status, 200)
   assert.equal((await shop.query('SELECT id, name FROM customers WHERE id < 4')).status, 200)
   assert.equal((await shop.query('SELECT email FROM customers')).status, 403)

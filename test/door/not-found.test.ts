@@ -1,4 +1,4 @@
-// For an unknown datasource, and for one that a caller may not access, the answer must be the same, byte for byte.
+// A datasource that the caller may not access must get the same answer as an unknown datasource, byte for byte.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ROUTES } from '../../src/contract/key-routes.ts'
@@ -11,7 +11,7 @@ const IN_DATASOURCE = Object.entries({ ...ROUTES, ...SESSION_ROUTES }).filter(([
   route.path.includes('{id}'),
 )
 
-/** Some headers may differ between answers, so their names are left out. */
+/** Leaves out the headers that may differ between two answers. */
 function comparable(answer: Answer): unknown[] {
   const names = [...answer.headers.keys()].filter((name) => !/^(date|connection|keep-alive)$/.test(name))
   return [answer.status, answer.text, names.sort()]
@@ -59,7 +59,7 @@ describe('the uniform 404', () => {
   after(() => app[Symbol.asyncDispose]())
 
   for (const [name, route] of IN_DATASOURCE) {
-    test(`${name} gives the same answer for a datasource without access and for an unknown one`, async () => {
+    test(`${name} gives the same answer for a datasource without access and for an unknown datasource`, async () => {
       for (const [who, token] of callers) {
         if (token.startsWith('sk_') && !('scope' in route)) continue
         const team = who === 'the owner, under another team’s path' ? otherTeam : mine
@@ -79,7 +79,7 @@ describe('the uniform 404', () => {
     })
   }
 
-  test('a team of others and an unknown team get the same 404, and for the list of datasources the same 403', async () => {
+  test('a team of other people and an unknown team get the same 404, and the same 403 for the list of datasources', async () => {
     const token = callers.get('a stranger')
     assert.deepEqual(
       comparable(await app.ask('GET', `/teams/${mine}`, { token })),

@@ -1,4 +1,4 @@
-// The client of the MCP SDK connects to the service, by registration or by a client metadata document, in both
+// The client of the MCP SDK connects to the service. It registers itself or uses a client metadata document, in both
 // generations of the protocol.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
 // Tests OAuth over HTTP, as agents and browsers use it: discovery, registration, authorization, the consent page,
-// tokens at /mcp, and what ends them. What depends on the store is tested in src/oauth/oauth.test.ts.
+// tokens at /mcp, and what ends them.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Agent } from '../support/agent.ts'
@@ -51,7 +51,7 @@ describe('OAuth', () => {
   const callTool = (token: string | undefined, name = 'list_teams') => new Agent(app, token).call('modern', name)
   const statusAt = async (token: string) => (await callTool(token)).status
 
-  test('the discovery documents name the connector and this service, and pages of every site may read them', async () => {
+  test('the OAuth discovery documents name the connector and this service, and pages of every site may read them', async () => {
     const origin = app.url
     for (const path of ['/.well-known/oauth-protected-resource', '/.well-known/oauth-protected-resource/mcp']) {
       const { status, headers, json } = await service.send('GET', path)
@@ -77,7 +77,7 @@ describe('OAuth', () => {
       const preflight = await service.send('OPTIONS', path, { headers: { origin: 'https://inspector.example' } })
       assert.deepEqual([preflight.status, preflight.headers['access-control-allow-origin']], [204, '*'])
     }
-    // These answers depend on a cookie of a person, so no page of another site may read them.
+    // These answers depend on a person's cookie, so no page of another site may read them.
     for (const path of ['/auth/consent', '/auth/oauth2/authorize']) {
       const { headers: own } = await service.send('GET', path, { headers: { origin: 'https://inspector.example' } })
       assert.equal(own['access-control-allow-origin'], undefined)
@@ -103,7 +103,7 @@ describe('OAuth', () => {
     assert.deepEqual(Object.keys(tokens), ['access_token', 'token_type', 'expires_in', 'refresh_token', 'scope'])
   })
 
-  test('a loopback service names the address of the request', async () => {
+  test('on loopback, the discovery documents use the address of the request', async () => {
     const { port } = new URL(app.url)
     const { json } = await service.send('GET', `http://localhost:${port}/.well-known/oauth-protected-resource/mcp`)
     assert.deepEqual([json.resource, json.authorization_servers], [`http://localhost:${port}/mcp`, [app.url]])
@@ -111,7 +111,7 @@ describe('OAuth', () => {
     assert.equal(await statusAt(access), 200)
   })
 
-  test('agents cannot connect over plain http to another host, because discovery returns nothing', async () => {
+  test('over plain http on another host, discovery returns nothing, so agents cannot connect', async () => {
     await using other = await startApp({ env: { VITRINE_PUBLIC_URL: 'http://vitrine.example' } })
     const at = overHttp(other)
     for (const path of ['/.well-known/oauth-protected-resource', '/.well-known/oauth-authorization-server']) {
@@ -142,7 +142,7 @@ describe('OAuth', () => {
       ['other fields', { jwks_uri: 'http://169.254.169.254/', skip_consent: true, scope: 'admin' }, [REDIRECT]],
     ]
     for (const [name, metadata, uris] of taken) {
-      test(`registration accepts ${name}`, async () => {
+      test(`OAuth registration accepts ${name}`, async () => {
         const { status, json } = await register(service, metadata)
         assert.equal(status, 201)
         assert.deepEqual(json.redirect_uris, uris)
@@ -170,7 +170,7 @@ describe('OAuth', () => {
       `https://agent.example/${'x'.repeat(2_000)}`,
     ]
     for (const uri of uris) {
-      test(`registration refuses the redirect URI ${JSON.stringify(uri.slice(0, 60))}`, async () => {
+      test(`OAuth registration refuses the redirect URI ${JSON.stringify(uri.slice(0, 60))}`, async () => {
         assert.deepEqual(errorOf(await register(service, { redirect_uris: [uri] })), [400, 'invalid_redirect_uri'])
         if (!/^(weird|cursor):/.test(uri)) {
           const beside = await register(service, { redirect_uris: [REDIRECT, uri] })
@@ -188,7 +188,7 @@ describe('OAuth', () => {
       ['a name that is not a string', { client_name: { a: 1 } }],
     ]
     for (const [name, metadata] of wrong) {
-      test(`registration refuses ${name}`, async () => {
+      test(`OAuth registration refuses ${name}`, async () => {
         assert.deepEqual(errorOf(await register(service, metadata)), [400, 'invalid_client_metadata'])
       })
     }
@@ -213,10 +213,10 @@ describe('OAuth', () => {
       ['with prompt=none', { prompt: 'none' }, 'consent_required'],
     ]
     for (const [name, more, error] of back) {
-      test(`${name} returns to the agent with an error, its state and the name of the service`, async () => {
+      test(`an authorization request ${name} returns to the agent with an error, its state and the name of the service`, async () => {
         const location = locationOf(await ask(more))
         assert.equal(location.origin + location.pathname, REDIRECT)
-        // In flows with a token, errors are in the fragment.
+        // If a flow returns a token, errors are in the fragment.
         const params = new URLSearchParams(location.hash === '' ? location.search : location.hash.slice(1))
         assert.deepEqual([params.get('error'), params.get('state'), params.get('iss')], [error, 'state-1', app.url])
         assert.equal(params.get('code'), null)
@@ -245,12 +245,12 @@ describe('OAuth', () => {
       })
     }
 
-    test('the request of a program on the person’s computer may have another port', async () => {
+    test('an agent on the person’s computer may return to another port than the registered one', async () => {
       const location = locationOf(await ask({ redirect_uri: REDIRECT.replace('33418', '50000') }))
       assert.equal(location.pathname, '/auth/consent')
     })
 
-    test('a request without a resource and a scope applies to the connector, and requests all scopes', async () => {
+    test('an authorization request without a resource and a scope is for the connector, and requests all scopes', async () => {
       const { access, scope } = await connect({}, { resource: null, scope: null })
       const claims = JSON.parse(Buffer.from(access.split('.')[1] ?? '', 'base64url').toString())
       assert.deepEqual([claims.aud, claims.iss], [`${app.url}/mcp`, app.url])
@@ -258,7 +258,7 @@ describe('OAuth', () => {
       assert.equal(await statusAt(access), 200)
     })
 
-    test('each request shows the consent page, even if the person agreed before', async () => {
+    test('each authorization request shows the consent page, even if the person agreed before', async () => {
       await connect()
       for (const person of [ada, undefined]) {
         assert.equal(locationOf(await ask({}, person)).pathname, '/auth/consent')
@@ -317,7 +317,7 @@ describe('OAuth', () => {
       assert.ok(new URL(decided.json.url).searchParams.get('code'))
     })
 
-    test('a refusal returns to the agent as access_denied', async () => {
+    test('if the person refuses consent, the agent gets access_denied', async () => {
       const query = await asked(service, ada, client, pkce().challenge)
       const { json } = await decide(service, ada, query, null)
       const { origin, pathname, searchParams: params } = new URL(json.url)
@@ -325,7 +325,7 @@ describe('OAuth', () => {
       assert.deepEqual([params.get('error'), params.get('state'), params.get('iss'), params.get('code')], ['access_denied', 'state-1', app.url, null]) // prettier-ignore
     })
 
-    test('a choice is accepted only from the consent page itself', async () => {
+    test('a consent is accepted only from the consent page itself', async () => {
       const query = await asked(service, ada, client, pkce().challenge)
       const choice = { teamIds: [team] }
       const before = await ada.must('GET', '/users/me/grants')
@@ -338,13 +338,13 @@ describe('OAuth', () => {
         const { status, json } = await decide(service, ada, query, choice, headers)
         assert.deepEqual([status, json.code], [403, 'SIGN_IN_REFUSED'], JSON.stringify(headers))
       }
-      // A form of another page cannot send JSON.
+      // A form on another page cannot send JSON.
       const headers = { 'content-type': 'text/plain', cookie: ada.cookie, origin: app.url }
       assert.equal((await service.send('POST', '/auth/consent', { headers, body: '{}' })).status, 415)
       assert.deepEqual(await ada.must('GET', '/users/me/grants'), before)
     })
 
-    test('neither a changed query nor a query without a session is accepted', async () => {
+    test('a consent is refused if the query of the request was changed, or without a session', async () => {
       const query = await asked(service, ada, client, pkce().challenge, { scope: 'data:schema' })
       const changed = (name: string, value: string) => {
         const params = new URLSearchParams(query)
@@ -373,7 +373,7 @@ describe('OAuth', () => {
       }
     })
 
-    test('no choice is accepted without a scope, a team or a datasource, or for something that the person cannot access', async () => {
+    test('a consent is refused without a scope, a team or a datasource, or for something that the person cannot access', async () => {
       const query = await asked(service, ada, client, pkce().challenge)
       const otherTeam = await app.team(await app.person('Cy'))
       const wrong = [
@@ -402,7 +402,7 @@ describe('OAuth', () => {
       return (await owner.must('POST', `/teams/${teamId}/datasources`, { ...shop, ...login, ...access })).id
     }
 
-    test('a token gives access only to the ticked scopes, teams and datasources', async () => {
+    test("an agent's token gives access only to the ticked scopes, teams and datasources", async () => {
       const dan = await app.person('Dan')
       const [one, two] = [await app.team(dan, 'One'), await app.team(dan, 'Two')]
       const [shown, hidden] = [await datasource(dan, one, 'shown'), await datasource(dan, one, 'hidden')]
@@ -491,7 +491,7 @@ describe('OAuth', () => {
       assert.deepEqual(errorOf(await refresh(service, client.clientId, next.refresh)), [400, 'invalid_grant'])
     })
 
-    test('an OWNER ends the access of an agent to a team, leaving a team ends it too, and a new password ends all access', async () => {
+    test("an OWNER ends an agent's access to a team, leaving a team ends it too, and a new password ends all access", async () => {
       const fay = await app.person('Fay')
       const own = await app.team(fay, 'Own')
       const left = await app.team(ada, 'Left')
@@ -515,7 +515,7 @@ describe('OAuth', () => {
       assert.deepEqual(errorOf(await refresh(service, client.clientId, tokens.refresh)), [400, 'invalid_grant'])
     })
 
-    test('the audit names the agent and its grant', async () => {
+    test('the audit names the agent that made a call, and its grant', async () => {
       const gil = await app.person('Gil')
       const own = await app.team(gil, 'Own')
       const id = await datasource(gil, own, 'shop')
@@ -532,7 +532,7 @@ describe('OAuth', () => {
   })
 
   describe('the endpoints of the agent', () => {
-    test('the endpoints of the agent accept forms only, each field once', async () => {
+    test('the OAuth endpoints for agents accept forms only, and each field once', async () => {
       const coded = await authorized(service, ada, client, { teamIds: [team] })
       const send = (headers: Record<string, string>, body: string) =>
         service.send('POST', '/auth/oauth2/token', { headers, body })
@@ -561,12 +561,11 @@ describe('OAuth', () => {
       assert.equal(done.status, 200, done.text)
       assert.equal(done.headers['cache-control'], 'no-store')
       assert.deepEqual(Object.keys(done.json).sort(), ['access_token', 'expires_in', 'refresh_token', 'scope', 'token_type']) // prettier-ignore
-      // No other route accepts a form.
       const rest = await app.ask('PATCH', '/users/me', { token: ada.jwt, body: 'name=x', headers: asForm })
       assert.equal(rest.status, 415)
     })
 
-    test('the endpoints of the agent reveal nothing about an invalid token', async () => {
+    test('the OAuth endpoints for agents reveal nothing about an invalid token', async () => {
       for (const token of ['', 'vitrine_rt_', 'vitrine_rt_x', 'x', "' or 1=1 --", '\u0000'])
         assert.equal((await refresh(service, client.clientId, token)).status, 400)
       const coded = await authorized(service, ada, client, { teamIds: [team] })

@@ -1,5 +1,5 @@
-// Some columns have names of members of Object.prototype. They must behave like other columns in introspection, drafts,
-// marks, profiles, exposures, descriptions and queries.
+// Some columns are named like members of Object.prototype. They must behave like other columns in introspection,
+// drafts, marks, profiles, exposures, descriptions and queries.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
@@ -39,10 +39,10 @@ describe('columns named like members of Object.prototype', () => {
 
   const put = (body: string) => app.ask('PUT', `${at}/documentation/public/__proto__`, { token: owner.jwt, body })
   const described = async () => (await app.must('GET', `${at}/schema`, { token: key })).tables[0]
-  /** The names are own properties, as JSON.parse creates them. */
+  /** Creates own properties, as JSON.parse does. */
   const byName = (of: (name: string) => unknown) => Object.fromEntries(NAMES.map((name) => [name, of(name)]))
 
-  test('such columns are exposed by name, and are otherwise hidden', async () => {
+  test('columns named like members of Object.prototype are exposed by name, and otherwise hidden', async () => {
     const table = { schema: 'public', table: '__proto__' }
     const one = { tables: [{ ...table, columns: ['id', '__proto__'] }] }
     assert.deepEqual((await owner.must('PUT', `${at}/exposure`, one)).tables, one.tables)
@@ -58,7 +58,7 @@ describe('columns named like members of Object.prototype', () => {
     await owner.must('PUT', `${at}/exposure`, { tables: [{ ...table, columns: ['id', ...NAMES] }] })
   })
 
-  test('such columns are profiled, documented, marked, judged, published and described', async () => {
+  test('columns named like members of Object.prototype are profiled, documented, marked, judged, published and described', async () => {
     const run = async (path: string) => {
       const { jobId } = await owner.must('POST', `${at}/${path}`)
       let job = await owner.must('GET', `${at}/jobs/${jobId}`)
@@ -107,7 +107,7 @@ describe('columns named like members of Object.prototype', () => {
     assert.match(JSON.stringify(unknown.json.details), /valueOf is not a column of this table/)
   })
 
-  test('such columns can be queried', async () => {
+  test('columns named like members of Object.prototype can be queried', async () => {
     const sql = `SELECT ${NAMES.map((name) => `"${name}"`).join(', ')} FROM "__proto__" ORDER BY id LIMIT 1`
     const answer = await app.ask('POST', `${at}/query`, { token: key, body: { sql } })
     assert.equal(answer.status, 200, answer.text)
@@ -124,7 +124,7 @@ describe('columns named like members of Object.prototype', () => {
     }
   })
 
-  test('such names are refused as fields of a request body', async () => {
+  test('names of members of Object.prototype are refused as fields of a request body', async () => {
     const bodies = [
       '{"__proto__": {"summary": null}}',
       '{"constructor": {"prototype": {}}}',

@@ -1,5 +1,5 @@
-// Tests of datasources and of webhooks have a limited number of slots. One account cannot take all of them, not even
-// with all its teams together.
+// A limited number of datasources and webhooks can be tested at the same time. One account cannot take all these slots,
+// not even with all its teams together.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
@@ -23,7 +23,9 @@ async function startSilent() {
   }
 }
 
-/** Sends two requests to each path at once. Waits until four are running, and all others were refused. */
+/**
+ * Sends two requests to each path at once. Waits until four requests are running, and all other requests were refused.
+ */
 async function flood(eve: Person, paths: readonly string[], running: ReadonlySet<Socket>): Promise<void> {
   const refused: number[] = []
   const answered = paths
@@ -36,7 +38,7 @@ async function flood(eve: Person, paths: readonly string[], running: ReadonlySet
   await until('four tests that run', () => running.size === 4 && refused.length === answered.length - 4)
 }
 
-test('one account runs four tests of datasources, and others can still test theirs', async () => {
+test('while one account runs four tests of datasources, other accounts can still test theirs', async () => {
   await using app = await startApp()
   await using silent = await startSilent()
   const [eve, vic] = [await app.person('Eve'), await app.person('Vic')]
@@ -56,7 +58,7 @@ test('one account runs four tests of datasources, and others can still test thei
   assert.equal((await vic.ask('POST', `${team}/test`, unsaved)).status, 200)
 })
 
-test('one account runs four tests of webhooks, and others can still test theirs', async () => {
+test('while one account runs four tests of webhooks, other accounts can still test theirs', async () => {
   await using app = await startApp()
   await using silent = await startSilent()
   const [eve, vic] = [await app.person('Eve'), await app.person('Vic')]

@@ -1,5 +1,5 @@
-// The answers of one connection are made one after the other, in the order of the requests. Otherwise, a client that
-// reads nothing could make them all take memory.
+// On one connection, the service computes one answer at a time, in the order of the requests. Otherwise, a client that
+// reads nothing could make all answers take memory.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -52,7 +52,7 @@ describe('pipelined requests', () => {
     socket.destroy()
   })
 
-  test('a pipelined request begins only when the answers before it were sent', async () => {
+  test('a pipelined request begins only when the previous answers were sent', async () => {
     const sockets = [await send(lines('/gated').repeat(3)), await send(lines('/gated').repeat(3))]
     await until('the first request of each connection', () => calls >= 2)
     assert.equal((await ada.ask('GET', '/users/me')).status, 200)

@@ -1,5 +1,5 @@
-// Refusals have an order (docs/session.md#order-of-refusals): first the path (404), then the state of the datasource
-// (409), then the body (400). Every route with a body has a row here.
+// A request is refused first for its path (404), then for the state of the datasource (409), then for its body (400).
+// Source: docs/session.md#order-of-refusals. Every route with a body has a row here.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ROUTES } from '../../src/contract/key-routes.ts'
@@ -11,7 +11,7 @@ const TABLE = { ...ROUTES, ...SESSION_ROUTES }
 const UNKNOWN = '00000000-0000-4000-8000-000000000000'
 const BAD = 'INVALID_REQUEST'
 
-/** The codes for a bad body: on a new datasource, on one that is also disabled, and on a path that does not exist. */
+/** The codes for a bad body: on a new datasource, on a new and disabled datasource, and on an unknown path. */
 interface Codes {
   readonly fresh: string
   readonly disabled?: string
@@ -28,7 +28,7 @@ const ROWS: Readonly<Partial<Record<OperationId, Codes>>> = {
   profileDatasource: NEEDS_CATALOG,
   generateDocumentation: NEEDS_CATALOG,
   introspectDatasource: { fresh: BAD, disabled: 'DATASOURCE_DISABLED', unknown: 'NOT_FOUND' },
-  // A preview does not use the database, so it does not matter that the datasource is disabled.
+  // A preview does not use the database, so a disabled datasource does not matter.
   previewExposure: { fresh: 'NOT_CONNECTED', disabled: 'NOT_CONNECTED', unknown: 'NOT_FOUND' },
   // The table in the path does not exist.
   putDocumentation: { fresh: 'NOT_FOUND', disabled: 'NOT_FOUND', unknown: 'NOT_FOUND' },
@@ -92,7 +92,7 @@ describe('the order of refusals', () => {
     return code
   }
 
-  test('every route with a body has a row', () => {
+  test('every route with a body has a row in the test of the order of refusals', () => {
     const withBody = Object.entries(TABLE).flatMap(([name, route]) => ('body' in route ? [name] : []))
     assert.deepEqual([...withBody, 'introspectDatasource'].sort(), Object.keys(ROWS).sort())
   })

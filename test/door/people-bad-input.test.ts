@@ -26,7 +26,7 @@ describe('bad input about people', () => {
     const answer = await person.ask(method, path, body)
     return [answer.status, answer.json.code]
   }
-  /** Of the teams and of the account's keys. Snapshots can be compared. */
+  /** Returns the stored teams and keys, as a string that can be compared. */
   const state = async () =>
     JSON.stringify([
       await ada.must('GET', `/teams/${teamId}`),
@@ -175,7 +175,7 @@ describe('bad input about people', () => {
     ],
   ]
 
-  test('bad input is refused with its code, and changes nothing', async () => {
+  test('bad input about people is refused with its code, and changes nothing', async () => {
     const before = await state()
     for (const [title, person, method, path, body, status, code] of cases()) {
       assert.deepEqual(await codeOf(person, method, path, body), [status, code], title)
@@ -183,7 +183,7 @@ describe('bad input about people', () => {
     }
   })
 
-  test('an invitation fails for another address, when it is used a second time, and after it was revoked', async () => {
+  test('an invitation fails for another address, at its second use, and after it was revoked', async () => {
     const invite = async (email: string) =>
       await ada.must('POST', `/teams/${teamId}/members`, { email, role: 'MEMBER' })
     const cy = await app.person('Cy')
@@ -200,7 +200,7 @@ describe('bad input about people', () => {
     assert.deepEqual(await accept(dee, second.inviteToken), [404, 'NOT_FOUND'])
   })
 
-  test('ownership is transferred by changing roles, and then the first OWNER may leave', async () => {
+  test('after the OWNER has made a colleague OWNER, the first OWNER may leave the team', async () => {
     await ada.must('PATCH', `/teams/${teamId}/members/${bo.id}`, { role: 'OWNER' })
     await ada.must('PATCH', `/teams/${teamId}/members/${ada.id}`, { role: 'MEMBER' })
     assert.deepEqual(await codeOf(ada, 'PATCH', `/teams/${teamId}`, { name: 'Mine' }), [403, 'ROLE_REQUIRED'])

@@ -1,5 +1,5 @@
-// Tests accounts and access over HTTP, with mail, on both stores. It begins with an empty store and follows the links
-// in the mails, until a colleague is in the team.
+// Tests accounts and access over HTTP, with mail, on both stores. The test begins with an empty store and follows the
+// links in the mails, until a colleague is in the team.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
@@ -11,7 +11,7 @@ import { totp } from '../support/totp.ts'
 
 const OTHER = 'another long password'
 
-/** The policy must allow only the page's own script. */
+/** The content security policy must allow only the page's own script. */
 function assertPolicy(page: { readonly headers: Headers }, html: string): void {
   const script = /<script>([\s\S]*?)<\/script>/.exec(html)?.[1] ?? ''
   const hash = createHash('sha256').update(script).digest('base64')
@@ -57,7 +57,7 @@ for (const dialect of DIALECTS) {
       (await app.must('GET', '/auth/token', { headers: { cookie } })).token
 
     /**
-     * Signs up, verifies the address and signs in. If the store already has an account, this needs an `inviteToken`.
+     * Signs up, verifies the address and signs in. If the store already has an account, `more` needs an `inviteToken`.
      */
     async function signUpVerified(email: string, more: object = {}): Promise<string> {
       assert.equal((await post('sign-up/email', { name: 'N', email, password: PASSWORD, ...more })).status, 200)
@@ -73,7 +73,7 @@ for (const dialect of DIALECTS) {
       return await jwtOf(cookieOf(await post('sign-in/email', { email, password: PASSWORD })))
     }
 
-    test('the first account needs no invitation, the next needs an invitation for its address, and accepting it adds the member', async () => {
+    test('the first account needs no invitation, the next account needs one for its address, and accepting it adds the member', async () => {
       const ada = await signUpVerified('ada@example.test')
       const uninvited = await post('sign-up/email', { name: 'Eve', email: 'eve@example.test', password: PASSWORD })
       assert.deepEqual([uninvited.status, uninvited.json.reason], [403, 'INVITATION_NEEDED'])
@@ -99,7 +99,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await app.ask('POST', `/invitations/${inviteToken}/accept`, { token: bo })).status, 404)
     })
 
-    test('a forgotten password is reset by the mailed link, without a sign-in', async () => {
+    test('a forgotten password is reset by the mailed link, which does not sign in', async () => {
       const email = 'ada@example.test'
       assert.equal((await post('request-password-reset', { email })).status, 200)
       const mail = await smtp.next(email)
@@ -121,7 +121,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([again.status, again.json.code, again.json.reason], [400, 'INVALID_REQUEST', 'INVALID_TOKEN'])
     })
 
-    test('sessions are listed, and can be ended singly, all except the current session, or all together', async () => {
+    test('sessions are listed, and can be ended one by one, all except the current session, or all together', async () => {
       const [one, two, three] = await Promise.all(
         [1, 2, 3].map(async () =>
           cookieOf(await post('sign-in/email', { email: 'bo@example.test', password: PASSWORD })),
@@ -156,7 +156,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('a second factor is required after the password, before any token', async () => {
+    test('after the password, a second factor is required before any token is issued', async () => {
       const email = 'bo@example.test'
       const cookie = cookieOf(await post('sign-in/email', { email, password: PASSWORD }))
       const { totpURI } = (await post('two-factor/enable', { password: PASSWORD }, cookie)).json
@@ -190,7 +190,7 @@ for (const dialect of DIALECTS) {
   })
 }
 
-test('behind a proxy, attempts are counted by the address that the proxy saw, not by a claimed address', async () => {
+test('behind a proxy, attempts are counted for the address that the proxy saw, not for an address that the caller claims', async () => {
   await using app = await startApp({ env: { VITRINE_TRUST_PROXY: '1' } })
   const attempt = async (claimed: string, seen: string) => {
     const headers = { origin: app.url, 'x-forwarded-for': `${claimed}, ${seen}` }
@@ -198,12 +198,12 @@ test('behind a proxy, attempts are counted by the address that the proxy saw, no
     return (await app.ask('POST', '/auth/sign-in/email', { body, headers })).status
   }
   const statuses: number[] = []
-  // Some proxies add the port of the connection, which must not matter. So send another port each time.
+  // Some proxies add the port of the connection, which must not matter. So each attempt has another port.
   for (let i = 0; i < 11; i++) statuses.push(await attempt(`10.0.${i}.1`, `192.0.2.1:${40_000 + i}`))
   assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 401), 429])
   assert.equal(
     await attempt('192.0.2.1', '198.51.100.1'),
     401,
-    'a claimed address does not share the attempts of its owner',
+    'attempts of a caller who only claims an address are not counted for that address',
   )
 })

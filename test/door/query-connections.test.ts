@@ -1,6 +1,6 @@
-// The short path reads queries directly from the socket. Tests which of its connections is closed when there are too
-// many, and what is logged about a refused connection and a hang-up. These connections have another client address than
-// the other requests of the tests, because the limit is per address.
+// The short path reads queries directly from the socket. Tests which connection is closed if there are too many, and
+// what is logged about a refused connection and a hang-up. The limit is per client address, so these connections have
+// their own address.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -19,8 +19,7 @@ describe('with a limit of two connections per address', () => {
     shop = await openShop({ env, logged: (line) => void logged.push(line) })
     const settings = { statementTimeoutMs: 60_000, postgresMaxPlanCost: 1e15 }
     await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings })
-    // The first query with a new key takes the ordinary path, which looks up the key. The second one takes the short
-    // path.
+    // The first query with a new key takes the ordinary path, and the second query takes the short path.
     for (const _time of [1, 2]) assert.equal((await shop.query('SELECT 1')).status, 200)
   })
   after(() => shop[Symbol.asyncDispose]())
@@ -48,12 +47,12 @@ describe('with a limit of two connections per address', () => {
     (await shop.owner.must('GET', `/teams/${shop.teamId}/audit?action=runQuery&limit=50`)).items
 
   for (const more of ['', 'te: trailers\r\n']) {
-    test(`if there are too many connections, an idle one is closed, not one whose first query is arriving (${more === '' ? 'socket' : 'node:http'})`, async () => {
+    test(`if there are too many connections, an idle connection is closed, and not one whose first query is arriving (${more === '' ? 'socket' : 'node:http'})`, async () => {
       const arriving = await dial()
       const bytes = request('SELECT 5 AS n', more)
       await send(arriving, bytes.slice(0, -4))
       const idle = await dial()
-      // Before the service answers this request, it has read the bytes above.
+      // Once the service answers this request, it has read the bytes above.
       idle.write('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n')
       await until('an answer', () => idle.text.startsWith('HTTP/1.1 200'))
       const closed = once(idle, 'close')
@@ -67,7 +66,7 @@ describe('with a limit of two connections per address', () => {
     })
   }
 
-  test('a refused connection runs no query, and a hang-up is neither logged as an answer nor as a timeout', async () => {
+  test('a refused connection runs no query, and a hang-up is not logged as an answer or a timeout', async () => {
     const active = async (): Promise<unknown> => (await shop.postgres.query(shop.database, ACTIVE))[0]?.[0]
     const before = await rows()
     const busy = [await dial(), await dial()]
@@ -92,7 +91,7 @@ describe('with a limit of two connections per address', () => {
     )
   })
 
-  test('if 50 requests arrive in one packet, the first 32 are answered and the next one gets 503', async () => {
+  test('if 50 requests arrive in one packet, the first 32 are answered, and the next request gets 503', async () => {
     const socket = await dial()
     const failed: Error[] = []
     socket.on('error', (error) => failed.push(error))

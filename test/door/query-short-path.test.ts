@@ -1,6 +1,6 @@
-// POST …/query has two short paths, which handle usual requests without Fastify. They must give the same answer as the
-// ordinary path, or leave the request to it. So each request is sent in three ways. A usual request is read from the
-// socket. With `te: trailers`, node:http reads the request. A body in chunks always takes the ordinary path.
+// Usual requests of POST …/query take one of two short paths, which must give the same answer as the ordinary path
+// through Fastify. So each request is sent in three ways: read from the socket, read by node:http because of `te:
+// trailers`, and as a body in chunks, which takes the ordinary path.
 import assert from 'node:assert/strict'
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
@@ -15,12 +15,12 @@ interface Answer {
   readonly body: string
 }
 
-/** Requests that the framework handled. A refusal before the handler does not count. */
+/** Counts requests that reach a handler of Fastify. */
 let framed = 0
 const count = (): void => void framed++
 const channel = tracingChannel('fastify.request.handler')
 const subscribers = { start: count, end() {}, asyncStart() {}, asyncEnd() {}, error() {} }
-/** Requests that node:http read. */
+/** Counts requests that node:http has read. */
 let parsed = 0
 const PARSED = 'http.server.request.start'
 const countParsed = (): void => void parsed++
@@ -48,7 +48,7 @@ describe('the short path of a query', () => {
     return connect(Number(port), hostname)
   }
 
-  /** Sends these bytes and reads `answers` answers. */
+  /** Sends the bytes and reads this many answers. */
   async function raw(bytes: string | Buffer, answers = 1): Promise<readonly Answer[]> {
     const socket = dial()
     let received = Buffer.alloc(0)
@@ -89,7 +89,7 @@ describe('the short path of a query', () => {
     return Buffer.concat([head, ...parts].map((part) => Buffer.from(part)))
   }
 
-  /** In all three ways. Both short paths must give the same answer. */
+  /** Sends the request in all three ways. Both short paths must give the same answer. */
   async function both(sent: Sent): Promise<{ short: Answer; ordinary: Answer }> {
     const [short] = await raw(written(sent, false))
     const [parsed] = await raw(written({ ...sent, headers: { ...sent.headers, te: 'trailers' } }, false))
@@ -174,7 +174,7 @@ describe('the short path of a query', () => {
     ]
     for (const token of tokens) {
       const headers = { authorization: `Bearer ${token}` }
-      // The second time, the caches contain everything that they can contain.
+      // At the second request, the caches are full.
       for (const _time of [1, 2]) {
         const { short, ordinary } = await both({ body: sql('SELECT 1 AS one'), headers })
         assert.deepEqual(plain(short), plain(ordinary), token)
@@ -190,14 +190,14 @@ describe('the short path of a query', () => {
     }
   })
 
-  test('the short path handles a usual request with a known key, and leaves unusual requests to the framework', async () => {
+  test('the short path handles a usual request with a known key, and leaves unusual requests to Fastify', async () => {
     const body = sql('SELECT 1 AS one')
     const framedBy = async (sent: Sent, isChunked = false): Promise<number> => {
       const before = framed
       await raw(written(sent, isChunked))
       return framed - before
     }
-    // After a change, the caches are empty. This request fills them.
+    // A change empties the caches. This request fills them again.
     await framedBy({ body }, true)
     const before = parsed
     assert.equal(await framedBy({ body }), 0)
@@ -216,7 +216,7 @@ describe('the short path of a query', () => {
     for (const sent of unusual) assert.equal(await framedBy(sent), 1, JSON.stringify(sent.headers))
   })
 
-  test('both paths refuse alike when the budget is used up', async () => {
+  test('both paths give the same refusal when the budget is used up', async () => {
     const { owner, teamId } = shop
     await owner.must('PATCH', `/teams/${teamId}`, { settings: { queryBudget: { limit: 1, windowSeconds: 3_600 } } })
     await raw(written({ body: sql('SELECT 1') }, false))
@@ -247,11 +247,11 @@ describe('the short path of a query', () => {
     assert.equal(await status(theirs), 200)
   })
 
-  test('pipelined requests are answered in their order', async () => {
+  test('pipelined queries are answered in their order', async () => {
     const slow = sql('SELECT count(*) AS n FROM orders a, orders b WHERE a.id <> b.id')
     const texts = [slow, sql('SELECT 1 AS n'), '{', sql('SELECT 2 AS n')]
-    // After a body that is not JSON, the ordinary path closes the connection. So the key must be known, which leads to
-    // the short path.
+    // After a body that is not JSON, the ordinary path closes the connection. So first make the key known, which leads
+    // to the short path.
     await raw(written({ body: sql('SELECT 1') }, false))
     const answers = await raw(Buffer.concat(texts.map((body) => written({ body }, false))), texts.length)
     assert.deepEqual(
@@ -278,7 +278,7 @@ describe('the short path of a query', () => {
     assert.equal((await raw(written({ body: sql('SELECT 1') }, false)))[0]?.status, 200)
   })
 
-  test('a body that arrives byte by byte is read whole, and if a client disconnects in the middle of its body, the next request is answered', async () => {
+  test('a query that arrives byte by byte is read whole, and after a client disconnects in the middle of its body, the next query is answered', async () => {
     const bytes = written({ body: sql('SELECT 7 AS n') }, false)
     const socket = dial().setNoDelay(true)
     let received = ''
@@ -315,15 +315,13 @@ describe('the short path of a query', () => {
     assert.equal(rows(await answer(query(3, { 'user-agent': 'another/1' }))), '200 [[3]]')
     const bytes = query(4)
     const end = bytes.indexOf('\r\n\r\n') + 4
-    // The head and the body come in separate packets.
     assert.equal(rows(await answer(bytes.subarray(0, end), bytes.subarray(end))), '200 [[4]]')
     assert.equal(
       rows(await answer(bytes.subarray(0, end + 3), bytes.subarray(end + 3, -2), bytes.subarray(-2))),
       '200 [[4]]',
     )
     assert.equal(parsed, before)
-    // The second request arrives before the first is answered. node:http must read it, and then reads all further
-    // requests of the connection.
+    // The second request arrives during the first. node:http must then read all further requests of the connection.
     const slow = written({ body: sql('SELECT count(*) AS n FROM orders a, orders b WHERE a.id <> b.id') }, false)
     socket.write(slow)
     answers++
@@ -335,7 +333,7 @@ describe('the short path of a query', () => {
     socket.destroy()
   })
 
-  test('a request that arrives slowly is handed to node:http, and answered', async () => {
+  test('a query that arrives slowly is handed to node:http, and answered', async () => {
     const bytes = written({ body: sql('SELECT 8 AS n') }, false)
     await raw(bytes)
     const end = bytes.indexOf('\r\n\r\n') + 4
@@ -364,7 +362,7 @@ describe('the short path of a query', () => {
     await until('the query runs', isActive)
     assert.equal(parsed, before)
     socket.destroy()
-    // If the query had not been cancelled, the row would be ANSWERED.
+    // A query that was not cancelled would have the outcome ANSWERED.
     await until('the row of the cancelled query', async () => {
       const { items } = await shop.owner.must('GET', `/teams/${shop.teamId}/audit?limit=1`)
       return items[0].action === 'runQuery' && items[0].outcome === 'FAILED'
@@ -388,7 +386,7 @@ describe('the short path of a query', () => {
     socket.write('x'.repeat(200_000))
     await closed
     assert.equal(received, 0)
-    // If the query had run to its end, the row would be ANSWERED.
+    // A query that was not cancelled would have the outcome ANSWERED.
     await until('the row of the cancelled query', async () => (await newest()).outcome === 'FAILED')
     await until('the query has ended', async () => !(await isActive()))
   })
@@ -405,7 +403,7 @@ describe('the short path of a query', () => {
       assert.equal(received.length > 0, answers.length === 1)
       return answers
     }
-    // More clients than a pool has connections.
+    // There are more clients than connections in a pool.
     const all = Array.from({ length: 24 }, (_, n) => halfClosed(n % 3 === 0 ? slow : sql('SELECT 1 AS n'), n % 2 === 0))
     for (const answers of await Promise.all(all)) for (const { status } of answers) assert.equal(status, 200)
     for (let i = 0; i < 12; i++) assert.equal((await raw(written({ body: sql('SELECT 1') }, false)))[0]?.status, 200)
@@ -413,7 +411,7 @@ describe('the short path of a query', () => {
 
   test('clients that do not read their answers hold no database connection', async () => {
     const large = sql("SELECT repeat('x', 5000) AS x FROM generate_series(1, 1000)", {})
-    // More clients than a pool has connections.
+    // There are more clients than connections in a pool.
     const idlers = Array.from({ length: 12 }, () => {
       const socket = dial()
       socket.pause()
@@ -425,8 +423,9 @@ describe('the short path of a query', () => {
     for (const socket of idlers) socket.destroy()
   })
 
-  // When an answer was sent, its memory is used again. These answers are longer than the buffers of the sockets.
-  test('a large answer that is not read yet is not overwritten by others', async () => {
+  // The memory of an answer is used again once the answer is sent. These answers are longer than the buffers of the
+  // sockets.
+  test('a large answer that the client has not read yet is not overwritten by another answer', async () => {
     const letters = (letter: string): string =>
       sql(`SELECT repeat('${letter}', 6000) AS x FROM generate_series(1, 600)`)
     const rows = (letter: string): string => JSON.stringify(Array.from({ length: 600 }, () => [letter.repeat(6000)]))
@@ -444,7 +443,7 @@ describe('the short path of a query', () => {
         const socket = dial()
         socket.on('error', () => undefined)
         socket.write(Buffer.concat([...asked].map((letter) => written({ body: letters(letter) }, false))))
-        // The first answer begins to arrive, and the client reads no more of it.
+        // Once the answer begins to arrive, the client reads no more of it.
         await once(socket, 'readable')
         return { socket, asked }
       }),
@@ -464,8 +463,8 @@ describe('the short path of a query', () => {
 const ACTIVE = `SELECT count(*) AS n FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE '%count%OPERATOR%'`
 
 /**
- * What must be equal: not the clock and the counters. After a body that is not JSON, the framework closes the
- * connection. The short path has read the whole body, so it keeps the connection open.
+ * Returns the parts of an answer that must be equal, without the clock and the counters. After a body that is not JSON,
+ * Fastify closes the connection. The short path has read the whole body, so it keeps the connection open.
  */
 function plain({ status, headers, body }: Answer): unknown {
   const same = headers.filter(
@@ -484,7 +483,6 @@ function plain({ status, headers, body }: Answer): unknown {
   return { status, headers: alike.toSorted(), body: text }
 }
 
-/** Splits the received bytes into whole answers. */
 function split(received: Buffer): Answer[] {
   const answers: Answer[] = []
   let at = 0

@@ -1,5 +1,5 @@
-// Runs the commands of docs/quick-start.md as they are written, in one shell, on an empty store. Only the addresses of
-// the service and of the database are filled in.
+// Runs the commands of docs/quick-start.md on an empty store, unchanged and in one shell. Only the addresses of the
+// service and of the database are filled in.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -1,5 +1,5 @@
-// Some names need quotes in a query. The texts that Vitrine generates about them can be copied unchanged. Uses real
-// servers.
+// Some names need quotes in a query. The texts that Vitrine generates about tables with these names must work without a
+// change. Uses real servers.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
@@ -11,7 +11,7 @@ interface Text {
   readonly text: string
 }
 
-/** Profiles first. Returns the drafts. */
+/** Profiles the tables, and returns the drafts. */
 async function draftsOf(app: TestApp, owner: Person, at: string) {
   for (const path of ['profile', 'documentation/generate']) {
     const { jobId } = await owner.must('POST', `${at}/${path}`)
@@ -53,7 +53,7 @@ describe('PostgreSQL names that need quotes', () => {
   })
   after(() => stack.disposeAsync())
 
-  test('the examples of such tables run unchanged, and names in statements can be copied into a query', async () => {
+  test('the examples of tables with quoted names run unchanged, and names in statements can be copied into a query', async () => {
     const drafts = await draftsOf(app, owner, at)
     assert.deepEqual(drafts.map(({ table }) => table).sort(), [...TABLES].sort())
     for (const { table, statements, examples } of drafts) {
@@ -74,7 +74,7 @@ describe('PostgreSQL names that need quotes', () => {
     }
   })
 
-  test('such tables are described, and exposed without a warning', async () => {
+  test('tables with quoted names are described, and exposed without a warning', async () => {
     const { tables } = await owner.must('GET', `${at}/schema`)
     assert.equal(tables.length, TABLES.length)
     const warned = await owner.must('PUT', `${at}/exposure`, {
@@ -87,7 +87,7 @@ describe('PostgreSQL names that need quotes', () => {
 const skip = await skipWithout(() => startMongod())
 
 describe('MongoDB names that need quotes', { skip }, () => {
-  test('the examples of such collections run unchanged, and statements quote names with spaces', async () => {
+  test('the examples of collections with quoted names run unchanged, and statements quote names with spaces', async () => {
     await using server = await startMongod()
     const database = server.database('quoted')
     const db = server.client.db(database)

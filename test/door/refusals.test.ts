@@ -1,5 +1,5 @@
-// Tests refusals in groups, and the list of a person’s own calls. A person requests the exposure of a refused name, and
-// a manager closes the request.
+// Tests refusals in groups, the list of a person’s own calls, and requests: a person asks for the exposure of a refused
+// name, and a manager closes the request.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { z } from 'zod'
@@ -72,7 +72,7 @@ describe('refusals and requests', () => {
     await shop.owner.must('PATCH', at, { accessMode: 'ROLE_BASED' })
   })
 
-  test('everybody reads their own calls, and nobody else’s', async () => {
+  test('everybody reads their own calls, but nobody else’s', async () => {
     const read = async (who: Person, query = '') =>
       AuditPage.parse(await who.must('GET', `/users/me/activity?${query}`))
     const own = (await read(member, 'limit=500')).items
@@ -113,7 +113,8 @@ describe('refusals and requests', () => {
     const made = ExposureRequest.strict().parse(await member.must('POST', `${at}/requests`, order))
     assert.deepEqual([made.name, made.state, made.blocked.kind], ['Mia', 'OPEN', 'column'])
     assert.equal((await member.ask('POST', `${at}/requests`, order)).json.code, 'CONFLICT')
-    // Only refused calls of the person can be requested: not those of another person, answered ones or unknown ones.
+    // A person can make a request only from their own refused call: not from another person's call, an answered call or
+    // an unknown call.
     assert.equal((await shop.owner.ask('POST', `${at}/requests`, order)).json.code, 'NOT_FOUND')
     const answered = (await member.must('GET', '/users/me/activity?action=runQuery&outcome=ANSWERED')).items[0].id
     assert.equal((await member.ask('POST', `${at}/requests`, { ...order, auditId: answered })).json.code, 'CONFLICT')
@@ -141,7 +142,7 @@ describe('refusals and requests', () => {
         ['request', made.id],
       ],
     )
-    // Another request. It is deleted with the account of its author.
+    // This request is deleted with the account of its author.
     const late = (await member.must('GET', '/users/me/activity?outcome=DENIED&blocked=table')).items[0].id
     await member.must('POST', `${at}/requests`, { auditId: late, why: 'Salaries.' })
     await member.must('POST', `${path}/leave`)

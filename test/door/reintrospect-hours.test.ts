@@ -1,4 +1,5 @@
-// Tests config.reintrospectHours over HTTP, for PostgreSQL and MongoDB. Changing it does not affect the connection.
+// Tests config.reintrospectHours over HTTP, for PostgreSQL and MongoDB. A change of this setting does not affect the
+// connection.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openShop, type Shop } from '../support/shop.ts'
@@ -34,7 +35,7 @@ describe('config.reintrospectHours', () => {
     assert.deepEqual(made.json.config, { authSource: 'docs', reintrospectHours: 6 })
   })
 
-  test('reintrospectHours can be changed without the password, and keeps the status and the other settings', async () => {
+  test('a change of reintrospectHours needs no password, and keeps the status and the other settings', async () => {
     await shop.owner.must('POST', `${shop.at}/test`)
     const changed = await shop.owner.must('PATCH', shop.at, { config: { reintrospectHours: 0 } })
     assert.deepEqual([changed.status, changed.config], ['CONNECTED', { reintrospectHours: 0 }])
@@ -57,7 +58,7 @@ describe('config.reintrospectHours', () => {
   })
 
   for (const hours of [-1, 721, 1.5, '24', null, true, [24], {}, 1e300]) {
-    test(`${JSON.stringify(hours)} hours are refused and named, and nothing changes`, async () => {
+    test(`reintrospectHours of ${JSON.stringify(hours)} are refused by name, and nothing changes`, async () => {
       for (const answer of [
         await shop.owner.ask('PATCH', shop.at, { name: 'x', config: { reintrospectHours: hours } }),
         await create({ ...MONGO, config: { reintrospectHours: hours } }),
@@ -69,7 +70,7 @@ describe('config.reintrospectHours', () => {
     })
   }
 
-  test('an unknown setting in the same request is refused', async () => {
+  test('a change of reintrospectHours with an unknown setting is refused', async () => {
     const answer = await shop.owner.ask('PATCH', shop.at, { config: { reintrospectHours: 1, nonsense: 1 } })
     assert.equal(answer.status, 400)
     assert.match(JSON.stringify(answer.json.details), /nonsense/)

@@ -1,5 +1,5 @@
-// On every path, X-Request-Id of an answer is the id of its request. The audit, the log of defects and the access log
-// contain the same id. A caller's own id is used only if it is harmless and comes through a trusted proxy.
+// The X-Request-Id of an answer is the id of its request, also in the audit, the log of defects and the access log. A
+// caller's own id is used only if it is harmless and comes through a trusted proxy.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -50,7 +50,7 @@ describe('request ids', () => {
     return items.filter((item: { requestId?: string }) => item.requestId === requestId)
   }
 
-  test('every answer has its own id, including errors before routing', async () => {
+  test('every answer has its own request id, including errors before routing', async () => {
     const agent = new Agent(app, key)
     const auth = { headers: { origin: app.url }, body: { email: 'x@y.test', password: 'wrong password' } }
     const answers = [
@@ -78,7 +78,7 @@ describe('request ids', () => {
     assert.match(await text(socket), /^HTTP\/1\.1 400 [^]*\r\nx-request-id: [0-9a-f]{12}-[0-9a-z]+\r\n/)
   })
 
-  test('the audit names the id, for the short path, the ordinary path and the connector', async () => {
+  test('the audit has the request id of a call, for the short path, the ordinary path and the connector', async () => {
     const path = `/teams/${teamId}/datasources/${datasourceId}/query`
     await app.ask('POST', path, { token: key, body: { sql: SQL } })
     const short = await app.ask('POST', path, { token: key, body: { sql: SQL } })
@@ -102,7 +102,7 @@ describe('request ids', () => {
     assert.equal(found?.action, 'signIn')
   })
 
-  test('a defect is logged under the id of its answer', async () => {
+  test('a defect is logged under the request id of its answer', async () => {
     const { status, headers, json } = await app.ask('GET', '/broken', { token: ada.jwt })
     assert.equal(status, 500)
     assert.equal(json.requestId, headers.get('x-request-id'))
@@ -133,7 +133,7 @@ describe('request ids', () => {
     assert.equal(linesOf(unknown.headers.get('x-request-id'))[0]?.['operation'], 'other')
   })
 
-  test("a caller's own id is ignored", async () => {
+  test("a caller's own request id is ignored", async () => {
     const { headers } = await app.ask('GET', '/users/me', {
       token: key,
       headers: { 'x-request-id': 'chosen-by-caller' },
@@ -142,7 +142,7 @@ describe('request ids', () => {
   })
 })
 
-test('with a trusted proxy, the id from the proxy is used if it is harmless', async () => {
+test('the request id from a trusted proxy is used if it is harmless', async () => {
   await using app = await startApp({ env: { VITRINE_TRUST_PROXY: '1' } })
   const idFor = async (given: string) =>
     (await app.ask('GET', '/users/me', { headers: { 'x-request-id': given } })).headers.get('x-request-id') ?? ''

@@ -51,7 +51,7 @@ describe('public routes', () => {
     assert.deepEqual([answer.status, answer.text], [200, ''])
   })
 
-  test('a sign-in sets its cookie for /auth only, and other sites cannot use it', async () => {
+  test('the cookie of a sign-in is set for /auth only, and other sites cannot use it', async () => {
     const ada = await app.person()
     const body = { email: ada.email, password: PASSWORD }
     const signedIn = await app.ask('POST', '/auth/sign-in/email', { body, headers: { origin: app.url } })
@@ -68,7 +68,7 @@ describe('public routes', () => {
     assert.equal((await app.ask('GET', '/auth/token', { headers })).status, 200)
   })
 
-  test('a client address in a request header is ignored', async () => {
+  test('a client address that a caller claims in a request header is ignored', async () => {
     const sessions = async (headers: Record<string, string>) => {
       const body = { name: 'Eve', email: `eve-${Math.random()}@example.test`, password: PASSWORD }
       const made = await app.ask('POST', '/auth/sign-up/email', { body, headers: { ...headers, origin: app.url } })

@@ -1,5 +1,5 @@
-// Runs the commands of docs/running-a-team.md as they are written, in one shell, on an empty store. Only the addresses
-// of the service and of the database are filled in.
+// Runs the commands of docs/running-a-team.md on an empty store, unchanged and in one shell. Only the addresses of the
+// service and of the database are filled in.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -54,7 +54,7 @@ test('the commands of docs/running-a-team.md work with curl alone', async () => 
   assert.equal(outputs.join('').match(/"code":"/g)?.length, 2, outputs.join('\n'))
 })
 
-test('the table of roles matches the routes', () => {
+test('the table of roles in docs/running-a-team.md matches the routes', () => {
   const routes: Readonly<Record<string, Route>> = { ...ROUTES, ...SESSION_ROUTES }
   const rows = [...PAGE.matchAll(/^\| (.*?)\| (.*?)\|$/gm)].map((match) => [match[1] ?? '', match[2] ?? ''] as const)
   const named = (cells: readonly string[]) => cells.flatMap((cell) => cell.match(/(?<=`)\w+(?=`)/g) ?? []).sort()

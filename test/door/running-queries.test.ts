@@ -1,5 +1,5 @@
-// When a caller loses access, a running query ends in the database, gets the refusal that a new request would get, and
-// has an audit row.
+// When a caller loses access, their running query ends in the database. It gets the refusal of a new request, and has
+// an audit row.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
@@ -113,7 +113,7 @@ describe('a running query', () => {
     })
   }
 
-  test('a running query ends when its agent may no longer read data', async () => {
+  test('a running query of an agent ends when the agent may no longer read data', async () => {
     const service = overHttp(shop.app)
     const teamIds = [shop.teamId]
     const { access } = await connected(service, shop.owner, await registered(service), { teamIds })
@@ -126,7 +126,7 @@ describe('a running query', () => {
     assert.match(JSON.stringify((await answer).messages), /SCOPE_REQUIRED/)
   })
 
-  test('a running query continues when another key is revoked, the team is renamed and the exposure is widened', async () => {
+  test('a running query continues when another key is revoked, the team is renamed, or the exposure is widened', async () => {
     await expose({ orders: null })
     const who = await member()
     const answer = shop.query(

@@ -1,5 +1,4 @@
-// By default, a route without a scope accepts only sessions. No list names such routes, so this test adds a route and
-// calls it.
+// A route without a scope accepts only sessions. No list names these routes, so this test adds a route and calls it.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { z } from 'zod'

@@ -1,4 +1,5 @@
-// For a refused query, the service suggests only queries that the guard accepts and that contain only exposed names.
+// For a refused query, the service may suggest another query. The guard must accept it, and it must contain only
+// exposed names.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openShop, type Shop } from '../support/shop.ts'
@@ -23,7 +24,7 @@ describe('a refusal suggests a repaired query', () => {
     ['SELECT id FROM customers FOR UPDATE', 'SELECT id FROM customers'],
     ['SELECT id, pg_sleep(1) FROM customers', 'SELECT id FROM customers'],
     [`SELECT id FROM customers${' '.repeat(3_000)}FOR UPDATE`, 'SELECT id FROM customers'],
-    // No small change repairs the next queries.
+    // No small change repairs these queries.
     ['SELECT email FROM customers', undefined],
     ['SELECT salary FROM payroll', undefined],
     ['DELETE FROM customers', undefined],
@@ -53,13 +54,13 @@ describe('a refusal suggests a repaired query', () => {
     assert.equal(json.suggestion, 'SELECT name FROM customers WHERE id = $1')
   })
 
-  test('a change that would leave a parameter unused is not suggested, and the query is still refused', async () => {
+  test('a change that would leave a parameter unused is not suggested', async () => {
     const body = { sql: 'SELECT id, pg_sleep($1) FROM customers', params: [1] }
     const { json } = await shop.app.ask('POST', `${shop.at}/query`, { token: shop.key, body })
     assert.deepEqual([json.code, json.blocked.kind, json.suggestion], ['QUERY_DENIED', 'function', undefined])
   })
 
-  test('a long text is refused without a suggestion, and the audit stores no suggestion', async () => {
+  test('a long query is refused without a suggestion, and the audit stores no suggestion', async () => {
     const { json } = await shop.query(`SELECT nam FROM customers -- ${'x'.repeat(5_000)}`)
     assert.deepEqual([json.code, json.suggestion], ['QUERY_DENIED', undefined])
     await shop.query("SELECT nam FROM customers WHERE name = 'secret'")

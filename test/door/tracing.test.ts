@@ -1,4 +1,4 @@
-// The spans of a request, the guard and the database arrive at a real receiver of OTLP over HTTP. They contain no query
+// The spans of a request, the guard and the database arrive at a real OTLP receiver over HTTP. They contain no query
 // texts and no values.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
-// Tests usage by hour and day, for the team and by key, datasource or client. It must agree with the audit. A MEMBER
-// sees the sums of the team, but only their own keys and clients.
+// Tests usage by hour and by day, for the team and by key, datasource or client. The counts must agree with the audit.
+// A MEMBER sees the sums of the team, but only their own keys and clients.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { z } from 'zod'
@@ -30,7 +30,7 @@ for (const dialect of DIALECTS) {
       await shop.app.join(shop.owner, shop.teamId, member)
       const own = await shop.app.key(member)
       for (let n = 0; n < 3; n++) await ask(shop.key, 'SELECT id FROM customers LIMIT 5', 'agent/1')
-      // The store must add a second batch of queries to the counts of the first.
+      // The store must add the second batch of queries to the counts of the first batch.
       await usage('')
       await ask(shop.key, 'SELECT id FROM customers LIMIT 2', 'agent/1')
       await ask(shop.key, 'SELECT email FROM customers', 'agent/1')
@@ -41,13 +41,13 @@ for (const dialect of DIALECTS) {
       await source[Symbol.asyncDispose]()
     })
 
-    test('for each step, the sums equal the sums over the audit', async () => {
+    test('usage by hour and usage by day have the same sums as the audit', async () => {
       const items: Item[] = (await shop.owner.must('GET', `${path}/audit?action=runQuery&limit=500`)).items
       const sum = (of: (item: Item) => number | undefined) => items.reduce((all, item) => all + (of(item) ?? 0), 0)
       for (const step of ['hour', 'day'] as const) {
         const { points = [], series } = await usage(`step=${step}&days=31`)
         assert.equal(series, undefined)
-        // The test may run across midnight, so compare sums over all points.
+        // The day may change during the test, so compare sums over all points.
         const total = (of: (point: (typeof points)[number]) => number) =>
           points.reduce((all, each) => all + of(each), 0)
         assert.equal(
@@ -104,7 +104,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('a MEMBER sees no other member’s keys and clients', async () => {
+    test('in the usage, a MEMBER sees no other member’s keys and clients', async () => {
       const keys = (await usage('by=key', member)).series ?? []
       assert.deepEqual(
         keys.map(({ accountId }) => accountId),
@@ -121,7 +121,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('if there are too many clients, all beyond a maximum number are counted together', async () => {
+    test('if a team has too many clients, their usage beyond a maximum number of clients is counted together', async () => {
       for (let n = 0; n < 60; n++) await ask(shop.key, 'SELECT id FROM customers LIMIT 1', `random/${n}`)
       const { points = [], series = [] } = await usage('by=client')
       assert.equal(
@@ -132,7 +132,7 @@ for (const dialect of DIALECTS) {
       assert.ok(series.length <= 20 && (others?.queries ?? 0) >= 10, JSON.stringify(series.map(({ client }) => client)))
     })
 
-    test('hours of a period that is stored only by day are refused, and so is an unknown step or group', async () => {
+    test('usage by hour is refused for a period that is stored by day, and so is an unknown step or group', async () => {
       for (const query of ['days=32&step=day', 'days=366&by=key', 'by=nothing', 'step=minute']) {
         assert.equal((await shop.owner.ask('GET', `${path}/usage?${query}`)).json.code, 'INVALID_REQUEST', query)
       }

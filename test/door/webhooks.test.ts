@@ -30,7 +30,7 @@ describe('webhooks', () => {
     return { answer, message: receiver.received.at(-1) ?? assert.fail('nothing arrived') }
   }
 
-  test('the secret is shown once, and the address is not shown', async () => {
+  test('the secret of a webhook is shown once, and its address is never shown', async () => {
     const { secret, ...made } = await make()
     assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
     assert.equal(made.host, `127.0.0.1:${receiver.port}`)
@@ -45,7 +45,7 @@ describe('webhooks', () => {
     await ada.must('DELETE', `${path}/${made.id}`)
   })
 
-  test('a test message arrives signed, with a time', async () => {
+  test('a test message to a webhook arrives signed, with a time', async () => {
     const { id, secret } = await make()
     const { answer, message } = await sent(id)
     assert.deepEqual([answer.delivered, answer.status, answer.error], [true, 204, null])
@@ -65,7 +65,7 @@ describe('webhooks', () => {
     await ada.must('DELETE', `${path}/${id}`)
   })
 
-  test('a new secret replaces the old secret immediately', async () => {
+  test('a new secret of a webhook replaces the old secret immediately', async () => {
     const { id, secret } = await make()
     const changed = await ada.must('PATCH', `${path}/${id}`, { newSecret: true })
     assert.notEqual(changed.secret, secret)
@@ -75,7 +75,7 @@ describe('webhooks', () => {
     await ada.must('DELETE', `${path}/${id}`)
   })
 
-  test('the Slack form has one text with escaped markup', async () => {
+  test("a message in Slack's form has one text with escaped markup", async () => {
     const { id } = await make({ format: 'SLACK', name: '<!channel> *x*' })
     const { message } = await sent(id)
     const text = '*Shop &amp; Co*: This is a test of the webhook “&lt;!channel&gt;  x ”.'
@@ -83,7 +83,7 @@ describe('webhooks', () => {
     await ada.must('DELETE', `${path}/${id}`)
   })
 
-  test('an error or a redirect of the receiver is reported, and the redirect is not followed', async () => {
+  test("an error or a redirect of a webhook's receiver is reported, and the redirect is not followed", async () => {
     const { id } = await make()
     receiver.status = 500
     assert.equal((await sent(id)).answer.error, 'The receiver answered with the status 500.')
@@ -140,7 +140,7 @@ describe('webhooks', () => {
   })
 })
 
-test('without VITRINE_ALLOW_PRIVATE_HOSTS, only public addresses over https:// are allowed', async () => {
+test('without VITRINE_ALLOW_PRIVATE_HOSTS, a webhook may have only a public address over https://', async () => {
   await using receiver = await startReceiver()
   await using app = await startApp({ env: { VITRINE_ALLOW_PRIVATE_HOSTS: '0' } })
   const ada = await app.person()

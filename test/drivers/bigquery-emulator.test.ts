@@ -1,5 +1,6 @@
-// Tests the driver with an independent emulator (goccy/bigquery-emulator) at BIGQUERY_EMULATOR_URL. It must accept the
-// printed texts and the requests of the driver. It reports no referenced tables and no costs, and cannot cancel jobs.
+// Tests the driver with an independent emulator (goccy/bigquery-emulator) at BIGQUERY_EMULATOR_URL. The emulator must
+// accept the guard's printed SQL and the requests of the driver. It reports no referenced tables and no costs, and
+// cannot cancel jobs.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createBigQueryDriver } from '../../src/drivers/bigquery/driver.ts'
@@ -83,7 +84,7 @@ describe(
       })
     }
 
-    test('the connection test passes, and names the emulator', async () => {
+    test('the connection test passes with the emulator, and says that it is an emulator', async () => {
       const report = await connection.test(exposed, soon())
       assert.equal(report.ok, true)
       assert.match(report.serverVersion ?? '', /emulator/)

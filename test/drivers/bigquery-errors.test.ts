@@ -23,11 +23,11 @@ after(async () => {
   await at[Symbol.asyncDispose]()
 })
 
-/** As an HTTP error, and as HTTP 200 with a failed job or query. */
+/** Returns the error in each of its forms: an HTTP error, and HTTP 200 with a failed job or query. */
 function carriers(status: number, reason: string, message: string): readonly Reply[] {
   const entry = { reason, message, location: 'query' }
   return [
-    // A long Retry-After prevents retries. bigquery-requests.test.ts tests these.
+    // A long Retry-After prevents retries.
     { ...failed({ status, reason, message }), headers: { 'retry-after': '30' } },
     ok({
       configuration: { jobType: 'QUERY' },
@@ -134,7 +134,7 @@ describe('an error of BigQuery', () => {
     })
   }
 
-  test('an error with status 403 and an unknown reason is not an error of the query', async () => {
+  test('an error with status 403 and an unknown reason is not reported as an error of the query', async () => {
     for (const kind of ['dry run', 'run'] as const) {
       at.double.rig(kind, failed({ status: 403, reason: 'novelty', message: 'Denied on table CANARY' }))
       const refusal = await at.refusal(SMALL)
@@ -186,8 +186,8 @@ describe('an error of BigQuery', () => {
       'QUERY_FAILED',
       /^BigQuery refuses the query\.$/,
     ],
-    // A message about a hidden view is replaced, even if the query happens to contain the name that it quotes. A
-    // message is also replaced if the quoted name is only a part of a name in the query.
+    // A message about a hidden view is replaced, even if the query happens to contain the name that the message quotes.
+    // A message is also replaced if the quoted name is only a part of a name in the query.
     ['Unrecognized name: name at [1:8]; failed to parse view p.hr.v', 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
     ['Unrecognized name: roduct at [1:8]', 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
     ["Something is wrong with 'roduct'", 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
@@ -270,7 +270,7 @@ describe('refused credentials', () => {
     test(`refused credentials give DATASOURCE_UNAVAILABLE: ${what}`, async () => {
       const settings = at.driver.settings(at.settings)
       at.door.revoke()
-      // First the cached token is refused, then the request for a new one.
+      // BigQuery first refuses the cached token, and then the request for a new token.
       at.double.rig('token', { status: what.startsWith('an answer') ? 200 : 400, body })
       const refusal = await at.refusal(SMALL)
       assert.equal(refusal.code, 'DATASOURCE_UNAVAILABLE')
@@ -280,7 +280,7 @@ describe('refused credentials', () => {
     })
   }
 
-  test('a token that is invalid in a header is not used', async () => {
+  test('a token that is not valid in an HTTP header is not used', async () => {
     at.door.revoke()
     at.double.rig('token', ok({ access_token: 'x\r\nHost: evil', expires_in: 3600 }))
     const refusal = await at.refusal(SMALL)

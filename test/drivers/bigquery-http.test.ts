@@ -1,5 +1,5 @@
-// Tests BigQuery over HTTP: the fields of a connection, and the answers that a caller gets. The operator allows the
-// address of the double, so the driver sends no token.
+// Tests BigQuery datasources over HTTP: the fields of a connection, and the answers that a caller gets. The operator
+// allows the address of the double, so the driver sends no token.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
@@ -46,7 +46,7 @@ describe('BigQuery over HTTP', () => {
   const query = (sql: string, more: object = {}) =>
     app.ask('POST', path('/query'), { token: key, body: { sql, ...more } })
 
-  test('the list shows the fields of BigQuery', async () => {
+  test('the list of datasources shows the fields of BigQuery', async () => {
     const [item] = await app.must('GET', `/teams/${team}/datasources`, { token: key })
     const { type, connectionMode, host, port, database, username, sslMode, config, exposedTableCount } = item
     assert.deepEqual(
@@ -56,7 +56,7 @@ describe('BigQuery over HTTP', () => {
     assert.deepEqual(config, { apiEndpoint: double.url, location: 'EU', reintrospectHours: 24 })
   })
 
-  test('a query returns rows, and the description uses GoogleSQL’s terms', async () => {
+  test('a BigQuery query returns rows, and the description uses GoogleSQL’s terms', async () => {
     const answer = await query(SMALL)
     assert.equal(answer.status, 200, answer.text)
     assert.deepEqual(answer.json.rows, [
@@ -80,7 +80,7 @@ describe('BigQuery over HTTP', () => {
     assert.doesNotMatch(JSON.stringify(described), /supplier_secret|secrets/)
   })
 
-  test('a query over the limit of bytes is refused with estimate and limit', async () => {
+  test('a query that would read more bytes than the limit is refused with estimate and limit', async () => {
     double.rig('dry run', (asked) => {
       const { query: text } = asked.body.configuration.query
       const statistics = {
@@ -108,7 +108,7 @@ describe('BigQuery over HTTP', () => {
     assert.deepEqual([json.rowCount, json.truncated], [3, true])
   })
 
-  test('refused access to BigQuery gets 502, and lastError is a sentence without Google’s message', async () => {
+  test('if BigQuery refuses access, the caller gets 502, and lastError is a sentence without Google’s message', async () => {
     double.rig('dry run', failed({ status: 403, reason: 'accessDenied', message: `Access Denied: ${CANARY}` }))
     const refused = await query(SMALL)
     assert.deepEqual([refused.status, refused.json.code], [502, 'DATASOURCE_UNAVAILABLE'])
@@ -120,7 +120,7 @@ describe('BigQuery over HTTP', () => {
     assert.equal((await owner.must('GET', path())).status, 'CONNECTED')
   })
 
-  test('a check makes a dry run and no run', async () => {
+  test('a check makes a dry run but no run', async () => {
     double.requests.length = 0
     const checked = await owner.must('POST', path('/check'), { sql: SMALL })
     assert.partialDeepStrictEqual(checked, { verdict: 'ALLOWED' })
@@ -130,7 +130,7 @@ describe('BigQuery over HTTP', () => {
     )
   })
 
-  test('if the dry run refuses a query, a check has the same refusal as the query', async () => {
+  test('if the dry run refuses a query, the query and its check get the same refusal', async () => {
     const sql = 'SELECT id, supplier_secret FROM shop.products LIMIT 2'
     const refusal = (message: string) => failed({ status: 400, reason: 'invalidQuery', message })
     double.rig('dry run', refusal('Unrecognized name: supplier_secret at [1:12]'), 2)
@@ -144,7 +144,7 @@ describe('BigQuery over HTTP', () => {
     assert.partialDeepStrictEqual(invalid, { verdict: 'INVALID', error: 'Syntax error: Unexpected end of input' })
   })
 
-  test('a column that the dry run refuses is recognized as hidden or as missing', async () => {
+  test('a column that the dry run refuses is reported as hidden or as missing', async () => {
     const fromRefusal = async (column: string, from = 'shop.products') => {
       double.rig('dry run', failed({ status: 400, reason: 'invalidQuery', message: `Unrecognized name: ${column}` }))
       assert.equal((await query(`SELECT id, ${column} FROM ${from}`)).json.code, 'QUERY_DENIED')
@@ -194,7 +194,7 @@ describe('BigQuery over HTTP', () => {
     })
   }
 
-  test('a change of the address or the project is refused without the key file', async () => {
+  test('without the key file, a change of the address or the project is refused', async () => {
     const made = await owner.must('POST', `/teams/${team}/datasources`, {
       name: 'kept',
       ...spec({ serviceAccountKey: door.keyFile() }),
@@ -214,7 +214,7 @@ describe('BigQuery over HTTP', () => {
     assert.doesNotMatch(JSON.stringify(await owner.must('GET', at)), /PRIVATE KEY|service_account"/)
   })
 
-  test('without the operator’s permission, other addresses are refused', async () => {
+  test('without the operator’s permission, BigQuery at another address is refused', async () => {
     await using strict = await startApp()
     const person = await strict.person()
     const other = await strict.team(person)

@@ -1,5 +1,5 @@
-// Tests the driver with a real project, if BIGQUERY_LIVE_PROJECT and BIGQUERY_LIVE_KEY (a key file) are set. It creates
-// a dataset and drops it again. It also reports what only the real BigQuery can show (docs/drivers/bigquery.md).
+// Tests the driver with a real project, if BIGQUERY_LIVE_PROJECT and BIGQUERY_LIVE_KEY (a key file) are set. Creates a
+// dataset and drops it again. Also reports what only the real BigQuery can show (docs/drivers/bigquery.md).
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -60,7 +60,7 @@ describe('a real project', { skip }, () => {
       configuration: { dryRun: true, query: { query: named(sql), useLegacySql: false, useQueryCache: false } },
       jobReference: { projectId: project, location: LOCATION },
     })
-  /** One line of the report: BigQuery's answer or error. */
+  /** Adds a line to the report: BigQuery's answer or error. */
   const line = async (what: string, ask: () => Promise<unknown>): Promise<void> => {
     const answer = await ask().catch((error: unknown) =>
       error instanceof ErrorResponse ? `refused: ${error.message}` : Promise.reject(error),

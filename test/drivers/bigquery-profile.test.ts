@@ -1,5 +1,5 @@
-// Tests profiles of BigQuery's tables. If no bytes may be read, a profile is free. Otherwise it is one query of exposed
-// columns, within the limit on bytes. Also tests that the guard accepts the example questions.
+// Tests profiles of BigQuery's tables. If no bytes may be read, a profile is free. Otherwise, it is one query on
+// exposed columns, within the limit on bytes.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { countCells } from '../../src/drivers/bigquery/catalog/profile.ts'
@@ -126,7 +126,7 @@ describe('a profile', () => {
   const ran = (): string[] =>
     at.double.requests.filter(({ kind }) => kind === 'run').map(({ body }) => String(body.query))
 
-  test('a profile uses only metadata if no bytes may be read, with one free call and no dry run', async () => {
+  test('if no bytes may be read, a profile uses only metadata, with one free call and no dry run', async () => {
     const { rowsSampled, complete, estimatedRows, columns } = await profile('products', FREE)
     assert.deepEqual([rowsSampled, complete, estimatedRows], [0, false, 40_000])
     assert.deepEqual(
@@ -148,7 +148,7 @@ describe('a profile', () => {
     assert.ok(columns.every(({ values, range, sample }) => values === null && range === null && sample === null))
   })
 
-  test('a profile samples exposed columns of scalar values with one query, within the limit of bytes', async () => {
+  test('a profile samples exposed columns of scalar values with one query, within the limit on bytes', async () => {
     const { rowsSampled, complete, estimatedRows, columns } = await profile('products', PAID)
     assert.deepEqual(ran(), [
       `SELECT _vt.\`id\` AS c0, LEFT(_vt.\`name\`, 257) AS c1, _vt.\`price\` AS c2, _vt.\`added\` AS c3 FROM \`${PROJECT}.shop.products\` AS _vt TABLESAMPLE SYSTEM (2.500000 PERCENT) LIMIT 1001`,
@@ -171,12 +171,12 @@ describe('a profile', () => {
     assert.deepEqual(column(columns, 'added').signals, ['the table last changed on 2024-01-01'])
   })
 
-  test('a profile samples a part of a table that fits the limit of bytes', async () => {
+  test('if a table is larger than the limit on bytes, a profile samples a part of it', async () => {
     await profile('products', { ...PAID, bytes: 40_000 })
     assert.match(ran()[0] ?? '', /TABLESAMPLE SYSTEM \(0\.900000 PERCENT\)/)
   })
 
-  test('a profile is refused with estimate and limit if the dry run is over the limit, and nothing runs', async () => {
+  test('if the dry run is over the limit on bytes, a profile is refused with estimate and limit, and nothing runs', async () => {
     await assert.rejects(profile('products', { ...PAID, bytes: 31_999 }), {
       code: 'QUERY_DENIED',
       message: 'This query would read 32000 bytes, more than the limit of 31999 bytes.',
@@ -184,7 +184,7 @@ describe('a profile', () => {
     assert.deepEqual(ran(), [])
   })
 
-  test('a profile is complete, without sampling, for a small table and for a view within the limit of bytes', async () => {
+  test('a profile of a small table, and of a view within the limit on bytes, is complete and has no sampling', async () => {
     for (const name of ['small', 'v_small']) {
       const { rowsSampled, complete, estimatedRows, columns } = await profile(name, PAID)
       assert.deepEqual([rowsSampled, complete, estimatedRows], [3, true, 3])
@@ -193,13 +193,13 @@ describe('a profile', () => {
     }
   })
 
-  test('a profile of a family reads its newest shard, and is not complete', async () => {
+  test('a profile of a family of shards reads the newest shard, and is not complete', async () => {
     const { rowsSampled, complete, estimatedRows } = await profile('events_*', PAID)
     assert.deepEqual([rowsSampled, complete, estimatedRows], [3, false, 10])
     assert.match(ran()[0] ?? '', /FROM `[^`]*\.events_20240102` AS _vt LIMIT/)
   })
 
-  test('a profile of a family reads the shard that was created last, whose columns the catalog has, also if another has a later date', async () => {
+  test('a profile of a family of shards reads the shard that was created last, even if another shard has a later date', async () => {
     const { columns } = await profile('late_*', PAID)
     assert.deepEqual(
       columns.map(({ name }) => name),
@@ -221,7 +221,7 @@ describe('a profile', () => {
     })
   }
 
-  test('a profile of a missing table fails with SCHEMA_STALE, and a profile of a table that is not exposed fails as a defect', async () => {
+  test('a profile of a missing table fails with SCHEMA_STALE, and a profile of a hidden table fails as a defect', async () => {
     at.double.rig('table', failed({ status: 404, reason: 'notFound', message: 'Not found: Table CANARY' }))
     await assert.rejects(profile('small', FREE), { code: 'SCHEMA_STALE', message: /^(?!.*CANARY)/ })
     const [table] = exposed.tables
@@ -230,7 +230,7 @@ describe('a profile', () => {
     await assert.rejects(at.connection.profile(table, nothing, FREE, soon()), TypeError)
   })
 
-  test('a profile reads only columns of the exposed catalog, whatever table is passed', async () => {
+  test('a profile reads only exposed columns, whatever table is passed', async () => {
     at.double.requests.length = 0
     const whole = at.catalog.tables.find(({ table }) => table === 'products')
     assert.ok(whole !== undefined)
@@ -259,7 +259,7 @@ describe('a profile', () => {
     { kind: 'rows', of: { schema: 'shop', table: 'v_small' }, columns: ['id'] },
   ]
   for (const question of questions) {
-    test(`the guard accepts the question ${question.kind}`, async () => {
+    test(`the guard accepts the example question ${question.kind}`, async () => {
       const text = at.driver.phrase(question)
       assert.ok(text !== null)
       const verdict = await at.driver.confine(at.driver.reread(text), exposed, WIDE, soon())
@@ -268,7 +268,7 @@ describe('a profile', () => {
   }
 })
 
-test('a sample on Google’s engine reads no hidden column, and counts like plain SQL', async (t) => {
+test('on Google’s engine, a sample reads no hidden column, and counts like plain SQL', async (t) => {
   const brain = await engineOrSkip(t, () => openBrain(WORLD))
   if (brain === null) return
   await using _ = brain
@@ -359,7 +359,7 @@ test('a profile counts the top-level keys of JSON objects', async () => {
   assert.equal('keys' in column(columns, 'id'), false)
 })
 
-test('counting JSON keys reads no value on Google’s engine, and without JSON_KEYS the other columns are sampled', async (t) => {
+test('on Google’s engine, counting JSON keys reads no value, and without JSON_KEYS the other columns are sampled', async (t) => {
   const bodies = ['{"city":"CANARY","tags":["CANARY"],"zip":1}', '{"city":null}', '["CANARY"]', 'null', null]
   const table = {
     columns: [

@@ -40,7 +40,7 @@ describe('requests to BigQuery', () => {
   })
   const kinds = (): string[] => at.double.requests.map(({ kind }) => kind)
 
-  test('a small query makes one dry run and one run of the same text', async () => {
+  test('a small query makes one dry run and one run of the same SQL', async () => {
     await at.run(SMALL)
     assert.deepEqual(kinds(), ['dry run', 'run'])
     const [dry, run] = at.double.requests
@@ -59,12 +59,12 @@ describe('requests to BigQuery', () => {
     })
   })
 
-  test('comments of the caller are not sent', async () => {
+  test('comments of the caller are not sent to BigQuery', async () => {
     await at.run(`/* CANARY */ ${SMALL} -- CANARY`)
     assert.doesNotMatch(JSON.stringify(at.double.requests), /CANARY/)
   })
 
-  test('all pages of a result are read', async () => {
+  test('all pages of a BigQuery result are read', async () => {
     const answer = await at.run(MANY)
     assert.deepEqual([answer.rowCount, answer.truncated], [2000, false])
     assert.deepEqual(kinds(), ['dry run', 'run', 'results', 'results'])
@@ -107,7 +107,7 @@ describe('requests to BigQuery', () => {
     assert.deepEqual(kinds(), ['dry run', 'run', 'results', 'cancel'])
   })
 
-  test('a caller who disconnects before the run starts no run', async () => {
+  test('if a caller disconnects before the run starts, nothing runs', async () => {
     const gone = new AbortController()
     at.double.rig('dry run', (asked: DoubleRequest) => {
       gone.abort()
@@ -154,7 +154,7 @@ describe('requests to BigQuery', () => {
     assert.doesNotMatch((await at.refusal(SLOW, limits)).message, /was cancelled/)
   })
 
-  test('a socket that breaks once causes no error, and the repeated run has the same requestId', async () => {
+  test('a socket that breaks once causes no error, and the second attempt has the same requestId', async () => {
     at.double.rig('dry run', 'reset')
     at.double.rig('run', 'reset', 2)
     assert.equal((await at.run(SMALL)).rowCount, 2)
@@ -162,13 +162,13 @@ describe('requests to BigQuery', () => {
     assert.deepEqual([ids.length, new Set(ids).size], [3, 1])
   })
 
-  test('a temporary error is retried three times', async () => {
+  test('a temporary error of BigQuery is tried again three times', async () => {
     at.double.rig('dry run', { status: 503, body: { error: { code: 503, errors: [{ reason: 'backendError' }] } } }, 99)
     assert.equal((await at.refusal(SMALL)).code, 'DATASOURCE_UNAVAILABLE')
     assert.equal(at.double.count('dry run'), 4)
   })
 
-  test('a permanent error is not retried', async () => {
+  test('a permanent error of BigQuery is not tried again', async () => {
     for (const reason of ['quotaExceeded', 'invalidQuery']) {
       at.double.requests.length = 0
       at.double.rig('dry run', { status: 403, body: { error: { code: 403, errors: [{ reason, message: 'x' }] } } })
@@ -177,7 +177,7 @@ describe('requests to BigQuery', () => {
     }
   })
 
-  test('the driver does not wait for a server with a long Retry-After', async () => {
+  test('the driver does not wait for a server that sends a long Retry-After', async () => {
     const busy = { status: 429, headers: { 'retry-after': '30' }, body: {} }
     at.double.rig('dry run', busy, 99)
     const refusal = await at.refusal(SMALL)
@@ -197,7 +197,7 @@ describe('requests to BigQuery', () => {
     assert.deepEqual(kinds(), ['dry run', 'token', 'dry run'])
   })
 
-  test('a token about to expire is not used, and a token is sent only to one address', async () => {
+  test('a token that is about to expire is not used, and a token is sent only to one address', async () => {
     at.door.revoke()
     at.door.expiresIn = 299
     await at.run(SMALL)
@@ -210,7 +210,7 @@ describe('requests to BigQuery', () => {
     assert.deepEqual(other, [])
   })
 
-  test('fetching a token is retried while connecting', async () => {
+  test('a failed request for a token is tried again while connecting', async () => {
     await using driver = await createBigQueryDriver({ connector: at.double.connector })
     at.double.rig('token', { status: 503, body: '' })
     at.double.rig('token', 'reset')
@@ -223,8 +223,8 @@ describe('requests to BigQuery', () => {
   test('a key that cannot sign is refused with the reason, and nothing is sent', async () => {
     const { private_key: pem, ...file } = JSON.parse(at.door.keyFile())
     const der = Buffer.from(String(pem).replace(/-----.*-----/g, ''), 'base64')
-    // An even modulus is never valid, so make the modulus of the PKCS #8 key even. It follows 26 bytes of envelope, 7
-    // bytes of the inner header and the version, and 5 bytes of its own header.
+    // An even modulus is never valid, so make the modulus of the PKCS #8 key even. The modulus follows 26 bytes of
+    // envelope, 7 bytes of the inner header and the version, and 5 bytes of its own header.
     der.writeUInt8(der.readUInt8(38 + 255) & 0xfe, 38 + 255)
     const damaged = `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`
     await using driver = await createBigQueryDriver({ connector: at.double.connector })
@@ -247,7 +247,7 @@ describe('requests to BigQuery', () => {
     assert.ok(at.double.count('token') <= 1)
   })
 
-  test('a closed connection accepts no work', async () => {
+  test('a closed BigQuery connection accepts no work', async () => {
     const connection = await at.driver.connect(at.driver.settings(at.settings), { allowPrivateHosts: true }, soon())
     const query = await at.confined(SMALL)
     await connection[Symbol.asyncDispose]()
@@ -269,7 +269,7 @@ describe('requests to BigQuery', () => {
     ['endless headers', {}, { 'x-large': 'x'.repeat(40_000) }],
   ]
   for (const [what, body, headers] of hostile) {
-    test(`if the server sends ${what}, the query gets DATASOURCE_UNAVAILABLE without a text of a library`, async () => {
+    test(`if the server sends ${what}, the query gets DATASOURCE_UNAVAILABLE without an error text of a library`, async () => {
       for (const kind of ['dry run', 'run'] as const) {
         const status = what === 'a redirect' ? 302 : 200
         at.double.rig(kind, { status, body, ...(headers === undefined ? {} : { headers }) }, 99)
@@ -282,7 +282,7 @@ describe('requests to BigQuery', () => {
     })
   }
 
-  test('a body of 9 MiB is refused', async () => {
+  test('a response of 9 MiB is refused', async () => {
     const flood = '"'.padEnd(9 * 1024 * 1024, 'x')
     at.double.rig('dry run', { status: 200, body: flood })
     assert.equal((await at.refusal(SMALL)).code, 'DATASOURCE_UNAVAILABLE')
@@ -290,7 +290,7 @@ describe('requests to BigQuery', () => {
     assert.equal((await at.refusal(SMALL)).code, 'DATASOURCE_UNAVAILABLE')
   })
 
-  test('endless pages end at the maximum number, or the deadline', async () => {
+  test('if a result never ends, reading stops at the maximum number of pages, or at the deadline', async () => {
     const endless = {
       jobComplete: true,
       jobReference: { projectId: 'vitrine-test', jobId: 'job_x', location: 'EU' },
@@ -310,7 +310,7 @@ describe('requests to BigQuery', () => {
   })
 
   test('a job is cancelled if its result cannot be read', async () => {
-    // A request of the previous test may still be pending, so exclude job_x.
+    // A request for job_x of the previous test may still be pending.
     at.double.rig((asked) => asked.kind === 'results' && !/job_x/.test(asked.url.pathname), { status: 200, body: 'x' })
     assert.equal((await at.refusal(WAITS)).code, 'DATASOURCE_UNAVAILABLE')
     while (at.double.count('cancel') === 0) await immediate()

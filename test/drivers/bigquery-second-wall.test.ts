@@ -63,7 +63,7 @@ describe('the check of the dry run', () => {
     ['no bytes', job({ totalBytesProcessed: undefined })],
   ]
   for (const [what, reply] of refused) {
-    test(`nothing runs if a dry run reports ${what}, and the alarm is raised`, async () => {
+    test(`if a dry run reports ${what}, nothing runs, and the alarm is raised`, async () => {
       alarms.length = 0
       at.double.requests.length = 0
       at.double.rig('dry run', reply)
@@ -85,7 +85,7 @@ describe('the check of the dry run', () => {
     ['an invalid list of tables', job({ referencedTables: { ...PRODUCTS } })],
   ]
   for (const [what, reply] of unreadable) {
-    test(`nothing runs if a dry run returns ${what}`, async () => {
+    test(`if a dry run returns ${what}, nothing runs`, async () => {
       at.double.requests.length = 0
       at.double.rig('dry run', reply)
       assert.equal((await at.refusal(SMALL)).code, 'DATASOURCE_UNAVAILABLE')
@@ -93,7 +93,7 @@ describe('the check of the dry run', () => {
     })
   }
 
-  test('facts that BigQuery reports for every query are accepted', async () => {
+  test('facts that BigQuery reports in every dry run are accepted', async () => {
     const anonymous = { destinationTable: { projectId: PROJECT, datasetId: '_abc', tableId: 'anon123' } }
     const fine = [
       job({ referencedRoutines: [], undeclaredQueryParameters: [], referencedTables: [] }),
@@ -105,12 +105,12 @@ describe('the check of the dry run', () => {
     ]
     for (const reply of fine) {
       at.double.rig('dry run', reply)
-      // The double has not seen this dry run and would refuse to run the text, so only estimate.
+      // Only estimate: the double would refuse to run SQL that had no such dry run.
       await at.connection.estimate(await at.confined(SMALL), WIDE, AbortSignal.timeout(60_000))
     }
   })
 
-  test('the larger of the two numbers of bytes is compared with the limit', async () => {
+  test('if a dry run reports two numbers of bytes, the larger one is compared with the limit', async () => {
     at.double.rig('dry run', job({ totalBytesProcessed: '10' }, { totalBytesProcessed: '99999' }))
     const refusal = await at.refusal(SMALL, { ...WIDE, maxCost: 5000 })
     assert.deepEqual([refusal.code, refusal.extra['estimate'], refusal.extra['limit']], ['QUERY_DENIED', 99_999, 5000])

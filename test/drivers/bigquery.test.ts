@@ -41,7 +41,7 @@ async function open(): Promise<Ground> {
       malformed: { sql: 'SELECT FROM (' },
     },
     secret: /CANARY|PRIVATE KEY|secrets|token/,
-    // The double runs in this process. immediate() lets it go on between two polls.
+    // The double runs in this process. immediate() lets it continue between two polls.
     working: () => immediate(double.working),
     alien: null,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
@@ -58,7 +58,7 @@ function exposedOnly(catalog: Catalog): Catalog {
 
 conformance('BIGQUERY', open)
 
-test('BigQuery names its concepts', async () => {
+test('the BigQuery driver gives its words for its concepts', async () => {
   await using driver = await createBigQueryDriver()
   assert.deepEqual(driver.vocabulary, { schema: 'dataset', table: 'table', queryLanguage: 'GoogleSQL' })
 })

@@ -1,5 +1,5 @@
-// The duties of every kind of database. A kind provides a real server, and query bodies in its own language. If it
-// cannot fulfil a duty, the duty is skipped by name, with the reason.
+// Tests what every kind of database must do. Each kind provides a real server, and queries in its own language. If a
+// kind cannot do something, that test is skipped by name, with the reason.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Confined } from '../../src/drivers/confined.ts'
@@ -23,43 +23,44 @@ export type Duty =
   | 'failures'
   | 'unreachable'
 
-/** One server of a kind, with a few rows. */
+/** A server with a few rows. */
 export interface Ground extends AsyncDisposable {
   readonly driver: Driver
   readonly settings: SettingsInput
   readonly wrongPassword: SettingsInput
-  /** No server listens at this address. */
   readonly nobody: SettingsInput
-  /** Reduces the result of introspection as an exposure does. The names in `bodies.hidden` must be left out. */
+  /**
+   * Removes what is hidden from the result of introspection, as an exposure does. The names in `bodies.hidden` must be
+   * removed.
+   */
   cut(catalog: Catalog): Catalog
   readonly bodies: {
-    /** The answer has exactly the rows in `rows`. */
+    /** A query whose answer has exactly the rows in `rows`. */
     readonly small: unknown
     readonly rows: string
-    /** The answer has at least 1,000 rows. */
+    /** A query with at least 1,000 rows. */
     readonly many: unknown
-    /** The answer has more than 100,000 bytes, in few rows. */
+    /** A query with more than 100,000 bytes in few rows. */
     readonly wide: unknown
-    /** Runs for a minute unless it is cancelled. */
+    /** A query that runs for a minute unless it is cancelled. */
     readonly slow: unknown
-    /** The guard confines it, but the database refuses it. */
+    /** A query that the guard allows, but the database refuses. */
     readonly failing: unknown
-    /** Contains a name that is not exposed. */
+    /** A query with a name that is not exposed. */
     readonly hidden: unknown
     readonly writing: unknown
     readonly malformed: unknown
   }
   /** No refusal may contain these words. */
   readonly secret: RegExp
-  /** How many queries of the login run in the database, without the one that counts them. */
+  /** Returns how many queries of the login run in the database, without the query that counts them. */
   working(): Promise<number>
-  /** The guard of another kind has confined this query. Null leaves this case out. */
+  /** A query that the guard of another kind has confined, or null to skip this case. */
   readonly alien: Confined | null
 }
 
 const wide: Limits = { rowCap: 10_000, maxResponseBytes: 50_000_000, timeoutMs: 30_000, maxCost: 1e9 }
 
-/** `open` prepares the server. */
 export function conformance(
   kind: string,
   open: () => Promise<Ground>,
@@ -272,7 +273,7 @@ export function conformance(
   })
 }
 
-/** Until no query of the login runs in the database. */
+/** Waits until no query of the login runs in the database. */
 async function settled(ground: Ground): Promise<void> {
   await until('the work ends in the database', async () => (await ground.working()) === 0)
 }

@@ -1,6 +1,5 @@
-// Tests the guard's bounds on real engines. Queries near the bounds are answered. If only the database can compute the
-// length of a range, a range that is too long fails there. A query that grows beyond the bounds is refused by the
-// guard.
+// Tests the guard's bounds on real engines. Queries below the bounds are answered. If only the database can compute the
+// length of a range, a range that is too long fails in the database.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ask, catalog, judge } from '../attacks/mongodb/ask.ts'
@@ -32,7 +31,7 @@ for (const [name, start] of [
   ['the real mongod', startMongod],
   ['the newest engine', startNewest],
 ] as const) {
-  test(`queries near the bounds are answered, and ranges beyond them fail in the database: ${name}`, async (t) => {
+  test(`queries close to the bounds are answered, and ranges beyond the bounds fail in the database: ${name}`, async (t) => {
     const mongo = await engineOrSkip<TestMongo>(t, start)
     if (mongo === null) return
     await using _ = mongo
@@ -55,7 +54,7 @@ for (const [name, start] of [
 
 const large = { $toInt: { $convert: { input: '2000000000', to: 'int' } } }
 
-/** Only the database can compute the length of these ranges. True if it answers. */
+/** Ranges whose length only the database can compute, and whether it answers. */
 const RANGES: readonly (readonly [object, boolean])[] = [
   [{ $range: [0, { $toInt: '9' }] }, true],
   [{ $range: [0, { $toInt: '10000' }] }, true],
@@ -68,7 +67,7 @@ const RANGES: readonly (readonly [object, boolean])[] = [
   [{ $range: [0, { $multiply: [{ $year: '$since' }, 1000] }] }, false],
 ]
 
-test('the guard refuses a query that grows beyond the bounds', () => {
+test('the guard refuses a query whose values grow beyond the bounds', () => {
   const exposed = catalog([6, 0, 5])
   const doubling = { $reduce: { input: '$tags', initialValue: [1], in: { $concatArrays: ['$$value', '$$value'] } } }
   const verdict = judge(exposed, shown(doubling))

@@ -1,5 +1,5 @@
-// The driver converts the position of a database error in the printed text to the position in the caller’s text, in
-// UTF-16 units. This also works if the shape of the text was remembered.
+// The driver converts the position of a database error in the printed SQL to the position in the caller’s SQL, in
+// UTF-16 units. This must also work if the guard has remembered the shape of the query.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { AppError } from '../../src/errors.ts'
@@ -49,8 +49,8 @@ async function failed(sql: string, more: Partial<Limits> = {}, params?: readonly
 }
 
 /**
- * Queries that fail, and the expected error. The sign ‹ stands where the position of the error must be; it is removed
- * before the query runs.
+ * Queries that fail, and the expected error. The sign ‹ marks the expected position of the error, and is removed before
+ * the query runs.
  */
 const PLACED: readonly (readonly [string, RegExp])[] = [
   ['SELECT note ‹+ id FROM orders', /operator does not exist: text \+ integer/],
@@ -95,7 +95,7 @@ describe('an error of the database has a position in the caller’s text', () =>
   }
 })
 
-test('the position is right for each text of one shape, with and without EXPLAIN', async () => {
+test('the position of an error is right for each query of one shape, with and without EXPLAIN', async () => {
   for (const maxCost of [1e9, 1e8]) {
     for (const n of [1, 22, 333, 4_444, 55_555]) {
       const sql = `SELECT id FROM orders WHERE id > ${n} AND total < ${n * 10} AND note = 5`
@@ -106,7 +106,7 @@ test('the position is right for each text of one shape, with and without EXPLAIN
   }
 })
 
-test('the position is right for a text with parameters', async () => {
+test('the position of an error is right for a query with parameters', async () => {
   const sql = 'SELECT id FROM orders WHERE note = $2 AND total > $1 AND note = 5'
   for (const params of [
     [1, 'a'],
@@ -121,7 +121,7 @@ test('an error at run time has a hint but no position', async () => {
   assert.deepEqual([error.message, error.extra], ['Division by zero.', { hint: 'Divide by NULLIF(x, 0).' }])
 })
 
-test('if the database names a column, the error has the column in a separate field', async () => {
+test('if a database error names a column, the refusal has the column in a separate field', async () => {
   const error = await failed('SELECT o.note, count(*) FROM orders o')
   assert.equal(error.extra['column'], 'o.note')
 })

@@ -1,6 +1,5 @@
-// Tests PostgreSQL 14 to 18. Each version must give the same catalog and the same result of the connection test, and
-// must answer or refuse each query like the others. If a server cannot be installed, its test is skipped with a
-// message.
+// PostgreSQL 14 to 18 must give the same catalog and the same result of the connection test. Each version must answer
+// or refuse each query like the others. If a server cannot be installed, its test is skipped with a message.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -59,8 +58,8 @@ const refused = [
 
 /**
  * Selects overloads of functions that a query may call, and that may be dangerous: volatile functions, SECURITY DEFINER
- * functions, and functions with an argument whose value is the name or id of a database object. Each overload that a
- * server returns must match HARMLESS.
+ * functions, and functions with an argument whose value is the name or id of a database object. Each overload must
+ * match HARMLESS.
  */
 const SUSPECT = `
   SELECT p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')'
@@ -72,8 +71,8 @@ const SUSPECT = `
   ORDER BY 1`
 
 /**
- * These overloads only read the clock, return random values, or use object ids as numbers. For functions with a
- * regconfig, the guard checks the value (text-search.ts).
+ * These overloads only read the clock, return random values, or use object ids as numbers. The guard checks the value
+ * of a regconfig argument (text-search.ts).
  */
 const HARMLESS =
   /^(?:(?:array_sample|array_shuffle|clock_timestamp|gen_random_uuid|random|random_normal|timeofday|timezone|uuidv4|uuidv7)\(|(?:int8|max|min)\(oid\)|\w+\(regconfig, )/

@@ -52,7 +52,7 @@ describe('SSH tunnels', () => {
   })
   const secrets = (more: Record<string, string>) => ({ password: postgres.password, ...more })
 
-  /** Tries to connect to the database, and returns the message of the error. */
+  /** Returns the message of the error when connecting fails. */
   async function failure(input: SettingsInput, options = ANY, signal = never()): Promise<string> {
     await using driver = await createPostgresDriver()
     const caught: unknown = await driver.connect(driver.settings(input), options, signal).then(
@@ -100,7 +100,7 @@ describe('SSH tunnels', () => {
     assert.equal(ssh.tries.length, before)
   })
 
-  test('the pinned host key may be a whole key, and the login may use a key, a key with a passphrase, or a password', async () => {
+  test('the pinned host key may be a whole key, and the SSH login may use a key, a key with a passphrase, or a password', async () => {
     for (const own of [{ sshPassword: ssh.password }, { sshPrivateKey: ssh.privateKey }, ssh.locked]) {
       await using driver = await createPostgresDriver()
       const input = settings({ config: at({ hostKey: ssh.hostKeyLine }), secrets: secrets(own) })
@@ -113,7 +113,7 @@ describe('SSH tunnels', () => {
     }
   })
 
-  test('the error of each failed connection names the cause', async () => {
+  test('the error of each failed tunnel names the cause', async () => {
     const password = secrets({ sshPassword: 'wrong' })
     assert.equal(
       await failure(settings({ secrets: password })),

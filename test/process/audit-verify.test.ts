@@ -1,5 +1,5 @@
 // Runs `vitrine audit verify` like an operator: beside running services on PostgreSQL, after a kill, and on the
-// embedded store after the service has ended. Checks exit codes and reported rows.
+// embedded store of a stopped service. Checks exit codes and reported rows.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -27,7 +27,7 @@ async function vitrine(args: readonly string[], env: Env) {
 }
 const verify = (env: Env) => vitrine(['audit', 'verify'], env)
 
-/** The service is another process. Also signs up an account, which creates teams. */
+/** Starts the service as another process, and signs up an account, which creates teams. */
 async function serve(env: Env) {
   const child = spawn(process.execPath, [MAIN], { env: own({ PORT: '0', ...env }) })
   let output = ''
@@ -58,7 +58,7 @@ async function serve(env: Env) {
   let [teams, last] = [0, '']
   return {
     output: () => output,
-    /** One audited change: creates a team or, if there are 100, renames the last one. */
+    /** Makes one audited change: creates a team or, if there are 100, renames the last one. */
     async team(): Promise<void> {
       const body = { name: `Team ${++teams}` }
       if (teams > 100) {
@@ -78,8 +78,8 @@ async function serve(env: Env) {
 }
 
 /**
- * On a busy machine, the PostgreSQL store may be too slow, so that the service refuses a request. Such a request has
- * changed nothing, so it is repeated.
+ * Repeats a refused request. On a busy machine, the PostgreSQL store may be too slow, so that the service refuses a
+ * request without changing anything.
  */
 async function patient(ask: () => Promise<Response>): Promise<Response> {
   for (;;) {
@@ -98,7 +98,7 @@ async function folder(): Promise<string> {
 }
 
 describe('audit verify on the embedded store', () => {
-  test('audit verify refuses while the service runs, then reports an intact audit, then names the changed row', async () => {
+  test('audit verify refuses to run beside the service, then reports an intact audit, then names a changed row', async () => {
     const env = { VITRINE_DATA_DIR: await folder() }
     const service = await serve(env)
     for (let n = 0; n < 5; n++) await service.team()
@@ -138,7 +138,7 @@ describe('audit verify on the embedded store', () => {
     assert.ok(!(await readdir(copy)).includes('secret.key'))
   })
 
-  test('the next start links the rows that a killed service left without a link, and every chain holds', async () => {
+  test('after a kill, the next start links the audit rows that have no link yet, and every chain is intact', async () => {
     const env = { VITRINE_DATA_DIR: await folder() }
     // The service links rows after half a second. On a busy machine, the kill may come later. So repeat until a kill
     // leaves a row without a link.

@@ -1,4 +1,4 @@
-// Tests the stdio bridge as a process, in both generations of the protocol. Nothing but messages may appear on stdout.
+// Tests the stdio bridge as a process, in both generations of the protocol. Only messages may appear on stdout.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -71,7 +71,7 @@ describe('the stdio bridge', () => {
     })
   }
 
-  test('a cancelled call ends in the database and gets no answer', async () => {
+  test('a cancelled call through the bridge ends in the database, and gets no answer', async () => {
     await shop.owner.must('PATCH', `/teams/${at.teamId}`, {
       settings: { postgresMaxPlanCost: 1e15, statementTimeoutMs: 60_000 },
     })
@@ -94,7 +94,7 @@ describe('the stdio bridge', () => {
     assert.equal(await bridge.errors, '')
   })
 
-  test('a wrong key, a wrong address and a line that is not JSON are each answered with an error', async () => {
+  test('the bridge answers a wrong key, a wrong address and a line that is not JSON with an error', async () => {
     const call = messageOf('modern', 'tools/list', {}, { id: 7 })
     const wrongKey = start({ ...env, VITRINE_KEY: 'sk_live_wrong' })
     wrongKey.send(call)
@@ -151,7 +151,6 @@ describe('the stdio bridge', () => {
   })
 })
 
-/** Reads the files from their local headers. */
 function unzipped(zip: Buffer): Map<string, string> {
   const files = new Map<string, string>()
   let at = 0

@@ -1,6 +1,6 @@
-// The protocol has conformance scenarios of its own. They call fixtures by name and send no token, so this test mounts
-// the connector's route on a server with its own access check. A scenario that does not apply is listed with its
-// reason. If a listed scenario passes, the runner fails.
+// Runs the conformance scenarios of MCP. They call fixtures by name and send no token, so this test mounts the
+// connector's route on a server with its own access check. If a scenario does not apply, it is listed with its reason.
+// If a listed scenario passes, the runner fails.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -95,7 +95,7 @@ for (const [revision, skipped] of Object.entries(NOT_APPLICABLE)) {
   })
 }
 
-test('the service conforms as an authorization server: metadata and the authorization code flow', async () => {
+test('the service conforms to the scenarios for authorization servers: metadata and the authorization code flow', async () => {
   const { output } = await run(['list'])
   const [, named = ''] = /Authorization server scenarios[^\n]*\n((?: {2}- .*\n?)+)/.exec(output) ?? []
   assert.deepEqual(

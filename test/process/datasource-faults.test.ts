@@ -1,5 +1,5 @@
 // While queries run, a datasource hangs, resets its connections, sends single bytes, or gets another certificate.
-// Callers get the expected refusal, and the service stays ready. After the datasource has recovered, queries are
+// Callers get the expected refusal, and the service stays ready. When the datasource has recovered, queries are
 // answered again.
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -25,13 +25,13 @@ const FAULTS = [
   ['resetting', '502 DATASOURCE_UNAVAILABLE'],
 ] as const satisfies readonly (readonly [Exclude<Way, 'good'>, string])[]
 
-/** A caller may get these answers. On a busy machine, a query may be too late even without a fault. */
+/** All answers that a caller may get. On a busy machine, a query may be late even without a fault. */
 const KINDS = ['200', '504 QUERY_TIMEOUT', '502 DATASOURCE_UNAVAILABLE', '503 OVERLOADED']
 
 interface Seen {
   readonly kind: string
   readonly text: string
-  /** True if the query was answered during the fault. */
+  /** True if the answer came during the fault. */
   readonly isDuring: boolean
   /** True if the query was also sent during the fault. */
   readonly isWhole: boolean
@@ -66,7 +66,8 @@ async function throughFault(app: TestApp, ask: () => Promise<Answer>, way: Fault
   }
   for (const { kind, text, isWhole } of seen) {
     assert.ok(KINDS.includes(kind), `${fault}: ${text}`)
-    // Only if bytes trickle can it arrive that the query was cancelled. Otherwise, the service must not claim that.
+    // The service may say that the query was cancelled only if the cancel could reach the database, which is possible
+    // only while bytes trickle.
     if (isWhole && fault !== 'trickling') assert.doesNotMatch(text, /was cancelled in the database/)
   }
 }
@@ -102,11 +103,12 @@ describe('a PostgreSQL datasource', () => {
   })
 
   for (const [fault, must] of FAULTS) {
-    test(`${fault}: callers get ${must}, and answers after the fault`, () => throughFault(app, ask, way, fault, must))
+    test(`while a PostgreSQL datasource is ${fault}, callers get ${must}, and afterwards answers`, () =>
+      throughFault(app, ask, way, fault, must))
   }
 })
 
-test('a MongoDB datasource: callers get the refusal of each fault, and answers after the fault', async (t) => {
+test('during each fault of a MongoDB datasource, callers get the refusal of the fault, and afterwards answers', async (t) => {
   await using stack = new AsyncDisposableStack()
   const mongo = await engineOrSkip(t, () => startMongod())
   if (mongo === null) return
@@ -130,7 +132,7 @@ test('a MongoDB datasource: callers get the refusal of each fault, and answers a
   for (const [fault, must] of FAULTS) await throughFault(app, ask, way, fault, must)
 })
 
-test('a datasource with a new certificate of another authority causes 502, and the connection test says why', async () => {
+test('if a datasource gets a certificate of another authority, callers get 502, and the connection test says why', async () => {
   await using stack = new AsyncDisposableStack()
   const [first, other] = [stack.use(await makeCertificates()), stack.use(await makeCertificates())]
   const tls = { certFile: join(first.folder, 'server.crt'), keyFile: join(first.folder, 'server.key') }
@@ -173,7 +175,7 @@ test('a datasource with a new certificate of another authority causes 502, and t
   await until('the new authority is trusted', async () => (await ask()).status === 200)
 })
 
-/** As after a renewal. */
+/** Replaces the certificate of a running server. */
 async function swapCertificate(server: TestPostgres, to: Certificates): Promise<void> {
   for (const [setting, name] of [
     ['ssl_cert_file', 'server.crt'],

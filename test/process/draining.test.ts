@@ -82,7 +82,7 @@ describe('SIGTERM', () => {
   }
 
   test('after SIGTERM, a query may finish within the grace period', async () => {
-    // The lock makes sure that the query is running when the signal comes, on any machine.
+    // Because of the lock, the query is still running when the signal comes.
     const locker = new Client({ connectionString: url })
     await locker.connect()
     await using _ended = { [Symbol.asyncDispose]: () => locker.end() }
@@ -102,7 +102,7 @@ describe('SIGTERM', () => {
     assert.deepEqual([items.length, items[0].outcome], [1, 'ANSWERED'])
   })
 
-  test('when the grace period ends, a query gets 503 and is cancelled in the database', async () => {
+  test('if a query runs longer than the grace period, it gets 503 and is cancelled in the database', async () => {
     const items = await withQuery(ENDLESS, { VITRINE_GRACE_MS: '300' }, async (app, answer) => {
       app.signal('SIGTERM')
       const { status, json, headers } = await answer
@@ -128,7 +128,7 @@ describe('SIGTERM', () => {
       await once(socket, 'connect')
       socket.on('error', () => undefined)
       if (sent !== '') socket.write(sent)
-      // If this is answered, the service has also accepted the other connection and read its bytes.
+      // Once this request is answered, the service has also accepted the other connection and read its bytes.
       assert.equal((await app.ask('GET', '/health/live')).status, 200)
       app.signal('SIGTERM')
       assert.equal(await app.ended, 0)
@@ -136,7 +136,7 @@ describe('SIGTERM', () => {
     })
   }
 
-  test('a connection whose queries are read from the socket is closed if idle, and otherwise after its query is answered', async () => {
+  test('after SIGTERM, an idle query connection is closed, and a busy one is closed after its query is answered', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-drain-'))
     await using app = await startService(dataDir, { VITRINE_GRACE_MS: '600000' })
     const owner = await app.person('Olga')

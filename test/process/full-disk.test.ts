@@ -1,6 +1,6 @@
 // The disk of the store is full. While the service runs, no audit row is lost or half-written. Requests that cannot be
-// recorded get 503, and every row is there when there is space again. If the service ends on a full disk, it says how
-// many audit rows it lost. The test must be allowed to mount a small file system.
+// recorded get 503. If the service ends on a full disk, it says how many audit rows it lost. The test needs the right
+// to mount a small file system.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, rmdirSync, statfsSync, writeFileSync } from 'node:fs'
@@ -48,12 +48,12 @@ function fill(path: string): void {
   writeEnd(path)
 }
 
-/** 4096 bytes more, so that no page is left free. */
+/** Fills the last free page. */
 function writeEnd(path: string): void {
   try {
     writeFileSync(join(path, 'filler-end'), Buffer.alloc(4096))
   } catch {
-    // This is intended: the disk is full.
+    // The disk is full, as intended.
   }
 }
 
@@ -76,8 +76,7 @@ test('a full disk loses no audit row, and requests that cannot be recorded get 5
     seen.queries++
     fill(at.path)
 
-    // Queries are answered as long as their rows fit in the queue in memory. After that they are refused. No query is
-    // answered without a row.
+    // Queries are answered as long as their audit rows fit in the queue in memory. After that they are refused.
     const long = `SELECT 1 /* ${'x'.repeat(60_000)} */`
     const counts = new Map<string, number>()
     for (let n = 0; n < 3_000 && !counts.has('503 OVERLOADED'); n++) {
@@ -149,6 +148,6 @@ test('a process that ends on a full disk says how many audit rows it lost', asyn
     .split('\n')
     .find((text) => text.includes('audit: rows are lost'))
   const { rows } = JSON.parse(line ?? '{}')
-  // The number of rows varies: the rows of the first answers may fit on the disk, and a refused query has a row too.
+  // The number of lost rows varies: the first rows may fit on the disk, and a refused query has a row too.
   assert.ok(rows >= 1 && rows <= answered + refused, `${rows} of ${answered}`)
 })

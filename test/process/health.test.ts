@@ -1,5 +1,5 @@
 // Tests probes, and limits on connections. Before a stopping service refuses requests, /health/ready becomes 503.
-// Probes have a separate listener. For a new connection, an idle one is closed.
+// Probes have their own listener. If there are too many connections, an idle one is closed for a new one.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp } from 'node:fs/promises'
@@ -54,7 +54,7 @@ test('after SIGTERM, /health/ready is 503 while requests are still answered', as
   assert.equal(await app.ended, 0)
 })
 
-test('probes are answered on their own address while every connection has a request', async () => {
+test('probes are answered on their own address while every connection is busy with a request', async () => {
   const health = await freeAddress()
   await using app = await startService(await folder(), {
     VITRINE_CONNECTIONS: '16',
@@ -83,10 +83,10 @@ test('probes are answered while silent clients open more connections than their 
   for (const socket of silent) socket.destroy()
 })
 
-test('the connection that has been idle for longest is closed for a new connection', async () => {
+test('if there are too many connections, the one that has been idle for longest is closed for a new one', async () => {
   await using app = await startService(await folder(), { VITRINE_CONNECTIONS: '16' })
   const idle = [await open(app.url)]
-  // If this is answered, the service has also accepted the earlier connection.
+  // Once this request is answered, the service has also accepted the earlier connection.
   assert.equal((await app.ask('GET', '/health/live', { headers: { connection: 'close' } })).status, 200)
   for (let n = 1; n < 40; n++) idle.push(await open(app.url))
   for (let n = 0; n < 5; n++) assert.equal((await app.ask('GET', '/health/live')).status, 200)
@@ -96,13 +96,13 @@ test('the connection that has been idle for longest is closed for a new connecti
   for (const socket of idle) socket.destroy()
 })
 
-test('one address cannot take all connections', async () => {
+test('one client address cannot take all connections', async () => {
   await using app = await startService(await folder(), { VITRINE_CONNECTIONS_PER_ADDRESS: '2' })
   const { port } = new URL(app.url)
   const [first, second, third] = [await open(app.url), await open(app.url), await open(app.url)]
   while (!first.isClosed) await pause(10)
   assert.deepEqual([second.isClosed, third.isClosed], [false, false])
-  // Another address of this machine is not affected.
+  // Another address of this machine can still connect.
   const other = connect({ host: '127.0.0.1', port: Number(port), localAddress: '127.0.0.2' })
   other.write('GET /health/live HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
   let text = ''

@@ -1,6 +1,6 @@
-// kill -9 comes at random moments, during queries, changes and starts. Afterwards the store opens again. Every answered
-// change is stored with its audit row. Every query that the service reported as written is in the audit once. The
-// chains are intact. TEST_KILLS is the number of kills for each store.
+// kill -9 comes at random moments, during queries, changes and starts. Afterwards, the store opens again. Every
+// answered change is stored with its audit row. Every query that the service reported as written is in the audit once.
+// The chains are intact. TEST_KILLS is the number of kills for each store.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,20 +24,20 @@ const KILLS = Number(process.env['TEST_KILLS'] ?? 4)
 const CLIENTS = 4
 /** An early kill comes at most this long after the start of the process. */
 const EARLY_MS = 700
-/** Any other kill comes after at most this many answers. */
+/** A later kill comes after at most this many answers. */
 const ANSWERS = 800
-/** On a busy machine, wait at most this long for these answers. */
+/** On a busy machine, a later kill comes after this time at the latest. */
 const LATEST_MS = 5_000
 
 /** What one process answered before it was killed. */
 class Life {
-  /** The number of the query, and the time of the answer. */
+  /** The number of each answered query, and the time of the answer. */
   readonly answered = new Map<number, number>()
-  /** The service answered that the team now has these names, in this order. */
+  /** The names of the team that the service has confirmed, in this order. */
   readonly named: string[] = []
-  /** These names of the team were sent, in this order. */
+  /** The names of the team that were sent, in this order. */
   readonly asked: string[] = []
-  /** The service has reported that every query that it answered before this time is in the store. */
+  /** Queries that were answered before this time are in the store, as the service has reported. */
   writtenBefore = -Infinity
   listened = false
   next: number
@@ -46,7 +46,7 @@ class Life {
     this.next = from
   }
 
-  /** These names were sent after the last answered one, so they may be stored. */
+  /** The names that were sent after the last confirmed name. They may be stored. */
   get unanswered(): readonly string[] {
     return this.asked.slice(this.asked.indexOf(this.named.at(-1) ?? '') + 1)
   }
@@ -133,10 +133,7 @@ interface Place {
   readonly hasName: number
 }
 
-/**
- * In about a third of the cases, the kill is planned for the start. It then comes only if the service does not listen
- * yet.
- */
+/** About a third of the kills come during the start, unless the service already listens. */
 async function liveAndDie(place: Place): Promise<Life> {
   const child = spawn(process.execPath, [MAIN], {
     env: environment({
@@ -176,7 +173,7 @@ async function liveAndDie(place: Place): Promise<Life> {
   return life
 }
 
-/** Goes on until the process is dead. */
+/** Sends requests until the process is dead. */
 async function load(place: Place, life: Life, out: string, signal: AbortSignal): Promise<void> {
   const url = /listens at (\S+)/.exec(out)?.[1] ?? assert.fail(out)
   const metrics = /"address":"([^"]+)"[^\n]*listening for probes/.exec(out)?.[1] ?? assert.fail(out)
@@ -193,7 +190,7 @@ async function load(place: Place, life: Life, out: string, signal: AbortSignal):
     const path = `/teams/${place.teamId}/datasources/${place.id}/query`
     const answer = await ask(path, 'POST', { authorization: `Bearer ${place.key}` }, { sql })
     const text = await answer.text()
-    // On a busy machine, the store or the database may take too long for the service. Such a refusal is no answer.
+    // On a busy machine, the store or the database may be too slow. These refusals do not count as answers.
     if (answer.status === 503 || answer.status === 504) return pause(50)
     assert.equal(answer.status, 200, text)
     life.answered.set(number, performance.now())
@@ -238,7 +235,7 @@ async function load(place: Place, life: Life, out: string, signal: AbortSignal):
   await Promise.all([...Array.from({ length: CLIENTS }, () => repeated(query)), repeated(change), repeated(read)])
 }
 
-/** Counts the rows since a query: how often each query and each new name of the team occurs. */
+/** Counts how often each query from `from` on, and each name of the team, occurs in the audit. */
 async function foundIn(store: Parameters<typeof newest>[0], teamId: TeamId, from: number) {
   const queries = new Map<number, number>()
   const names = new Map<string, number>()

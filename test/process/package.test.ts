@@ -1,6 +1,5 @@
-// Tests the npm package as a newcomer gets it: built with the command of the release, packed, installed into an empty
-// folder, started, queried, stopped. It must need nothing from the checkout, and contain only the files that are listed
-// here.
+// Tests the npm package as a newcomer gets it: built, packed, installed into an empty folder, started, queried and
+// stopped. It must need nothing from the checkout, and contain only the files in this list.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,7 +18,7 @@ import { engineOrSkip, NoSuchEngine } from '../support/no-such-engine.ts'
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const run = promisify(execFile)
 
-/** With PostgreSQL, which the demo fetches. */
+/** Includes PostgreSQL, which the demo fetches. */
 const INSTALLED_BYTES_MAX = 100_000_000
 /** A busy machine may need long to unpack PostgreSQL and start the demo. */
 const PATIENCE_MS = 120_000
@@ -64,7 +63,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
     return Object.values(parsed as object)[0] as { readonly files: { readonly path: string; readonly size: number }[] }
   }
 
-  test('the package contains the bundle, and nothing else', async () => {
+  test('the npm package contains the bundle, and nothing else', async () => {
     const others = listed.filter(({ path }) => !FILES.some((pattern) => pattern.test(path)))
     assert.deepEqual(others, [])
     for (const name of ['dist/cli.js', 'dist/libpg-query.wasm', 'dist/console/index.html', 'demo/seed.sql']) {
@@ -84,7 +83,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
     }
   })
 
-  test('the package has no dependency, no script, and one command', async () => {
+  test('the npm package has no dependency, no script, and one command', async () => {
     const manifest = JSON.parse(await readFile(join(folder, 'made/package.json'), 'utf8'))
     const { version, license } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
     assert.deepEqual(
@@ -211,7 +210,7 @@ describe('the package for npm', { skip: process.platform !== 'linux' && 'the dem
     )
   })
 
-  test('the fetched Node has the version of package.json', async () => {
+  test('the fetched Node has the version that package.json names', async () => {
     const { dependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
     for (const { version } of Object.values(NODES)) assert.equal(version, dependencies.node)
   })

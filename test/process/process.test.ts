@@ -86,8 +86,8 @@ describe('the process', () => {
     assert.equal((await first.end('SIGTERM')).code, 0)
   })
 
-  test('the demo is off, with a message, if accounts must confirm their mail address', async () => {
-    // No mail is sent, so it does not matter that no server listens on this port.
+  test('if accounts must confirm their mail address, the demo is off, with a message', async () => {
+    // No mail is sent, so no server needs to listen on this port.
     const mail = { SMTP_URL: 'smtp://127.0.0.1:1', VITRINE_DEMO: '1' }
     const service = await serve({ VITRINE_DATA_DIR: await folder(), ...mail }, /The demo is off: .*\n/)
     const ended = await service.end('SIGTERM')
@@ -224,11 +224,11 @@ describe('a start with an unusable data folder or address', () => {
     })
   }
 
-  test('a start with a data folder of another user prints a message that names both users', async (context) => {
+  test('a start with a data folder of another user names both users', async (context) => {
     if (process.getuid?.() !== 0) return context.skip('only root can start a process as another user')
     const dataDir = await folder()
     await chmod(dataDir, 0o700)
-    // The other user may not be able to read this checkout, so the program is loaded before it changes to this user.
+    // The other user may not be able to read this checkout, so load the program before the change to this user.
     const program = `const { serve } = await import(${JSON.stringify(pathToFileURL(join(ROOT, 'src/serve.ts')).href)})
       process.setuid(65534)
       await serve(process.env)`
@@ -244,7 +244,7 @@ describe('a start with an unusable data folder or address', () => {
     )
   })
 
-  test('a start on a read-only file system prints a message about this, and nothing is written, with or without a store', async (context) => {
+  test('a start on a read-only file system says so, and writes nothing, with or without a store', async (context) => {
     const dataDir = await folder()
     const mount = (...args: readonly string[]) => execFileSync('mount', [...args, dataDir], { stdio: 'pipe' })
     try {
@@ -270,7 +270,7 @@ describe('a start with an unusable data folder or address', () => {
     }
   })
 
-  test('an address of another machine is reported with a remedy', async () => {
+  test('if HOST is the address of another machine, the start says so with a remedy', async () => {
     const ended = await run(MAIN, [], { VITRINE_DATA_DIR: await folder(), HOST: '192.0.2.1' })
     assert.equal(ended.code, 1)
     assert.match(
@@ -410,7 +410,7 @@ describe('the command line', () => {
     assert.equal(out, await readFile(join(ROOT, 'openapi.json'), 'utf8'))
   })
 
-  test('migrate creates the store, and can run twice', async () => {
+  test('the command migrate creates the store, and can run twice', async () => {
     const dataDir = await folder()
     for (let time = 0; time < 2; time++) {
       const { code, out } = await run(CLI, ['migrate'], { VITRINE_DATA_DIR: dataDir })

@@ -1,6 +1,6 @@
 // Two processes share one PostgreSQL store. A change through one process is effective in the other. If a process is
-// killed during a job, the other one waits until the lease of the job ends. Then it finishes the job, or the job fails
-// with a message.
+// killed during a job, the other process waits for the end of the job's lease. Then it finishes the job, or the job
+// fails with a message.
 import assert from 'node:assert/strict'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ import { until } from '../support/until.ts'
 const SHOP = `CREATE TABLE orders (id int PRIMARY KEY, state text);
 INSERT INTO orders VALUES (1, 'open'), (2, 'paid'); ANALYZE`
 const WHOLE = [{ schema: 'public', table: 'orders', columns: null }]
-/** The test sets the time at which the jobs were last updated back by this. It is longer than the lease of a job. */
+/** The test makes the jobs look older by this time, which is longer than the lease of a job. */
 const SILENT_MS = 61_000
 
 describe('two processes on one store', () => {
@@ -38,7 +38,7 @@ describe('two processes on one store', () => {
     store = await server.createDatabase('replicas')
     shop = await server.createDatabase('shop', SHOP)
     one = stack.use(await start())
-    // For agents, both processes have the same URL.
+    // Both processes have the same public URL for agents.
     other = stack.use(await start({ VITRINE_PUBLIC_URL: one.url }))
     owner = await one.person('Owner')
     bo = await one.person('Bo')
@@ -106,7 +106,7 @@ describe('two processes on one store', () => {
     assert.equal((await refresh(overHttp(other), client.clientId, tokens.refresh)).status, 400)
   })
 
-  test('if a key, a role or a membership ends, this is effective in the other process', async () => {
+  test('the end of a key, a role or a membership is effective in the other process', async () => {
     const key = await one.key(bo)
     assert.equal((await query(key)).status, 200)
     const manage = () => other.ask('GET', at, { token: bo.jwt })
@@ -122,14 +122,14 @@ describe('two processes on one store', () => {
     await statusBecomes(404, query)
   })
 
-  test('kill -9 during jobs: after the lease, the other process finishes the profile, and the introspection fails with a message', async () => {
+  test('if a process is killed during jobs, the other process finishes the profile after the lease, and the introspection fails with a message', async () => {
     await using locker = await lock('orders')
     const doomed = await start()
     await using _killed = doomed
     const ask = (method: string, path: string, app: Service = other) =>
       app.ask(method, `${at}/${path}`, { token: owner.jwt })
     const profile = (await ask('POST', 'profile', doomed)).json.jobId
-    // The request is answered when the job ends.
+    // This request is answered when the job ends.
     const introspected = ask('POST', 'introspect', doomed).catch(() => undefined)
     const running = () => server.query(store, `SELECT kind FROM jobs WHERE state = 'RUNNING' ORDER BY kind`)
     const both = JSON.stringify([['introspect'], ['profile']])
@@ -154,7 +154,7 @@ describe('two processes on one store', () => {
     assert.deepEqual([end, result], ['DONE', { tables: 1, columns: 2, skipped: [] }])
   })
 
-  /** Also locks a system table that introspection reads. */
+  /** Locks the table, and a system table that introspection reads. */
   async function lock(table: string) {
     const client = new Client({ connectionString: server.url(shop) })
     await client.connect()

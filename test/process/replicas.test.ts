@@ -55,7 +55,7 @@ describe('a change in one replica', () => {
       const began = performance.now()
       const answer = await ask()
       if (isEffective(answer)) return
-      // On a busy machine, the store may take too long for the service. Then the answer shows nothing about the change.
+      // On a busy machine, the store may be too slow. This answer then shows nothing about the change.
       if (answer.status === 503) continue
       assert.ok(began - changed < WITHIN_MS, `${began - changed} ms later: ${answer.status} ${answer.text}`)
     }
@@ -65,7 +65,7 @@ describe('a change in one replica', () => {
   const setAccess = (accountIds: string[]) =>
     owner.must('PUT', `/teams/${teamId}/datasources/${id}/access`, { accountIds })
 
-  test('access is granted and revoked at the other replica, by token and by key', async () => {
+  test('access that one replica grants or revokes is effective at the other, by token and by key', async () => {
     const key = await one.key(bo)
     for (const token of [bo.jwt, key]) {
       assert.equal((await schema(token)()).status, 404)
@@ -80,7 +80,7 @@ describe('a change in one replica', () => {
     await untilEffective(schema(bo.jwt), status(404))
   })
 
-  test('a role is raised and lowered at the other replica', async () => {
+  test('a role that one replica raises or lowers is effective at the other', async () => {
     const managed = () => other.ask('GET', `/teams/${teamId}/datasources/${id}`, { token: bo.jwt })
     assert.equal((await managed()).status, 404)
     await owner.must('PATCH', `/teams/${teamId}/members/${bo.id}`, { role: 'ADMIN' })
@@ -89,7 +89,7 @@ describe('a change in one replica', () => {
     await untilEffective(managed, status(404))
   })
 
-  test('a key, a session and a membership end at the other replica', async () => {
+  test('a key, a session or a membership that ends at one replica ends at the other', async () => {
     const key = await one.key(bo)
     const me = (token: string) => () => other.ask('GET', '/users/me', { token })
     assert.equal((await me(key)()).status, 200)
@@ -109,7 +109,7 @@ describe('a change in one replica', () => {
   })
 })
 
-test('a job of one replica can be joined and cancelled at the other replica, and conflicts with a different job there', async () => {
+test('a job of one replica can be joined and cancelled at the other, and conflicts with a different job there', async () => {
   await using server = await startPostgres()
   const [store, shop] = [
     await server.createDatabase('replicas'),

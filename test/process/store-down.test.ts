@@ -16,7 +16,6 @@ import { startService, type Service } from '../support/service.ts'
 
 const SECRET = Buffer.alloc(32, 9)
 const CLIENTS = 4
-/** For a busy machine. */
 const PATIENCE_MS = 120_000
 
 describe('a store that fails under load', { skip: !existsSync('/proc/self/stat') && 'there is no /proc' }, () => {
@@ -68,7 +67,7 @@ describe('a store that fails under load', { skip: !existsSync('/proc/self/stat')
       .selectFrom('usage_days')
       .select(({ fn }) => fn.sum<string>('queries').as('queries'))
       .executeTakeFirstOrThrow()
-    // The audit also has refused queries.
+    // The audit also has rows for refused queries.
     assert.ok(Number(queries) >= seen.count('200'), `${queries} rows for ${seen.count('200')} answers`)
     assert.deepEqual(
       await findingsOf(opened, (await openSecrets({ secretKey: SECRET, dataDir })).derive('audit chain')),

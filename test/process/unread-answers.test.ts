@@ -11,12 +11,12 @@ import { startService } from '../support/service.ts'
 
 const CLIENTS = 100
 /**
- * For the files of the pages, the buffers of the connections, and garbage. Without a limit, the answers would take 420
- * MB.
+ * Includes the files of the pages, the buffers of the connections, and garbage. Without a limit, the answers would take
+ * 420 MB.
  */
 const GROWTH_MAX = 150 << 20
 
-test('100 clients that do not read /docs/scalar.js take no memory, and others get the whole file', async () => {
+test('100 clients that do not read /docs/scalar.js take no memory, and other clients get the whole file', async () => {
   const metrics = `127.0.0.1:${await freePort()}`
   await using app = await startService(await mkdtemp(join(tmpdir(), 'vitrine-unread-')), {
     VITRINE_METRICS_ADDR: metrics,

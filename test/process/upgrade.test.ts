@@ -1,8 +1,7 @@
-// Upgrades a used store of each earlier version. The store must then work like a store of this version. A store of a
-// newer version is refused with a message, and the file of an embedded store does not change. test/stores has the
-// stores as SQL texts for SQLite. The code of each version wrote its own store (scripts/keep-store.ts). Each store has
-// people, a team, a datasource with its password, an exposure, keys, queries and refusals. The first line of each text
-// has an API key of the owner.
+// Upgrades a used store of each earlier version, which must then work like a store of this version. test/stores has the
+// stores as SQL for SQLite, each written by the code of its version (scripts/keep-store.ts). Each store has people, a
+// team, a datasource with its password, an exposure, keys, queries and refusals. The first line has an API key of the
+// owner.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -33,12 +32,10 @@ const VERSIONS = globSync('*.sql.gz', { cwd: STORES })
   .map((file) => basename(file, '.sql.gz'))
   .sort()
 
-/**
- * There is no store of these versions. Before the next migration is added, a store of the newest version must be added.
- */
+/** These versions have no store. Before the next migration is added, a store of the newest version must be added. */
 const NOT_KEPT = ['0003-people', '0004-audit-chain', '0007-descriptions']
 
-test('there is a store of each version before the newest, except the versions that were not kept', () => {
+test('test/stores has a store of each version before the newest, except the versions that were not kept', () => {
   const names = MIGRATIONS.map(({ name }) => name)
   assert.deepEqual(
     names.slice(0, -1).filter((name) => !VERSIONS.includes(name)),
@@ -76,7 +73,7 @@ describe('an upgrade from each earlier version', () => {
     return { dataDir, databaseUrl }
   }
 
-  /** Returns where the old store is, and an API key. */
+  /** Returns the place of the old store, and an API key. */
   async function oldStore(dialect: DialectName, version: string) {
     const text = gunzipSync(readFileSync(join(STORES, `${version}.sql.gz`))).toString()
     const [, key = ''] = /^-- key: (\S+)\n/.exec(text) ?? assert.fail(version)
@@ -97,7 +94,7 @@ describe('an upgrade from each earlier version', () => {
   function readOld(text: string, dataDir: string): readonly unknown[] {
     using db = new DatabaseSync(join(dataDir, 'vitrine.db'))
     db.exec(text)
-    // The datasource is at the port of this test's database. Keys must not expire, and the audit has the longest
+    // The datasource gets the port of this test's database. Keys must not expire, and the audit has the longest
     // retention, so that nothing has expired when the test runs.
     db.prepare('UPDATE datasources SET port = ?').run(server.port)
     db.exec('UPDATE api_keys SET expires_at = NULL')
@@ -198,7 +195,7 @@ describe('an upgrade from each earlier version', () => {
   }
 })
 
-/** The result does not depend on the order of the statements that created the tables. */
+/** Returns the schema, which does not depend on the order in which the tables were created. */
 async function schemaOf({ db, dialect }: Store): Promise<readonly unknown[]> {
   const columns =
     dialect === 'sqlite'

@@ -25,7 +25,7 @@ describe('upkeep of a store', () => {
   let root: string
   let postgres: TestPostgres
   let used: Used
-  /** Of a service that was used and then stopped. */
+  /** The data folder of a service that was used and then stopped. */
   let folder: string
   /** A backup of this folder, written while the service ran. */
   let file: string
@@ -65,7 +65,9 @@ describe('upkeep of a store', () => {
     return { token, email: owner.email, path, hookPath }
   }
 
-  /** The answer to a query needs the key, the exposure, and the datasource's password. */
+  /**
+   * Fails unless the service answers a query. The answer needs the key, the exposure, and the datasource's password.
+   */
   async function answers(service: Service, { token, path }: Used = used): Promise<void> {
     const { status, json } = await service.ask('POST', path, { token, body: { sql: 'SELECT i FROM n' } })
     assert.deepEqual([status, json.rows], [200, [[7]]])
@@ -74,7 +76,7 @@ describe('upkeep of a store', () => {
   async function works(env: Record<string, string>, dataDir: string): Promise<void> {
     const service = await startService(dataDir, env)
     await answers(service)
-    // If these work, the sign-in can use its keys.
+    // If these calls work, the sign-in can use its keys.
     const owner = await service.signIn(used.email)
     // The address and the secret of the webhook are sealed. If they could not be opened, the test message would fail
     // with INTERNAL.
@@ -91,7 +93,7 @@ describe('upkeep of a store', () => {
     return to
   }
 
-  test('a backup of a running service restores to a service that answers', async () => {
+  test('after a backup of a running service is restored, the service answers', async () => {
     assert.equal((await stat(file)).mode & 0o777, 0o600)
     const dataDir = join(root, 'restored')
     const restored = await vitrine(['restore', file], { VITRINE_DATA_DIR: dataDir, VITRINE_SECRET_KEY: key })
@@ -106,7 +108,7 @@ describe('upkeep of a store', () => {
     assert.match((await vitrine(['restore'], env)).err, /^Usage: vitrine restore FILE\n$/)
   })
 
-  test('a damaged file, another key and a newer version are refused with a message of one line', async () => {
+  test('a damaged backup, another key and a newer version are refused with a message of one line', async () => {
     const damaged = join(root, 'damaged.backup')
     const bytes = await readFile(file)
     await writeFile(
@@ -170,7 +172,7 @@ describe('upkeep of a store', () => {
     }
   })
 
-  test('with two keys in either order, the service answers before the rotation, and with the new key after it', async () => {
+  test('with two root keys in either order, the service answers before the rotation, and with the new key after it', async () => {
     const dataDir = await copied()
     await rm(join(dataDir, 'secret.key'))
     const both = { VITRINE_SECRET_KEY: NEW_KEY, VITRINE_SECRET_KEY_PREVIOUS: key }

@@ -1,12 +1,12 @@
-// Sends messages to the connector as raw HTTP, in both generations of the protocol. The answer is JSON or a stream of
-// events.
+// Sends messages to the agent connector as raw HTTP, in both generations of the protocol. The answer is JSON or a
+// stream of events.
 import type { TestApp } from './app.ts'
 
 export interface Reply {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** In the order of the answer. */
+  /** All messages of the answer, in order. */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly messages: readonly any[]
   /** The last message of the answer. */
@@ -17,7 +17,7 @@ export interface Reply {
 export interface AskOptions {
   readonly headers?: Readonly<Record<string, string | undefined>>
   readonly id?: unknown
-  /** Fields of `_meta` besides the version, the capabilities and the client. */
+  /** More fields of `_meta`. The version, the capabilities and the client are always there. */
   readonly meta?: object
   readonly signal?: AbortSignal
 }
@@ -49,7 +49,7 @@ export class Agent {
     return this.ask(era, 'tools/call', { name, arguments: args }, options)
   }
 
-  /** Returns the structured content of the answer. */
+  /** Calls a tool, and returns the structured content of the answer. */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   async tool(name: string, args: object = {}, era: Era = 'modern'): Promise<any> {
     const reply = await this.call(era, name, args)
@@ -57,7 +57,7 @@ export class Agent {
     return reply.json.result.structuredContent
   }
 
-  /** A string is sent unchanged, any other body as JSON. A header that is undefined is left out. */
+  /** Sends a string unchanged, and any other body as JSON. Leaves out headers that are undefined. */
   async post(
     body: unknown,
     headers: Readonly<Record<string, string | undefined>> = {},

@@ -1,5 +1,5 @@
 // Starts the real service in this process, on a free port, with a store in its own folder and without the demo: `await
-// using app = await startApp()`. Tests send HTTP requests to it.
+// using app = await startApp()`.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,13 +19,13 @@ import { until } from './until.ts'
 
 export interface TestAppOptions {
   readonly env?: Readonly<Record<string, string>>
-  /** Routes besides those of the service. */
+  /** More routes. */
   readonly more?: AppOptions['more']
   readonly consoleDir?: string
   readonly connector?: NonNullable<AppOptions['connector']>
   /** How the service reads the metadata documents of OAuth clients. */
   readonly documents?: AppOptions['documents']
-  /** Another process of the service reads the store, so passwords are hashed as in production. */
+  /** Hashes passwords as in production, because another process of the service reads the store. */
   readonly hasRealPasswords?: boolean
   /** Receives every line of the log, down to `debug`. */
   readonly logged?: (line: string) => void
@@ -53,11 +53,11 @@ export interface Person {
   readonly id: string
   readonly email: string
   readonly cookie: string
-  /** Of the person's session. */
+  /** The access token of the person's session. */
   readonly jwt: string
-  /** Sends the access token. */
+  /** Sends a request with the access token. */
   ask(method: string, path: string, body?: unknown): Promise<Answer>
-  /** The request must succeed. */
+  /** Sends a request, which must succeed. */
   must(method: string, path: string, body?: unknown): Promise<Answer['json']>
 }
 
@@ -72,7 +72,7 @@ export class TestApp implements AsyncDisposable {
   readonly #app: AsyncDisposable & Partial<App>
 
   /**
-   * `app` is disposed with this object. If the service is another process, `app` has no operations. Then operate() and
+   * Disposes `app` with this object. If the service is another process, `app` has no operations, so that operate() and
    * `rooms` throw.
    */
   constructor(url: string, dataDir: string, app: AsyncDisposable & Partial<App>) {
@@ -81,7 +81,6 @@ export class TestApp implements AsyncDisposable {
     this.#app = app
   }
 
-  /** Tests call these directly. */
   get rooms(): Pick<App, 'authenticator' | 'operations'> {
     const { authenticator, operations } = this.#app
     if (authenticator === undefined || operations === undefined) throw new Error('this service is another process')
@@ -121,13 +120,13 @@ export class TestApp implements AsyncDisposable {
     return answer.json
   }
 
-  /** The account has a session. */
+  /** Creates an account with a session. */
   async person(name = 'Ada', email = `${name.toLowerCase()}-${++people}@example.test`): Promise<Person> {
     const signedUp = await this.#auth('/auth/sign-up/email', { name, email, password: PASSWORD })
     return this.#personOf(email, cookieOf(signedUp))
   }
 
-  /** Another session for the person with this email. */
+  /** Returns another session of the person with this email. */
   async signIn(email: string): Promise<Person> {
     return this.#personOf(email, cookieOf(await this.#auth('/auth/sign-in/email', { email, password: PASSWORD })))
   }
@@ -151,12 +150,12 @@ export class TestApp implements AsyncDisposable {
     return answer
   }
 
-  /** By default, the key has all scopes. */
+  /** Creates an API key. By default, it has all scopes. */
   async key(person: Person, order: object = {}): Promise<string> {
     return (await person.must('POST', '/users/me/keys', { name: 'test', scopes: SCOPES, ...order })).key
   }
 
-  /** No test needs more than the budget of the team, and its window does not end during a test. */
+  /** Creates a team whose budget no test uses up, and whose budget window does not end during a test. */
   async team(owner: Person, name = 'Team', settings: object = {}): Promise<string> {
     const { id } = await owner.must('POST', '/teams', { name })
     await owner.must('PATCH', `/teams/${id}`, {
@@ -165,7 +164,7 @@ export class TestApp implements AsyncDisposable {
     return id
   }
 
-  /** By default, the member is ACTIVE. */
+  /** Adds a member. By default, the member is ACTIVE. */
   async join(owner: Person, teamId: string, person: Person, role = 'MEMBER', opened = true): Promise<void> {
     const invited = await owner.must('POST', `/teams/${teamId}/members`, { email: person.email, role })
     await person.ask('POST', `/invitations/${invited.inviteToken}/accept`)
@@ -194,7 +193,7 @@ export class TestApp implements AsyncDisposable {
   }
 }
 
-/** If the machine is busy, the introspection goes on as a job. */
+/** Waits for the introspection. If the machine is busy, it goes on as a job. */
 async function introspected(owner: Person, at: string): Promise<void> {
   const { jobId } = await owner.must('POST', `${at}/introspect`)
   const hasEnded = async () => (await owner.must('GET', `${at}/jobs/${jobId}`)).state !== 'RUNNING'
@@ -248,7 +247,7 @@ async function textOf(value: unknown): Promise<string> {
   return 'json' in value ? String(value.json) : JSON.stringify(value)
 }
 
-/** The service has its own environment, not the one of the tests. */
+/** The service gets its own environment, without the variables of the test run. */
 export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-app-'))
   if (options.env?.['DATABASE_URL'] === undefined) await placeStore(dataDir)

@@ -6,10 +6,10 @@ import type { AuditFilter } from '../../src/audit/reading/row-filter.ts'
 import type { TeamId } from '../../src/ids.ts'
 import type { Store } from '../../src/store/open.ts'
 
-/** The tests seal rows with this key. */
+/** The key with which tests seal audit rows. */
 export const AUDIT_KEY = new Uint8Array(32).fill(7)
 
-/** The newest row comes first. */
+/** Returns the audit rows. The newest row comes first. */
 export async function rowsOf(store: Pick<Store, 'db'>, teamId: TeamId, filter: AuditFilter = {}) {
   return (await gathered(newest(store, teamId, { filter }, null))).flat()
 }
@@ -25,7 +25,7 @@ export async function findingsOf(store: Pick<Store, 'db'>, key: Uint8Array = AUD
   return (await reportsOf(store, key)).flatMap(({ finding }) => finding ?? [])
 }
 
-/** There must be exactly one problem. */
+/** Returns the only problem of the audit. Fails if there is none, or more than one. */
 export async function findingOf(store: Pick<Store, 'db'>) {
   const [first, ...more] = await findingsOf(store)
   assert.ok(first !== undefined && more.length === 0, JSON.stringify([first, ...more]))

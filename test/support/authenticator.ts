@@ -1,5 +1,5 @@
 // A passkey authenticator in software, for tests of the service. It answers the WebAuthn options of a page like a
-// browser, or with one mistake that the test chooses. The tests of the console use Chromium's own authenticator.
+// browser, or with one mistake that the test chooses.
 import { createHash, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto'
 
 export interface SoftPasskey {
@@ -11,7 +11,7 @@ export interface SoftPasskey {
 }
 
 interface Wrong {
-  /** The browser shows this page. */
+  /** The page that the browser shows. */
   readonly origin?: string
   readonly rpId?: string
   /** The authenticator did not verify the person. */
@@ -32,7 +32,7 @@ const PRESENT = 1
 const VERIFIED = 4
 const WITH_KEY = 0x40
 
-/** The page is at `origin`. Returns the passkey, and the result of navigator.credentials.create(). */
+/** Creates a passkey on the page at `origin`. Returns the passkey, and the result of navigator.credentials.create(). */
 export function createPasskey(origin: string, options: CreationOptions, wrong: Wrong = {}) {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const id = randomBytes(32)
@@ -104,7 +104,7 @@ function head(rpId: string, flags: number, counter: number, wrong: Wrong): Buffe
   return Buffer.concat([createHash('sha256').update(rpId).digest(), rest])
 }
 
-/** Authenticators use only this part of CBOR. */
+/** Writes the part of CBOR that authenticators use. */
 function cbor(value: unknown): Buffer {
   if (typeof value === 'number') return value >= 0 ? start(0, value) : start(1, -1 - value)
   if (typeof value === 'string') return Buffer.concat([start(3, Buffer.byteLength(value)), Buffer.from(value)])

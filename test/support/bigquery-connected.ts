@@ -18,7 +18,7 @@ export interface ConnectedOptions {
   readonly config?: object
   /** Connects to the double’s own address without a token endpoint, as to an emulator. */
   readonly emulator?: boolean
-  /** In each table. By default, all columns are exposed. */
+  /** The exposed columns of each table. By default, all columns are exposed. */
   readonly columns?: readonly string[]
 }
 
@@ -57,7 +57,7 @@ export class ConnectedBigQuery implements AsyncDisposable {
     return await this.connection.run(await this.confined(sql, limits), limits, signal)
   }
 
-  /** The query must be refused. */
+  /** Runs a query that must be refused, and returns the error. */
   async refusal(sql: string, limits: Limits = WIDE, signal?: AbortSignal): Promise<AppError> {
     const error: unknown = await this.run(sql, limits, signal).then(
       (rows) => assert.fail(`answered ${String(rows.rows)}`),

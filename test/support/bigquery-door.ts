@@ -1,6 +1,6 @@
 // Google’s token endpoint for the BigQuery double, with a service account that is created for the test. The endpoint
-// returns a token only if the account’s key has signed the assertion, if its audience and scope are right, and if it is
-// valid for at most an hour.
+// returns a token only if the account’s key has signed the assertion, its audience and scope are right, and it is valid
+// for at most an hour.
 import { createVerify, generateKeyPairSync, randomUUID } from 'node:crypto'
 import type { Reply } from './bigquery.ts'
 
@@ -16,7 +16,7 @@ export class TestDoor {
   readonly email = 'reader@vitrine-test.iam.gserviceaccount.com'
   readonly #keys: typeof KEYS
   readonly #tokens = new Set<string>()
-  /** A token is said to be valid for this many seconds. */
+  /** The lifetime of tokens in seconds, as the endpoint reports it. */
   expiresIn = 3600
   /** What was wrong with received assertions. */
   readonly refused: string[] = []
@@ -25,7 +25,7 @@ export class TestDoor {
     this.#keys = hasOwnKeys ? newKeys() : KEYS
   }
 
-  /** The key file is as Google would issue it. `other` replaces fields. */
+  /** Returns a key file as Google would issue it. `other` replaces fields. */
   keyFile(other: Readonly<Record<string, unknown>> = {}): string {
     return JSON.stringify({
       type: 'service_account',

@@ -1,5 +1,4 @@
-// The BigQuery double implements the REST API and does not parse GoogleSQL. A Brain tells it what BigQuery would report
-// for a text, and its rows.
+// The BigQuery double does not parse GoogleSQL. A Brain tells it what BigQuery would report for a query, and its rows.
 
 /** A field of a schema in the REST API, which has legacy type names and a separate mode. */
 export interface WireField {
@@ -18,7 +17,7 @@ export interface WireTable {
   readonly tableId: string
 }
 
-/** `status` is the status of the HTTP response. With `late`, it is not used. */
+/** `status` is the status of the HTTP response, unless the error comes `late`. */
 export interface WireError {
   readonly status: number
   readonly reason: string
@@ -43,9 +42,9 @@ export type Analysis = { readonly statistics: WireStatistics } | { readonly erro
 
 export type Evaluation =
   | { readonly schema: { readonly fields: readonly WireField[] }; readonly rows: readonly (readonly WireValue[])[] }
-  /** Runs until it is cancelled. */
+  /** A job that runs until it is cancelled. */
   | { readonly endless: true }
-  /** For this many responses the job is not complete. Then `then` follows. */
+  /** A job that is incomplete in the first `waits` responses. */
   | { readonly waits: number; readonly then: Evaluation }
   /**
    * Without `late`, the HTTP response is the error. With `late`, the job ends, and then reports the error in a response
@@ -69,8 +68,8 @@ export interface WireParam {
 }
 
 export interface Brain {
-  /** The result of a dry run. For a view, it has the tables that the view reads, as in BigQuery. */
+  /** Returns the result of a dry run. For a view, it has the tables that the view reads, as in BigQuery. */
   analyze(sql: string, params?: WireParams): Promise<Analysis>
-  /** The result of a run. If the text had no dry run before, the double lists a violation. */
+  /** Returns the result of a run. If there was no dry run of this SQL before, the double lists a violation. */
   evaluate(sql: string, params?: WireParams): Promise<Evaluation>
 }

@@ -1,4 +1,4 @@
-// Tests give tables in a short notation and SQL to the BigQuery guard, and get the printed query or the refusal.
+// Tests give tables in a short notation and SQL to the BigQuery guard, and get the printed SQL or the refusal.
 import { unseal } from '../../src/drivers/confined.ts'
 import type { Catalog, CatalogTable, Limits, Verdict } from '../../src/drivers/driver.ts'
 import {
@@ -13,12 +13,12 @@ import type { BigQueryQuery } from '../../src/drivers/bigquery/confined-query.ts
 export const CAPS: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 20, timeoutMs: 1_000, maxCost: 1e9 }
 
 interface Given {
-  /** `dataset.table`. For a family `dataset.events_*`, together with `digits`. */
+  /** `dataset.table`. A family of shards is `dataset.events_*`, and needs `digits`. */
   readonly name: string
   readonly columns: readonly string[]
   readonly hidden?: readonly string[]
   readonly digits?: number
-  /** These ids look like shards of the family, but are tables of their own. */
+  /** Ids of tables that look like shards of the family, but are not. */
   readonly apart?: readonly string[]
   readonly detail?: Partial<BigQueryTableDetail>
 }
@@ -92,16 +92,14 @@ export function confined(catalog: Catalog, sql: string): BigQueryQuery {
   return unseal<BigQueryQuery>(verdict.query, 'BIGQUERY')
 }
 
-/** One line: the printed text, or the refusal as `kind name`, or `malformed: why`. */
+/** Returns one line: the printed SQL, the refusal as `kind name`, or `malformed: why`. */
 export function outcomeOf(catalog: Catalog, sql: string): string {
   const verdict = judge(catalog, sql)
   if (verdict.kind === 'confined') return unseal<BigQueryQuery>(verdict.query, 'BIGQUERY').text
   return verdict.kind === 'denied' ? `${verdict.blocked.kind} ${verdict.blocked.name}` : `malformed: ${verdict.why}`
 }
 
-/**
- * Most tests use this project: two tables with one hidden column each, a family, a partitioned table, and two views.
- */
+/** A project with two tables that have a hidden column, a family of shards, a partitioned table, and two views. */
 export const SHOP = catalogOf(
   [
     { name: 'shop.customers', columns: ['id', 'name', 'address'], hidden: ['ssn'] },

@@ -1,12 +1,11 @@
-// A small shop in the BigQuery double. Its Brain recognizes a few queries by their text. What GoogleSQL means is tested
-// with test/engines/bigquery.
+// A small shop in the BigQuery double. Its Brain recognizes a few queries by their text.
 import type { Analysis, Brain, Evaluation, WireField, WireValue } from './bigquery-evaluator.ts'
 import { startBigQuery, type BigQueryDouble, type DoubleDataset, type DoubleOptions } from './bigquery.ts'
 
 export const PROJECT = 'vitrine-test'
 const LOCATION = 'EU'
 
-/** For queries whose printed text matches `says`. If several match, the first one counts. */
+/** The answer to queries whose printed SQL matches `says`. If several match, the first one counts. */
 export interface Known {
   readonly says: RegExp
   readonly analysis?: Analysis
@@ -36,7 +35,7 @@ const SHOP: Readonly<Record<string, DoubleDataset>> = {
 const table = (tableId: string) => ({ projectId: PROJECT, datasetId: 'shop', tableId })
 const FIELD = { id: { name: 'id', type: 'INTEGER' }, name: { name: 'name', type: 'STRING' } }
 
-/** The dry run of a plain query. */
+/** Makes the dry run of a plain query. */
 export function select(...tables: readonly string[]): Analysis {
   const statistics = {
     statementType: 'SELECT',
@@ -91,7 +90,7 @@ class ShopBrain implements Brain {
   }
 }
 
-/** `known` are queries that the Brain also recognizes. */
+/** `known` are more queries that the Brain recognizes. */
 export function startShop(known: readonly Known[] = [], options: Partial<DoubleOptions> = {}): Promise<BigQueryDouble> {
   return startBigQuery({
     project: PROJECT,

@@ -1,7 +1,6 @@
-// A BigQuery double in this process. The real BigQuery does not run offline, so this is the only double of a database.
-// It is as strict as the documentation of the REST API, and every response follows the documentation. None was
-// recorded. The double checks its requests, lists each breach in `violations`, and asks a Brain (bigquery-evaluator.ts)
-// about the query texts.
+// A BigQuery double in this process, because the real BigQuery does not run offline. It is as strict as the
+// documentation of the REST API, and every response follows the documentation. None was recorded. The double lists each
+// breach by a request in `violations`, and asks a Brain (bigquery-evaluator.ts) about queries.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -33,7 +32,7 @@ export interface DoubleOptions {
   readonly datasets: Readonly<Record<string, DoubleDataset>>
   readonly brain: Brain
   readonly pageRows?: number
-  /** For a list of tables or datasets. */
+  /** The number of items on a page, in a list of tables or datasets. */
   readonly pageItems?: number
   /** Checks tokens. Without it, no token may be sent. */
   readonly door?: TestDoor
@@ -66,7 +65,7 @@ interface Place {
 interface Job {
   readonly id: string
   readonly evaluation: Evaluation
-  /** In this many more responses, the job is not complete. */
+  /** The number of responses that still report the job as incomplete. */
   waits: number
   cancelled: boolean
 }
@@ -97,7 +96,7 @@ export class BigQueryDouble implements AsyncDisposable {
     server.on('request', (req, res) => void this.#serve(req, res))
   }
 
-  /** Endless jobs that were not cancelled. */
+  /** The number of endless jobs that were not cancelled. */
   get working(): number {
     return [...this.#jobs.values()].filter((job) => 'endless' in job.evaluation && !job.cancelled).length
   }
@@ -106,7 +105,7 @@ export class BigQueryDouble implements AsyncDisposable {
     return [...this.#jobs.values()].filter((job) => job.cancelled).length
   }
 
-  /** Open connections to the double. */
+  /** Returns the number of open connections to the double. */
   sockets(): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))
@@ -117,7 +116,7 @@ export class BigQueryDouble implements AsyncDisposable {
     return this.requests.filter((each) => each.kind === kind).length
   }
 
-  /** The next `times` matching requests get this response. */
+  /** Sends this response to the next `times` matching requests. */
   rig(fits: DoubleRequest['kind'] | ((request: DoubleRequest) => boolean), reply: Rigged['reply'], times = 1): void {
     const isIt = typeof fits === 'string' ? (request: DoubleRequest) => request.kind === fits : fits
     this.#rigged.push({ fits: isIt, reply, times })
@@ -127,7 +126,7 @@ export class BigQueryDouble implements AsyncDisposable {
     this.#rigged.length = 0
   }
 
-  /** The `connector` of a driver. For Google's addresses, it connects to the double. */
+  /** The `connector` of a driver. It connects to the double instead of Google's addresses. */
   readonly connector = (at: Place, callback: (...found: [null, Socket] | [Error, null]) => void): void => {
     const isGoogle = at.hostname.endsWith('.googleapis.com')
     const socket = isGoogle ? connect(portOf(this.#server), '127.0.0.1') : connect(Number(at.port), at.hostname)
@@ -432,7 +431,7 @@ const DRY_RUN_FIELDS = new Set(
   'query useLegacySql useQueryCache maximumBytesBilled parameterMode queryParameters'.split(' '),
 )
 
-/** A dry run and the run of the same query have the same key. */
+/** Returns the same key for the dry run and the run of a query. */
 function asWhole({ query, parameterMode, queryParameters }: Json): string {
   return JSON.stringify([query, parameterMode, queryParameters])
 }

@@ -1,4 +1,5 @@
-// Sends one query over REST and over the connector (in both generations of its protocol), and compares the outcomes.
+// Sends one query over REST and over the agent connector, in both generations of its protocol. The outcomes must be the
+// same.
 import assert from 'node:assert/strict'
 import { Agent, ERAS } from './agent.ts'
 import type { TestApp } from './app.ts'
@@ -32,14 +33,15 @@ export async function sameThroughBothDoors(doors: BothDoors, query: object, rows
   const agent = new Agent(app, token)
   for (const era of ERAS) {
     const { json } = await agent.call(era, 'run_query', { ...place, ...query })
-    // JSON cannot contain every text. Such a text is refused before the tool sees it, with the same code.
+    // JSON cannot contain every string. A query that it cannot contain is refused before the tool sees it, with the
+    // same code.
     if (json.result === undefined) assert.equal(json.error.data.code, rest.code)
     else compare(json.result.structuredContent, rest, rows)
   }
 }
 
 function compare(tool: Body, rest: Body, rows: Rows): void {
-  // If a query reaches its deadline, it may end in the database or before it, so the outcomes may differ.
+  // A query that reaches its deadline may end in the database or before it, so the outcomes may differ.
   if (isLate(rest) || isLate(tool)) return
   assert.equal(tool.code, rest.code, JSON.stringify([tool, rest]).slice(0, 1_000))
   // The tool checks its arguments before the driver does, so the sentences about invalid arguments may differ.
@@ -52,15 +54,15 @@ function compare(tool: Body, rest: Body, rows: Rows): void {
   else if (rows === 'unordered' && tool['truncated'] !== true) assert.deepEqual(asSet(tool.rows), asSet(rest.rows))
 }
 
-/** The order of rows does not count, but the order of the values in a row does. */
+/** Makes rows comparable in any order. The order of the values in a row counts. */
 function asSet(rows: Body['rows'] = []): unknown {
   return unordered(rows.map((row) => ({ ...Object(row) })))
 }
 
 /**
- * Without a sort, a database may return rows, and values that it collects from rows, in any order. For example, mongod
- * orders $addToSet, $group and the fields of a time series differently from run to run. So this sorts every list, even
- * inside a value, and the fields of every object.
+ * Sorts every list, even inside a value, and the fields of every object. Without a sort, a database may return rows and
+ * collected values in any order. For example, mongod orders $addToSet, $group and the fields of a time series
+ * differently from run to run.
  */
 function unordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map((each) => JSON.stringify(unordered(each))).sort()

@@ -6,7 +6,7 @@ export interface TestBrowser {
   ask(route: string, body?: unknown, origin?: string): ReturnType<typeof auth>
 }
 
-/** `origin` is where the service’s pages are. */
+/** `origin` is the origin of the service’s pages. */
 export function browserOf(rooms: Pick<Rooms, 'signIn'>, origin: string): TestBrowser {
   const jar = new Map<string, string>()
   return {

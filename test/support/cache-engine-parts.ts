@@ -1,5 +1,5 @@
-// Tests share some things that take long to make, such as an engine or the built console. These are made once on a
-// machine, and cached for later test runs.
+// Some things take long to make, such as an engine or the built console. They are made once on a machine, and cached
+// for later test runs.
 import { access, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -9,8 +9,8 @@ import { NoSuchEngine } from './no-such-engine.ts'
 const WAITS_MAX = 250
 
 /**
- * Test files run in parallel. One of them makes the result while the others wait. `make` may fill a folder, which is
- * then renamed to `name` inside the cache folder. Throws NoSuchEngine if the result cannot be made.
+ * Test files run in parallel. One of them makes the result while the others wait. `make` fills a folder, which is then
+ * renamed to `name` inside the cache folder. Throws NoSuchEngine if the result cannot be made.
  */
 export async function makeOnce(
   cache: string,
@@ -42,8 +42,8 @@ export async function makeOnce(
 }
 
 /**
- * The lock is a file with the id of the process that owns it. Returns true if this process now has the lock. The lock
- * of a process that was killed is free.
+ * Returns true if this process now has the lock, which is a file with the id of its process. If that process was
+ * killed, the lock is free.
  */
 async function take(lock: string): Promise<boolean> {
   const isMine = await writeFile(lock, String(process.pid), { flag: 'wx' }).then(

@@ -12,8 +12,8 @@ export interface Certificates extends AsyncDisposable {
 }
 
 /**
- * openssl creates the certificates in a folder, which is removed when the result is disposed. The client's subject is
- * CN=ann,O=people.
+ * Creates the certificates with openssl, in a folder that is removed when the result is disposed. The client's subject
+ * is CN=ann,O=people.
  */
 export async function makeCertificates(): Promise<Certificates> {
   const folder = await mkdtemp(join(tmpdir(), 'vitrine-ca-'))

@@ -1,6 +1,5 @@
-// The protocol’s conformance scenarios call tools, resources and prompts by name. This file serves those that need no
-// session and return text, behind the real route of the connector. The scenarios that need others are listed in
-// connector-conformance.test.ts.
+// The conformance scenarios of MCP call tools, resources and prompts by name. This file serves those that need no
+// session and return text. The other scenarios are listed in connector-conformance.test.ts.
 import {
   MissingRequiredClientCapabilityError,
   ProtocolError,

@@ -1,5 +1,5 @@
-// Opens the rooms without HTTP: `await using rooms = await openRooms()`. The store is real, in a temporary folder, and
-// so are the drivers. People do not sign up.
+// Opens the rooms without HTTP: `await using rooms = await openRooms()`. The store, in a temporary folder, and the
+// drivers are real.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -52,7 +52,7 @@ export async function openRooms(options: Options = {}) {
 const ignore = () => undefined
 const SILENT = { info: ignore, warn: ignore, error: ignore }
 
-/** Nobody can sign in to this account. */
+/** Adds an account to which nobody can sign in. */
 async function addAccount(rooms: Rooms): Promise<AccountId> {
   const id = newId<AccountId>()
   const row = {
@@ -96,7 +96,9 @@ export function sessionCall(accountId: AccountId, action: string, signal = new A
   }
 }
 
-/** The session is stored, because some operations, such as creating a key, check that it is still valid. */
+/**
+ * Makes a call with a stored session. Some operations, such as creating a key, check that the session is still valid.
+ */
 export async function livingSession(rooms: Rooms, accountId: AccountId, action: string): Promise<Call> {
   const call = sessionCall(accountId, action)
   if (call.caller.kind !== 'session') throw new TypeError('no session')

@@ -39,8 +39,8 @@ export async function consoleDir(): Promise<string> {
 }
 
 /**
- * If typed text replaces the whole text of a field, Chromium writes a style attribute. The content security policy
- * refuses it, which has no effect on the page.
+ * Chromium writes a style attribute when typed text replaces the whole text of a field. The content security policy
+ * refuses the attribute, which has no effect on the page.
  */
 export const REPLACED = /style-src-attr inline|^Applying inline style violates/
 
@@ -63,7 +63,7 @@ export class TestBrowser implements AsyncDisposable {
     this.#browser = browser
   }
 
-  /** A new person has a new browser. `theme` is the theme of the system. */
+  /** Opens the browser of a new person. `theme` is the theme of the system. */
   async open(
     app: TestApp,
     options: { viewport?: typeof WIDE | typeof NARROW; theme?: 'light' | 'dark' } = {},
@@ -79,7 +79,7 @@ export class TestBrowser implements AsyncDisposable {
     return this.watch(context, app)
   }
 
-  /** Another tab of the same browser. */
+  /** Opens another tab of the same browser. */
   async watch(context: BrowserContext, app: Pick<TestApp, 'url'>): Promise<Page> {
     const page = await context.newPage()
     const problems: string[] = []
@@ -97,7 +97,7 @@ export class TestBrowser implements AsyncDisposable {
     return page
   }
 
-  /** `allowed` matches the problems that the test causes on purpose. */
+  /** Fails if there was a problem, unless `allowed` matches it. */
   clean(allowed: RegExp = /(?!)/): void {
     const problems = this.#watched.flatMap((each) => each.problems).filter((problem) => !allowed.test(problem))
     assert.deepEqual(problems, [])
@@ -114,7 +114,7 @@ after(async () => {
   await browser?.close()
 })
 
-/** All tests of a file share one Chromium. Throws NoSuchEngine. */
+/** Throws NoSuchEngine. */
 async function openBrowser(): Promise<TestBrowser> {
   // If the browser has crashed, start another one, so that the crash fails only one test.
   const last = await started?.catch(() => undefined)
@@ -126,7 +126,7 @@ async function openBrowser(): Promise<TestBrowser> {
 /** If there is no Chromium, skips the test and returns null. */
 export const browserOrSkip = (t: Pick<TestContext, 'skip'>) => engineOrSkip(t, openBrowser)
 
-/** Waits for the next page. */
+/** Signs in by typing, and waits for the next page. */
 export async function signInOnPage(page: Page, email: string, path = '/app'): Promise<void> {
   await page.goto(path)
   await page.getByRole('textbox', { name: 'Email', exact: true }).fill(email)
@@ -135,7 +135,7 @@ export async function signInOnPage(page: Page, email: string, path = '/app'): Pr
   await page.getByRole('navigation', { name: 'Main' }).waitFor()
 }
 
-/** The person has a new session, as after an earlier sign-in. Needs less CPU time than signInOnPage(). */
+/** Gives the person a new session without the sign-in page, which needs less CPU time. */
 export async function signIn(page: Page, email: string, path = '/app'): Promise<void> {
   const { request } = page.context()
   const answer = await request.post('/auth/sign-in/email', { data: { email, password: PASSWORD } })
@@ -147,16 +147,16 @@ export async function signIn(page: Page, email: string, path = '/app'): Promise<
 export const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 export const field = (page: Page, name: string) => page.getByRole('textbox', { name, exact: true })
 
-/** The console shows such a message for a short time. */
+/** Waits for a message that the console shows for a short time. */
 export async function said(page: Page, words: string | RegExp): Promise<void> {
   const status = page.getByRole('status').getByText(words, { exact: true })
   await status.waitFor()
 }
 
 /**
- * Ends all sessions of the page’s person while the first request for which `isIt` is true is on its way, and after
- * `when`. So the answer to this request is the first to report the end. Otherwise another request could open the dialog
- * earlier, over the element that the test clicks next.
+ * Ends all sessions of the person while the first request for which `isIt` is true is on its way, and after `when`. So
+ * the answer to this request is the first to report the end. Otherwise, another request could open the dialog earlier,
+ * over the element that the test clicks next.
  */
 export async function endSessionAt(
   page: Page,
@@ -187,7 +187,7 @@ export const pressQuickly = (page: Page, keys: Iterable<string>) =>
 export async function ready(page: Page, heading?: string): Promise<void> {
   const h1 = heading === undefined ? { level: 1 } : { level: 1, name: heading, exact: true }
   await page.getByRole('heading', h1).first().waitFor()
-  // waitForFunction would evaluate a text on the page, which the content security policy refuses.
+  // waitForFunction would evaluate code on the page, which the content security policy refuses.
   const loading = page.getByRole('status').filter({ hasText: /^Loading/ })
   while ((await loading.count()) > 0) await loading.first().waitFor({ state: 'detached' })
 }
@@ -197,7 +197,7 @@ const MORE = ['region', 'heading-order', 'landmark-one-main']
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
-/** The content security policy must refuse a script element, so axe is loaded without one, once for each document. */
+/** Loads axe without a script element, which the content security policy would refuse. */
 async function loadAxe(page: Page): Promise<void> {
   if (await page.evaluate<boolean>('globalThis.axe !== undefined')) return
   await page.evaluate(`${AXE}; 0`)
@@ -213,7 +213,7 @@ export async function accessible(page: Page, what: string): Promise<void> {
   assert.deepEqual(found, [], what)
 }
 
-/** For people to look at. Does nothing unless TEST_SHOTS is set. */
+/** Saves a screenshot if TEST_SHOTS is set. */
 export async function shot(page: Page, name: string): Promise<void> {
   if (process.env['TEST_SHOTS'] === undefined) return
   await mkdir(SHOTS, { recursive: true })
@@ -226,7 +226,7 @@ const LOOKS = [
   ['narrow', NARROW, ['light', 'dark']],
 ] as const
 
-/** Also saves a screenshot for each theme and width. */
+/** Checks the accessibility of a page at each width and in each theme. Also saves screenshots. */
 export async function eachLook(page: Page, path: string, heading: string, name: string): Promise<void> {
   for (const [width, viewport, themes] of LOOKS) {
     await page.setViewportSize(viewport)

@@ -61,13 +61,13 @@ export interface DocumentedShop extends AsyncDisposable {
   readonly at: string
   expose(tables?: readonly object[]): Promise<void>
   sql(text: string): Promise<void>
-  /** Returns the state of the job after its end. */
+  /** Runs a job, and returns its state after its end. */
   run(path: string, body?: object): Promise<Answer['json']>
   ended(jobId: string): Promise<Answer['json']>
   put(table: string, body: object): Promise<Answer>
   draft(table: string): Promise<Answer['json']>
   publish(): Promise<void>
-  /** As an API key gets it. */
+  /** Returns the description that an API key gets. */
   described(table: string): Promise<Answer['json']>
 }
 

@@ -2,8 +2,8 @@
 // cache.
 
 /**
- * The demo is off. `more` takes precedence. Without the compile cache, each start would strip and compile all sources,
- * which takes half of its CPU time.
+ * Turns the demo off. `more` takes precedence. Without the compile cache, each start would strip and compile all
+ * sources, which takes half of its CPU time.
  */
 export function environment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const { PATH, NODE_COMPILE_CACHE } = process.env

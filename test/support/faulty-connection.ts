@@ -10,9 +10,9 @@ export type Way = 'good' | 'silent' | 'trickling' | 'resetting'
 
 export interface FaultyWay extends AsyncDisposable {
   readonly port: number
-  /** For open and new connections. */
+  /** Changes the behaviour of open and new connections. */
   become(way: Way): void
-  /** So many bytes of the server were not passed on yet. */
+  /** The number of bytes of the server that were not passed on yet. */
   readonly waiting: number
 }
 

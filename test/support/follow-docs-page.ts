@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers'
 
 const SEPARATOR = '----8<----'
 
-/** Returns the output of each block. */
+/** Runs the blocks, and returns their outputs. */
 export async function follow(blocks: readonly string[]): Promise<string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'vitrine-page-'))
   try {

@@ -1,11 +1,11 @@
-// Some programs cannot choose a free port themselves.
+// Finds a free port for programs that cannot choose one themselves.
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
 /**
- * Systems assign higher ports to port 0 and to outgoing connections. So the system does not give a port of this range
- * away before the program takes it.
+ * Systems assign higher ports to port 0 and to outgoing connections. So the system does not assign a port of this range
+ * before the program takes it.
  */
 const [FIRST, LAST] = [20_000, 32_000]
 

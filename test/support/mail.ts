@@ -7,7 +7,7 @@ import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 export interface Received {
   readonly from: string
   readonly to: readonly string[]
-  /** As they were sent, with folded lines. */
+  /** The headers as they were sent, with folded lines. */
   readonly headers: string
   readonly text: string
   readonly html: string
@@ -17,11 +17,11 @@ export interface TestSmtp extends AsyncDisposable {
   readonly url: string
   readonly port: number
   readonly received: readonly Received[]
-  /** Waits for the next mail to an address that was not read before. If `about` is given, the text must match. */
+  /** Waits for the next unread mail to this address. If `about` is given, the text must match. */
   next(to: string, about?: RegExp): Promise<Received>
 }
 
-/** By default, every mail is accepted without a login. */
+/** By default, accepts every mail without a login. */
 export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSmtp> {
   const received: Received[] = []
   const read = new Set<Received>()
@@ -45,8 +45,7 @@ export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSm
     },
     ...options,
   })
-  // If a client does not trust the certificate, it disconnects. Its test checks the outcome, so the error is ignored
-  // here.
+  // A client that does not trust the certificate disconnects. Its test checks the outcome.
   server.on('error', () => undefined)
   server.listen(0, '127.0.0.1')
   await once(server.server, 'listening')
@@ -70,7 +69,7 @@ export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSm
   }
 }
 
-/** The mail has a link. */
+/** Matches a mail with a link. */
 export const LINK = /[?&]token=/
 
 /** Throws an Error if the mail has no link with a token. */

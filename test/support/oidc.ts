@@ -21,11 +21,11 @@ export interface TestOidc extends AsyncDisposable {
   readonly issuer: string
   /** The key is the subject. */
   readonly people: Map<string, Claims>
-  /** This person signs in next. If null, the person cancels. */
+  /** The subject who signs in next. If null, the person cancels. */
   next: string | null
   /** The variables VITRINE_OIDC_…. */
   readonly env: Readonly<Record<string, string>>
-  /** Opens the address like a browser. Returns where the provider redirects to. */
+  /** Opens the address like a browser. Returns the address to which the provider redirects. */
   visit(url: string): Promise<URL>
 }
 
@@ -113,15 +113,17 @@ export interface Rogue extends AsyncDisposable {
   claims: Readonly<Record<string, unknown>>
   /** Replaces fields of the discovery document. */
   discovery: Readonly<Record<string, unknown>>
-  /** JSON answers by path, instead of the usual ones or for other paths. */
+  /** JSON answers by path. They replace the usual answers, or add paths. */
   readonly answers: Map<string, unknown>
   /** Signs the next token. If null, the provider's key signs. */
   signer: ((claims: Readonly<Record<string, unknown>>) => Promise<string>) | null
-  /** The requests as `METHOD /path`, with the parameters of a form. */
+  /** The received requests as `METHOD /path`, with the parameters of a form. */
   readonly asked: string[]
-  /** The provider gets another key. */
+  /** Replaces the provider's key. */
   rotate(): Promise<void>
-  /** Where the provider redirects to after an authorization, with the state and these parameters. */
+  /**
+   * Returns the address to which the provider redirects after an authorization, with the state and these parameters.
+   */
   back(url: string, parameters?: Readonly<Record<string, string>>): URL
 }
 

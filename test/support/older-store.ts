@@ -1,4 +1,4 @@
-// A store as it was before a migration, to test this migration.
+// Makes a store as it was before a migration, to test this migration.
 import { Kysely } from 'kysely'
 import { migrate, MIGRATIONS } from '../../src/store/migrate.ts'
 import { openPostgres } from '../../src/store/postgres.ts'

@@ -1,6 +1,6 @@
-// Fast password hashes for tests that are not about passwords. The tests sign up thousands of people, and the service’s
-// own scrypt takes 80 ms of CPU time for each password. Another process of the service cannot verify these hashes, so
-// do not use them in a store that it reads.
+// Fast password hashes for tests that are not about passwords. The service’s own scrypt takes 80 ms of CPU time for
+// each password. Another process of the service cannot verify these hashes, so do not use them in a store that it
+// reads.
 import { createHash, randomBytes } from 'node:crypto'
 import { verifyPassword } from 'better-auth/crypto'
 import type { PasswordHash } from '../../src/sign-in/better-auth.ts'

@@ -24,7 +24,7 @@ export interface Rooms extends ComposedRooms {
 
 export const PASSWORD = 'correct horse battery'
 
-/** The store is empty. */
+/** Opens the rooms on an empty store. */
 export async function openRooms(
   source: Pick<StoreSource, 'config'>,
   env: Record<string, string> = {},
@@ -53,7 +53,7 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Like the HTTP server would. */
+/** Sends a request to /auth as the HTTP server would. */
 export async function auth(rooms: Pick<Rooms, 'signIn'>, route: string, body?: unknown, options: RequestOptions = {}) {
   const [method = '', path = ''] = route.split(' ')
   const response = await rooms.signIn.handle(
@@ -80,7 +80,7 @@ export async function auth(rooms: Pick<Rooms, 'signIn'>, route: string, body?: u
   return { text, json: text === '' || isPage ? null : JSON.parse(text), cookie, cookies, location }
 }
 
-/** Returns a call with a session of the new account. */
+/** Returns a call with a session of a new account. */
 export async function someone(rooms: Rooms, email: string, options: { verified?: boolean } = {}): Promise<Call> {
   // Rows are ordered by time, so the clock moves on with each person.
   rooms.clock.at++
@@ -93,14 +93,14 @@ export async function someone(rooms: Rooms, email: string, options: { verified?:
   return await sessionOf(rooms, id)
 }
 
-/** The session is stored. */
+/** Returns a call with a stored session. */
 export async function sessionOf(rooms: Rooms, accountId: AccountId, action?: string): Promise<Call> {
   const call = callOf(rooms, accountId, action)
   await addSession(rooms, call.caller)
   return call
 }
 
-/** The session ends in a week. */
+/** Stores a session, which ends in a week. */
 export async function addSession(
   rooms: Pick<Rooms, 'store' | 'now'>,
   { accountId, sessionId }: Pick<SessionCaller, 'accountId' | 'sessionId'>,
@@ -127,7 +127,7 @@ export function callOf(rooms: Rooms, accountId: AccountId, action = 'test'): Cal
   return { caller, action, via: 'REST', signal: new AbortController().signal }
 }
 
-/** Nothing is connected. */
+/** Adds a datasource that is connected to nothing. */
 export async function someDatasource(
   rooms: Rooms,
   teamId: string,

@@ -1,5 +1,5 @@
-// Checks a text that the guard has printed, without the guard's code: every table is exposed, every function, operator
-// and type is in an allowed schema, and the text is one SELECT. It walks over the parsed tree and ignores scopes.
+// Checks SQL that the guard has printed, without the guard's code: every table is exposed, every function, operator and
+// type is in an allowed schema, and the SQL is one SELECT. Walks over the parsed tree and ignores scopes.
 import type { Catalog } from '../../src/drivers/driver.ts'
 
 interface Found {

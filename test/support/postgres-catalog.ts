@@ -1,4 +1,4 @@
-// Exposed catalogs for tests of the guard without a server: the exposed part of the shop in the attack corpus, and
+// Exposed catalogs for tests of the guard without a server: the exposed part of the shop that the attacks use, and
 // tables that a test adds.
 import {
   CAPTURE_VERSION,
@@ -82,7 +82,7 @@ export function type(
   }
 }
 
-/** The exposed part of the shop. `capture` replaces parts of the capture of a plain PostgreSQL 18. */
+/** The exposed part of the shop. `capture` replaces parts of the facts that are captured from a plain PostgreSQL 18. */
 export function shop(capture: Partial<PostgresCapture> = {}, tables: readonly CatalogTable[] = []): Catalog {
   return catalog(
     [

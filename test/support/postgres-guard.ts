@@ -1,4 +1,4 @@
-// Tests give SQL to the PostgreSQL guard, and get the printed text or the refusal.
+// Tests give SQL to the PostgreSQL guard, and get the printed SQL or the refusal.
 import { unseal } from '../../src/drivers/confined.ts'
 import type { Catalog, Limits, Param, Verdict } from '../../src/drivers/driver.ts'
 import { confine } from '../../src/drivers/postgres/guard/confine.ts'
@@ -19,7 +19,7 @@ export interface Guard extends AsyncDisposable {
 
 export async function openGuard(options: ParserOptions = {}): Promise<Guard> {
   const reported: string[] = []
-  // On a busy machine, a text may take longer, so the deadline is longer than that of the service.
+  // A busy machine may need longer, so the deadline is longer than that of the service.
   const parser = await openParser({ report: (problem) => reported.push(problem), deadlineMs: 60_000, ...options })
   const { signal } = new AbortController()
   const judge: Guard['judge'] = async (text, exposed, { limit = null, params, ...limits } = {}) => {
@@ -38,7 +38,7 @@ export async function openGuard(options: ParserOptions = {}): Promise<Guard> {
   }
 }
 
-/** One line: the printed text, `kind: name` of the blocked object, or `malformed`. */
+/** Returns one line: the printed SQL, `kind: name` of the blocked object, or `malformed`. */
 export function say(verdict: Verdict): string {
   if (verdict.kind === 'confined') return unseal<PostgresQuery>(verdict.query, 'POSTGRES').text
   return verdict.kind === 'denied' ? `${verdict.blocked.kind}: ${verdict.blocked.name}` : 'malformed'

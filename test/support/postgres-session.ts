@@ -1,4 +1,4 @@
-// A session at a test server, which is logged in. Runs a text as if the guard had printed it.
+// A session at a test server, which is logged in. Runs SQL as if the guard had printed it.
 import assert from 'node:assert/strict'
 import { logIn, type Login } from '../../src/drivers/postgres/session/connect.ts'
 import { JsonBytes } from '../../src/drivers/json-bytes.ts'
@@ -18,7 +18,7 @@ export interface TestSession extends AsyncDisposable {
   run(text: string, options?: Partial<PostgresQuery>, limits?: Partial<Limits>): Promise<Rows>
 }
 
-/** Without TLS. */
+/** Returns settings for a connection without TLS. */
 export function settingsOf(server: TestPostgres, database: string, more: object = {}): ConnectionSettings {
   return readSettings({
     connectionMode: 'DIRECT',
@@ -73,7 +73,7 @@ export async function openSession(settings: ConnectionSettings): Promise<TestSes
 }
 
 /**
- * Runs a query through the guard and the database. Returns its rows as text, or the kind of the refusal, or the code of
+ * Runs a query through the guard and the database. Returns its rows as text, the kind of the refusal, or the code of
  * the error.
  */
 export async function answerOf(

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Client } from 'pg'
 import { startPostgres } from './postgres.ts'
 
-test('a server accepts TCP connections with a password, and ends with its `await using` scope', async () => {
+test("a test's PostgreSQL server accepts TCP connections with a password, and ends with its `await using` scope", async () => {
   let url: string
   {
     await using server = await startPostgres()
@@ -17,7 +17,7 @@ test('a server accepts TCP connections with a password, and ends with its `await
   }
 })
 
-test('a server of the requested version starts from npm', async () => {
+test('a PostgreSQL server of the requested version starts from npm', async () => {
   await using server = await startPostgres({ version: 18 })
   assert.match(String((await server.query('postgres', 'SHOW server_version'))[0]?.[0]), /^18/)
 })

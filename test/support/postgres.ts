@@ -1,6 +1,5 @@
-// Starts real PostgreSQL servers for the tests. Each call starts a server, which ends with the caller's `await using`
-// scope. Nothing is synced to disk. With TEST_POSTGRES_URL, tests without special options use that server, with their
-// own databases.
+// Starts real PostgreSQL servers for the tests. A server ends with the caller's `await using` scope. Nothing is synced
+// to disk. With TEST_POSTGRES_URL, tests without special options use that server, with their own databases.
 import { execFile } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import {
@@ -47,11 +46,11 @@ export interface TestPostgres extends AsyncDisposable {
   readonly superuser: string
   readonly password: string
   url(database: string, user?: string, password?: string): string
-  /** Runs the text, which may have several statements, as superuser. Returns the rows of the last statement. */
+  /** Runs SQL as superuser. Returns the rows of the last statement. */
   query(database: string, sql: string): Promise<(string | null)[][]>
   /**
-   * Creates an empty database, or a copy of the database `template`, which must have no connections meanwhile. Runs
-   * `sql` in the new database. Returns its name, which is unique on a shared server.
+   * Creates a database that is empty, or a copy of `template`, which must have no connections meanwhile. Runs `sql` in
+   * it. Returns its name, which is unique on a shared server.
    */
   createDatabase(name: string, sql?: string, template?: string): Promise<string>
   /** Ends the server as if its machine had failed. Not allowed for a server of TEST_POSTGRES_URL. */
@@ -101,8 +100,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
 }
 
 /**
- * Returns the folder of an empty cluster, which is copied for each server, because initdb takes ten times as long as
- * the copy. There is one such folder for each installation and account.
+ * Returns the folder of an empty cluster. Each server starts on a copy, because initdb takes ten times as long as the
+ * copy.
  */
 async function clusterTemplate(bin: string, account: Account | null): Promise<string> {
   const { mtimeMs } = await stat(join(bin, 'initdb'))
@@ -282,8 +281,8 @@ async function packagedBin(label: string, native: string | null, account: Accoun
 const engines = join(import.meta.dirname, '../engines/postgres')
 
 /**
- * Returns the folder of a server of version 14 to 17, and installs it if necessary by the lock file of
- * test/engines/postgres. Only some tests need such a server. Returns null if there is none for this platform.
+ * Returns the folder of a server of version 14 to 17, and installs it if necessary. Returns null if there is none for
+ * this platform.
  */
 async function onDemand(version: PostgresVersion): Promise<string | null> {
   if (platform !== 'linux-x64') return null

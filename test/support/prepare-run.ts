@@ -1,6 +1,5 @@
-// scripts/test.ts runs `node test/support/prepare-run.ts FOLDER` before a large run, to create files that all test
-// files share. Importing the service puts its compiled sources into Node’s compile cache. FOLDER gets a store without
-// rows.
+// `node test/support/prepare-run.ts FOLDER` prepares a large test run. It imports the service, which fills Node’s
+// compile cache, and writes a store without rows to FOLDER.
 import { argv } from 'node:process'
 import { readConfig } from '../../src/config.ts'
 import { openStore } from '../../src/store/open.ts'

@@ -88,7 +88,7 @@ export class Profiled {
     return (await profileDatasource(this.rooms, this.call(), await this.at(), order)).jobId
   }
 
-  /** Whatever its result is. */
+  /** Waits for the end of a job, whatever its result is. */
   async ended(jobId: JobId) {
     for (;;) {
       const job = await this.rooms.jobs.find(this.id, jobId)
@@ -98,7 +98,7 @@ export class Profiled {
     }
   }
 
-  /** `order` may choose tables. The job must succeed. */
+  /** Profiles the tables in `order`, or all tables. The job must succeed. */
   async profile(order?: Parameters<typeof profileDatasource>[3]) {
     const job = await this.ended(await this.start(order))
     assert.equal(job.state, 'DONE', job.error)
@@ -113,13 +113,13 @@ export class Profiled {
     return JSON.parse((await this.described(full)).json.toString())
   }
 
-  /** In the description. */
+  /** Returns the statistics of a column from the description. */
   async stats(table: string, column: string): Promise<Stats | null> {
     const found = (await this.describe()).tables.find((each) => each.table === table)
     return found?.columns.find((each) => each.name === column)?.stats ?? null
   }
 
-  /** All stored profiles as one string. */
+  /** Returns all stored profiles as one string. */
   async stored(): Promise<string> {
     const rows = await this.rooms.store.db
       .selectFrom('profiles')
@@ -130,7 +130,7 @@ export class Profiled {
   }
 }
 
-/** Without this, profile jobs cannot run. */
+/** Lets the rooms run profile jobs. */
 export function withProfiles(rooms: Rooms): void {
   resumeProfiles(rooms)
 }

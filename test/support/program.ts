@@ -4,7 +4,6 @@ import { join, resolve } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '../..')
 const given = process.env['TEST_BUNDLE']
-/** The folder of the bundle, if programs run from it. */
 export const BUNDLE = given === undefined ? undefined : resolve(ROOT, given)
 
 const program = (name: string): string =>

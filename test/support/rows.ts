@@ -9,7 +9,7 @@ export function teamRow(id: TeamId, more: Partial<Insertable<Tables['teams']>> =
   return { id, name: 'Team', slug: id, settings: '{}', created_at: AT, ...more }
 }
 
-/** Nobody has connected this datasource yet. */
+/** Makes a row of a datasource that was never connected. */
 export function datasourceRow(
   teamId: TeamId,
   more: Partial<Insertable<Tables['datasources']>> = {},

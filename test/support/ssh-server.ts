@@ -1,5 +1,5 @@
 // A real SSH server in this process (the server of ssh2), for tunnels: `await using ssh = await startSsh()`. It has
-// logins by password and by key. A test can turn its forwarding off.
+// logins by password and by key.
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type AddressInfo, type Socket } from 'node:net'
@@ -7,21 +7,21 @@ import ssh2, { type Connection } from 'ssh2'
 
 export interface TestSsh extends AsyncDisposable {
   readonly port: number
-  /** Of the host key, SHA256:…. */
+  /** The fingerprint of the host key, SHA256:…. */
   readonly fingerprint: string
-  /** As ssh-keyscan prints the host key, without the host. */
+  /** The host key as ssh-keyscan prints it, without the host. */
   readonly hostKeyLine: string
   readonly username: string
   readonly password: string
-  /** May log in. */
+  /** A private key that may log in. */
   readonly privateKey: string
-  /** Another key that may log in. It has a passphrase. */
+  /** Another private key that may log in, with its passphrase. */
   readonly locked: { readonly sshPrivateKey: string; readonly sshPassphrase: string }
   /** How clients tried to log in. */
   readonly tries: readonly string[]
-  /** Clients requested connections to these addresses while forwarding was on. */
+  /** The addresses to which clients requested connections while forwarding was on. */
   readonly forwarded: readonly string[]
-  /** Open SSH connections. */
+  /** The number of open SSH connections. */
   readonly open: number
   allowsForwarding: boolean
   /** Ends all connections, as after a restart of the server. */

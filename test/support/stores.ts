@@ -20,21 +20,23 @@ export interface StoreConfig {
 }
 
 export interface StoreSource extends AsyncDisposable {
-  /** The store may already have its tables. */
+  /** Returns a store without rows. It may already have its tables. */
   config(): Promise<StoreConfig>
-  /** The store does not exist yet. */
+  /** Returns the configuration of a store that does not exist yet. */
   nothing(): Promise<StoreConfig>
 }
 
-/** For a service on this store. An embedded store is in the service's folder, so it needs no variables. */
+/**
+ * Returns the variables for a service on this store. An embedded store is in the service's folder, so it needs none.
+ */
 export function storeEnv({ databaseUrl }: StoreConfig): Readonly<Record<string, string>> {
   if (databaseUrl === null) return {}
   return { DATABASE_URL: databaseUrl, VITRINE_SECRET_KEY: randomBytes(32).toString('base64') }
 }
 
 /**
- * Migrating takes ten times as long as copying. So if scripts/test.ts has created a store without rows for this run,
- * this copies it. To a service, the copy looks like the store of a process that ended right after the migration.
+ * Copies a store without rows into the folder, if scripts/test.ts has made one for this run. Migrating takes ten times
+ * as long as copying.
  */
 export async function placeStore(dataDir: string): Promise<void> {
   const template = process.env['TEST_STORE_TEMPLATE']

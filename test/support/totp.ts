@@ -6,7 +6,7 @@ import { mock } from 'node:test'
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const PERIOD_MS = 30_000
 
-/** The clock of this process stops in the middle of a period of 30 s, because codes would expire on a slow machine. */
+/** Stops the clock of this process in the middle of a period of 30 s, because codes would expire on a slow machine. */
 export function stopDates(): void {
   const now = (Math.floor(Date.now() / PERIOD_MS) + 0.5) * PERIOD_MS
   mock.timers.enable({ apis: ['Date'], now })

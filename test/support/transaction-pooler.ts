@@ -5,7 +5,7 @@ import { connect, createServer, type Socket } from 'node:net'
 
 export interface TransactionPooler extends AsyncDisposable {
   readonly port: number
-  /** The next transactions run in this session of the server. A new session gets the options of the next client. */
+  /** Runs the next transactions in this session of the server. A new session gets the options of the next client. */
   use(session: number): void
 }
 
@@ -76,7 +76,7 @@ const REFUSED = Buffer.concat([Buffer.from([0x45, 0, 0, 0, FIELDS.length + 4]), 
 
 const KEY_DATA = 0x4b
 
-/** BackendKeyData gets another process id. */
+/** Replaces the process id in BackendKeyData. */
 function renamed(greeting: Buffer): Buffer {
   const copy = Buffer.from(greeting)
   for (let at = 0; at < copy.length; at += 1 + copy.readUInt32BE(at + 1)) {
@@ -85,7 +85,7 @@ function renamed(greeting: Buffer): Buffer {
   return copy
 }
 
-/** Logs in. The current client gets the server’s messages. */
+/** Opens a session and logs in. The current client gets the server’s messages. */
 function open(to: number, start: Buffer, poolsStatements: boolean): Promise<Upstream> {
   const socket = connect(to, '127.0.0.1')
   socket.on('error', () => undefined)

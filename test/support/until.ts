@@ -1,5 +1,5 @@
-// Another process or an unfinished request makes a condition true. On a busy machine this may take many seconds, so the
-// timeout is long.
+// Waits for a condition that another process or an unfinished request makes true. On a busy machine this may take many
+// seconds, so the timeout is long.
 import { setTimeout as pause } from 'node:timers/promises'
 
 const LIMIT_MS = 120_000

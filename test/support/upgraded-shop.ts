@@ -1,4 +1,4 @@
-// The datasources in test/stores have this database. The tests of an upgrade query it, and scripts/keep-store.ts
+// The database of the datasources in test/stores. The tests of an upgrade query it, and scripts/keep-store.ts
 // introspects it.
 export const UPGRADED_SHOP = `
   CREATE TABLE customers (id int PRIMARY KEY, email text, city text);
@@ -8,5 +8,5 @@ export const UPGRADED_SHOP = `
   CREATE ROLE reader LOGIN PASSWORD 'reader-pw';
   GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader`
 
-/** The stores in test/stores have this root key. */
+/** The root key of the stores in test/stores. */
 export const UPGRADED_SECRET = Buffer.alloc(32, 28)

@@ -17,9 +17,9 @@ export interface Receiver extends AsyncDisposable {
   readonly port: number
   readonly url: string
   readonly received: readonly Received[]
-  /** Of the next answers. */
+  /** The status of the next answers. */
   status: number
-  /** Added to the answers. */
+  /** Headers that are added to the answers. */
   headers: Readonly<Record<string, string>>
 }
 
@@ -50,7 +50,7 @@ export async function startReceiver(tls?: { readonly key: string; readonly cert:
   return receiver
 }
 
-/** The signature is as standardwebhooks.com specifies. */
+/** Checks the signature that standardwebhooks.com specifies. */
 export function isSigned({ headers, body }: Received, secret: string): boolean {
   const signed = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64')

@@ -1,5 +1,5 @@
-// Runs the sample corpus against the guard alone, without an engine. Tests the verdict on each attack, and that the
-// printed texts read only exposed tables and columns. http.test.ts runs the accepted attacks with Google's engine.
+// Runs the sample attacks and the legitimate queries against the guard alone, without an engine. Checks the verdict on
+// each attack, and that the printed SQL reads only exposed tables and columns.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { unseal } from '../../../src/drivers/confined.ts'
@@ -12,8 +12,8 @@ import { ATTACKS, LEGIT, shownOf, WORLD } from './sample-project.ts'
 
 const CATALOG = catalogOf(WORLD, shownOf)
 /**
- * The numbers of the attacks, by the guard's verdict: the blocked kind, `malformed` or `confined`. Some confined
- * attacks name a hidden column, but the sub-select in the printed text does not contain it.
+ * For each verdict, the numbers of the attacks that get it. A `confined` attack may name a hidden column, because the
+ * sub-select that the guard prints for the table lacks this column.
  */
 const SAID = {
   table: '056 070 074 079 085 109 171 174 175 177',

@@ -1,4 +1,4 @@
-// The exposed catalog of a project, as the service has it after introspection, without hidden tables and columns.
+// Builds the catalog that the guard gets for a test project: the tables and columns that are exposed.
 import type { Catalog, CatalogColumn, CatalogTable } from '../../../src/drivers/driver.ts'
 import {
   CAPTURE_VERSION,
@@ -13,8 +13,8 @@ import type { EngineColumn } from '../../engines/bigquery/engine.ts'
 import { readType, type Type } from '../../engines/bigquery/types.ts'
 
 /**
- * Returns the exposed columns of a table or shard, including pseudo columns, or null if it is hidden. `table` is the
- * full name (`p.d.events_20240101`).
+ * Returns the exposed columns and pseudo columns of a table or shard, or null if it is hidden. The parameter is the
+ * full name, for example `p.d.events_20240101`.
  */
 export type Shown = (table: string) => readonly string[] | null
 

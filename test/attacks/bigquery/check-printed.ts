@@ -1,9 +1,9 @@
-// Checks a text that the guard has printed, without the guard's code. Every item of FROM and JOIN must have one of four
-// forms. Every table and column of a sub-select must be exposed. The text must contain no comment, semicolon,
-// parameter, `$` or `{`.
+// Checks SQL that the guard has printed, without using the guard's code. Each item of FROM and JOIN must have one of
+// four forms, and a sub-select may name only exposed tables and columns. Comments, semicolons, parameters, `$` and `{`
+// are forbidden.
 interface Word {
   readonly text: string
-  /** A word in capitals, or a sign. Empty for strings, quoted names and names after a dot. */
+  /** The keyword in capitals, or the punctuation mark. Empty for strings, quoted names and names after a dot. */
   readonly key: string
 }
 
@@ -11,7 +11,10 @@ const TOKENS =
   /\s+|((?:[rR][bB]?|[bB][rR]?)?(?:'''(?:\\[^]|[^\\])*?'''|"""(?:\\[^]|[^\\])*?"""|'(?:\\.|[^'\\\r\n])*'|"(?:\\.|[^"\\\r\n])*"))|`[^`]*`|\d[\w.]*|\w+|\|>|--|\/\*|[^]/gy
 const ENDS = new Set('WHERE GROUP HAVING QUALIFY WINDOW ORDER LIMIT UNION INTERSECT EXCEPT |> )'.split(' '))
 
-/** Returns the problems of the text. `shown` returns the exposed columns of `p.d.t`, or null for a hidden table. */
+/**
+ * Returns the problems of the SQL. `shown` returns the exposed columns of a table (`p.d.t`), or null if the table is
+ * hidden.
+ */
 export function strays(text: string, project: string, shown: (table: string) => readonly string[] | null): string[] {
   const words = scan(text)
   const found: string[] = []
@@ -39,7 +42,7 @@ function bare({ text }: Word): string {
   return text.replaceAll('`', '').toLowerCase()
 }
 
-/** True if this FROM is directly inside the parentheses of EXTRACT. */
+/** True for the FROM of `EXTRACT(… FROM …)`, which is followed by no table. */
 function isExtract(words: readonly Word[], at: number): boolean {
   for (let n = at - 1, depth = 0; n >= 0; n -= 1) {
     const key = words[n]?.key
@@ -52,10 +55,7 @@ function isExtract(words: readonly Word[], at: number): boolean {
   return false
 }
 
-/**
- * Returns where the items of a FROM or JOIN begin: after the keyword at `at`, and after each comma of the same nesting
- * level, until the next clause.
- */
+/** Returns the positions at which the items of a FROM or JOIN begin. `at` is the position of the keyword. */
 function places(words: readonly Word[], at: number): number[] {
   const found = [at + 1]
   for (let n = at + 1, depth = 0; n < words.length; n += 1) {
@@ -88,8 +88,8 @@ function wrong(
 }
 
 /**
- * A generated sub-select has the form SELECT _vt.`a`, …, _vt.pseudo AS _vt_pseudo FROM `p.d.t` AS _vt. It must read
- * only exposed columns, and filter the shards of a wildcard. Returns its problems.
+ * Returns the problems of a sub-select that the guard has generated. Its form is SELECT _vt.`a`, …, _vt.pseudo AS
+ * _vt_pseudo FROM `p.d.t` AS _vt. For a wildcard table, it must also filter the shards.
  */
 function wrongSubSelect(
   words: readonly Word[],

@@ -1,5 +1,5 @@
-// Converts a cell of BigQuery's REST response to the value that the caller must get. The tests need this second
-// implementation, because they must not judge the driver's decoder by itself.
+// Converts a cell of BigQuery's REST response to the value that the caller must get. This is a second implementation,
+// because the driver's decoder cannot check itself.
 import type { WireValue } from '../../support/bigquery-evaluator.ts'
 import type { Type } from '../../engines/bigquery/types.ts'
 

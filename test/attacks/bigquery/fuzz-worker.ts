@@ -1,4 +1,4 @@
-// One worker of the fuzzer. Its input is {seed, count}, and its output is a tally.
+// One worker thread of the fuzzer. Its input is {seed, count}, and its output is a tally.
 import { parentPort, workerData } from 'node:worker_threads'
 import { fuzz } from './fuzz.ts'
 

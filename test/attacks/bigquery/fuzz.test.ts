@@ -1,6 +1,6 @@
-// A fuzzer checks the guard against Google's analyzer. The environment may set N (the number of mutants, 2,000 if
-// absent), SEED and WORKERS. Without SEED, each run of scripts/test.ts uses another seed (RUN_SEED). N=100000 WORKERS=2
-// takes some minutes: `npx node --test test/attacks/bigquery/fuzz.test.ts`
+// A fuzzer that checks the guard with Google's analyzer. Variables of the environment: N is the number of mutants
+// (default 2,000), SEED repeats a run, WORKERS is the number of threads. With N=100000 WORKERS=2, a run takes some
+// minutes.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
@@ -28,7 +28,7 @@ test(`no mutant of ${COUNT} reads or reveals hidden data (seed ${SEED})`, { time
   }
 })
 
-/** Each worker makes `count` mutants from its own seed. If one fails, all end. */
+/** Each worker makes `count` mutants from its own seed. If one worker fails, all workers are ended. */
 async function tallied(count: number): Promise<{ seed: number; tally: Tally }[]> {
   const at = new URL('./fuzz-worker.ts', import.meta.url)
   const seeds = Array.from({ length: WORKERS }, (_, n) => SEED + n)

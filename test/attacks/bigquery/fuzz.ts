@@ -1,6 +1,6 @@
-// Checks the guard with Google's analyzer. If a mutant is accepted, the analyzer must report no hidden table or column
-// in the printed text. The printed text must return the same rows whatever the hidden data is, and the same rows as the
-// mutant itself on tables without hidden data. Mutants that the analyzer of 2023 cannot judge are counted separately.
+// Makes mutants of queries, and gives the printed SQL of each accepted mutant to Google's analyzer. The printed SQL may
+// name nothing hidden. Its rows may not depend on hidden data, and must equal the rows of the mutant itself on tables
+// without hidden data.
 import { unseal } from '../../../src/drivers/confined.ts'
 import type { Catalog, Denied, Limits, Malformed, Verdict } from '../../../src/drivers/driver.ts'
 import { confine } from '../../../src/drivers/bigquery/guard/confine.ts'
@@ -14,27 +14,26 @@ import { CUT, isHidden, OTHER_WORLD, shownOf, WORLD } from './sample-project.ts'
 
 export interface Tally {
   mutants: number
-  /** The guard accepted them. */
   confined: number
-  /** The analyzer accepted them too, so its report was checked. */
+  /** Confined mutants whose printed SQL the analyzer accepts, so that its report was checked. */
   judged: number
-  /** Of those, mutants with pipe syntax. The engine analyzes each pipe as an equivalent sub-query. */
+  /** Judged mutants with pipe syntax. The analyzer gets an equivalent sub-query for each pipe. */
   pipes: number
-  /** Of those, mutants with a repeatable result. They ran in two worlds with different hidden data. */
+  /** Judged mutants with a repeatable result. Their printed SQL ran twice, with different hidden data. */
   run: number
-  /** Of those, mutants that also ran themselves, on tables without hidden data. */
+  /** Judged mutants that also ran unchanged, on tables without hidden data. */
   compared: number
   /**
-   * The guard refused them, but Google can run them on exposed data. One refused mutant in ten is tried. The refusal
-   * may be intended.
+   * Refused mutants that Google's engine can run on exposed data. One refused mutant in ten is tried. The refusal may
+   * be intended.
    */
   strict: Record<string, { count: number; shortest: string }>
-  /** The guard accepted them, but the analyzer cannot judge them. */
+  /** Accepted mutants that the analyzer cannot judge, because it is a version of 2023. They are counted by reason. */
   beyond: Record<string, number>
   readonly leaks: string[]
   readonly crashes: string[]
   readonly differs: string[]
-  /** Google's parser refuses the printed text, but accepts the mutant. */
+  /** Mutants that Google's parser accepts, although it refuses their printed SQL. */
   readonly broken: string[]
 }
 
@@ -97,7 +96,6 @@ async function judge(judges: Judges, sql: string, tally: Tally): Promise<void> {
   const query = unseal<BigQueryQuery>(verdict.query, 'BIGQUERY')
   const { text } = query
   const note = `${JSON.stringify(sql)} printed ${JSON.stringify(text)}`
-  // Also checked if the analyzer refuses the text.
   const stray = strays(text, WORLD.project, shownOf)
   if (stray.length > 0) tally.leaks.push(`names ${stray.join(' ')}: ${note}`)
   try {
@@ -116,7 +114,7 @@ async function judge(judges: Judges, sql: string, tally: Tally): Promise<void> {
   await run(judges, sql, query, note, tally)
 }
 
-/** Says why the engine of 2023 cannot run a mutant. BigQuery would run pipes and GROUP BY ALL. */
+/** Says why the engine of 2023 cannot run a mutant. */
 function unjudged(message: string, text: string): string {
   if (text.includes('|>')) return 'pipe syntax'
   if (/^GROUP BY ALL|^Syntax error: Unexpected keyword ALL/.test(message)) return 'GROUP BY ALL'
@@ -148,8 +146,8 @@ async function run(judges: Judges, sql: string, query: BigQueryQuery, note: stri
 }
 
 /**
- * Returns columns and sorted rows as one string. Pseudo columns have the caller's names. An error at run time counts as
- * a result. Returns null if the query does not analyze.
+ * Returns the columns and the sorted rows as one string. Pseudo columns have the caller's names. An error at run time
+ * counts as a result. Returns null if the analyzer refuses the query.
  */
 async function answersOf(engine: Engine, sql: string, names?: BigQueryQuery['names']): Promise<string | null> {
   try {

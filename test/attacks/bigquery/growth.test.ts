@@ -1,5 +1,5 @@
-// Tests how the guard’s work grows with the size of a text. A text of twice the size may cost at most 2.5 times the
-// work, and no depth may exhaust the stack. `GROW=20000 npm test -- test/attacks/bigquery/growth.test.ts` tests 20,000
+// Tests how the guard’s work grows with the length of a query. If the length doubles, the work may grow 2.5 times at
+// most. No depth may exhaust the stack. `GROW=20000 npm test -- test/attacks/bigquery/growth.test.ts` tests 20,000
 // random queries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -44,7 +44,7 @@ function checkBound({ verdict }: Cost, note: string): void {
 const isRefusedForSize = ({ verdict }: Cost) => verdict.kind === 'denied' && verdict.blocked.kind === 'limit'
 
 for (const [name, make] of Object.entries(FAMILIES)) {
-  test(`twice the text costs at most 2.5 times the work: ${name}`, () => {
+  test(`a query of twice the length costs at most 2.5 times the work: ${name}`, () => {
     let before: Cost | null = null
     for (let size = 10; size <= 51_200; size *= 2) {
       const sql = make(size)
@@ -60,7 +60,7 @@ for (const [name, make] of Object.entries(FAMILIES)) {
 }
 
 for (const [name, make] of Object.entries(DEEP)) {
-  test(`no depth exhausts the stack: ${name}`, () => {
+  test(`no depth of nesting exhausts the stack: ${name}`, () => {
     for (const depth of [10, 31, 32, 62, 63, 64, 65, 66, 500, 3_000, 15_000]) {
       const sql = make(depth)
       if (sql.length > TEXT_MAX) break
@@ -71,7 +71,7 @@ for (const [name, make] of Object.entries(DEEP)) {
   })
 }
 
-test(`twice the text costs at most 2.5 times the work: ${CASES} random queries (seed ${SEED})`, { timeout: 1_800_000 }, (t) => {
+test(`random queries of twice the length cost at most 2.5 times the work: ${CASES} queries (seed ${SEED})`, { timeout: 1_800_000 }, (t) => {
   const grower = new Grower(SEED)
   const tally = { grown: 0, confined: 0, limits: 0, worst: 0 }
   for (let n = 0; n < CASES; n++) {

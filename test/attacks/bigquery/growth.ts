@@ -1,5 +1,5 @@
-// Families of queries that grow with a size: deep, wide or repeated. If the size doubles, the guard may do at most 2.5
-// times the work (growth.test.ts). It must refuse a text that is too large, and never throw.
+// Families of queries that grow with a size: deep, wide or repeated. The guard must refuse a query that is too large,
+// and never throw.
 import { catalogOf } from '../../support/bigquery-guard.ts'
 
 const times = (count: number, make: (n: number) => string, joiner = ', ') =>
@@ -9,7 +9,7 @@ const WIDE = Array.from({ length: 2_000 }, (_, n) => `column_${n}`)
 const SHARDS = Array.from({ length: 3_000 }, (_, n) => `log.events_${20100101 + n}`)
 const SINGLE = Array.from({ length: 1_500 }, (_, n) => `log.part_${n}x`)
 
-/** Three small tables, a wide table, a family of 3,000 shards, and 1,500 tables whose names begin alike. */
+/** Three small tables, a wide table, a wildcard table, and 1,500 tables whose names begin alike. */
 export const GROWN = catalogOf(
   [
     { name: 'shop.customers', columns: ['id', 'name', 'address'], hidden: ['ssn'] },
@@ -22,7 +22,6 @@ export const GROWN = catalogOf(
   SHARDS,
 )
 
-/** Each family makes a text with about `size` repeated parts. */
 export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
   // There are 20 levels. Each repeats the columns of the level below.
   'stars of stars': (n) => {
@@ -30,7 +29,7 @@ export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
     for (let level = 0; level < 20; level++) sql = `SELECT ${times(Math.ceil(n / 20), () => 'a.*')} FROM (${sql}) a`
     return sql
   },
-  // Each level looks up every name of the innermost FROM, which stands for a column of a table far outside.
+  // Each level looks up every `at.b` of the innermost query. `at` is a column of the outermost tables.
   'arrays of a far table, beside many tables': (n) => {
     let sql = `SELECT 1 FROM ${times(n, () => 'at.b')}`
     for (let level = 0; level < 50; level++)
@@ -103,7 +102,6 @@ export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
   'NOT': (n) => `SELECT ${'NOT '.repeat(n)}TRUE`,
 }
 
-/** The guard must reach a verdict at any depth, without exhausting the stack. */
 export const DEEP: Readonly<Record<string, (depth: number) => string>> = {
   'parentheses': (n) => `SELECT ${'('.repeat(n)}1${')'.repeat(n)}`,
   'brackets': (n) => `SELECT ${'['.repeat(n)}1${']'.repeat(n)}`,

@@ -1,6 +1,6 @@
-// Every refusal has a hint, which may suggest a similar name, or the GoogleSQL form of a word from another dialect.
-// Google's analyzer reads the text that the guard has printed, but the position of an error must refer to the caller's
-// text.
+// Every refusal has a hint. The hint may suggest a similar name, or the GoogleSQL form of a word from another dialect.
+// Google's analyzer reads the SQL that the guard has printed, but the position of an error must refer to the caller's
+// SQL.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ColumnSets } from '../../../src/drivers/bigquery/guard/column-sets.ts'
@@ -71,7 +71,7 @@ for (const sql of ['SELECT ilike FROM shop.orders', 'SELECT id ilike FROM shop.o
   })
 }
 
-/** The position of the error is expected at ^. */
+/** Each `^` marks the expected position of the error. */
 const MARKED: readonly (readonly [string, string, RegExp])[] = [
   ['SELECT ^nme FROM shop.customers', 'QUERY_DENIED', /^Did you mean name\? FROM shows customers \(id, name/],
   ['SELECT ^ssn FROM shop.customers', 'QUERY_DENIED', /FROM shows customers \(id, name/],
@@ -97,7 +97,7 @@ describe('a message of the dry run', () => {
     await brain?.[Symbol.asyncDispose]()
   })
   for (const [marked, code, hint] of MARKED) {
-    test(`a message of the dry run has its position in the caller's text: ${marked}`, async (t) => {
+    test(`the position in a message of the dry run refers to the caller's query: ${marked}`, async (t) => {
       if ((await engineOrSkip(t, async () => brain ?? (await openBrain(WORLD)))) === null) return
       const sql = marked.replace('^', '')
       const verdict = await at.driver.confine(at.driver.read({ sql }), CATALOG, WIDE, soon())
@@ -113,7 +113,7 @@ describe('a message of the dry run', () => {
   }
 })
 
-test('a list of names for a hint is limited, however many are visible', () => {
+test('a hint lists a limited number of names, however many are visible', () => {
   const sets = new ColumnSets(new Work())
   const names = Array.from({ length: 10_000 }, (_, n) => `column_${n}`)
   const all = sets.ofNames(names) | sets.ofNames(['last'])

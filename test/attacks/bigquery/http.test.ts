@@ -1,6 +1,6 @@
-// Runs the corpus over HTTP. Google's own analyzer and evaluator stand behind the BigQuery double. A refusal must be
-// one JSON error. A query that runs must read nothing hidden. A legitimate query must return the same rows as if the
-// hidden data had never existed.
+// Sends the attacks and the legitimate queries over HTTP to a BigQuery double, which runs Google's own analyzer and
+// evaluator. A refusal must be one JSON error. A query that runs must read nothing hidden. A legitimate query must
+// return the same rows as if the hidden data had never existed.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { REACHED } from '../../engines/bigquery/evaluate-query.ts'
@@ -15,7 +15,7 @@ import { openStage, type Stage } from './stage.ts'
 const HIDDEN_NAMES = ['ssn', 'margin', 'events_secret', 'customer_notes', 'salaries', 'employee']
 const SECRET = new RegExp([...FIXTURE.sentinels, REACHED].join('|').replaceAll('.', '\\.'))
 
-/** What is wrong with the response to an attack. A refusal may repeat the caller's own words. */
+/** Returns what is wrong with the response to an attack. A refusal may repeat the caller's own words. */
 function faults({ sql, expect }: Item, { status, text, json }: Answer): string[] {
   const wrong: string[] = []
   const answered = status === 200
@@ -32,7 +32,7 @@ function faults({ sql, expect }: Item, { status, text, json }: Answer): string[]
   return wrong
 }
 
-/** The result of the engine over tables without hidden data. Null if the engine is too old for the query. */
+/** Returns the engine's result on tables without hidden data, or null if the engine is too old for the query. */
 async function truth({ oracle }: Stage, sql: string): Promise<{ columns: Analyzed['columns']; rows: unknown[][] } | null> {
   try {
     const { columns } = await oracle.analyze(sql)
@@ -80,20 +80,19 @@ describe('the corpus over HTTP, with Google’s engine behind the double', () =>
         const expected = await truth(stage, sql)
         const answer = await stage.query(sql)
         if (expected !== null) return assertSame(answer, expected)
-        // The engine of 2023 is too old for this query. The guard accepts it, and the engine reports that it cannot run
-        // it.
+        // The engine of 2023 is too old for this query: the guard accepts it, and the engine fails.
         assert.match(`${answer.status} ${answer.json.code}`, /^(422 QUERY_FAILED|400 INVALID_QUERY)$/, answer.text)
         assert.ok(stage.brain.failed.includes(stage.double.requests.at(-1)?.body?.configuration?.query?.query), answer.text)
       })
     }
-    await t.test('if an error is caused by the columns that a star lacks, the error says that a star has only the exposed columns', async () => {
+    await t.test('an error about a column that a star lacks says that a star has only the exposed columns', async () => {
       const sql = 'SELECT * FROM shop.customers UNION ALL SELECT 1, "a", "FR", "an ssn", STRUCT("b", "c")'
       const { status, json } = await stage.query(sql)
       assert.deepEqual([status, json.code], [422, 'QUERY_FAILED'])
       assert.match(json.error, /^Queries in UNION ALL have mismatched column count/)
       assert.match(json.hint, /^A star contains the exposed columns only/)
     })
-    await t.test('a view may read a table that is not exposed', async () => {
+    await t.test('a query may read an exposed view over a table that is not exposed', async () => {
       assert.deepEqual((await stage.query('SELECT * FROM shop.v_notes')).json.rows, [[1]])
     })
     assert.deepEqual(stage.double.violations, [])

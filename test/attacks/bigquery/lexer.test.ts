@@ -1,7 +1,7 @@
 // Compares the guard's lexer with Google's parser on random texts of quotes, dots, comment signs and keywords. If the
-// tokens are printed with one blank between them, Google must parse them to the same tree as the text. If each literal
-// and each quoted name is replaced by another, the form of the tree must stay the same. Together, this shows that lexer
-// and parser see the same token boundaries.
+// tokens are printed with one blank between them, Google must parse them to the same tree as the original text. If each
+// literal and quoted name is replaced by another, the form of the tree must stay the same. Both together show that
+// lexer and parser see the same token boundaries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { lex } from '../../../src/drivers/bigquery/guard/lex.ts'
@@ -29,7 +29,7 @@ function text(next: () => number): string {
   return `SELECT ${pieces.join('')}${pick(ENDS)}`
 }
 
-/** Returns another literal or quoted name of the same kind. Other tokens stay unchanged. */
+/** Replaces a literal or quoted name by another of the same kind. Other tokens stay unchanged. */
 function other({ kind, text: own }: Token): string {
   if (kind === 'string') return /^r?b/i.test(own) ? "b'other'" : "'other'"
   if (kind === 'quoted') return '`other`'
@@ -39,7 +39,7 @@ function other({ kind, text: own }: Token): string {
 
 const SAID = new Set(['string_value', 'bytes_value', 'image', 'id_string'])
 
-/** The tree without positions. With `saysNothing`, also without literals and names, so that only the form counts. */
+/** Returns the tree as JSON, without positions. With `saysNothing`, it also lacks literals and names. */
 function form(tree: Message, saysNothing: boolean): string {
   return JSON.stringify(tree, (key, value) => {
     if (key === 'parse_location_range' || value === null || value === false) return undefined
@@ -55,7 +55,7 @@ function tokensOf(sql: string): readonly Token[] | null {
   }
 }
 
-test(`of ${COUNT} random texts, the lexer splits the valid ones like Google's parser (seed ${SEED})`, async (t) => {
+test(`the lexer splits valid texts into the same tokens as Google's parser: ${COUNT} random texts (seed ${SEED})`, async (t) => {
   const zetasql = await engineOrSkip(t, openZetasql)
   if (zetasql === null) return
   await using _ = zetasql

@@ -1,5 +1,5 @@
-// Runs mutants of attacks and legitimate queries against the guard alone, without an engine. If a mutant is accepted,
-// its printed text must read only exposed tables and columns. A scanner that shares no code with the guard checks this.
+// Runs mutants of attacks and legitimate queries against the guard alone, without an engine. The printed SQL of an
+// accepted mutant must read only exposed tables and columns. A scanner that shares no code with the guard checks this.
 // SEED and N come from the environment.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -49,7 +49,7 @@ function mutant(next: () => number): string {
   return text.join('')
 }
 
-test(`of ${COUNT} mutants, the accepted ones read only exposed tables and columns (seed ${SEED})`, (t) => {
+test(`accepted mutants of queries read only exposed tables and columns: ${COUNT} mutants (seed ${SEED})`, (t) => {
   const next = chance(SEED)
   let confined = 0
   for (let n = 0; n < COUNT; n += 1) {
@@ -70,7 +70,7 @@ test(`of ${COUNT} mutants, the accepted ones read only exposed tables and column
   assert.ok(confined > COUNT / 50, 'too few mutants are accepted for a judgement')
 })
 
-test('the scanner finds hidden names', () => {
+test('the scanner of printed queries finds hidden names', () => {
   const found = (text: string) => strays(text, WORLD.project, shownOf).length > 0
   const sub = 'SELECT _vt.`id` FROM `vitrine-test.shop.customers` AS _vt'
   assert.ok(!found(`WITH a AS (${sub}) SELECT * FROM a, (${sub}) AS c, UNNEST(c.x) WHERE EXTRACT(DAY FROM d) IS DISTINCT FROM 1`))

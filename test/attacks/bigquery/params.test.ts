@@ -55,7 +55,7 @@ describe('parameters', () => {
     ['in a wildcard’s filter', "SELECT COUNT(*) > 0 AS x FROM `shop.events_*` WHERE _TABLE_SUFFIX >= @s", { s: '20240101' }, [[true]]],
   ]
   for (const [what, sql, params, rows] of answered) {
-    test(`parameters are bound as values: ${what}`, async (t) => {
+    test(`a parameter is bound as a value: ${what}`, async (t) => {
       if ((await engineOrSkip(t, async () => brain ?? (await openBrain(WORLD)))) === null) return
       const verdict = await confined(sql, params)
       assert.equal(verdict.kind, 'confined', JSON.stringify(verdict))
@@ -100,7 +100,7 @@ describe('parameters', () => {
     ['90,000 digits before a letter', 'SELECT @a', { a: { type: 'FLOAT64', value: `${'1'.repeat(90_000)}x` } }, /a number/],
   ]
   for (const [what, sql, params, detail] of wrong) {
-    test(`a parameter gets 400 INVALID_REQUEST: ${what}`, () => {
+    test(`a parameter that does not fit gets 400 INVALID_REQUEST: ${what}`, () => {
       assert.throws(
         () => at.driver.read({ sql, ...(params !== undefined && { params }) }),
         (error) => error instanceof AppError && error.code === 'INVALID_REQUEST' && (error.extra['details'] as string[]).some((each) => detail.test(each)),
@@ -124,7 +124,7 @@ describe('parameters', () => {
     ['@a', { a: 'SELECT 1' }],
   ]
   for (const [sql, params] of misplaced) {
-    test(`a parameter is refused in this place: ${sql}`, async (t) => {
+    test(`a parameter is refused if GoogleSQL allows none in this place: ${sql}`, async (t) => {
       const verdict = await confined(sql, params)
       if (verdict.kind !== 'confined') return assert.ok(verdict.kind === 'denied' || verdict.kind === 'malformed')
       if ((await engineOrSkip(t, async () => brain ?? (await openBrain(WORLD)))) === null) return

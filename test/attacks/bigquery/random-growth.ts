@@ -1,5 +1,5 @@
-// Writes random queries from a seed. They grow with a size: they become wide or deep, or repeat a part. Some contain a
-// query of the corpus.
+// Writes random queries from a seed. With a growing size they become wider or deeper, or repeat a part. Some contain
+// one of the attacks or legitimate queries.
 import { chance } from './seeded-random.ts'
 import { ATTACKS, LEGIT } from './sample-project.ts'
 

@@ -1,10 +1,8 @@
 // Writes random queries over the sample project. About half of them follow the grammar, shadow names, and mix hidden
-// and exposed names. The others are such queries, or queries of the corpus, that are damaged: tokens are removed,
-// inserted, swapped, repeated or replaced.
+// and exposed names. In the others, tokens were removed, inserted, swapped, repeated or replaced.
 import { chance } from './seeded-random.ts'
 import { ATTACKS, LEGIT } from './sample-project.ts'
 
-/** The columns are those that a query may name. */
 const SHOWN: readonly (readonly [string, readonly string[]])[] = [
   ['customers', ['id', 'name', 'country', 'address', 'address.city']],
   ['orders', ['id', 'customer_id', 'status', 'total', 'day', 'ordered_at', 'items']],
@@ -47,7 +45,7 @@ const TOKEN = /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|[A-Za-z_]\w*|\d+|\s+|
 export class QueryMaker {
   readonly #chance: () => number
   #depth = 0
-  /** For each open SELECT: the aliases and columns of its FROM. The innermost SELECT is last. */
+  /** The aliases and columns in the FROM of each open SELECT. The innermost SELECT is last. */
   #scopes: (readonly [string, readonly string[]])[][] = []
   readonly #texts = [...ATTACKS, ...LEGIT].map(({ sql }) => sql).filter((sql) => sql.length < 1000)
 

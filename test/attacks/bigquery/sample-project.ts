@@ -1,5 +1,4 @@
-// The project that is attacked: every table as it is stored, the same tables with only the exposed part, and what
-// introspection sees. Each hidden table and column contains a sentinel.
+// The BigQuery project that the attacks run against. Each hidden table and column contains a sentinel.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DoubleDataset, WireTableResource } from '../../support/bigquery.ts'
@@ -12,7 +11,7 @@ interface FixtureColumn {
   readonly type: string
   readonly mode?: 'REQUIRED'
   readonly primaryKey?: boolean
-  /** dataset.table.column */
+  /** In the form dataset.table.column. */
   readonly references?: string
 }
 
@@ -48,7 +47,7 @@ export const LEGIT = read<readonly Item[]>('legit.json')
 
 /**
  * A view over a table that is not exposed. The dry run of a query on the view reports that table. The query is allowed
- * only because introspection stored that the view reads the table.
+ * only because introspection has stored that the view reads the table.
  */
 const VIEW = { name: 'v_notes', over: 'customer_notes', columns: [{ name: 'customer_id', type: 'INT64' }] } as const
 
@@ -59,7 +58,7 @@ const stored = Object.entries(FIXTURE.datasets).flatMap(([dataset, { tables }]) 
 const view: EngineTable = { columns: VIEW.columns, rows: [{ customer_id: 1 }] }
 const viewName = `${project}.shop.${VIEW.name}`
 
-/** Everything in BigQuery. */
+/** The whole project, with the hidden data. */
 export const WORLD: World = {
   project,
   location,
@@ -69,7 +68,7 @@ export const WORLD: World = {
   },
 }
 
-/** As if hidden tables and columns had never existed. */
+/** The project as if hidden tables and columns had never existed. */
 export const CUT: EngineTables = {
   ...Object.fromEntries(
     stored.flatMap(({ dataset, table, columns, rows }) => {
@@ -81,7 +80,7 @@ export const CUT: EngineTables = {
   [viewName]: view,
 }
 
-/** Has other hidden data, and more of it. Results must be the same here and in WORLD. */
+/** Has more hidden data than WORLD, and other values. Results must be the same on both. */
 export const OTHER_WORLD: World = {
   ...WORLD,
   tables: Object.fromEntries(
@@ -102,7 +101,7 @@ export function shownOf(name: string): readonly string[] | null {
   return CUT[name]?.columns.map((column) => column.name) ?? null
 }
 
-/** Dated shards are one family (`events_*`), as introspection lists them. */
+/** Shards with a date are one family (`events_*`), as introspection lists them. */
 export const EXPOSED = [
   ...Object.entries(FIXTURE.exposure)
     .filter(([name]) => name !== 'wildcards' && !/_\d{8}$/.test(name))
@@ -111,7 +110,6 @@ export const EXPOSED = [
   { schema: 'shop', table: VIEW.name, columns: null },
 ]
 
-/** The double lists these datasets. */
 export const DATASETS: Readonly<Record<string, DoubleDataset>> = Object.fromEntries(
   Object.entries(FIXTURE.datasets).map(([dataset, { tables }]) => {
     const listed = Object.entries(tables).map(([table, each]) => [table, resourceOf(each)] as const)
@@ -121,8 +119,8 @@ export const DATASETS: Readonly<Record<string, DoubleDataset>> = Object.fromEntr
 )
 
 /**
- * True if a table (`p.d.t`) or column (`p.d.t.c`) of the analyzer's report is hidden. A wildcard of an exposed family
- * counts as exposed, because its rows are checked.
+ * True if a table (`p.d.t`) or column (`p.d.t.c`) is hidden. A wildcard of an exposed family counts as exposed, because
+ * its rows are checked.
  */
 export function isHidden(read: string): boolean {
   const [, dataset = '', table = '', column] = read.split('.')

@@ -1,5 +1,5 @@
 
-/** Returns numbers from 0 up to 1. The same seed gives the same numbers (mulberry32). */
+/** Makes a generator of numbers from 0 up to 1. The same seed gives the same numbers (mulberry32). */
 export function chance(seed: number): () => number {
   let state = seed | 0
   return () => {

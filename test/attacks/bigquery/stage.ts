@@ -1,4 +1,4 @@
-// The corpus runs against the service, a BigQuery double, and Google's engine behind the double.
+// Starts the service with a BigQuery double, and Google's engine behind the double.
 import { openBrain, type GoogleBrain } from '../../engines/bigquery/evaluate-query.ts'
 import { Engine, languageOptions } from '../../engines/bigquery/engine.ts'
 import { startApp, type Answer, type TestApp } from '../../support/app.ts'
@@ -11,10 +11,10 @@ export interface Stage extends AsyncDisposable {
   readonly place: { readonly teamId: string; readonly datasourceId: string }
   readonly brain: GoogleBrain
   readonly double: BigQueryDouble
-  /** Over tables without the hidden data. */
+  /** Runs queries on tables without the hidden data. */
   readonly oracle: Engine
   query(sql: string, limit?: number): Promise<Answer>
-  /** The exposed description as a string. */
+  /** Returns the description of the exposed tables. */
   describe(): Promise<string>
 }
 

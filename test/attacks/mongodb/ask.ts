@@ -1,4 +1,4 @@
-// Runs a body twice: through the guard on the full database, and without a guard on a copy that lacks the hidden data.
+// Runs a query twice: through the guard on the full database, and without a guard on a copy that lacks the hidden data.
 // The results must be equal.
 import assert from 'node:assert/strict'
 import { BSON, type Db, type Document } from 'mongodb'
@@ -32,7 +32,7 @@ export type Outcome =
       readonly kind: 'answered'
       readonly documents: readonly Document[]
       readonly query: MongoQuery
-      /** True if the answer came from the early form of the query, which sorts before it projects. */
+      /** True if the answer came from the early form of the query. An early form sorts before it projects. */
       readonly early: boolean
     }
   | {
@@ -43,7 +43,6 @@ export type Outcome =
     }
   | { readonly kind: 'failed'; readonly why: string; readonly query?: MongoQuery }
 
-/** Of the attacked database. */
 export const catalog = (version: readonly number[]): Catalog =>
   mongoCatalog(EXPOSED, { version, database: FULL, kinds: KINDS })
 
@@ -61,7 +60,7 @@ export function judge(exposed: Catalog, body: unknown): MongoQuery | Extract<Out
   }
 }
 
-/** Like the service: if the query has an early form, this form runs first. */
+/** Like the service, first runs the early form of the query if there is one. */
 export async function ask(full: Db, exposed: Catalog, body: unknown, checks = { cache: true }): Promise<Outcome> {
   const query = judge(exposed, body)
   if (checks.cache) checkCached(exposed, body, JSON.stringify(body).length, 2)
@@ -82,7 +81,7 @@ export async function ask(full: Db, exposed: Catalog, body: unknown, checks = { 
   }
 }
 
-/** A query must not change when it is packed, cloned and unpacked, as on its way from a guard thread. */
+/** A query must not change when a guard thread packs and sends it, and the main thread unpacks it. */
 export async function checkSent(query: MongoQuery): Promise<void> {
   const { printed, outline, unwinds, ...plain } = await unpackQuery(structuredClone(packQuery(query)), () => Promise.resolve())
   assert.deepEqual({ ...query, ...plain }, query)
@@ -91,7 +90,7 @@ export async function checkSent(query: MongoQuery): Promise<void> {
   assert.equal(outline(), query.outline())
 }
 
-/** A find command that is sent instead of a pipeline must return the same documents. */
+/** For some queries, a find command is sent instead of a pipeline. It must return the same documents. */
 async function checkFind(full: Db, { collection, find }: MongoQuery, documents: readonly Document[]): Promise<void> {
   if (find === null) return
   const fields = toBson({ BSON }, Object.fromEntries(fieldsOf(find)))
@@ -106,7 +105,7 @@ export interface Body {
   readonly pipeline?: readonly Document[]
 }
 
-/** Runs the body without a guard on the stripped copy. Returns null if the engine refuses it. */
+/** Runs the query without a guard on the copy that lacks the hidden data. Returns null if the engine refuses it. */
 export async function unguarded(
   bare: Db,
   { collection, filter = {}, pipeline = [] }: Body,
@@ -121,8 +120,8 @@ export async function unguarded(
 }
 
 /**
- * Compares documents in any order, or with `ordered` in this order. With `loose`, the order of array elements does not
- * count. Numbers are compared by value.
+ * Compares two lists of documents. Their order counts only with `ordered`. With `loose`, the order of array elements
+ * does not count. Numbers are compared by value.
  */
 export function equal(
   some: readonly Document[],

@@ -1,4 +1,4 @@
-// Every attack must be refused with the right code before anything is sent, or be answered as on a copy of the database
+// Every attack must be refused with the right code before anything is sent, or get the answer of a database copy
 // without the hidden data. No answer or error may show hidden data, and the engine must survive.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { ask, catalog, equal, judge, leaks, unguarded, type Body } from './ask.t
 import { ATTACKS } from './attacks.ts'
 import { BARE, FULL, load } from './fixture.ts'
 
-test(`of ${ATTACKS.length} attacks, each forbidden body is refused by name, with a hint, before anything is sent`, () => {
+test(`each forbidden query is refused by name, with a hint, before anything is sent: ${ATTACKS.length} attacks`, () => {
   const exposed = catalog([8, 2, 0])
   for (const [n, { family, expected, body }] of ATTACKS.entries()) {
     const verdict = judge(exposed, body)
@@ -21,7 +21,7 @@ test(`of ${ATTACKS.length} attacks, each forbidden body is refused by name, with
   }
 })
 
-test('hidden names and unknown names are refused with the same sentence', () => {
+test('a hidden name and an unknown name are refused with the same sentence', () => {
   const exposed = catalog([8, 2, 0])
   const why = (body: unknown, name: string): string => {
     const verdict = judge(exposed, body)
@@ -47,7 +47,7 @@ for (const [name, start] of [
   ['the real mongod', startMongod],
   ['the newest engine', startNewest],
 ] as const) {
-  test(`the other attacks are answered as on the stripped copy: ${name}`, async (t) => {
+  test(`attacks that are allowed get the answer of a database without hidden data: ${name}`, async (t) => {
     const mongo = await engineOrSkip<TestMongo>(t, start)
     if (mongo === null) return
     await using _ = mongo
@@ -63,7 +63,7 @@ for (const [name, start] of [
       if (oracle !== null) assert.ok(equal(outcome.documents, oracle, { loose: true }), `differs: ${text}`)
     }
     assert.equal((await mongo.client.db('admin').command({ ping: 1 }))['ok'], 1)
-    // This is known and documented: a $lookup compares raw documents, where null can reveal values that are no objects.
+    // A known and documented limit: a $lookup compares raw documents, so null can reveal values that are no objects.
     const pipeline = [
       { $limit: 1 },
       { $set: { none: null } },

@@ -1,5 +1,5 @@
-// Bodies that attack hidden data, by family. A body with an error code must be refused, and never reach the engine. An
-// `alike` body may be answered, but only with the answer that the copy without the hidden data gives. The sources are
+// Queries that attack hidden data, by family. If the query has an error code, it must be refused and never reach the
+// engine. An `alike` query may be answered, but only like on a copy without the hidden data. The sources are
 // docs/guard/mongodb.md and published reports.
 import type { Document } from 'mongodb'
 
@@ -8,7 +8,7 @@ type Expected = 'INVALID_REQUEST' | 'INVALID_QUERY' | 'QUERY_DENIED' | 'alike'
 export interface Attack {
   readonly family: string
   readonly expected: Expected
-  /** A string is JSON text, for a body that cannot be written as an object literal. */
+  /** A string is sent as JSON text, because some queries cannot be written as an object literal. */
   readonly body: unknown
 }
 

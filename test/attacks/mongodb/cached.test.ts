@@ -1,5 +1,5 @@
-// The cache of shapes (queries without their values) must give the guard's own verdict, for every body of the corpora
-// and for the same bodies with other values.
+// The guard caches the shapes of queries: the queries without their values. For every attack and legitimate query, also
+// with other values, the cache must give the same verdict as the guard without the cache.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mongoCatalog } from '../../support/mongo-catalog.ts'
@@ -11,7 +11,6 @@ import { FAMILIES } from './grown.ts'
 import { HEAVY } from './heavy.ts'
 import { LEGIT } from './legit.ts'
 
-/** As programs send them. */
 const LOOKUPS: readonly object[] = [
   { collection: 'people', filter: { name: 'name 1' } },
   { collection: 'people', filter: { score: { $gte: 3, $lt: 9.5 }, land: { $ne: 'BE' } }, limit: 5 },
@@ -23,7 +22,7 @@ const LOOKUPS: readonly object[] = [
   { collection: 'orders', filter: { total: { $numberDecimal: '10.5' }, n: { $numberLong: '5' }, u: { $uuid: '81234560-1812-4345-8601-812345610000' } } },
 ]
 
-test('a known shape gives the verdict of the guard for any values', () => {
+test('a query with a cached shape gets the verdict of the guard, whatever its values are', () => {
   for (const version of [[6, 0, 5], [8, 3, 0]]) {
     const exposed = catalog(version)
     const bodies = [
@@ -39,13 +38,13 @@ test('a known shape gives the verdict of the guard for any values', () => {
   }
 })
 
-test('the cache learns six of the look-ups', () => {
+test('the cache learns the shapes of six ordinary look-ups', () => {
   const exposed = catalog([8, 3, 0])
   for (const [n, body] of LOOKUPS.slice(0, 6).entries())
     assert.ok(checkCached(exposed, body, n, 0) >= 1, JSON.stringify(body))
 })
 
-test('the shapes of one exposure are not cached for another', () => {
+test('a shape that is cached for one exposure is not used for another', () => {
   const body = { collection: 'people', filter: { name: 'name 1' } }
   const [wide, narrow] = [mongoCatalog(EXPOSED), mongoCatalog({ people: ['land'] })]
   assert.equal(checkCached(wide, body, 0, 0), 1)

@@ -1,5 +1,5 @@
-// Judges a body through the cache of shapes, and then with other values. Each verdict must be that of the guard without
-// the cache.
+// Judges a query through the cache of shapes, and again with other values. Each verdict must be that of the guard
+// without the cache.
 import assert from 'node:assert/strict'
 import { AppError } from '../../../src/errors.ts'
 import { unseal } from '../../../src/drivers/confined.ts'
@@ -13,7 +13,6 @@ const LIMITS: Limits = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_
 const SIGNAL = new AbortController().signal
 const NO_THREADS = { judge: () => Promise.resolve(null), turn: () => Promise.resolve() }
 
-/** Any of these may replace a value of the body. */
 const OTHERS: readonly unknown[] = [
   ...[0, -0, 1, 2.5, -1e300, 2 ** 31, 2 ** 53, '', '$name', '$$ROOT', '$where', 'é"\\\u2028', 'x'.repeat(600), true, null],
   ...[{ $oid: 'aaaaaaaaaaaaaaaaaaaaaaa1' }, { $oid: 'short' }, { $date: '2024-02-30' }, { $date: '2024-02-03' }, { $date: 7 }],
@@ -24,7 +23,7 @@ const OTHERS: readonly unknown[] = [
 ]
 
 /**
- * Judges the body, then `others` copies of it, each with one value replaced. `seed` chooses the values. Returns how
+ * Judges the query, then `others` copies of it, each with one replaced value. `seed` chooses the values. Returns how
  * often the cache answered.
  */
 export function checkCached(exposed: Catalog, body: unknown, seed: number, others = 4): number {
@@ -37,12 +36,11 @@ export function checkCached(exposed: Catalog, body: unknown, seed: number, other
   return hits
 }
 
-/** Judges the body `times` times. Returns how often the cache answered. */
+/** Judges the query `times` times. Returns how often the cache answered. */
 function checkOne(exposed: Catalog, body: unknown, times = 1): number {
   const read = readOrNull(body)
   if (read === null) return 0
   const shape = shapeOf(read, Math.min(read.limit ?? LIMITS.rowCap, LIMITS.rowCap))
-  // Without the cache, the guard keeps nothing between two calls, so one call is enough.
   let own: unknown
   let hits = 0
   for (let n = 0; n < times; n++) {
@@ -64,7 +62,7 @@ function readOrNull(body: unknown): MongoBody | null {
   }
 }
 
-/** Functions of the verdict are replaced by their results, so that it can be compared. */
+/** Replaces the functions in a verdict by their results, so that two verdicts can be compared. */
 function plain(verdict: Verdict): unknown {
   if (verdict.kind !== 'confined') return verdict
   const { printed, outline, unwinds, ...rest } = unseal<MongoQuery>(verdict.query, 'MONGODB')
@@ -73,7 +71,7 @@ function plain(verdict: Verdict): unknown {
 
 type Place = readonly (string | number)[]
 
-/** Returns the paths of the values in a body. Leaves out its collection, and values deeper than the guard reads. */
+/** Returns the path of each value in a query, except values that are nested deeper than the guard reads. */
 function placesIn(value: unknown, place: Place = []): Place[] {
   if (place[0] === 'collection' || place.length > 24) return []
   if (typeof value !== 'object' || value === null) return [place]

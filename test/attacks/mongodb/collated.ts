@@ -1,6 +1,5 @@
-// Families of queries that compare texts by a collation, which may read each text to its end. The texts consist of
-// characters that the collation ignores, or of combining marks. For marks, the work of ICU is the square of their
-// number.
+// Families of queries that compare texts by a collation. A comparison may read each text to its end, because the texts
+// consist of ignored characters or combining marks. For combining marks, the work of ICU is the square of their number.
 import type { Document } from 'mongodb'
 import type { Heavy } from './heavy.ts'
 
@@ -10,13 +9,14 @@ const range = (n: number): object => ({ $range: [0, Math.ceil(n)] })
 const people = (...pipeline: Document[]): Document => ({ collection: 'people', pipeline })
 const one = { $match: { land: 'one' } }
 const TEXTS_MAX = 79_000
-/** n characters that the collation ignores. */
 const ignored = (n: number): string => '\u200b'.repeat(Math.min(TEXTS_MAX, n))
-/** n marks in a wrong order. Each mark of the first half may begin a contraction with one of the second half. */
+/**
+ * Makes n combining marks in a wrong order. Each mark of the first half may begin a contraction with one of the second
+ * half.
+ */
 const marks = (n: number): string => ['\u0f71', '\u0f80', '\u0323'].map((mark) => mark.repeat(Math.min(TEXTS_MAX, n) / 3)).join('')
 const set = (...x: unknown[]): Document => people(one, { $set: Object.fromEntries(x.map((each, k) => [`x${k}`, each])) }, { $match: { x0: -1 } })
 const short = map(range(2_000), { $concat: ['$land', { $toString: '$$this' }] })
-/** Short texts and one long text. */
 const withLong = (n: number): object => ({ $concatArrays: [[{ $concat: [ignored(n), '$land'] }], short] })
 const UNWOUND = [{ $match: { land: 'one' } }, { $set: { z: range(3_000) } }, { $unwind: '$z' }]
 const accumulators = (by: unknown): Document => ({ $group: { _id: null, ...Object.fromEntries(many(50, (k) => [`m${k}`, by])) } })
@@ -60,7 +60,6 @@ const BY_SIZE: Readonly<Record<string, (n: number) => Document>> = {
   'marks of a stored text': (n) => set({ $let: { vars: { m: { $substrCP: ['$name', 1, 1] } }, in: { $lt: [{ $reduce: { input: range(Math.min(n, 9_000)), initialValue: '$land', in: { $concat: ['$$value', '$$m'] } } }, { $reduce: { input: range(Math.min(n, 9_000)), initialValue: { $toUpper: '$land' }, in: { $concat: ['$$value', '$$m'] } } }] } } }),
 }
 
-/** Stored texts that are long. */
 const STORED: Readonly<Record<string, Document>> = {
   'each stored text compared with all': set({ $size: map('$tags', { $in: ['$$this', '$tags'] }) }),
   'a stored text searched in a list': set({ $in: ['$name', short] }, { $indexOfArray: [short, '$name'] }),
@@ -82,7 +81,7 @@ export const COLLATED: readonly Heavy[] = [
   ),
 ]
 
-/** Of the collection with a collation. */
+/** Documents of a collection that has a collation. */
 export const COLLATED_PEOPLE: readonly Document[] = [
   { land: 'one', name: 'a\u0f71b', tags: many(1_000, (k) => `t${k}`) },
   { land: 'long', name: '\u200b'.repeat(80_000), tags: ['\u200b'.repeat(80_000), ...many(1_000, (k) => `t${k}`)] },

@@ -1,5 +1,5 @@
-// Sends the corpus over REST and over the connector, in both generations of its protocol. Every attack and every plain
-// question that is a JSON object must have the same outcome.
+// Sends each attack and each legitimate query over REST and over the agent connector (MCP, in two protocol versions).
+// The outcome must be the same.
 import { test } from 'node:test'
 import { startApp } from '../../support/app.ts'
 import { sameThroughBothDoors } from '../../support/both-doors.ts'
@@ -9,7 +9,7 @@ import { ATTACKS } from './attacks.ts'
 import { BARE, EXPOSED, FULL, isDocument, load } from './fixture.ts'
 import { LEGIT } from './legit.ts'
 
-test('every object of the corpus has the same outcome over REST and over the connector', async (t) => {
+test('every attack on MongoDB and every legitimate query has the same outcome over REST and over the connector', async (t) => {
   const mongo = await engineOrSkip(t, () => startMongod({ auth: true }))
   if (mongo === null) return
   await using _ = mongo
@@ -25,7 +25,7 @@ test('every object of the corpus has the same outcome over REST and over the con
   const datasourceId = await app.datasource(owner, teamId, { ...spec, ...login }, tables)
   const doors = { app, token: await app.key(owner), place: { teamId, datasourceId } }
   for (const [n, { family, body }] of ATTACKS.entries()) {
-    // The arguments of a tool are always an object, so other bodies are skipped.
+    // An agent can send only objects, so the attacks that are other JSON values are skipped.
     if (!isDocument(body) || !isWritable(body)) continue
     await t.test(`attack ${n}: ${family}`, () => sameThroughBothDoors(doors, body))
   }
@@ -34,7 +34,7 @@ test('every object of the corpus has the same outcome over REST and over the con
   }
 })
 
-/** True if JSON.stringify can write the body. test/door/connector.test.ts sends other bodies as text. */
+/** False if JSON.stringify cannot write the query. */
 function isWritable(body: object): boolean {
   try {
     return JSON.stringify(body).length > 0

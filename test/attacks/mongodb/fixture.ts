@@ -5,7 +5,7 @@ import { Decimal128, Double, Int32, Long, ObjectId, UUID, type Db, type Document
 export const FULL = 'vt_attack_full'
 export const BARE = 'vt_attack_bare'
 
-/** `vault` and `people_all` are not exposed. */
+/** The collections `vault` and `people_all` are hidden. */
 export const EXPOSED: Readonly<Record<string, readonly string[]>> = {
   people: [
     '_id',
@@ -102,7 +102,7 @@ function spot(n: number): Document {
   }
 }
 
-// mongod 6.0 groups by MinKey and MaxKey as {"": MinKey}, so they are left out.
+// MinKey and MaxKey are missing, because mongod 6.0 groups by both as {"": MinKey}.
 const VALUES = [
   7,
   new Double(1.5),
@@ -122,7 +122,6 @@ const VALUES = [
   new Double(Number.NaN),
   new Double(Number.POSITIVE_INFINITY),
   { vt_look: 5, vt_document: 6, vt_from: [7] },
-  // JavaScript objects inherit these names.
   JSON.parse('{"__proto__": 1, "toString": {"a.b": 2, "$c": [{"": 3}]}}'),
 ]
 
@@ -143,7 +142,7 @@ function odd(v: unknown, n: number): Document {
 
 const count = <T>(n: number, make: (n: number) => T): T[] => Array.from({ length: n }, (_, k) => make(k))
 
-/** One database is full, and the other one lacks the hidden data. */
+/** Fills `full` with all data, and `bare` with the exposed data. */
 export async function load(full: Db, bare: Db): Promise<void> {
   const collections: Record<string, readonly Document[]> = {
     people: count(60, person),
@@ -153,8 +152,8 @@ export async function load(full: Db, bare: Db): Promise<void> {
     vault: count(5, (n) => ({ _id: n, person: id(n), code: `SECRET code ${n}` })),
   }
   for (const [name, documents] of Object.entries(collections)) await full.collection(name).insertMany([...documents])
-  // The engine puts the measurements of a day into a bucket, and orders buckets of one hour at random. Each measurement
-  // here has its own day, so every copy has the same order.
+  // mongod orders the buckets of a time series at random if they begin in the same hour. Each measurement here has its
+  // own day, so both databases have the same order.
   const series = { timeseries: { timeField: 'at', metaField: 'meta', granularity: 'minutes' } }
   const measured = count(60, (n) => ({
     _id: n,
@@ -205,7 +204,6 @@ export async function load(full: Db, bare: Db): Promise<void> {
 
 const GONE = Symbol('gone')
 
-/** Keeps only the given paths. An empty path keeps the whole value. */
 function stripped(value: unknown, paths: readonly (readonly string[])[]): unknown {
   if (paths.some((path) => path.length === 0)) return value
   if (Array.isArray(value))

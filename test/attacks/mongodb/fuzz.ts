@@ -1,7 +1,6 @@
 // Non-interference: if the guard allows a query, the full database must return the same answer as a copy without the
-// hidden data returns without a guard. FUZZ is the number of queries (600 unless set), and SEED the start of their
-// sequence. Without SEED, each run has another seed, which scripts/test.ts chooses (RUN_SEED). The title of the test
-// has the seed.
+// hidden data returns without a guard. Variables of the environment: FUZZ is the number of queries (default 600), SEED
+// repeats a run.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Db, Document } from 'mongodb'
@@ -15,8 +14,8 @@ export const COUNT = Number(process.env['FUZZ'] ?? 600)
 export const SEED = Number(process.env['SEED'] ?? process.env['RUN_SEED'] ?? 14)
 
 /**
- * With `checks.cache`, each query also goes through the cache of shapes. This needs no engine, so only one of the two
- * test files does it.
+ * With `checks.cache`, each query also goes through the cache of shapes. One of the two test files does this, because
+ * it needs no engine.
  */
 export async function fuzz(
   t: TestContext,
@@ -40,18 +39,21 @@ export async function fuzz(
 }
 
 interface Tally {
-  /** Equal answers. An answer of more than 1,000 documents is not compared and counts as equal. */
+  /**
+   * Answers that equal the answer without a guard. An answer of more than 1,000 documents counts as equal without a
+   * comparison.
+   */
   equal: number
   withRows: number
   /**
-   * Equal answers with rows, for queries with an early form: `early` if that form returned the answer, `late` if it
-   * failed.
+   * Equal answers with rows, for queries that have an early form: `early` if the early form returned the answer, `late`
+   * if it failed.
    */
   early: number
   late: number
-  /** The engine refuses them on the stripped copy, and they were not answered on the full database. */
+  /** Queries that the engine refuses on the copy without hidden data, and that got no answer on the full database. */
   invalid: number
-  /** They name something hidden and were refused. */
+  /** Queries that name something hidden and were refused. */
   denied: number
   readonly refused: string[]
   readonly wrong: string[]

@@ -1,6 +1,5 @@
-// The guard's work must grow no faster than the body: twice the input may cost at most 2.5 times the counted work, for
-// deep, wide and repeated bodies. No body may block the event loop for long. GROW is the number of random bodies, and
-// SEED the start of their sequence.
+// If a query doubles in length, the guard's work may grow 2.5 times at most. No query may block the event loop for
+// long. Variables of the environment: GROW is the number of random queries, SEED repeats a run.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Document } from 'mongodb'
@@ -17,7 +16,7 @@ import { FAMILIES, randomGrown } from './grown.ts'
 const COUNT = Number(process.env['GROW'] ?? 300)
 const SEED = Number(process.env['SEED'] ?? 23)
 const LIMITS = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_000, maxCost: 1e6 }
-/** CPU time of this thread, so other processes do not count. Earlier defects took seconds. */
+/** Limits the CPU time of this thread, which does not depend on other processes. */
 const BLOCK_MS = 500
 
 interface Taken {
@@ -26,7 +25,7 @@ interface Taken {
   readonly end: string
 }
 
-/** Does what the service does before it sends a query to the database, including the texts for the audit. */
+/** Does what the service does before it sends a query to the database. This includes the texts for the audit. */
 function take(body: Document): Taken {
   const text = JSON.stringify(body)
   const began = process.threadCpuUsage()
@@ -52,7 +51,7 @@ function take(body: Document): Taken {
 
 const CATALOG = catalog([8, 3, 0])
 
-test(`in ${FAMILIES.length} families, a body of twice the size costs at most 2.5 times the work`, () => {
+test(`a query of twice the length costs at most 2.5 times the work: ${FAMILIES.length} families`, () => {
   for (const { name, body } of FAMILIES) {
     for (const n of [100, 400]) {
       const [one, two] = [take(body(n)), take(body(2 * n))]
@@ -61,7 +60,7 @@ test(`in ${FAMILIES.length} families, a body of twice the size costs at most 2.5
   }
 })
 
-test(`in ${FAMILIES.length} families, the main thread does little work, and a query survives the transfer from a worker thread`, async () => {
+test(`the main thread does little work, and a query survives the transfer from a guard thread: ${FAMILIES.length} families`, async () => {
   const ends = new Set<string>()
   for (const { name, body } of FAMILIES) {
     for (const n of [20, 200, 2_000]) {
@@ -72,7 +71,8 @@ test(`in ${FAMILIES.length} families, the main thread does little work, and a qu
         spent = work
       })
       ends.add(here.kind)
-      // When the guard copies an object, it counts all fields at once. So a few thousand steps more are allowed.
+      // When the guard copies an object, it counts all fields at once. So its count may exceed the limit by a few
+      // thousand.
       assert.ok(spent <= HERE.work + 5_000, `${name} of ${n}: ${spent} steps on the main thread`)
       const { verdict } = judged(asked, CATALOG, LIMITS)
       if (here.kind === 'denied') assert.deepEqual(here, verdict)
@@ -91,7 +91,7 @@ function readIn(body: Document): MongoBody | null {
   }
 }
 
-test(`in ${FAMILIES.length} families, no body blocks the event loop for long`, (t) => {
+test(`no query blocks the event loop for long: ${FAMILIES.length} families`, (t) => {
   let most = { milliseconds: 0, name: '' }
   for (const { name, body } of FAMILIES) {
     for (const n of [1_000, 6_000, 20_000]) {
@@ -103,7 +103,7 @@ test(`in ${FAMILIES.length} families, no body blocks the event loop for long`, (
   t.diagnostic(`the slowest: ${JSON.stringify(most)}`)
 })
 
-test(`for ${COUNT} random growing bodies, the work is proportional to the size, and none blocks the event loop for long`, (t) => {
+test(`work is proportional to the length of a query, and does not block the event loop for long: ${COUNT} random queries`, (t) => {
   const tally = { confined: 0, refused: 0, steepest: 0, slowest: 0 }
   for (let n = 0; n < COUNT; n++) {
     const { small, large } = randomGrown(SEED + n)

@@ -1,10 +1,8 @@
-// Families of queries that grow with a size n: deep, wide and repeated. The guard's work must grow no faster than the
-// text.
+// Families of queries that grow with a size n: deep, wide and repeated.
 import type { Document } from 'mongodb'
 
 export interface Family {
   readonly name: string
-  /** Has about n parts. */
   readonly body: (n: number) => Document
 }
 
@@ -134,7 +132,7 @@ const STAGES: readonly ((x: unknown, n: number) => Document)[] = [
   (x) => ({ $lookup: { from: 'orders', let: { v: x }, pipeline: [{ $match: { $expr: { $eq: ['$_id', '$$v'] } } }], as: 'o' } }),
 ]
 
-/** The same random query in one size and in twice that size. */
+/** Returns a random query in one size, and the same query in twice that size. */
 export function randomGrown(seed: number): { readonly small: Document; readonly large: Document } {
   let state = Math.imul(seed, 2_654_435_761) | 1
   const below = (n: number): number => {

@@ -1,6 +1,5 @@
-// Allowed queries must end soon after their timeout, and use limited memory in the database. Runs the heaviest queries
-// of many families on real engines, each with a timeout of HEAVY_MS (100 ms unless set). If a mongod needs more than
-// KILLED_MB of memory, it is killed.
+// Runs the heaviest queries of many families on real engines. Each query has a timeout of HEAVY_MS (default 100 ms). It
+// must end soon after the timeout, and the database may use limited memory.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Document } from 'mongodb'
@@ -16,18 +15,19 @@ import { ask, heaviest, watched } from './run-heavy.ts'
 
 const TIMEOUT_MS = Number(process.env['HEAVY_MS'] ?? 100)
 /**
- * After the timeout, on a busy machine. The goal on an idle machine is 2 s (docs/guard/mongodb.md#when-a-query-ends).
+ * How long after its timeout a query may end on a busy machine. On an idle machine, the goal is 2 s
+ * (docs/guard/mongodb.md#when-a-query-ends).
  */
 const LATE_MS = 60_000
-/** For one query, CPU time of mongod, which does not depend on other load. */
+/** Limit on the CPU time of mongod for one query. CPU time does not depend on other load. */
 const CPU_MS = TIMEOUT_MS + 3_000
 /**
- * mongod's memory may grow by this much (docs/guard/mongodb.md#when-a-query-ends). It allows 100 MB for each stage that
- * collects documents.
+ * Limit on the growth of mongod's memory. 100 MB are for each stage that collects documents
+ * (docs/guard/mongodb.md#when-a-query-ends).
  */
 const GROWS_MB = 1_200
 
-/** Far larger than the sample suggests. */
+/** A document that is far larger than those in the guard's sample. */
 const LARGE = {
   name: 'aé '.repeat(400_000),
   land: 'large',
@@ -80,13 +80,13 @@ for (const [name, start] of [
 
 interface Asked {
   readonly name: string
-  /** After the timeout. */
+  /** Time between the timeout and the end of the query. */
   readonly late: number
-  /** Of all threads of mongod. */
+  /** CPU time of all threads of mongod. */
   readonly cpuMs: number
 }
 
-/** The guard judges them alike for every collation, so both tests run the same queries. */
+/** The guard's verdict is the same for each collation, so both tests run these queries. */
 let collated: readonly (readonly [name: string, query: MongoQuery])[] | undefined
 
 // The newest engine has no collations.

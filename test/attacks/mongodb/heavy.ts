@@ -1,11 +1,11 @@
-// Families of the heaviest queries that the guard allows, by a size n. Each query multiplies documents by constants, or
-// works for long on one document.
+// Families of the heaviest queries that the guard allows. Each query has a size n. It multiplies documents by
+// constants, or works for long on one document.
 import type { Document } from 'mongodb'
 
 export interface Heavy {
   readonly name: string
   readonly body: (n: number) => Document
-  /** Without sizes, the largest size that the guard allows is run. */
+  /** The sizes to run. If absent, only the largest size that the guard allows. */
   readonly sizes?: readonly number[]
 }
 
@@ -13,41 +13,44 @@ const people = (...pipeline: Document[]): Document => ({ collection: 'people', p
 const range = (n: number): object => ({ $range: [0, Math.min(10_000, Math.ceil(n))] })
 const map = (input: unknown, body: unknown, as = 'this'): object => ({ $map: { input, as, in: body } })
 const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length: Math.ceil(n) }, (_, k) => make(k))
-/** If one range is too short for n elements, two loops are nested. */
+/** Makes a loop of n steps. A range may have 10,000 elements at most, so a longer loop is two nested loops. */
 const loop = (n: number, body: unknown): object =>
   n <= 10_000 ? map(range(n), body) : map(range(n / 5_000), map(range(5_000), body), 'outer')
 const set = (x: unknown): Document => people({ $set: { x: { $size: x } } }, { $match: { x: -1 } })
 const grouped = (x: unknown): Document => people({ $project: { name: 1, since: 1 } }, { $group: { _id: { $size: x } } })
 
-/** n characters after the document's name, so the server cannot compute the text once for all documents. */
+/**
+ * Makes n characters after the document's name. Because of the name, the server cannot compute the text once for all
+ * documents.
+ */
 const text = (n: number, of = 'x'): object => ({ $concat: ['$name', of.repeat(Math.ceil(n / of.length))] })
-/** 60 documents become 600,000, because each is repeated 10,000 times. */
+/** Repeats each of 60 documents 10,000 times, which makes 600,000 documents. */
 const MULTIPLIED = [{ $project: { name: 1 } }, { $set: { r: range(10_000) } }, { $unwind: '$r' }]
-/** Gathers n of the MULTIPLIED documents in one array. */
+/** Gathers n of the 600,000 MULTIPLIED documents in one array. */
 const all = (n: number, ...then: Document[]): Document =>
   people(...MULTIPLIED, { $limit: n }, { $group: { _id: null, all: { $push: '$r' }, names: { $push: '$name' } } }, ...then)
 /**
- * Around the limits that the guard enforces, up to most of the MULTIPLIED documents. The guard cannot compute these
- * lengths.
+ * Numbers of gathered documents below and above the guard's limits. The guard cannot compute the lengths of these
+ * arrays.
  */
 const LENGTHS = [1_000, 2_000, 5_000, 50_000, 500_000]
 
-/** Puts 20,000 of the MULTIPLIED documents into one bucket. */
+/** Puts 20,000 MULTIPLIED documents into one bucket. */
 const buckets = (output: object): Document =>
   people(...MULTIPLIED, { $limit: 20_000 }, { $bucketAuto: { groupBy: '$r', buckets: 1, output } }, { $match: { _id: -5 } })
-/** n conditions on a path that has an index and no arrays. */
+/** n conditions on a field that has an index and is never an array. */
 const excluding = (n: number, make: (k: number) => object): Document => people({ $match: { $and: many(n, (k) => ({ _id: make(k) })) } })
-/** These windows, over 20,000 of the MULTIPLIED documents. */
+/** Window outputs over 20,000 MULTIPLIED documents. */
 const windows = (output: object, sortBy = {}): Document =>
   people(...MULTIPLIED, { $limit: 20_000 }, { $setWindowFields: { ...sortBy, output } }, { $match: { r: -5 } })
 const outputs = (n: number, make: (k: number) => object): object => Object.fromEntries(many(Math.min(n, 900), (k) => [`s${k}`, make(k)]))
-/** Decimals that are equal as doubles, so they have the same hash. */
+/** Makes decimals that differ, but are equal as doubles and so have the same hash. */
 const colliding = (x: unknown): object => ({ $add: [{ $numberDecimal: '1' }, { $multiply: [{ $numberDecimal: '1E-25' }, x] }] })
 
-/** An array of one value. */
+/** Makes an array of one value. */
 const alone = (x: unknown): object => ({ $concatArrays: [[x]] })
 
-/** mongod computes these decimals for each document. */
+/** Decimals with equal hashes that depend on the document, so mongod computes them for each document. */
 const ofName = colliding({ $add: ['$$this', { $multiply: [0, { $strLenCP: '$name' }] }] })
 
 const OPERATORS: Readonly<Record<string, (n: number) => unknown>> = {
@@ -104,7 +107,7 @@ const OPERATORS: Readonly<Record<string, (n: number) => unknown>> = {
 }
 
 /**
- * Each operator runs in a $group, because there an old mongod processes the most documents between two checks for a
+ * Each operator runs in a $group, because an old mongod then processes the most documents between two checks for a
  * cancel. Each fourth operator also runs in a $set.
  */
 const one: readonly Heavy[] = Object.entries(OPERATORS).flatMap(([name, x], k) => [
@@ -116,8 +119,8 @@ const one: readonly Heavy[] = Object.entries(OPERATORS).flatMap(([name, x], k) =
 const work = (n: number): object => ({ $size: loop(n, { $add: [1, '$$this'] }) })
 
 /**
- * The document is far larger than all others. It has an array of 60,000 elements, an array of objects, and a long
- * string.
+ * Queries on one document that is far larger than all others. It has an array of 60,000 elements, an array of objects,
+ * and a long string.
  */
 const OF_LARGE: Readonly<Record<string, readonly Document[]>> = Object.fromEntries(
   Object.entries<unknown>({
@@ -158,7 +161,10 @@ const LARGE: readonly Heavy[] = Object.entries<readonly Document[]>({
 
 const ints = (n: number): number[] => Array.from({ length: n }, (_, k) => k % 7)
 const cards = (n: number): Document[] => ints(n).map((exp) => ({ brand: 'visa', exp }))
-/** The arrays and texts of these documents are long only together. The field `land` or `state` selects them. */
+/**
+ * Each array and text of these documents is short, but all together are long. The field `land` or `state` selects the
+ * documents of one query.
+ */
 export const TOGETHER: Readonly<Record<'people' | 'orders', readonly Document[]>> = {
   people: [
     { land: 'pair', tags: ints(20_000), cards: [], score: 1, boss: 'none' },
@@ -201,8 +207,8 @@ const element = (place: number): object => ({ $arrayElemAt: ['$o', place] })
 const rangeOfTags = { $range: [0, { $size: '$tags' }] }
 const both = { $concatArrays: ['$$t', '$extra'] }
 /**
- * The guard once allowed each of these queries. In many of them, the work is a product of values in several documents,
- * or at several places of one document. A single document does not show it.
+ * The guard once allowed each of these queries. In many of them, the work is a product of values of several documents,
+ * or of several places in one document.
  */
 const across: readonly Heavy[] = Object.entries<readonly [land: string, ...pipeline: Document[]]>({
   'a loop over one array, and inside it over a list that joins an outer and an inner array': ['pair', joinedTo('pair', pairs('$extra', { $concatArrays: ['$$t', '$lines'] }))],
@@ -297,13 +303,13 @@ const across: readonly Heavy[] = Object.entries<readonly [land: string, ...pipel
   'loops in the sums of a window': ['text', { $setWindowFields: { sortBy: { score: 1 }, output: { x: { $sum: { $sum: map('$tags', { $sum: map('$tags', { $add: ['$$this', '$$e'] }) }, 'e') } } } } }, { $match: { x: -1 } }],
 }).map(([name, [land, ...pipeline]]) => ({ name: `across: ${name}`, body: () => people({ $match: { land } }, ...pipeline), sizes: [1] }))
 
-/** The view people_view then unwinds the tags. */
+/** The last query reads people_view, which unwinds the tags. */
 export const ACROSS: readonly Heavy[] = [
   ...across,
   { name: 'across: a view that unwinds', body: () => ({ collection: 'people_view', pipeline: [{ $match: { name: 'unwound' } }, { $project: { name: 1 } }] }), sizes: [1] },
 ]
 
-/** A group of 3,000 documents, with n accumulators over an array and an object that all documents share. */
+/** Makes a group of 3,000 documents that share an array and an object. Its n accumulators read both. */
 const accumulated = (n: number, by: object): Document =>
   people({ $limit: 1 }, { $set: { t: map(range(8_000), 'abcdefg') } }, { $set: { o: { $let: { vars: { v: '$t' }, in: { a: '$$v' } } }, z: range(3_000) } }, { $unwind: '$z' }, { $group: { _id: null, ...Object.fromEntries(many(Math.min(n, 900), (k) => [`q${k}`, by])) } }, { $count: 'n' })
 

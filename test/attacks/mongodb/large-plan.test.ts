@@ -1,5 +1,5 @@
-// mongod must not run large pipelines in its slot-based engine, because no timeout ends the compilation of a plan
-// there.
+// mongod must not run large pipelines in its slot-based engine, because there no timeout ends the compilation of a
+// plan.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BSON, type Document } from 'mongodb'
@@ -14,7 +14,7 @@ const isScore = (k: number): object => ({ $cond: [{ $eq: ['$score', k] }, 1, 0] 
 const named = (n: number, make: (k: number) => unknown): object =>
   Object.fromEntries(many(n, (k) => [`n${k}`, make(k)]))
 
-/** With n expressions. */
+/** Pipelines with n expressions. */
 const SHAPES: Readonly<Record<string, (n: number) => Document[]>> = {
   sums: (n) => [{ $group: { _id: '$land', ...named(n, (k) => ({ $sum: isScore(k) })) } }],
   'a key': (n) => [{ $group: { _id: named(n, isScore) } }],
@@ -41,7 +41,7 @@ for (const [engine, start] of [
   ['the real mongod', startMongod],
   ['the newest engine', startNewest],
 ] as const) {
-  test(`large pipelines are not compiled: ${engine}`, async (t) => {
+  test(`large pipelines do not run in the slot-based engine: ${engine}`, async (t) => {
     const mongo = await engineOrSkip<TestMongo>(t, start)
     if (mongo === null) return
     await using _ = mongo
@@ -57,10 +57,10 @@ for (const [engine, start] of [
         const plan = await full.command({ explain: aggregate, verbosity: 'queryPlanner' })
         return JSON.stringify(plan)
       }
-      // If the defect came back, 900 expressions would take minutes, so run 100 first.
+      // If the defect came back, a plan of 900 expressions would take minutes. So try 100 first.
       assert.doesNotMatch(await explained(100), /slotBasedPlan/, name)
       assert.doesNotMatch(await explained(900), /slotBasedPlan/, name)
-      // A small pipeline is compiled. This shows that the pattern recognizes a compiled plan.
+      // A small pipeline runs in the slot-based engine. This shows that the pattern recognizes such a plan.
       if (mongo.version[0] === 6 && name === 'sums') assert.match(await explained(5), /slotBasedPlan/)
     }
   })

@@ -1,5 +1,5 @@
-// Asks plain questions about exposed data. The copy without the hidden data must give the same answers. Only operators
-// that are too new for the server may be refused.
+// Asks legitimate questions about exposed data. A database copy without the hidden data must give the same answers.
+// Only operators that are too new for the server may be refused.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startMongod, startNewest, type TestMongo } from '../../support/mongodb.ts'
@@ -12,7 +12,7 @@ for (const [name, start] of [
   ['the real mongod', startMongod],
   ['the newest engine', startNewest],
 ] as const) {
-  test(`${LEGIT.length} plain questions are answered, except those with operators newer than the server: ${name}`, async (t) => {
+  test(`legitimate queries are answered unless an operator is newer than the server: ${LEGIT.length} queries on ${name}`, async (t) => {
     const mongo = await engineOrSkip<TestMongo>(t, start)
     if (mongo === null) return
     await using _ = mongo

@@ -1,4 +1,4 @@
-// Plain questions about exposed data.
+// Legitimate queries about exposed data.
 import type { Document } from 'mongodb'
 import type { Body } from './ask.ts'
 

@@ -1,5 +1,5 @@
 // Ordinary queries of analysts and object mappers must be allowed, however long the arrays in the sample are: reports,
-// joins, pages with a total, and arrays that are sorted, compared and written as strings.
+// joins, pages with a total, and arrays that are sorted, compared or written as strings.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mongoCatalog } from '../../support/mongo-catalog.ts'
@@ -10,7 +10,7 @@ const EXPOSED = {
   users: ['_id', 'name', 'email', 'createdAt', 'roles', 'profile'],
   events: ['_id', 'userId', 'type', 'ts', 'props', 'sessionId'],
 }
-/** On average. */
+/** Mean lengths of the arrays. */
 const ARRAYS = { items: 6, tags: 4, history: 35, events: 250, roles: 2 }
 
 type Pipeline = (...pipeline: object[]) => object

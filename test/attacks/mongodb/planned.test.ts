@@ -1,4 +1,4 @@
-// For some filters mongod's planner takes long, and no timeout ends it. Tests the limits on such filters.
+// mongod's planner takes long for some filters, and no timeout ends its work. Tests the limits on these filters.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mongoCatalog } from '../../support/mongo-catalog.ts'
@@ -10,7 +10,7 @@ const SAMPLED = mongoCatalog(EXPOSED, {
   arrays: { tags: 5 },
   types: { name: 'string', land: 'string', score: 'double' },
 })
-/** Nothing is known about the values. So long filters run after the projection, and are confined twice. */
+/** A catalog without a sample of values. With it, a long filter runs after the projection, and is confined twice. */
 const UNSAMPLED = mongoCatalog(EXPOSED, { version: [6, 0, 5] })
 
 const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length: n }, (_, k) => make(k))
@@ -63,13 +63,13 @@ const REFUSED: Readonly<Record<string, object>> = {
 
 for (const [name, body] of Object.entries(REFUSED))
   for (const catalog of [SAMPLED, UNSAMPLED])
-    test(`a filter is refused if the planner takes long for it: ${name}, ${catalog === SAMPLED ? 'with' : 'without'} a sample`, () => {
+    test(`a filter that mongod would plan for long is refused: ${name}, ${catalog === SAMPLED ? 'with' : 'without'} a sample`, () => {
       const verdict = judge(catalog, body)
       assert.ok('kind' in verdict, 'the query was allowed')
       assert.match(verdict.why, /before it can begin|with more than one \$or/)
     })
 
-test('refuses filters that the planner takes long for: many arrays in the search of a $graphLookup', () => {
+test('a $graphLookup over many arrays is refused if its filter would be planned for long', () => {
   const search = { from: 'people', startWith: '$boss', connectFromField: 'boss', connectToField: '_id', as: 'o' }
   const restrictSearchWithMatch = { $or: many(600, (k) => ({ name: [k] })) }
   const verdict = judge(SAMPLED, staged({ $graphLookup: { ...search, restrictSearchWithMatch } }))

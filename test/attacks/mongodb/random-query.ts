@@ -1,25 +1,25 @@
-// Writes random filters and pipelines from a seed. Most use exposed paths and stored values. Some use a hidden path, an
-// object of which only a part is shown, or an array index.
+// Writes random filters and pipelines from a seed. Most use exposed paths and stored values. Some use a hidden path, a
+// partly exposed object, or an array index.
 import { BSON, type Document } from 'mongodb'
 import type { Body } from './ask.ts'
 import { EXPOSED, isDocument } from './fixture.ts'
 
-/** The values are in Extended JSON. */
+/** The known values in Extended JSON, by collection and path. */
 export type Known = ReadonlyMap<string, ReadonlyMap<string, readonly unknown[]>>
 
 export interface RandomQuery {
   readonly body: Body
-  /** True if the query names nothing hidden. Then it must be answered. */
+  /** True if the query names nothing hidden. It must then be answered. */
   readonly clean: boolean
-  /** True if the query decides about the order of the documents. */
+  /** True if the query fixes the order of the documents. */
   readonly ordered: boolean
-  /** True if the query does not decide about the order of the elements of an array. */
+  /** True if the query does not fix the order of array elements. */
   readonly loose: boolean
 }
 
 /**
- * Collects paths and values from the stripped copy. They are sorted: the engine returns the fields of a time series in
- * another order each time, but a seed must always give the same queries.
+ * Collects paths and values from the copy without hidden data. They are sorted, because mongod returns the fields of a
+ * time series in another order each time, and a seed must always give the same queries.
  */
 export function know(documents: ReadonlyMap<string, readonly Document[]>): Known {
   const known = new Map<string, Map<string, unknown[]>>()
@@ -34,7 +34,7 @@ export function know(documents: ReadonlyMap<string, readonly Document[]>): Known
 function gather(value: unknown, path: string, paths: Map<string, unknown[]>): void {
   if (path !== '') {
     const written: unknown = JSON.parse(BSON.EJSON.stringify({ value }, { relaxed: false })).value
-    // A body cannot contain __proto__, and a literal cannot contain $c.
+    // A query cannot contain __proto__, and a literal cannot contain $c.
     const isSent = !/"(?:__proto__|\$c)":/.test(JSON.stringify(written))
     if (isSent && !/"(\$[a-z]*[A-Z]?[a-z]*)":.*\$code/.test(JSON.stringify(written)))
       paths.set(path, [...(paths.get(path) ?? []), written].slice(-25))
@@ -45,7 +45,7 @@ function gather(value: unknown, path: string, paths: Map<string, unknown[]>): vo
       if (isSaid(name)) gather(below, path === '' ? name : `${path}.${name}`, paths)
 }
 
-/** True if the name can be in a path. */
+/** True if the name can be part of a path. */
 function isSaid(name: string): boolean {
   return name !== '' && name !== '__proto__' && !name.includes('.') && !name.startsWith('$')
 }
@@ -63,7 +63,7 @@ const HIDDEN: Readonly<Record<string, readonly string[]>> = {
 interface State {
   paths: Map<string, readonly unknown[]>
   readonly collection: string
-  /** By this path, the documents have a total order. Null if there is none. */
+  /** A path by which the documents have a total order, or null. */
   key: string | null
   ordered: boolean
   loose: boolean
@@ -96,7 +96,7 @@ export class Generator {
   }
 
   #random(): number {
-    // xorshift, which is good enough for choices.
+    // xorshift
     this.#state ^= this.#state << 13
     this.#state ^= this.#state >>> 17
     this.#state ^= this.#state << 5
@@ -266,10 +266,7 @@ export class Generator {
     }
   }
 
-  /**
-   * Sorts by one or two paths through objects of which only a part is shown, and keeps the first documents. The key
-   * breaks ties.
-   */
+  /** Sorts by one or two paths through partly exposed objects, and keeps the first documents. The key breaks ties. */
   #sortedThroughParts(state: State): Document[] {
     const { key } = state
     const parts = (EXPOSED[state.collection] ?? []).filter((path) => path.includes('.'))
@@ -323,8 +320,8 @@ export class Generator {
       case 4: {
         const path = this.#path(state)
         const value = this.#expression(state, 1)
-        // Do not read an array above the path again. Whether mongod 6.0 counts elements without the path depends on the
-        // plan.
+        // Later stages do not read an array above the path, because mongod 6.0 counts elements without the path in some
+        // plans only.
         const kept = new Map(
           [...state.paths].filter(([name]) => name === path || name.startsWith(`${path}.`) || name === '_id'),
         )
@@ -348,7 +345,7 @@ export class Generator {
         }
         this.#only(state, ['_id', 'n', 'm', 's'], null)
         state.loose = true
-        // Groups and sets have no order. Without a sort, later stages would differ.
+        // Groups and sets have no order. Without a sort, the results of later stages would differ.
         const inOrder = { $set: { s: { $sortArray: { input: '$s', sortBy: 1 } } } }
         return [{ $group: stage }, inOrder, { $sort: { _id: 1 } }]
       }
@@ -430,7 +427,7 @@ export class Generator {
     }
     switch (this.#below(6)) {
       case 0: {
-        // It is known and documented that a null on a path through arrays can reveal elements. So no foreign path has
+        // A known and documented limit: a null on a path through arrays can reveal elements. So no foreign path has
         // dots.
         const whole = (EXPOSED[from] ?? []).filter((path) => !path.includes('.'))
         const stage = {
@@ -451,8 +448,8 @@ export class Generator {
       case 1: {
         const outer = this.#expression(state, 1)
         const equal = { $eq: [this.#expression(other, 2), '$$v'] }
-        // After a $match with outer variables on a time series, mongod 6.0 reuses the result of the first row. So the
-        // answer without a guard would be wrong. Use no second $match there.
+        // For a $match with outer variables on a time series, mongod 6.0 reuses the result of the first row. A second
+        // $match would then make the answer without a guard wrong.
         const further = inner(1).filter((next) => from !== 'gauge' || !Object.hasOwn(next, '$match'))
         const stage = {
           from,
@@ -478,7 +475,7 @@ export class Generator {
           state.clean &&= copy.clean
           return stages.length === 0 ? [{ $match: {} }] : stages
         }
-        // Some documents have no order, for example in a time series. Without a sort, their arrays and later stages
+        // Some documents have no order, for example in a time series. Without a sort, the arrays of the two branches
         // would differ.
         const inOrder = state.key === null || state.ordered ? [] : [{ $sort: { [state.key]: 1 } }]
         const stage = { a: branch(), b: [...branch(), { $count: 'n' }] }
@@ -507,7 +504,6 @@ export class Generator {
     }
   }
 
-  /** The joined documents and their paths are now under `j`. */
   #joined(state: State, other: State): void {
     this.#set(state, 'j')
     for (const [path, values] of other.paths) state.paths.set(`j.${path}`, values)

@@ -8,10 +8,10 @@ import type { MongoQuery } from '../../../src/drivers/mongodb/confined-query.ts'
 import { judge } from './ask.ts'
 import type { Heavy } from './heavy.ts'
 
-/** If mongod needs more memory, it is killed. */
+/** A mongod that needs more memory is killed. */
 const KILLED_MB = 1_500
 
-/** Returns the largest allowed query of a family. If the family has sizes, returns one query for each. */
+/** Returns one query for each size of the family. Without sizes, returns the largest query that the guard allows. */
 export function heaviest({ body, sizes }: Heavy, exposed: Catalog): MongoQuery[] {
   const judged = (n: number): MongoQuery | null => {
     const written = body(n)
@@ -36,7 +36,7 @@ export function heaviest({ body, sizes }: Heavy, exposed: Catalog): MongoQuery[]
 }
 
 export interface Ended {
-  /** After the timeout, in milliseconds. */
+  /** Milliseconds from the timeout to the end of the query. */
   readonly late: number
   /** The error code with which mongod failed the query, or null if it answered. */
   readonly code: number | null
@@ -61,10 +61,10 @@ export async function ask(full: Db, query: MongoQuery, timeoutMs: number): Promi
 }
 
 interface Watch extends AsyncDisposable {
-  /** Before the query, in MB. */
+  /** Memory at the start, in MB. */
   readonly before: number
   readonly peak: () => Promise<number>
-  /** The CPU time so far. */
+  /** CPU time since mongod started. */
   readonly cpuMs: () => Promise<number>
 }
 
@@ -82,13 +82,14 @@ export async function watched(pid: number): Promise<Watch> {
       () => undefined,
     )
   }, 20)
-  // The memory of the start must not count, so reset the peak.
+  // Resets the peak, so that memory from the start of mongod does not count.
   await writeFile(`/proc/${pid}/clear_refs`, '5')
   return {
     before: await read('VmRSS'),
     peak: () => read('VmHWM'),
     cpuMs: async () => {
-      // The 14th and 15th field. They are counted from the end of the name, which may contain anything.
+      // utime and stime are the 14th and 15th field (proc(5)). They are counted from the end of the program's name,
+      // which may contain spaces.
       const [, rest = ''] = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(/\) (?=[A-Z] )/)
       const fields = rest.split(' ')
       return (Number(fields[11]) + Number(fields[12])) * TICK_MS

@@ -1,7 +1,6 @@
 // Allowed operators, accumulators, window operators and stages must end soon after the timeout. Each runs with the
-// largest arguments that the guard admits: with values that the query makes, and with stored values. A seed chooses the
-// values and the order of the names. The title has the seed, and SEED=… runs the same order again. A run ends when its
-// time is used up. SWEEP=all runs all names with all values, and only prints the slow ones.
+// largest arguments that the guard allows, on values that the query makes and on stored values. A run ends after some
+// time. SEED repeats the order of a run. SWEEP=all runs everything, and only prints the slow queries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Document } from 'mongodb'
@@ -27,13 +26,12 @@ import {
 } from './sweep.ts'
 
 const TIMEOUT_MS = 100
-/** For one query, as in heavy.test.ts. */
 const CPU_MS = TIMEOUT_MS + 3_000
 
 const SEED = Number(process.env['SEED'] ?? process.env['RUN_SEED'] ?? 14)
 const [EVERY, ONLY] = [process.env['SWEEP'] === 'all', process.env['ONLY']]
 
-/** Numbers from 0 to 1 (mulberry32). */
+/** Makes a generator of numbers from 0 to 1 (mulberry32). */
 function seeded(seed: number): () => number {
   let at = seed
   return () => {
@@ -44,16 +42,15 @@ function seeded(seed: number): () => number {
   }
 }
 
-/** How long the loop is, or how many operators or stages the query has. The largest size is tried first. */
+/** The length of a loop, or the number of operators or stages. The largest size is tried first. */
 const SIZES = [1e6, 1e5, 20_000, 5_000, 1_000, 200, 50, 10, 3, 1]
-/** If a document has more than the guard allows, mongod fails the query with this code. */
+/** The error code of a document that has more values than the guard allows. */
 const TOO_MUCH = 28_729
-/** With these codes, the query has run: the timeout, and the memory limits. */
+/** Error codes of queries that have run: the timeout, and the memory limits. */
 const RUNS: ReadonlySet<number> = new Set([50, 146, 292, 16819, 5643011])
 
 type Made = (values: Values, source: readonly Document[]) => (n: number) => Document
 
-/** Each name with its queries. */
 function swept(): readonly (readonly [name: string, Made])[] {
   const [gathered, stages] = [Object.keys(SWEPT.gathered), Object.entries(SWEPT.stage)]
   return [
@@ -68,7 +65,7 @@ function swept(): readonly (readonly [name: string, Made])[] {
   ]
 }
 
-test('this test runs every allowed name', () => {
+test('the sweep runs every allowed name', () => {
   assert.deepEqual(Object.keys(SWEPT.expression).sort(), [...EXPRESSIONS.keys()].sort())
   assert.deepEqual(Object.keys(SWEPT.gathered).sort(), [...new Set([...ACCUMULATOR_NAMES, ...WINDOW_NAMES])].sort())
   assert.deepEqual(Object.keys(SWEPT.stage).sort(), [...STAGE_NAMES].sort())
@@ -78,7 +75,7 @@ for (const [engine, start, budget] of [
   ['the real mongod', () => startMongod({ args: ['--setParameter', 'ttlMonitorEnabled=false'] }), 20_000],
   ['the newest engine', startNewest, 8_000],
 ] as const) {
-  test(`allowed names end in time with their largest arguments: ${engine} (SEED=${SEED})`, async (t) => {
+  test(`operators and stages end in time with their largest arguments: ${engine} (SEED=${SEED})`, async (t) => {
     const mongo = await engineOrSkip<TestMongo>(t, start)
     if (mongo === null) return
     await using _ = mongo
@@ -140,7 +137,7 @@ for (const [engine, start, budget] of [
       )
     const longest = all.toSorted((one, other) => other.cpuMs - one.cpuMs)
     t.diagnostic(JSON.stringify({ seed: SEED, asked: all.length, left, longest: longest.slice(0, 10) }))
-    // On a busy machine, the time is used up after few queries.
+    // On a busy machine, time is up after a few queries.
     assert.ok(all.length > 0 && (left > 0 || all.length > 50), `only ${all.length} were let through`)
   })
 }

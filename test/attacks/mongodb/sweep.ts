@@ -1,16 +1,15 @@
 // One query for each allowed expression operator, accumulator, window operator and stage, with the largest arguments
-// that the guard admits. If a name has no entry here, sweep.test.ts fails.
+// that the guard allows. If an allowed name has no entry here, sweep.test.ts fails.
 import type { Document } from 'mongodb'
 
 /**
  * One letter for each argument. a: array, s: text, o: object, p: pairs, n: number, m: decimal, d: date, i: number as a
- * text, c: date as a text, h: id as a text, x: any value, y: another value, b: boolean. Any other text is JSON.
+ * text, c: date as a text, h: id as a text, x: any value, y: another value, b: boolean. Longer arguments are JSON.
  */
 type Arguments = string
 
 const each = (names: string, args: Arguments): [string, Arguments][] => names.split(' ').map((name) => [name, args])
 
-/** These operators take a list. */
 const LISTED: Readonly<Record<string, Arguments>> = Object.fromEntries([
   ...each('$abs $ceil $floor $exp $ln $log10 $sqrt $sigmoid', 'm'),
   ...each(
@@ -52,7 +51,7 @@ const DATES =
   '$dayOfMonth $dayOfWeek $dayOfYear $hour $isoDayOfWeek $isoWeek $isoWeekYear $millisecond $minute $month $second $week $year'
 const ZONE = '"America/Argentina/Buenos_Aires"'
 
-/** These operators take an object. It is JSON, in which a letter in backquotes is an argument. */
+/** These operators take an object. In its JSON, a letter in backquotes stands for an argument. */
 const NAMED: Readonly<Record<string, Arguments>> = Object.fromEntries([
   ...each(DATES, `{"date": \`d\`, "timezone": ${ZONE}}`),
   ...each('$dateAdd $dateSubtract', `{"startDate": \`d\`, "unit": "month", "amount": \`n\`, "timezone": ${ZONE}}`),
@@ -98,7 +97,6 @@ const NAMED: Readonly<Record<string, Arguments>> = Object.fromEntries([
   ),
 ])
 
-/** The operands of accumulators and window operators. */
 const GATHERED: Readonly<Record<string, Arguments>> = Object.fromEntries([
   ...each('$addToSet $first $last $max $min $push $locf', '`x`'),
   ...each('$avg $stdDevPop $stdDevSamp $sum $linearFill', '`m`'),
@@ -117,7 +115,6 @@ const GATHERED: Readonly<Record<string, Arguments>> = Object.fromEntries([
 ])
 
 const K = Array.from({ length: 30 }, (_, k) => k)
-/** Each stage runs with these specifications. */
 const STAGES: Readonly<Record<string, readonly Arguments[]>> = {
   $match: ['{"$expr": {"$ne": [`x`, `y`]}}', `{"$nor": [${K.map((k) => `{"BY": "${'y'.repeat(90)}${k}"}`).join()}]}`],
   $project: ['{"BY": 0}'],
@@ -155,7 +152,7 @@ const STAGES: Readonly<Record<string, readonly Arguments[]>> = {
 
 export const SWEPT = { expression: { ...LISTED, ...NAMED }, gathered: GATHERED, stage: STAGES }
 
-/** For one run: an expression for each letter of Arguments, and the field to sort by. */
+/** The values of one run: an expression for each letter of Arguments, and the field to sort by. */
 export interface Values {
   readonly letters: Readonly<Record<string, unknown>>
   readonly by: string
@@ -163,7 +160,7 @@ export interface Values {
 
 const range = (n: number): object => ({ $range: [0, n] })
 const many = (n: number, of: unknown): object => ({ $map: { input: range(n), as: 'i', in: of } })
-/** The query makes them in an earlier stage. The guard knows their sizes. */
+/** The query makes these values in an earlier stage, so the guard knows their sizes. */
 export const OWN: Document = {
   $set: {
     ints: { $concatArrays: [range(9_000), range(9_000), range(9_000)] },
@@ -228,7 +225,7 @@ export const STORED_VALUES: readonly Values[] = [
   },
 ]
 
-/** The field `land` selects one of these documents, which have long values. */
+/** Documents with long values. The field `land` selects one of them. */
 export const STORED: readonly Document[] = (['ints', 'words', 'mixed'] as const).map((kind) => ({
   land: 'swept',
   name: 'lorem ipsum dolor sit amet consectetur adipiscing '.repeat(2_000),
@@ -267,7 +264,7 @@ const looped = (n: number, body: unknown): object =>
     ? many(n, body)
     : { $map: { input: range(Math.ceil(n / 9_000)), as: 'j', in: { $size: many(9_000, body) } } }
 
-/** The operator is in a loop of n elements, in the key of a group. */
+/** Puts the operator into a loop of n steps, in the key of a group. */
 export const ofExpression =
   (name: string, values: Values, source: readonly Document[]) =>
   (n: number): Document =>
@@ -300,7 +297,6 @@ export const ofWindow =
     return people(source, { $setWindowFields: { sortBy: { z: 1 }, output: outputs } }, { $count: 'n' })
   }
 
-/** The stage is repeated n times. */
 export const ofStage =
   (name: string, text: string, values: Values, source: readonly Document[]) =>
   (n: number): Document => {

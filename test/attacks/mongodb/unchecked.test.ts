@@ -1,5 +1,5 @@
-// No timeout of mongod ends the work of some outputs: all outputs of $bucketAuto, and those outputs of $setWindowFields
-// that read the whole partition, except the cheapest. Tests the limits on this work.
+// While mongod works on all outputs of $bucketAuto, and on most outputs of $setWindowFields that read the whole
+// partition, no timeout ends its work. Tests the limits on these outputs.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mongoCatalog } from '../../support/mongo-catalog.ts'

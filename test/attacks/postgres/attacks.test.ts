@@ -1,6 +1,5 @@
-// Runs the attack corpus against a real server, as a superuser who may read and write everything. If the guard allows a
-// query, the query must return nothing that is not exposed. A legitimate query must return what a role with column
-// GRANTs gets.
+// Runs the attacks against a real server, as a superuser who may read and write everything. If the guard allows a
+// query, the answer may contain nothing hidden. A legitimate query must return what a role with column GRANTs gets.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { AppError } from '../../../src/errors.ts'
@@ -15,8 +14,8 @@ import { ATTACKS, EXPOSURE, FIXTURE, LEGIT, ODD, STATE, failures, textOf, type R
 
 const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 8 << 20, timeoutMs: 60_000, maxCost: 1e12 }
 /**
- * For attacks that may be answered, because they may run for long. Any other attack must be refused or answered within
- * seconds, even on a busy machine.
+ * For attacks that may be answered, because some of them run for long. All other attacks must be refused or answered
+ * within seconds, even on a busy machine.
  */
 const SOON: Limits = { ...LIMITS, timeoutMs: 1_500 }
 const signal = new AbortController().signal
@@ -27,12 +26,12 @@ let connection: Connection
 let oracle: TestSession
 let superuser: TestSession
 let exposed: Catalog
-/** What the guard printed for the queries that it accepted. */
+/** The SQL that the guard printed for accepted queries. */
 const printed = new Set<string>()
 let stateBefore: (string | null)[][]
 
 before(async () => {
-  // The corpus creates roles and reads the server’s files, so it has a server of its own.
+  // The attacks create roles and read the server’s files, so they get their own server.
   server = await startPostgres({ settings: { autovacuum: 'off' } })
   await server.createDatabase('shop', FIXTURE)
   driver = await createPostgresDriver()
@@ -64,7 +63,7 @@ function all(catalog: Catalog, shown: { readonly schema: string; readonly table:
   return (found?.columns ?? []).map((column) => column.name)
 }
 
-/** Passes the query through the driver. Returns what a caller would get. */
+/** Returns what a caller would get. */
 async function ask(sql: string, limits = LIMITS): Promise<Received & { readonly rows?: Rows }> {
   try {
     const body = driver.read({ sql })
@@ -84,8 +83,8 @@ async function ask(sql: string, limits = LIMITS): Promise<Received & { readonly 
 }
 
 /**
- * The guard remembers the shape of a query. Lets it learn the shape with harmless values, so that it then only fills in
- * or binds the query’s own values.
+ * The guard remembers the shape of a query. This lets it learn the shape with harmless values, so that it only fills in
+ * or binds the query’s own values afterwards.
  */
 async function teach(sql: string): Promise<void> {
   const harmless = sql.replaceAll(/'[^']*'/g, "'a'").replaceAll(/(?<![\w.$])\d{1,9}(?![\w.])/g, '1')
@@ -147,11 +146,11 @@ describe('an odd query gets the same answer as without a guard', () => {
   }
 })
 
-test('the guard does not parse a text of a known form again, whatever its names and values, and parsing would give the same tree', () => {
+test('the guard does not parse a query whose form it knows, and parsing would give the same tree', () => {
   let [parses, seed] = [0, 20_261_122]
   const parse = (text: string) => (parses++, parseText(text))
   const next = (most: number): number => (seed = (seed * 48_271) % 2_147_483_647) % most
-  /** Plain tokens are replaced by other names and numbers. */
+  /** Replaces names and numbers by others. */
   const varied = (text: string): string => {
     const form = formOf(text)
     const values = form?.tokens.map((token) => (/^\d+$/.test(token) ? String(1 + next(999_999_999)) : `${'nN_9'[next(4)]}${next(99)}`))
@@ -171,7 +170,7 @@ test('the guard does not parse a text of a known form again, whatever its names 
   assert.ok(forms > 100, `${forms} of ${printed.size} forms are known`)
 })
 
-/** The one SELECT of a text, without positions. */
+/** Parses one SELECT, and removes the positions from its tree. */
 function plainTree(text: string): object {
   const parsed = parseText(text)
   assert.ok(parsed.kind === 'tree', text)

@@ -1,5 +1,5 @@
-// Sends the corpus over REST and over the connector, in both generations of its protocol. Every attack by a query text
-// and every legitimate query must have the same outcome and code.
+// Sends each attack and each legitimate query over REST and over the agent connector (MCP, in two protocol versions).
+// The outcome and the code must be the same.
 import { after, before, describe, test } from 'node:test'
 import { startApp, type TestApp } from '../../support/app.ts'
 import { sameThroughBothDoors, type BothDoors } from '../../support/both-doors.ts'
@@ -28,10 +28,10 @@ describe('the corpus has the same outcome over REST and over the connector', () 
     await server[Symbol.asyncDispose]()
   })
 
-  /** The rows of one query differ each time, so only its columns are compared. */
+  /** gen_random_uuid() returns another value each time, so only the columns are compared. */
   const rowsOf = (sql: string) => (sql === 'SELECT gen_random_uuid()' ? 'random' : 'unordered')
 
-  test('every attack by a query text has the same outcome over REST and over the connector', async (t) => {
+  test('every attack has the same outcome over REST and over the connector', async (t) => {
     for (const attack of ATTACKS) {
       const sql = textOf(attack, { database: 'shop', port: server.port })
       if (sql !== undefined) await t.test(attack.id, () => sameThroughBothDoors(doors, { sql }, rowsOf(sql)))

@@ -1,6 +1,5 @@
-// Two databases differ only in hidden objects: the first contains them, the second does not. For every login, each
-// probe must get the same answer from both, apart from the duration. So no answer reveals whether a hidden object
-// exists.
+// Two databases differ only in hidden objects: the first contains them, the second does not. Each query must get the
+// same answer from both, apart from the duration. So no answer reveals whether a hidden object exists.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type TestApp } from '../../support/app.ts'
@@ -19,7 +18,7 @@ GRANT USAGE ON SCHEMA public TO twin_small;
 GRANT SELECT (id, title, made, doc) ON public.notes TO twin_small;
 `
 
-/** One set of objects in a schema. The login with few rights may use the schema public, but not the schema ghosts. */
+/** Objects in one schema. The login with few rights may use the schema public, but not the schema ghosts. */
 const things = (schema: string): string => `
 CREATE TABLE ${schema}.ghost (id int, ghostcol text);
 CREATE VIEW ${schema}.ghost_view AS SELECT 1 AS id;
@@ -68,10 +67,10 @@ DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET ghost.setting = ''boo''', curr
 
 const EXPOSED = [{ schema: 'public', table: 'notes', columns: ['id', 'title', 'made', 'doc'] }]
 
-/** The name alone, with each of two schemas, and in quotes. */
+/** A name alone, with each of two schemas, and in quotes. */
 const spelt = (name: string): string[] => [name, `ghosts.${name}`, `public.${name}`, `"${name}"`, `ghosts."${name}"`]
 
-/** What a name can mean, with queries that probe whether such an object exists. */
+/** For each kind of object, queries that would reveal whether the object exists. */
 const PROBES: Readonly<Record<string, readonly string[]>> = {
   'a text search configuration': spelt('ghost_cfg').flatMap((name) => [
     `SELECT to_tsvector('${name}', title) FROM notes`,
@@ -237,7 +236,7 @@ const PROBES: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/** A hidden name is the value or the type of a parameter. */
+/** Queries with a hidden name as the value or the type of a parameter. */
 const WITH_PARAMS: readonly (readonly [string, readonly unknown[]])[] = [
   ...['ghost_cfg', 'ghosts.ghost_cfg', 'public.ghost_cfg'].flatMap((name) => [
     ['SELECT to_tsvector($1, title) FROM notes', [name]] as const,
@@ -255,7 +254,7 @@ const WITH_PARAMS: readonly (readonly [string, readonly unknown[]])[] = [
   ),
 ]
 
-/** A server has only one set of roles. So these compare an existing role with a missing one. */
+/** Both databases are on one server and share its roles. So an existing role is compared with a missing one. */
 const OF_ROLES: readonly ((role: string) => string)[] = [
   (role) => `SELECT '${role}'::regrole`,
   (role) => `SELECT to_regrole('${role}')`,
@@ -273,7 +272,7 @@ const LOGINS = [
 let server: TestPostgres
 let app: TestApp
 let key: string
-/** Each login has two datasources: the first with the hidden objects, the second without them. */
+/** The two datasources of each login: first with the hidden objects, then without them. */
 const places = new Map<string, readonly [string, string]>()
 
 before(async () => {
@@ -300,7 +299,7 @@ after(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** Without the duration of an answer. */
+/** Returns the answer without its duration. */
 async function answerTo(at: string, sql: string, params?: readonly unknown[]): Promise<string> {
   const { status, text } = await app.ask('POST', `${at}/query`, { token: key, body: { sql, ...(params && { params }) } })
   return `${status} ${text.replace(/"durationMs":[\d.]+/, '')}`
@@ -309,7 +308,7 @@ async function answerTo(at: string, sql: string, params?: readonly unknown[]): P
 for (const { title, username } of LOGINS) {
   describe(`for ${title}, a hidden object looks like a missing object`, () => {
     for (const [kind, probes] of Object.entries(PROBES)) {
-      test(`a probe gets the same answer: ${kind}`, async () => {
+      test(`a query that names a hidden object is answered as if the object were missing: ${kind}`, async () => {
         const [there, gone] = places.get(username) ?? ['', '']
         for (const sql of probes) {
           const answer = await answerTo(there, sql)

@@ -1,5 +1,6 @@
-// Tests extensions on a real server. In a separate schema, their allowed operators and functions work. In a schema with
-// user-defined objects, their operators work only if they are qualified, and no user-defined object is called.
+// Tests the operators and functions of extensions on a real server. If the extensions have a separate schema, operators
+// and functions work. If their schema also has user-defined objects, operators must be qualified, and no user-defined
+// object may be called.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/driver.ts'
@@ -35,7 +36,7 @@ before(async () => {
   server = await startPostgres({ settings: {} })
   driver = await createPostgresDriver()
   for (const where of ['ext', 'public']) {
-    // An overload makes a schema untrusted, so only public gets the overload of levenshtein.
+    // Creating an overload in a schema makes it untrusted, so only public gets the overload of levenshtein.
     const sql = where === 'ext' ? setUp(where).replace(/CREATE FUNCTION ext\.levenshtein.*\n/, '') : setUp(where)
     await server.createDatabase(`with_${where}`, sql)
     const settings = settingsOf(server, `with_${where}`)
@@ -65,7 +66,7 @@ async function ask(where: string, sql: string): Promise<string> {
   return String((await shop.connection.run(verdict.query, LIMITS, signal)).rows)
 }
 
-describe('in a separate schema', () => {
+describe('extensions in a separate schema', () => {
   const rows: readonly (readonly [string, string])[] = [
     ["SELECT id FROM people WHERE mail = 'ADA@X'", '[[1]]'],
     ["SELECT id FROM people WHERE mail IN ('ADA@X')", '[[1]]'],
@@ -92,7 +93,7 @@ describe('in a separate schema', () => {
   }
 })
 
-describe('in a schema with user-defined objects', () => {
+describe('extensions in a schema with user-defined objects', () => {
   const rows: readonly (readonly [string, string])[] = [
     ["SELECT id FROM people WHERE mail = 'ADA@X'", 'operator: ='],
     ["SELECT id FROM people WHERE mail IN ('ADA@X')", 'operator: ='],

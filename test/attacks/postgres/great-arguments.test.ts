@@ -1,9 +1,8 @@
-// Calls the functions and operators that the guard allows with very large arguments. PostgreSQL cannot cancel some of
-// them. So if the guard passes a query, it must end soon after its timeout, and its backend must not grow beyond a
-// limit. The signatures come from the catalog of a real server, so a function that a list newly allows is called too.
-// Each run makes some of the calls, which the seed chooses (RUN_SEED). The title has the seed. To make all calls:
-// `SWEEP=all SECONDS_MAX=900 npm test -- test/attacks/postgres/great-arguments.test.ts`. SWEEP may also be a pattern of
-// calls: `SWEEP='\.position\('`. SWEEP_VERSION chooses the server's version.
+// Calls the functions and operators that the guard allows with very large arguments, because PostgreSQL cannot cancel
+// some of them. Each allowed call must end soon after its timeout, and use limited memory. The signatures come from the
+// catalog of a real server, so newly allowed functions are called too. A run makes some of the calls, which RUN_SEED
+// chooses. To make all calls: `SWEEP=all SECONDS_MAX=900 npm test -- test/attacks/postgres/great-arguments.test.ts`.
+// SWEEP may also be a pattern: `SWEEP='\.position\('`. SWEEP_VERSION chooses the server's version.
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
@@ -20,12 +19,12 @@ import { startPostgres, type PostgresVersion, type TestPostgres } from '../../su
 
 const SEED = Number(process.env['SEED'] ?? process.env['RUN_SEED'] ?? 1)
 const SWEEP = process.env['SWEEP']
-/** For all calls of a run. After this time, no further call starts. */
+/** After this time, a run starts no further call. */
 const SECONDS_MAX = Number(process.env['SECONDS_MAX'] ?? 20)
 const TIMEOUT_MS = 300
-/** Processor time of a call. Without the guard's bounds, some calls take minutes. */
+/** Limit on the processor time of a call. Without the guard's bounds, some calls take minutes. */
 const CPU_MS_MAX = Number(process.env['CPU_MS_MAX'] ?? 3_000)
-/** After this processor time, a call is ended, because waiting for it would take too long. */
+/** After this processor time, a call is ended. */
 const GIVEN_UP_MS = 2 * CPU_MS_MAX
 const GROWN_MB = 700
 const LIMITS: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: TIMEOUT_MS, maxCost: 1e15 }
@@ -33,7 +32,7 @@ const LIMITS: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: TIME
 const list = (item: string, by: string, count: number): string => `(SELECT string_agg(${item}, '${by}') FROM generate_series(1, ${count}) g)`
 const POSITIONS = Array.from({ length: 255 }, (_, n) => n + 1).join()
 
-/** As SQL, by type. */
+/** Large values of each type, in SQL. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   text: ["repeat('a', 1000000)", "'b' || repeat('a', 400000)", list("'w' || g", ' ', 100_000)],
   bytea: ["repeat('a', 1000000)::bytea", "('b' || repeat('a', 400000))::bytea"],
@@ -67,7 +66,7 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   cube: ['cube((SELECT array_agg(g::float8) FROM generate_series(1, 100) g))'],
 }
 
-/** As SQL, by type. They are written into the query. 10000 is the largest count that the guard allows. */
+/** Literals of each type, in SQL. 10000 is the largest count that the guard allows. */
 const LITERALS: Readonly<Record<string, readonly string[]>> = {
   int2: ['3::int2'], int4: ['10000', '2'], int8: ['10000::int8', '2::int8'], float4: ['1.5::float4'], float8: ['1.5::float8', '1e300::float8'],
   bool: ['true'], jsonpath: ["'$[*] ? (@ == $[*])'", "'$.**'", "'$[*] > 5'"], regconfig: ["'english'"], name: ["'a'::name"], char: [`'a'::"char"`],
@@ -81,7 +80,7 @@ const LITERALS: Readonly<Record<string, readonly string[]>> = {
   datemultirange: ["'{}'::datemultirange"], tsmultirange: ["'{}'::tsmultirange"], tstzmultirange: ["'{}'::tstzmultirange"], _int8: ["'{1,2}'::int8[]"],
 }
 
-/** The types that are tried for each pseudo-type. */
+/** For each pseudo-type, the types to try. */
 const ANY: Readonly<Record<string, readonly string[]>> = {
   anyelement: ['int4', 'text'], anynonarray: ['text'], any: ['text', 'jsonb'], anyarray: ['_int4', '_text'], anycompatible: ['int4', 'text'], anycompatiblenonarray: ['int4', 'text'],
   anycompatiblearray: ['_int4', '_text'], anyrange: ['int4range'], anymultirange: ['int4multirange'], anycompatiblerange: ['int4range'], anycompatiblemultirange: ['int4multirange'],
@@ -111,8 +110,8 @@ before(async () => {
   const created = extensions.map((name) => `CREATE EXTENSION IF NOT EXISTS "${name}" SCHEMA ext CASCADE;`).join('\n')
   await server.createDatabase('great', `CREATE SCHEMA ext; SET search_path = public, ext; ${created}`)
   const known = new Map((await server.query('great', 'SELECT typname, typstorage FROM pg_type')).map(([name, storage]) => [name ?? '', storage]))
-  // Some types are never stored out of line, so their large values do not fit into a row. They are written into the
-  // query.
+  // Values of some types are never stored out of line, so large ones do not fit into a row. The query itself contains
+  // them.
   const defined = Object.entries(VALUES).filter(([type]) => known.has(type) && known.get(type) !== 'p')
   for (const [type, values] of Object.entries(VALUES)) {
     if (known.has(type)) columns.set(type, known.get(type) === 'p' ? values : values.map((_, at) => `g.v_${type}_${at}`))
@@ -133,14 +132,14 @@ after(() => owned.disposeAsync())
 
 async function open(): Promise<Client> {
   const made = new Client({ connectionString: server.url('great') })
-  // If a call does not end, its server process is ended, which breaks the connection.
+  // A call that does not end is ended with its server process, which breaks the connection.
   made.on('error', () => undefined)
   await made.connect()
   await made.query(`SET statement_timeout = ${TIMEOUT_MS}; SET search_path = pg_catalog, ext; SET work_mem = '4MB'`)
   return made
 }
 
-/** Of all functions and operators in the guard's lists. */
+/** Returns the signatures of all functions and operators in the guard's lists. */
 async function signatures(): Promise<Signature[]> {
   const types = (of: string): string => `ARRAY(SELECT t.typname FROM unnest(${of}) WITH ORDINALITY a(o, n) JOIN pg_type t ON t.oid = a.o ORDER BY n)`
   const functions = await server.query(
@@ -167,7 +166,7 @@ async function signatures(): Promise<Signature[]> {
   return out
 }
 
-/** Their memory does not grow with the number of rows. */
+/** The memory of these aggregates does not grow with the number of rows. */
 const KEEPS_ONE: ReadonlySet<string> = new Set(['avg', 'first', 'histogram', 'last', 'max', 'min', 'st_extent', 'sum'])
 
 test('the rows of each aggregate of an extension are counted, unless it keeps one value', async () => {
@@ -180,14 +179,15 @@ test('the rows of each aggregate of an extension are counted, unless it keeps on
   assert.deepEqual(allowed.filter((name) => !KEEPS_ONE.has(name) && !EXTENSION_COLLECTS.has(name)), [])
 })
 
-/** For an argument of this type. */
 function valuesOf(type: string): readonly string[] {
   const some = ANY[type]
   if (some) return some.flatMap(valuesOf)
   return columns.get(type) ?? LITERALS[type] ?? [`NULL::${type.startsWith('_') ? `${type.slice(1)}[]` : type}`]
 }
 
-/** Calls with the first value of each type, with the second, and so on, and with mixtures. */
+/**
+ * Returns calls with the first value of each type, with the second value of each type, and so on, and with mixtures.
+ */
 function callsOf({ name, kind, schema, types }: Signature): string[] {
   const values = types.map(valuesOf)
   const most = Math.max(1, ...values.map((each) => each.length))
@@ -201,7 +201,7 @@ function callsOf({ name, kind, schema, types }: Signature): string[] {
   return [...new Set(made)]
 }
 
-/** If the guard passes a query with the expression, runs it. Returns what is wrong, or null. */
+/** Runs the expression if the guard allows it. Returns what is wrong, or null. */
 async function problemOf(expression: string): Promise<string | null> {
   const sql = `SELECT count(q.x) FROM (SELECT ${expression} AS x FROM public.great g OFFSET 0) q`
   const verdict = await driver.confine(driver.read({ sql }), catalog, LIMITS, new AbortController().signal)
@@ -236,7 +236,7 @@ async function problemOf(expression: string): Promise<string | null> {
   return mb > GROWN_MB ? `took ${Math.round(mb)} MB` : null
 }
 
-/** The server has restarted. */
+/** Opens a connection again, after the server has restarted. */
 async function reopened(): Promise<Client> {
   for (;;) {
     try {
@@ -262,7 +262,6 @@ function tally(what: string): void {
   tallies.set(what, (tallies.get(what) ?? 0) + 1)
 }
 
-/** The order depends on the seed. */
 function shuffled<T>(items: readonly T[], seed: number): T[] {
   const out = [...items]
   let state = seed >>> 0
@@ -278,7 +277,7 @@ function shuffled<T>(items: readonly T[], seed: number): T[] {
 // Only Linux reports the processor time and the memory of a process.
 const skip = process.platform !== 'linux'
 
-test(`no function or operator outlives its timeout over large arguments (seed ${SEED})`, { skip }, async (t) => {
+test(`no function or operator outlives its timeout with very large arguments (seed ${SEED})`, { skip }, async (t) => {
   const until = performance.now() + SECONDS_MAX * 1000
   const all = (await signatures()).flatMap(callsOf)
   const chosen = SWEEP === undefined || SWEEP === 'all' ? all : all.filter((call) => new RegExp(SWEEP).test(call))

@@ -1,5 +1,5 @@
-// Random deep, wide and repeated queries are judged at one size and at twice that size. The guard's work may grow at
-// most 1.25 times as much as the text, and must end at its budget. No text may break the parser or overflow the stack.
+// Judges random deep, wide and repeated queries at one size and at twice that size. The guard's work may grow at most
+// 1.25 times as much as the query, and must end at its budget. No query may break the parser or overflow the stack.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadModule } from 'libpg-query'
@@ -10,10 +10,10 @@ import { shop } from '../../support/postgres-catalog.ts'
 const CASES = Number(process.env['GROW'] ?? 400)
 const SEED = Number(process.env['SEED'] ?? 23)
 const TEXT_MAX = 65_536
-/** This work does not grow with the query. */
+/** The part of the work that does not depend on the query. */
 const CONSTANT = 500
 
-/** The same seed gives the same numbers (mulberry32). */
+/** Makes a generator of numbers. The same seed gives the same numbers (mulberry32). */
 function chance(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -32,7 +32,7 @@ const nest = (size: number, inner: string, around: (inner: string) => string): s
 
 const ATOMS = ['1', "'x'", 'id', 'name', 'o.id', 'NULL', 'lower(name)', "repeat(name, 2)", 'count(*) OVER ()', "E'a''b'"]
 
-/** Each expression grows in one way. `atom` is what it repeats. */
+/** Each expression repeats `atom` in another way. */
 const EXPRESSIONS: readonly ((atom: string) => Grow)[] = [
   (atom) => (size) => list(size, () => `(${atom}) IS NULL`, ' AND '),
   (atom) => (size) => list(size, () => `(${atom})::text`, ' || '),
@@ -47,7 +47,6 @@ const EXPRESSIONS: readonly ((atom: string) => Grow)[] = [
   (atom) => (size) => `json_build_object(${list(Math.min(size, 40), (n) => `'k${n}', (${atom})::text`, ', ')})`,
 ]
 
-/** Each query contains an expression. */
 const QUERIES: readonly ((expression: Grow) => Grow)[] = [
   (expression) => (size) => `SELECT ${expression(size)} FROM orders o JOIN customers USING (id)`,
   (expression) => (size) => `SELECT 1 FROM orders o JOIN customers USING (id) WHERE (${expression(size)}) IS NOT NULL`,
@@ -70,7 +69,7 @@ const JOINS: readonly Grow[] = [
 ]
 
 /**
- * In these queries, each level multiplies the columns or the printed text. The budget ends this work, so its growth is
+ * In these queries, each level multiplies the columns or the printed SQL. The budget ends this work, so its growth is
  * not measured.
  */
 const MULTIPLYING: readonly Grow[] = [
@@ -79,7 +78,7 @@ const MULTIPLYING: readonly Grow[] = [
   (size) => `WITH c0 AS (SELECT * FROM orders), ${list(Math.min(size, 90), (n) => `c${n + 1} AS (SELECT a.*, b.* FROM c${n} a, c${n} b)`, ', ')} SELECT 1 FROM c1`,
   (size) => `SELECT ${list(size, () => 'o', ', ')} FROM orders o`,
   (size) => `SELECT ROW(${list(size, () => 'o.*', ', ')}) FROM orders o`,
-  // Each level prints its argument several times.
+  // The guard prints the argument of each level several times.
   ...[
     (inner: string) => `split_part(${inner}, name, 1)`,
     (inner: string) => `normalize(${inner})`,
@@ -123,7 +122,7 @@ test('work grows in proportion to the text, and ends at the budget', async () =>
     tally.grown++
     const [before, after] = [spentOn(small), spentOn(large)]
     if (multiplies || before.kind !== 'made' || after.kind !== 'made') continue
-    // What is repeated may itself contain something that grows. So compare with the growth of the text.
+    // The repeated part may itself contain a part that grows. So compare with the growth of the query's length.
     const times = Math.max(2, large.length / small.length)
     tally.steepest = Math.max(tally.steepest, (after.spent - CONSTANT) / before.spent / (times / 2))
     assert.ok(after.spent <= 1.25 * times * before.spent + CONSTANT, `${before.spent} → ${after.spent}: ${small.slice(0, 500)}`)

@@ -1,5 +1,5 @@
-// Some queries compute very large values, others call functions that cannot be cancelled. The service sends them to a
-// real server. Each must end soon after its timeout, and no backend's memory may grow beyond a limit.
+// Some queries compute very large values, others call functions that cannot be cancelled. Each must end soon after its
+// timeout on a real server, and use limited memory.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -8,10 +8,7 @@ import { Client } from 'pg'
 import { openShop, type Shop } from '../../support/shop.ts'
 
 const TIMEOUT_MS = 300
-/**
- * After the timeout, on a busy machine. On an idle machine it is at most two seconds. With earlier defects, queries ran
- * for minutes.
- */
+/** How long after its timeout a query may end on a busy machine. On an idle machine, it takes 2 s at most. */
 const LATE_MS = 60_000
 const GROWN_MB = 512
 
@@ -43,13 +40,11 @@ const VECTOR = "(SELECT string_agg('w' || g || ':" + Array.from({ length: 255 },
 const words = (operator: string): string => `(SELECT string_agg('w' || g, '${operator}') FROM generate_series(1, 1000) g)::tsquery`
 const points = (count: number): string => `(SELECT string_agg('(0,0)', ',') FROM generate_series(1, ${count}) g)`
 const labels = (count: number): string => `(SELECT string_agg('a', '.') FROM generate_series(1, ${count}) g)`
-/** Lists that are nested to this depth. */
 const nestedList = (depth: number): string =>
   depth === 0
     ? '1'
     : `(SELECT json_agg(json_build_object('id', l${depth}.id, 'in', ${nestedList(depth - 1)})) FROM levels l${depth} WHERE l${depth}.id = 1)`
 const nestedValue = (depth: number): unknown => (depth === 0 ? 1 : [{ id: 1, in: nestedValue(depth - 1) }])
-/** A value that is collected from rows. */
 const collected = (value: string, rows: number): string => `(SELECT string_agg(${value}, '') AS x FROM generate_series(1, ${rows}) g) q`
 const LETTERS = collected("repeat('ab', 2500)", 12_000)
 const NUMBERS = collected("repeat('1,', 2500)", 12_000)
@@ -58,8 +53,8 @@ const MARKS = "repeat(U&'\\0F71', 10000)"
 const HASHES = "(SELECT string_agg(md5(g::text), ' ') FROM generate_series(1, 30000) g)"
 
 /**
- * The guard (403), a limit in the printed text (422) or the timeout (504) ends these queries. A fast machine may answer
- * some of them.
+ * These queries end with 403 (guard), 422 (limit in the printed SQL) or 504 (timeout). A fast machine may answer some
+ * of them.
  */
 const ATTACKS: readonly (readonly [string, string])[] = [
   ['normalize', 'SELECT length(normalize(marks)) FROM texts'],
@@ -234,7 +229,10 @@ const LONG = "repeat('0123456789012345678901234', 10000)"
 const TWICE = `SELECT g, ''::text AS v FROM generate_series(1, 2500) g UNION ALL SELECT g, ${LONG} || g FROM generate_series(1, 2500) g`
 const HELD = `SELECT g * 0 AS k, ${LONG} || g AS v FROM generate_series(1, (SELECT 1000000)) g WHERE g * 0 = 0`
 
-/** PostgreSQL would keep their hash tables in memory. Their memory grows more slowly, so they run longer. */
+/**
+ * PostgreSQL would keep the hash tables of these queries in memory. The memory grows slowly, so they have a longer
+ * timeout.
+ */
 const HASHED: readonly (readonly [string, string])[] = [
   ['a semi join', `SELECT count(*) FROM generate_series(1, 100000) a WHERE EXISTS (SELECT FROM (${HELD} OFFSET 0) b WHERE b.k = a * 0 AND length(b.v) > a + 900000000)`],
   ['an anti join', `SELECT count(*) FROM generate_series(1, 100000) a WHERE NOT EXISTS (SELECT FROM (${HELD} OFFSET 0) b WHERE b.k = a * 0 AND length(b.v) > a + 900000000)`],
@@ -338,12 +336,12 @@ describe('queries that compute large values', () => {
     await shop[Symbol.asyncDispose]()
   })
 
-  /** On a busy machine any query may take longer. So a short timeout is only for queries that must end by it. */
+  /** On a busy machine any query may take long, so only queries that must end early get a short timeout. */
   const endAfter = (statementTimeoutMs: number) => async () => {
     await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { statementTimeoutMs } })
   }
 
-  /** In MB, of the backends that answer the service. */
+  /** Returns the memory of the service's backends, in MB. */
   async function grown(): Promise<number> {
     const { rows } = await watch.query(
       "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()",
@@ -358,15 +356,15 @@ describe('queries that compute large values', () => {
     return rows.length > 0
   }
 
-  describe('with a short timeout', () => {
+  describe('queries that must end at a short timeout', () => {
     before(endAfter(TIMEOUT_MS))
 
     for (const [name, sql] of ATTACKS) {
       test(`a query ends in time: ${name}`, async () => {
         const began = performance.now()
         const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
-        // On a busy machine, checking a long text may exceed the short timeout (503), or the connection may fail (502).
-        // Then nothing was sent to the database.
+        // On a busy machine, checking a long query may exceed the short timeout (503), or the connection may fail
+        // (502). The database then got no query.
         assert.ok([200, 403, 422, 502, 503, 504].includes(status), `${status} ${json.error}`)
         while (await isActive()) {
           const took = performance.now() - began
@@ -378,11 +376,11 @@ describe('queries that compute large values', () => {
     }
   })
 
-  describe('with some seconds', () => {
+  describe('queries with a timeout of some seconds', () => {
     before(endAfter(5_000))
 
     for (const [name, sql] of HASHED) {
-      test(`a query goes to disk: ${name}`, async () => {
+      test(`a query writes its hash table to disk: ${name}`, async () => {
         const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
         assert.ok([200, 422, 504].includes(status), `${status} ${json.error}`)
         assert.ok((await grown()) < GROWN_MB, `${await grown()} MB`)
@@ -390,7 +388,7 @@ describe('queries that compute large values', () => {
     }
   })
 
-  describe('with enough time', () => {
+  describe('queries with enough time', () => {
     before(endAfter(60_000))
 
     for (const [name, sql, what, found, most, hint] of BOUNDED) {
@@ -414,7 +412,7 @@ describe('queries that compute large values', () => {
     }
 
     for (const sql of ["SELECT substring('abc', 1, id - 2) FROM levels", "SELECT ('vitrine bound ' || name)::int FROM levels"]) {
-      test(`an error of the database is not reported as a bound of the service: ${sql}`, async () => {
+      test(`an error of the database is not reported as a limit of the service: ${sql}`, async () => {
         const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
         assert.equal(status, 422)
         assert.doesNotMatch(String(json.error), /a size limit of this service/)
@@ -422,7 +420,7 @@ describe('queries that compute large values', () => {
     }
 
     for (const [name, sql, rows] of ANSWERS) {
-      test(`a query is answered: ${name}`, async () => {
+      test(`a query with values of ordinary size is answered: ${name}`, async () => {
         const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
         assert.deepEqual([status, json.rows ?? json], [200, rows])
       })
@@ -430,7 +428,10 @@ describe('queries that compute large values', () => {
   })
 })
 
-/** In MB. 0 for a backend that has ended. Only Linux reports the memory. Elsewhere, the test checks only the time. */
+/**
+ * Returns the peak memory in MB, or 0 for a backend that has ended. Only Linux reports the memory, so this is 0
+ * elsewhere.
+ */
 function peakMb(pid: number): number {
   try {
     return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024

@@ -1,6 +1,6 @@
-// Sends the corpus over HTTP to two datasources. One login is a superuser. The other is a careless service account that
-// may read and write everything. Each answer is judged as the caller gets it. A refusal must be JSON {error, code}. A
-// 5xx is allowed only for the deadline: 504 in the database, 503 before the query is sent.
+// Sends the attacks and the legitimate queries over HTTP to two datasources. One login is a superuser, the other a
+// service account that may read and write everything. A refusal must be JSON {error, code}. A 5xx is allowed only for
+// the deadline: 504 in the database, 503 before the query is sent.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../../support/app.ts'
@@ -15,7 +15,7 @@ const LOGINS = [
 const OUTCOMES: Readonly<Record<number, Received['outcome']>> = { 200: 'answered', 400: 'malformed', 403: 'denied' }
 
 for (const { username, isSuperuser } of LOGINS) {
-  describe(`the corpus over HTTP, with the login ${username}`, () => {
+  describe(`attacks and legitimate queries over HTTP, with the login ${username}`, () => {
     let server: TestPostgres
     let app: TestApp
     let owner: Person
@@ -50,7 +50,7 @@ for (const { username, isSuperuser } of LOGINS) {
 
     /**
      * An attack that may be answered may run for long, so its timeout is short. All other attacks must be refused
-     * before they run, within seconds even on a busy machine.
+     * within seconds, even on a busy machine.
      */
     const timeoutOf = ({ expect }: Attack) => (expect === 'no-leak' ? 1_500 : 60_000)
 

@@ -1,5 +1,5 @@
 // In a database that compares texts by ICU, one comparison of 8,000 combining marks takes 6 s, and no timeout ends it.
-// So queries that make long runs of marks are refused. Ordinary queries are answered, also about long texts.
+// So queries that make long runs of marks are refused. Ordinary queries are answered, also on long texts.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startApp, type Answer } from '../../support/app.ts'
@@ -16,7 +16,7 @@ INSERT INTO letters VALUES (1, repeat('x', 300000)), (2, repeat('x', 300000));
 CREATE TABLE bodies (id int, body text);
 INSERT INTO bodies VALUES (1, repeat('東京の天気。', 2000)), (2, repeat('e' || chr(769) || '-', 3000)), (3, repeat('─', 200));`
 
-/** Of a database that compares bytes. */
+/** Columns with collations of ICU, in a database that compares bytes. */
 const COLUMNS = `
 CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE DOMAIN sentence AS text COLLATE "en-x-icu";
@@ -29,7 +29,7 @@ const MARKS = 'repeat(chr(3953), 300)'
 const LETTERS = 'FROM generate_series(1, 300)'
 const HEX = '\\\\u0f71'
 
-/** Each compares, sorts or groups a long run of marks. */
+/** Each query compares, sorts or groups a long run of combining marks. */
 const ATTACKS: readonly (readonly [string, string, (readonly unknown[])?])[] = [
   ['a comparison', `SELECT 'a' || ${MARKS} < 'A' || ${MARKS}`],
   ['BETWEEN', `SELECT 'a' || ${MARKS} BETWEEN 'A' || ${MARKS} AND 'b'`],
@@ -77,7 +77,7 @@ const ATTACKS: readonly (readonly [string, string, (readonly unknown[])?])[] = [
   ['a parameter with escapes', 'SELECT doc = $1 FROM texts', [{ type: 'jsonb', value: `"${HEX.slice(1).repeat(2_000)}"` }]],
 ]
 
-/** PostgreSQL itself gives the same answers. */
+/** The service must give the same answers as PostgreSQL itself. */
 const ORDINARY: readonly (readonly [string, (readonly unknown[])?])[] = [
   ['SELECT name FROM texts ORDER BY lower(name)'],
   ['SELECT trim(city) AS c, count(*) FROM texts GROUP BY trim(city) ORDER BY 1'],
@@ -123,7 +123,7 @@ const ORDINARY: readonly (readonly [string, (readonly unknown[])?])[] = [
 const WIDE = "repeat(repeat(U&'\\FDFA', 5000), 16)"
 const LONG = `(SELECT string_agg(${WIDE}, '') AS x FROM generate_series(1, 30) g) q`
 
-/** Each compares or sorts long texts without marks. For each byte, ICU makes 160 bytes. */
+/** Each query compares or sorts long texts without combining marks. ICU makes 160 bytes from each byte. */
 const LONG_TEXTS: readonly (readonly [string, string])[] = [
   ['a constant that is repeated', `SELECT 'a' || x < 'A' || x FROM (SELECT ${Array(20).fill(WIDE).join(' || ')} AS x OFFSET 0) q`],
   ['many comparisons of one row', `SELECT ${Array(50).fill('x < y').join(', ')} FROM (SELECT 'a' || ${WIDE} AS x, 'A' || ${WIDE} AS y OFFSET 0) q`],
@@ -146,11 +146,14 @@ const IN_COLUMNS: readonly (readonly [string, string])[] = [
 ]
 
 const ICU = 'COLLATE "und-x-icu"'
-/** Both texts are equal except for the case of their first letters. The collation comes from the first letter. */
+/**
+ * The two texts differ only in the case of their first letters. The first letter has a collation, which applies to the
+ * whole text.
+ */
 const FIRST = `concat('a' ${ICU}, ${MARKS})`
 const SECOND = `concat('A', ${MARKS})`
 
-/** In a database that compares bytes, each query names a collation of ICU for a short part of what it compares. */
+/** Each query names a collation of ICU for a short part of a compared text, in a database that compares bytes. */
 const NAMED: readonly (readonly [string, string, (readonly unknown[])?])[] = [
   ['concat', `SELECT ${FIRST} < ${SECOND}`],
   ['||', `SELECT ('a' ${ICU} || ${MARKS}) < ('A' || ${MARKS})`],
@@ -199,7 +202,7 @@ const NAMED: readonly (readonly [string, string, (readonly unknown[])?])[] = [
   ['a parameter', `SELECT name ${ICU} < $1 FROM texts`, [`a${'ཱ'.repeat(2_000)}`]],
 ]
 
-/** Each names a collation of ICU. PostgreSQL itself gives the same answers. */
+/** Each query names a collation of ICU. The service must give the same answers as PostgreSQL itself. */
 const ORDINARY_NAMED: readonly (readonly [string, (readonly unknown[])?])[] = [
   ['SELECT name FROM texts ORDER BY name COLLATE "de-x-icu"'],
   ['SELECT name FROM texts ORDER BY lower(name) COLLATE "de-x-icu" DESC, id'],
@@ -250,10 +253,10 @@ async function refused(asked: Promise<Answer>): Promise<void> {
 }
 
 for (const [name, sql, params] of ATTACKS) {
-  test(`a long run of marks is refused: ${name}`, () => refused(icu(sql, params)))
+  test(`a long run of combining marks is refused: ${name}`, () => refused(icu(sql, params)))
 }
 
-test('the refusal names the marks, and says what to do', async () => {
+test('the refusal of a long run of combining marks names the marks, and says what to do', async () => {
   const { json } = await icu(`SELECT 'a' || ${MARKS} < 'b'`)
   assert.equal(json['error'], 'marks would exceed a size limit of this service: the size is 33, the limit is 32.')
   assert.match(String(json['hint']), /combining marks/)
@@ -268,19 +271,19 @@ async function answered(asked: Promise<Answer>, database: string, sql: string, p
 }
 
 for (const [sql, params] of ORDINARY) {
-  test(`an ordinary query is answered: ${sql.slice(0, 100)}`, () => answered(icu(sql, params), 'icu', sql, params))
+  test(`an ordinary query in a database that compares by ICU is answered: ${sql.slice(0, 100)}`, () => answered(icu(sql, params), 'icu', sql, params))
 }
 
 for (const [name, sql] of IN_COLUMNS) {
-  test(`a long run of marks is refused beside ${name}`, () => refused(columns(sql)))
+  test(`a long run of combining marks is refused beside ${name}`, () => refused(columns(sql)))
 }
 
 for (const [name, sql, params] of NAMED) {
-  test(`a long run of marks is refused where a collation of ICU is named: ${name}`, () => refused(bytes(sql, params)))
+  test(`a long run of combining marks is refused if the query names a collation of ICU: ${name}`, () => refused(bytes(sql, params)))
 }
 
 for (const [name, sql] of LONG_TEXTS) {
-  test(`a comparison of long texts is refused: ${name}`, () => refused(icu(sql)))
+  test(`a comparison of long texts by ICU is refused: ${name}`, () => refused(icu(sql)))
 }
 
 for (const [sql, params] of ORDINARY_NAMED) {

@@ -1,5 +1,5 @@
-// A query may run casts, operators and functions without naming them. After introspection, somebody creates or changes
-// such an object. The login is a superuser, so an object that runs as the login could read everything.
+// A query may run casts, operators and functions without naming them. Tests what happens if somebody creates or changes
+// such an object after introspection. The login is a superuser, so the object could read everything.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/driver.ts'
@@ -53,7 +53,7 @@ function connect(by: Driver, database: string): Promise<Connection> {
 const ask = (by: Driver, connection: Connection, exposed: Catalog, sql: string): Promise<string> =>
   answerOf(by, connection, exposed, sql, LIMITS)
 
-/** The new driver has cached nothing. */
+/** Asks a new driver, which has cached nothing. */
 async function askAnew(world: World, sql: string): Promise<string> {
   await using other = await createPostgresDriver()
   await using connection = await connect(other, world.database)
@@ -63,7 +63,7 @@ async function askAnew(world: World, sql: string): Promise<string> {
 const STALE = 'SCHEMA_STALE'
 const FUNCTION = (what: string): string => `CREATE FUNCTION ${what} LANGUAGE sql IMMUTABLE AS 'SELECT public.leak()'`
 
-/** The title, the statements that create or change an object, and a query. Most queries would run the object. */
+/** The title, the statements that create or change an object, and a query. Most of the queries would run the object. */
 const CHANGES: readonly (readonly [string, string, string])[] = [
   ['a cast of a user-defined type', `${FUNCTION('f(mood) RETURNS text')}; CREATE CAST (mood AS text) WITH FUNCTION f(mood)`, 'SELECT m::text FROM people'],
   ['a cast of built-in types', `${FUNCTION('f(int) RETURNS text')}; CREATE CAST (int AS text) WITH FUNCTION f(int)`, 'SELECT id::text FROM people'],
@@ -95,7 +95,7 @@ const CHANGES: readonly (readonly [string, string, string])[] = [
   ['a domain that may be named gets a CHECK', `ALTER DOMAIN plain ADD CHECK (public.leak() <> value)`, "SELECT 'y'::plain FROM people"],
 ]
 
-/** No printed text can refer to what these statements create, so they must not affect a query. */
+/** The SQL that the guard prints cannot refer to these objects, so they must not affect a query. */
 const HARMLESS: readonly string[] = [
   FUNCTION('public.lower(text) RETURNS text'),
   FUNCTION('public.lower(int) RETURNS text'),
@@ -122,7 +122,7 @@ describe('objects created or changed after introspection', () => {
       assert.equal(await ask(driver, world.connection, world.exposed, EVERYTHING), ANSWER)
       await server.query(world.database, change)
       for (const text of [sql, 'SELECT name FROM people WHERE id = 1']) assert.equal(await askAnew(world, text), STALE, text)
-      // The process reuses its digest of these objects for up to a second, so retry.
+      // The process reuses its digest of the implicit objects for up to a second, so retry.
       await until(
         'the catalog is stale',
         async () => (await ask(driver, world.connection, world.exposed, 'SELECT 1 FROM people')) === STALE,
@@ -130,7 +130,7 @@ describe('objects created or changed after introspection', () => {
     })
   }
 
-  test('a profile after such a change is refused', async () => {
+  test('a profile fails with SCHEMA_STALE after such a change', async () => {
     await using world = await openWorld()
     const [, change] = CHANGES[0] ?? assert.fail()
     await server.query(world.database, change)

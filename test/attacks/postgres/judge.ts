@@ -1,5 +1,5 @@
-// The attack corpus, and the comparison of an answer with the expected one. The guard alone and the service over HTTP
-// must meet the same expectations. attacks.json and legit.json have a fifth of the cases by which a release is judged.
+// Reads the attacks and legitimate queries, and compares an answer with the expected one. attacks.json and legit.json
+// have a fifth of the cases by which a release is judged.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -30,12 +30,12 @@ interface Generated {
 export interface Legit {
   readonly id: string
   readonly sql: string
-  /** If the guard answers more than a GRANT would allow, this query is for the oracle, a role with column GRANTs. */
+  /** The query for the role with column GRANTs, if the guard answers more than a GRANT would allow. */
   readonly oracle_sql?: string
   readonly ordered: boolean
 }
 
-/** What a caller gets. The outcome is `timeout` if the query reached its deadline. */
+/** The outcome is `timeout` if the query reached its deadline. */
 export interface Received {
   readonly outcome: 'answered' | 'denied' | 'malformed' | 'failed' | 'timeout'
   readonly text: string
@@ -57,7 +57,7 @@ export const EXPOSURE = read('exposure.json') as {
   readonly tables: readonly { readonly schema: string; readonly table: string; readonly columns: string[] | null }[]
 }
 
-/** Returns undefined if the attack is in another part of the request body. */
+/** Returns the SQL of an attack, or undefined if the attack is in another part of the request body. */
 export function textOf(
   attack: Attack,
   place: { readonly database: string; readonly port: number },

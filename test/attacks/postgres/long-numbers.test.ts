@@ -1,5 +1,5 @@
-// A short text may mean a long number: 1e131000 has 8 bytes, but 131,001 digits when it is written out. The service
-// sends such texts to a real server.
+// A short text may stand for a long number: 1e131000 has 8 bytes, but 131,001 digits. The service sends such texts to a
+// real server.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openShop, type Shop } from '../../support/shop.ts'
@@ -51,7 +51,7 @@ const ANSWERED: readonly (readonly [string, string, readonly unknown[]])[] = [
   ['groups', `SELECT replace(a, 'x', 'y')::jsonb -> 1, ('{' || id || ',1e3}')::numeric[] ${MANY} GROUP BY 1, 2 ORDER BY 2 LIMIT 3`, []],
 ]
 
-describe('texts of long numbers', () => {
+describe('texts that stand for long numbers', () => {
   let shop: Shop
   let at: string
   before(async () => {
@@ -67,14 +67,14 @@ describe('texts of long numbers', () => {
     shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql, ...(params.length > 0 && { params }) } })
 
   for (const [name, sql, params, [expected, pattern]] of ATTACKS) {
-    test(`long numbers are not written out: ${name}`, async () => {
+    test(`a long number is not written out: ${name}`, async () => {
       const { status, json } = await ask(sql, params)
       assert.equal(status, expected, String(json.error))
       assert.match(String(json.error), pattern)
     })
   }
   for (const [name, sql, params] of ANSWERED) {
-    test(`an ordinary query is answered: ${name}`, async () => {
+    test(`an ordinary query with numbers is answered: ${name}`, async () => {
       const { status, json } = await ask(sql, params)
       assert.equal(status, 200, String(json.error))
     })

@@ -1,5 +1,5 @@
-// Tests parameters on a real server. A value means what it would mean as a literal in the SQL text. It is bound, never
-// printed, and gets around no rule of the guard.
+// Tests parameters on a real server. A parameter means what its value would mean as a literal in the SQL. It is bound,
+// never printed, and bypasses no rule of the guard.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { unseal } from '../../../src/drivers/confined.ts'
@@ -47,7 +47,8 @@ after(async () => {
 })
 
 /**
- * Returns the rows, or what went wrong: the kind and name of the refusal, the code, or the details of a bad request.
+ * Returns the rows. If there are none, returns the kind and name of the refusal, the code, or the details of a bad
+ * request.
  */
 async function ask(sql: string, params?: unknown): Promise<string> {
   try {
@@ -70,7 +71,7 @@ async function printed(sql: string, params: unknown): Promise<PostgresQuery> {
 
 const typed = (type: string, value: unknown) => ({ type, value })
 
-describe('a parameter means what its value would mean in the text', () => {
+describe('a parameter means what its value would mean in the query', () => {
   const rows: readonly (readonly [string, readonly unknown[], string])[] = [
     ['SELECT id FROM items WHERE id = $1', [7], '[[7]]'],
     ['SELECT id FROM items WHERE big = $1', [70_000_000_000], '[[7]]'],
@@ -121,7 +122,8 @@ describe('a parameter means what its value would mean in the text', () => {
   ]
   for (const [sql, params, expected] of rows) {
     test(`a parameter means what its value would mean: ${sql} ${JSON.stringify(params)}`, async () => {
-      // First the guard judges the query, then it remembers the shape, then it uses the shape.
+      // In the first turn the guard judges the query, in the second it remembers the shape, and in the third it uses
+      // the shape.
       for (let turn = 0; turn < 3; turn++) assert.equal(await ask(sql, params), expected)
       const query = await printed(sql, params)
       for (const value of params) {
@@ -214,7 +216,7 @@ describe('no parameter bypasses a rule of the guard', () => {
     ['SELECT generate_series(1, 1000) LIMIT $1', ['500'], /^\[\[1\]/],
   ]
   for (const [sql, params, expected] of rows) {
-    test(`a parameter gets around no rule: ${sql} ${JSON.stringify(params)}`, async () => {
+    test(`a parameter bypasses no rule of the guard: ${sql} ${JSON.stringify(params)}`, async () => {
       const outcome = await ask(sql, params)
       assert.match(outcome, expected)
       assert.ok(!outcome.includes('CANARY'))
@@ -228,14 +230,14 @@ describe('no parameter bypasses a rule of the guard', () => {
     await assert.rejects(connection.run(verdict.query, LIMITS, signal), { code: 'QUERY_FAILED' })
   })
 
-  test('the row cap also limits a LIMIT that is a parameter', async () => {
+  test('the row cap limits a LIMIT that is a parameter', async () => {
     for (const limit of [5_000, '5000', null, typed('int8', '5000')]) {
       const rows: unknown = JSON.parse(await ask('SELECT id FROM items LIMIT $1', [limit]))
       assert.ok(Array.isArray(rows) && rows.length === LIMITS.rowCap)
     }
   })
 
-  test('the cost estimate uses the bound values', async () => {
+  test('the cost estimate uses the values of parameters', async () => {
     const sql = 'SELECT count(*) FROM items a, items b WHERE a.id < $1 AND b.id < $1'
     const cost = async (value: number): Promise<number> => {
       const verdict = await driver.confine(driver.read({ sql, params: [value] }), exposed, LIMITS, signal)
@@ -245,17 +247,17 @@ describe('no parameter bypasses a rule of the guard', () => {
     assert.ok((await cost(3)) * 20 < (await cost(2_000)))
   })
 
-  test('a comparison with a parameter uses an index, as with a number in the text', async () => {
+  test('a comparison with a parameter uses an index, like a comparison with a literal', async () => {
     const verdict = await driver.confine(driver.read({ sql: 'SELECT name FROM items WHERE id = $1', params: [7] }), exposed, LIMITS, signal)
     assert.ok(verdict.kind === 'confined')
     assert.ok((await connection.estimate(verdict.query, LIMITS, signal)).cost < 10)
   })
 
-  test('a text with parameters has the same shape for all values, and another shape for other types', async () => {
+  test('a query with parameters has the same shape for all values, and another shape for other types', async () => {
     const first = await printed('SELECT id AS shaped FROM items WHERE id = $1 AND id < 10', [1])
     const again = [await printed('SELECT id AS shaped FROM items WHERE id = $1 AND id < 20', [2]), await printed('SELECT id AS shaped FROM items WHERE id = $1 AND id < 30', [3])]
     assert.deepEqual(again.map((query) => query.params), [['2'], ['3']])
-    // The objects are identical, so they came from memory.
+    // The objects are identical, so they came from the cache of shapes.
     assert.equal(again[1]?.names, (await printed('SELECT id AS shaped FROM items WHERE id = $1 AND id < 40', [4])).names)
     assert.notEqual(first.names, again[1]?.names)
     const other = await printed('SELECT id AS shaped FROM items WHERE id = $1 AND id < 40', ['4'])

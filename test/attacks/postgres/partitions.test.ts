@@ -1,5 +1,6 @@
-// Sends queries of a table with 365 partitions through the service to a real server. Those that PostgreSQL would copy too
-// often are refused. The others are answered, and the backend stays small.
+// Sends queries on a table with 365 partitions through the service to a real server. PostgreSQL copies conditions for
+// each partition, so a query that it would copy too often is refused. For the answered queries, the backend stays
+// small.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -35,7 +36,7 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['a copied sub-select', `SELECT ${list(200, (n) => `m + ${n}`)} FROM (SELECT (SELECT max(w) FROM days) AS m FROM notes) q`],
 ]
 
-/** Near the limit. */
+/** Queries just below the limit. */
 const ANSWERED: readonly (readonly [string, string])[] = [
   ['conditions', `SELECT count(*) FROM days WHERE ${list(130, (n) => `w + ${n} = 0`, ' OR ')}`],
   ['a list', `SELECT count(*) FROM days WHERE w IN (${list(2_000, String)})`],
@@ -45,7 +46,7 @@ const ANSWERED: readonly (readonly [string, string])[] = [
   ['sub-selects', `SELECT ${list(20, (n) => `(SELECT count(*) FROM days WHERE w = ${n})`)}`],
 ]
 
-describe('queries of 365 partitions', () => {
+describe('queries on 365 partitions', () => {
   let shop: Shop
   let watch: Client
   let at: string
@@ -69,14 +70,14 @@ describe('queries of 365 partitions', () => {
     shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
 
   for (const [name, sql] of REFUSED) {
-    test(`refused: ${name}`, async () => {
+    test(`a query that PostgreSQL would copy too often is refused: ${name}`, async () => {
       const { status, json } = await ask(sql)
       assert.deepEqual([status, json.blocked], [403, { kind: 'limit', name: 'partitions' }])
     })
   }
 
   for (const [name, sql] of ANSWERED) {
-    test(`answered: ${name}`, async () => {
+    test(`a query on 365 partitions is answered: ${name}`, async () => {
       const { status, json } = await ask(sql)
       assert.equal(status, 200, JSON.stringify(json).slice(0, 300))
       const { rows } = await watch.query<{ pid: number }>(

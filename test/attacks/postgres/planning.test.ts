@@ -1,5 +1,5 @@
-// For some queries PostgreSQL's planner works for a long time, and no cancel ends it. The service sends such queries to
-// a real server. Each must end soon after its timeout.
+// PostgreSQL's planner works for minutes on some queries, and no cancel ends its work. Each of these queries must end
+// soon after its timeout.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -7,7 +7,7 @@ import { Client } from 'pg'
 import { openShop, type Shop } from '../../support/shop.ts'
 
 const TIMEOUT_MS = 3_000
-/** After the timeout, on a busy machine. Before this was mended, each query took minutes. */
+/** How long after its timeout a query may end on a busy machine. */
 const LATE_MS = 60_000
 
 const SCHEMA = `
@@ -51,10 +51,10 @@ describe('queries that are planned for long', () => {
   }
 
   for (const [name, sql] of ATTACKS) {
-    test(`a query ends in time: ${name}`, async () => {
+    test(`a query that takes long to plan ends in time: ${name}`, async () => {
       const began = performance.now()
       const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
-      // On a busy machine, checking a long text may exceed the short timeout (503), or the connection may fail (502).
+      // On a busy machine, checking a long query may exceed the short timeout (503), or the connection may fail (502).
       assert.ok([200, 502, 503, 504].includes(status), `${status} ${json.error}`)
       while (await isActive()) {
         const took = performance.now() - began

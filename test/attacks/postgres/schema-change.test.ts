@@ -1,6 +1,6 @@
-// A query was confined before a schema change. Afterwards it must never return data that is hidden then. Each change is
-// tested with a session that has run the query before, whose prepared statements use the old schema, and with a new
-// session.
+// A query was confined before a schema change. Afterwards, it must never return data that is hidden then. Each change
+// is tested with a session that has run the query before, so that its prepared statements use the old schema, and with
+// a new session.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/driver.ts'
@@ -13,8 +13,8 @@ const LIMITS: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 10_0
 const signal = new AbortController().signal
 
 /**
- * These names have another meaning than a column. Most are functions that take a row. If a column with such a name is
- * dropped, the name could mean a call with the whole row as its argument.
+ * Names that mean something else than a column. Most are functions that take a row. If a column with such a name is
+ * dropped, PostgreSQL could read the name as a call with the whole row.
  */
 const CALLS = [
   ...['hstore', 'record_send', 'record_out', 'to_json', 'to_jsonb', 'row_to_json', 'hash_record', 'quote_literal'],
@@ -85,7 +85,7 @@ async function estimated(connection: Connection, exposed: Catalog, sql: string):
 const STALE = 'SCHEMA_STALE'
 const SWAP = 'ALTER TABLE people RENAME note TO note_old; ALTER TABLE people RENAME secret_note TO note'
 
-/** After the change, the queries must fail with SCHEMA_STALE. */
+/** The title, the change, and queries that must then fail with SCHEMA_STALE. */
 const CHANGES: readonly (readonly [string, string, readonly string[]])[] = [
   [
     'a hidden column takes an exposed name',
@@ -149,7 +149,8 @@ describe('after a schema change', () => {
   for (const [title, change, texts] of CHANGES) {
     test(`a query fails with SCHEMA_STALE if ${title}`, async () => {
       await using shop = await openShop()
-      // A session that finds a change is closed. So each text has its own session, which has run the text before.
+      // The driver closes a session that finds a change. So each query has its own session, which has run the query
+      // before.
       const warm = await Promise.all(texts.map(() => shop.connect()))
       for (const [at, sql] of texts.entries()) await ask(warm[at] ?? shop.warm, shop.exposed, sql)
       await server.query(shop.database, change)
@@ -172,7 +173,7 @@ describe('after a schema change', () => {
         await server.query(shop.database, `ALTER TABLE people ${how.replace('%', `"${name}"`)}`)
         for (const connection of [shop.warm.usable ? shop.warm : await shop.connect(), await shop.connect()])
           assert.equal(await ask(connection, shop.exposed, sql), STALE, sql)
-        // Without the checks around it, the printed text reads no row either.
+        // Without the checks that surround it, the printed SQL reads no row either.
         const printed = driver.printed(verdict.query)
         await assert.rejects(server.query(shop.database, printed), /does not exist/, printed)
         await server.query(shop.database, `ALTER TABLE people ${how.startsWith('DROP') ? `ADD "${name}" text` : `RENAME gone TO "${name}"`}`)
@@ -180,7 +181,7 @@ describe('after a schema change', () => {
     })
   }
 
-  test('a change of other columns does not make a query fail', async () => {
+  test('a change of columns that the query does not read does not make it fail', async () => {
     await using shop = await openShop()
     assert.equal(await ask(shop.warm, shop.exposed, 'SELECT a, b, c, d, f FROM kinds'), '[]')
     const sql = 'SELECT id, note FROM people ORDER BY id LIMIT 1'
@@ -201,7 +202,7 @@ describe('after a schema change', () => {
     }
   })
 
-  test('after introspection the same session and a new session answer again', async () => {
+  test('after the next introspection, the same session and a new session answer again', async () => {
     await using shop = await openShop()
     assert.match(await ask(shop.warm, shop.exposed, 'SELECT note FROM people'), /note 1/)
     await server.query(shop.database, 'DROP VIEW seen; ALTER TABLE people ALTER note TYPE varchar(80)')

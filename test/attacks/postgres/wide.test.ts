@@ -1,6 +1,6 @@
-// PostgreSQL frees the values of a row only after the row, and checks for a cancel only between rows. The service sends
-// queries with hundreds of calls in one row to a real server. Over long values, they must be refused, or fail at the
-// first such value. Over ordinary values, they must be answered.
+// PostgreSQL frees the values of a row only after the row, and checks for a cancel only between rows. So a query with
+// hundreds of calls in one row must be refused over long values, or fail at the first long value. Over ordinary values,
+// it must be answered.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -37,7 +37,7 @@ const TEXT = "FROM (SELECT string_agg(md5(g::text), '') v FROM generate_series(1
 const LONG = 'FROM long'
 const CHAIN = each(379, () => "repeat('aaaa', 10000)", ' || ')
 
-/** The query makes this value of 4 MB. */
+/** The query makes a value of 4 MB. */
 const MADE = "FROM (SELECT repeat(repeat(repeat('x', 10000), 26), 16) AS x OFFSET 0) q"
 const nested = (levels: number): string => (levels === 0 ? 'q.x' : `btrim(${nested(levels - 1)}, s.status)`)
 
@@ -47,7 +47,7 @@ const COLLECTED = [422, /^(?:jsonb_agg|string_agg|range_agg) would exceed/] as c
 const SORTS = [403, /the query has 151 joins, sorts/] as const
 const MULTI = 'FROM (SELECT range_agg(int4range(3 * g, 3 * g + 1)) AS m FROM generate_series(1, 500000) g OFFSET 0) q'
 
-/** Each with its answer. */
+/** The title, the query, and the expected answer. */
 const ATTACKS: readonly (readonly [string, string, readonly [number, RegExp]])[] = [
   ['a collected document in 300 columns', columns(300, (at) => `length((j || '${at}')::text)`, LIST), COLLECTED],
   ['a collected document in conditions', `SELECT 1 ${LIST} WHERE ${each(300, (at) => `j || '${at}' = '1'`, ' OR ')}`, COLLECTED],
@@ -170,7 +170,6 @@ const ANSWERED: readonly (readonly [string, string])[] = [
 const FORMS = 'FROM forms'
 const quoted = (at: number): string => `'"' || replace(coalesce(c${at}, ''), '"', '""') || '"'`
 
-/** Ordinary queries over rows with values of a megabyte. */
 const ANSWERED_LONG: readonly (readonly [string, string])[] = [
   ['a row as a document', 'SELECT to_jsonb(f) FROM (SELECT id, c0, body, doc FROM forms) f LIMIT 1'],
   ['rows in a document', `SELECT coalesce(json_agg("root"), '[]') FROM (SELECT row_to_json((SELECT "_e" FROM (SELECT b."id" AS "id", b."c0" AS "c0", b."c1" AS "c1") AS "_e")) AS "root" FROM (SELECT * FROM forms LIMIT 5) AS b) AS r`],
@@ -206,7 +205,7 @@ describe('queries with hundreds of calls in one row', () => {
 
   const ask = (sql: string) => shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
 
-  /** In MB, of the backends that answer the service. */
+  /** Returns the memory of the service's backends, in MB. */
   async function grown(): Promise<number> {
     const { rows } = await watch.query(
       "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()",
@@ -230,7 +229,7 @@ describe('queries with hundreds of calls in one row', () => {
     })
   }
 
-  test('a query that computes much fails only at a row with a long value', async () => {
+  test('a query with many calls fails only at a row with a long value', async () => {
     const sql = columns(1000, (place) => `md5(a || ${place})`, LONG)
     const { json } = await ask(`${sql} WHERE id = 1`)
     assert.equal(json.error, 'stored_value would exceed a size limit of this service: the size is 2000000000, the limit is 134217728.')
@@ -240,7 +239,8 @@ describe('queries with hundreds of calls in one row', () => {
 })
 
 /**
- * In MB. 0 for a backend that has ended. Only Linux reports the memory. Elsewhere, the test checks only the answers.
+ * Returns the peak memory in MB, or 0 for a backend that has ended. Only Linux reports the memory, so this is 0
+ * elsewhere.
  */
 function peakMb(pid: number): number {
   try {

@@ -1,5 +1,5 @@
-// Google's analyzer and evaluator over the tables of the tests. They show which tables and columns a query really
-// reads, and which rows it returns.
+// Google's analyzer and evaluator, on the tables of the tests. They show which tables and columns a query really reads,
+// and which rows it returns.
 import { byName, parameterOptions, parameterValues } from './parameters.ts'
 import { fromMessage, readType, toMessage, type Type } from './types.ts'
 import { toValue, toWire } from './values.ts'
@@ -10,9 +10,9 @@ import type { Message, Zetasql } from './zetasql.ts'
 
 export interface EngineColumn {
   readonly name: string
-  /** As GoogleSQL writes it: ARRAY<STRUCT<sku STRING>>. */
+  /** In GoogleSQL, for example ARRAY<STRUCT<sku STRING>>. */
   readonly type: string
-  /** A star does not contain this column, for example _TABLE_SUFFIX or _PARTITIONTIME. */
+  /** True if a star leaves out this column, like _TABLE_SUFFIX or _PARTITIONTIME. */
   readonly pseudo?: boolean
 }
 
@@ -26,9 +26,9 @@ export type EngineTables = Readonly<Record<string, EngineTable>>
 
 export interface Analyzed {
   readonly columns: readonly { readonly name: string; readonly type: Type }[]
-  /** Full names. A wildcard stays as it is written. */
+  /** Full names. A wildcard table keeps its `*`. */
   readonly tables: readonly string[]
-  /** The result depends on these columns, as `project.dataset.table.column`. */
+  /** The columns on which the result depends, as `project.dataset.table.column`. */
   readonly reads: readonly string[]
 }
 
@@ -37,12 +37,12 @@ interface Registered {
   readonly names: ReadonlyMap<string, string>
 }
 
-/** The engine has these features, but BigQuery does not. */
+/** Features that the engine has, but BigQuery does not. */
 const LEFT_OUT = ['FEATURE_V_1_3_ALLOW_SLASH_PATHS', 'FEATURE_TIMESTAMP_NANOS', 'FEATURE_EXPERIMENTAL_MODULES']
-/** BigQuery has these features, but `maximum_features` leaves them out. */
+/** Features that BigQuery has, but `maximum_features` leaves out. */
 const BESIDE = ['FEATURE_INTERVAL_TYPE', 'FEATURE_V_1_4_GROUPING_SETS']
 
-/** As near to BigQuery's GoogleSQL as possible. */
+/** Returns options that are as near to BigQuery's GoogleSQL as possible. */
 export async function languageOptions(zetasql: Zetasql): Promise<Message> {
   const options = await zetasql.call('GetLanguageOptions', { maximum_features: true })
   const features: string[] = options.enabled_language_features
@@ -72,7 +72,7 @@ export class Engine {
     this.#tables = tables
   }
 
-  /** Pipes are rewritten to equivalent sub-queries. Throws ZetasqlError. */
+  /** Parses the query, after its pipes were replaced by sub-queries. Throws ZetasqlError. */
   parse(sql: string): Promise<Parsed> {
     return parse(this.#zetasql, withoutPipes(sql), this.#language)
   }
@@ -91,8 +91,8 @@ export class Engine {
   }
 
   /**
-   * If the text has an ORDER BY, the rows are in order. TABLESAMPLE reads the whole table, and FOR SYSTEM_TIME the
-   * present. Throws ZetasqlError.
+   * Rows are in order only if the query has an ORDER BY. TABLESAMPLE reads the whole table, and FOR SYSTEM_TIME reads
+   * the present rows. Throws ZetasqlError.
    */
   async evaluate(asked: string, given: WireParams = {}): Promise<readonly (readonly WireValue[])[]> {
     const { sql, params } = byName(asked, given)
@@ -110,7 +110,7 @@ export class Engine {
     return rows.map((row) => types.map((type, n) => toWire(type, row.cell[n])))
   }
 
-  /** The server forgets these tables. */
+  /** Lets the server forget the registered tables. */
   async close(): Promise<void> {
     this.#renew()
     for (const { generation, catalog } of this.#earlier.splice(0)) {
@@ -129,7 +129,7 @@ export class Engine {
     }
   }
 
-  /** Every table becomes one quoted name, with the alias that BigQuery would give it. */
+  /** Replaces every table by one quoted name, with the alias that BigQuery would give it. */
   async #prepare(sql: string, cuts: Parsed['cuts']): Promise<{ text: string; catalog: Registered }> {
     const { tables, aliases } = await this.parse(sql)
     const edits = tables.flatMap((table) => {
@@ -197,14 +197,14 @@ export class Engine {
     return { id: answer.registered_id, names }
   }
 
-  /** A table with the columns of the newest shard and the rows of all shards. */
+  /** Makes a table with the columns of the newest shard and the rows of all shards. */
   #union(wildcard: string): EngineTable {
     const shards = this.#shards(wildcard)
     const newest = this.#tables[shards.at(-1) ?? '']
     const rows = shards.flatMap((name) => {
       const suffix = name.slice(wildcard.length - 1)
       const { columns = [], rows: own = [] } = this.#tables[name] ?? {}
-      // A column is left out if its type in the newest shard is another one.
+      // Leaves out a column whose type differs from its type in the newest shard.
       const same = columns.filter(({ name: each, type }) =>
         newest?.columns.some((c) => c.name === each && c.type === type),
       )
@@ -220,7 +220,7 @@ function quoted(name: string, table: NamedTable): string {
   return `\`${name}\`${alias}`
 }
 
-/** BigQuery names anonymous columns f0_, f1_ …, and adds a suffix such as _1 to a repeated name. */
+/** Names columns like BigQuery: an anonymous column is f0_, f1_ …, and a repeated name gets a suffix such as _1. */
 function named(columns: readonly Message[]): Analyzed['columns'] {
   const seen = new Map<string, number>()
   let anonymous = 0
@@ -232,7 +232,7 @@ function named(columns: readonly Message[]): Analyzed['columns'] {
   })
 }
 
-/** The scans of the resolved tree contain only columns that are used. */
+/** The scans of the resolved tree contain only columns that the query uses. */
 function readsOf(answer: Message, names: ReadonlyMap<string, string>): Pick<Analyzed, 'tables' | 'reads'> {
   const tables = new Set<string>()
   const reads = new Set<string>()

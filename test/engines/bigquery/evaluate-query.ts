@@ -1,6 +1,6 @@
-// Google's engine answers for the BigQuery double: dry runs, with the same blind spots as BigQuery's, and rows. Table
-// functions, INFORMATION_SCHEMA, system variables and routines "run" and return the string REACHED, which shows that
-// the query has passed the guard.
+// Google's engine answers dry runs and queries for the BigQuery double. Its dry runs have the same blind spots as
+// BigQuery's. Table functions, INFORMATION_SCHEMA, system variables and routines return the string REACHED, which shows
+// that the query has passed the guard.
 import type {
   Analysis,
   Brain,
@@ -17,7 +17,7 @@ import { openZetasql, ZetasqlError, type Message, type Zetasql } from './zetasql
 
 export const REACHED = 'SECRET-REACHED'
 
-/** A query is billed this much for each table that it reads. */
+/** The bytes that a query is billed for each table that it reads. */
 const TABLE_BYTES = 10 << 20
 
 export interface World {
@@ -35,7 +35,7 @@ export interface BrainRequest {
   /** What the analyzer reports as read: `project.dataset.table` and `project.dataset.table.column`. */
   readonly reads: readonly string[]
   /**
-   * True if the text is no query, or uses table functions, INFORMATION_SCHEMA, system variables or routines. Its run
+   * True if the SQL is not a query, or uses table functions, INFORMATION_SCHEMA, system variables or routines. Its run
    * returns REACHED.
    */
   readonly unseen: boolean
@@ -54,7 +54,7 @@ export class GoogleBrain implements Brain, AsyncDisposable {
   readonly #engine: Engine
   readonly #functions: ReadonlySet<string>
   readonly requests: BrainRequest[] = []
-  /** The dry run of these texts failed. */
+  /** The SQL of failed dry runs. */
   readonly failed: string[] = []
 
   constructor(zetasql: Zetasql, language: Message, functions: ReadonlySet<string>, world: World) {
@@ -113,8 +113,8 @@ export class GoogleBrain implements Brain, AsyncDisposable {
   }
 
   /**
-   * Returns null if the text calls no routine and no function of FORBIDDEN. Otherwise returns the called routines in
-   * the datasets of the world.
+   * Returns the called routines in the datasets of the world. Returns null if the query calls no routine and no
+   * function of FORBIDDEN.
    */
   #routines({ functions }: Parsed): WireStatistics[] | null {
     const strange = functions.filter((names) => {
@@ -168,7 +168,7 @@ export async function openBrain(world: World): Promise<GoogleBrain> {
   return new GoogleBrain(zetasql, language, functions, world)
 }
 
-/** In lower case. The names of operators have a $. */
+/** Returns the names in lower case. The names of operators begin with $. */
 async function functionNames(zetasql: Zetasql, language: Message): Promise<ReadonlySet<string>> {
   const { function: all } = await zetasql.call('GetBuiltinFunctions', { language_options: language })
   return new Set(all.map((each: Message) => each.name_path.join('.').toLowerCase()))

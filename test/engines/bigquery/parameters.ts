@@ -7,8 +7,8 @@ import type { Message } from './zetasql.ts'
 const PART = /(?:[rRbB]{0,2})(?:'''[^]*?'''|"""[^]*?"""|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|`[^`]*`|\?/g
 
 /**
- * The evaluator of 2023 binds parameters only by name, so positional parameters get names. So the tests do not show how
- * BigQuery treats `?`.
+ * The evaluator of 2023 binds parameters only by name, so this gives names to positional parameters. Tests therefore do
+ * not show how BigQuery treats `?`.
  */
 export function byName(
   sql: string,

@@ -1,10 +1,10 @@
-// Finds the tables, the aliases, and the forms that the evaluator cannot run, in the parse tree of Google's own parser.
-// The code uses byte ranges of the tree and no patterns on the text. It shares no code with the guard.
+// Finds tables, aliases, and forms that the evaluator cannot run, in the parse tree of Google's own parser. Shares no
+// code with the guard.
 import { ZetasqlError, type Message, type Zetasql } from './zetasql.ts'
 
-/** Where a table is named. Positions are UTF-8 bytes of the text. */
+/** A place in the query that names a table. Positions are UTF-8 bytes. */
 export interface NamedTable {
-  /** The name, split at its identifiers. A quoted identifier may contain dots. */
+  /** The identifiers of the name. A quoted identifier may contain dots. */
   readonly names: readonly string[]
   readonly start: number
   readonly end: number
@@ -16,17 +16,17 @@ export interface Parsed {
   /** The kind of statement in the parser's own word: query, insert, create_table, … Several statements are a script. */
   readonly statement: string
   readonly tables: readonly NamedTable[]
-  /** The names that the text defines, in lower case. */
+  /** The names that the query defines, in lower case. */
   readonly aliases: ReadonlySet<string>
   /** The names of called functions as they are written, split at their dots. */
   readonly functions: readonly (readonly string[])[]
-  /** True if the text has table functions or system variables, which a dry run does not report. */
+  /** True if the query has table functions or system variables, which a dry run does not report. */
   readonly unseen: boolean
-  /** The evaluator does not support FOR SYSTEM_TIME and TABLESAMPLE. These are the ranges of such clauses. */
+  /** The ranges of FOR SYSTEM_TIME and TABLESAMPLE, which the evaluator does not support. */
   readonly cuts: readonly { readonly start: number; readonly end: number }[]
 }
 
-/** `options` are those of the language. Throws ZetasqlError if the text does not parse. */
+/** `options` are the options of the language. Throws ZetasqlError if the SQL does not parse. */
 export async function parse(zetasql: Zetasql, sql: string, options: Message): Promise<Parsed> {
   try {
     return read((await zetasql.call('Parse', { sql_statement: sql, options })).parsed_statement)
@@ -57,10 +57,7 @@ function read(statement: Message): Parsed {
   return found
 }
 
-/**
- * The parser nests kinds, with the most general outside: ddl, create_statement, create_table. Returns the innermost
- * one.
- */
+/** Returns the most specific kind. The parser nests kinds, for example ddl, create_statement, create_table. */
 function kindOf(statement: Message): string {
   let kind = ''
   for (let at = statement; typeof at?.node === 'string' && /^ast_.*_node$/.test(at.node); at = at[at.node])
@@ -103,7 +100,7 @@ function visit(node: Message, see: (name: string, node: Message) => void): void 
   }
 }
 
-/** The byte ranges that are replaced must not overlap. */
+/** Replaces byte ranges, which must not overlap. */
 export function replaced(
   sql: string,
   edits: readonly { readonly start: number; readonly end: number; readonly by: string }[],

@@ -10,7 +10,7 @@ export type Type =
 
 const OLD: Readonly<Record<string, string>> = { INT64: 'INTEGER', FLOAT64: 'FLOAT', BOOL: 'BOOLEAN' }
 
-/** The text is ARRAY<…>, STRUCT<name type, …>, RANGE<…> or a simple name. The fields of a struct must have names. */
+/** Reads ARRAY<…>, STRUCT<name type, …>, RANGE<…> or a simple name. The fields of a struct must have names. */
 export function readType(text: string): Type {
   const inside = /^\s*(ARRAY|STRUCT|RANGE)\s*<(.*)>\s*$/s.exec(text)
   const [, outer, inner = ''] = inside ?? []
@@ -76,7 +76,7 @@ export function fromMessage(message: Message): Type {
   }
 }
 
-/** As in tables.get and in responses to queries. */
+/** Writes the field of a schema, as in tables.get and in responses to queries. */
 export function wireField(name: string, type: Type, mode: WireField['mode'] = 'NULLABLE'): WireField {
   switch (type.kind) {
     case 'array':

@@ -5,7 +5,7 @@ import type { Message } from './zetasql.ts'
 
 const DAY = 86_400_000
 
-/** The fixture's value has the form of BigQuery's JSON loads. */
+/** Reads a fixture's value, which has the form of BigQuery's JSON loads. */
 export function toValue(type: Type, value: unknown): Message {
   if (value === null || value === undefined) return {}
   if (type.kind === 'array')
@@ -56,7 +56,7 @@ export function toValue(type: Type, value: unknown): Message {
   }
 }
 
-/** TIMESTAMP is in microseconds, as with formatOptions.useInt64Timestamp. */
+/** Writes a TIMESTAMP in microseconds, as with formatOptions.useInt64Timestamp. */
 export function toWire(type: Type, value: Message): WireValue {
   const set: string | undefined = value?.value
   if (set === undefined) return type.kind === 'array' ? [] : null
@@ -119,10 +119,7 @@ function interval(bytes: Buffer): string {
   return `${date} ${bytes.readInt32LE(8)} ${time}`
 }
 
-/**
- * Packs numbers into bits. The first number keeps all its bits. Each further number takes as many bits as `widths`
- * says.
- */
+/** Packs numbers into bits. The first number keeps all its bits. The next numbers get the bits in `widths`. */
 function pack(numbers: readonly number[], widths: readonly number[]): bigint {
   return numbers.reduce((all, each, n) => (all << BigInt(widths[n] ?? 0)) | BigInt(each), 0n)
 }
@@ -158,7 +155,7 @@ function decimal(value: bigint, scale: number): string {
   return `${value < 0n ? '-' : ''}${digits.slice(0, -scale)}${rest === '' ? '' : `.${rest}`}`
 }
 
-/** In two's complement, in the fewest bytes that include the sign. */
+/** Writes an integer in two's complement, in the fewest bytes that include the sign. */
 function littleEndian(value: bigint): Buffer {
   const bytes: number[] = []
   let rest = value

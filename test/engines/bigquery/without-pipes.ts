@@ -1,6 +1,6 @@
-// The analyzer is older than pipes, so pipe syntax is rewritten to equivalent sub-queries. Only plain cases are
-// handled: after the first operator that makes new columns, the names of tables are lost. A text with an unknown
-// operator (RENAME, WINDOW, WITH) stays unchanged, and the analyzer refuses it.
+// Rewrites pipe syntax to equivalent sub-queries, because the analyzer is older than pipes. Handles only plain cases:
+// after the first operator that makes new columns, table names are lost. With an unknown operator (RENAME, WINDOW,
+// WITH), the query stays unchanged, and the analyzer refuses it.
 import { lex } from '../../../src/drivers/bigquery/guard/lex.ts'
 
 interface Word {
@@ -8,7 +8,6 @@ interface Word {
   readonly key: string
 }
 
-/** A text without pipes, or with unknown pipes, stays unchanged. */
 export function withoutPipes(sql: string): string {
   if (!sql.includes('|>')) return sql
   try {

@@ -1,5 +1,5 @@
 // Google's GoogleSQL analyzer and evaluator (ZetaSQL, a build of 2023), as a child process that is called over gRPC on
-// loopback. It has 340 MB, so it is installed only if CI requires it, or by hand. Its caller gives it all data.
+// loopback. It has 340 MB, so it is installed only if CI requires it, or by hand.
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
@@ -14,8 +14,8 @@ const LIBRARY = join(HOME, 'node_modules/@fivetrandevelopers/zetasql/lib/zetasql
 const INSTALLED = join(HOME, 'node_modules/.package-lock.json')
 
 /**
- * A message of the protocol. Fields are in snake_case, 64-bit numbers are strings, enums are names, and a oneof is the
- * field that is set.
+ * A message of the gRPC protocol. Fields are in snake_case, 64-bit numbers are strings, enums are names, and a oneof is
+ * the field that is set.
  */
 // Tests read the fields that the protocol defines.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -89,8 +89,7 @@ export class Zetasql implements AsyncDisposable {
 
   async #start(): Promise<void> {
     const port = await freePort()
-    // A shell waits until this process ends, for whatever reason, and then ends the server. Otherwise the server would
-    // go on.
+    // The shell waits until this process ends, for whatever reason, and then kills the server.
     const watched = '"$0" "$@" & read -r _ || kill -9 $!'
     const child = spawn('sh', ['-c', watched, join(LIBRARY, binary()), '127.0.0.1', String(port)], {
       stdio: ['pipe', 'ignore', 'ignore'],
