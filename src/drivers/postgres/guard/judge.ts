@@ -27,7 +27,7 @@ import { newAlias, TooMuchHere, type Params, type Walk } from './walk/scope.ts'
 import { select, type Selected } from './walk/walk-select.ts'
 import { syntaxHint } from './syntax/syntax-hints.ts'
 import { isSameTree } from './syntax/verify-printed.ts'
-import { checkPartitions } from './bounds/partition-copies.ts'
+import { checkPartitions, mayCopy } from './bounds/partition-copies.ts'
 import { countPrinted } from './bounds/printed-size.ts'
 import { checkWeight } from './bounds/query-weight.ts'
 
@@ -210,7 +210,7 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
   for (const { finish } of walk.bases) finish()
   const grown = checkGrowth(confined, walk.growing, exposed, () => newAlias(walk, 't', 'the query'))
   for (const { limit } of walk.bases) limit(grown)
-  const lists = checkPartitions(confined, exposed)
+  const lists = mayCopy(walk, words) ? checkPartitions(confined, exposed) : null
   const bound = costBound(walk)
   const reads = { isLookup: isLookup(walk, confined), callsNothing: bound !== null && callsNothing(confined) }
   const settings = [switchedOff(confined, grown, walk.isGrouped), joinsByMany(confined) ? 'enable_mergejoin' : '']

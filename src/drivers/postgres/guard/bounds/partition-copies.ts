@@ -6,6 +6,7 @@ import type { ListParam, ListParams } from '../../confined-query.ts'
 import type { Exposed } from '../exposed.ts'
 import type { Denied } from '../../../driver.ts'
 import { Refusal } from '../refusal.ts'
+import type { Walk } from '../walk/scope.ts'
 import { literalText } from './argument-bounds.ts'
 import { hasWindow } from './collected-values.ts'
 import { copiedSides, isConstant, madeBehind, remembered } from './printed-size.ts'
@@ -49,6 +50,19 @@ interface Planned extends Reach {
 }
 
 const ONE: Planned = { tables: 1, outputs: 1, nodes: 0, joined: 0, partitions: 0, joins: 0 }
+
+/**
+ * Returns whether checkPartitions() must walk the query, because it may plan many copies. `words` has the names and short
+ * strings of the text. Without partitions and these words, a printed node counts as 9 nodes at most.
+ */
+export function mayCopy({ bases, ctes, params, printed }: Walk, words: ReadonlySet<string>): boolean {
+  const isPartitioned = bases.some(({ base }) => base.table.tables > 1)
+  const isLong = printed * 9 > NODES_MAX || params.slots.length > 0 || ctes > 0
+  return isPartitioned || isLong || COPYING.some((word) => words.has(word))
+}
+
+/** Arms of UNION ALL, what endsOf() counts, and arrays, whose elements are not printed nodes. */
+const COPYING = ['SETOP_UNION', 'min', 'max', 'AEXPR_OP_ANY', 'AEXPR_OP_ALL']
 
 /**
  * Checks the copies of a confined query. Changes EXISTS that could get large hash tables. Returns the parameters whose

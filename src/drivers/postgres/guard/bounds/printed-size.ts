@@ -13,18 +13,21 @@ const SIZES = new WeakMap<object, number>()
 /** The expressions that a reference to columns stands for. */
 const MADE = new WeakMap<object, readonly Node[]>()
 
+/** Smaller parts are counted again each time, which takes less time than to remember them. */
+const SMALL = 16
+
 /** Returns how many nodes are printed for a part of a confined tree. A part that is used twice counts twice. */
 function printedNodes(part: object): number {
   const known = SIZES.get(part)
   if (known !== undefined) return known
+  const own = isOperator(part) ? copiedNodes(part) : 0
   const size = Object.entries(part).reduce((sum, [key, value]: [string, unknown]) => {
     // The tag of a node is a key that starts with a capital letter.
-    const own = key < 'a' && key >= 'A' && key !== 'String' ? 1 : 0
-    return sum + own + (typeof value === 'object' && value !== null ? printedNodes(value) : 0)
-  }, 0)
-  const all = size + (isOperator(part) ? copiedNodes(part) : 0)
-  SIZES.set(part, all)
-  return all
+    const tag = key < 'a' && key >= 'A' && key !== 'String' ? 1 : 0
+    return sum + tag + (typeof value === 'object' && value !== null ? printedNodes(value) : 0)
+  }, own)
+  if (size > SMALL) SIZES.set(part, size)
+  return size
 }
 
 interface Operator {
@@ -86,10 +89,14 @@ const HINT =
 /** Returns a function that tells whether the test holds for any part of a tree. Each part is tested once. */
 export function remembered(test: (part: object) => boolean | undefined): (value: unknown) => boolean {
   const known = new WeakMap<object, boolean>()
+  let visited = 0
   const holds = (value: unknown): boolean => {
     if (typeof value !== 'object' || value === null) return false
-    const found = known.get(value) ?? test(value) ?? Object.values(value).some(holds)
-    known.set(value, found)
+    const before = known.get(value)
+    if (before !== undefined) return before
+    const first = visited++
+    const found = test(value) ?? Object.values(value).some(holds)
+    if (visited - first > SMALL) known.set(value, found)
     return found
   }
   return holds
