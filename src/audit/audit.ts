@@ -1,7 +1,7 @@
-// The audit records who did what: every change, and every call that reached a datasource, even if it was refused. The
-// row of a change is written in the transaction of the change. The rows of calls wait in memory and are written in
-// batches, so that no call has to wait. While the process runs, no row is dropped. If the store cannot keep up,
-// `behind` becomes true, and new queries must be refused.
+// The audit records who did what: every change, and every call that reached a datasource, including refused calls. The
+// row of a change is written in the transaction of the change. The rows of calls are written in batches, so that calls
+// do not wait. If the store cannot keep up, no row is dropped: `behind` becomes true, and the service must refuse new
+// queries.
 import { setTimeout } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { ClockDoubt } from '../clock-doubt.ts'
@@ -22,50 +22,49 @@ import { RowMaker, type AuditedCall, type AuditEntry, type AuditPlace } from './
 import { Writer, type WaitingRows, type WriterLog } from './writing/writer.ts'
 
 export interface Audit extends AsyncDisposable {
-  /** True if too many rows wait in memory, if they are too large, or if one has waited too long. */
+  /** True if the waiting rows are too many or too large, or if one has waited too long. */
   readonly behind: boolean
   /** False if the last write failed. It is retried every second. */
   readonly writes: boolean
   readonly waiting: WaitingRows
-  /** Metrics: the rows that this process has written, and the writes that failed. */
+  /** For metrics: written rows and failed writes. */
   readonly totals: { readonly rows: number; readonly failures: number }
   /** Records a change in its transaction `tx`. `what` must not contain secrets. */
   change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace, what: Changed): Promise<void>
   /**
-   * Records a call, and returns the id of its row. The row is written within a second, unless a write fails. A call
-   * that was refused with RATE_LIMITED goes to folded().
+   * Records a call, and returns the id of its row. The row is in the store within a second, unless a write fails. Calls
+   * refused with RATE_LIMITED go to folded() instead.
    */
   record(call: AuditedCall, entry: AuditEntry): AuditId
   /**
-   * Records an event that a caller can repeat without limit, such as a refused call. Similar events of one caller
-   * within a minute share one row ("folded"). The row counts them, and has the fields of the first event. In a team,
-   * all refusals of a caller are similar. Answers are similar if they have the same action and datasource. Without a
-   * team, events are similar if they have the same action and code.
+   * Records an event that a caller can repeat without limit, such as a refused call. One row counts the similar events
+   * of a caller within a minute, and has the fields of the first event. In a team, all refusals are similar, and
+   * answers are similar if they have the same action and datasource. Without a team, events are similar if they have
+   * the same action and code.
    */
   folded(call: AuditedCall, entry: AuditEntry): AuditId
   /**
-   * Records a refused or failed call, with outcome, code and reason from the error. If several functions report the
-   * same error, only the first report counts. Must not be used if the text of the error may contain a query, because
-   * the team may redact queries.
+   * Records a refused or failed call, with outcome, code and reason from the error. If the same error object is
+   * reported again, nothing is recorded. Do not use this for errors whose text may contain a query, because teams may
+   * redact queries.
    */
   refused(call: AuditedCall, at: AuditPlace, error: unknown): void
   /**
-   * Call this when a team is deleted. Each of its audit rows stays until it is `retentionDays` old. The next removal
-   * deletes its usage counters: they may be hundreds of thousands, and this transaction must be short.
+   * Must be called when a team is deleted. Its audit rows stay until they are `retentionDays` old. The next prune()
+   * deletes its usage counters: there may be hundreds of thousands, and this transaction must be short.
    */
   teamEnded(tx: Transaction<Tables>, teamId: TeamId, retentionDays: number): Promise<void>
   flush(): Promise<void>
   /**
-   * Returns a page of a team's rows, newest first, including all rows that were recorded before this call. Throws
-   * INVALID_REQUEST for an invalid cursor. Like all methods that read, throws OVERLOADED if the waiting rows cannot be
-   * written.
+   * Returns a page of a team's rows, newest first. Throws INVALID_REQUEST for an invalid cursor. Like all methods that
+   * read, it writes the waiting rows first, and throws OVERLOADED if this fails.
    */
   page(teamId: TeamId, ask: AuditAsk, signal?: AbortSignal): Promise<AuditPage>
   /** Returns null if the team has no such row within the scope. */
   one(teamId: TeamId, id: AuditId, scope: AuditScope): Promise<AuditItem | null>
   /**
-   * Returns the position of a row in the order of time. The id contains a time, so this works even if the row was
-   * removed. Throws INVALID_REQUEST if the id is not a UUID v7.
+   * Returns the position of a row in the order of time. The row may be removed already, because its id contains the
+   * time. Throws INVALID_REQUEST if the id is not a UUID v7.
    */
   place(teamId: TeamId, id: AuditId): Promise<Key>
   /** Returns all rows of a team within the scope, newest first, in batches. */
@@ -75,8 +74,7 @@ export interface Audit extends AsyncDisposable {
   /** Yields how many queries a team made in each hour since the day `from` (YYYY-MM-DD, UTC). */
   slots(teamId: TeamId, from: string, signal: AbortSignal): AsyncIterable<readonly UsageSlot[]>
   /**
-   * Removes rows that are older than their team's retention, old usage counters, and those of deleted teams. This also
-   * happens once a day.
+   * Removes expired rows, old usage counters, and the usage counters of deleted teams. This also happens once a day.
    */
   prune(): Promise<void>
 }
@@ -87,11 +85,12 @@ interface Deps {
   readonly key: Uint8Array
   readonly log?: WriterLog
   /**
-   * Returns the retention of a team, or of the rows without a team (null). Without this function, no row is removed.
+   * Returns the retention of a team. For null, returns the retention of rows without a team. If this function is
+   * missing, no row is removed.
    */
   readonly retentionDays?: (teamId: TeamId | null) => Promise<number>
   readonly now?: () => number
-  /** While the clock is doubted, no row is removed. Without this field, the clock is trusted. */
+  /** While the clock may be wrong, no row is removed. If this field is missing, the clock is trusted. */
   readonly clock?: ClockDoubt
 }
 
@@ -105,8 +104,8 @@ const LAST_RETRY_MS = 200
 const RETRY_AFTER_SECONDS = 2
 const FIRST_PRUNE_MS = 60_000
 /**
- * A process that was killed may leave rows that are not linked to a chain yet. This process links ("adopts") them at
- * the start and once more after this time. By then, no transaction of the killed process can still commit.
+ * A killed process may leave rows that are not linked to a chain. The next process links ("adopts") them when it
+ * starts, and again after this time. By then, no transaction of the killed process can still commit.
  */
 const ADOPT_AGAIN_MS = 180_000
 const DAY_MS = 86_400_000
@@ -281,7 +280,7 @@ class ChainedAudit implements Audit {
     }
   }
 
-  /** Writes all waiting rows, so that the answer includes them. Throws OVERLOADED. */
+  /** Writes all waiting rows, so that the next read includes them. Throws OVERLOADED. */
   async #upToDate(): Promise<void> {
     try {
       await this.flush()
@@ -326,7 +325,7 @@ class ChainedAudit implements Audit {
     this.#pruning.unref()
   }
 
-  /** Writes after `ms`, or earlier if an earlier write is already scheduled. */
+  /** Schedules a write in `ms`, unless an earlier write is scheduled. */
   #arm(ms: number): void {
     // This comparison saves reading the clock for every row.
     if (this.#timer !== undefined && this.#timerFor <= ms) return
@@ -365,7 +364,7 @@ const DENIED: ReadonlySet<string> = new Set(
   Object.entries(STATUS).flatMap(([code, status]) => (DENYING.has(status) ? [code] : [])),
 )
 
-/** DENIED means that the code has the status 403, 404 or 429. */
+/** Returns DENIED for codes with status 403, 404 or 429, and FAILED for all other codes. */
 export function outcomeOf(code: string): 'DENIED' | 'FAILED' {
   return DENIED.has(code) ? 'DENIED' : 'FAILED'
 }

@@ -1,5 +1,5 @@
-// Counts durations in buckets, from which percentiles are computed. The counts of several processes and hours can be
-// added. A bucket is 15 % wide, so a percentile is accurate to about 7 %.
+// Counts durations in buckets, and computes percentiles from them. Counts of several processes and hours can be added.
+// A bucket is 15 % wide, so a percentile is accurate to about 7 %.
 
 export type Times = Map<number, number>
 

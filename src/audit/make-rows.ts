@@ -13,7 +13,7 @@ import type { AuditTable } from '../store/tables.ts'
 import type { Content } from './chain/seal.ts'
 import { writeDetail, type CallDetail, type Who } from './row-detail.ts'
 
-/** What the audit stores of a call. The type Call in auth/ is assignable to it. */
+/** What the audit stores about a call. */
 export interface AuditedCall {
   readonly action: string
   /** REST or the agent connector. Missing if the service itself acts. */
@@ -34,7 +34,7 @@ export interface AuditPlace {
   readonly datasourceId?: DatasourceId
 }
 
-/** If the team redacts literals, whoever records the call must already have removed them from all texts here. */
+/** If the team redacts literals, the texts here must already be redacted. */
 export interface AuditEntry extends AuditPlace, CallDetail {
   readonly outcome: AuditTable['outcome']
   readonly code?: string | null
@@ -52,7 +52,7 @@ export class RowMaker {
   readonly #now: () => number
   /** The end of all ids of this process. Within a millisecond, a sequence number orders the ids (RFC 9562, 6.2). */
   readonly #tail = randomUUID().slice(18)
-  /** Building the end of an id costs as much as the rest of a row, so the ends are cached by sequence number. */
+  /** The ends of ids, by sequence number. They are cached, because building one costs as much as the rest of a row. */
   readonly #ends: string[] = []
   #lastMs = 0
   #head = ''
@@ -92,10 +92,9 @@ export class RowMaker {
   }
 
   /**
-   * Builds a row that counts similar events of a minute (see Audit.folded()). All processes must count in the same row.
-   * So its id is made of the minute and a hash of team, caller and `via`. For answers, the hash also covers the action
-   * and the datasource. Without a team, it also covers the action and the code. Anybody who knows an e-mail address can
-   * cause refusals for that account, and these must not hide others.
+   * Builds a row that counts similar events of a minute (see Audit.folded()). All processes must count in the same row,
+   * so its id is a hash of the minute and of what makes events similar. Without a team, the code is part of the hash:
+   * anybody who knows an e-mail address can cause refusals for that account, and these must not hide other events.
    */
   ofMinute(call: AuditedCall, entry: AuditEntry): Content {
     const minute = Math.floor(this.#now() / MINUTE_MS) * MINUTE_MS
@@ -146,7 +145,7 @@ function viaOf({ via, caller }: AuditedCall): Content['via'] {
 /** All events in a row of ofMinute() happened within this time. */
 export const MINUTE_MS = 60_000
 
-/** Returns the approximate size of a row in memory, in characters. */
+/** Returns the approximate number of characters of a row in memory. */
 export function charsOf(row: Content): number {
   return 500 + (row.query?.length ?? 0) + (row.printed?.length ?? 0) + (row.detail?.length ?? 0)
 }

@@ -1,5 +1,5 @@
-// Somebody without the key puts the same rows into other packs. All links of the rows still fit, but readers would miss
-// some rows. Verification must find such packs.
+// Somebody without the key can put the same rows into other packs. The links of the rows still fit, but readers would
+// miss some rows.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
@@ -30,7 +30,7 @@ function joined(one: Pack, other: Pack): Pack {
   return { ...one, last_id, last_at, last_seq, last_link, marks: one.marks + other.marks, packed }
 }
 
-/** Packs single rows. Their full links are known, so this needs no key. */
+/** Needs no key, because the full links of single rows are stored. */
 function packOf(rows: readonly Stored[]): Pack {
   const [first, last] = [rows[0], rows.at(-1)]
   assert.ok(

@@ -97,7 +97,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await newestTime(store), begun + day)
     })
 
-    test('a search for blocked columns reads many rows that do not match, in slices', async () => {
+    test('a search for blocked columns reads rows that do not match in slices', async () => {
       await using store = await open()
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
@@ -109,7 +109,7 @@ for (const dialect of DIALECTS) {
       assert.equal(watermarks.length, 1)
     })
 
-    test('rows of several processes, single or packed, share one order despite clock changes, and filters apply to all', async () => {
+    test('single and packed rows of several processes are read in one order despite clock changes, and filters apply to all', async () => {
       await using store = await open()
       const teamId = newId<TeamId>()
       let at = begun
@@ -215,7 +215,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await rowsOf(store, teamId)).length, 160)
     })
 
-    describe('changed manually', () => {
+    describe('verification after a change by hand', () => {
       /** Returns a store with two packs of over a hundred rows each, and some single rows. Their chain has ended. */
       async function twoPacks() {
         const store = await open()

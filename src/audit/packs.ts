@@ -1,6 +1,5 @@
-// A pack stores many consecutive rows of one team as one compressed text. Each row is linked to the row before it by a
-// hash (see chain/seal.ts). The pack keeps the beginning of each hash, so that verification can say which row was
-// changed.
+// A pack stores consecutive rows of one team as one compressed text. Each row is linked to the previous row by a hash
+// (see chain/seal.ts). The pack keeps the first characters of each hash, so that verification can name the changed row.
 import { inflateRawSync } from 'node:zlib'
 import type { Selectable } from 'kysely'
 import type { AuditPackTable } from '../store/tables.ts'
@@ -8,12 +7,12 @@ import { rowOf, type Stored } from './chain/seal.ts'
 
 export type Pack = Selectable<AuditPackTable>
 
-/** All rows of a pack are within one minute. This is how many characters of a time come before the seconds. */
+/** All rows of a pack are within one minute. In a time, this many characters come before the seconds. */
 const MINUTE_CHARS = 16
 export const PACK_MS = 60_000
 /**
- * The maximum size of an uncompressed pack. A batch is full when it has a quarter of this size. A line longer than half
- * of this size is not packed.
+ * The maximum size of an uncompressed pack. A batch is full at a quarter of this size. A line longer than half of this
+ * size is not packed.
  */
 export const PACK_BYTES_MAX = 1 << 21
 /** How many characters of each row's link a pack stores. */
@@ -28,15 +27,15 @@ export interface Unpacked {
   /** Except for the last row, `link` is only the beginning of the link. */
   readonly row: Stored
   /**
-   * The stored text. Verification hashes this text, and not the parsed row. Otherwise somebody could write the same row
-   * in another way, so that a filter that searches the text would miss it.
+   * The stored text, which verification hashes. Hashing the parsed row would not be enough: somebody could write the
+   * same row in another JSON form, in which a text filter would not find it.
    */
   readonly text: string
 }
 
 /**
- * Returns the rows, oldest first, or null if the pack is unreadable. Only rows whose text contains all strings in
- * `wanted` and passes `holds` are returned.
+ * Returns the rows whose text contains all strings in `wanted` and passes `holds`, oldest first. Returns null if the
+ * pack is unreadable.
  */
 export function unpacked(
   pack: Pack,
@@ -62,7 +61,7 @@ export function unpacked(
   }
 }
 
-/** Returns true if the pack's other columns match its rows, and the rows may be in one pack. */
+/** Returns true if the pack's columns match its rows, and the rows may be in one pack. */
 export function describes(pack: Pack, all: readonly Unpacked[]): boolean {
   const rows = all.map(({ row }) => row)
   const { first_id, last_id, team_id, first_at, last_at, first_seq, last_seq, marks } = pack
@@ -79,7 +78,7 @@ export function describes(pack: Pack, all: readonly Unpacked[]): boolean {
   )
 }
 
-/** Readers rely on the order of ids and times within a pack. */
+/** Readers rely on this order within a pack. */
 function follows(row: Stored, before: Stored | undefined): boolean {
   return before === undefined || (row.id > before.id && row.at >= before.at)
 }

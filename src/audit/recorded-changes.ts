@@ -1,5 +1,5 @@
-// Builds what the audit stores about a change: the name of the changed object at that time, and the old and new value
-// of each changed field. Callers must not pass a secret. They pass `SET` or `NOT_SET` instead.
+// Builds what the audit stores about a change: the name of the changed object, and the old and new value of each
+// changed field. For a secret, callers must pass `SET` or `NOT_SET` instead of the value.
 import { z } from 'zod'
 import type { Target as TargetSchema } from '../contract/audit-schemas.ts'
 
@@ -8,7 +8,7 @@ export type Target = z.infer<typeof TargetSchema>
 const Scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
 const Value = z.union([Scalar, z.array(z.string())])
 const Moved = z.object({ from: Value, to: Value })
-/** `changed` contains items that are in both lists but differ. A count is present only if its list was cut. */
+/** `changed` contains items that are in both lists but differ. A count is present only if its list was truncated. */
 const Listed = z.object({
   added: z.array(z.string()),
   removed: z.array(z.string()),
@@ -20,7 +20,7 @@ const Listed = z.object({
 export const Changes = z.record(z.string(), z.union([Moved, Listed]))
 export type Changes = z.infer<typeof Changes>
 
-/** The name and the values are those at the time of the change. */
+/** The name and values at the time of the change. */
 export interface Changed {
   readonly target: Target
   /** Missing or empty if no field changed. */
@@ -31,7 +31,7 @@ export interface Changed {
 export type Fields = Readonly<Record<string, FieldValue>>
 type FieldValue = string | number | boolean | null | undefined | readonly string[]
 
-/** These stand for secrets, which are never stored. */
+/** Stand for secrets, which are never stored. */
 export const SET = 'set'
 export const NOT_SET = 'not set'
 
@@ -53,10 +53,7 @@ export function changesOf(before: Fields | null, after: Fields | null): Changes 
   return changes
 }
 
-/**
- * Returns the names that were added and removed. The caller passes in `changed` the names of items that are in both
- * lists but differ.
- */
+/** Returns the added and removed names. `changed` has the names of items that are in both lists but differ. */
 export function listedOf(
   before: readonly string[],
   after: readonly string[],
@@ -83,7 +80,7 @@ export function flattened(prefix: string, value: unknown): Fields {
 }
 
 /**
- * Joins names to a path, such as `public.orders.total`. A name with special characters is quoted, so that the path is
+ * Joins names to a path, such as `public.orders.total`. Names with special characters are quoted, so that the path is
  * unambiguous.
  */
 export function pathName(...names: readonly string[]): string {

@@ -1,10 +1,9 @@
-// Reads the reason of a refusal or failure from an AppError. Other errors may contain any text, so they give no reason
-// and are only logged.
+// Reads the reason of a refusal from an AppError. Returns no reason for other errors, because their text may contain
+// anything.
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
 import type { Reason } from './row-detail.ts'
 
-/** What a query was refused for (docs/contract.md). */
 export const Blocked = z.object({
   kind: z.enum(['table', 'column', 'function', 'type', 'operator', 'statement', 'stage', 'cost', 'limit']),
   name: z.string(),

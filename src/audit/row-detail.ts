@@ -1,19 +1,16 @@
-// Reads and writes the `detail` column of an audit row: JSON with the names of the caller, the change, the reason of a
-// refusal, the tables and parameters of a query, and the request id. Most rows need only a few of these fields, so the
-// others are left out.
+// Reads and writes the `detail` column of an audit row: a JSON object with the fields that only some rows have.
 import { z } from 'zod'
 import { Target } from '../contract/audit-schemas.ts'
 import { Changes, type Changed } from './recorded-changes.ts'
 
-/** The names when the row was written. */
+/** The names at the time of the call. */
 export interface Who {
   readonly name?: string | undefined
   readonly keyName?: string | undefined
-  /** The name of the agent's client. If it is set, the `key_id` of the row is the id of a grant. */
+  /** The name of the agent's client. If set, `key_id` of the row is the id of a grant. */
   readonly clientName?: string | undefined
 }
 
-/** The reason of a refusal, as the caller got it. */
 export interface Reason {
   readonly error?: string | undefined
   readonly hint?: string | undefined
@@ -49,12 +46,12 @@ const Detail = z.object({
 })
 export type Detail = z.infer<typeof Detail>
 
-/** Longer texts are cut. Our own texts are shorter, but the error text of a database may be longer. */
+/** Longer texts are truncated. Error texts of databases may be long. */
 const SENTENCE_MAX = 2_000
 const TABLES_MAX = 100
 
 type Tables = NonNullable<CallDetail['tables']>
-/** For each list of tables, the detail of the last caller that read them. Queries often have the same list object. */
+/** For each list of tables, the last detail that was written. Queries often share the same list object. */
 const answered = new WeakMap<Tables, { readonly who: Who; readonly text: string | null }>()
 
 /** Returns null if there is nothing to store. `requestId` must not contain characters that JSON escapes. */
@@ -64,10 +61,10 @@ export function writeDetail(who: Who, detail: CallDetail, requestId?: string): s
   return text === null ? `{"req":"${requestId}"}` : `${text.slice(0, -1)},"req":"${requestId}"}`
 }
 
-/** `params` may be long and is JSON already, so it is inserted without parsing it. */
+/** `params` is JSON already, so it is inserted without parsing. */
 function detailOf(who: Who, detail: CallDetail): string | null {
   const { tables, params, target, error, hint } = detail
-  // This is the hot path: a caller that reads the same tables without parameters again has the same detail.
+  // A caller often reads the same tables again, without parameters. Then the detail is the same.
   if (tables === undefined || params !== undefined || (target ?? error ?? hint) !== undefined)
     return written(who, detail)
   const known = answered.get(tables)
@@ -101,7 +98,7 @@ export function readDetail(json: string | null): Detail {
   return json === null ? {} : Detail.parse(JSON.parse(json))
 }
 
-/** Returns undefined for NaN, Infinity and negative numbers. They would make the row unreadable. */
+/** Returns undefined for NaN, Infinity and negative numbers. With such a value, reading the row would fail. */
 function positive(number: number | undefined): number | undefined {
   return number !== undefined && Number.isFinite(number) && number >= 0 ? number : undefined
 }

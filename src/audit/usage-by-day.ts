@@ -1,6 +1,5 @@
-// Counts queries by day, caller and datasource, so that the usage page need not read a million audit rows. The counts
-// are updated in the transaction that writes the rows. They contain no text, so they may be stored for longer than the
-// rows.
+// Counts queries by day, caller and datasource. The counts are updated in the transaction that writes the audit rows.
+// They contain no text, so they may be stored for longer than the rows.
 import { setImmediate } from 'node:timers/promises'
 import { sql, type Transaction } from 'kysely'
 import type { AccountId, ApiKeyId, DatasourceId, GrantId, TeamId } from '../ids.ts'
@@ -11,7 +10,7 @@ import type { Content } from './chain/seal.ts'
 import { addSlots, pruneSlots, Slots } from './usage-by-hour.ts'
 
 const QUERY = 'runQuery'
-/** Longer than the longest period that the usage page can show. */
+/** Longer than the longest period of the usage page. */
 const KEPT_DAYS = 400
 const DAY_MS = 86_400_000
 
@@ -19,7 +18,7 @@ type Line = Omit<UsageDayTable, 'chain'>
 
 /** Counts that are not in the store yet: one line for each day, caller and datasource. */
 export class Counts {
-  /** A caller has few lines. Comparing them is cheaper than building a key of five values. */
+  /** The lines of each caller. There are few, so comparing them is cheaper than building a key of five values. */
   readonly #lines = new Map<string, Line[]>()
   readonly slots = new Slots()
 
@@ -42,7 +41,6 @@ export class Counts {
   }
 }
 
-/** Each process writes its own lines, which have the id of its chain. */
 export async function addCounts(tx: Transaction<Tables>, chain: string, counts: Counts): Promise<void> {
   await addSlots(tx, chain, counts.slots)
   for (const line of counts.lines) {
@@ -103,7 +101,7 @@ export interface UsageLine extends Counted {
   readonly keyId: ApiKeyId | GrantId | ''
 }
 
-/** Returns a team's lines since the day `from`, oldest first. A statement reads one day. */
+/** Returns a team's lines since the day `from`, oldest first. Each statement reads one day. */
 export async function readUsage(store: Pick<Store, 'db'>, teamId: TeamId, from: string): Promise<readonly UsageLine[]> {
   const lines: UsageLine[] = []
   const ofTeam = () => store.db.selectFrom('usage_days').where('team_id', '=', teamId)
@@ -148,7 +146,6 @@ async function linesOf(store: Pick<Store, 'db'>, teamId: TeamId, date: string): 
   }))
 }
 
-/** Deletes the counters of a team. */
 export async function forgetUsage(store: Pick<Store, 'commit' | 'dialect'>, teamId: TeamId): Promise<void> {
   await deleteInPortions(store, 'usage_days', (eb) => eb('team_id', '=', teamId))
   await deleteInPortions(store, 'usage_slots', (eb) => eb('team_id', '=', teamId))

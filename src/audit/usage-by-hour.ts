@@ -11,18 +11,18 @@ import type { Content } from './chain/seal.ts'
 import { readDetail } from './row-detail.ts'
 import { addTime, type Times } from './duration-histogram.ts'
 
-/** The longest period, in days, for which usage by hour can be read. The counts are stored one day longer. */
+/** The longest period, in days, for which usage by hour can be read. */
 export const SLOT_DAYS = 31
 const KEPT_DAYS = SLOT_DAYS + 1
 const DAY_MS = 86_400_000
 /**
- * Clients choose their names freely. So a team has at most this many client names a day, and further clients are
- * counted under ''.
+ * Clients choose their names freely. So a team has at most this many client names a day. Other clients are counted
+ * under ''.
  */
 const CLIENTS_MAX = 50
 /**
- * The maximum number of lines of a team and hour. Further callers are counted together, by datasource only. Otherwise a
- * caller with many keys and client names could store a line with each query.
+ * The maximum number of lines of a team and hour. When it is reached, new callers are counted together, by datasource.
+ * Otherwise a caller with many keys and client names could store a line with each query.
  */
 export const LINES_MAX = 1_000
 const READ_AT_ONCE = 2_000
@@ -100,7 +100,7 @@ function isOf(line: Place, row: Content, teamId: TeamId, keyId: Place['key_id'])
 
 const WrittenTimes = z.array(z.tuple([z.number(), z.number()]))
 
-/** Only this process writes the lines of this chain, so it can read a line and then write the sum. */
+/** No other process writes the lines of this chain, so reading a line and then writing the sum is safe. */
 export async function addSlots(tx: Transaction<Tables>, chain: string, slots: Slots): Promise<void> {
   const names = new Map<string, Set<string>>()
   const counts = new Map<string, number>()
@@ -148,7 +148,7 @@ function lineAt(tx: Transaction<Tables>, place: Place & { readonly chain: string
     .executeTakeFirst()
 }
 
-/** Returns true if the team may have another line in this hour, and counts that line. */
+/** Returns true if the team may have another line in this hour. Then that line is counted. */
 async function hasRoom(
   tx: Transaction<Tables>,
   { team_id, slot }: Place,
@@ -233,7 +233,7 @@ export async function* readSlots(
   }
 }
 
-/** The store finds the next line in the primary key. With an offset, it would read all lines before it again. */
+/** A condition on the primary key. With an offset, the store would read all earlier lines again. */
 function isAfter({ slot, datasource_id, account_id, key_id, client, chain }: Selectable<UsageSlotTable>) {
   return sql<boolean>`(slot, datasource_id, account_id, key_id, client, chain) > (${slot}, ${datasource_id}, ${account_id}, ${key_id}, ${client}, ${chain})`
 }

@@ -1,4 +1,3 @@
-// Tests that many usage lines are stored, read and deleted a few at a time.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { largestTurn } from '../../test/support/largest-turn.ts'
@@ -20,7 +19,6 @@ async function addTeam(store: Store): Promise<TeamId> {
   return id
 }
 
-/** Adds lines of one hour and day. */
 async function addLines(store: Store, team_id: TeamId, at: number, lines: number): Promise<void> {
   const slot = new Date(at).toISOString().slice(0, 13)
   const place = { team_id, account_id: newId<AccountId>(), key_id: newId<ApiKeyId>(), chain: 'c' }

@@ -1,5 +1,5 @@
-// `vitrine audit verify` checks whether somebody has changed the audit in the store, and prints one line for each chain
-// of rows. It only reads, and does not migrate the store.
+// `vitrine audit verify` checks whether somebody has changed the audit in the store. It only reads the store, and does
+// not migrate it.
 import { sql, type Transaction } from 'kysely'
 import { readConfig, type Environment } from '../config.ts'
 import { openSecrets, requireKnownKeyOf } from '../secrets.ts'
@@ -86,7 +86,7 @@ async function rowsIn(tx: Transaction<Tables>): Promise<number> {
   return Number(single) + Number(packed)
 }
 
-/** Reads a snapshot, so that the service may write at the same time. */
+/** Reads a snapshot, so that the service can write at the same time. */
 function oneState<T>(store: Store, work: (tx: Transaction<Tables>) => Promise<T>): Promise<T> {
   const transaction = store.db.transaction()
   return store.dialect === 'sqlite'
@@ -119,7 +119,7 @@ function sentence(report: ChainReport): string {
   return `${name}: ${holds ?? 'holds'}: ${parts.join('; ')}`
 }
 
-/** The words for rows that are in no chain. */
+/** What to print about rows that are in no chain. */
 const WITHOUT_CHAIN: Readonly<Record<string, string>> = {
   'not linked yet': 'written by this service',
   [BEFORE_CHAINS]: 'not covered',

@@ -1,6 +1,6 @@
-// Appends rows to a chain. Most rows are linked to the row before them when they are written. Rows of changes, and rows
-// that count several calls, are stored first and linked later. Until then, each has a seal of its own. A row whose seal
-// is wrong was changed by somebody, and is not linked.
+// Appends rows to a chain. Most rows are linked to the previous row when they are written. Rows of changes, and rows
+// that count several calls, are stored with a seal of their own and linked later. A row with a wrong seal was changed
+// by hand, and is not linked.
 import type { AuditId } from '../../ids.ts'
 import type { Position } from './chains.ts'
 import type { Writing } from './locked-transaction.ts'
@@ -32,7 +32,7 @@ export class ChainEnd {
     return { row, chain: this.chain, seq: this.#advance(link), link }
   }
 
-  /** Appends a row that is already serialized. Returns its link. */
+  /** Appends a serialized row. Returns its link. */
   placeLine(text: Uint8Array): string {
     const link = this.#seal.linkOf(this.#link, this.chain, this.#seq + 1, text)
     this.#advance(link)
@@ -50,20 +50,18 @@ export class ChainEnd {
 }
 
 export interface Linked {
-  /** Rows that are done: linked now, linked before, or `foreign`. */
+  /** Rows that need no further work: linked now, linked before, or `foreign`. */
   readonly settled: readonly AuditId[]
   /** Rows that are not in the store. Their transaction was rolled back, or is still open. */
   readonly unseen: readonly AuditId[]
-  /** Rows that somebody inserted or changed by hand before they were linked. They stay as they are. */
+  /** Rows that were inserted or changed by hand before they were linked. They stay as they are. */
   readonly foreign: readonly AuditId[]
   readonly count: number
 }
 
 const IDS_PER_SELECT = 200
 
-/**
- * Links the rows with these ids, except rows that are not in the store, are already linked, or were changed by hand.
- */
+/** Links the rows with these ids. Skips rows that are not in the store, are already linked, or were changed by hand. */
 export async function linkStored(
   { tx, locked }: Writing,
   seal: Seal,
@@ -93,9 +91,8 @@ export async function linkStored(
 }
 
 /**
- * A folded row counts several calls, such as the 429s of a minute. If the store already has a row with the same id,
- * perhaps from another process, adds the counts. Otherwise inserts the row. Returns the folded rows that could not be
- * added, because the stored row is already linked or was changed by hand.
+ * Stores rows that count several calls. If the store has a row with the same id, perhaps from another process, adds the
+ * counts. Returns the rows that could not be added, because the stored row is already linked or was changed by hand.
  */
 export async function countInto(
   { tx, locked }: Writing,

@@ -1,6 +1,6 @@
-// Each process that writes audit rows has its own chain. The store has a numbered list of the chains, and the end of
-// each chain is signed. If somebody changes a signature, it is never renewed, so that `audit verify` can report the
-// change.
+// Each process that writes audit rows has its own chain. The store has a numbered, signed list of the chains, and the
+// end of each chain is signed. A signature that somebody changed is never renewed, so that `audit verify` can report
+// it.
 import { randomBytes } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
@@ -17,7 +17,7 @@ export function newChain(openedAt: string): Position {
   return { chain, number: 0, opened_at: openedAt, head_seq: 0, head_link: '', batch: 0 }
 }
 
-/** The stored list of chains. Null if there is none. */
+/** Null if the store has no list of chains. */
 export type KnownRegistry = (Registry & { readonly holds: boolean }) | null
 
 const MARK = 'audit chains'
@@ -50,12 +50,12 @@ export async function writeRegistry({ tx }: Writing, seal: Seal, registry: Regis
 }
 
 /**
- * Adds the next number to the list of chains and returns it. A list that was changed or removed by hand is not signed
- * again.
+ * Adds the next number to the list of chains and returns it. If the list was changed or removed by hand, it is not
+ * signed again.
  */
 async function nextNumber(writing: Writing, seal: Seal, openedAt: string): Promise<number> {
-  // Read the chains first. The first chain and the list are written in one transaction, so if this finds a chain, the
-  // list is visible too.
+  // Read the chains before the list. One transaction writes the first chain and the list, so if this query finds a
+  // chain, the list is visible too.
   const highest = await writing.tx
     .selectFrom('audit_chains')
     .select('number')

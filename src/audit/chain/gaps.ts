@@ -1,13 +1,13 @@
-// When old rows of a chain are removed, a signed gap takes their place. It has the numbers of the first and last
-// removed row, the link of the last one, and the newest time. Neighbouring gaps are merged. The teams in one chain have
-// different retentions, so a gap may also be in the middle of a chain.
+// When old rows of a chain are removed, a signed gap replaces them. A gap has the numbers of its first and last row,
+// the link of the last row, and the newest time. Adjacent gaps are merged. A chain has rows of several teams with
+// different retentions, so a gap may be in the middle of a chain.
 import type { Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { sameSeal, type Gap, type Seal } from './seal.ts'
 
 export type Removed = Omit<Gap, 'signature'>
 
-/** Records that rows were removed, and merges neighbouring gaps. A gap that was changed by hand stays as it is. */
+/** Records that rows were removed, and merges adjacent gaps. A gap that was changed by hand stays as it is. */
 export async function addGap(tx: Transaction<Tables>, seal: Seal, removed: Removed): Promise<void> {
   const { chain } = removed
   const left = await gapEndingAt(tx, seal, chain, removed.first_seq - 1)
@@ -40,9 +40,7 @@ export async function gapEndingAt(
   return gap?.last_seq === lastSeq && sameSeal(seal.gap(gap), gap.signature) ? gap : null
 }
 
-/**
- * Returns true if a gap covers a number from `first` to `last`. If such a row is in the store, somebody inserted it.
- */
+/** Returns true if a gap covers a number from `first` to `last`. A row with such a number was inserted by hand. */
 export async function isRemoved(tx: Transaction<Tables>, chain: string, first: number, last: number): Promise<boolean> {
   const gap = await lastGapUpTo(tx, chain, last)
   return gap !== undefined && gap.last_seq >= first

@@ -1,11 +1,10 @@
-// Each row is linked to what is before it in the chain: a single row, a pack, or a gap. This file finds the link before
-// a position.
+// Finds the link of the row, pack or gap before a position in a chain.
 import type { Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { gapEndingAt } from './gaps.ts'
 import type { Seal } from './seal.ts'
 
-/** Returns null if the row, pack or gap before the position is missing. Before the first row, the link is ''. */
+/** Returns null if the row, pack or gap before the position is missing. Before the first row, returns ''. */
 export async function linkBefore(
   tx: Transaction<Tables>,
   seal: Seal,

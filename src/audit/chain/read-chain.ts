@@ -1,5 +1,4 @@
-// Reads a chain from its start, up to a thousand rows at a time. Single rows and rows in packs come together, in the
-// order of their numbers.
+// Reads the single and packed rows of a chain in the order of their numbers, up to a thousand at a time.
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { describes, MARK_CHARS, unpacked, type Pack } from '../packs.ts'
@@ -15,7 +14,7 @@ export type Step =
       readonly row: Stored
       /** The text whose hash is the link. */
       readonly text: string
-      /** True if only the beginning of the link is stored. This is so for all rows of a pack except the last. */
+      /** True if only the first characters of the link are stored, as for all rows of a pack except the last. */
       readonly isMarked: boolean
     }
   | { readonly kind: 'pack'; readonly seq: number; readonly pack: Pack; readonly holds: boolean }
@@ -28,12 +27,12 @@ export function stepsOf(tx: Transaction<Tables>, chain: string): AsyncIterable<r
   return merged(singleSteps(tx, chain), packSteps(tx, chain), (a, b) => a.seq < b.seq)
 }
 
-/** Returns true if the row has this link, or its beginning. */
+/** Returns true if the row has this link, or its first characters. */
 export function bears({ row, isMarked }: Step & { kind: 'row' }, link: string): boolean {
   return sameSeal(isMarked ? link.slice(0, MARK_CHARS) : link, row.link)
 }
 
-/** An unreadable pack has no rows. */
+/** Returns no rows if the pack is unreadable. */
 export function stepsOfPack(pack: Pack): readonly Step[] {
   const rows = unpacked(pack)
   if (rows === null) return [{ kind: 'pack', seq: pack.first_seq, pack, holds: false }]
@@ -58,8 +57,8 @@ async function* singleSteps(tx: Transaction<Tables>, chain: string): AsyncIterab
 }
 
 /**
- * Reads the next rows. If somebody dropped the unique index, two rows may have the same number. So the order is by
- * number and id.
+ * Reads the next rows. They are ordered by number and id, because two rows may have the same number if somebody dropped
+ * the unique index.
  */
 async function rowsBehind(
   tx: Transaction<Tables>,

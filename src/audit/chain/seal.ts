@@ -1,13 +1,13 @@
 // A chain of rows shows whether somebody has changed the audit. Each row has a link: an HMAC-SHA-256 of the row and of
-// the link before it. The end of the chain is signed in the same way. The key is derived from the root key, so access
-// to the database alone is not enough to forge a row.
+// the previous link. The end of the chain is signed in the same way. The key is derived from the root key, so access to
+// the database alone is not enough to forge a row.
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import type { AuditChainTable, AuditGapTable, AuditTable } from '../../store/tables.ts'
 
 /**
- * The columns that the HMAC covers. Their order must never change. The HMAC of older rows must stay valid, so the last
- * column, `detail`, is left out if it is null.
+ * The columns that the HMAC covers. Their order must never change. `detail` is left out if it is null, because older
+ * rows do not have it and their HMAC must stay valid.
  */
 export const CONTENT = [
   'id',
@@ -44,14 +44,14 @@ export interface Registry {
   readonly last: number
   /** When the very first chain started (ISO 8601). */
   readonly since: string
-  /** How many rows were in the store when the first chain started. Every later row belongs to a chain. */
+  /** How many rows existed when the first chain started. Only these rows are without a chain. */
   readonly before: number
 }
 
 export interface Seal {
-  /** Seals a row that is not linked yet. The seal proves that one of our processes wrote it. */
+  /** Seals a row that is not linked yet. The seal proves that this service wrote the row. */
   alone(row: Content): string
-  /** Links a row's text to the row before it, whose link is `before` ('' for the first row). */
+  /** Links a row's text to the previous row, whose link is `before` ('' for the first row). */
   link(before: string, chain: string, seq: number, text: string): string
   /** Like link(), for a text in UTF-8. */
   linkOf(before: string, chain: string, seq: number, text: Uint8Array): string
@@ -79,7 +79,7 @@ export function sameSeal(made: string, found: string | null): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-/** JSON tells ('a', 'bc') from ('ab', 'c'), null from '', and 1 from '1'. */
+/** JSON distinguishes ('a', 'bc') from ('ab', 'c'), null from '', and 1 from '1'. */
 function jsonOf(parts: readonly unknown[]): string {
   return JSON.stringify(parts)
 }
@@ -180,8 +180,8 @@ interface Hmac {
 }
 
 /**
- * Computes HMAC (RFC 2104) with two calls of hash(). Node's Hmac object would take four times as long as everything
- * else that is done for a row.
+ * Computes HMAC (RFC 2104) with two calls of hash(). Node's Hmac object would take four times as long as the rest of
+ * the work for a row.
  */
 function hmacWith(key: Uint8Array): Hmac {
   const inner = Buffer.alloc(SCRATCH_BYTES, 0x36)
@@ -191,7 +191,7 @@ function hmacWith(key: Uint8Array): Hmac {
     outer[index] = byte ^ 0x5c
   }
   const sealed = (framed: Uint8Array): string => {
-    // A binary string, because allocating a buffer of 32 bytes costs more.
+    // Writes the hash as a binary string, because allocating a buffer of 32 bytes costs more.
     outer.write(hash('sha256', framed, 'binary'), BLOCK_BYTES, 'latin1')
     return hash('sha256', outer, 'base64url')
   }

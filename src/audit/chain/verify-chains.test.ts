@@ -1,5 +1,3 @@
-// Verification accepts every row that the service wrote, even after pruning, a kill, a lost answer to a commit, and a
-// restart. If somebody changed, removed or inserted rows, it names the first of them in each chain.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
@@ -142,7 +140,7 @@ for (const dialect of DIALECTS) {
       assert.ok(all.length > 0 && all.every((report) => report.finding !== null))
     })
 
-    describe('changed manually', () => {
+    describe('verification after a change by hand', () => {
       for (const [column, value] of [
         ['query', sql.lit('SELECT 2')],
         ['outcome', sql.lit('DENIED')],
@@ -244,7 +242,7 @@ for (const dialect of DIALECTS) {
         assert.match(found.what, /^row number 6 removed/)
       })
 
-      test('verification finds a second row with the same number if the unique index was dropped', async () => {
+      test('without the unique index, verification finds a second row with the same number', async () => {
         const { store, teamId } = await tenRows()
         await using _store = store
         await sql`drop index audit_in_chain`.execute(store.db)
@@ -255,7 +253,7 @@ for (const dialect of DIALECTS) {
         assert.deepEqual([found.kind, found.id], ['inserted', twin.id])
       })
 
-      test('verification reports a changed end of a chain, a removed chain, and a chain removed with all of its rows', async () => {
+      test('verification reports a changed end of a chain, a removed chain, and a chain that was removed with all of its rows', async () => {
         const { store } = await tenRows()
         await using _store = store
         await sql`update audit_chains set head_seq = 9`.execute(store.db)
@@ -330,8 +328,8 @@ for (const dialect of DIALECTS) {
       const start = Date.parse('2026-01-01T00:00:00.000Z')
 
       /**
-       * Writes two rows a day for twenty days: a call and a change. The calls alternate between two teams, of which the
-       * second has a longer retention. Then the clock moves to the next day.
+       * Writes a call and a change on each of twenty days. The calls alternate between two teams, and the second team
+       * has a longer retention. Then sets the clock to the next day.
        */
       async function twentyDays() {
         const store = await open()
@@ -495,7 +493,7 @@ for (const dialect of DIALECTS) {
       test('the next process links rows that a killed process has not linked, and logs this', async () => {
         await using store = await open()
         const teamId = newId<TeamId>()
-        // Like a killed process, this audit is never disposed.
+        // A killed process would not dispose its audit, so this one is never disposed.
         const killed = openAudit({ store, key })
         await write(killed, teamId, 2)
         await store.write((tx) => killed.change(tx, bySession, { teamId }, WHAT))

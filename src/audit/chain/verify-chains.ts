@@ -1,12 +1,12 @@
-// Checks the stored audit. For each chain, reports the first problem: a row that was changed, removed, inserted or
-// moved, or a changed signature. Only reads the store, up to a thousand rows at a time.
+// Checks the stored audit. For each chain, reports the first row that was changed, removed, inserted or moved, or a
+// changed signature. Only reads the store, up to a thousand rows at a time.
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { readRegistry, unchained, type KnownRegistry } from './chains.ts'
 import { sameSeal, type Chain, type Gap, type Seal, type Stored } from './seal.ts'
 import { bears, stepsOf, type Step } from './read-chain.ts'
 
-/** In reports, the rows that are older than the chains have this name. */
+/** The name that reports use for the rows that are older than the first chain. */
 export const BEFORE_CHAINS = 'before the chains'
 
 interface Finding {
@@ -29,14 +29,14 @@ export interface ChainReport {
   /** How many rows were removed because they were too old, and the newest time of these rows. */
   readonly pruned: number
   readonly prunedUntil: string | null
-  /** The end of the chain. It can be compared with a copy that is stored elsewhere. Null if unknown. */
+  /** The end of the chain, to compare with a copy that is stored elsewhere. Null if unknown. */
   readonly head: { readonly seq: number; readonly link: string } | null
   readonly finding: Finding | null
 }
 
 /**
- * Checks every chain, and the rows that belong to no chain. The transaction must see one snapshot. `seen` is called
- * after each batch with its number of rows and packs.
+ * Checks every chain, and the rows that belong to no chain. The transaction must read one snapshot. `seen` is called
+ * after each batch with the number of rows and packs in the batch.
  */
 export async function* verifyAudit(
   tx: Transaction<Tables>,
@@ -202,7 +202,7 @@ class Walk {
     }
   }
 
-  /** Returns true if the next row still fits the stored link of this row. Then only this row was changed. */
+  /** Returns true if the next row fits the stored link of this row. Then only this row was changed. */
   #isOnlyChanged({ row, seq, isMarked }: Step & { kind: 'row' }, following: Step | undefined): boolean {
     if (isMarked || following?.kind !== 'row' || following.seq !== seq + 1) return false
     return bears(following, this.#seal.link(row.link ?? '', this.#chain, following.seq, following.text))
@@ -296,7 +296,7 @@ function tooMany(rows: number, before: number): Finding | null {
 }
 
 /**
- * Reports the rows that are older than the first chain. They cannot be checked. A newer row without a chain was
+ * Reports the rows that are older than the first chain, because they cannot be checked. A newer row without a chain was
  * inserted by hand.
  */
 async function* rowsBeforeChains(

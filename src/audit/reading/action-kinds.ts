@@ -1,10 +1,10 @@
-// Readers of the audit can filter by the kind of action.
+// Readers of the audit can filter by kind of action. This file says which actions belong to each kind.
 import { ROUTES } from '../../contract/key-routes.ts'
 import { SESSION_ROUTES } from '../../contract/signed-in-routes.ts'
 
 export type ActionKind = 'query' | 'change' | 'read' | 'signIn'
 
-/** The actions in `names`, or if `others` is true, all other actions. */
+/** If `others` is false, the actions in `names`. If it is true, all actions except these. */
 export interface Actions {
   readonly names: ReadonlySet<string>
   readonly others: boolean
@@ -17,7 +17,7 @@ const READ = Object.entries({ ...ROUTES, ...SESSION_ROUTES })
   .filter(([, route]) => route.method === 'GET')
   .map(([id]) => id)
   .concat(READING_POSTS)
-/** The actions under /auth (sign-in/allowed-paths.ts), and those of the operator. */
+/** The actions under /auth, and the actions of the operator. */
 const SIGN_IN: readonly string[] = [
   'signUp',
   'signIn',

@@ -1,5 +1,5 @@
-// Writes audit rows as lines of a file. The rows contain text from callers, so a spreadsheet must not take a cell for a
-// formula.
+// Writes audit rows as lines of a file. The rows contain text from callers, so the file must not contain formulas that
+// a spreadsheet would run.
 import type { AuditItem } from './page.ts'
 
 export type ExportFormat = 'csv' | 'jsonl'
@@ -18,7 +18,8 @@ export function headOf(format: ExportFormat): string {
 const PIECE_CHARS = 1 << 15
 
 /**
- * Yields the line of an item in pieces. A row may have a million characters, which take too long to write in one turn.
+ * Yields the line of an item in pieces, because writing a row of a million characters at once would block the event
+ * loop.
  */
 export function* piecesOf(format: ExportFormat, item: AuditItem): Iterable<string> {
   if (format === 'csv') return yield* line(CELLS.map(([, cell]) => cell(item)))
@@ -75,12 +76,12 @@ function json(value: unknown): string | undefined {
 }
 
 /**
- * Spreadsheets take a cell that begins with one of these characters for a formula (OWASP, CSV injection), even in
- * quotes, after blanks, or in full width.
+ * Spreadsheets treat a cell that begins with one of these characters as a formula (OWASP, CSV injection), even in
+ * quotes, after spaces, or as full-width characters.
  */
 const FORMULA = /^[\s\0]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/
 
-/** Text is in quotes, quotes are doubled, and a line ends with CR LF (RFC 4180). */
+/** Texts are in quotes, quotes are doubled, and a line ends with CR LF (RFC 4180). */
 function* line(cells: readonly Cell[]): Iterable<string> {
   let written = ''
   for (const [n, cell] of cells.entries()) {

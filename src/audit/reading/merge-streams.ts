@@ -1,4 +1,4 @@
-// Merges two ordered streams. Each is read only as far as needed.
+// Merges two ordered streams, and reads each only as far as needed.
 
 /** If the reader stops early, both streams end. */
 export async function* merged<T>(

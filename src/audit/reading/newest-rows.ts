@@ -9,9 +9,8 @@ import { fits, isNewer, type AuditScope, type Key } from './row-filter.ts'
 import { singleRows } from './single-rows.ts'
 
 /**
- * Yields the rows within the scope that are older than `before`. In between, it yields positions in time: all rows
- * after a position are older than it. With `teamId` null, yields the rows without a team. If `signal` aborts, throws
- * its reason.
+ * Yields the rows within the scope that are older than `before`. Also yields positions in time: all later rows are
+ * older than the position. With `teamId` null, yields the rows without a team. If `signal` aborts, throws its reason.
  */
 export async function* searched(
   store: Pick<Store, 'db'>,
@@ -41,7 +40,7 @@ export async function* newest(
   }
 }
 
-/** There is an index on the id, so the rows are looked up one by one. */
+/** The id has an index, so each row is looked up separately. */
 async function found(
   store: Pick<Store, 'db'>,
   teamId: TeamId | null,

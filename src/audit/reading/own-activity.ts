@@ -1,5 +1,5 @@
-// Reads the rows of the caller's own calls: those without a team, and those of each team that the caller may use. An
-// OWNER gets all of them. Another member does not get rows of datasources that the member cannot reach.
+// Reads the rows of the caller's own calls, in all teams of the caller and without a team. Leaves out the rows of
+// datasources that the caller can no longer reach.
 import type { Audit } from '../audit.ts'
 import type { Stored } from '../chain/seal.ts'
 import { merged } from './merge-streams.ts'
@@ -44,7 +44,7 @@ export async function listActivity(
 interface Place {
   /** Null for the rows without a team. */
   readonly teamId: TeamId | null
-  /** Only rows of these datasources and rows without a datasource. Null means all rows. */
+  /** If not null, only rows of these datasources and rows without a datasource. */
   readonly ids: readonly DatasourceId[] | null
 }
 

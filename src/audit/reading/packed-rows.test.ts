@@ -34,14 +34,14 @@ for (const dialect of DIALECTS) {
   })
 }
 
-describe('statements on packs', () => {
+describe('reading packs', () => {
   let source: StoreSource
   before(async () => {
     source = await storeSource('sqlite')
   })
   after(() => source[Symbol.asyncDispose]())
 
-  test('SQLite uses an index to start reading packs and to continue', async () => {
+  test('SQLite reads the first pack and the next packs through an index', async () => {
     await using store = await openStore(await source.config())
     let at = begun
     await using audit = openAudit({ store, key, now: () => at })

@@ -1,5 +1,5 @@
-// Reads the rows in a team's packs, newest first. The pack with the newest row is opened first. Packs of several
-// processes may overlap in time, so the rows of all open packs are merged.
+// Reads the rows in a team's packs, newest first. Packs of several processes may overlap in time, so the rows of all
+// open packs are merged.
 import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { asId, type AuditId, type TeamId } from '../../ids.ts'
@@ -10,9 +10,9 @@ import { headOf, msOf } from '../make-rows.ts'
 import { fits, isNewer, needsEscapes, type AuditScope, type Key } from './row-filter.ts'
 
 /**
- * Yields the rows in batches. Before it opens a pack, it yields a position in time: all rows after it are older. A
- * reader that has enough rows can stop there, without opening the pack. An unreadable pack is skipped, and `audit
- * verify` reports it. If `signal` aborts, throws its reason.
+ * Yields the rows in batches. Before it opens a pack, it yields a position in time, and all later rows are older than
+ * this position. So a reader that has enough rows need not open the pack. Skips unreadable packs, which `audit verify`
+ * reports. If `signal` aborts, throws its reason.
  */
 export async function* packedRows(
   store: Pick<Store, 'db'>,
@@ -38,14 +38,14 @@ export async function* packedRows(
   if (open.length > 0) yield open
 }
 
-/** Comes before all other ids of the same time. */
+/** Greater than all ids, so it comes first among the rows of one time. */
 const BEFORE_ALL = asId<AuditId>('~')
 
 /** Returns null if no pack of this team contains the row. */
 export async function packedRow(store: Pick<Store, 'db'>, teamId: TeamId, id: AuditId): Promise<Stored | null> {
   const ms = msOf(id)
   if (ms === null) return null
-  // Searches the packs of all teams. With a condition on the team, SQLite would read all packs of the team.
+  // There is no condition on the team, because SQLite would then read all packs of the team.
   const packs = await store.db
     .selectFrom('audit_packs')
     .select(['first_id', 'team_id'])
@@ -65,7 +65,7 @@ export async function packedRow(store: Pick<Store, 'db'>, teamId: TeamId, id: Au
   return null
 }
 
-/** Returns the packs one by one. The pack with the newest last row comes first. */
+/** Yields the packs one by one. The pack with the newest last row comes first. */
 async function* packsOf(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
@@ -79,7 +79,8 @@ async function* packsOf(
   if (after !== undefined) packs = packs.where('last_at', '>=', after.at)
   const [latest] = [to, before?.at].filter((at) => at !== undefined).sort()
   if (latest !== undefined) packs = packs.where('first_at', '<=', latest)
-  // Each query has only one upper bound of `last_at`. With two of them, SQLite would search by the less strict one.
+  // Each query has only one upper bound of `last_at`. With two bounds, SQLite might use the less strict one for the
+  // search.
   let rest = latest === undefined ? packs : packs.where('last_at', '<=', minuteEnd(latest))
   for (;;) {
     const last = await rest.orderBy('last_at', 'desc').orderBy('first_id', 'desc').limit(1).executeTakeFirst()
@@ -90,15 +91,15 @@ async function* packsOf(
 }
 
 /**
- * Returns a function that tests whether a row may contain the searched text. This is much faster than parsing the row.
- * Returns undefined if there is no searched text, or if JSON may write it in another way.
+ * Returns a function that tests whether a line may contain the searched text, without parsing the line. Returns
+ * undefined if there is no searched text, or if JSON may write it in another form.
  */
 function textSearch(text: string | undefined): ((line: string) => boolean) | undefined {
   if (text === undefined || needsEscapes(text)) return undefined
   return (line) => line.toLowerCase().includes(text)
 }
 
-/** Returns strings that the JSON of each matching row contains. Searching for them is faster than parsing the row. */
+/** Returns strings that the JSON of each matching row contains. Searching for them is faster than parsing. */
 function wantedOf({ filter = {} }: AuditScope): readonly string[] {
   const { datasourceId, accountId, keyIds, actions } = filter
   return [datasourceId, accountId, only(keyIds), only(actions)]
@@ -106,7 +107,7 @@ function wantedOf({ filter = {} }: AuditScope): readonly string[] {
     .map((value) => JSON.stringify(value))
 }
 
-/** Returns the value of a filter if there is only one. With several values, a matching row may have any of them. */
+/** Returns the only value of a filter. With several values, no single string is in all matching rows. */
 function only<T>(values: readonly T[] | undefined): T | undefined {
   return values?.length === 1 ? values[0] : undefined
 }

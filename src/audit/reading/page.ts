@@ -1,4 +1,4 @@
-// Reads a team's audit rows, newest first, page by page or all.
+// Reads a team's audit rows, newest first.
 import { setImmediate } from 'node:timers/promises'
 import type { z } from 'zod'
 import { invalidRequest } from '../../errors.ts'
@@ -13,7 +13,7 @@ import { newest, rowOfTeam, searched } from './newest-rows.ts'
 import { CHARS_AIM } from './portion-size.ts'
 import { fits, type AuditScope, type Key } from './row-filter.ts'
 
-/** An item in the answer of GET …/audit. Fields that do not apply are missing. */
+/** An item in the answer of GET …/audit. */
 export interface AuditItem {
   readonly id: string
   readonly at: string
@@ -50,7 +50,7 @@ export interface AuditItem {
   readonly rowCount?: number
   readonly bytes?: number
   readonly durationMs?: number
-  /** The number of calls that the row counts, if there are more than one. */
+  /** How many calls the row counts, if more than one. */
   readonly times?: number
 }
 
@@ -64,14 +64,14 @@ export interface AuditPage {
   readonly nextCursor: string | null
 }
 
-/** The row with which a page has this many characters is the last row of the page. A page is written in one turn. */
+/** A page ends with the row that brings it to this many characters. A page is written without a pause. */
 const PAGE_CHARS_MAX = CHARS_AIM
 /** How many batches are searched for one page. This takes about a second. */
 const PORTIONS_MAX = 200
 
 /**
- * If texts are very long or few rows match, the page has fewer rows than `limit`, and `nextCursor` continues. Throws
- * INVALID_REQUEST for an invalid cursor.
+ * Returns a page. It has fewer rows than `limit` if texts are very long or few rows match, and `nextCursor` continues.
+ * Throws INVALID_REQUEST for an invalid cursor.
  */
 export async function readPage(
   store: Pick<Store, 'db'>,
@@ -83,7 +83,7 @@ export async function readPage(
   return await pageOf(rows, ask)
 }
 
-/** `from` starts to read after the position `before`. It yields rows, and positions in time (see searched()). */
+/** `from` reads the rows after the position `before`. It yields rows, and positions in time (see searched()). */
 export async function pageOf(
   from: (before: Key | null) => AsyncIterable<readonly (Stored | Key)[]>,
   ask: Pick<AuditAsk, 'cursor' | 'limit'>,
@@ -106,7 +106,7 @@ export async function pageOf(
   if (portions > PORTIONS_MAX && rows.length <= ask.limit && chars <= PAGE_CHARS_MAX && reached !== undefined) {
     return { items: rows.map(itemOf), nextCursor: writeCursor(reached) }
   }
-  // A page that is cut because of its length has a cursor, although it is unknown whether more rows follow.
+  // A page that ends early because of its length has a cursor, although no rows may follow.
   const isCut = rows.length > ask.limit || chars > PAGE_CHARS_MAX
   const shown = rows.slice(0, ask.limit)
   const last = shown.at(-1)
@@ -125,8 +125,8 @@ export async function readOne(
 }
 
 /**
- * The id contains a time, so the position is known even if the row was removed. Throws INVALID_REQUEST if the id is not
- * a UUID v7.
+ * Returns the position of a row. The row may be removed already, because its id contains the time. Throws
+ * INVALID_REQUEST if the id is not a UUID v7.
  */
 export async function placeOf(store: Pick<Store, 'db'>, teamId: TeamId, id: AuditId): Promise<Key> {
   const row = await rowOfTeam(store, teamId, id)
@@ -136,7 +136,7 @@ export async function placeOf(store: Pick<Store, 'db'>, teamId: TeamId, id: Audi
   return { at: new Date(ms).toISOString(), id }
 }
 
-/** Returns all rows in batches, without rows that are written in the meantime. */
+/** Returns all rows in batches. Rows that are written in the meantime are not included. */
 export async function* readAll(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
@@ -144,7 +144,7 @@ export async function* readAll(
   signal?: AbortSignal,
 ): AsyncIterable<readonly AuditItem[]> {
   for await (const rows of newest(store, teamId, scope, null, signal)) {
-    // Reading the rows took a part of this turn.
+    // Reading the rows already took time, so let other requests run.
     await setImmediate()
     yield rows.map(itemOf)
   }

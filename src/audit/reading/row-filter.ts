@@ -5,7 +5,7 @@ import type { AuditTable } from '../../store/tables.ts'
 import type { Content } from '../chain/seal.ts'
 import type { Actions } from './action-kinds.ts'
 
-/** A row must match all fields. It matches a list if it matches one of its elements. */
+/** A row must match all fields. It matches a list if it matches one element. */
 export interface AuditFilter {
   readonly ids?: readonly AuditId[]
   readonly datasourceId?: DatasourceId
@@ -28,10 +28,7 @@ export interface AuditFilter {
 }
 
 export interface AuditScope {
-  /**
-   * Only rows of these datasources, and rows without a datasource. If missing, all rows, including those of deleted
-   * datasources.
-   */
+  /** Only rows of these datasources and rows without a datasource. If missing, all rows. */
   readonly datasourceIds?: readonly DatasourceId[]
   readonly filter?: AuditFilter
   readonly after?: Key
@@ -42,7 +39,7 @@ export interface Key {
   readonly id: AuditId
 }
 
-/** Returns true if `a` comes before `b`. The newest row comes first. */
+/** Returns true if `a` comes before `b` in the order newest first. */
 export function isNewer(a: Key, b: Key): boolean {
   return a.at === b.at ? a.id > b.id : a.at > b.at
 }
@@ -70,7 +67,7 @@ export function fits(row: Content, scope: AuditScope, before: Key | null): boole
   )
 }
 
-/** Checks `blocked` and `text`, which the SQL conditions do not check completely. */
+/** Checks `blocked` and `text`. The SQL conditions check them only in part. */
 export function fitsContent(row: Content, { filter = {} }: AuditScope): boolean {
   return isBlocked(row, filter.blocked) && holdsText(row, filter.text)
 }
@@ -86,15 +83,12 @@ function isBlocked({ blocked }: Content, wanted: AuditFilter['blocked']): boolea
   return wanted.some((each) => each.kind === kind && (each.name === undefined || each.name === name))
 }
 
-/**
- * Returns true if the row contains the text, ignoring case. The search covers the query, the printed query, the error,
- * the hint, the request id, and the names of the account, the API key, the changed object and the tables.
- */
+/** Returns true if one of the searched texts of the row contains `wanted`, ignoring case. */
 function holdsText(row: Content, wanted: string | undefined): boolean {
   if (wanted === undefined) return true
   const holds = (text: string | null | undefined) => text?.toLowerCase().includes(wanted) === true
   if (holds(row.query) || holds(row.printed)) return true
-  // Searching the JSON is faster than parsing it. But if JSON may write the text in another way, only parsing finds it.
+  // Searching the JSON is faster than parsing it, but finds only texts that JSON writes unchanged.
   if (row.detail === null || (!needsEscapes(wanted) && !holds(row.detail))) return false
   const { by, key, target, error, hint, req, tables = [] } = readDetail(row.detail)
   return [by, key, target?.name, error, hint, req, ...tables.map((table) => table.join('.'))].some(holds)

@@ -1,5 +1,5 @@
-// Reads a team's single rows, newest first. Rows in packs are read elsewhere. A filter may match few of a million rows,
-// so the search goes in slices and does not block the process.
+// Reads a team's rows that are not in packs, newest first. A filter may match only a few of a million rows, so one
+// statement searches a limited number of rows.
 import { setImmediate } from 'node:timers/promises'
 import { sql, type SelectQueryBuilder } from 'kysely'
 import type { TeamId } from '../../ids.ts'
@@ -13,8 +13,8 @@ import { fitsContent, type AuditScope, type Key } from './row-filter.ts'
 const SLICE_ROWS = 5_000
 
 /**
- * Yields the rows in batches. Between batches, it yields a position in time: all rows after it are older. If `signal`
- * aborts, throws its reason.
+ * Yields the rows in batches. Between batches, it yields a position in time, and all later rows are older than this
+ * position. If `signal` aborts, throws its reason.
  */
 export async function* singleRows(
   store: Pick<Store, 'db'>,
@@ -77,7 +77,7 @@ function next(store: Pick<Store, 'db'>, teamId: TeamId | null, scope: AuditScope
   return query.orderBy('at', 'desc').orderBy('id', 'desc')
 }
 
-/** Returns the last row of the next slice. Null if there is only one slice left. */
+/** Returns the last row of the next slice, or null if the next slice is the last. */
 async function sliceEnd(
   store: Pick<Store, 'db'>,
   teamId: TeamId | null,
@@ -95,9 +95,8 @@ async function sliceEnd(
 }
 
 /**
- * Returns true if a statement may read many rows that its conditions do not match. The index finds the period, so
- * `from` and `to` do not count. `text` is no condition of a statement, so it does not count either: fitsContent()
- * compares it.
+ * Returns true if a statement may read many rows that do not match. This is not so for `from` and `to`, because the
+ * index finds the period, nor for `text`, which fitsContent() compares after the read.
  */
 function isFiltered(scope: AuditScope): boolean {
   const { from: _from, to: _to, text: _text, ...rest } = scope.filter ?? {}
@@ -116,7 +115,7 @@ function within(store: Pick<Store, 'db'>, teamId: TeamId | null, scope: AuditSco
   if (from !== undefined) query = query.where('at', '>=', from)
   if (to !== undefined) query = query.where('at', '<', to)
   if (before === null) return query
-  // With separate conditions on `at` and `id`, the index would be used only for the team.
+  // With separate conditions on `at` and `id`, the store would use the index only for the team.
   return query.where(sql<boolean>`(at, id) < (${before.at}, ${before.id})`)
 }
 

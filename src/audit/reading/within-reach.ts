@@ -1,4 +1,4 @@
-// Reads a team's audit for a caller, without rows of datasources that the caller cannot reach.
+// Reads a team's audit without the rows of datasources that the caller cannot reach.
 import { setImmediate } from 'node:timers/promises'
 import type { Audit } from '../audit.ts'
 import { CONTENT_TYPE, headOf, piecesOf, type ExportFormat } from './export.ts'
@@ -24,8 +24,8 @@ export interface AuditTrailDeps {
 }
 
 /**
- * Limits concurrent exports. An export may read a million rows, and puts load on the store the whole time. A client that
- * does not read its export holds its slot for a minute.
+ * Limits concurrent exports, because an export may read a million rows. A client that stops reading its export keeps
+ * its slot for a minute.
  */
 const EXPORTS = { each: 2, all: 8, retryAfterSeconds: 10, why: 'Other audit exports are running.' }
 
@@ -37,7 +37,7 @@ export interface ExportDeps extends AuditTrailDeps {
   readonly exports: ConcurrencyLimit
 }
 
-/** The filter as requested: ids are not checked yet, and times may be in any time zone. */
+/** The filter as requested: ids are not validated yet, and times may be in any time zone. */
 export interface AuditFilterInput {
   readonly id?: readonly string[]
   readonly datasourceId?: string
@@ -62,7 +62,6 @@ type PageInput = AuditFilterInput & {
   readonly after?: string
 }
 
-/** The file is sent while the audit is read. */
 export interface AuditExport {
   readonly contentType: string
   readonly filename: string
@@ -70,9 +69,11 @@ export interface AuditExport {
 }
 
 const LIMIT = 50
-/** After this many characters, an export pauses, so that other requests get a turn. */
+/** An export pauses after this many characters, so that other requests run. */
 const PART_CHARS = 128 * 1024
-/** A text search reads every row of its period. So it goes back only this far, even if `from` is earlier. */
+/**
+ * A text search reads every row of its period. So the period starts at most this long ago, even if `from` is earlier.
+ */
 const SEARCHED_MS = 30 * 86_400_000
 
 /** Returns rows, newest first. An OWNER gets all rows, including those of deleted datasources. */
@@ -101,8 +102,8 @@ export async function getAuditItem(deps: AuditTrailDeps, call: Call, reader: Rea
 }
 
 /**
- * Returns a file with all rows that match the filter. The export itself is recorded in the audit, with its number of
- * rows. If too many exports are running, reading the file throws RATE_LIMITED before the first part.
+ * Returns a file with all rows that match the filter. The audit records the export, with its number of rows. If too
+ * many exports are running, reading `parts` throws RATE_LIMITED before the first part.
  */
 export async function exportAudit(
   deps: ExportDeps,
@@ -127,15 +128,15 @@ async function* linesOf(
   scope: AuditScope,
   format: ExportFormat,
 ): AsyncIterable<string> {
-  // The export counts as running from when it is read, so an export that nobody reads does not count.
+  // The slot is taken when the export is first read, so an export that nobody reads takes none.
   using _slot = slotFor(deps, call, teamId)
   let rowCount = 0
   let isWhole = false
   try {
-    // The header line is sent with the first rows. So if the first read fails, the export can still be refused.
+    // The header line is sent with the first rows, so that the export can still be refused if the first read fails.
     let lines = headOf(format)
     for await (const items of deps.audit.all(teamId, scope, call.signal)) {
-      // Reading the items took a part of this turn.
+      // Reading the items already took time, so let other requests run.
       await setImmediate()
       for (const item of items) {
         for (const piece of piecesOf(format, item)) {
@@ -203,7 +204,7 @@ function blockedOf(text: string): { readonly kind: string; readonly name?: strin
   return colon === -1 ? { kind: text } : { kind: text.slice(0, colon), name: text.slice(colon + 1) }
 }
 
-/** The latest time in a filter. Later years are written with a sign, which would sort before all others. */
+/** The latest time in a filter. ISO 8601 writes later years with a sign, which sorts before all digits. */
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 function utc(name: string, time: string): string {

@@ -1,5 +1,5 @@
-// When a team is deleted, its settings are deleted too. But its audit rows must stay until their retention ends, so the
-// retention of deleted teams is stored here. Their usage counters can be many, so the next removal deletes them.
+// The audit rows of a deleted team stay until their retention ends. The settings of the team are gone by then, so its
+// retention is stored here.
 import type { Transaction } from 'kysely'
 import { inSlices } from '../../event-loop-slices.ts'
 import { asId, type TeamId } from '../../ids.ts'
@@ -17,8 +17,8 @@ export async function keepTeam(tx: Transaction<Tables>, teamId: TeamId, retentio
 }
 
 /**
- * Returns the retention in days by team, and deletes the usage counters of these teams. If a team has no rows any more,
- * its entry is deleted. Invalid entries, and entries of teams that still exist, are ignored.
+ * Returns the retention in days of each deleted team that still has rows. Deletes the usage counters of deleted teams,
+ * and the entries of teams without rows. Ignores invalid entries, and entries of teams that exist.
  */
 export async function endedTeams(
   store: Pick<Store, 'db' | 'dialect' | 'commit' | 'append'>,

@@ -1,5 +1,5 @@
-// Removes packs when their newest row is older than the team's retention. A pack is removed only if all of its rows fit
-// the chain. A signed gap takes its place.
+// Removes a pack when its newest row is older than the team's retention and all of its rows fit the chain. A signed gap
+// replaces the pack.
 import { setImmediate } from 'node:timers/promises'
 import { asId, type AuditId } from '../../ids.ts'
 import { addGap, isRemoved } from '../chain/gaps.ts'
@@ -13,10 +13,7 @@ import type { Cutoffs, PruneDeps } from './retention-cutoffs.ts'
 
 const PACKS_AT_A_TIME = 100
 
-/**
- * `before` has the cutoff of each team, and `latest` is the newest of these cutoffs. Looks only at packs that begin
- * before `latest`.
- */
+/** Removes expired packs. `latest` is the newest cutoff in `before`. Packs that begin later are not read. */
 export async function prunePacks(deps: PruneDeps, before: Cutoffs, latest: string): Promise<void> {
   let after = asId<AuditId>('')
   for (;;) {
@@ -56,7 +53,7 @@ async function remove(deps: PruneDeps, id: AuditId): Promise<void> {
   if (isKept) deps.log?.error({ ids: [id] }, 'audit: an expired pack was changed manually and is kept')
 }
 
-/** Returns true if each row is linked to the row before it, and the pack's other columns match its rows. */
+/** Returns true if each row is linked to the previous row, and the pack's columns match its rows. */
 function fits(seal: Seal, before: string, pack: Pack): boolean {
   let link = before
   for (const step of stepsOfPack(pack)) {

@@ -1,6 +1,6 @@
-// Removes rows that are older than their team's retention. A row in a chain is removed only if it fits the chain, and a
-// signed gap takes its place. A row that was changed by hand stays, so that `audit verify` can report it. For rows that
-// belong to no chain, only the age counts.
+// Removes rows that are older than their team's retention. A signed gap replaces removed rows in a chain. A row that
+// does not fit its chain was changed by hand, and stays, so that `audit verify` can report it. Rows without a chain are
+// removed by age only.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import { asId, type AuditId } from '../../ids.ts'
@@ -17,7 +17,7 @@ import { cutoffs, type PruneDeps } from './retention-cutoffs.ts'
 import { prunePacks } from './prune-packs.ts'
 
 const ROWS_AT_A_TIME = 200
-/** Rows are removed in one transaction up to this size. It reads and hashes them, which takes a few milliseconds. */
+/** One transaction removes rows up to this size. It reads and hashes them, which takes a few milliseconds. */
 const BYTES_AT_A_TIME = 1 << 19
 
 /** Also removes old packs, and chains without rows. */
@@ -94,7 +94,7 @@ function runsOf(rows: readonly InChain[]): readonly (readonly InChain[])[] {
   return runs
 }
 
-/** Removes each row that is linked to the row before it. Returns the ids of the rows that stay. */
+/** Removes the rows that fit the chain. Returns the ids of the rows that stay. */
 async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InChain[]): Promise<readonly string[]> {
   const [first] = run
   if (first === undefined) return []
@@ -103,7 +103,7 @@ async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InCh
   let fitting: InChain[] = []
   for (const row of run) {
     const fits = before !== null && sameSeal(seal.link(before, row.chain, row.seq, textOf(row)), row.link)
-    // A changed row still has its original link, and the next row is linked to that. So go on after a changed row.
+    // The next row is linked to the original link of this row, which is still stored even if the row was changed.
     before = row.link
     if (fits) {
       fitting.push(row)
@@ -117,10 +117,7 @@ async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InCh
   return foreign
 }
 
-/**
- * Puts a gap in the place of the rows. If a gap already covers one of them, returns the ids of all rows and removes
- * nothing.
- */
+/** Replaces the rows by a gap. If a gap already covers one of them, removes nothing and returns the ids of all rows. */
 async function replace(tx: Transaction<Tables>, seal: Seal, rows: readonly InChain[]): Promise<readonly AuditId[]> {
   const [first, last] = [rows[0], rows.at(-1)]
   if (first === undefined || last === undefined) return []
@@ -133,7 +130,7 @@ async function replace(tx: Transaction<Tables>, seal: Seal, rows: readonly InCha
   return []
 }
 
-/** Deletes the oldest chains when all their rows are gone. The newest chain stays, so that numbering continues. */
+/** Deletes the oldest chains if all their rows are gone. The newest chain stays, so that numbering continues. */
 async function forgetChains(deps: PruneDeps): Promise<void> {
   const { store, seal } = deps
   for (let forgotten = true; forgotten;) {

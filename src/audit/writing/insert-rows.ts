@@ -1,4 +1,4 @@
-// Inserts audit rows and packs. Compiling an insert statement costs more than running it, so the statements for rows
+// Inserts audit rows and packs. Compiling an insert statement for rows costs more than running it, so these statements
 // are compiled once.
 import { CompiledQuery, type Transaction } from 'kysely'
 import type { DialectName } from '../../store/migration.ts'
@@ -23,7 +23,7 @@ export async function insertRows(
   }
 }
 
-/** A batch has only a few packs, so they are inserted one by one. */
+/** A batch has only a few packs, so each pack has its own statement. */
 export async function insertPacks(tx: Transaction<Tables>, packs: readonly Pack[]): Promise<void> {
   for (const pack of packs) await tx.insertInto('audit_packs').values(pack).execute()
 }
@@ -35,7 +35,7 @@ function insertOf(dialect: DialectName, count: number): CompiledQuery {
     let n = 0
     const mark = dialect === 'sqlite' ? () => '?' : () => `$${++n}`
     const rows = Array.from({ length: count }, () => `(${COLUMNS.map(mark).join(',')})`)
-    // If an insert fails, the whole batch is discarded. Without OR ROLLBACK, SQLite would copy every page in order to
+    // If an insert fails, the whole batch is discarded. Without OR ROLLBACK, SQLite would copy every page to be able to
     // undo only this statement.
     const verb = dialect === 'sqlite' ? 'INSERT OR ROLLBACK' : 'INSERT'
     insert = CompiledQuery.raw(`${verb} INTO audit (${COLUMNS.join(',')}) VALUES ${rows.join(',')}`)

@@ -1,5 +1,5 @@
-// Appends lines to a chain. A line is a row as text. If a team has many consecutive lines, they become a pack. Other
-// lines become single rows.
+// Appends lines to a chain. A line is a row as text. Consecutive lines of a team become a pack if there are many. All
+// other lines become single rows.
 import { deflateRawSync } from 'node:zlib'
 import type { TeamId } from '../../ids.ts'
 import type { ChainEnd, Placed } from '../chain/append-rows.ts'
@@ -11,7 +11,7 @@ export const PACKED_FROM = 32
 /** The fastest level of compression is enough, because the rows resemble each other. */
 const LEVEL = 1
 
-/** Returns the lines as single rows and packs. Each row has a link to the row before it. */
+/** Returns the lines as single rows and packs, each row linked to the previous row. */
 export function placeLines(
   end: ChainEnd,
   lines: Lines,
@@ -28,7 +28,7 @@ export function placeLines(
 }
 
 /**
- * Splits the lines of a team into runs that can become packs. Packs are searched by time, so the lines of a run must be
+ * Splits the lines of a team into runs that can become packs. Packs are searched by time, so the lines of a run are
  * within one minute and in the order of time. If the clock was set back, a new run starts.
  */
 function runsOf(lines: readonly Line[]): readonly (readonly Line[])[] {

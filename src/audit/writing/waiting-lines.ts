@@ -1,17 +1,17 @@
-// A batch of rows that wait to be written. Thousands of row objects per second would keep the garbage collector busy.
-// So each row becomes a line of text in a buffer outside the JavaScript heap.
+// A batch of rows that wait to be written. Each row is a line of text in a buffer outside the JavaScript heap, because
+// thousands of row objects per second would keep the garbage collector busy.
 import type { TeamId } from '../../ids.ts'
 import { rowOf, textOf, type Content } from '../chain/seal.ts'
 import { Counts } from '../usage-by-day.ts'
 import { PACK_BYTES_MAX } from '../packs.ts'
 
-/** Compressing and writing more rows at once would block the event loop for too many milliseconds. */
+/** Compressing and writing more rows at once would block the event loop for too long. */
 const ROWS_MAX = 1_000
 const BYTES_FULL = PACK_BYTES_MAX / 4
 /** A longer line is not packed. */
 const BYTES_MAX = PACK_BYTES_MAX / 2
 const BYTES_FIRST = 1 << 14
-/** A buffer up to this size is used again for another batch. This saves garbage collection. */
+/** A buffer up to this size is reused for another batch. */
 const BYTES_KEPT = BYTES_MAX * 2
 const LINE_END = 10
 
@@ -22,13 +22,12 @@ export interface Line {
   readonly at: string
 }
 
-/** A batch of rows in the order of arrival, one line of UTF-8 each. */
 export class Lines {
   readonly counts = new Counts()
   /** When the oldest row came, by performance.now(). */
   readonly since = performance.now()
   /**
-   * The lines by team. The lines that cannot be packed have the key null: refused and failed rows, rows without a team,
+   * The lines by team. The key null has the lines that cannot be packed: refused and failed rows, rows without a team,
    * and very long rows.
    */
   readonly #of = new Map<TeamId | null, Line[]>()
@@ -36,7 +35,7 @@ export class Lines {
   #used = 0
   #rows = 0
 
-  /** The new batch uses the buffer of the batch `over`, which must be written already. */
+  /** Reuses the buffer of the batch `over`, which must be written already. */
   constructor(over: Lines | null) {
     const isOver = over !== null && over.#bytes.length <= BYTES_KEPT
     this.#bytes = isOver ? over.#bytes : Buffer.alloc(0)

@@ -1,6 +1,6 @@
-// Writes the waiting rows in batches. Each process has its own chain of rows in the store. One transaction appends a
-// batch to the chain and signs the chain's new end. If the answer to a commit is lost, the writer first looks whether
-// the batch is in the store, and writes it again only if it is not.
+// Writes the waiting rows in batches. Each process has its own chain of rows. One transaction appends a batch and signs
+// the new end of the chain. If the answer to a commit is lost, the writer first looks whether the batch is in the
+// store.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { AuditId } from '../../ids.ts'
@@ -27,34 +27,36 @@ export interface WriterDeps {
   readonly seal: Seal
   readonly now: () => number
   /**
-   * Returns a folded row with a new id. This is needed if the row with the old id is already in the chain and can no
-   * longer be changed. A folded row counts similar calls of a minute, such as calls that got a 429.
+   * Returns the row with a new id. Needed for a row that counts similar calls of a minute, if the row with the old id
+   * is already linked and can no longer be changed.
    */
   readonly renamed: (row: Content) => Content
   readonly log?: WriterLog | undefined
 }
 
-/** `behind` is true if more rows than this wait. While the store accepts writes, fewer rows wait. */
+/** While the store accepts writes, fewer rows than this wait. With more rows, `behind` is true. */
 const WAITING_ROWS_MAX = 20_000
 const WAITING_BYTES_MAX = 64 * 1024 * 1024
 /**
- * `behind` is also true if a row waits longer than this. So if a process stops while its store cannot be written, it
- * loses only the rows of a few seconds.
+ * `behind` is also true if a row waits longer than this. So a process that stops while its store is down loses only the
+ * rows of a few seconds.
  */
 const WAITING_MS_MAX = 5_000
 /** How many buffers of written batches are kept for new batches. */
 const SPARES_MAX = 8
 const LINKED_MAX = 1_000
-/** Other processes may add to a folded row until its minute is over. So it is linked this long after the minute. */
+/**
+ * Other processes may add to a row that counts calls until its minute is over. It is linked this long after the minute.
+ */
 const AFTER_MINUTE_MS = 2_000
-/** If the row of a change is not visible after this time, its transaction is assumed to be rolled back. */
+/** If a row is not visible after this time, its transaction is assumed to be rolled back. */
 const UNSEEN_MS = 60_000
-/** If a row is still not linked after this time, its process is assumed to have stopped. */
+/** If a row is not linked after this time, its process is assumed to have stopped. */
 const ORPHANED_MS = 120_000
 
 /**
- * The rows that are not in the store yet, their size, and the age of the oldest in `ms`. A folded row counts only from
- * when its write has begun.
+ * The rows that are not in the store yet, their size, and the age of the oldest in `ms`. A row that counts similar
+ * calls is included only after its write has begun.
  */
 export interface WaitingRows {
   readonly rows: number
@@ -66,7 +68,7 @@ interface Batch {
   readonly lines: Lines
   readonly folded: ReadonlyMap<AuditId, Content>
   readonly unlinked: readonly AuditId[]
-  /** True if a write of this batch was tried before. It is unknown whether it succeeded. */
+  /** True if this batch was sent to the store before, and the result is unknown. */
   readonly tried: boolean
 }
 
@@ -82,12 +84,12 @@ export class Writer {
   #position: Position
   /** New rows are added to the last batch. */
   #waiting: Lines[] = []
-  /** The batches that the last drain() wrote. New batches use their buffers. */
+  /** The batches that the last drain() wrote. New batches reuse their buffers. */
   #spares: Lines[] = []
   #folded = new Map<AuditId, Content>()
   /**
-   * The rows that are in the store, or soon will be, but are not linked yet. A row is linked after the time `from`. If
-   * it is still not in the store at `until`, it is given up.
+   * Rows that are in the store, or in an open transaction, but not linked yet. A row is linked after the time `from`.
+   * If it is not in the store at `until`, it is forgotten.
    */
   readonly #unlinked = new Map<AuditId, { readonly from: number; readonly until: number }>()
   /** The batch that is being written, or whose write failed. */
@@ -128,8 +130,8 @@ export class Writer {
   }
 
   /**
-   * Logs the end of the chain. If the log is copied to another machine, it proves where the chain ended, even if
-   * somebody changes the store.
+   * Logs the end of the chain. Store this log on another machine as proof of the end of the chain, because the store
+   * itself can be changed.
    */
   logHead(): void {
     const { chain, head_seq: seq, head_link: link } = this.#position
@@ -150,7 +152,7 @@ export class Writer {
     else this.#folded.set(row.id, { ...known, times: known.times + row.times })
   }
 
-  /** Inserts a row in the caller's transaction. It is linked after this transaction has ended. */
+  /** Inserts a row in the caller's transaction. It is linked when this transaction has ended. */
   async insert(tx: Transaction<Tables>, row: Content): Promise<void> {
     const now = this.#deps.now()
     this.#unlinked.set(row.id, { from: now, until: now + UNSEEN_MS })
@@ -162,10 +164,7 @@ export class Writer {
     this.written++
   }
 
-  /**
-   * Writes all rows that waited before this call. If the process is `closing`, also links the rows whose time has not
-   * come yet.
-   */
+  /** Writes all rows that waited before this call. If `closing`, also links rows that would be linked later. */
   async drain(closing: boolean): Promise<void> {
     this.#spares = []
     if (this.#unfinished !== null) await this.#finish(this.#unfinished)
@@ -185,7 +184,7 @@ export class Writer {
     this.#isSettled = true
   }
 
-  /** Finds rows that killed processes have not linked. The next batches link them. */
+  /** Finds rows that killed processes left without a link. The next batches link them. */
   async adopt(): Promise<void> {
     const { store, now, log } = this.#deps
     const orphaned = new Date(now() - ORPHANED_MS).toISOString()
@@ -197,8 +196,8 @@ export class Writer {
       .where('chain', '!=', this.#position.chain)
       .where((eb) => {
         const old = eb('at', '<', orphaned)
-        // With SQLite there is no other process, so all rows are due. Only rows that count 429s wait until their minute
-        // is over.
+        // With SQLite there is no other process, so all rows are linked at once, except rows whose minute may not be
+        // over.
         return store.dialect === 'postgres'
           ? old
           : eb.or([old, eb('code', 'is', null), eb('code', '!=', 'RATE_LIMITED')])
@@ -235,8 +234,7 @@ export class Writer {
     try {
       return await writing(this.#deps.store, (within) => this.#write(within, batch))
     } catch (error) {
-      // Only a row that somebody inserted by hand can be at the next position. Begin a new chain, so that the audit can
-      // go on.
+      // The row at the next position was inserted by hand. Begin a new chain, so that the audit can go on.
       if (isTaken(error)) this.#beginChain('a place in this chain was taken manually')
       throw error
     }
@@ -260,7 +258,7 @@ export class Writer {
 
   /**
    * Returns the position after which the batch starts. `isDone` is true if an earlier attempt has written the batch. If
-   * somebody has changed the row of this chain in the store, starts a new chain.
+   * the row of this chain was changed by hand, starts a new chain.
    */
   async #positionIn(
     within: Writing,
@@ -294,8 +292,8 @@ export class Writer {
     }
     for (const id of linked.settled) this.#unlinked.delete(id)
     for (const id of linked.unseen) {
-      // A row that is not in the store is given up after `until`. SQLite has only one connection, so there the
-      // transaction of the row has already ended without a commit.
+      // A row that is not in the store is forgotten after `until`. SQLite has only one connection, so the transaction
+      // of the row has already ended without a commit.
       const known = this.#unlinked.get(id)
       if (store.dialect === 'sqlite' || known === undefined || known.until <= now()) this.#unlinked.delete(id)
     }
