@@ -1,5 +1,5 @@
-// `vitrine account` makes changes to accounts that only the operator may make. It writes to the store. A running
-// service notices this in the same way as a change by another process.
+// `vitrine account` makes changes to accounts that only the operator may make. It writes to the store while the service
+// may be running.
 import { openAudit, type Audit } from '../audit/audit.ts'
 import { changesOf } from '../audit/recorded-changes.ts'
 import { readConfig, type Environment } from '../config.ts'
@@ -70,7 +70,7 @@ interface Deps {
   readonly origin: () => string
 }
 
-/** Returns a sentence for the operator. If there is nothing to do, throws an Error with one sentence. */
+/** Returns a sentence for the operator. Throws an Error with one sentence if there is nothing to do. */
 async function resetSecondFactor({ store, audit, mail, origin }: Deps, email: string): Promise<string> {
   const accountId = await accountBy(store, email)
   if (accountId === null) throw new Error(`No account has the e-mail address ${email}.`)
@@ -82,7 +82,7 @@ async function resetSecondFactor({ store, audit, mail, origin }: Deps, email: st
       .where('id', '=', accountId)
       .executeTakeFirstOrThrow()
     await endSecondFactor(store, tx, accountId)
-    // These rows are links, and sign-ins that wait for a code.
+    // Links, and sign-ins that wait for a code.
     await tx.deleteFrom('verifications').where('value', '=', accountId).execute()
     const ended = await tx.deleteFrom('sessions').where('userId', '=', accountId).executeTakeFirst()
     const caller = { kind: 'session', accountId } as const

@@ -1,12 +1,12 @@
-// Checks which pages may send requests under /auth, and where links may lead. The browser adds the cookie, so the pages
-// must belong to this service. A link contains a token, so it must lead to this service. Programs send no Origin
-// header. Browsers send one with every request that could do harm.
+// Checks which pages may send requests under /auth, and where mailed links may lead. Both must be this service: the
+// browser adds the cookie to requests, and a link contains a token. Programs send no Origin header, but browsers send
+// one with every request that could do harm.
 import type { Config } from '../config.ts'
 import { isLoopbackName } from '../host-names.ts'
 
 type Public = Pick<Config, 'publicUrl'>
 
-/** Returns false if a page of another site may have sent the request. A GET without an Origin header is accepted. */
+/** Returns false if a page of another site may have sent the request. Accepts a GET without an Origin header. */
 export function isOwnOrigin(request: Request, config: Public): boolean {
   const origin = request.headers.get('origin')
   if (origin === null) {
@@ -17,9 +17,9 @@ export function isOwnOrigin(request: Request, config: Public): boolean {
 }
 
 /**
- * Returns the target of a link as a path of this service, without a fragment, because a token will be appended. Accepts
- * `/path`, and a URL at our own origin. Returns null for anything else, and for texts that some browsers take for
- * another host (`//host`, `/\host`, `/.//host`).
+ * Returns the target of a link as a path of this service. Accepts `/path`, and a URL at our own origin. Removes the
+ * fragment, because a token will be appended. Returns null for everything else, including texts that some browsers read
+ * as another host (`//host`, `/\host`, `/.//host`).
  */
 export function returnPath(text: string, request: Request, config: Public): string | null {
   if (/[\\\p{C}]/u.test(text) || !/^(\/(?!\/)|https?:\/\/)/i.test(text)) return null
@@ -35,8 +35,8 @@ function isOurs(origin: string, request: Request, config: Public): boolean {
 }
 
 /**
- * Returns true if both hosts are names of this machine, with the same protocol and port. Browsers send a cookie to all
- * ports of a host, so a page on another port must be refused.
+ * Returns true if both are names of this machine, with the same protocol and port. A page on another port is refused,
+ * because browsers send a cookie to all ports of a host.
  */
 function isLoopbackHere(origin: string, requested: URL): boolean {
   const url = URL.parse(origin)

@@ -1,38 +1,34 @@
-// The paths under /auth that are allowed, with their bodies and parameters. No other path of the sign-in library can be
-// reached. No path changes the e-mail address of an account, because keys and invitations depend on it.
+// The allowed paths under /auth, with their bodies and parameters. Requests to other paths never reach the sign-in
+// library. No path changes the e-mail address of an account, because keys and invitations depend on it.
 import type { z } from 'zod'
 import { SIGN_IN_ROUTES, type SignInRoute, type SignInRouteName } from '../contract/sign-in-routes.ts'
 
-/** What a path does, besides its body. */
 interface Traits {
   /**
-   * Requests to this path are counted by the caller's network address. Either they allow a guess, or they are
-   * expensive: they hash a password, send a mail or ask a provider.
+   * Counted by the caller's network. The request allows a guess, or is expensive: it hashes a password, sends a mail or
+   * asks a provider.
    */
   readonly costly?: true
-  /** Requests to this path hash passwords, so only a few run at the same time (sign-in-limits.ts). */
+  /** Hashes a password, so only a few of these requests run at the same time (sign-in-limits.ts). */
   readonly hashes?: true
-  /** Requests to this path send a mail to the e-mail address in the body. They are also counted by this address. */
+  /** Sends a mail to the e-mail address in the body. Also counted by this address. */
   readonly mails?: true
-  /** Requests to this path need the password of the person who is signed in. They are counted by session. */
+  /** Needs the password of the signed-in person. Counted by session. */
   readonly asksPassword?: true
-  /**
-   * Requests to this path contain a code of a second factor, which is counted before it is checked
-   * (second-factor-limits.ts).
-   */
+  /** Contains a code of a second factor, which is counted before it is checked (second-factor-limits.ts). */
   readonly asksCode?: true
-  /** This path weakens the second factor. While the factor is on, a code is needed in addition to the password. */
+  /** Weakens the second factor. While the factor is on, needs a code in addition to the password. */
   readonly needsCode?: true
   /**
-   * On this path, the library creates a session, or a sign-in that waits for a code. If the password changes at the
-   * same time, both end (password-still-current.ts).
+   * Creates a session, or a sign-in that waits for a code. Both end if the password changes at the same time
+   * (password-still-current.ts).
    */
   readonly makesSession?: true
   /** The action in the audit. If missing, the path changes no account, or its handler records the change. */
   readonly action?: string
-  /** The handler records the change itself, in the same transaction. Then `action` is used only for refusals. */
+  /** The handler records the change in its transaction, and `action` is used only for refusals. */
   readonly ownRow?: true
-  /** The path is for people who are signed in, although it has no `action`. */
+  /** Needs a signed-in person, although it has no `action`. */
   readonly ofPerson?: true
 }
 
@@ -111,7 +107,7 @@ export const VERIFY_PAGE = 'GET /auth/verify-email'
 
 const CALLBACK = 'GET /auth/callback/'
 
-/** Returns null if the path is no callback. */
+/** Returns the provider of a callback path. Null for other paths. */
 export function callbackOf(name: string): string | null {
   return name.startsWith(CALLBACK) ? name.slice(CALLBACK.length) : null
 }
@@ -125,7 +121,7 @@ export const PATHS: ReadonlyMap<string, AuthPath> = new Map(
   }),
 )
 
-/** Returns true if our code must know who is signed in, or whose sign-in waits for a code. */
+/** Returns true if the path needs to know who is signed in, or whose sign-in waits for a code. */
 export function isOfPerson(name: string): boolean {
   const path = PATHS.get(name)
   return path?.ofPerson === true || (path?.action !== undefined && name !== SIGN_UP && name !== SIGN_IN)

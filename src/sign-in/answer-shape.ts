@@ -1,5 +1,5 @@
-// Returns the library's answer with only the fields that contract/sign-in-routes.ts declares. The library also returns
-// the session token, which is the secret in the cookie. No script may read it, so it is in no body.
+// Reduces the library's answers to the fields that contract/sign-in-routes.ts declares. This removes the session token,
+// which no script may read.
 import { z } from 'zod'
 import { ACCESS_TOKEN } from '../auth/session-tokens.ts'
 import { SIGN_IN_ROUTES, type SignInRoute } from '../contract/sign-in-routes.ts'
@@ -8,7 +8,7 @@ import { cookiesOf } from './cookies.ts'
 const ROUTES: ReadonlyMap<string, SignInRoute> = new Map(Object.entries(SIGN_IN_ROUTES))
 const WithToken = z.looseObject({ token: z.string() })
 
-/** `name` is a path, such as `GET /auth/token`. `sessionCookie` is the library's name of the cookie. */
+/** `name` is a method and path, such as `GET /auth/token`. `sessionCookie` is the name of the library's cookie. */
 export async function shapedAnswer(
   name: string,
   request: Request,

@@ -28,10 +28,9 @@ for (const dialect of DIALECTS) {
 
     const rowsOf = (rooms: Rooms) =>
       rooms.store.db.selectFrom('audit').selectAll().orderBy('at').orderBy('id').execute()
-    /** Reads the stored rows, without a flush. */
     const recorded = async (rooms: Rooms) =>
       (await rowsOf(rooms)).map((row) => [row.action, row.outcome, ...(row.code === null ? [] : [row.code])].join(' '))
-    /** Returns the refusals with their counts. If a minute ends during the test, each minute has its own row. */
+    /** Returns the refusals with their counts. Adds up the rows if a minute ends during the test. */
     const refused = async (rooms: Rooms) => {
       const times = new Map<string, number>()
       for (const row of await rowsOf(rooms)) {
@@ -103,7 +102,6 @@ for (const dialect of DIALECTS) {
       ])
       const out = await auth(rooms, 'POST sign-in/email', { email: EMAIL, password: OTHER })
       await auth(rooms, 'POST sign-out', {}, { cookie: out.cookie })
-      // A sign-out without a cookie, or with the cookie of an ended session, is not recorded.
       await auth(rooms, 'POST sign-out', {}, { cookie: out.cookie })
       await auth(rooms, 'POST sign-out', {})
       await rooms.audit.flush()
@@ -140,7 +138,7 @@ for (const dialect of DIALECTS) {
       for (const secret of secrets) assert.ok(!JSON.stringify(rows).includes(secret))
     })
 
-    test("account events are in the audit's chain, so that a changed row is found", async () => {
+    test("the audit's chain covers account events, so that a changed row is found", async () => {
       await using rooms = await openRooms(source)
       await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       for (let i = 0; i < 3; i++) await codeOf(signIn(rooms, 'not it'))
@@ -166,7 +164,6 @@ for (const dialect of DIALECTS) {
       const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
       await auth(rooms, 'POST two-factor/verify-totp', { code: totp(json.totpURI) }, { cookie })
       const before = (await recorded(rooms)).length
-      // The password alone does not sign in.
       const half = await signIn(rooms)
       await auth(rooms, 'POST two-factor/verify-totp', { code: totp(json.totpURI, 1) }, { cookie: half.cookie })
       const other = await signIn(rooms)
@@ -186,7 +183,6 @@ for (const dialect of DIALECTS) {
       await codeOf(auth(rooms, 'POST change-password', { currentPassword: PASSWORD, newPassword: OTHER }))
       await codeOf(auth(rooms, 'POST verify-email', { token: 'x', password: PASSWORD }))
       await rooms.audit.flush()
-      // One row counts all refusals of one kind within a minute.
       assert.deepEqual(await refused(rooms), ['signIn UNAUTHENTICATED 13', 'signIn RATE_LIMITED 2'])
     })
 
@@ -206,7 +202,7 @@ for (const dialect of DIALECTS) {
       assert.ok(written.has(0))
     })
 
-    test('refusals are recorded with the action of their path, for strangers and for the holder of a session', async () => {
+    test('refusals to strangers and to signed-in people are recorded with the action of their path', async () => {
       await using rooms = await openRooms(source)
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       await codeOf(signIn(rooms, 'not it'))

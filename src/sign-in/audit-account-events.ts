@@ -1,6 +1,5 @@
-// Records in the audit what happens to accounts under /auth. The rows contain no team, e-mail address, password, token
-// or code. If it is unknown which account a request is about, nothing is recorded, because anybody could cause any
-// number of such rows.
+// Records account events under /auth in the audit. The rows contain no team, e-mail address, password, token or code. A
+// request without a known account is not recorded, because anybody could send any number of such requests.
 import { z } from 'zod'
 import { clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
 import type { Audit } from '../audit/audit.ts'
@@ -25,16 +24,16 @@ interface TrailEvent {
 }
 
 export interface Trail {
-  /** Records an action. The handler of a path calls this if done() cannot know the account or the change. */
+  /** Records an action. Handlers call this if done() cannot know the account or the change. */
   recordAction(action: string, accountId: AccountId, request?: Pick<Request, 'headers'>, more?: Changes): void
   /**
-   * Records the action of a request that was answered. Resolves when the row is in the audit. Only the row of a sign-in
-   * is written later, within a second.
+   * Records the action of an answered request. Resolves when the row is in the audit, except for a sign-in, whose row
+   * is written within a second.
    */
   done(event: TrailEvent, response: Response): Promise<void>
-  /** Records a refusal. Within a minute, one row counts all refusals of one kind to an account. */
+  /** Records a refusal. One row counts the refusals of one kind to an account within a minute. */
   refused(event: TrailEvent, error: unknown): Promise<void>
-  /** Like refused(), if only the handler of the path knows the account. */
+  /** Like refused(), for handlers that know the account. */
   refusedTo(action: string, accountId: AccountId, request: Pick<Request, 'headers'>, error: unknown): Promise<void>
 }
 
@@ -44,7 +43,7 @@ interface Deps {
 }
 
 export function openTrail({ store, audit }: Deps): Trail {
-  /** The rows that are being recorded. recordAction() does not wait for them, but done() does. */
+  /** Rows that are being recorded. done() waits for them. */
   const pending = new Set<Promise<void>>()
   const tell = async (...[action, accountId, request, more]: Parameters<Trail['recordAction']>) => {
     const name = await nameOf(store, accountId)
@@ -68,18 +67,16 @@ export function openTrail({ store, audit }: Deps): Trail {
       const by = action === undefined ? null : await whoDid(store, event, response)
       if (action !== undefined && by !== null) recordAction(action, by, event.request)
       await Promise.all(pending)
-      // Flush only if an account acted or a link was used. Otherwise anybody could force flushes by signing out without
-      // a session. The row of a sign-in may be written later.
+      // Flush only for an account that acted or a link that was used. Otherwise anybody could force flushes by signing
+      // out without a session.
       if (isByLink || (by !== null && action !== 'signIn')) await audit.flush()
     },
     async refused(event, error) {
       const action = actionOf(event)
-      // Internal errors are logged.
       if (action === undefined || !(error instanceof AppError) || error.code === 'INTERNAL') return
       const { signedIn, waiting } = event.identity
       const by = event.name === SIGN_IN ? await accountBy(store, event.email) : (signedIn ?? waiting)
-      // Look up the name even if there is no account, so that the time that this takes does not reveal whether there is
-      // one.
+      // Look up the name even without an account, so that the duration does not reveal whether there is one.
       const name = await nameOf(store, by)
       if (by === null) return
       fold(action, { accountId: by, name }, event.request, error)
@@ -92,9 +89,8 @@ export function openTrail({ store, audit }: Deps): Trail {
 }
 
 /**
- * Returns the account that acted. Returns null if nobody is signed in, or if the sign-in still needs a code. If
- * somebody signs up with an address that has an account, the answer contains an invented account, so null is returned
- * too.
+ * Returns the account that acted, or null if nobody is signed in or the sign-in still needs a code. Compares the id in
+ * the answer with the store, because the answer to a sign-up with a taken address contains an invented id.
  */
 async function whoDid(store: Pick<Store, 'db'>, event: TrailEvent, response: Response): Promise<AccountId | null> {
   if (isOfPerson(event.name) && event.identity.signedIn !== null) return event.identity.signedIn
@@ -103,7 +99,7 @@ async function whoDid(store: Pick<Store, 'db'>, event: TrailEvent, response: Res
   return by !== null && by === (await accountBy(store, event.email)) ? by : null
 }
 
-/** A code from a person who is already signed in confirms the second factor. */
+/** A code from a person who is signed in confirms the second factor. */
 function actionOf({ name, identity }: TrailEvent): string | undefined {
   const path = PATHS.get(name)
   return path?.asksCode === true && identity.signedIn !== null ? 'confirmSecondFactor' : path?.action
@@ -120,7 +116,7 @@ type Who = Pick<AuditedCall['caller'], 'accountId' | 'name'>
 
 const NOBODY = asId<AccountId>('nobody')
 
-/** Returns undefined if the account was deleted or the store fails. Then the event is recorded without a name. */
+/** Returns undefined if the account was deleted or the store fails, so that the event is recorded without a name. */
 async function nameOf(store: Pick<Store, 'db'>, id: AccountId | null): Promise<string | undefined> {
   try {
     const row = await store.db

@@ -1,17 +1,17 @@
-// What the audit records as the change, for each action under /auth. No value is a secret.
+// What the audit records as the change of each action under /auth. No value is a secret.
 import { changesOf, NOT_SET, SET, type Changes } from '../audit/recorded-changes.ts'
 
 const replaced = { from: SET, to: SET }
 
-/** The other actions change only sessions or nothing, or their handlers record the change. */
+/** All other actions change nothing or only sessions, or their handlers record the change. */
 const CHANGES: Readonly<Record<string, Changes>> = {
   signUp: { password: { from: NOT_SET, to: SET } },
   verifyEmail: { emailVerified: { from: false, to: true } },
   changePassword: { password: replaced },
-  // An account that was created at a provider had no password, so `from` is unknown.
+  // An account from a provider had no password, so `from` is unknown.
   resetPassword: { password: { from: null, to: SET } },
   beginSecondFactor: { secondFactor: { from: null, to: 'waits for a code' }, backupCodes: { from: null, to: SET } },
-  // A person may enter a code again when the second factor is already on, so `from` is unknown.
+  // The second factor may already be on, so `from` is unknown.
   confirmSecondFactor: { secondFactor: { from: null, to: 'on' } },
   renewBackupCodes: { backupCodes: replaced },
   endSecondFactor: { secondFactor: { from: 'on', to: 'off' } },

@@ -1,6 +1,5 @@
-// Converts the library's errors to ours. Status and code of the library determine our code, and the library's code
-// becomes the `reason`. The library's texts are dropped, so a wrong password and an unknown address get the same
-// answer.
+// Converts the library's errors to ours. The library's code becomes the `reason`. Its texts are dropped, so that a
+// wrong password and an unknown address get the same answer.
 import { z } from 'zod'
 import { AppError, notFound, type Code } from '../errors.ts'
 import { tooManyTries } from '../auth/attempt-counter.ts'
@@ -13,7 +12,7 @@ const LibraryError = z.object({ code: z.string().optional() })
 
 const WRONG_SIGN_IN = 'The e-mail address or the password is wrong.'
 
-/** The text for each reason. Other reasons get the text for the status. */
+/** The text for each reason. Reasons that are not listed get the text for their status. */
 const SENTENCES: Readonly<Record<string, string>> = {
   INVALID_PASSWORD: 'The password is wrong.',
   PASSWORD_TOO_SHORT: 'The password is too short.',
@@ -61,8 +60,8 @@ function invalid(detail: string, reason?: string): AppError {
 }
 
 /**
- * `taken` returns whether the address has an account. If a sign-up was refused, this distinguishes a taken address from
- * an internal error.
+ * `taken` returns whether the address has an account. It distinguishes a sign-up with a taken address from an internal
+ * error.
  */
 export async function libraryRefusal(response: Response, taken: () => Promise<boolean>): Promise<AppError> {
   const body = LibraryError.safeParse(await response.json().catch(() => null))
@@ -84,7 +83,7 @@ export async function libraryRefusal(response: Response, taken: () => Promise<bo
     case 'SIGN_IN_REFUSED':
       return new AppError(code, sentence ?? 'This is not allowed.', { extra })
     case 'RATE_LIMITED':
-      // The lock may end earlier. This is the longest possible time.
+      // The longest possible time.
       return tooManyTries(LOCKED_MS, extra)
     default:
       return new AppError('INTERNAL', 'Signing in failed because of a bug in the service.', { cause: reason })
@@ -106,8 +105,7 @@ async function codeOf(status: number, reason: string | undefined, taken: () => P
     case 409:
       return 'CONFLICT'
     case 422:
-      // The address has an account. If two people sign up at the same time, the store refuses the second one without a
-      // reason.
+      // If two people sign up with one address at the same time, the second error has no reason.
       return reason?.startsWith('USER_ALREADY_EXISTS') === true || (await taken()) ? 'CONFLICT' : 'INTERNAL'
     case 429:
       return 'RATE_LIMITED'

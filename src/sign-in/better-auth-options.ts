@@ -1,5 +1,5 @@
-// The options of better-auth that sign-in and the OAuth provider (oauth/provider.ts) share. If they differed, the OAuth
-// provider would not find the sessions.
+// The options of better-auth that sign-in and the OAuth provider (oauth/provider.ts) share. With other options, the
+// OAuth provider would not find the sessions.
 import { randomUUID } from 'node:crypto'
 import type { BetterAuthOptions } from 'better-auth'
 import { CLIENT_ADDRESS } from '../auth/client-name-and-address.ts'
@@ -15,21 +15,20 @@ export interface SharedDeps {
   readonly log?: { error(detail: object, message: string): void }
 }
 
-/** The lifetime of a session. A session that is used is renewed once a day. */
+/** A session that is used is renewed once a day. */
 const SESSION_SECONDS = 7 * 86_400
 const SESSION_RENEWED_SECONDS = 86_400
 
-/** `origin` is the only origin that the library trusts. */
 export function sharedOptions(deps: SharedDeps, origin: string) {
   return {
     appName: 'Vitrine',
     baseURL: origin,
     basePath: '/auth',
     trustedOrigins: [origin],
-    // When the root key is rotated, derive() still returns the same bytes, so no session ends.
+    // After a rotation of the root key, derive() returns the same bytes, so sessions stay valid.
     secrets: [{ version: 1, value: Buffer.from(deps.secrets.derive('sign-in')).toString('base64') }],
     database: { db: deps.store.db, type: deps.store.dialect, transaction: true },
-    // The library would answer contention with an internal error (500). This throws it again as OVERLOADED (503).
+    // The library would answer contention with 500. This rethrows it as OVERLOADED (503).
     onAPIError: { onError: rethrowContention },
     user: { modelName: 'accounts' },
     session: { modelName: 'sessions', expiresIn: SESSION_SECONDS, updateAge: SESSION_RENEWED_SECONDS },
@@ -41,7 +40,7 @@ export function sharedOptions(deps: SharedDeps, origin: string) {
       useSecureCookies: origin.startsWith('https:'),
       defaultCookieAttributes: { path: '/auth', httpOnly: true, sameSite: 'lax' },
       database: { generateId: () => randomUUID(), validateSchema: false },
-      // The library stores the client's network address with the session.
+      // The library stores the client's address with the session.
       ipAddress: { ipAddressHeaders: [CLIENT_ADDRESS] },
       // By default, both checks depend on NODE_ENV, and would be off under a test runner.
       disableCSRFCheck: false,
@@ -52,10 +51,10 @@ export function sharedOptions(deps: SharedDeps, origin: string) {
     telemetry: { enabled: false },
     logger: {
       level: 'error',
-      // Messages without an Error may be about failed sign-ins, which are private. They are not logged.
+      // Messages without an Error may be about failed sign-ins, which are private.
       log: (_level, message, ...details: unknown[]) => {
         const err = details.find((detail) => detail instanceof Error)
-        // The message of a database error may contain the rejected row, but its stack does not.
+        // The message of a database error may contain the rejected row, but the stack does not.
         if (err !== undefined)
           deps.log?.error({ requestId: requestInHand.getStore(), stack: err.stack }, `sign-in: ${message}`)
       },

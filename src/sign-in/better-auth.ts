@@ -1,5 +1,5 @@
-// Configures better-auth for sign-in. Loading the library takes longer than the rest of the start, so it is loaded
-// after the start.
+// Configures better-auth for sign-in. It is loaded after the start, because loading it takes longer than the rest of
+// the start.
 import type { Library } from './sign-in-library.ts'
 import { randomBytes } from 'node:crypto'
 import type { createAuthEndpoint as CreateEndpoint } from 'better-auth/api'
@@ -24,7 +24,7 @@ import type { AccountLinks } from './verification-links.ts'
 import { sharedOptions } from './better-auth-options.ts'
 import { notSignedIn } from './better-auth-errors.ts'
 
-/** How passwords are hashed. By default, this is the library's scrypt. */
+/** The default is the library's scrypt. */
 export interface PasswordHash {
   hash(password: string): Promise<string>
   verify(given: { readonly hash: string; readonly password: string }): Promise<boolean>
@@ -38,12 +38,12 @@ export interface LibraryDeps {
   readonly links: Pick<AccountLinks, 'bound'>
   /** The e-mail address of the demo account, which needs no verification. Null if there is no demo. */
   readonly demoEmail: string | null
-  /** Returns the public origin, for links. It never comes from the header of a request. */
+  /** Returns the origin for links. It must not come from a request header. */
   readonly origin: () => string
   readonly now?: () => number
-  /** Tests in which many people sign up replace the slow hash. No setting changes the hash. */
+  /** For tests in which many people sign up. No setting of the service changes the hash. */
   readonly passwords?: PasswordHash
-  /** Without this field, the clock is trusted. */
+  /** If missing, the clock is trusted. */
   readonly clock?: ClockDoubt
   readonly log?: { error(detail: object, message: string): void }
 }
@@ -72,7 +72,7 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
     databaseHooks: {
       session: {
         delete: {
-          // The library deletes a session that has expired. If the clock jumped, the session must not be deleted.
+          // The library deletes expired sessions. Keep them while the clock may be wrong.
           before: async ({ expiresAt }, ctx) =>
             mayDelete(ctx?.path ?? '') || expiresAt.getTime() > Date.now() || (deps.clock?.reason() ?? null) === null,
         },
@@ -85,7 +85,7 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
       },
     },
     plugins: [
-      // The library checks codes before it counts them. second-factor-lock.ts counts them first, so it replaces the
+      // The library checks a code before it counts it. second-factor-lock.ts counts codes first, and replaces the
       // library's lock.
       twoFactor({ issuer: 'Vitrine', twoFactorTable: 'second_factors', accountLockout: { enabled: false } }),
       {
@@ -97,7 +97,7 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
         },
       },
       jwt({
-        // Only GET /auth/token returns the token. No other answer has it in a header.
+        // Only GET /auth/token returns the token.
         disableSettingJwtHeader: true,
         schema: { jwks: { modelName: 'signing_keys' } },
         jwks: { keyPairConfig: { alg: 'EdDSA', crv: 'Ed25519' } },
@@ -167,7 +167,7 @@ function identify({ createAuthEndpoint }: { readonly createAuthEndpoint: typeof 
   })
 }
 
-/** Returns the library's answer to a sign-in, for an account that our code chooses. With `anew`, creates a session. */
+/** Returns the library's answer to a sign-in of an account that our code chooses. With `anew`, creates a session. */
 function signedIn(lib: {
   readonly createAuthEndpoint: typeof CreateEndpoint
   readonly setSessionCookie: typeof SetSessionCookie
@@ -185,7 +185,7 @@ function signedIn(lib: {
   })
 }
 
-/** Repeats what the library does after the correct password of an account with a second factor. */
+/** Does what the library does after the correct password of an account with a second factor. */
 function awaitCode(lib: {
   readonly createAuthEndpoint: typeof CreateEndpoint
   readonly deleteSessionCookie: typeof DeleteSessionCookie
@@ -199,7 +199,7 @@ function awaitCode(lib: {
     const expiresAt = new Date(Date.now() + WAIT_SECONDS * 1000)
     await internalAdapter.createVerificationValue({ value: accountId, identifier, expiresAt })
     await internalAdapter.createVerificationValue({ value: '0', identifier: `2fa-attempts-${identifier}`, expiresAt })
-    // If the browser also kept its session cookie, the code would be for the session.
+    // With the session cookie, the library would take the code for the session.
     lib.deleteSessionCookie(ctx, !remember)
     const { name, attributes } = authCookies.dontRememberToken
     if (!remember) await ctx.setSignedCookie(name, 'true', secret, attributes)
@@ -213,15 +213,14 @@ function accountIdOf(id: string | null): AccountId | null {
 }
 
 /**
- * The options for passwords and addresses, which depend on mail. The library calls the functions in them within its
- * transaction, so they must not use the store.
+ * The options for passwords and mails. The library calls these functions within its transaction, so they must not use
+ * the store.
  */
 function mailing(deps: LibraryDeps) {
   const { mail, links, origin } = deps
   const link = (path: string, token: string) => {
     const url = new URL(path, origin())
-    // Whoever requested the mail may have added a token to the URL. If there were two, the page would read the first
-    // one.
+    // The caller may have added a `token` to the URL. set() replaces it, because the page reads the first one.
     url.searchParams.set('token', token)
     return url.href
   }
@@ -244,7 +243,7 @@ function mailing(deps: LibraryDeps) {
       sendVerificationEmail: async ({ user, url, token }: MailedLink, request?: Request) => {
         if (user.emailVerified) return
         const target = targetOf(url)
-        // After a sign-up in the console, the link leads to the console.
+        // After a sign-up in the console, open the console.
         const page = target?.startsWith('/app/') === true ? '/app/verify' : '/auth/verify-email'
         const address = link(page, links.bound(token, user.id))
         const whole = target === null ? address : `${address}&callbackURL=${encodeURIComponent(target)}`
@@ -254,7 +253,7 @@ function mailing(deps: LibraryDeps) {
   }
 }
 
-/** Returns the source of a mail that the request causes: the network of the caller. */
+/** Returns the network of the caller, which is the source of the mail. */
 function sourceOf(request: Request | undefined): string {
   return `network ${request === undefined ? '' : networkOf(addressOf(request))}`
 }
@@ -270,13 +269,12 @@ interface MailedLink {
   readonly token: string
 }
 
-/** Returns the target path in a link of the library. A missing target is `/` or nothing there. */
+/** Returns the target path in the library's link. The library writes `/` if there is no target. */
 function targetOf(url: string): string | null {
   const path = new URL(url).searchParams.get('callbackURL') ?? ''
   return path === '' || path === '/' ? null : path
 }
 
-/** Only these paths may delete sessions. */
 function mayDelete(path: string): boolean {
   return /^\/(?:sign-out|revoke-)/.test(path)
 }

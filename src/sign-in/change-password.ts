@@ -1,5 +1,5 @@
-// Changes the password in one transaction. The library would check the old password and write the new one later. If a
-// reset link sets another password in between, the library would overwrite it.
+// Changes the password in one transaction. The library would check the old password first and write the new one later,
+// and could overwrite a password that a reset link set in between.
 import type { z } from 'zod'
 import { changesOf } from '../audit/recorded-changes.ts'
 import { endGrantsOf } from '../auth/grants.ts'
@@ -22,7 +22,7 @@ interface Deps {
 }
 
 /**
- * Changes the password. Links, sign-ins that wait for a code and grants of agents end. By default, all sessions end
+ * Changes the password. Ends links, sign-ins that wait for a code and grants of agents. By default, all sessions end
  * too, and the answer starts a new one. Only this browser remains a known device. Throws UNAUTHENTICATED if there is no
  * session, or if it ends in the meantime. Throws INVALID_REQUEST if the old password is wrong, or was changed in the
  * meantime.

@@ -1,5 +1,6 @@
-// Some actions need a code of the second factor, although the library asks for none: turning the factor off, showing
-// its secret, renewing backup codes, and ending it with a new password. Every code works only once, here or at sign-in.
+// Checks a code of the second factor for actions for which the library needs none: turning the factor off, showing its
+// secret, renewing backup codes, and ending the factor with a new password. Every code works only once, here or at
+// sign-in.
 import { hash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { AccountId } from '../ids.ts'
@@ -11,7 +12,6 @@ import type { Library } from './sign-in-library.ts'
 export interface Factor {
   readonly id: string
   readonly accountId: AccountId
-  /** Encrypted by the library. */
   readonly secret: string
   readonly backupCodes: string
 }
@@ -32,7 +32,7 @@ export async function factorOf(
   return row === undefined ? null : { ...row, accountId }
 }
 
-/** Returns true only once for each code. Count the attempt before calling this. */
+/** Returns true only once for each code. Count the attempt first. */
 export async function useCode(
   deps: { readonly store: Store; readonly library: Library },
   factor: Factor,
@@ -51,17 +51,17 @@ export async function useCode(
       .updateTable('second_factors')
       .set({ backupCodes })
       .where('id', '=', factor.id)
-      // If two requests have read the same list, only one of them can update it.
+      // If two requests read the same list, only one can update it.
       .where('backupCodes', '=', factor.backupCodes)
       .executeTakeFirst(),
   )
   return used.numUpdatedRows === 1n
 }
 
-/** How long a used code is stored. A code is valid for its own 30 s, and for the steps of 30 s before and after. */
+/** How long a used code is stored. A code is valid in its own step of 30 s, and in the steps before and after. */
 export const CODE_LIFE_MS = 120_000
 
-/** Returns false if the code was used before. A code must be accepted only once (RFC 6238 §5.2). */
+/** Returns false if the code was used before (RFC 6238 §5.2 allows one use). */
 export async function markUsed(
   tx: Transaction<Tables>,
   accountId: AccountId,
@@ -71,10 +71,7 @@ export async function markUsed(
   return await useOnce(tx, accountId, code.trim(), { until: now + CODE_LIFE_MS, now })
 }
 
-/**
- * Returns true only once for each text of an account. The text is remembered until the time `until`, after which the
- * caller no longer accepts it.
- */
+/** Returns true only once for each text of an account. The text is stored until `until`. */
 export async function useOnce(
   tx: Transaction<Tables>,
   account_id: AccountId,

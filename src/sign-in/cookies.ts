@@ -1,7 +1,7 @@
-// Parses cookies in the same way as the sign-in library. Otherwise a caller could write a cookie so that the rate limit
-// sees another value than the library.
+// Parses cookies in the same way as the sign-in library. Otherwise, for some cookies, the rate limits would see another
+// value than the library.
 
-/** The values are decoded, and quotes are removed. If there are several cookies with one name, the first one counts. */
+/** Decodes values and removes quotes. If several cookies have one name, returns the first one. */
 export function cookiesOf(request: Request): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   for (const pair of (request.headers.get('cookie') ?? '').split(';')) {
@@ -28,7 +28,7 @@ export function withCookie(response: Response, cookie: string): Response {
   return new Response(response.body, { status: response.status, headers })
 }
 
-/** Returns the session token in the cookie of an answer, or null. */
+/** Returns the session token that an answer sets, or null. */
 export function sessionMadeBy(response: Response): string | null {
   for (const line of response.headers.getSetCookie()) {
     const sent = /^(?:__Secure-)?vitrine\.session_token=([^;]+)/.exec(line)?.[1]

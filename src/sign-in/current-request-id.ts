@@ -1,4 +1,4 @@
-// The id of the request that the sign-in library is working on, for our log lines. The library itself does not know it.
+// The id of the request that the sign-in library is working on, for its log lines.
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 export const requestInHand = new AsyncLocalStorage<string | undefined>()

@@ -1,4 +1,3 @@
-// Tests in which order requests get a turn to hash a password.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
@@ -6,7 +5,7 @@ import { openHashing } from './sign-in-limits.ts'
 
 const SIGN_IN = 'POST /auth/sign-in/email'
 
-/** Requests from these addresses wait, one by one, and are served in turn. Returns the names in the order of their turns. */
+/** Sends requests from these addresses, which wait for a turn. Returns their names in the order of their turns. */
 async function served(waiting: readonly { readonly name: string; readonly from: string; readonly known?: true }[]) {
   const hashing = openHashing()
   const request = (from: string) => new Request('http://v.example/', { headers: { 'x-vitrine-client': from } })

@@ -1,6 +1,5 @@
-// The pages of mailed links, and the consent page of OAuth. A page loads no other files. Its URL may contain a token,
-// so it sends no referrer, and http/ forbids caching. The content security policy allows only this script and this
-// style, by hash, and no frames.
+// The pages of mailed links, and the consent page of OAuth. The URL of a page may contain a token, so the page sends no
+// referrer. Its content security policy allows only this script and this style, by hash, and no frames.
 import { hash } from 'node:crypto'
 
 interface More {
@@ -8,7 +7,7 @@ interface More {
   readonly status?: number
 }
 
-/** `form` is HTML, so the caller must escape texts from other people. */
+/** `form` is HTML, so the caller must escape the texts in it. */
 export function page(title: string, form: string, script: string, { style = '', status = 200 }: More = {}): Response {
   const hashOf = (text: string) => `'sha256-${hash('sha256', text, 'base64')}'`
   const [scripts, styles] = [hashOf(script), style === '' ? "'none'" : hashOf(style)]

@@ -1,7 +1,7 @@
-// If strangers guess a password often, its owner must still be able to sign in. So a browser that has sent the correct
-// password, or has passed the second factor, gets a cookie (it is a known “device”). With the cookie, it has its own
-// rate limit. When the password changes, the cookie no longer counts, because somebody who knew an old password may be
-// a stranger. The cookie signs nobody in.
+// A browser that has sent the correct password, or has passed the second factor, gets a cookie (it is a known
+// “device”). With the cookie, it has its own rate limit, so that the owner can sign in even while strangers guess the
+// password. After a change of the password, the cookie no longer counts, because a stranger may have known the old
+// password. The cookie signs nobody in.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Secrets } from '../secrets.ts'
 import { cookiesOf } from './cookies.ts'
@@ -11,16 +11,16 @@ const DAYS = 180
 
 export interface KnownDevices {
   /**
-   * Returns the id of this device if it has sent the current password of the account, or else null. When the password
-   * changes, devices get new ids.
+   * Returns the id of this device if it has sent the current password of the account, or else null. A change of the
+   * password changes the id.
    */
   of(request: Request, email: string): Promise<string | null>
   /** Returns the id of this device if it has passed this second factor, or else null. */
   passed(request: Request, factorId: string): string | null
   /**
    * Returns a Set-Cookie value for a device that has sent the correct password. `password` is the stored hash, or null
-   * if the account has no password. With `factorId`, the device has also passed this second factor. Without it, an
-   * earlier proof of a second factor stays in the cookie.
+   * if the account has none. `factorId` is the second factor that the device has passed. Without it, the cookie keeps
+   * an earlier proof of a second factor.
    */
   cookie(
     request: Request,

@@ -1,5 +1,5 @@
-// If too many mails were requested for an e-mail address, a request sends no mail and changes nothing. It gets the same
-// answer as other requests, so that nobody notices the limit.
+// The answer to a request beyond the limit of mails for an e-mail address. No mail is sent, but the answer is the same
+// as for other requests, so that it does not reveal the limit.
 import { randomUUID } from 'node:crypto'
 import { SignUp } from '../contract/sign-in-routes.ts'
 import type { SignInRequest } from './read-request.ts'
@@ -14,7 +14,7 @@ export async function unsent(library: Library, input: SignInRequest, now: number
   }
   if (input.name !== SIGN_UP) return Response.json({ status: true })
   const { name, email, password } = SignUp.parse(input.body)
-  // With the hash, this takes as long as a real sign-up.
+  // Computes the hash so that this takes as long as a real sign-up.
   await library.hashPassword(password)
   const at = new Date(now).toISOString()
   const user = { name, email: email.toLowerCase(), emailVerified: false, image: null, createdAt: at, updatedAt: at }

@@ -1,4 +1,3 @@
-// These tests use a real SMTP server. No answer may reveal which addresses have an account.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { LINK, startSmtp, tokenIn, type TestSmtp } from '../../test/support/mail.ts'
@@ -70,12 +69,11 @@ for (const dialect of DIALECTS) {
       const done = await verify(rooms, token)
       assert.deepEqual(done.json, { status: true, callbackURL: null })
       assert.ok(!done.cookies.some((line) => line.includes('session_token')))
-      // Verifying twice does no harm, and is not recorded again.
       assert.deepEqual((await verify(rooms, token)).json, done.json)
       assert.equal((await signIn(rooms, 'ada@example.test')).json.user.emailVerified, true)
       await signUp(rooms, 'late@example.test')
       const late = tokenIn(await smtp.next('late@example.test'))
-      // The library uses the system clock for the expiry of a link, so move the test's clock beyond it.
+      // The library uses the system clock for the expiry of a link.
       rooms.clock.at += 3_700_000
       assert.equal((await refusal(verify(rooms, late)))['reason'], 'TOKEN_EXPIRED')
     })
@@ -90,7 +88,7 @@ for (const dialect of DIALECTS) {
       const idOf = (of: string) =>
         rooms.store.db.selectFrom('accounts').select(['id', 'emailVerified']).where('email', '=', of).executeTakeFirst()
       const gone = newId<AccountId>()
-      // With these two replacements, another sign-up seems to come after the password was checked.
+      // These two replacements act like a sign-up after the password was checked.
       const links = { bound: () => '', opened: async () => ({ accountId: gone, email, endsAt: Infinity }) }
       const library = { isPassword: async () => true } as unknown as Library
       const told = await refusal(
@@ -167,7 +165,6 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(known.cookies, [])
       assert.match((await smtp.next('known@example.test')).text, /already has an account/)
       assert.match((await smtp.next('unknown@example.test')).text, /verify-email/)
-      // The existing account has not changed.
       assert.equal(await codeOf(signIn(rooms, 'known@example.test', OTHER)), 'UNAUTHENTICATED')
       await signIn(rooms, 'known@example.test')
       for (const route of ['request-password-reset', 'send-verification-email']) {
@@ -229,7 +226,7 @@ for (const dialect of DIALECTS) {
       await signIn(rooms, email)
     })
 
-    test('a new password ends concurrent sign-ins, and of a concurrent reset and password change only one succeeds', async () => {
+    test('a new password ends concurrent sign-ins, and only one of a concurrent reset and password change succeeds', async () => {
       await using rooms = await openRooms(source, env)
       const email = 'hasty@example.test'
       await verified(rooms, email)
@@ -238,7 +235,6 @@ for (const dialect of DIALECTS) {
         return tokenIn(await smtp.next(email, LINK))
       }
       const token = await link()
-      // The sign-ins with the old password begin before the reset.
       const late = Array.from({ length: 7 }, () => codeOf(signIn(rooms, email)))
       const [, ...told] = await Promise.all([reset(rooms, token), ...late.map((each) => each.catch(() => 'signed in'))])
       const left = await rooms.store.db.selectFrom('sessions').select('id').execute()
@@ -251,7 +247,7 @@ for (const dialect of DIALECTS) {
         reset(rooms, again, { newPassword: 'what the owner wants' }),
         auth(rooms, 'POST change-password', change, { cookie: thief }),
       ])
-      // Exactly one request succeeded, so the later one has not overwritten the earlier one.
+      // Otherwise the later request would have overwritten the earlier one.
       assert.notEqual(done.status, changed.status)
       await signIn(rooms, email, done.status === 'fulfilled' ? 'what the owner wants' : change.newPassword)
     })
@@ -287,7 +283,6 @@ for (const dialect of DIALECTS) {
         const { text } = await smtp.next(email)
         assert.ok(text.includes(`&callbackURL=${encodeURIComponent(path)}`), text)
         if (path.startsWith('/app/')) {
-          // In the console, the link leads to a page of the console.
           assert.match(text, /^https:\/\/vitrine\.example\.com\/app\/verify\?token=/m)
         } else {
           const query = /verify-email(\?\S+)/.exec(text)?.[1] ?? ''
@@ -303,7 +298,7 @@ for (const dialect of DIALECTS) {
           new RegExp(`^https://vitrine\\.example\\.com${path.replace('?', '\\?')}[?&]token=`, 'm'),
         )
       }
-      // A page reads the first of two tokens, so there must be only one.
+      // A page reads the first token, so there must be only one.
       const planted = '/auth/reset-password?token=planted&x=1&token=too'
       await auth(rooms, 'POST request-password-reset', { email: 'to4@example.test', redirectTo: planted })
       const sent = new URL(/https:\S+/.exec((await smtp.next('to4@example.test')).text)?.[0] ?? '')
@@ -359,7 +354,6 @@ for (const dialect of DIALECTS) {
         (await auth(rooms, 'POST request-password-reset', { email: to }, asked)).text
       const before = smtp.received.length
       const told = new Set<string>()
-      // The limits are five mails from one network, and ten in total.
       for (let i = 0; i < 18; i++) for (const to of [email, nobody]) told.add(await ask(to, from(Math.floor(i / 6))))
       assert.equal(told.size, 1)
       const links: string[] = []
@@ -369,7 +363,7 @@ for (const dialect of DIALECTS) {
       await auth(rooms, 'POST send-verification-email', { email: 'new@example.test' }, from(1))
       await ask(email, { ...from(1), cookie: device })
       links.push(tokenIn(await smtp.next(email, LINK)))
-      // The mails that strangers requested also help the owner: the first link works.
+      // A link that a stranger requested also works for the owner.
       await reset(rooms, links[0] ?? '')
       await signIn(rooms, email, OTHER)
       rooms.clock.at += 3_600_000
@@ -463,7 +457,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(signIn(rooms, email, stranger.password)), 'UNAUTHENTICATED')
       const { json } = await signIn(rooms, email)
       assert.deepEqual([json.user.name, json.user.emailVerified], ['Ada', true])
-      // From now on, another sign-up changes nothing.
+      // Another sign-up changes nothing now.
       await signUp(rooms, email, stranger)
       assert.match((await smtp.next(email)).text, /already has an account/)
       await signIn(rooms, email)
@@ -476,8 +470,7 @@ for (const dialect of DIALECTS) {
       await signUp(rooms, email, eve)
       await auth(rooms, 'POST request-password-reset', { email })
       const link = tokenIn(await smtp.next(email, /reset-password/))
-      // If the link ended, a stranger could use up the limit of mails, and then make the owner's links invalid by
-      // signing up.
+      // Otherwise a stranger could use up the limit of mails, and then make the owner's links invalid by signing up.
       await signUp(rooms, email, eve)
       await reset(rooms, link)
       assert.equal((await signIn(rooms, email, OTHER)).json.user.emailVerified, true)
@@ -525,7 +518,7 @@ for (const dialect of DIALECTS) {
       await verified(rooms, email)
       const { id } = (await signIn(rooms, email)).json.user
       const make = async (name: string) => {
-        // Keys are listed in the order of their creation.
+        // Keys are listed by creation time.
         rooms.clock.at++
         return createKey(rooms, await sessionOf(rooms, id), { name, scopes: ['profile'] })
       }

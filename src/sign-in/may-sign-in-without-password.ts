@@ -1,5 +1,5 @@
-// If mail is on, an account must verify its e-mail address before it can sign in. This is the check for a sign-in
-// without a password. The library makes the same check for a sign-in with the password.
+// If mail is on, an account must verify its e-mail address before it can sign in. The library checks this for sign-ins
+// with a password, and this file for all others.
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'

@@ -1,5 +1,5 @@
-// A passkey is bound to a host name, which is called its relying party id. It cannot be an IP address such as
-// 127.0.0.1. Browsers create passkeys only over HTTPS or on this machine.
+// A passkey is bound to a host name, its relying party id. An IP address such as 127.0.0.1 is not allowed. Browsers
+// create passkeys only over HTTPS or on this machine.
 import { isIP } from 'node:net'
 import { bareHost } from '../host-names.ts'
 import type { Config } from '../config.ts'

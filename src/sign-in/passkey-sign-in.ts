@@ -1,5 +1,5 @@
-// Signs in with a passkey. The browser offers the passkeys of this host, so nobody types an e-mail address, and the
-// answers cannot reveal which addresses have an account.
+// Signs in with a passkey. The browser offers the passkeys of this host, so nobody types an e-mail address, and no
+// answer reveals which addresses have an account.
 import type { z } from 'zod'
 import type { PasskeyRequest } from '../contract/passkey-schemas.ts'
 import type { PasskeySignIn } from '../contract/sign-in-routes.ts'
@@ -20,7 +20,7 @@ interface Deps extends Pick<PasskeyDeps, 'store' | 'config' | 'challenges' | 'no
   readonly mailIsOn: boolean
 }
 
-/** Returns the challenge for the browser to sign, and a cookie with the same challenge. */
+/** Returns the challenge for the browser to sign, and a cookie with it. */
 export async function passkeyRequest(
   deps: Pick<Deps, 'config' | 'challenges'>,
   request: Request,
@@ -96,8 +96,8 @@ async function verified(
 }
 
 /**
- * Marks the challenge as used, and stores the counter of the passkey. If the challenge was used before, if the counter
- * has changed or if the passkey was removed, ends the new session and returns false.
+ * Marks the challenge as used, and stores the counter of the passkey. If the challenge was used before, the counter has
+ * changed or the passkey was removed, ends the new session and returns false.
  */
 async function used(
   { store, now }: { readonly store: Store; readonly now: number },

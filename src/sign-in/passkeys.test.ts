@@ -1,4 +1,4 @@
-// The authenticator of these tests is software. The tests of the console use the one of Chromium.
+// The authenticator in this file is software.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
@@ -134,7 +134,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('a passkey answer works once, in one browser, for its purpose, and within five minutes', async () => {
+    test('a passkey answer works only once, in the browser that asked, for its purpose, and within five minutes', async () => {
       await using rooms = await openRooms(source, ENV)
       const own = await signedUp(rooms)
       const passkey = await addPasskey(own)
@@ -206,7 +206,7 @@ for (const dialect of DIALECTS) {
       const bob = await signedUp(rooms, 'bob@example.test')
       assert.equal(await codeOf(bob.ask('POST passkey/rename', { id, name: 'mine' })), 'NOT_FOUND')
       assert.equal(await codeOf(bob.ask('POST passkey/remove', { id })), 'NOT_FOUND')
-      // Without this row, the account has no password, as if it had been created at a provider.
+      // Without this row, the account has no password.
       await rooms.store.write((tx) => tx.deleteFrom('sign_in_methods').execute())
       const last = await refusal(own.ask('POST passkey/remove', { id }))
       assert.deepEqual([last['code'], last['reason']], ['CONFLICT', 'LAST_WAY'])

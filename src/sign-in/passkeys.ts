@@ -1,5 +1,5 @@
 // The passkeys of an account. The authenticator always checks the person (fingerprint, face or PIN), so a sign-in with
-// a passkey needs no code of the second factor.
+// a passkey needs no code.
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Transaction } from 'kysely'
@@ -37,7 +37,10 @@ export interface PasskeyDeps {
 export const LIFE_MS = 300_000
 const PASSKEYS_MAX = 20
 
-/** Somebody else may sign in to this browser in the meantime. So a challenge to add a passkey contains the account. */
+/**
+ * A challenge to add a passkey contains the account, because somebody else may sign in to this browser before the
+ * answer.
+ */
 const Challenge = z.object({
   challenge: z.string(),
   for: z.union([z.literal('sign in'), z.object({ add: z.string() })]),
@@ -54,7 +57,7 @@ export function newChallenge(purpose: Challenge['for']): Challenge {
   return { challenge: randomBytes(32).toString('base64url'), for: purpose }
 }
 
-/** Throws SIGN_IN_REFUSED if passkeys do not work with the host name that the browser uses. */
+/** Throws SIGN_IN_REFUSED if passkeys do not work with the host name in the browser. */
 export function requirePlace(deps: Pick<PasskeyDeps, 'config'>, request: Request): PasskeyPlace {
   const place = passkeyPlace(deps.config, request)
   if (place !== null) return place
@@ -79,8 +82,8 @@ export async function passkeyCreation(
   const options = {
     challenge: challenge.challenge,
     rp: { id: rpId, name: 'Vitrine' },
-    // If an authenticator already has a passkey with the same user id, it replaces that one. So all passkeys of an
-    // account have the same user id.
+    // All passkeys of an account have the same user id, so that a new passkey replaces the old one in the same
+    // authenticator.
     user: { id: Buffer.from(caller.accountId).toString('base64url'), name: email, displayName: caller.name },
     pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key' as const, alg })),
     timeout: LIFE_MS,
@@ -123,7 +126,7 @@ export async function addPasskey(
     last_used_at: null,
   }
   await store.write(async (tx) => {
-    // The session may have ended while the person was looking for the security key.
+    // The session may have ended before the person answered.
     const session = await tx.selectFrom('sessions').select('id').where('id', '=', caller.sessionId).executeTakeFirst()
     if (session === undefined) throw notSignedIn()
     if (!(await useOnce(tx, caller.accountId, challenge, { until: now + LIFE_MS, now }))) throw notVerified()
@@ -162,7 +165,7 @@ export async function renamePasskey(
   })
 }
 
-/** Throws NOT_FOUND if the account has no such passkey, and CONFLICT if it is the last way to sign in. */
+/** Throws NOT_FOUND if the account has no such passkey, and CONFLICT if no other way to sign in is left. */
 export async function removePasskey(
   deps: PasskeyDeps,
   request: Request,

@@ -1,13 +1,13 @@
-// Checking a password takes long. In the meantime, a reset link may set another password and end all sessions. It would
-// miss a session that is created a moment later with the old password. So after a session was created, this file checks
-// that the password is still the same.
+// Checking a password takes long. In the meantime, a reset link may set another password and end all sessions, but a
+// moment later the old password would create another session. So after a session is created, this file checks that the
+// password is still the same.
 import type { AccountId } from '../ids.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
 import { sessionMadeBy } from './cookies.ts'
 import { endSecondFactor } from './reset-password.ts'
 
-/** The account when the request came. */
+/** The account when the request arrived. */
 export interface Held {
   readonly accountId: AccountId
   readonly email: string
@@ -42,8 +42,8 @@ export async function stillHolds(store: Store, held: Held, answer: Response): Pr
   const made = sessionMadeBy(answer)
   const { accountId, password, hadFactor } = held
   return await store.write(async (tx) => {
-    // Write the row instead of reading it. If two transactions conflict, PostgreSQL then lets one fail, and its retry
-    // sees what the other has changed.
+    // Write the row instead of reading it. Then PostgreSQL detects a conflicting transaction, and the retry sees its
+    // change.
     const same = await tx
       .updateTable('sign_in_methods')
       .set((eb) => ({ updatedAt: eb.ref('updatedAt') }))

@@ -1,5 +1,5 @@
-// The paths under /auth that the library does not handle, or not alone: they verify addresses, change and reset
-// passwords, use passkeys and providers, and weaken a second factor.
+// The paths under /auth that our code handles, alone or together with the library: they verify addresses, change and
+// reset passwords, use passkeys and providers, and weaken a second factor.
 import {
   PasskeyAdded,
   PasskeyEnd,
@@ -95,8 +95,8 @@ export async function ownAnswer(
       const { accountId, email, password, answer } = await resetPassword(deps, Reset.parse(input.body))
       deps.trail.recordAction('resetPassword', accountId, request, resetChanges(answer.ended))
       await deps.notices.tell(accountId, { kind: 'password reset' }, doneFrom(request))
-      // This browser is now the only known device, with its own rate limit. So the person who used the link can sign
-      // in, even if others have used up the limit of unknown browsers or knew the old password.
+      // The new password makes this browser the only known device, with its own rate limit. So the person can sign in
+      // even if strangers have used up the limit of unknown browsers.
       return withCookie(Response.json(answer), deps.devices.cookie(request, { email, password }))
     }
     case 'GET /auth/sign-in-methods':
@@ -170,9 +170,9 @@ async function revokeSession(store: Store, { signedIn }: Identity, id: string): 
 }
 
 /**
- * If the path weakens a second factor that is on, a code is needed in addition to the password. If the password is
- * wrong, the code is not consumed, and the library refuses the password. Throws INVALID_REQUEST without a code,
- * UNAUTHENTICATED if the code is wrong, and RATE_LIMITED after too many codes.
+ * Checks the code if the path weakens a second factor that is on. If the password is wrong, does not use up the code,
+ * because the library will refuse the password. Throws INVALID_REQUEST without a code, UNAUTHENTICATED if the code is
+ * wrong, and RATE_LIMITED after too many codes.
  */
 export async function requireCode(
   deps: OwnDeps,

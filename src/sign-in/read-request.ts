@@ -1,5 +1,5 @@
-// Reads a request under /auth. Its path must be allowed, its body and parameters must match their schemas, and a
-// browser must send it from one of our own pages.
+// Reads a request under /auth. The path must be allowed, body and parameters must match their schemas, and a browser
+// must send it from a page of this service.
 import type { z } from 'zod'
 import type { Config } from '../config.ts'
 import { SignInBody } from '../contract/sign-in-routes.ts'
@@ -39,7 +39,6 @@ export async function readSignInRequest(request: Request, pathname: string, conf
   return { name, query, body, email: emailOf(body) }
 }
 
-/** Without a schema, no fields are allowed. */
 function parse(schema: z.ZodType | undefined, sent: unknown): Fields {
   if (schema === undefined) {
     const surplus = Object.keys(typeof sent === 'object' && sent !== null ? sent : {})
@@ -53,7 +52,7 @@ function parse(schema: z.ZodType | undefined, sent: unknown): Fields {
   return typeof result.data === 'object' && result.data !== null ? { ...result.data } : {}
 }
 
-/** The target of a link becomes a path of this service. Throws INVALID_REQUEST if it leads elsewhere. */
+/** Replaces the target of a link by a path of this service. Throws INVALID_REQUEST if it leads elsewhere. */
 function withReturnPaths(fields: Fields, request: Request, config: Public): Fields {
   return Object.fromEntries(
     Object.entries(fields).map(([key, value]) => {

@@ -1,5 +1,5 @@
-// The page of a password reset link. With the new password, keys, grants, passkeys, providers and the second factor
-// end. The page lists them with checked boxes. The person can keep something by unchecking its box, unless it must end.
+// The page of a password reset link. It lists the keys, grants, passkeys, providers and the second factor that the new
+// password ends. The person can keep one by unchecking its box, unless it must end.
 import { PASSWORD } from '../contract/sign-in-routes.ts'
 import { COMMON_SCRIPT, page } from './html-page.ts'
 

@@ -1,7 +1,6 @@
-// Sets a new password with a mailed link. The link is used up. Sessions and other links end, and so do keys, grants,
-// passkeys and providers that the person does not keep. If the e-mail address was verified before, the link alone does
-// not end a second factor, because then access to the mailbox would be enough to get in
-// (docs/decisions/0022-proof-of-an-address.md).
+// Sets a new password with a mailed link. All sessions and links end, and so do the keys, grants, passkeys and
+// providers that the person does not keep. The second factor of a verified account stays on without a code, because
+// access to the mailbox alone must not be enough to sign in (docs/decisions/0022-proof-of-an-address.md).
 import { hash, randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { z } from 'zod'
@@ -26,7 +25,7 @@ interface Deps {
   readonly library: Library
   readonly codes: Pick<CodeTries, 'byLink'>
   readonly providers: Pick<Providers, 'all'>
-  /** If mail is on, the link came by mail and proves the address. Otherwise it was in the log. */
+  /** If mail is on, the link was mailed and proves the address. If not, the link was logged. */
   readonly mailIsOn: boolean
   readonly now: number
 }
@@ -42,9 +41,7 @@ interface ShownGrant {
 type EndedPasskey = Pick<PasskeyTable, 'id' | 'name'>
 type EndedProvider = Pick<ShownProvider, 'provider' | 'name' | 'label'>
 
-/**
- * Lists what a new password would end. The link can still be used afterwards. Throws INVALID_REQUEST if it is invalid.
- */
+/** Lists what a new password would end. The link stays valid. Throws INVALID_REQUEST if it is invalid. */
 export async function previewReset(deps: Omit<Deps, 'library' | 'codes'>, token: string) {
   const { accountId } = await linkOf(deps, token)
   const account = await accountOf(deps.store.db, accountId)
@@ -92,9 +89,9 @@ export interface ResetDone {
 }
 
 /**
- * Throws INVALID_REQUEST if the link was used or is invalid, or if `keep` is invalid. Throws UNAUTHENTICATED if the
- * code is wrong, and RATE_LIMITED after too many codes. A refused reset changes nothing. But if another request uses
- * the link first, a correct code is used up.
+ * Throws INVALID_REQUEST if the link is invalid or was used, or if `keep` is invalid. Throws UNAUTHENTICATED if the
+ * code is wrong, and RATE_LIMITED after too many codes. A refused reset changes nothing, except that a correct code is
+ * used up if another request uses the link first.
  */
 export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone> {
   const { store, library, now } = deps
@@ -104,7 +101,7 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
   const password = await library.hashPassword(order.newPassword)
   return await store.write(async (tx) => {
     const used = await tx.deleteFrom('verifications').where('id', '=', link.id).executeTakeFirst()
-    // Another request has used the link first.
+    // Another request used the link first.
     if (used.numDeletedRows !== 1n) throw invalidLink()
     const account = await accountOf(tx, link.accountId)
     const proves = provesAddress(deps, account)
@@ -148,7 +145,7 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
   })
 }
 
-/** Throws INVALID_REQUEST if `keep` contains something that the account does not have. */
+/** Throws INVALID_REQUEST if `keep` names something that the account does not have. */
 async function checkKeep(deps: Deps, accountId: AccountId, keep: Order['keep']): Promise<void> {
   if (keep === undefined) return
   const { db } = deps.store
@@ -178,7 +175,7 @@ export async function endSecondFactor(
 }
 
 /**
- * Returns true if the second factor may be ended: the request does not keep it, and contains a valid code. The code is
+ * Returns true if the second factor may be ended: the request does not keep it, and has a valid code. Then the code is
  * used up.
  */
 async function maySwitchOff(deps: Deps, accountId: AccountId, order: Order): Promise<boolean> {
@@ -196,7 +193,7 @@ interface Link {
 }
 
 async function linkOf({ store, now }: Pick<Deps, 'store' | 'now'>, token: string): Promise<Link> {
-  // The library creates the links, and stores them in this format.
+  // The library creates the links, in this format.
   const identifier = hash('sha256', `reset-password:${token}`, 'base64url')
   const row = await store.db
     .selectFrom('verifications')
@@ -220,8 +217,8 @@ async function accountOf(db: Store['db'], accountId: AccountId) {
 }
 
 /**
- * Returns true if the link proves an address that was not verified before. Then nothing can be kept, because a stranger
- * may have signed up with the address.
+ * Returns true if the link verifies the address for the first time. Then nothing can be kept, because a stranger may
+ * have signed up with the address.
  */
 function provesAddress(
   { mailIsOn }: Pick<Deps, 'mailIsOn'>,

@@ -1,6 +1,5 @@
-// A cookie with a value that the browser keeps for some minutes: the challenge of a passkey, or a sign-in in progress
-// at a provider. The value is encrypted, so only this service can read or create it. With the cookie, the server need
-// not store anything for people who are not signed in.
+// A cookie whose value only this service can create and read: the challenge of a passkey, or a sign-in in progress at a
+// provider. So the server need not store anything for people who are not signed in.
 import type { z } from 'zod'
 import type { Secrets } from '../secrets.ts'
 import { cookiesOf } from './cookies.ts'

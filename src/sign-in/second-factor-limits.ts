@@ -1,6 +1,5 @@
-// Rate limits for codes of a second factor. A code is counted before it is checked. There are separate counts for
-// sign-ins, for people who are signed in, and for reset links. So a stranger who uses up one count cannot lock out the
-// owner.
+// Rate limits for codes of a second factor. Sign-ins, signed-in people and reset links have separate counts, so that a
+// stranger who uses up one count cannot lock out the owner.
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
@@ -11,13 +10,11 @@ import { factorOf } from './consume-second-factor-code.ts'
 
 const BY_DEVICE = { limit: 10, windowMs: 900_000 }
 const BY_SESSION = { limit: 10, windowMs: 300_000 }
-/**
- * The limit of one account in all its sessions. With a stolen session, one can try only 50 of a million codes a day.
- */
+/** For one account in all its sessions. With a stolen session, somebody can try only 50 of a million codes a day. */
 const SIGNED_IN = { limit: 50, windowMs: 86_400_000 }
 const BY_LINK = { limit: 10, windowMs: 900_000 }
 
-/** Resets the count. Call this after a correct code. */
+/** Resets the count after a correct code. */
 type Settle = () => Promise<void>
 
 export interface CodeTries {
@@ -27,7 +24,7 @@ export interface CodeTries {
   byLink(accountId: AccountId): Promise<Settle>
 }
 
-/** All methods throw RATE_LIMITED if too many codes were sent. */
+/** All methods throw RATE_LIMITED after too many codes. */
 export function openCodeTries(deps: {
   readonly store: Store
   readonly tries: Attempts

@@ -1,7 +1,6 @@
-// The library handles codes of a second factor with two gaps, which this file closes. First, the library checks its
-// lock before it counts a code, so concurrent codes exceed the limit. Here, a code is counted before it is checked.
-// Second, the library accepts a code again while the code is valid, which RFC 6238 §5.2 forbids. Here, used codes are
-// stored.
+// The library handles codes of a second factor with two gaps. It checks its lock before it counts a code, so concurrent
+// codes exceed the limit. And it accepts a code again while the code is valid, which RFC 6238 §5.2 forbids. So this
+// file counts codes before they are checked, and stores used codes.
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
@@ -14,8 +13,8 @@ import { sessionMadeBy } from './cookies.ts'
 import { CODE_LIFE_MS, markUsed, useOnce } from './consume-second-factor-code.ts'
 
 /**
- * After this many wrong codes in a row, the second factor is locked (NIST SP 800-63B §5.2.2). All sign-ins to the
- * account count, except from devices that have passed the factor before.
+ * After this many wrong codes in a row, the second factor is locked (NIST SP 800-63B §5.2.2). Codes from devices that
+ * passed this factor before are not counted.
  */
 const CODES_MAX = 10
 export const LOCKED_MS = 900_000
@@ -32,7 +31,7 @@ export async function countCode(store: Store, accountId: AccountId, now: number)
     const counted = await own
       .where((eb) => eb.or([eb('lockedUntil', 'is', null), eb('lockedUntil', '<=', time(now))]))
       .set((eb) => ({
-        // If a lock has expired, start to count again.
+        // An expired lock starts a new count.
         failedVerificationCount: eb
           .case()
           .when('lockedUntil', 'is', null)
@@ -51,13 +50,13 @@ export async function countCode(store: Store, accountId: AccountId, now: number)
   throw tooManyTries(Date.parse(isoTime(lockedUntil)) - now, { reason: 'ACCOUNT_TEMPORARILY_LOCKED' })
 }
 
-/** Returns when the lock ends. Null if there is no lock, or no second factor any more. */
+/** Null if there is no lock or no second factor. */
 async function lockOf(tx: Transaction<Tables>, accountId: AccountId): Promise<string | Date | null> {
   const factors = tx.selectFrom('second_factors').select('lockedUntil')
   return (await factors.where('userId', '=', accountId).executeTakeFirst())?.lockedUntil ?? null
 }
 
-/** Call this after a correct code. */
+/** Resets the count after a correct code. */
 export async function forgetCodes(store: Store, accountId: AccountId): Promise<void> {
   await store.append((tx) =>
     tx
@@ -68,14 +67,14 @@ export async function forgetCodes(store: Store, accountId: AccountId): Promise<v
   )
 }
 
-/** `reason` is the code that the library uses. */
+/** `reason` is the library's code. */
 export function wrongCode(): AppError {
   return new AppError('UNAUTHENTICATED', 'The code is wrong or was used before.', {
     extra: { reason: 'INVALID_CODE' },
   })
 }
 
-/** `reason` is the code that the library uses. */
+/** `reason` is the library's code. */
 export function noChallenge(): AppError {
   return new AppError('UNAUTHENTICATED', 'No sign-in is waiting for a code. Sign in with your password first.', {
     extra: { reason: 'INVALID_TWO_FACTOR_COOKIE' },
@@ -85,15 +84,15 @@ export function noChallenge(): AppError {
 const Verified = z.object({ user: z.object({ id: z.string(), twoFactorEnabled: z.boolean() }) })
 
 /**
- * Called after the library has accepted a code. Marks the code as used. If the code has turned the factor on, ends the
- * sessions that were created without it, and returns true. If the code was used before, or if another request has
- * turned the factor on in the meantime, ends only the new session and throws UNAUTHENTICATED.
+ * Marks the code as used after the library accepted it. Returns true if the code turned the factor on, and then ends
+ * the sessions that were created without it. If the code was used before, or if another request turned the factor on
+ * first, ends only the new session and throws UNAUTHENTICATED.
  */
 export async function afterCode(store: Store, code: string, response: Response, now: number): Promise<boolean> {
   const made = sessionMadeBy(response)
   const { user } = Verified.parse(await response.clone().json())
   const accountId = asId<AccountId>(user.id)
-  // The answer contains the account as it was before this code.
+  // The answer describes the account before this code.
   const switchedOn = made !== null && !user.twoFactorEnabled
   const isAccepted = await store.write(async (tx) => {
     const isUnused = await markUsed(tx, accountId, code, now)
@@ -107,7 +106,7 @@ export async function afterCode(store: Store, code: string, response: Response, 
   return switchedOn
 }
 
-/** Returns false if another request has turned the factor on in the meantime, with another code. */
+/** Returns false if another request turned the factor on first, with another code. */
 async function isFirst(tx: Transaction<Tables>, accountId: AccountId, now: number): Promise<boolean> {
   const factors = tx.selectFrom('second_factors').select('id').where('userId', '=', accountId)
   const factor = await factors.executeTakeFirst()

@@ -1,41 +1,38 @@
-// What the other files need from the sign-in library. better-auth.ts implements it.
+// What the other files need from the sign-in library (better-auth.ts implements it).
 import type { AccountId, SessionId } from '../ids.ts'
 
 export interface Library {
-  /** Requests are passed to the library with this origin, because it trusts only this one. */
+  /** The only origin that the library trusts. Requests are passed to the library with this origin. */
   readonly origin: string
   handle(request: Request): Promise<Response>
   identify(request: Pick<Request, 'headers'>): Promise<Identity>
   /**
-   * Returns the library's answer to a sign-in. With `anew`, creates a session and sets its cookie. Unless `remember` is
-   * false, the cookie stays when the browser is closed.
+   * Returns the library's answer to a sign-in. With `anew`, creates a session and sets its cookie. If `remember` is
+   * false, the cookie ends with the browser.
    */
   signedIn(
     request: Pick<Request, 'headers'>,
     accountId: AccountId,
     made: { readonly anew: boolean; readonly remember?: boolean },
   ): Promise<Response>
-  /**
-   * Lets the browser's sign-in wait for a code of the second factor, as after a correct password. Removes the session
-   * cookie.
-   */
+  /** Lets the browser's sign-in wait for a code of the second factor, and removes the session cookie. */
   awaitCode(
     request: Pick<Request, 'headers'>,
     accountId: AccountId,
     made: { readonly remember: boolean },
   ): Promise<Response>
-  /** For an account without a password, this takes as long as for a wrong password. */
+  /** Takes the same time for an account without a password. */
   isPassword(accountId: AccountId, password: string): Promise<boolean>
   /** Returns the hash as it is stored in sign_in_methods. */
   hashPassword(password: string): Promise<string>
-  /** Returns true if the code is valid now. `secret` is encrypted, as it is stored in second_factors. */
+  /** Returns true if the code is valid now. `secret` is encrypted, as in second_factors. */
   isCode(secret: string, code: string): Promise<boolean>
-  /** `stored` is encrypted, as it is stored in second_factors. sealBackupCodes() encrypts the codes. */
+  /** Decrypts the backup codes in second_factors. sealBackupCodes() encrypts them. */
   openBackupCodes(stored: string): Promise<readonly string[]>
   sealBackupCodes(codes: readonly string[]): Promise<string>
 }
 
-/** Who sent a request under /auth, according to its cookies. */
+/** The sender of a request under /auth, according to its cookies. */
 export interface Identity {
   readonly signedIn: AccountId | null
   readonly sessionId: SessionId | null

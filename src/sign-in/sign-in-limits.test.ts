@@ -1,4 +1,4 @@
-// In these tests, an address is a network address.
+// “Address” means a network address in this file.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
@@ -60,7 +60,7 @@ async function opened(source: StoreSource) {
   }
 }
 
-/** Stores counters of one attempt each, which end late. */
+/** Stores counters of one attempt each, with a late end. */
 async function flood(store: Store, kind: string, length: number): Promise<void> {
   const all = Array.from({ length }, (_, n) => {
     return { key: `attempt:${kind}:${String(n).padStart(64, '0')}`, points: 1, expire: 1_000_000 }
@@ -111,13 +111,13 @@ for (const dialect of DIALECTS) {
       )
       assert.equal(all.filter(({ told }) => told === 'tried').length, 10)
       assert.ok(all.every(({ told }) => told === 'tried' || told === 'RATE_LIMITED'))
-      // One address cannot use up the limit of all others, because its refused attempts do not count there.
+      // The refused attempts of one address do not count against other addresses.
       assert.equal((await doors.signIn('192.0.2.2')).told, 'tried')
       doors.clock.at += 300_000
       assert.equal((await doors.elsewhere('192.0.2.1')).told, 'tried')
     })
 
-    test('a forged cookie, or one of another account or an earlier password, does not make a known device', async () => {
+    test('a browser is not a known device with a forged cookie, or a cookie of another account or an earlier password', async () => {
       await using doors = await opened(source)
       const { signIn } = doors
       for (let i = 0; i < 100; i++) await signIn(`10.0.${i}.1`)
@@ -171,7 +171,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await elsewhere('192.0.2.1')).told, 'RATE_LIMITED')
     })
 
-    test('floods of counters, of the same kind and of another, delete no limit that is used up', async () => {
+    test('floods of counters do not delete a limit that is used up', async () => {
       await using doors = await opened(source)
       const { signIn, store, clock } = doors
       for (let i = 0; i < 10; i++) await signIn('192.0.2.1')
@@ -196,14 +196,14 @@ for (const dialect of DIALECTS) {
       await flood(store, 'x', 20_010)
       clock.at += 60_001
       await tries.spend([{ key: 'x: y', limit: 1, windowMs: 1_000 }])
-      // The service does not wait for the deletion. The counter of `x: y` may be counted too.
+      // The service does not wait for the deletion. The counter of `x: y` may be left too.
       await until('the deletion of the excess', async () => (await countersIn(store)) <= 20_001)
       clock.at += 4_000_000
       await tries.spend([{ key: 'x: y', limit: 1, windowMs: 1_000 }])
       await until('the deletion of expired windows', async () => (await countersIn(store)) === 1)
     })
 
-    test('counters are deleted in portions, the excess of a kind and expired windows', async () => {
+    test('expired counters, and too many counters of one kind, are deleted in portions', async () => {
       await using doors = await opened(source)
       const { store, clock, tries } = doors
       await flood(store, 'x', 24_000)

@@ -1,5 +1,5 @@
-// Rate limits under /auth. An attempt is counted before the library sees it, even for an unknown account, so that a
-// limit does not reveal whether an account exists.
+// Rate limits under /auth. An attempt is counted before the account is looked up, so that a limit does not reveal
+// whether the account exists.
 import { hash } from 'node:crypto'
 import { openFairLimit } from '../concurrency-limit.ts'
 import { AppError } from '../errors.ts'
@@ -11,27 +11,27 @@ import type { KnownDevices } from './known-browser-cookie.ts'
 import { PATHS, SIGN_IN, SIGN_UP } from './allowed-paths.ts'
 
 /**
- * How many requests may hash passwords at the same time: for one network or known account, for one block of networks,
- * and in this process. A hash takes a thread of libuv's pool, which has four. The others stay free for files, SQLite and
- * connections to PostgreSQL.
+ * How many requests may hash passwords at the same time: per network or known account, per block of networks, and in
+ * this process. A hash occupies one of the four threads of libuv's pool. The other threads stay free for files, SQLite
+ * and connections to PostgreSQL.
  */
 const HASHING = { who: 1, block: 1, all: 2 }
 const HASHING_WAIT_MS = 10_000
 const HASHING_RETRY_SECONDS = 5
 
-/** A hash takes about 50 ms of CPU time. This limits the cost that one network address can cause. */
+/** Limits the CPU time that one network can cause. A hash takes about 50 ms. */
 const BY_ADDRESS = { limit: 120, windowMs: 60_000 }
-/** Guesses of one account's password from one network address, from one known device, or in one session. */
+/** Guesses of one account's password, from one network, one known device or one session. */
 const BY_ACCOUNT_AND_ADDRESS = { limit: 10, windowMs: 300_000 }
 /**
- * Guesses of one account's password from all unknown devices. Known devices do not count here, because they once knew
- * the password.
+ * Guesses of one account's password from all unknown devices. A known device is not counted here, because it once sent
+ * the correct password.
  */
 const BY_ACCOUNT = { limit: 100, windowMs: 3_600_000 }
 /**
- * Mails of one kind to one e-mail address, requested from one network or device, and from all. If the limit is reached,
- * no mail is sent, but the answer is the same. A link is valid for at least as long as the limit lasts. So if others
- * have used up the limit, there is already a working link in the mailbox.
+ * Mails of one kind to one e-mail address: requests from one network or device, and from all. Beyond the limit, no mail
+ * is sent, but the answer is the same. A link is valid at least as long as the limit lasts, so the owner already has a
+ * working link even if strangers used up the limit.
  */
 const MAILS_BY_ADDRESS = { limit: 5, windowMs: 900_000 }
 const MAILS = { limit: 10, windowMs: 3_600_000 }
@@ -42,24 +42,21 @@ export interface Attempt {
   readonly request: Request
   /** The e-mail address in the body, in lower case. */
   readonly email: string | undefined
-  /** If mail is on, a sign-up sends a mail. */
   readonly mailIsOn: boolean
 }
 
 export interface Counted {
   /** Whether the request has the cookie of a known device of the account with this e-mail address. */
   readonly isKnownDevice: boolean
-  /**
-   * False if too many mails were requested for this e-mail address. Then no mail is sent, but the answer is the same.
-   */
+  /** False if too many mails were requested for this e-mail address. Then send no mail, and give the same answer. */
   readonly mails: boolean
-  /** Resets the counts of guesses. Call this after a correct password. */
+  /** Resets the counts of guesses after a correct password. */
   settle(): Promise<void>
 }
 
 /**
  * Returns a function that counts an attempt, and throws RATE_LIMITED if there were too many. `sessionCookie` is the
- * library's name of the cookie.
+ * name of the library's cookie.
  */
 export function openThrottle(
   tries: Attempts,
@@ -77,11 +74,12 @@ export function openThrottle(
 }
 
 /**
- * Returns a function that waits until a request may hash a password. It returns null if the request hashes none, and
- * throws OVERLOADED after a long wait. The request may hash until the result is disposed. `known` is the account of the
- * known device or session that sent the request, or null. Strangers and known accounts wait in separate lanes, so
- * strangers with any number of networks cannot keep people from signing in on their own devices. In a lane, blocks of
- * networks take turns, so neither many accounts nor many networks of one block get more turns than another block.
+ * Returns a function that waits for a turn to hash a password. The turn lasts until the result is disposed. Returns
+ * null if the request hashes no password, and throws OVERLOADED after a long wait. `known` is the account of the known
+ * device or session that sent the request, or null.
+ * Known and unknown senders wait in separate queues, so that strangers cannot delay people on their own devices. In a
+ * queue, blocks of networks take turns, so that a block with many networks or accounts gets no more turns than another
+ * block.
  */
 export function openHashing(): (name: string, request: Request, known: string | null) => Promise<Disposable | null> {
   const [people, blocks] = [
@@ -119,7 +117,7 @@ function tooManyHashes(): AppError {
   })
 }
 
-/** The cost is counted by network address, never by account. */
+/** The cost is counted by network, never by account. */
 function costsOf({ name, request }: Attempt): readonly Allowance[] {
   return PATHS.get(name)?.costly === true ? [{ key: `address: ${networkOf(addressOf(request))}`, ...BY_ADDRESS }] : []
 }
@@ -154,8 +152,8 @@ function guessesOf(
 }
 
 /**
- * Returns the hash of the session that the library will use, or null. If there is a second session cookie, it is
- * ignored. Otherwise a correct password could reset the limits of another session.
+ * Returns the hash of the session token that the library will use, or null. Reads only the first session cookie.
+ * Otherwise a correct password in one session could reset the limits of another session.
  */
 export function sessionOf(request: Request, sessionCookie: string): string | null {
   const [token = ''] = cookiesOf(request).get(sessionCookie)?.split('.') ?? []

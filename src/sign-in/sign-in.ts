@@ -1,6 +1,6 @@
-// Answers requests under /auth, except for OAuth. Only the paths and bodies in allowed-paths.ts get to the sign-in
-// library, and its errors become ours. If mail is on, neither the answer nor its duration reveals which addresses have
-// an account, at a sign-up or a request for mail.
+// Answers requests under /auth, except OAuth. Only the paths and bodies in allowed-paths.ts reach the sign-in library.
+// If mail is on, neither the answer to a sign-up or a request for mail nor its duration reveals whether an address has
+// an account.
 import { setTimeout } from 'node:timers/promises'
 import { DEMO_EMAIL, type Config } from '../config.ts'
 import { SignUp } from '../contract/sign-in-routes.ts'
@@ -49,11 +49,13 @@ import { verifyPage } from './verify-email-page.ts'
 export interface SignIn {
   /** Throws AppErrors as in docs/session.md#sign-in. */
   handle(request: Request): Promise<Response>
-  /** Returns the account that is signed in, or whose sign-in waits for a code, according to the cookies. */
+  /**
+   * Returns the account that is signed in, and the account whose sign-in waits for a code, according to the cookies.
+   */
   identify(request: Pick<Request, 'headers'>): Promise<Identity>
-  /** Loads the library, so that the first request need not wait for it. The service is ready before that. */
+  /** Loads the library, so that the first request need not wait for it. */
   warm(): Promise<void>
-  /** Returns the `setupToken` that the first sign-up must send, or null if it needs none. Log it once. */
+  /** Returns the `setupToken` that the first sign-up must send. Null if it needs none. Log it once. */
   setupToken(): Promise<string | null>
 }
 
@@ -69,10 +71,10 @@ interface Deps extends Omit<LibraryDeps, 'links' | 'demoEmail'> {
   readonly now?: () => number
 }
 
-/** The page to open if a callback is refused before it begins. */
+/** Where the browser goes if a callback is refused before its cookie is read. */
 const NOWHERE = { target: '/app/', connects: null }
 const NOBODY: Identity = { signedIn: null, sessionId: null, waiting: null }
-/** The answers of these paths must not reveal whether an address has an account. So they take at least this long. */
+/** These paths must not reveal whether an address has an account, so their answers take at least this long. */
 const UNIFORM = /\/(sign-up\/email|request-password-reset|send-verification-email)$/
 const UNIFORM_MS = 400
 
@@ -103,7 +105,6 @@ export function openSignIn(deps: Deps): SignIn {
     return { ...held, ...more, library: await library(), mailIsOn: mail.isOn, now: now() }
   }
 
-  /** Runs our own code before and after the library. */
   const runRequest = async (
     request: Request,
     input: SignInRequest,
@@ -114,8 +115,7 @@ export function openSignIn(deps: Deps): SignIn {
     const identity = isOfPerson(name) ? await (await library()).identify(request) : NOBODY
     identified(identity)
     const known = isKnownDevice && email !== undefined ? email : identity.signedIn
-    // Wait here, before the library begins a transaction. On SQLite, other changes would have to wait for that
-    // transaction.
+    // Wait before the library begins a transaction, because on SQLite other changes would wait for that transaction.
     using _slot = await hashing(name, request, known)
     if (name === SIGN_UP) await requireSignUp(deps, SignUp.parse(input.body), now())
     const ours = await ownDeps()
@@ -138,7 +138,7 @@ export function openSignIn(deps: Deps): SignIn {
       await trail.done({ request, name, email, identity }, done)
       return done
     } finally {
-      // This is also needed after an error, because something may already be committed.
+      // Also after an error, because the library may have committed some changes.
       if (request.method !== 'GET') deps.store.forget()
     }
   }
@@ -156,7 +156,6 @@ export function openSignIn(deps: Deps): SignIn {
   return {
     async handle(request) {
       const { pathname } = new URL(request.url)
-      // Mail scanners and trackers add parameters to links, so this page ignores unknown ones.
       if (`${request.method} ${pathname}` === RESET_PAGE) return resetPage()
       const input = await readSignInRequest(request, pathname, deps.config)
       if (input.name === VERIFY_PAGE) return verifyPage()
@@ -180,7 +179,6 @@ export function openSignIn(deps: Deps): SignIn {
   }
 }
 
-/** Signs up. If an unverified account has the same address, deletes it first. */
 async function replaceUnverified(store: Store, email: string, signUp: () => Promise<Response>): Promise<Response> {
   const deletedId = await deleteUnverified(store, email)
   try {
@@ -190,7 +188,7 @@ async function replaceUnverified(store: Store, email: string, signUp: () => Prom
   }
 }
 
-/** Returns the account whose password leads to a session. Null if there is no password in this request. */
+/** Returns the account whose password is checked for a session. Null if the request has no password. */
 async function heldOf(
   store: Store,
   { name, email }: SignInRequest,
@@ -211,7 +209,7 @@ async function countCode(
   request: Request,
   { signedIn, waiting }: Identity,
 ): Promise<() => Promise<void>> {
-  // If the browser sends both cookies, the session counts, as in the library.
+  // If the browser sends both cookies, the library uses the session.
   if (signedIn !== null) return await ours.codes.signedIn(request, signedIn)
   if (waiting !== null) return await ours.codes.waiting(request, waiting)
   throw noChallenge()
@@ -220,15 +218,12 @@ async function countCode(
 interface Done {
   readonly input: SignInRequest
   readonly identity: Identity
-  /** The account when its password was checked. */
+  /** The account at the time when its password was checked. */
   readonly held: Held | null
   readonly response: Response
 }
 
-/**
- * Runs our own code after the library: marks codes as used, sends security mails, and sets the cookie of a known
- * device.
- */
+/** After the library: marks codes as used, sends security mails, and sets the cookie of a known device. */
 async function after(ours: OwnDeps, request: Request, { input, identity, held, response }: Done): Promise<Response> {
   const { store, notices, devices } = ours
   const { signedIn, waiting } = identity
@@ -244,7 +239,7 @@ async function after(ours: OwnDeps, request: Request, { input, identity, held, r
       await tell('password changed')
       break
     case 'POST /auth/two-factor/disable':
-      // Without a code, the request succeeds only if the second factor was off already. Then nothing has changed.
+      // Without a code, the request succeeds only if the second factor was off before, so nothing has changed.
       if (input.body?.['code'] !== undefined) await tell('second factor off')
       break
     case 'POST /auth/two-factor/generate-backup-codes':
@@ -278,12 +273,12 @@ async function callLibrary(deps: Deps, library: Library, request: Request, input
 async function requestLibrary(deps: Deps, lib: Library, request: Request, input: SignInRequest): Promise<Response> {
   const response = await lib.handle(libraryRequest(request, lib.origin, input))
   const isRace = response.status === 422 && deps.mail.isOn && (await isTaken(deps.store, input.email))
-  // If two people sign up with the same address at the same time, the second one fails. After a retry, it gets the
-  // answer for a taken address.
+  // If two people sign up with one address at the same time, the second sign-up fails. A retry gets the answer for a
+  // taken address.
   return isRace ? await lib.handle(libraryRequest(request, lib.origin, input)) : response
 }
 
-/** The request for the library has an origin that the library trusts, and only validated fields. */
+/** The request has an origin that the library trusts, and only validated fields. */
 function libraryRequest(request: Request, origin: string, { name, body, query }: SignInRequest): Request {
   const headers = new Headers(request.headers)
   for (const name of ['referer', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest', 'content-length', 'host']) {
@@ -298,7 +293,6 @@ function libraryRequest(request: Request, origin: string, { name, body, query }:
   return new Request(url, { method: request.method, headers, body: JSON.stringify(libraryFields) })
 }
 
-/** Fields that the library does not know. */
 function isOurs(name: string, key: string): boolean {
   return key === 'setupToken' || key === 'inviteToken' || (key === 'code' && PATHS.get(name)?.needsCode === true)
 }

@@ -1,5 +1,5 @@
-// Decides who may sign up, by the operator's setting and by invitations. The first account is always allowed. If the
-// service does not listen only on loopback, the first account needs the setup token.
+// Decides who may sign up, by the operator's setting and by invitations. The first account may always be created. It
+// needs the setup token, unless the service listens only on loopback.
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Config } from '../config.ts'
@@ -23,7 +23,7 @@ export interface SignUpOrder {
   readonly inviteToken?: string
 }
 
-/** Throws SIGN_IN_REFUSED if the person may not sign up. `reason` says why. */
+/** Throws SIGN_IN_REFUSED with a `reason` if the person may not sign up. */
 export async function requireSignUp(deps: Deps, order: SignUpOrder, now: number): Promise<void> {
   if (await isEmpty(deps.store)) {
     if (deps.config.loopback || isSame(order.setupToken ?? '', setupToken(deps.secrets))) return
@@ -43,9 +43,8 @@ export async function requireSignUp(deps: Deps, order: SignUpOrder, now: number)
 }
 
 /**
- * If somebody signs up again with the address of an unverified account, deletes that account with everything that
- * belongs to it. An account in a team stays: it was created while mail was off, and otherwise anybody could delete it.
- * Returns the deleted account, or null.
+ * Deletes the unverified account with this address before another sign-up. Returns its id, or null. An account in a
+ * team is not deleted: it was created while mail was off, and anybody could delete it by signing up.
  */
 export async function deleteUnverified(store: Store, email: string): Promise<AccountId | null> {
   const unverified = await store.db
@@ -58,7 +57,7 @@ export async function deleteUnverified(store: Store, email: string): Promise<Acc
   return await store.write(async (tx) => ((await deleteUnverifiedIn(tx, unverified.id)) ? unverified.id : null))
 }
 
-/** Returns false if the account stays. */
+/** Returns false if the account is not deleted. */
 export async function deleteUnverifiedIn(tx: Transaction<Tables>, id: AccountId): Promise<boolean> {
   const row = await tx
     .selectFrom('accounts')
@@ -67,15 +66,15 @@ export async function deleteUnverifiedIn(tx: Transaction<Tables>, id: AccountId)
     .where('accounts.id', '=', id)
     .executeTakeFirst()
   if (row === undefined || row.team_id !== null || isTrue(row.emailVerified)) return false
-  // With a second factor, there may be sign-ins that wait for a code.
+  // There may be sign-ins that wait for a code.
   if (isTrue(row.twoFactorEnabled)) await tx.deleteFrom('verifications').where('value', '=', id).execute()
   await tx.deleteFrom('accounts').where('id', '=', id).execute()
   return true
 }
 
 /**
- * Deletes an unverified account whose address the account `newId` will get, and moves its reset links to `newId`.
- * Returns false if the account stays.
+ * Deletes an unverified account before the account `newId` gets its address, and moves its reset links to `newId`.
+ * Returns false if the account is not deleted.
  */
 export async function replaceUnverifiedIn(tx: Transaction<Tables>, id: AccountId, newId: AccountId): Promise<boolean> {
   if (!(await deleteUnverifiedIn(tx, id))) return false
@@ -84,8 +83,8 @@ export async function replaceUnverifiedIn(tx: Transaction<Tables>, id: AccountId
 }
 
 /**
- * A person who opens a reset link owns the address. So when an account is replaced, its reset links are moved to the
- * new account. Otherwise a stranger could use up the limit of mails, and then make the owner's links invalid by signing
+ * When a sign-up replaces an account, its reset links are moved to the new account, because a person who opens one owns
+ * the address. Otherwise a stranger could use up the limit of mails, and then make the owner's links invalid by signing
  * up again.
  */
 export async function moveLinks(store: Store, deletedId: AccountId, email: string): Promise<void> {
@@ -97,14 +96,14 @@ export async function moveLinks(store: Store, deletedId: AccountId, email: strin
 }
 
 /**
- * Returns the token that the first sign-up needs. Null if there is an account, or if the service listens only on
+ * Returns the token that the first sign-up needs. Null if an account exists, or if the service listens only on
  * loopback.
  */
 export async function neededSetupToken(deps: Deps): Promise<string | null> {
   return !deps.config.loopback && (await isEmpty(deps.store)) ? setupToken(deps.secrets) : null
 }
 
-/** The token is derived from the root key, so it is the same in every process and after a restart. */
+/** Derived from the root key, so the token is the same in every process and after a restart. */
 function setupToken(secrets: Pick<Secrets, 'derive'>): string {
   return Buffer.from(secrets.derive('setup token')).toString('base64url')
 }

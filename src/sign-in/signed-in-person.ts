@@ -1,4 +1,3 @@
-// The person who is signed in, with the fields that the audit and the pages need.
 import type { AuditedCall } from '../audit/make-rows.ts'
 import { clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
 import type { SessionCaller } from '../auth/caller.ts'

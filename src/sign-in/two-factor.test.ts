@@ -25,7 +25,7 @@ interface SetUp {
 async function setUp(rooms: Rooms): Promise<SetUp> {
   const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
   const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
-  // The previous code is still valid. With it, the current and the next code stay unused for the test.
+  // The previous code is still valid. Using it here leaves the current and the next code for the test.
   const done = await verify(rooms, cookie, totp(json.totpURI, -1))
   return { uri: json.totpURI, backupCodes: json.backupCodes, cookie: done.cookie }
 }
@@ -33,7 +33,7 @@ async function setUp(rooms: Rooms): Promise<SetUp> {
 stopDates()
 
 for (const dialect of DIALECTS) {
-  describe(`the second factor on ${dialect}`, () => {
+  describe(`a second factor on ${dialect}`, () => {
     let source: StoreSource
     before(async () => {
       source = await storeSource(dialect)
@@ -48,7 +48,7 @@ for (const dialect of DIALECTS) {
       const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
       assert.match(json.totpURI, /^otpauth:\/\/totp\/Vitrine:ada%40example\.test\?secret=[A-Z2-7]{32,}&issuer=Vitrine/)
       assert.equal(new Set(json.backupCodes).size, 10)
-      // A person who never sent a code may have lost the secret, and must not be locked out.
+      // The person may have lost the secret before sending a code, and must not be locked out.
       assert.equal((await signIn(rooms)).json.twoFactorRedirect, undefined)
       assert.equal(await codeOf(verify(rooms, cookie, '000000')), 'UNAUTHENTICATED')
       const elsewhere = (await signIn(rooms)).cookie
@@ -83,7 +83,7 @@ for (const dialect of DIALECTS) {
         const both = await Promise.allSettled(
           [totp(json.totpURI), totp(json.totpURI, step)].map((code) => verify(rooms, cookie, code)),
         )
-        // A request that comes after the other, with another code, is accepted without a new session.
+        // The later request is accepted without a new session, if it has another code.
         const accepted = both
           .filter((each) => each.status === 'fulfilled')
           .filter(({ value }) => value.cookie.includes('session_token'))
@@ -122,7 +122,6 @@ for (const dialect of DIALECTS) {
       const sessions = async () => (await rooms.store.db.selectFrom('sessions').selectAll().execute()).length
       const before = await sessions()
       assert.deepEqual((await refusal(verify(rooms, other.cookie, code)))['reason'], 'INVALID_CODE')
-      // The cookie of a waiting sign-in is refused in other spellings too.
       for (const spelling of ['two_factor = $1', 'two_factor="$1"']) {
         const spelt = (await signIn(rooms)).cookie.replace(/two_factor=([^;]*)/, spelling)
         assert.equal((await refusal(verify(rooms, spelt, code)))['reason'], 'INVALID_CODE', spelt)
@@ -147,7 +146,7 @@ for (const dialect of DIALECTS) {
       await verifyBackup(rooms, (await signIn(rooms)).cookie, json.backupCodes[0])
     })
 
-    test('five wrong codes end the sign-in, and ten lock the second factor', async () => {
+    test('five wrong codes end a sign-in, and ten lock the second factor', async () => {
       await using rooms = await openRooms(source)
       const { uri } = await setUp(rooms)
       const right = [-1, 0, 1, 2].map((steps) => totp(uri, steps))
@@ -171,14 +170,14 @@ for (const dialect of DIALECTS) {
       await verify(rooms, third.cookie, totp(uri))
     })
 
-    test('of eighty concurrent wrong codes, over many sign-ins and two processes, at most ten are checked', async () => {
+    test('if many sign-ins in two processes send eighty wrong codes at once, at most ten are checked', async () => {
       await using stack = new AsyncDisposableStack()
       const rooms = stack.use(await openRooms(source))
       const again = { ...source, config: () => Promise.resolve(rooms.config) }
       const other = dialect === 'sqlite' ? rooms : stack.use(await openRooms(again))
       rooms.clock.at = Date.now()
       const { uri, backupCodes } = await setUp(rooms)
-      // Each sign-in allows five codes. Without the lock, sixteen sign-ins would be enough for all eighty.
+      // Each sign-in allows five codes, so without the lock, sixteen sign-ins could try all eighty.
       const waiting: string[] = []
       for (let i = 0; i < 20; i++) waiting.push((await signIn(rooms)).cookie)
       const right = [-1, 0, 1, 2].map((steps) => totp(uri, steps))
@@ -196,7 +195,6 @@ for (const dialect of DIALECTS) {
       const locked = await refusal(verify(other, late.cookie, totp(uri)))
       assert.deepEqual([locked['code'], locked['reason']], ['RATE_LIMITED', 'ACCOUNT_TEMPORARILY_LOCKED'])
       assert.equal((await refusal(verifyBackup(rooms, late.cookie, backupCodes[0] ?? '')))['code'], 'RATE_LIMITED')
-      // After the lock has expired, a correct code signs in and resets the count.
       rooms.clock.at += 900_001
       await verify(rooms, late.cookie, totp(uri))
       const row = await rooms.store.db.selectFrom('second_factors').selectAll().executeTakeFirstOrThrow()
@@ -263,19 +261,17 @@ for (const dialect of DIALECTS) {
         const told = await refusal(reset(token, { code: wrong }))
         assert.ok(wrong === '' ? told['code'] === 'INVALID_REQUEST' : told['reason'] === 'INVALID_CODE', wrong)
       }
-      // A request that is refused for another reason does not use up the code, which is needed below.
+      // This request is refused for another reason, so it does not use up the code.
       assert.equal(
         await codeOf(reset(token, { code, keep: { keyIds: ['00000000-0000-4000-8000-000000000000'] } })),
         'INVALID_REQUEST',
       )
       const kept = await reset(token, { code, keep: { secondFactor: true } })
       assert.equal(kept.json.kept.secondFactor, true)
-      // The code was not needed, so it is not used up.
       await verify(rooms, (await signIn(rooms)).cookie, code)
       const guessed = await ask()
       for (let i = 0; i < 10; i++) await codeOf(reset(guessed, { code: `${100_000 + i}` }))
       assert.equal(await codeOf(reset(guessed, { code: later })), 'RATE_LIMITED')
-      // Access to the mailbox alone cannot lock out the owner.
       await verify(rooms, (await signIn(rooms)).cookie, later)
       rooms.clock.at += 900_000
       const ended = await reset(guessed, { code: backup })
@@ -291,7 +287,6 @@ for (const dialect of DIALECTS) {
       const on = await verify(rooms, cookie, code)
       const half = await signIn(rooms)
       assert.equal((await refusal(verify(rooms, half.cookie, code)))['reason'], 'INVALID_CODE')
-      // A code that was sent by a person who is signed in cannot sign in. No code works twice.
       await verify(rooms, on.cookie, next)
       assert.equal((await refusal(verify(rooms, on.cookie, next)))['reason'], 'INVALID_CODE')
       assert.equal((await refusal(verify(rooms, (await signIn(rooms)).cookie, next)))['reason'], 'INVALID_CODE')
@@ -311,7 +306,6 @@ for (const dialect of DIALECTS) {
         const guess = await refusal(ask(path, { password: 'not it', code: backupCodes[0] }))
         assert.deepEqual([guess['code'], guess['reason']], ['INVALID_REQUEST', 'INVALID_PASSWORD'], path)
       }
-      // A wrong password does not use up the code. A code works once, even in two concurrent requests.
       await ask('get-totp-uri', { password: PASSWORD, code: backupCodes[0] })
       const both = await Promise.allSettled(
         [1, 2].map(() => ask('get-totp-uri', { password: PASSWORD, code: backupCodes[1] })),
@@ -382,7 +376,7 @@ for (const dialect of DIALECTS) {
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const codes: unknown[] = []
       for (let i = 0; i < 11; i++) {
-        // Other spellings of the cookie, and other cookies, make no difference.
+        // Spelling and other cookies make no difference.
         const spelt = cookie.replace(/session_token=(.)/, (_, letter: string) => {
           return `session_token${' '.repeat(i)}=%${letter.charCodeAt(0).toString(16)}`
         })

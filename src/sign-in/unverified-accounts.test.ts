@@ -14,7 +14,7 @@ import { openUnverifiedAccounts } from './unverified-accounts.ts'
 const DAY = 86_400_000
 
 for (const dialect of DIALECTS) {
-  describe(`accounts that never proved their address, on ${dialect}`, () => {
+  describe(`deleting unverified accounts on ${dialect}`, () => {
     let source: StoreSource
     let smtp: TestSmtp
     let env: Record<string, string>
@@ -71,7 +71,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('other work runs after every few deletions', async () => {
+    test('other requests run after every few deletions', async () => {
       await using rooms = await openRooms(source)
       const createdAt = storedTime(dialect, rooms.now() - 8 * DAY)
       const emailVerified = storedFlag(dialect, false)
@@ -106,7 +106,7 @@ for (const dialect of DIALECTS) {
       assert.ok(most > 0 && most <= 10, `${most} accounts were deleted at once`)
     })
 
-    test('unverified accounts stay if mail is off, and while the clock is doubted', async () => {
+    test('unverified accounts stay if mail is off, and while the clock may be wrong', async () => {
       await using rooms = await openRooms(source)
       await someone(rooms, 'ada@example.test')
       rooms.clock.at += 8 * DAY

@@ -1,6 +1,5 @@
-// Anybody can create accounts with addresses of others, which would fill the store. So accounts that have not verified
-// their address some days after the sign-up are deleted. If mail is off, no address can be verified, and nothing is
-// deleted.
+// Deletes accounts that have not verified their address some days after the sign-up, because anybody can create
+// accounts with addresses of other people. If mail is off, no address can be verified, and nothing is deleted.
 import { setImmediate } from 'node:timers/promises'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf } from '../audit/recorded-changes.ts'
@@ -15,12 +14,12 @@ import { deleteUnverifiedIn } from './sign-up.ts'
 const KEPT_MS = 7 * 86_400_000
 const FIRST_MS = 60_000
 const EVERY_MS = 3_600_000
-/** How many accounts a search returns, and how many a transaction deletes before other requests run. */
+/** How many accounts a search returns, and how many one transaction deletes. */
 const FOUND_MAX = 100
 const DELETED_MAX = 10
 
 export interface UnverifiedAccounts extends AsyncDisposable {
-  /** Deletes all accounts whose time is over. A timer also does this once an hour. */
+  /** Deletes all overdue accounts. A timer also does this once an hour. */
   remove(): Promise<void>
 }
 
@@ -29,12 +28,12 @@ interface Deps {
   readonly audit: Pick<Audit, 'change'>
   readonly mail: { readonly isOn: boolean }
   readonly log: { warn(detail: object, message: string): void; error(detail: object, message: string): void }
-  /** While the clock is doubted, no account is deleted. */
+  /** While the clock may be wrong, no account is deleted. */
   readonly clock: ClockDoubt
   readonly now: () => number
 }
 
-/** Looks soon after the start and then every hour, until disposed. */
+/** Works soon after the start and then every hour, until disposed. */
 export function openUnverifiedAccounts(deps: Deps): UnverifiedAccounts {
   const closing = new AbortController()
   let running: Promise<void> = Promise.resolve()
@@ -67,7 +66,7 @@ async function removeAll(deps: Deps, closing: AbortSignal): Promise<void> {
     const accounts = await overdue(deps)
     let deleted = 0
     for (let n = 0; n < accounts.length; n += DELETED_MAX) {
-      // On SQLite, the work of this loop waits for nothing, so without this, other requests would wait for its end.
+      // Lets other requests run. On SQLite, nothing else in this loop waits.
       await setImmediate()
       if (closing.aborted) return
       deleted += await removeSome(deps, accounts.slice(n, n + DELETED_MAX))
@@ -78,7 +77,7 @@ async function removeAll(deps: Deps, closing: AbortSignal): Promise<void> {
 
 type Overdue = Awaited<ReturnType<typeof overdue>>[number]
 
-/** Returns the oldest such accounts. An account in a team stays, because it was created while mail was off. */
+/** Returns the oldest overdue accounts. An account in a team stays, because it was created while mail was off. */
 function overdue({ store, now }: Deps) {
   return store.db
     .selectFrom('accounts')
@@ -91,16 +90,16 @@ function overdue({ store, now }: Deps) {
     .execute()
 }
 
-/** Returns how many were deleted. Accounts that have verified their address or joined a team in the meantime stay. */
+/** Returns how many were deleted. Accounts stay if they verified their address or joined a team in the meantime. */
 async function removeSome({ store, audit }: Deps, accounts: readonly Overdue[]): Promise<number> {
   try {
-    // Unlike write(), append() does not block other requests while the disk syncs. It leaves the cache to us.
+    // Unlike write(), append() does not block other requests while the disk syncs. But it does not clear the cache.
     return await store.append(async (tx) => {
       let deleted = 0
       for (const { id, name } of accounts) {
         if (!(await deleteUnverifiedIn(tx, id))) continue
         deleted++
-        // These rows have no foreign key: links for a new password, and sign-ins that wait for a code.
+        // Links for a new password, and sign-ins that wait for a code, have no foreign key.
         await tx.deleteFrom('verifications').where('value', '=', id).execute()
         const call = { action: 'deleteUnverifiedAccount', caller: { kind: 'session', accountId: id } } as const
         await audit.change(tx, call, {}, { target: accountTarget(id, name), changes: changesOf({ name }, null) })

@@ -1,6 +1,5 @@
 // The library's verification link contains only the address. If the account is deleted and somebody else signs up with
-// the same address, the old link would verify the new account. So we bind the link to the account, with an HMAC and
-// without storing anything.
+// the same address, the old link would verify the new account. So an HMAC binds the link to the account.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import type { AccountId } from '../ids.ts'
@@ -11,7 +10,7 @@ import { accountBy } from './account-by-address.ts'
 export interface AccountLinks {
   /** Returns the library's token, bound to the account. */
   bound(token: string, accountId: string): string
-  /** Returns null if the link is invalid, or if its account no longer exists. */
+  /** Returns null if the link is invalid, or its account no longer exists. */
   opened(text: string): Promise<Opened | null>
 }
 
@@ -46,7 +45,7 @@ export function accountLinks(deps: {
   }
 }
 
-/** Does not verify the token. The caller does. */
+/** The caller must verify the token. */
 function claimsIn(token: string): { readonly email: string; readonly endsAt: number } | null {
   try {
     const { email, exp } = decodeJwt(token)

@@ -1,5 +1,5 @@
-// The page of a verification link asks for the password of the sign-up. A stranger may have signed up with this
-// address. Without the password, a mail scanner or a click of the address's owner would verify the stranger's account.
+// The page of a verification link. It asks for the password of the sign-up. Otherwise a mail scanner, or a click of the
+// address's owner, would verify an account that a stranger created.
 import { PASSWORD } from '../contract/sign-in-routes.ts'
 import { COMMON_SCRIPT, page } from './html-page.ts'
 

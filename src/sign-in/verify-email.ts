@@ -1,5 +1,5 @@
-// Verifies an e-mail address with the mailed link and the password of the sign-up. The link alone is not enough. If a
-// stranger signed up with somebody's address, one click of its owner would verify the stranger's account.
+// Verifies an e-mail address with the mailed link and the password of the sign-up. Without the password, one click of
+// the owner would verify the account of a stranger who signed up with the owner's address.
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import { storedFlag } from '../store/better-auth-booleans.ts'
@@ -22,7 +22,7 @@ interface Deps {
 export interface Verified {
   readonly accountId: AccountId
   readonly email: string
-  /** The stored hash when the password was checked. */
+  /** The stored hash at the time when the password was checked. */
   readonly password: string | null
   /** False if the address was already verified. */
   readonly isNew: boolean
@@ -40,7 +40,7 @@ export async function verifyEmail(
   if (link === null) throw refused('INVALID_TOKEN', NO_SUCH_LINK)
   if (link.endsAt <= deps.now) throw refused('TOKEN_EXPIRED', 'This link has expired. Request another one.')
   const key = `verify: ${link.accountId}`
-  // Only somebody who has a link of the account can use up this limit.
+  // Only somebody with a link of the account can use up this limit.
   await deps.tries.spend([{ key, ...BY_LINK }])
   const held = await heldBy(deps.store, { accountId: link.accountId })
   if (!(await deps.library.isPassword(link.accountId, order.password))) {
@@ -52,8 +52,8 @@ export async function verifyEmail(
 }
 
 /**
- * Returns false if the address was already verified. Throws UNAUTHENTICATED if another sign-up has replaced the account
- * in the meantime.
+ * Returns false if the address was already verified. Throws UNAUTHENTICATED if another sign-up replaced the account in
+ * the meantime.
  */
 async function setVerified(store: Store, accountId: AccountId): Promise<boolean> {
   const yes = storedFlag(store.dialect, true)

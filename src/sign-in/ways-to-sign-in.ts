@@ -1,5 +1,5 @@
-// An account can have several ways to sign in: its password, passkeys, and accounts at providers. The last one cannot
-// be removed.
+// The ways in which an account can sign in: its password, passkeys, and accounts at providers. The last one cannot be
+// removed.
 import type { Kysely } from 'kysely'
 import type { Provider } from '../config.ts'
 import { AppError } from '../errors.ts'
@@ -21,13 +21,12 @@ export interface Ways {
   readonly providers: readonly ShownProvider[]
 }
 
-/** An account at a provider. */
 export interface ShownProvider {
   readonly provider: Provider['id']
   readonly name: string
   readonly label: string | null
   readonly createdAt: string
-  /** False if this installation no longer has the provider. */
+  /** False if the operator has removed the provider. */
   readonly offered: boolean
 }
 
@@ -51,7 +50,7 @@ export async function waysOf(db: Kysely<Tables>, accountId: AccountId, offered: 
   }
 }
 
-/** Throws CONFLICT if no way to sign in is left. Call this after the removal, in the same transaction. */
+/** Throws CONFLICT if no way to sign in is left. Call this after a removal, in the same transaction. */
 export async function requireAnotherWay(db: Kysely<Tables>, accountId: AccountId, offered: Offered): Promise<void> {
   const { password, passkeys, providers } = await waysOf(db, accountId, offered)
   if (password || passkeys.length > 0 || providers.some((provider) => provider.offered)) return
@@ -80,7 +79,7 @@ export function shownPasskey(row: PasskeyTable): ShownPasskey {
   }
 }
 
-/** Returns the provider of a sign-in method, as a list. The list is empty for a password. */
+/** Returns a list with the provider of a sign-in method. The list is empty for a password. */
 function shownProvider(
   row: { readonly providerId: string; readonly label: string | null; readonly createdAt: string | Date },
   { all }: Offered,

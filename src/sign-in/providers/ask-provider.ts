@@ -1,5 +1,5 @@
-// Requests JSON from a provider. The operator has configured the provider's host. The provider may send us on to other
-// hosts, which must have public addresses unless the operator allows private hosts.
+// Requests JSON from a provider. The operator has configured the host of the provider. Other hosts, which the provider
+// names, must have public addresses unless the operator allows private hosts.
 import { bareHost } from '../../host-names.ts'
 import type { Provider } from '../../config.ts'
 import { dialing, sendOut, type Transport } from '../../outbound-request.ts'
@@ -21,7 +21,6 @@ interface ProviderQuestion {
 /** Throws an Error without secrets if the URL is not allowed, or if there is no answer. */
 export type AskProvider = (url: string, question?: ProviderQuestion) => Promise<ProviderAnswer>
 
-/** Only tests pass `transport`. */
 export function askerOf(
   { issuer }: Pick<Provider, 'issuer'>,
   {
@@ -53,10 +52,7 @@ export function askerOf(
   }
 }
 
-/**
- * HTTPS is always allowed. HTTP is allowed only at the origin that the operator configured with HTTP, which must be
- * this machine.
- */
+/** Allows HTTPS, and HTTP only at the origin that the operator configured with HTTP (on this machine). */
 export function isAllowed(url: URL, trusted: URL): boolean {
   return url.protocol === 'https:' || (trusted.protocol === 'http:' && url.origin === trusted.origin)
 }

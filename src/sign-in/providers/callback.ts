@@ -1,6 +1,6 @@
 // The callback is the URL to which a provider sends people back. It signs them in, asks for a code of the second
-// factor, or connects the provider to the account of the session. The answer is always a redirect. After a refusal, it
-// leads to a page of the console, with a reason from a fixed list in the URL.
+// factor, or connects the provider to the account of the session. The answer is always a redirect. If refused, it opens
+// a page of the console, with a reason from a fixed list in the URL.
 import type { z } from 'zod'
 import { ProviderFailure, type ProviderReturn } from '../../contract/sign-in-routes.ts'
 import type { Provider } from '../../config.ts'
@@ -36,7 +36,7 @@ export async function providerCallback(
 ): Promise<Response> {
   const { trips } = deps.providers
   const trip = await trips.read(request)
-  // Any page may link to the callback. This must not end a sign-in that is in progress.
+  // Any page may link to the callback, which must not end a sign-in in progress.
   if (!isBack(trip, id, sent.state)) return failed('EXPIRED', { id, target: '/app/', connects: null })
   const response = await arrived(deps, request, trip, sent).catch((error: unknown) => {
     return failed(failureOf(error), { id, target: trip.target, connects: trip.connects })
@@ -45,7 +45,7 @@ export async function providerCallback(
   return response
 }
 
-/** Redirects to the page that shows the reason. Also for a refusal before the callback begins. */
+/** Redirects to the page that shows the reason. */
 export function failed(
   reason: ProviderFailure,
   { id, target, connects }: { readonly id: string; readonly target: string; readonly connects: string | null },
@@ -56,7 +56,7 @@ export function failed(
   return redirect(`/app/sign-in?${search}`)
 }
 
-/** Returns the reason of a refusal. Throws other errors again. */
+/** Returns the reason of a refusal. Rethrows other errors. */
 export function failureOf(error: unknown): ProviderFailure {
   if (!(error instanceof AppError)) throw error
   if (error.code === 'RATE_LIMITED') return 'RATE_LIMITED'
@@ -77,7 +77,7 @@ async function arrived(deps: CallbackDeps, request: Request, trip: HeldTrip, sen
   return await enter(deps, request, provider, { trip, entered })
 }
 
-/** Throws SIGN_IN_REFUSED for every failure. The reason is logged, without secrets. */
+/** Throws SIGN_IN_REFUSED for every failure. Logs the reason, without secrets. */
 async function profileAt(
   { providers }: Pick<CallbackDeps, 'providers'>,
   request: Request,
@@ -124,14 +124,14 @@ async function enter(
 }
 
 /**
- * The provider may have been disconnected in the meantime, for example by a new password. Then ends the new session and
- * returns false.
+ * Returns false if the provider was disconnected in the meantime, for example by a new password. Then ends the new
+ * session.
  */
 async function stillConnected({ store }: CallbackDeps, { methodId }: Entered, made: Response): Promise<boolean> {
   const token = sessionMadeBy(made)
   return await store.write(async (tx) => {
-    // Write the row instead of reading it. If two transactions conflict, PostgreSQL then lets one fail, and its retry
-    // sees what the other has changed.
+    // Write the row instead of reading it. Then PostgreSQL detects a conflicting transaction, and the retry sees its
+    // change.
     const same = await tx
       .updateTable('sign_in_methods')
       .set((eb) => ({ updatedAt: eb.ref('updatedAt') }))
@@ -144,8 +144,8 @@ async function stillConnected({ store }: CallbackDeps, { methodId }: Entered, ma
 }
 
 /**
- * Connects a provider. The browser must still have the session with which the person asked for this. Otherwise the
- * provider could be connected to the account of somebody else.
+ * Connects a provider. The browser must still have the session that asked for this. Otherwise the provider could be
+ * connected to somebody else's account.
  */
 async function connected(deps: CallbackDeps, request: Request, sessionId: SessionId, known: Known): Promise<Response> {
   const person = await personOf(deps.store, await deps.library.identify(request))

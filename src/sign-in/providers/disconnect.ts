@@ -1,5 +1,5 @@
-// Disconnects a provider from an account. A sign-in that waits for a code may have begun at this provider, so such
-// sign-ins end too, as do mailed links.
+// Disconnects a provider from an account. Also ends mailed links, and sign-ins that wait for a code, because they may
+// have begun at this provider.
 import type { Audit } from '../../audit/audit.ts'
 import { changesOf } from '../../audit/recorded-changes.ts'
 import { accountTarget } from '../../auth/own-account.ts'
@@ -17,7 +17,7 @@ interface Deps {
   readonly notices: Notices
 }
 
-/** Throws NOT_FOUND if the provider is not connected, and CONFLICT if it is the last way to sign in. */
+/** Throws NOT_FOUND if the provider is not connected, and CONFLICT if no other way to sign in is left. */
 export async function disconnectProvider(deps: Deps, request: Request, { caller }: Person, id: string): Promise<void> {
   const { accountId, name } = caller
   const called = deps.providers.all.find((provider) => provider.id === id)?.name ?? id

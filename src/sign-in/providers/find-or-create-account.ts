@@ -1,7 +1,7 @@
-// Finds the account of a person who comes from a provider. The first choice is the account to which the provider is
-// connected. Next is the account with the same e-mail address, but only if both the provider and this service have
-// verified the address: a stranger may have typed an unverified one. If there is none, creates an account, if the
-// provider has verified the address and the person may sign up.
+// Finds the account of a person who comes from a provider: the account to which the provider is connected, or else the
+// account with the same e-mail address. The address counts only if both the provider and this service have verified it,
+// because a stranger may have typed an unverified address. If there is no account, creates one if the provider has
+// verified the address and the person may sign up.
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Audit } from '../../audit/audit.ts'
@@ -28,7 +28,6 @@ export interface AccountDeps {
   readonly now: number
 }
 
-/** A person, as the provider describes them. */
 export interface Known {
   readonly provider: Provider
   readonly profile: Profile
@@ -36,15 +35,14 @@ export interface Known {
 
 export interface Entered {
   readonly accountId: AccountId
-  /** The row of the connection. */
+  /** The id of the row in sign_in_methods. */
   readonly methodId: string
-  /** True if the provider was now connected to an existing account. Then its owner gets a mail. */
+  /** True if the provider was connected to an existing account just now. Then its owner gets a mail. */
   readonly joined: boolean
 }
 
 /**
- * Everything happens in one transaction. `trip` contains the tokens that the person had when the sign-in began. Throws
- * SIGN_IN_REFUSED.
+ * Works in one transaction. `trip` has the tokens that the person had when the sign-in began. Throws SIGN_IN_REFUSED.
  */
 export async function accountFor(
   deps: AccountDeps,
@@ -170,8 +168,8 @@ function tokensOf({ setupToken, inviteToken }: Pick<HeldTrip, 'setupToken' | 'in
 }
 
 /**
- * If a new person signs in twice at the same time, the store refuses the second row. Then tries again, and finds the
- * first row.
+ * Tries again after a unique violation. If a new person signs in twice at the same time, the second attempt then finds
+ * the first account.
  */
 async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   try {

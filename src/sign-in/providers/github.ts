@@ -1,5 +1,5 @@
-// Signs in at GitHub with OAuth 2.0 and PKCE, because GitHub has no OpenID Connect for people. The token is used only
-// to read the profile, and is not stored. Only the primary e-mail address counts, and only if GitHub has verified it.
+// Signs in at GitHub with OAuth 2.0 and PKCE, because GitHub has no OpenID Connect for people. Uses only the primary
+// e-mail address, and only if GitHub has verified it.
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import type { Provider } from '../../config.ts'

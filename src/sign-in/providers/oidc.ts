@@ -1,5 +1,5 @@
-// Signs in at an OpenID Connect provider, with the authorization code flow, PKCE, state and nonce. The discovery
-// document is read at the first sign-in, so a provider that is down does not delay the start.
+// Signs in at an OpenID Connect provider, with the authorization code flow, PKCE, state and nonce. Reads the discovery
+// document at the first sign-in, so that a provider that is down does not delay the start.
 import { hash } from 'node:crypto'
 import { createLocalJWKSet, errors, jwtVerify, type JWTVerifyGetKey } from 'jose'
 import { z } from 'zod'
@@ -41,9 +41,9 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
 const CLOCK_SECONDS = 60
 const DISCOVERED_MS = 3_600_000
 const KEYS_MS = 600_000
-/** The keys are not fetched again before this time. Otherwise each invalid token would cause a request. */
+/** Keys are fetched at most this often. Otherwise each invalid token would cause a request. */
 const KEYS_AGAIN_MS = 30_000
-/** How long a failure is cached, so that not everybody has to wait for a timeout. */
+/** How long a failure is cached, so that only one request waits for a timeout. */
 const FAILED_MS = 5_000
 
 export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number): Flow {
@@ -52,7 +52,7 @@ export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number
     const { json } = await ask((await discovered.get()).jwks_uri)
     return createLocalJWKSet(Keys.parse(json))
   })
-  /** Providers change their keys. So if the key of a token is unknown, fetches the keys again. */
+  /** Fetches the keys again if the key of a token is unknown, because providers change their keys. */
   const keyOf: JWTVerifyGetKey = async (header, token) => {
     try {
       return await (
@@ -83,7 +83,7 @@ export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number
     },
     async profile({ redirectUri, nonce, verifier }, { code, iss }) {
       const found = await discovered.get()
-      // Without this check, the answer of one provider might be accepted as that of another (RFC 9207).
+      // Otherwise the answer of one provider might be accepted as the answer of another (RFC 9207).
       const wanted = found.authorization_response_iss_parameter_supported === true
       if (iss === undefined ? wanted : iss !== found.issuer)
         throw new ProviderProblem('the answer is of another issuer')
@@ -111,8 +111,8 @@ export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number
 }
 
 /**
- * The issuer in the document must be the one that the operator configured. People forget a trailing slash, so it may
- * differ.
+ * Throws if the document has another issuer than the operator configured. A trailing slash makes no difference, because
+ * people forget it.
  */
 async function discover({ issuer }: Provider, ask: AskProvider): Promise<Discovery> {
   const { status, json } = await ask(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
@@ -137,7 +137,7 @@ function tokenQuestion(
     redirect_uri: sent.redirectUri,
     code_verifier: sent.verifier,
   }
-  // client_secret_basic is the default of OpenID Connect.
+  // The default of OpenID Connect is client_secret_basic.
   if (methods === undefined || methods.includes('client_secret_basic')) {
     const [user, password] = [clientId, clientSecret].map((text) => new URLSearchParams({ text }).toString().slice(5))
     const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
@@ -151,7 +151,7 @@ async function userInfo(ask: AskProvider, found: Discovery, token: string, sub: 
   if (found.userinfo_endpoint === undefined) return {}
   const { json } = await ask(found.userinfo_endpoint, { headers: { authorization: `Bearer ${token}` } })
   const claims = Claims.parse(json)
-  // Without this check, an attacker could put in another person's user info (OpenID Connect Core 5.3.2).
+  // Otherwise an attacker could substitute the user info of another person (OpenID Connect Core 5.3.2).
   if (claims.sub !== sub) throw new ProviderProblem('the user info is of somebody else')
   return claims
 }
@@ -170,14 +170,14 @@ function profileOf(claims: Claims, trustEmail: boolean): Profile {
 
 const OauthError = z.object({ error: z.string().regex(/^[\w.-]{1,60}$/) })
 
-/** Returns the provider's error code, but never its description. */
+/** Returns the provider's error code, but not its description. */
 export function errorOf(json: unknown): string {
   return OauthError.safeParse(json).data?.error ?? 'not what was asked for'
 }
 
 interface Remembered<T> {
   get(): Promise<T>
-  /** Forgets the value if it is at least this old. Returns true if it was forgotten. */
+  /** Forgets the value if it is at least this old. Returns true if it did. */
   forget(olderThanMs: number): boolean
 }
 

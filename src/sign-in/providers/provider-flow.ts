@@ -1,4 +1,4 @@
-// What is different for each kind of provider during a sign-in. oidc.ts and github.ts implement this.
+// The parts of a sign-in that differ by provider. oidc.ts and github.ts implement them.
 import type { Profile } from './provider-identity.ts'
 
 /** The values of one sign-in at a provider. They must be the same when the browser comes back. */

@@ -2,7 +2,7 @@ import type { ProviderFailure } from '../../contract/sign-in-routes.ts'
 import { AppError } from '../../errors.ts'
 
 export interface Profile {
-  /** The person's id at the provider. No other person ever gets it. */
+  /** The person's id at the provider. No other person ever gets this id. */
   readonly subject: string
   /** In lower case. Null if the provider returns no valid address. */
   readonly email: string | null
@@ -14,7 +14,7 @@ export interface Profile {
 
 const CHARS_MAX = 100
 
-/** Returns the text on one line, cut to CHARS_MAX. Returns null if it has no visible character. */
+/** Returns the text on one line, truncated to CHARS_MAX. Returns null if it has no visible character. */
 export function plainText(text: string | null | undefined): string | null {
   const plain = (text ?? '')
     .toWellFormed()
@@ -23,17 +23,14 @@ export function plainText(text: string | null | undefined): string | null {
   return plain === '' ? null : plain.slice(0, CHARS_MAX).toWellFormed()
 }
 
-/**
- * A problem with a provider or its answer. The message is logged, so it must contain nothing of the answer except error
- * codes.
- */
+/** A problem with a provider or its answer. The message is logged, so of the answer it may contain only error codes. */
 export class ProviderProblem extends Error {
   override readonly name = 'ProviderProblem'
 }
 
 /**
- * Returns a text for the log. Messages that are not ours may contain an address, a token or a name, so they are left
- * out.
+ * Returns a text for the log. Leaves out messages that are not ours, because they may contain an address, a token or a
+ * name.
  */
 export function problemOf(error: unknown): string {
   if (error instanceof ProviderProblem || error instanceof AppError) return error.message
@@ -43,7 +40,7 @@ export function problemOf(error: unknown): string {
   return parts.filter((part) => typeof part === 'string').join(' ')
 }
 
-/** These sentences are for the audit and for programs. The console has its own, with the provider's name. */
+/** For the audit and for programs. The console has its own texts. */
 const SENTENCES: Readonly<Record<ProviderFailure, string>> = {
   EXPIRED: 'The sign-in at the provider took too long, or was started in another browser.',
   CANCELLED: 'The sign-in at the provider was cancelled.',
@@ -61,7 +58,7 @@ const SENTENCES: Readonly<Record<ProviderFailure, string>> = {
   RATE_LIMITED: 'Too many attempts.',
 }
 
-/** `cause` is for the log, which leaves out messages that may contain data (log.ts). */
+/** `cause` is for the log. */
 export function providerRefusal(reason: ProviderFailure, cause?: unknown): AppError {
   return new AppError('SIGN_IN_REFUSED', SENTENCES[reason], { extra: { reason }, cause })
 }

@@ -1,4 +1,4 @@
-// These tests use a certified OpenID Connect provider in this process, and a second provider that lies.
+// A certified OpenID Connect provider runs in this process, and a second provider that lies.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT } from 'jose'
@@ -26,14 +26,12 @@ const EMAIL = 'ada@example.test'
 const browserOf = (rooms: Rooms) => testBrowser(rooms, ORIGIN)
 const ADA = { email: EMAIL, email_verified: true, name: 'Ada' }
 
-/** Returns the variables VITRINE_OIDC_… for the provider that lies. */
 const rogueEnv = ({ url }: Pick<Rogue, 'url'>) => ({
   VITRINE_OIDC_ISSUER: url,
   VITRINE_OIDC_CLIENT_ID: CLIENT.id,
   VITRINE_OIDC_CLIENT_SECRET: CLIENT.secret,
 })
 
-/** Starts a sign-in, and returns the URL at the provider. */
 async function leave(browser: TestBrowser, more: object = {}, provider = 'oidc'): Promise<string> {
   return (await browser.ask('POST sign-in/provider', { provider, ...more })).json.url
 }
@@ -127,7 +125,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await signIn(browserOf(rooms), oidc, '2', { inviteToken }), '/app/')
     })
 
-    test('whoever comes back from a provider that was switched off in the meantime sees a page that says so', async () => {
+    test('if a provider is switched off during a sign-in, the person sees a page that says so', async () => {
       await using rooms = await openRooms(source, { ...oidc.env, VITRINE_SIGNUP: 'open' })
       oidc.people.set('1', ADA)
       oidc.next = '1'
@@ -177,7 +175,6 @@ for (const dialect of DIALECTS) {
       oidc.people.set('1', { ...ADA, email_verified: false })
       assert.equal(failureIn(await signIn(browserOf(rooms), oidc, '1')), 'EMAIL_UNVERIFIED')
       assert.deepEqual(await methodsOf(rooms), methods)
-      // The provider and this service have both verified the address. Upper and lower case do not matter.
       oidc.people.set('1', { ...ADA, email: 'ADA@example.test' })
       const browser = browserOf(rooms)
       assert.equal(await signIn(browser, oidc, '1'), '/app/')
@@ -249,7 +246,8 @@ for (const dialect of DIALECTS) {
         (await browser.ask('POST connect-provider', { provider: 'oidc' })).json.url
       oidc.next = '1'
 
-      // A stranger signs in at the provider, and lures a person who is signed in here to the stranger’s callback.
+      // A stranger signs in at the provider, and then makes a person who is signed in here open the stranger’s
+      // callback.
       const trip = await oidc.visit(await start(bob))
       assert.equal(failureIn(await comeBack(ada, trip)), 'EXPIRED')
       const stolen = await oidc.visit(await start(bob))
@@ -340,7 +338,7 @@ for (const dialect of DIALECTS) {
   })
 }
 
-describe('a callback', () => {
+describe('a callback of a provider', () => {
   let source: StoreSource
   let oidc: TestOidc
   before(async () => {
@@ -415,7 +413,7 @@ describe('a callback', () => {
     }
     assert.equal(await ask('http://localhost:3000'), 'http://localhost:3000/auth/callback/oidc')
     assert.equal(await ask('http://127.0.0.1:3000'), 'http://127.0.0.1:3000/auth/callback/oidc')
-    // The sender can choose the Host header.
+    // The sender chooses the Host header.
     assert.equal(await ask('http://evil.example:3000'), 'http://127.0.0.1:3000/auth/callback/oidc')
   })
 
@@ -498,7 +496,7 @@ describe('a provider that lies', () => {
     for (const text of ['a code', 'an access token', CLIENT.secret, 'eyJ']) assert.ok(!logged.includes(text), text)
   })
 
-  test('one provider is not taken for another', async () => {
+  test('the answer of one provider is not accepted as the answer of another', async () => {
     await using rogue = await startRogue()
     await using rooms = await openRooms(source, rogueEnv(rogue))
     rogue.claims = { email: EMAIL, email_verified: true }
@@ -508,11 +506,9 @@ describe('a provider that lies', () => {
     rogue.discovery = { authorization_response_iss_parameter_supported: true }
     rooms.clock.at += 3_600_001
     assert.equal(failureIn(await attempt(rooms, rogue, { code: 'x' })), 'FAILED', 'without the issuer')
-    // The answer of one provider is sent as the answer of another.
     const [browser, back] = await tripTo(rooms, rogue)
     back.pathname = '/auth/callback/google'
     assert.equal(failureIn(await comeBack(browser, back)), 'EXPIRED')
-    // The subject of one issuer identifies nobody at another issuer.
     await using other = await startRogue()
     other.claims = { sub: 'somebody', email: 'eve@example.test', email_verified: true }
     const at = { dataDir: rooms.config.dataDir, databaseUrl: null }
@@ -574,7 +570,7 @@ describe('a provider that lies', () => {
     assert.deepEqual(inside.asked, [])
   })
 
-  test("a provider's user info cannot claim the address of another person", async () => {
+  test('user info of a provider is refused if it is about another person than the token', async () => {
     await using rogue = await startRogue()
     rogue.discovery = { userinfo_endpoint: `${rogue.url}/me` }
     await using rooms = await openRooms(source, rogueEnv(rogue))

@@ -1,5 +1,5 @@
-// The providers of this installation, and sign-ins that are in progress there (“trips”). The browser keeps its trip in
-// an encrypted cookie. So only this browser can complete the trip, once and within ten minutes.
+// The providers of this installation, and sign-ins in progress there (“trips”). A trip is in an encrypted cookie, so
+// only this browser can complete it, once and within ten minutes.
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { requestIdOf } from '../../auth/client-name-and-address.ts'
@@ -19,10 +19,10 @@ const Trip = z.object({
   state: z.string(),
   nonce: z.string(),
   verifier: z.string(),
-  /** The page that the person wanted to open, as a path of this service. */
+  /** The path of this service that the person wanted to open. */
   target: z.string(),
   remember: z.boolean(),
-  /** The session of the person who connects a provider. Null if the person signs in. */
+  /** The session of a person who connects a provider. Null for a sign-in. */
   connects: z.string().nullable(),
   setupToken: z.string().exactOptional(),
   inviteToken: z.string().exactOptional(),
@@ -117,8 +117,8 @@ interface StartDeps {
 }
 
 /**
- * Returns the origin that the browser uses. On loopback, people may use any of its names, and a cookie belongs to one
- * of them.
+ * Returns the origin that the browser uses. On loopback, people may use any name of this machine, and a cookie belongs
+ * to one name.
  */
 function originFor({ publicUrl, loopback }: StartDeps['config'], request: Request, origin: () => string): string {
   const requested = new URL(request.url)
