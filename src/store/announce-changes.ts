@@ -1,6 +1,5 @@
-// Each process caches rows of the store. If several processes share a PostgreSQL store, a process that changes
-// something tells the others with NOTIFY, and they receive this with LISTEN and clear their caches. Cached values also
-// expire, so a lost announcement does no harm.
+// If several processes share a PostgreSQL store, each process caches rows of it. A process that changes the store sends
+// NOTIFY, and the other processes clear their caches. Cached values also expire, in case an announcement is lost.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql, type Kysely } from 'kysely'
@@ -8,26 +7,26 @@ import type { Client } from 'pg'
 import type { Tables } from './tables.ts'
 
 const CHANNEL = 'vitrine_changed'
-/** The pause before the first new attempt to connect. Each failed attempt doubles the pause, up to AGAIN_MS_MAX. */
+/** The pause before the first reconnection. Each failed attempt doubles it, up to AGAIN_MS_MAX. */
 const AGAIN_MS = 500
 const AGAIN_MS_MAX = 10_000
-/** The start of the service waits this long for the first connection. */
+/** How long the start of the service waits for the first connection. */
 const READY_MS = 10_000
 
 export interface Announcements extends AsyncDisposable {
-  /** Resolves when announcements are received, or when the first attempt to connect has failed or takes too long. */
+  /** Resolves when announcements are received, or when the first attempt has failed or takes too long. */
   readonly ready: Promise<void>
-  /** If `db` is a transaction, the other processes are told when it commits. */
+  /** If `db` is a transaction, the announcement is sent when it commits. */
   announce(db: Kysely<Tables>): Promise<void>
 }
 
-/** Calls `changed` when another process announces a change, and after each reconnection. */
+/** Calls `changed` after each reconnection, and when another process announces a change. */
 export function openAnnouncements(makeClient: () => Client, changed: () => void): Announcements {
   return new Listening(makeClient, changed)
 }
 
 class Listening implements Announcements {
-  /** Distinguishes our own announcements from those of other processes. */
+  /** Marks our own announcements, which need no action. */
   readonly #id = randomUUID()
   readonly #stop = new AbortController()
   readonly #makeClient: () => Client
@@ -63,7 +62,7 @@ class Listening implements Announcements {
     }
   }
 
-  /** Returns when the connection ends. Returns false if no connection was established. */
+  /** Resolves when the connection ends, to false if there was none. */
   async #listenOnce(): Promise<boolean> {
     const client = this.#makeClient()
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
@@ -82,7 +81,7 @@ class Listening implements Announcements {
       this.#first.resolve()
       await ended
     } catch {
-      // The caller tries again. Until then, cached values still expire.
+      // The caller tries again.
     }
     this.#first.resolve()
     // A frozen server never closes its side of the connection, so do not wait for it.

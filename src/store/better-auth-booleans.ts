@@ -1,5 +1,5 @@
-// In the tables of the sign-in library, a boolean is 0 or 1 on SQLite, and a boolean on PostgreSQL. The same is true
-// for the result of a comparison in a select list. Vitrine's own tables contain 0 or 1 in both stores.
+// In the tables of the sign-in library, and in the result of a comparison, a boolean is 0 or 1 on SQLite and a boolean
+// on PostgreSQL.
 import type { DialectName } from './migration.ts'
 
 /** Returns false for null and for a missing row. */

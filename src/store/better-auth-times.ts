@@ -1,5 +1,4 @@
-// In the tables of the sign-in library, a time is an ISO string on SQLite, and a Date object on PostgreSQL. Vitrine's
-// own tables contain ISO strings in both stores.
+// In the tables of the sign-in library, a time is an ISO string on SQLite and a Date object on PostgreSQL.
 import type { DialectName } from './migration.ts'
 
 /** Returns the time in ISO 8601, in UTC. */

@@ -2,7 +2,7 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** The mode is 0700. If this fails, throws an Error with the reason. */
+/** Creates the folder with mode 0700. Throws an Error with the reason if this fails. */
 export function makeDataFolder(dataDir: string): void {
   try {
     makeFolder(dataDir)
@@ -11,7 +11,7 @@ export function makeDataFolder(dataDir: string): void {
   }
 }
 
-/** Node's recursive mode never returns for a path in /proc, so the folders are created one by one. */
+/** Node's recursive mode never returns for a path in /proc, so create the folders one by one. */
 function makeFolder(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return
   const parent = dirname(path)
@@ -19,7 +19,6 @@ function makeFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (error) {
-    // Another process may have created the folder in the meantime.
     if (codeOf(error) === 'EEXIST' && statSync(path).isDirectory()) return
     throw error
   }
@@ -57,8 +56,8 @@ function whyOf(dataDir: string, code: string): string | null {
 }
 
 /**
- * A failed copy may leave an empty store file. Throws an Error for the operator if the store file is empty, but the key
- * in the folder shows that the store was used before.
+ * Throws an Error for the operator if the store file is empty, but the key in the folder shows that the store was used
+ * before. A failed copy may leave such a file.
  */
 export function requireNotEmptied(dataDir: string): void {
   const size = (name: string) => statSync(join(dataDir, name), { throwIfNoEntry: false })?.size

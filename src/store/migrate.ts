@@ -1,5 +1,4 @@
-// Migrates the store to this version of Vitrine. All missing migrations run in one transaction, which also records
-// them. A store of a newer version is refused.
+// Migrates the store to this version of Vitrine, in one transaction. A store of a newer version is refused.
 import type { DialectName, Migration } from './migration.ts'
 import { sql, type Kysely } from 'kysely'
 import type { Tables } from './tables.ts'
@@ -29,10 +28,10 @@ import { webhookTurns } from './migrations/0025-webhook-turns.ts'
 import { accountDeletion } from './migrations/0026-account-deletion.ts'
 import { upkeepIndexes } from './migrations/0027-upkeep-indexes.ts'
 
-// withTables() requires an index signature, which an interface does not have.
+// A type and not an interface, because withTables() requires an index signature.
 type Recorded = { migrations: { name: string; at: string } }
 
-/** Never change a released migration. Append new ones at the end. The numbers 0008 and 0012 were never used. */
+/** Never change a released migration. Append new migrations at the end. */
 export const MIGRATIONS: readonly Migration[] = [
   first,
   marks,
@@ -61,10 +60,7 @@ export const MIGRATIONS: readonly Migration[] = [
   upkeepIndexes,
 ]
 
-/**
- * A random number that identifies an advisory lock. If several processes start at the same time, the lock lets them
- * migrate one after the other.
- */
+/** A random number for an advisory lock, so that processes that start together migrate one after the other. */
 const POSTGRES_LOCK = 8_417_303_211
 
 /** Returns the migrations that ran. Throws if the store is newer than this version. */
@@ -91,7 +87,7 @@ export async function migrate(
   })
 }
 
-/** Throws an Error for the operator if the database is not a store of this version of Vitrine. Changes nothing. */
+/** Throws an Error for the operator if the database is not a store of this version of Vitrine. */
 export async function requireMigrated(db: Kysely<Tables>): Promise<void> {
   const tables = await db.introspection.getTables()
   if (!tables.some((table) => table.name === 'migrations')) throw new Error('This database is not a Vitrine store.')

@@ -1,5 +1,5 @@
-// Opens Vitrine's own database, which is SQLite or PostgreSQL. Other files need not know which. They read through `db`,
-// and write only with write(), append(), commit() or later().
+// Opens Vitrine's own database, which is SQLite or PostgreSQL. Other files read through `db`, and write only with
+// write(), append(), commit() or later().
 import { setTimeout } from 'node:timers/promises'
 import { Kysely, type Transaction } from 'kysely'
 import type { Config } from '../config.ts'
@@ -18,42 +18,42 @@ import type { Tables } from './tables.ts'
 type Isolation = 'serializable' | 'read committed'
 
 export interface Store extends AsyncDisposable {
-  /** Only for reads. Within write(), use only `tx`: SQLite has one connection, so `db` would deadlock. */
+  /** Only for reads. Within write(), use only `tx`: SQLite has one connection, so `db` would wait for ever. */
   readonly db: Kysely<Tables>
   readonly dialect: DialectName
   /**
    * Runs a serializable transaction, and then clears the cache of all processes. On PostgreSQL, `work` may run again
-   * after a serialization failure, so it must have no other side effects. If the disk is full or all retries fail,
-   * nothing is stored and OVERLOADED is thrown.
+   * after a serialization failure, so it must have no other side effects. Throws OVERLOADED if the disk is full or all
+   * retries fail. Then nothing is stored.
    */
   write<T>(work: (tx: Transaction<Tables>) => Promise<T>): Promise<T>
   /**
-   * Runs a transaction for rows that are never cached, such as audit rows, so it does not clear the cache. On SQLite,
-   * other work continues while the disk syncs. If the sync fails, the rows may still be stored. Use `read committed` if
-   * the transaction locks the rows that it reads. SQLite is always serializable.
+   * Runs a transaction without clearing the cache, for rows that are never cached, such as audit rows. On SQLite, other
+   * work continues while the disk syncs. If the sync fails, the rows may still be stored. Use `read committed` if the
+   * transaction locks the rows that it reads. SQLite is always serializable.
    */
   append<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
   /**
-   * Like append(), but the rows survive a power failure only after settled(). One call of settled() is enough for many
+   * Like append(), but the rows survive a power failure only after a later settled(). One settled() is enough for many
    * commits.
    */
   commit<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
   settled(): Promise<void>
   /**
-   * Runs a small write in the background, such as the time when a key was last used. Closing the store waits for it.
-   * Errors go to the option `lost` of openStore().
+   * Runs a small write in the background, for example of the time when a key was last used. Closing the store waits for
+   * it. Errors go to `lost` of openStore().
    */
   later(work: (db: Kysely<Tables>) => Promise<unknown>): void
   /**
-   * Returns a cached value, or loads it. Concurrent loads of a key are shared. write() and forget() clear the cache. On
-   * PostgreSQL, entries also expire within 1 s, because another process may have written. All values of a key must have
-   * the same type.
+   * Returns a cached value, or loads it. Concurrent loads of a key share one load. write() and forget() clear the
+   * cache. On PostgreSQL, entries also expire within 1 s, because another process may have written. All values of a key
+   * must have the same type.
    */
   recall<T>(key: string, load: () => Promise<T>): Promise<T>
-  /** Returns the cached value, or undefined if there is none. Loads nothing. */
+  /** Returns the cached value, or undefined. Loads nothing. */
   known<T>(key: string): T | undefined
   forget(): void
-  /** Runs a statement on counters. If the database crashes, counts may be lost. Null on SQLite. */
+  /** Runs a statement on counters. Counts may be lost if the database crashes. Null on SQLite. */
   readonly count: ((text: string, values: readonly unknown[]) => Promise<readonly unknown[]>) | null
   /** Copies the store to a new file, while other work continues. Null on PostgreSQL. */
   readonly copyTo: ((path: string) => Promise<void>) | null
@@ -69,15 +69,15 @@ interface StoreMeter {
 }
 
 /**
- * The delay before a retry is random, up to this time for each earlier attempt, so that competing transactions do not
+ * The delay before a retry is random. Its maximum grows by this for each attempt, so that competing transactions do not
  * collide again.
  */
 const PAUSE_MS = 5
 
 /**
- * Opens and migrates the store. On SQLite, also locks the data folder. With `asIs`, the store must already have the
- * schema of this version, and is not changed. `admit` may reject the store before anything is written. Errors are
- * written for the operator.
+ * Opens and migrates the store. On SQLite, also locks the data folder. With `asIs`, the store is not changed, and must
+ * already have the schema of this version. `admit` may reject the store before anything is written. The messages of
+ * errors are for the operator.
  */
 export async function openStore(
   config: Pick<Config, 'dataDir' | 'databaseUrl'>,
@@ -86,7 +86,7 @@ export async function openStore(
     readonly log?: ServerLog
     readonly asIs?: boolean
     readonly admit?: (db: Kysely<Tables>) => Promise<void>
-    /** The maximum age of cached values. It matters only if the announcement of a change is lost. */
+    /** The maximum age of cached values, in case the announcement of a change is lost. */
     readonly maxAgeMs?: number
   } = {},
 ): Promise<Store> {
@@ -124,7 +124,7 @@ export async function openStore(
   shared?.server.bound()
   shared?.counters.bound()
   const announcements = shared === null ? null : openAnnouncements(shared.makeClient, forget)
-  // Values that are cached from now on are cleared by the announcements of other processes. Before, nothing was cached.
+  // Nothing is cached yet. From now on, announcements of other processes clear the cache.
   await announcements?.ready
   const transact = <T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation: Isolation = 'serializable') =>
     sqlite === null ? retried(db, work, isolation) : db.transaction().execute(work)
@@ -176,7 +176,7 @@ export async function openStore(
       try {
         return await timed(() => transact(announced))
       } finally {
-        // Clear the cache even after an error. If only the answer to the commit was lost, the change is stored.
+        // Clear the cache even after an error, because the commit may have succeeded and only its answer was lost.
         forget()
       }
     },
@@ -191,7 +191,7 @@ export async function openStore(
   }
 }
 
-/** If the disk is full, or too many transactions compete, throws the error that callers get. */
+/** Throws the error for callers if the disk is full, or if too many transactions compete. */
 async function withPublicErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -206,8 +206,8 @@ function commitWithoutSync<T>(
   db: Kysely<Tables>,
   work: (tx: Transaction<Tables>) => Promise<T>,
 ): Promise<T> {
-  // SQLite has only one connection. While this transaction has it, no other transaction can commit, so no other commit
-  // skips the wait.
+  // SQLite has only one connection. While this transaction uses it, no other transaction can commit without waiting for
+  // the disk.
   return db.connection().execute(async (connection) => {
     sqlite.waits(false)
     try {

@@ -1,7 +1,7 @@
-// Explains why the PostgreSQL database of DATABASE_URL cannot be used, and what to do. The text may contain the host,
-// database and user, but never the password or the server's message.
+// Explains why the database of DATABASE_URL cannot be used. The text may contain the host, database and user, but never
+// the password or the server's message.
 
-/** The server and database, as the client library reads them from DATABASE_URL. */
+/** The server and database as the client library reads them from DATABASE_URL. */
 export interface Place {
   readonly host: string
   readonly port: number
@@ -70,7 +70,7 @@ function untrusted(server: string): string {
 }
 
 /**
- * Explains the error 28000. If no line of pg_hba.conf matches, the message contains this file name in every language.
+ * Explains the error 28000. In every language, the message contains `pg_hba.conf` if no line of this file matches.
  * Otherwise the user does not exist, or may not log in.
  */
 function notAdmitted(message: string, server: string, user: string): string {
@@ -80,7 +80,7 @@ function notAdmitted(message: string, server: string, user: string): string {
   return `${server} does not admit the user ${user} from this machine. Add ?sslmode=verify-full if the server requires TLS; otherwise add a line to its pg_hba.conf.`
 }
 
-/** Explains an error of the client library. Such an error has no code, and its text is always English. */
+/** Explains an error of the client library, which has no code and an English text. */
 function byText(message: string, server: string, user: string): string | null {
   if (message.includes('does not support SSL')) {
     return `${server} has no TLS, but sslmode requires TLS. Turn on TLS on the server, or set sslmode=disable if the network is trusted.`

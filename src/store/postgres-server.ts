@@ -1,5 +1,5 @@
-// Watches whether the store's PostgreSQL server answers. If the server stops, freezes or cannot be reached, calls fail
-// within seconds, but the process goes on. While the server is known to be down, calls fail immediately.
+// Watches whether the store's PostgreSQL server answers. If the server stops, freezes or becomes unreachable, calls
+// fail within seconds. While the server is known to be down, calls fail immediately.
 import { setImmediate } from 'node:timers/promises'
 import type { Socket } from 'node:net'
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely'
@@ -17,13 +17,13 @@ export interface StoreServerOptions {
   readonly log?: ServerLog | undefined
 }
 
-/** If a call has had no answer for this long, the server is probed with a new connection. */
+/** If a call gets no answer within this time, a new connection probes the server. */
 const SUSPECT_MS = 1_000
-/** If the server does not answer a probe within this time, it is down. */
+/** A server that does not answer a probe within this time is down. */
 const PROBE_MS = 1_500
 /** How often running calls are checked, and how often a server that is down is probed. */
 const LOOK_MS = 200
-/** The deadline of a call. Only migrations may take longer. */
+/** The deadline of a call. */
 const CALL_MS = 20_000
 
 interface Call {
@@ -57,7 +57,7 @@ export class StoreServer implements PostgresPool {
     return this.#downSince === null
   }
 
-  /** From now on, each call has a deadline. The calls before are migrations, which may take long. */
+  /** Sets a deadline for later calls. Call this after the migrations, which may take long. */
   bound(): void {
     this.#isBounded = true
   }
@@ -85,7 +85,7 @@ export class StoreServer implements PostgresPool {
     this.#isEnded = true
     clearInterval(this.#timer)
     const ended = this.#pool.end()
-    // A server that has vanished never closes its side of a connection, so close ours.
+    // A server that vanished never closes its side of a connection.
     if (!this.isAvailable) this.#cut(this.#sockets)
     await ended
   }
@@ -99,7 +99,7 @@ export class StoreServer implements PostgresPool {
     return {
       query: (text: unknown, values?: readonly unknown[]): never => {
         if (typeof text !== 'string') throw new TypeError('the store uses no cursors')
-        // Kysely's interface has two signatures, of which only the one with a query text is used.
+        // Kysely's interface has two signatures. Kysely uses only the one with a query text.
         // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
         return query(text, values ?? []) as never
       },
@@ -107,7 +107,7 @@ export class StoreServer implements PostgresPool {
     }
   }
 
-  /** A call fails when its deadline expires, or when the server is found to be down. */
+  /** Fails when the deadline expires, or when the server is found to be down. */
   async #watched<T>(start: () => Promise<T>, late?: (result: T) => void): Promise<T> {
     if (this.#downSince !== null) throw unavailable()
     const { promise, reject } = Promise.withResolvers<never>()
@@ -119,7 +119,7 @@ export class StoreServer implements PostgresPool {
     try {
       return await Promise.race([work, promise])
     } catch (error) {
-      // This call was given up. If it is still opening a connection, the connection must not leak.
+      // Nobody waits for this call any more. If it opens a connection later, close that connection.
       work.then(late, () => undefined)
       if (!isLost(error)) throw error
       void this.#probe()
@@ -148,7 +148,7 @@ export class StoreServer implements PostgresPool {
     return timer
   }
 
-  /** Opens a new connection to find out whether the server is up. Only one probe runs at a time. */
+  /** Opens a new connection to find out whether the server is up. */
   async #probe(): Promise<void> {
     if (this.#probing || this.#isEnded) return
     this.#probing = true
@@ -176,7 +176,7 @@ export class StoreServer implements PostgresPool {
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, PROBE_MS)))
     await Promise.race([asked, late])
     clearTimeout(timer)
-    // The answer may have arrived while the event loop was busy. Read it before deciding.
+    // The answer may have arrived while the event loop was busy, so read it before deciding.
     for (let turns = 0; turns < 3 && !seen.done; turns++) await setImmediate()
     streamOf(client)?.destroy()
     return seen.answers
@@ -206,10 +206,10 @@ export class StoreServer implements PostgresPool {
   #newPool(): Pool {
     const pool = this.#options.makePool()
     const sockets = this.#sockets
-    // Without a listener, an error of an idle connection would end the process.
+    // Without listeners, an error of a connection would end the process.
     pool.on('error', () => undefined)
     pool.on('connect', (client) => {
-      // The same is true for a connection in use. Its query fails too, and the caller handles that.
+      // The query on this connection fails too, and its caller handles that error.
       client.on('error', () => undefined)
       const socket = streamOf(client)
       if (socket === null) return
@@ -224,7 +224,6 @@ export class StoreServer implements PostgresPool {
   }
 }
 
-/** `connection` is not part of the library's types. */
 function streamOf(client: object): Socket | null {
   const connection: unknown = 'connection' in client ? client.connection : null
   if (typeof connection !== 'object' || connection === null || !('stream' in connection)) return null
@@ -243,8 +242,8 @@ function resultOf<R>(result: unknown): PostgresQueryResult<R> {
 }
 
 /**
- * Returns true if the error is about the connection, and not about the statement. In the classes 08 and 57P, the server
- * closes the connection or is starting. 25006 means that the server has become a standby.
+ * Returns true if the error is about the connection and not about the statement. In the classes 08 and 57P, the server
+ * closes the connection or is starting. 25006 means that it has become a standby.
  */
 function isLost(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof AppError) return false
@@ -256,7 +255,7 @@ function isLost(error: unknown): boolean {
 
 const RETRY_AFTER_SECONDS = 1
 
-/** A change that was in progress may have been stored. */
+/** A change in progress may have been stored. */
 function unavailable(cause?: unknown): AppError {
   return new AppError(
     'STORE_UNAVAILABLE',

@@ -1,5 +1,5 @@
-// The store on PostgreSQL, which several processes can share. The library `pg` is loaded only if DATABASE_URL is set.
-// DATABASE_URL may contain a password, so it never appears in an error.
+// The store on PostgreSQL, which several processes can share. DATABASE_URL may contain a password, so no error contains
+// it.
 import { Socket } from 'node:net'
 import { PostgresDialect, type Dialect } from 'kysely'
 import type { Client } from 'pg'
@@ -7,7 +7,7 @@ import { AppError } from '../errors.ts'
 import { storeFailure, type Place } from './postgres-failure.ts'
 import { StoreServer, type ServerLog } from './postgres-server.ts'
 
-/** The maximum number of connections of one process, without those for counters. */
+/** The maximum number of connections of one process, apart from the connections for counters. */
 const POOL_MAX = 10
 const COUNTERS_MAX = 6
 /** How long a call waits for a connection. */
@@ -17,19 +17,21 @@ const INT8 = 20
 export interface OpenedPostgres {
   readonly dialect: Dialect
   readonly server: StoreServer
-  /** The connections for counters. Their commits do not wait for the disk, so a crash of the server may lose counts. */
+  /**
+   * The connections for counters. Their commits do not wait for the disk, so counts may be lost if the server crashes.
+   */
   readonly counters: StoreServer
   makeClient(): Client
 }
 
-/** If the server cannot be reached or rejects the login, throws an Error with the reason. */
+/** Throws an Error with the reason if the server cannot be reached or rejects the login. */
 export async function openPostgres(url: string, log?: ServerLog): Promise<OpenedPostgres> {
   const { default: pg } = await import('pg')
   const config = {
     connectionString: url,
     keepAlive: true,
     application_name: 'vitrine',
-    // Read bigints as numbers. Counts and sizes are far below 2^53, and `+` would join strings instead of adding them.
+    // Read bigints as numbers: counts and sizes are far below 2^53, and `+` would join strings.
     types: { getTypeParser: typeParser },
   }
   function typeParser(oid: number, format?: 'text' | 'binary') {
@@ -71,7 +73,7 @@ export async function openPostgres(url: string, log?: ServerLog): Promise<Opened
   }
 }
 
-/** If DATABASE_URL is wrong, the process ends at the start, with an explanation. */
+/** Throws an Error that explains a wrong DATABASE_URL. */
 async function tryOnce(url: string): Promise<void> {
   const { default: pg } = await import('pg')
   const socket = new Socket()
@@ -92,9 +94,8 @@ async function tryOnce(url: string): Promise<void> {
 }
 
 /**
- * Returns true if PostgreSQL aborted the work because of other transactions (serialization_failure, deadlock_detected,
- * lock_not_available), if it has no connections left (too_many_connections), or if the pool had none in time. pg-pool
- * reports this timeout only with its message.
+ * Returns true if PostgreSQL aborted the work because of other transactions, if the server has no connections left, or
+ * if the pool had none in time. pg-pool reports its timeout only with this message.
  */
 export function isContended(error: unknown): boolean {
   if (!(error instanceof Error)) return false
@@ -125,8 +126,8 @@ export async function postgresFailure(url: string, error: unknown): Promise<Erro
 }
 
 /**
- * If the password is not percent-encoded, a part of it may be taken for the host, port or database. This is so if an @
- * follows the first /, ? or #, or if `password=` comes before the first question mark.
+ * If the password is not percent-encoded, the library may read a part of it as the host, port or database. Then an @
+ * follows the first /, ? or #, or `password=` comes before the first question mark.
  */
 const CUT_PASSWORD = /^[^/]*\/\/[^/?#]*[/?#].*@|^[^?]*password=/i
 
@@ -142,8 +143,8 @@ function placeOf(url: string, client: (url: string) => Client): Place | null {
 }
 
 /**
- * How many times a transaction is tried. After a serialization failure or deadlock, it is tried many times. After a
- * duplicate key it is tried again, because then it sees the existing row. Other errors are final.
+ * How often a transaction is tried. After a serialization failure or deadlock, a retry may succeed. After a duplicate
+ * key, a retry sees the existing row. Other errors are final.
  */
 export function attemptsFor(error: unknown): number {
   const code = error instanceof Error && 'code' in error ? error.code : undefined

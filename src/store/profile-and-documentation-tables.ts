@@ -8,7 +8,7 @@ export interface KnowledgeTables {
   publication_history: PublicationHistoryTable
 }
 
-/** How often a datasource's profile and documentation have changed. Caches compare these versions. */
+/** How often the profile and documentation of a datasource have changed. Caches compare these versions. */
 export interface KnowledgeVersions {
   /** Increases when a profile is finished or changed. 0 before the first profile. */
   profile_version: Generated<number>
@@ -20,17 +20,17 @@ export interface KnowledgeVersions {
   published_at: Generated<string | null>
 }
 
-/** The profile of a table: statistics of the exposed columns, as far as the privacy rules allow. */
+/** The profile of a table: statistics of the exposed columns that the privacy rules allow. */
 interface ProfileTable {
   datasource_id: DatasourceId
   schema: string
   table: string
-  /** The job that wrote the profile. If the job is resumed, it skips the tables that it has finished. */
+  /** The job that wrote the profile. If the job is resumed, it skips the tables that it has profiled. */
   run: string
   captured_at: string
   /** JSON. */
   profile: string
-  /** Increases with every change that no profile job makes. */
+  /** Increases with every change, except by profile jobs. */
   revision: Generated<number>
 }
 
@@ -57,7 +57,7 @@ interface PublicationTable {
   revision: Generated<number>
 }
 
-/** The history of a datasource's publications. It contains numbers, not the published texts. */
+/** The history of a datasource's publications, without the published texts. */
 interface PublicationHistoryTable {
   datasource_id: DatasourceId
   version: number

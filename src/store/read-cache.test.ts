@@ -14,7 +14,7 @@ test('a cached value expires after its age, which counts from the start of the l
   assert.equal(await read(), 2)
 })
 
-test('if something changes during a load, its callers get the value, but it is not cached', async () => {
+test('if the cache is cleared during a load, callers get the loaded value, but it is not cached', async () => {
   const { recall, forget } = recallFor(Infinity)
   const before = Promise.withResolvers<string>()
   const early = recall('k', () => before.promise)

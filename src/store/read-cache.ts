@@ -1,17 +1,15 @@
-// Caches what was read from the store. After forget(), no older value is returned. So when a change has been answered,
-// the next request sees it.
+// Caches values from the store. After forget(), no older value is returned.
 
 /**
- * The maximum age of an entry. Another process may revoke a key, for example, and the announcement of this change may
- * be lost. Then the key still works for this time. Together with the read, this takes at most one second
- * (docs/session.md#when-a-change-takes-effect).
+ * The maximum age of an entry. If the announcement that another process revoked a key is lost, the key still works for
+ * this time. With the time of the read, this is at most one second (docs/session.md#when-a-change-takes-effect).
  */
 export const CACHE_MAX_AGE_MS = 750
 
 export interface Recall {
-  /** Returns the cached value, or loads it. Concurrent loads of a key are shared. A failed load is not cached. */
+  /** Returns the cached value, or loads it. Concurrent loads of a key share one load. A failed load is not cached. */
   recall<T>(key: string, load: () => Promise<T>): Promise<T>
-  /** Returns the cached value, or undefined if there is none. Loads nothing. */
+  /** Returns the cached value, or undefined. Loads nothing. */
   known<T>(key: string): T | undefined
   forget(): void
 }
@@ -19,7 +17,7 @@ export interface Recall {
 interface Entry {
   readonly value: Promise<unknown>
   readonly at: number
-  /** The loaded value. Undefined while it is being loaded. */
+  /** Undefined while the value is being loaded. */
   known?: unknown
 }
 
@@ -29,7 +27,7 @@ export function recallFor(maxAgeMs: number, entriesMax = 5_000, now: () => numbe
   return {
     recall<T>(key: string, load: () => Promise<T>): Promise<T> {
       const cached = cache.get(key)
-      // The cast is safe, because all values of a key have the same type.
+      // All values of a key have the same type, so the cast is safe.
       if (cached !== undefined && now() - cached.at <= maxAgeMs) {
         // Move the entry to the end, because the first entry is evicted.
         cache.delete(key)
@@ -61,7 +59,7 @@ export function recallFor(maxAgeMs: number, entriesMax = 5_000, now: () => numbe
       // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
       return entry.known as T | undefined
     },
-    // A load in progress may have read the old state. It is dropped too.
+    // Also drops a load in progress, which may have read the old state.
     forget: () => cache.clear(),
   }
 }

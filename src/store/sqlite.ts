@@ -1,5 +1,4 @@
-// The store on SQLite: one file in the data folder, through node:sqlite. The file stays locked while the process runs.
-// A change is on disk before the caller gets the answer.
+// The store on SQLite: one file in the data folder, through node:sqlite. The file is locked while the process runs.
 import { chmodSync, closeSync, existsSync, fdatasync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -7,17 +6,17 @@ import { backup, DatabaseSync, type SQLInputValue, type StatementSync } from 'no
 import { SqliteDialect, type Dialect, type SqliteDatabase } from 'kysely'
 import { folderFailure, makeDataFolder, requireNotEmptied, storeFileFailure } from './data-folder.ts'
 
-/** How long a new process waits until a process that is stopping releases the lock. */
+/** How long a new process waits for the lock, which a stopping process may still hold. */
 const LOCK_WAIT_MS = 1_000
 const STATEMENTS_CACHED = 300
-/** A copy reads this many pages of 16 KiB, and then lets other work run. */
+/** A copy lets other work run after this many pages of 16 KiB. */
 const COPIED_PAGES = 64
 
 export interface Sqlite {
   readonly dialect: Dialect
   /**
-   * Sets whether the following commits wait for the disk, which blocks the whole process. A commit that does not wait
-   * survives the end of the process, but it survives a power failure only after synced(). Must not be called within a
+   * Sets whether the following commits wait for the disk, which blocks the whole process. Without waiting, a commit
+   * survives the end of the process, but survives a power failure only after synced(). Must not be called within a
    * transaction.
    */
   waits(yes: boolean): void
@@ -28,15 +27,15 @@ export interface Sqlite {
 }
 
 /**
- * Opens the store and locks the data folder. Throws an Error that names the folder if another process has locked it.
- * Creates the store if there is none, but with `asIs` throws an Error.
+ * Opens the store and locks the data folder. Creates a missing store, unless `asIs` is set. Throws an Error that names
+ * the folder if the store is missing or another process has locked it.
  */
 export function openSqlite(dataDir: string, options: { readonly asIs?: boolean } = {}): Sqlite {
   const path = join(dataDir, 'vitrine.db')
   if (options.asIs === true && !existsSync(path)) throw new Error(`There is no store in the data folder ${dataDir}.`)
   makeDataFolder(dataDir)
-  // SQLite would create the file with a mode from the umask, and the journal gets the same mode. So create the file
-  // here. An existing file must not be opened here, because closing it would release this process's POSIX locks.
+  // Create the file here, because SQLite would create it with a mode from the umask. The journal gets the same mode. Do
+  // not open an existing file: closing it would release the POSIX locks of this process.
   try {
     requireNotEmptied(dataDir)
     if (existsSync(path)) chmodSync(path, 0o600)
@@ -46,11 +45,11 @@ export function openSqlite(dataDir: string, options: { readonly asIs?: boolean }
   }
   const db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS, enableForeignKeyConstraints: true })
   try {
-    // Rows of a kilobyte are cheaper to write to large pages. This has an effect only on a new store.
+    // Rows of a kilobyte are cheaper to write to large pages. The page size is set only in a new store.
     db.exec('PRAGMA page_size = 16384')
-    // EXCLUSIVE must be set before the first access. Then WAL mode keeps the lock and needs no shared memory.
+    // EXCLUSIVE must come before the first access, so that WAL mode keeps the lock and needs no shared memory.
     db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
-    // The audit changes the same few pages again and again, and a checkpoint copies each page once. So checkpoints are
+    // The audit changes the same few pages again and again. A checkpoint copies each page once, so make checkpoints
     // rare, at 16 MB.
     db.exec('PRAGMA wal_autocheckpoint = 1000')
     db.exec('BEGIN IMMEDIATE; COMMIT')
@@ -70,7 +69,7 @@ export function openSqlite(dataDir: string, options: { readonly asIs?: boolean }
 
 const datasync = promisify(fdatasync)
 
-/** `log` is the file of the write-ahead log. It stays the same until the store is closed. */
+/** `log` is the write-ahead log, which is the same file until the store is closed. */
 function opened(db: DatabaseSync, log: number): Sqlite {
   const database: SqliteDatabase = {
     ...adapt(db),
@@ -88,7 +87,10 @@ function opened(db: DatabaseSync, log: number): Sqlite {
   }
 }
 
-/** The interface that Kysely needs. Compiling most statements costs more than running them, so they are cached. */
+/**
+ * Implements the interface that Kysely needs. Statements are cached, because compiling most of them costs more than
+ * running them.
+ */
 function adapt(db: DatabaseSync): Pick<SqliteDatabase, 'prepare'> {
   const cache = new Map<string, StatementSync>()
   const prepare = (sql: string): StatementSync => {
@@ -103,12 +105,11 @@ function adapt(db: DatabaseSync): Pick<SqliteDatabase, 'prepare'> {
     prepare: (sql) => {
       const statement = prepare(sql)
       return {
-        // Look at the columns and not at the verb, because INSERT … RETURNING also returns rows.
+        // INSERT … RETURNING also returns rows, so the verb is not enough.
         reader: statement.columns().length > 0,
         all: (parameters) => statement.all(...bindable(parameters)),
         run: (parameters) => {
-          // If the disk is full, SQLite has already rolled back. A second rollback would fail, and its error would hide
-          // the cause.
+          // If the disk was full, SQLite has already rolled back. The error of a second rollback would hide the cause.
           if (isRollback(sql) && !db.isTransaction) return NO_CHANGE
           return statement.run(...bindable(parameters))
         },
@@ -121,7 +122,7 @@ function adapt(db: DatabaseSync): Pick<SqliteDatabase, 'prepare'> {
 const isRollback = (sql: string) => /^rollback$/i.test(sql)
 const NO_CHANGE = { changes: 0, lastInsertRowid: 0 } as const
 
-/** Audit inserts have hundreds of values, of which most need no conversion. */
+/** Audit inserts have hundreds of values. Most of them need no conversion. */
 function bindable(values: readonly unknown[]): readonly SQLInputValue[] {
   return values.every(isBindable) ? values : values.map(bindableOf)
 }

@@ -119,8 +119,8 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await store.db.selectFrom('invitations').selectAll().execute(), [])
     })
 
-    test('a cached value stays until the next write(), even after append()', async () => {
-      // On a slow machine, a value could expire during the test.
+    test('append() keeps cached values, and write() clears them', async () => {
+      // On a slow machine, the value might expire during the test.
       await using store = await openStore(await source.nothing(), { maxAgeMs: Infinity })
       let loads = 0
       const read = () => store.recall('teams', async () => [++loads, await slugs(store)] as const)
@@ -195,7 +195,7 @@ describe('two processes on one PostgreSQL', () => {
     assert.deepEqual(await seen(), ['new'])
   })
 
-  test('forty concurrent changes, each of which reads the rows that the others change, all succeed', async () => {
+  test('forty concurrent changes succeed, although each reads rows that the others change', async () => {
     const config = await source.nothing()
     await using one = await openStore(config)
     await using other = await openStore(config)
@@ -226,7 +226,7 @@ describe('the data folder', () => {
   const config = { dataDir: join(dir, 'data'), databaseUrl: null }
   after(() => rmSync(dir, { recursive: true, force: true }))
 
-  test('a second process on the same data folder is refused with an error that names the folder', async () => {
+  test('a second process cannot open the same data folder, and its error names the folder', async () => {
     await using _held = await openStore(config)
     await assert.rejects(openStore(config), (error: Error) => {
       assert.match(error.message, /in use by another Vitrine process/)
@@ -242,7 +242,7 @@ describe('the data folder', () => {
     assert.match(said, /in use by another Vitrine process/)
   })
 
-  test('every commit waits for the disk except that of append(), even if an append() fails', async () => {
+  test('every commit except that of append() waits for the disk, even if an append() fails', async () => {
     await using store = await openStore(config)
     const waits = async (db: Pick<Store['db'], 'getExecutor'>) =>
       (await sql<{ synchronous: number }>`PRAGMA synchronous`.execute(db)).rows.map((row) => row.synchronous)
@@ -277,7 +277,7 @@ describe('the data folder', () => {
   })
 })
 
-test('a store on PostgreSQL opens when it hears of changes by other processes, so no cached value is too old', async () => {
+test('a store on PostgreSQL is open only when it listens for changes by other processes', async () => {
   await using source = await storeSource('postgres')
   await using store = await openStore(await source.nothing())
   const { rows } = await sql<{ readonly query: string }>`
@@ -394,7 +394,7 @@ test('a change is announced to the other processes on a PostgreSQL store', async
     await note(name)
     await until(`${name} is seen`, async () => (await seen()).some((mark) => mark.name === name))
   }
-  // forget() is called after changes that the sign-in library writes.
+  // After changes by the sign-in library, forget() is called.
   await seen()
   await one.db.insertInto('marks').values({ name: 'third', value: '' }).execute()
   one.forget()
@@ -408,7 +408,7 @@ test('a change that is never announced is seen when the cached value expires', a
   await using other = await openStore(config)
   const seen = () => other.recall('marks', () => other.db.selectFrom('marks').select('name').execute())
   const before = await seen()
-  // write() would announce this change.
+  // Without write(), the change is not announced.
   await one.db.insertInto('marks').values({ name: 'silent', value: '' }).execute()
   await until('the change is seen', async () => (await seen()).length > before.length)
 })

@@ -1,5 +1,5 @@
 // All tables of the store as Kysely types. On both dialects, times are ISO 8601 strings in UTC, booleans are 0 or 1,
-// and structured values are JSON strings. Only the tables of better-auth have its own types.
+// and structured values are JSON strings. The tables of better-auth use the types of better-auth instead.
 import type { Generated } from 'kysely'
 import type {
   AccountId,
@@ -98,8 +98,8 @@ interface SignInMethodTable {
   createdAt: string | Date
   updatedAt: string | Date
   /**
-   * The name of the account at the provider: a login or an e-mail address. Null for a password. The library does not
-   * use this column.
+   * The name of the account at the provider: a login or an e-mail address. Null for a password. Only our code uses this
+   * column.
    */
   label: Generated<string | null>
 }
@@ -113,7 +113,7 @@ export interface PasskeyTable {
   credential_id: string
   /** COSE, base64url. */
   public_key: string
-  /** The signature counter of the authenticator. Many authenticators always send 0. */
+  /** The signature counter of the authenticator. Always 0 for many authenticators. */
   counter: number
   /** JSON list: how a browser reaches the authenticator. */
   transports: string
@@ -156,7 +156,7 @@ interface SecondFactorTable {
 }
 
 /**
- * A code of a second factor or a challenge of a passkey that was used. The row is needed until the code or challenge
+ * A used code of a second factor, or a used challenge of a passkey. The row is needed until the code or challenge
  * expires.
  */
 interface UsedCodeTable {
@@ -166,7 +166,7 @@ interface UsedCodeTable {
   until: string
 }
 
-/** A count within a time window. rate-limiter-flexible also writes rows. It requires these columns in this order. */
+/** A count within a time window. rate-limiter-flexible also writes rows, and requires these columns in this order. */
 interface CounterTable {
   /** `attempt:`, a kind and the SHA-256 of caller and action; or `queries:` with team and window. */
   key: string
@@ -181,7 +181,7 @@ export interface ApiKeyTable {
   name: string
   /** The SHA-256 of the whole key, hex. The key itself is never stored. */
   hash: string
-  /** The last characters of the key, so that people can tell their keys apart. */
+  /** The last characters of the key, so that people can recognize it. */
   hint: string
   /** JSON list. */
   scopes: string
@@ -192,13 +192,11 @@ export interface ApiKeyTable {
   last_used_at: string | null
   expires_at: string | null
   revoked_at: string | null
-  /**
-   * JSON list of teams in which the key no longer works, because a manager ended it there or the account left the team.
-   */
+  /** JSON list of teams in which the key no longer works: a manager ended it there, or the account left the team. */
   ended_team_ids: string
-  /** When the owner was warned that the key will expire. The process that warns first sets this. */
+  /** When the owner was warned that the key will expire. Null before the warning. */
   warned_at: string | null
-  /** The key that this key replaced in a rotation. It may have been deleted. */
+  /** The key that this key replaced in a rotation. It may be deleted. */
   replaces: ApiKeyId | null
   replaced_by: ApiKeyId | null
   /** The name that the last client gave itself. */
@@ -218,14 +216,14 @@ interface OauthClientTable {
   createdAt: string | Date
 }
 
-/** The library writes the rows. These are the columns that our code uses. */
+/** Written by the library. Lists only the columns that our code uses. */
 interface OauthConsentTable {
   id: string
   /** The grant. */
   referenceId: string | null
 }
 
-/** The library writes the rows. These are the columns that our code uses. */
+/** Written by the library. Lists only the columns that our code uses. */
 interface OauthRefreshTokenTable {
   id: string
   /** SHA-256, base64url. */
@@ -247,11 +245,11 @@ interface OauthRefreshTokenTable {
 export interface ConnectorGrantTable {
   id: GrantId
   account_id: AccountId
-  /** The id of the OAuth client: made by us, or the URL of its metadata document. */
+  /** The id of the OAuth client, or the URL of the client's metadata document. */
   client_id: string
   /** The name that the client gave itself when the grant was made. */
   client_name: string
-  /** The host that is responsible for the client. A client can choose any name, but not the host of somebody else. */
+  /** The host that is responsible for the client. Unlike the name, a client cannot choose another owner's host. */
   client_host: string
   /** JSON lists, as in api_keys. */
   scopes: string
@@ -286,7 +284,7 @@ export interface InvitationTable {
   team_id: TeamId
   email: string
   role: Role
-  /** Null if the account was deleted, and in rows older than this column. */
+  /** Null if the account was deleted, or if the row is older than this column. */
   invited_by: AccountId | null
   /** SHA-256 of the token, hex. */
   token_hash: string
@@ -315,13 +313,13 @@ export interface DatasourceTable extends KnowledgeVersions {
   updated_at: string
   last_tested_at: string | null
   last_error: string | null
-  /** The grade in the last test of the current connection. Null if there was no test. */
+  /** The grade in the last test of the current connection. Null before the first test. */
   last_grade: Generated<'PASS' | 'WARN' | 'FAIL' | null>
-  /** Increases with every change of the connection. Pools and caches of older versions are closed. */
+  /** Increases with every change of the connection. Pools and caches for older versions are closed. */
   connection_version: number
   /** Increases with every introspection. 0 before the first introspection. */
   catalog_version: number
-  /** Increases when the exposure is saved. 0 before that. */
+  /** Increases when the exposure is saved. 0 before the first exposure. */
   exposure_version: number
   /** After this many hours, the database is introspected again. 0 means never. */
   reintrospect_hours: Generated<number>
@@ -348,18 +346,18 @@ interface CatalogTableRow {
   captured_at: string
   /** JSON of a Catalog. */
   catalog: string
-  /** The connection_version when the catalog was read. Null in rows older than this column. */
+  /** The connection_version when the catalog was read. Null if the row is older than this column. */
   connection_version: number | null
 }
 
 /** A scheduled introspection that is running or has failed. */
 interface ReintrospectionTable {
   datasource_id: DatasourceId
-  /** Until this time, only the process that set it may run the introspection. It may set a later time. */
+  /** Until this time, only the process that set the time may run the introspection. */
   claimed_until: string | null
   failures: number
   retry_at: string | null
-  /** The `last_error` of the datasource that the last failure set, if any. */
+  /** The `last_error` that the last failure set on the datasource, if any. */
   error: string | null
 }
 
@@ -371,14 +369,14 @@ interface ExposureTable {
   author_id: AccountId
   created_at: string
   /**
-   * The catalog for which the exposure was saved. It stays in the store while the exposure is the newest. Null if there
-   * was no catalog, or it is unknown.
+   * The catalog for which the exposure was saved. The store keeps this catalog while the exposure is the newest. Null
+   * if unknown, or if there was no catalog.
    */
   catalog_version: number | null
   /** Why the author changed the exposure. */
   note: Generated<string | null>
   /**
-   * The number of tables and columns in the exposure, and of columns that were added and removed since the previous
+   * How many tables and columns the exposure has, and how many columns were added and removed since the previous
    * version. Null if unknown.
    */
   table_count: Generated<number | null>
@@ -411,28 +409,28 @@ export interface AuditTable {
   row_count: number | null
   bytes: number | null
   duration_ms: number | null
-  /** How many calls the row counts, for example all 429s of a key within a minute (Audit.folded()). */
+  /** How many calls the row counts (see Audit.folded()). */
   times: number
   /** The name that the client gives itself. */
   client: string | null
   /** 1 if literals were removed from `query` and `printed`, or the texts were left out. */
   redacted: Generated<number>
-  /** JSON (audit/row-detail.ts). Null if there is no detail, and in rows older than this column. */
+  /** JSON (audit/row-detail.ts). Null if there is no detail, or if the row is older than this column. */
   detail: string | null
-  /** The chain of the process that wrote the row. Null in rows older than the chains. */
+  /** The chain of the process that wrote the row. Null if the row is older than the chains. */
   chain: string | null
-  /** The position in the chain, from 1. Null until the row is linked. */
+  /** The position in the chain, from 1. Null if the row is not linked. */
   seq: number | null
   /**
-   * A hash of the row and of the row before it. Until the row is linked, a hash of the row alone (audit/chain/seal.ts).
+   * A hash of the row and of the previous row's link. If the row is not linked, a hash of the row alone
+   * (audit/chain/seal.ts).
    */
   link: string | null
 }
 
-/** Each process that writes audit rows has one chain. */
 export interface AuditChainTable {
   chain: string
-  /** The number of the chain, from 1. There are no gaps between the numbers. */
+  /** The number of the chain, from 1, without gaps between numbers. */
   number: number
   opened_at: string
   /** The number of the last linked row. */
@@ -475,14 +473,14 @@ export interface AuditPackTable {
   packed: Uint8Array
 }
 
-/** How many queries a caller made to a datasource on one day (UTC). A column that does not apply is ''. */
+/** How many queries a caller made to a datasource on one day (UTC). A column without a value is ''. */
 export interface UsageDayTable {
   team_id: TeamId
   date: string
   datasource_id: DatasourceId | ''
   account_id: AccountId | ''
   key_id: ApiKeyId | GrantId | ''
-  /** The chain of the process that counted. The counts of all chains must be added. */
+  /** The chain of the process that counted. A total needs the counts of all chains. */
   chain: string
   queries: number
   denied: number
@@ -490,7 +488,7 @@ export interface UsageDayTable {
   row_count: number
 }
 
-/** How many queries a caller and client made to a datasource in one hour (UTC). A column that does not apply is ''. */
+/** How many queries a caller and client made to a datasource in one hour (UTC). A column without a value is ''. */
 export interface UsageSlotTable {
   team_id: TeamId
   /** YYYY-MM-DDTHH. */
@@ -499,7 +497,7 @@ export interface UsageSlotTable {
   account_id: AccountId | ''
   key_id: UsageDayTable['key_id']
   client: string
-  /** The chain of the process that counted. The counts of all chains must be added. */
+  /** The chain of the process that counted. A total needs the counts of all chains. */
   chain: string
   queries: number
   denied: number
@@ -551,8 +549,8 @@ export interface WebhookTable {
 }
 
 /**
- * A condition that was true at the last check, such as a datasource with an error. A condition that has a row is not
- * reported again.
+ * A condition that was true at the last check, for example that a datasource has an error. While the row exists, the
+ * condition is not reported again.
  */
 interface WebhookConditionTable {
   webhook_id: WebhookId
@@ -568,7 +566,7 @@ export interface WebhookDeliveryTable {
   state: 'WAITING' | 'DELIVERED' | 'FAILED'
   attempts: number
   next_at: string
-  /** Until this time, only the process that set it may send the event. */
+  /** Until this time, only the process that set the time may send the event. */
   claimed_until: string | null
   last_at: string | null
   status: number | null
@@ -589,7 +587,7 @@ export interface JobTable {
   updated_at: string
   /** The input of a resumable job, as JSON. Null if the job is not resumable or has ended. */
   input: string | null
-  /** Null if the service started the job, and in rows older than this column. */
+  /** Null if the service started the job, or if the row is older than this column. */
   started_by: Generated<AccountId | null>
   /** The item that is being processed, such as a table. */
   step: Generated<string | null>

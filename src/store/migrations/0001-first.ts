@@ -1,4 +1,4 @@
-// The first schema. Vitrine's own tables use text, numbers and ISO times on both dialects. The tables of better-auth
+// The first schema. On both dialects, Vitrine's own tables use text, numbers and ISO times. The tables of better-auth
 // use the times and booleans of the dialect.
 import { sql, type ColumnDefinitionBuilder, type Transaction } from 'kysely'
 import type { DialectName, Migration } from '../migration.ts'
@@ -21,7 +21,7 @@ type Column = ColumnDefinitionBuilder
 const required = (column: Column) => column.notNull()
 const id = (column: Column) => column.primaryKey().notNull()
 const unique = (column: Column) => column.notNull().unique()
-/** A row is deleted when the row that it references is deleted. */
+/** The row is deleted together with the row that it references. */
 const of = (target: string) => (column: Column) => column.notNull().references(target).onDelete('cascade')
 const time = (dialect: DialectName) => (dialect === 'postgres' ? 'timestamptz' : 'text')
 
@@ -193,7 +193,7 @@ async function exposures(tx: Transaction<Tables>): Promise<void> {
     .addColumn('datasource_id', 'text', of('datasources.id'))
     .addColumn('version', 'integer', required)
     .addColumn('tables', 'text', required)
-    // No foreign key, because the history must stay when its author's account is deleted.
+    // No foreign key, because the history stays when its author's account is deleted.
     .addColumn('author_id', 'text', required)
     .addColumn('created_at', 'text', required)
     .addPrimaryKeyConstraint('one_exposure_a_version', ['datasource_id', 'version'])
@@ -208,7 +208,7 @@ async function exposures(tx: Transaction<Tables>): Promise<void> {
 }
 
 async function auditAndJobs(tx: Transaction<Tables>): Promise<void> {
-  // No foreign keys, because audit rows must stay when the objects that they name are deleted.
+  // No foreign keys, because audit rows stay when the objects that they name are deleted.
   await tx.schema
     .createTable('audit')
     .addColumn('id', 'text', id)

@@ -1,5 +1,5 @@
-// Adds the audit chain: each row's position in its chain, the chains with their signed ends, and the gaps for rows that
-// were removed when they were too old. Also adds usage by day. Existing rows belong to no chain.
+// Adds the audit chain: each row's position, the chains with their signed ends, and the gaps for removed rows. Also
+// adds usage by day. Existing rows belong to no chain.
 import { sql, type ColumnDefinitionBuilder, type Transaction } from 'kysely'
 import type { Migration } from '../migration.ts'
 import type { Tables } from '../tables.ts'
@@ -59,9 +59,7 @@ async function chains(tx: Transaction<Tables>): Promise<void> {
     .execute()
 }
 
-/**
- * Like the audit, this table has no foreign keys. A primary key allows no null, so a column that does not apply is ''.
- */
+/** A primary key allows no null, so a column without a value is ''. Like the audit, this table has no foreign keys. */
 async function usage(tx: Transaction<Tables>): Promise<void> {
   await tx.schema
     .createTable('usage_days')
@@ -70,7 +68,7 @@ async function usage(tx: Transaction<Tables>): Promise<void> {
     .addColumn('datasource_id', 'text', required)
     .addColumn('account_id', 'text', required)
     .addColumn('key_id', 'text', required)
-    // Each process counts under its own chain. So processes that share a store never lock each other's rows.
+    // Each process counts under its own chain, so that processes never lock each other's rows.
     .addColumn('chain', 'text', required)
     .addColumn('queries', 'bigint', required)
     .addColumn('denied', 'bigint', required)

@@ -8,7 +8,7 @@ import { openStore } from '../open.ts'
 const AT = '2026-01-01T00:00:00.000Z'
 
 for (const dialect of DIALECTS) {
-  test(`on ${dialect}, after the upgrade that adds drift, the newest exposure is compared with the catalog at the time of the upgrade`, async () => {
+  test(`on ${dialect}, the upgrade that adds drift stores the current catalog with the newest exposure`, async () => {
     await using source = await storeSource(dialect)
     const config = await source.nothing()
     const [teamId, id, never] = [newId<TeamId>(), newId<DatasourceId>(), newId<DatasourceId>()]

@@ -1,6 +1,6 @@
-// Drift is what has changed in a database since its exposure was saved. Adds the catalog for which an exposure was
-// saved, the connection over which a catalog was read, and the schedule of introspections. Also adds the input of jobs,
-// so that they can be resumed.
+// Adds drift: the changes in a database since its exposure was saved. This needs the catalog for which an exposure was
+// saved, the connection over which a catalog was read, and the schedule of introspections. Also stores the input of
+// jobs, so that they can be resumed.
 import { sql } from 'kysely'
 import type { Migration } from '../migration.ts'
 
@@ -14,7 +14,7 @@ export const drift: Migration = {
     await tx.schema.alterTable('catalogs').addColumn('connection_version', 'integer').execute()
     await tx.schema.alterTable('exposures').addColumn('catalog_version', 'integer').execute()
     await tx.schema.alterTable('jobs').addColumn('input', 'text').execute()
-    // It is unknown for which catalog existing exposures were saved, so drift is reported from this upgrade on.
+    // The catalogs of existing exposures are unknown, so drift is reported only from this upgrade on.
     await sql`
       update exposures set catalog_version = (
         select d.catalog_version from datasources d

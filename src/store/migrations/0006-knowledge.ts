@@ -49,7 +49,7 @@ async function documentation(tx: Transaction<Tables>): Promise<void> {
     .addColumn('table', 'text', required)
     .addColumn('draft', 'text', required)
     .addColumn('updated_at', 'text', required)
-    // No foreign key, because the text must stay when its author's account is deleted. Null if the text was generated.
+    // Null if the text was generated. No foreign key, because the text stays when its author's account is deleted.
     .addColumn('author_id', 'text')
     .addPrimaryKeyConstraint('one_documentation_a_table', ['datasource_id', 'schema', 'table'])
     .execute()

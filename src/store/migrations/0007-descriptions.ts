@@ -1,6 +1,6 @@
-// Stores rendered descriptions, so that the first request after a restart need not render them. When something in a
-// description changes, a version in `datasources` increases, and a trigger deletes the stored text in the same
-// transaction. Also adds revisions, so that profiles and publications can be cached.
+// Stores rendered descriptions. When something in a description changes, a version in `datasources` increases, and a
+// trigger deletes the stored text in the same transaction. Also adds revisions, so that profiles and publications can
+// be cached.
 import { sql, type ColumnDefinitionBuilder } from 'kysely'
 import type { Migration } from '../migration.ts'
 
@@ -42,7 +42,7 @@ export const descriptions: Migration = {
   },
 }
 
-/** When one of these columns changes, a stored description is outdated. */
+/** A change of one of these columns makes a stored description outdated. */
 const VERSIONS = ['catalog_version', 'exposure_version', 'profile_version', 'published_version', 'name'] as const
 
 const required = (column: ColumnDefinitionBuilder) => column.notNull()

@@ -1,4 +1,4 @@
-// Adds counters of attempts. They are in the store, so that several processes share a limit.
+// Adds counters of attempts. They are stored so that several processes share a limit.
 import type { Migration } from '../migration.ts'
 
 export const attempts: Migration = {

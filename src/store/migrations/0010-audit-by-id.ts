@@ -1,4 +1,4 @@
-// Drops the index on the audit's time. Ids increase over time, so old rows are found by id.
+// Drops the index on the audit's time, because ids increase over time and find old rows too.
 import type { Migration } from '../migration.ts'
 
 export const auditById: Migration = {

@@ -1,5 +1,5 @@
-// Adds audit packs. Many rows of a team that are written together become one compressed row, which takes a tenth of the
-// space and time. Existing rows, and rows of small batches, are not packed.
+// Adds audit packs: many rows of a team that are written together become one compressed row, which takes a tenth of the
+// space and time. Existing rows are not packed.
 import type { ColumnDefinitionBuilder } from 'kysely'
 import type { Migration } from '../migration.ts'
 

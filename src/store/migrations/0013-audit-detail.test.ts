@@ -1,4 +1,4 @@
-// This store was written by the version before this migration, whose process was killed. It contains single rows, a
+// The version before this migration wrote this store, and its process was killed. The store contains single rows, a
 // pack, a row that counts 429s, and a change that is not linked yet.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ const WRITTEN = JSON.parse(
 const teamId = asId<TeamId>('team')
 
 for (const dialect of DIALECTS) {
-  test(`on ${dialect}, the audit of the previous version can be read, verified and continued after the upgrade`, async () => {
+  test(`on ${dialect}, the audit of the version before 0013 can be read, verified and continued after the upgrade`, async () => {
     await using source = await storeSource(dialect)
     const config = await source.nothing()
     const old = await olderStore(config, '0013')
@@ -59,7 +59,7 @@ for (const dialect of DIALECTS) {
         [3, null],
       ],
     )
-    // Verification finds a detail that was added to an old row, and a detail that was changed.
+    // Verification finds a detail that was added to an old row, and a changed detail.
     for (const [number, chain] of [reports[0], reports[1]].entries()) {
       const row = await store.db
         .selectFrom('audit')

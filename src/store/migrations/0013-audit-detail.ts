@@ -1,5 +1,5 @@
-// Adds the column `detail` to the audit. It has JSON with names, changes, reasons of refusals and more. Existing rows
-// have null, so their seals stay valid.
+// Adds the column `detail` to the audit: JSON with names, changes, reasons of refusals and more. Existing rows have
+// null, so their seals stay valid.
 import type { Migration } from '../migration.ts'
 
 export const auditDetail: Migration = {

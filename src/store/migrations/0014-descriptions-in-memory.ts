@@ -1,5 +1,5 @@
-// Drops the stored descriptions of 0007. They saved one rendering per restart, but slowed each change by up to half a
-// second. Descriptions are now cached only in memory. Also deletes old publications, which no code read.
+// Drops the stored descriptions of 0007, which slowed each change by up to half a second. Also deletes old
+// publications, which no code read.
 import { sql } from 'kysely'
 import type { Migration } from '../migration.ts'
 

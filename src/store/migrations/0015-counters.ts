@@ -1,5 +1,5 @@
-// Creates one table for all counters: sign-in attempts and query budgets. Until now, the rate limiter library created a
-// table for budgets at every start. The library requires these column names.
+// Creates one table for all counters: sign-in attempts and query budgets. The rate limiter library requires these
+// column names.
 import { sql } from 'kysely'
 import type { Migration } from '../migration.ts'
 

@@ -1,5 +1,4 @@
-// Adds grants: the access that a person has granted to an agent. Scopes, teams and datasources are limited by the same
-// columns as in api_keys.
+// Adds grants: the access that a person has granted to an agent. The columns that limit it are the same as in api_keys.
 import type { Migration } from '../migration.ts'
 
 export const connectorGrants: Migration = {

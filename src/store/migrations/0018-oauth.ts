@@ -1,5 +1,4 @@
-// Adds the tables of the OAuth provider. Its library defines the columns, and reads and writes the rows. Lists are JSON
-// text on both stores.
+// Adds the tables of the OAuth provider. Its library defines the columns, and reads and writes the rows.
 import type { CreateTableBuilder, Transaction } from 'kysely'
 import type { DialectName, Migration } from '../migration.ts'
 import type { Tables } from '../tables.ts'
@@ -35,7 +34,7 @@ async function clients(tx: Transaction<Tables>, dialect: DialectName): Promise<v
   await tx.schema.createIndex('oauth_clients_by_age').on('oauth_clients').column('createdAt').execute()
 }
 
-/** The library needs a row only while it issues a code. Then the row is deleted. */
+/** The library needs a row only while it issues a code. Then our code deletes the row. */
 async function consents(tx: Transaction<Tables>, dialect: DialectName): Promise<void> {
   await table(tx, 'oauth_consents')
     .addColumn('clientId', 'text', (column) => column.notNull())
@@ -74,7 +73,7 @@ async function tokens(tx: Transaction<Tables>, dialect: DialectName): Promise<vo
     const name = `oauth_refresh_tokens_by_${column.toLowerCase()}`
     await tx.schema.createIndex(name).on('oauth_refresh_tokens').column(column).execute()
   }
-  // This table stays empty, because every access token is a JWT. The library reads it if a code is used twice.
+  // Stays empty, because every access token is a JWT. The library reads this table if a code is used twice.
   await table(tx, 'oauth_access_tokens')
     .addColumn('authorizationCodeId', 'text')
     .addColumn('refreshId', 'text')

@@ -1,4 +1,4 @@
-// Adds what the console shows about a datasource: the last test report, the note of a saved exposure, the history of
+// Adds what the console shows about a datasource: the last test report, the notes of exposures, the history of
 // publications, who started a job, and which item a job is processing.
 import type { ColumnDefinitionBuilder } from 'kysely'
 import type { Migration } from '../migration.ts'
@@ -16,11 +16,11 @@ export const console: Migration = {
       .addColumn('tested_at', 'text', required)
       .addColumn('report', 'text', required)
       .execute()
-    // No foreign key, because the job must stay when this account is deleted.
+    // No foreign key, because the job stays when this account is deleted.
     await tx.schema.alterTable('jobs').addColumn('started_by', 'text').execute()
     await tx.schema.alterTable('jobs').addColumn('step', 'text').execute()
     await tx.schema.alterTable('exposures').addColumn('note', 'text').execute()
-    // Null for older versions, whose counts are computed when they are read.
+    // Null for existing versions, whose counts are computed when they are read.
     for (const count of ['table_count', 'column_count', 'added', 'removed'] as const) {
       await tx.schema.alterTable('exposures').addColumn(count, 'integer').execute()
     }

@@ -1,5 +1,4 @@
-// Adds links between a rotated key and its replacement, and the client that used a key last. All are null for existing
-// keys.
+// Adds links between a rotated key and its replacement, and the client that last used a key. Existing keys have null.
 import type { Migration } from '../migration.ts'
 
 export const keyLinks: Migration = {

@@ -1,5 +1,5 @@
-// Replaces the indexes of the queue of deliveries, because the service now looks for the due deliveries of each
-// webhook.
+// Replaces the indexes of the queue of deliveries, because the service now searches for the due deliveries of one
+// webhook at a time.
 import type { Migration } from '../migration.ts'
 
 export const webhookTurns: Migration = {

@@ -1,5 +1,4 @@
-// Adds indexes for the search for unverified accounts and for their deletion. Without them, each deletion reads whole
-// tables.
+// Adds indexes for finding and deleting unverified accounts. Without them, each deletion reads whole tables.
 import type { Migration } from '../migration.ts'
 
 export const accountDeletion: Migration = {
