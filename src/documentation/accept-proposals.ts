@@ -1,5 +1,5 @@
-// A manager accepts many proposed texts at once, which saves one new version of the documentation. Each text lists the
-// columns that it depends on. If one of these columns has changed since the text was written, the text stays proposed.
+// A manager accepts many proposed texts at once, which saves one new version of the documentation. A text stays
+// proposed if a column that it depends on has changed since the text was written.
 import type { Transaction } from 'kysely'
 import { changesOf, listedOf, pathName } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
@@ -32,7 +32,7 @@ interface Request {
 interface Accepted {
   /** The number of accepted texts, by kind. */
   readonly accepted: Readonly<Record<Kind, number>>
-  /** The number of proposed texts that stay proposed because a column changed. */
+  /** The number of texts that stay proposed because a column changed. */
   readonly stale: number
   readonly version: number
 }
@@ -40,7 +40,7 @@ interface Accepted {
 type Drafts = Awaited<ReturnType<typeof draftsOf>>
 
 /**
- * Throws INVALID_REQUEST for a table without documentation. Throws CONFLICT if `version` is not the current version, or
+ * Throws INVALID_REQUEST for a table without documentation, and CONFLICT if `version` is not the current version or
  * another version is saved in the meantime.
  */
 export async function acceptDocumentation(
@@ -113,7 +113,7 @@ function chosen(drafts: Drafts, tables: Request['tables']): Drafts {
 
 class Acceptance {
   readonly counts: Record<Kind, number> = { summary: 0, examples: 0, statements: 0, columns: 0 }
-  /** For the audit: where the accepted texts are, for example `columns.name` of a table. */
+  /** The places of the accepted texts for the audit, for example `columns.name` of a table. */
   readonly places: string[] = []
   stale = 0
   readonly #tables: ReadonlyMap<string, Catalog['tables'][number]>

@@ -1,6 +1,6 @@
-// The audit records which texts and personal marks of a documentation were added, removed or changed, for example
-// `columns.name`. It does not record the texts, because a text may contain values that must disappear when the text is
-// withdrawn.
+// The audit records which texts and personal marks of a documentation were added, removed or changed, by place
+// (`columns.name`). It does not record the texts, because a text may contain values that must disappear when the text
+// is withdrawn.
 import { listedOf, pathName, type Changes } from '../audit/recorded-changes.ts'
 import type { Draft, Said } from './stored-draft.ts'
 import type { PublishedTable } from './visible-texts.ts'

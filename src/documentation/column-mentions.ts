@@ -1,11 +1,11 @@
 // A text depends on every column that it names, even if its author did not list the column. If in doubt, a column
-// counts as named. One dependency too many may hide a text too early, but a missing dependency could show a text for
+// counts as named: one dependency too many may hide a text too early, but a missing dependency could show a text for
 // too long.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { fullName } from './text-dependencies.ts'
 import { Names, wordsOf } from './split-words.ts'
 
-/** One instance per catalog serves any number of texts. */
+/** Build one instance per catalog, for all texts. */
 export class ColumnMentions {
   readonly #tables = new Names<CatalogTable>()
 
@@ -15,8 +15,7 @@ export class ColumnMentions {
 
   /**
    * Returns the columns that a text about the table `own` names: columns of `own` by name, and columns of other tables
-   * by full name. If the text names another table but none of its columns, the first column of that table counts as
-   * named.
+   * by full name. If the text names another table without a column, its first column counts as named.
    */
   in(text: string, own: CatalogTable): readonly string[] {
     const words = wordsOf(text)

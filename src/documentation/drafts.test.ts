@@ -1,5 +1,3 @@
-// Tests which texts a description shows, on which columns a text depends, which texts the rules write, and how a
-// model's answer is read.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
@@ -141,7 +139,7 @@ test('a text depends on the columns that it names, in its own table and in other
   assert.deepEqual(naming.in('Nothing of all that.', orders), ['of'])
 })
 
-describe('writeByRules', () => {
+describe('the rules', () => {
   const to = (name: string) => ({ schema: 'public', table: name, column: 'id' })
   const shop = catalog(
     table('customers', [ID, column('name')]),
@@ -225,7 +223,7 @@ describe('writeByRules', () => {
     )
   })
 
-  test('the rules list the values of a column only if they are a few codes, and the column still has its type', () => {
+  test('the rules list the values of a column only if they are a few codes and the column still has its type', () => {
     const says = (values: readonly string[], type?: string) =>
       write('lines', values, type).statements.some((said) => said.text.includes('is one of'))
     assert.equal(says(['new', 'old']), true)
@@ -243,7 +241,7 @@ describe('writeByRules', () => {
   })
 })
 
-describe('readAnswer', () => {
+describe('the answer of a language model', () => {
   const [orders] = SHOWN.tables
   assert.ok(orders)
   const read = (answer: unknown) =>
@@ -259,15 +257,16 @@ describe('readAnswer', () => {
     ['nothing but Markdown marks', '` ** `'],
   ]
   for (const [what, text] of dropped) {
-    test(`a statement with ${what} is dropped`, () => assert.deepEqual(read({ statements: [{ text }] }).statements, []))
+    test(`a statement with ${what} is dropped from a model’s answer`, () =>
+      assert.deepEqual(read({ statements: [{ text }] }).statements, []))
   }
 
-  test('a summary is reduced to one line of plain text', () => {
+  test('a summary in a model’s answer becomes one line of plain text', () => {
     const { summary } = read({ summary: '# **Orders**\u0000\u202e and\n\n`status`.\ud800' })
     assert.equal(summary?.text, 'Orders and status.\ufffd')
   })
 
-  test('an answer is cut to 12 statements and 3 examples, and queries with a comment are dropped', () => {
+  test('a model’s answer is cut to 12 statements and 3 examples, and queries with a comment are dropped', () => {
     const many = Array.from({ length: 40 }, (_, n) => ({ text: `Fact ${n}.` }))
     const examples = [
       { words: 'a', query: 'SELECT 1 -- x' },
@@ -283,7 +282,7 @@ describe('readAnswer', () => {
     )
   })
 
-  test('an answer of the wrong shape is refused', () => {
+  test('a model’s answer of the wrong shape is refused', () => {
     for (const text of ['', 'null', '[]', '{', '{"statements":[1]}', '{"columns":[]}', '{"examples":{}}']) {
       assert.throws(() => readAnswer(text, orders, new ColumnMentions(SHOWN), new ValueMentions([])), text)
     }

@@ -1,4 +1,4 @@
-// Each table of a datasource has one draft of its documentation. Descriptions show only published texts, never a draft.
+// Each table of a datasource has one draft of its documentation. Descriptions show only published texts.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
@@ -44,7 +44,7 @@ export interface DocumentationPlace {
   readonly row: Versions & Selectable<KnowledgeVersions> & { readonly status: string }
 }
 
-/** One text as its editors see it. */
+/** A text as its editors see it. */
 interface TextView extends Pick<Said, 'text' | 'origin' | 'status' | 'restsOn'> {
   readonly stale: boolean
 }
@@ -62,7 +62,7 @@ export interface TableView {
   readonly warnings?: readonly string[]
 }
 
-/** Returns the drafts in catalog order. Tables that the database no longer has come last. */
+/** Returns the drafts in the order of the catalog. Tables that the database no longer has come last. */
 export async function getDocumentation(
   deps: Pick<DocumentationDeps, 'store' | 'catalogs'>,
   at: DocumentationPlace,
@@ -92,8 +92,8 @@ export async function getDocumentation(
 }
 
 /**
- * Throws NOT_FOUND if neither the database nor the documentation has the table. Throws INVALID_REQUEST with `details`
- * for every unknown column, and CONFLICT if `version` is given and is not the current version.
+ * Throws NOT_FOUND if neither the database nor the documentation has the table, INVALID_REQUEST with `details` for
+ * unknown columns, and CONFLICT if `version` is given but is not the current version.
  */
 export async function putDocumentation(
   deps: DocumentationDeps,
@@ -136,7 +136,7 @@ export async function requireDocumented(
   if ((await draftOf(deps.store.db, at.id, name)) === null) throw notFound()
 }
 
-/** Returns warnings about texts that will not be shown even when they are published. */
+/** Returns warnings about texts that will be hidden even when they are published. */
 async function warningsOf(
   deps: DocumentationDeps,
   at: DocumentationPlace,
@@ -279,8 +279,8 @@ function viewOf(
 }
 
 /**
- * Returns the columns that were marked as not personal before the change, but are not marked after it. The next profile
- * decides whether these columns are personal. Until then, their values are hidden.
+ * Returns the columns whose mark “not personal” was removed. Their values are hidden until the next profile decides
+ * whether they are personal.
  */
 function unclearedOf(before: Draft | null, draft: Draft): readonly string[] {
   return [...(before?.columns ?? [])].flatMap(([name, { personal }]) =>

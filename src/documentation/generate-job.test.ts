@@ -1,5 +1,3 @@
-// Tests the job that proposes documentation: the service stops, the database stops, or a column is hidden while the job
-// runs.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
@@ -21,7 +19,7 @@ const orderOf = async (server: TestPostgres) => ({
   username: server.superuser,
   password: server.password,
 })
-/** The stored jobs resume. `tried` is called before each example query runs. */
+/** Stored jobs resume. `tried` is called before each example query runs. */
 const withGeneration = (rooms: Rooms, tried: (signal: AbortSignal) => Promise<void> = () => Promise.resolve()) => {
   const run: TryQuery = async (id, query, signal) => {
     await tried(signal)

@@ -1,5 +1,5 @@
-// A job proposes texts for exposed tables, by rules or by the operator's language model. The job survives a restart. A
-// text is published only after a person has accepted it.
+// A job that proposes texts for exposed tables, by rules or by the operator's language model. The job resumes after a
+// restart. A text is published only after a person has accepted it.
 import { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import { AppError, invalidRequest } from '../errors.ts'
@@ -27,9 +27,10 @@ const Input = z.object({
 })
 
 /**
- * If the same request is already running, returns the id of the running job. Throws DATASOURCE_DISABLED for a disabled
- * datasource, NOT_CONNECTED before the first introspection, INVALID_REQUEST for a table that is not exposed or a model
- * that is not configured, and CONFLICT while another job of this kind runs for the datasource.
+ * Starts the job and returns its id. If a job with the same request is running, returns its id. Throws
+ * DATASOURCE_DISABLED for a disabled datasource, NOT_CONNECTED before the first introspection, INVALID_REQUEST for a
+ * table that is not exposed or a model that is not configured, and CONFLICT while another job of this kind runs for the
+ * datasource.
  */
 export async function generateDocumentation(
   deps: GenerateDeps,
@@ -56,7 +57,7 @@ export async function generateDocumentation(
   return await orderJob(deps, call, at, { kind: KIND, input, atMost: 1, busy })
 }
 
-/** Lets jobs resume after a restart. Must be called once, before the first job. */
+/** Lets jobs resume after a restart. Call this once, before the first job. */
 export function resumeGeneration(deps: GenerateDeps): void {
   deps.jobs.resumable(KIND, (id, input) => async (progress, ended): Promise<Generated> => {
     const { tables, model } = Input.parse(input)

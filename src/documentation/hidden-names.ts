@@ -1,38 +1,37 @@
-// A text must not reveal the names of hidden tables and columns. A name like `wage_2`, which is not an ordinary word,
-// counts as found wherever it occurs. An ordinary word like `people` counts as a hidden column only in a text about the
-// column's table, or directly after the name of that table. It counts as a hidden table only where the text uses the
-// word as a name (words-used-as-names.ts), for example “FROM people”.
+// A text must not reveal the names of hidden tables and columns. A name like `wage_2`, which is no ordinary word,
+// counts as found anywhere. An ordinary word like `people` counts as a hidden column only in a text about the column's
+// table, or directly after that table's name. It counts as a hidden table only where the text uses it as a name
+// (words-used-as-names.ts), for example in “FROM people”.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { identifiersOf } from './words-used-as-names.ts'
 import { Names, wordsOf } from './split-words.ts'
 
 /**
- * The minimum length of a name that consists of one word. Shorter words are too common. A column name directly after
- * the name of its table may be shorter.
+ * The minimum length of a name of one word, because shorter words are too common. A column name directly after its
+ * table's name may be shorter.
  */
 const LETTERS_MIN = 3
 
-/** One instance per pair of catalogs serves any number of texts. */
+/** Build one instance per pair of catalogs, for all texts. */
 export class HiddenNames {
-  /** The hidden columns of each table that has any. */
+  /** The hidden columns by table. Tables without hidden columns are not in the map. */
   readonly #columns = new Map<string, Names<string>>()
   /**
-   * Names of hidden tables and columns that count anywhere in a text, because they are no ordinary words. Names that an
-   * exposed object also has are left out.
+   * Names of hidden tables and columns that are no ordinary words. Names that an exposed object also has are left out.
    */
   readonly #anywhere = new Names<string>()
   readonly #distinct = new Set<string>()
   /** Hidden tables whose name is an ordinary word. */
   readonly #plain = new Names<string>()
-  /** Tables with a hidden column. Directly after the name of such a table, the name of the column counts. */
+  /** The tables that have hidden columns. */
   readonly #owners = new Names<CatalogTable>()
-  /** The first words of all names above. Most texts contain none of these words. */
+  /** The first word of each name above. Most texts contain none of these words. */
   readonly #firsts = new Set<string>()
 
   constructor(exposed: Pick<Catalog, 'tables'>, full: Pick<Catalog, 'tables'>) {
     const visible = new Map(exposed.tables.map((each) => [tableKey(each.schema, each.table), each]))
-    // If an exposed object has the same name as a hidden object, the name reveals nothing.
+    // A name that an exposed object also has reveals nothing.
     const shown = new Set(
       exposed.tables.flatMap(({ schema, table, columns }) =>
         [table, `${schema}.${table}`, ...columns.map(({ name }) => name)].map((name) => name.toLowerCase()),
@@ -77,8 +76,8 @@ export class HiddenNames {
   }
 
   /**
-   * Returns the hidden names in a text about the table `about`. Only whole words count. Callers that have already split
-   * the text pass its words in `words`.
+   * Returns the hidden names in a text about the table `about`. Only whole words count. `words` are the words of the
+   * text, if the caller has split it already.
    */
   in(
     text: string,

@@ -9,7 +9,7 @@ import { EMPTY, writeDraft } from './stored-draft.ts'
 
 const TABLES = 10_000
 
-test('reading the drafts of many tables gives other requests a turn', async () => {
+test('other requests run while the drafts of many tables are read', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   const teamId = newId<TeamId>()

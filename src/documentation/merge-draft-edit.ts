@@ -1,8 +1,8 @@
-// Merges a manager's edit of one table into the table's draft, and reports every problem with its place in the request.
+// Merges a manager's edit of one table into its draft, and reports every problem with its place in the request.
 import type { RestingPlace } from './text-dependencies.ts'
 import { EMPTY, textsOf, typesOf, type Draft, type Said } from './stored-draft.ts'
 
-/** A text in the request. Omitted fields have defaults. `origin` is ignored. */
+/** Omitted fields have defaults. `origin` is ignored. */
 interface TextInput {
   readonly text: string
   readonly origin?: Said['origin']
@@ -19,8 +19,8 @@ interface ColumnInput {
 }
 
 /**
- * Omitted parts stay unchanged. Null or an empty list removes a part. `columns` replaces the texts of all columns. It
- * replaces personal marks only for the columns that it contains.
+ * Omitted parts stay unchanged. Null or an empty list removes a part. `columns` replaces the texts of all columns, but
+ * the personal marks of only those columns that it contains.
  */
 export interface DraftInput {
   readonly summary?: TextInput | null
@@ -29,7 +29,7 @@ export interface DraftInput {
   readonly columns?: ReadonlyMap<string, ColumnInput>
 }
 
-/** The database may no longer have the table. */
+/** Merges the edit into the draft `before`. The database may no longer have the table. */
 export function readDraftChange(
   input: DraftInput,
   before: Draft | null,
@@ -50,13 +50,12 @@ class Reader {
   readonly problems: string[] = []
   readonly #place: RestingPlace
   /**
-   * The columns of the draft, and the columns that its texts depend on, each with its type when the text was written.
-   * The type is '' if it is unknown. The database may no longer have these columns.
+   * The types of the columns in the draft, and of the columns that its texts depend on, at the time when the texts were
+   * written. The type is '' if it is unknown. The database may no longer have these columns.
    */
   readonly #before: ReadonlyMap<string, string>
-  /** The generated texts of the draft before the edit. The key is the text. */
+  /** The generated texts of the draft before the edit, by text. */
   readonly #generated: ReadonlyMap<string, Said>
-  /** The columns of the draft before the edit. */
   readonly #marked: Draft['columns']
 
   constructor(was: Draft, place: RestingPlace) {
@@ -72,14 +71,13 @@ class Reader {
 
   text(place: string, input: TextInput | null): Said | null {
     if (input === null) return null
-    // If the manager changed a generated text, the text becomes the manager's own. If not, it stays a generated text
-    // with the same dependencies.
+    // An unchanged generated text keeps its origin and its dependencies. An edited text is the manager's own.
     const generated = this.#generated.get(input.text)
     const restsOn = [...new Set([...(input.restsOn ?? []), ...(generated?.restsOn ?? [])])]
     for (const name of restsOn) {
       if (!this.#knows(name)) this.problems.push(`${place}.restsOn: ${name} is not a known column`)
     }
-    // The type of a column that no longer exists is the type that it had when the text was written.
+    // If a column no longer exists, use its type at the time when the text was written.
     const gone = restsOn.flatMap((name) => [[name, this.#before.get(name) ?? ''] as const])
     return {
       text: input.text,

@@ -1,6 +1,6 @@
-// A language model's answer is untrusted input. An answer of the wrong shape is refused. Texts that are too long, that
-// have forbidden characters or that list unknown columns are dropped, and so are texts above the maximum count. Any
-// text may repeat values that the model was given.
+// Reads a language model's answer, which is untrusted input. Refuses an answer of the wrong shape. Drops texts that are
+// too long, have forbidden characters, list unknown columns or exceed the maximum count. Any text may repeat values
+// that the model was given.
 import { z } from 'zod'
 import { byName } from '../contract/name-keyed-objects.ts'
 import type { CatalogTable } from '../drivers/driver.ts'
@@ -8,7 +8,7 @@ import type { ColumnMentions } from './column-mentions.ts'
 import type { ValueMentions } from './value-mentions.ts'
 import type { Example, Proposal, ProposedText } from './proposal.ts'
 
-/** The maximum lengths of texts, in UTF-16 code units. */
+/** In UTF-16 code units. */
 const LONGEST = { summary: 600, statement: 300, column: 200, words: 200, query: 2_000 } as const
 const STATEMENTS_MAX = 12
 const COLUMNS_MAX = 300
@@ -18,7 +18,7 @@ const Answer = z.object({
   summary: z.string().nullish(),
   statements: z.array(z.object({ text: z.string(), restsOn: z.array(z.string()).optional() })).optional(),
   columns: byName(z.string()).optional(),
-  /** A query is a string. For MongoDB, models also write it as an object. */
+  /** For MongoDB, models also write a query as an object. */
   examples: z
     .array(z.object({ words: z.string(), query: z.union([z.string(), z.record(z.string(), z.unknown())]) }))
     .optional(),
@@ -69,26 +69,23 @@ export function readAnswer(
 function exampleOf(words: string, asked: unknown, restsOn: (text: string) => readonly string[]): Example | null {
   const query = (typeof asked === 'string' ? asked : JSON.stringify(asked)).replaceAll(/\s+/g, ' ').trim()
   const plain = plainText(words, LONGEST.words)?.replace(/[.:?]+$/, '') ?? null
-  // Queries with comments are dropped, because the text in a comment would not be checked.
+  // A query with a comment is dropped, because the text of the comment would not be checked.
   const isPlain = !/--|\/\*|\p{Cc}|\p{Cf}/u.test(query) && !ADDRESS.test(query)
   if (plain === null || query === '' || query.length > LONGEST.query || !isPlain) return null
   const text = `${plain}:\n${query}`
   return { text, query, restsOn: [...new Set(restsOn(text))], tells: true }
 }
 
-/** Some models wrap the JSON in a code fence, or write words before it. */
+/** Removes a code fence around the JSON, and words before it. */
 function unwrapped(text: string): string {
   return text.slice(Math.max(0, text.indexOf('{')), text.lastIndexOf('}') + 1)
 }
 
 const ADDRESS = /:\/\/|\bwww\.|\b(?:javascript|mailto|data):/i
-/**
- * Matches tags, links, images and HTML entities. Emphasis is no reason to drop a text: plainText() only removes its
- * marks.
- */
+/** Matches tags, links, images and HTML entities. Emphasis is allowed: plainText() removes only its marks. */
 const MARKUP = /<[a-z!/?]|\]\(|&#?\w+;/i
 
-/** Returns one line of plain text. Returns null if the text is too long or empty, or if it contains a URL or markup. */
+/** Returns one line of plain text. Null if the text is too long or empty, or contains a URL or markup. */
 function plainText(raw: string, max: number): string | null {
   if (raw.length > max * 2) return null
   const text = raw

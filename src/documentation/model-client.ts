@@ -1,17 +1,16 @@
-// Asks the operator's language model. The client library is loaded for the first question. It writes only the path and
-// the body of a request. This file sets the headers and all other settings, so the library's environment variables have
-// no effect.
+// Asks the operator's language model. The library chooses only the path and the body of a request. This file sets the
+// headers and all other settings, so the environment variables of the library have no effect.
 import type { ModelSettings } from '../config.ts'
 
-/** If no answer comes, throws the error of the library unchanged. */
+/** Throws the library's error if no answer comes. */
 export type Ask = (instructions: string, question: string, signal: AbortSignal) => Promise<string>
 
 const ANSWER_BYTES = 256 * 1024
 const TOO_LARGE = 413
 const ANSWER_TOKENS = 4_096
-/** The version of Anthropic's protocol, as its documentation requires. */
+/** The version of Anthropic's protocol. */
 const ANTHROPIC_VERSION = '2023-06-01'
-/** Retries if the endpoint is busy or fails. The library waits between them. */
+/** If the endpoint is busy or fails. The library waits between retries. */
 const RETRIES = 2
 
 export async function openClient(settings: ModelSettings, timeoutMs: number): Promise<Ask> {
@@ -25,7 +24,7 @@ export async function openClient(settings: ModelSettings, timeoutMs: number): Pr
   }
 }
 
-/** The libraries would read omitted settings from the environment. */
+/** Sets every setting, because the libraries would read omitted ones from the environment. */
 function common({ url }: ModelSettings, timeout: number, headers: Readonly<Record<string, string>>) {
   return {
     baseURL: url,
@@ -36,7 +35,7 @@ function common({ url }: ModelSettings, timeout: number, headers: Readonly<Recor
   } as const
 }
 
-/** A placeholder for an endpoint that needs no key. */
+/** For an endpoint that needs no key. */
 const NO_KEY = 'none'
 
 async function openaiClient(settings: ModelSettings, timeoutMs: number): Promise<Ask> {
@@ -67,7 +66,7 @@ async function openaiClient(settings: ModelSettings, timeoutMs: number): Promise
 
 async function anthropicClient(settings: ModelSettings, timeoutMs: number): Promise<Ask> {
   const { Anthropic } = await import('@anthropic-ai/sdk')
-  // The library appends the version to the path itself.
+  // The library adds `/v1` to the path.
   const baseURL = settings.url.replace(/\/v1$/, '')
   const apiKey = settings.key ?? NO_KEY
   const client = new Anthropic({
@@ -93,10 +92,10 @@ async function anthropicClient(settings: ModelSettings, timeoutMs: number): Prom
 }
 
 /**
- * The libraries add headers with details of the machine, and headers from the environment (ANTHROPIC_CUSTOM_HEADERS,
- * OPENAI_CUSTOM_HEADERS). No setting turns this off, so this fetch() sends only our own headers. It reads the whole
- * answer before it returns, because the libraries limit only the time until fetch() returns. It follows no redirects,
- * because the prompt and the key are meant only for this address. For an answer that is too large, it returns a status
+ * Returns a fetch() that sends only our headers. The libraries add headers with details of the machine and from the
+ * environment (ANTHROPIC_CUSTOM_HEADERS, OPENAI_CUSTOM_HEADERS), and no setting turns this off. It follows no
+ * redirects, because the prompt and the key are only for this address. It reads the whole answer before it returns,
+ * because the libraries stop their timeout when fetch() returns. For an answer that is too large, it returns a status
  * for which the libraries do not retry.
  */
 function boundedFetch(own: Readonly<Record<string, string>>): typeof fetch {
@@ -107,12 +106,12 @@ function boundedFetch(own: Readonly<Record<string, string>>): typeof fetch {
     let bytes = 0
     for await (const part of response.body ?? []) {
       bytes += part.byteLength
-      // Leaving the loop also closes the connection.
+      // Returning also closes the connection.
       if (bytes > ANSWER_BYTES) return new Response(null, { status: TOO_LARGE })
       parts.push(part)
     }
     const headers = new Headers(response.headers)
-    // fetch() has already decompressed the body, so these headers no longer apply.
+    // fetch() has decompressed the body, so these headers are wrong now.
     for (const name of ['content-encoding', 'content-length']) headers.delete(name)
     const body = response.body === null ? null : Buffer.concat(parts)
     return new Response(body, { status: response.status, statusText: response.statusText, headers })

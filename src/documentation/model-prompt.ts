@@ -1,13 +1,13 @@
-// The prompt about a table contains only exposed names and values, and no values of personal columns. Other people
+// Writes the prompt about a table, with only exposed names and values, and no values of personal columns. Other people
 // choose these names, comments and values, so the prompt puts them between two marks and calls them data.
 import { randomBytes } from 'node:crypto'
 import type { CatalogColumn } from '../drivers/driver.ts'
 import type { KeptColumn } from '../profiles/stored-profiles.ts'
 import type { WriterContext } from './writer-context.ts'
 
-/** If the question would exceed QUESTION_CHARS, it lists fewer columns. */
+/** A question that would exceed QUESTION_CHARS lists fewer columns. */
 const COLUMNS_MAX = 300
-/** The question lists at most this many foreign keys of other tables that reference the table. */
+/** The maximum number of foreign keys of other tables in a question. */
 const POINTERS_MAX = 50
 const VALUES_MAX = 12
 const COMMENT_MAX = 300
@@ -37,7 +37,7 @@ export function questionOf(about: WriterContext): string {
     text = JSON.stringify(dataOf(about, columns))
     if (text.length <= QUESTION_CHARS) break
   }
-  // Without this, a value could look like the closing mark.
+  // Otherwise a value could look like the closing mark.
   const fenced = text.slice(0, QUESTION_CHARS).replaceAll('<', String.raw`\u003c`)
   return `<${mark}>\n${fenced}\n</${mark}>`
 }

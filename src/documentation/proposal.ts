@@ -1,17 +1,16 @@
-// The rules or a model propose texts for a table. Merging them into the current draft keeps the texts that people wrote
-// or accepted. If a person rejected a summary or an example, only a different text replaces it.
+// Merges the texts that the rules or a model propose for a table into its draft. Texts that people wrote or accepted
+// stay. If a person rejected a summary or an example, only a different text replaces it.
 import type { RestingPlace } from './text-dependencies.ts'
 import { typesOf, type Draft, type Said } from './stored-draft.ts'
 
 export interface ProposedText {
   readonly text: string
-  /** The columns on which the text depends. */
   readonly restsOn: readonly string[]
-  /** True if the writer was given values, so the text may contain values. */
+  /** True if the text may contain values, because its writer was given values. */
   readonly tells: boolean
 }
 
-/** A query, described in words. The query has not run yet. */
+/** A query, described in words. It has not run yet. */
 export interface Example extends ProposedText {
   readonly query: string
 }
@@ -58,9 +57,9 @@ function isOpen(said: Said): boolean {
 class Proposed {
   count = 0
   readonly #place: RestingPlace
-  /** Texts that must not be proposed again: people have decided about them, or this proposal already contains them. */
+  /** Texts that must not be proposed again: people have decided about them, or this proposal already has them. */
   readonly #judged: Set<string>
-  /** The texts of the earlier proposal. They do not count as new. */
+  /** The texts of the earlier proposal, which do not count as new. */
   readonly #open: ReadonlySet<string>
 
   constructor(before: Draft, place: RestingPlace) {
@@ -72,8 +71,8 @@ class Proposed {
   }
 
   /**
-   * Returns the text that replaces `was`. A text that a person accepted or edited stays. A rejected text stays if
-   * nothing new is proposed. If neither is the case, returns the proposed text, or null.
+   * Returns the text that replaces `was`. If a person accepted or edited `was`, returns `was`. If a person rejected
+   * `was`, returns `was` unless a new text is proposed. Otherwise returns the proposed text, or null.
    */
   text(proposed: ProposedText | null, was: Said | null): Said | null {
     if (was !== null && !isOpen(was) && was.status !== 'REJECTED') return was

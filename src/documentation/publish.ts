@@ -1,5 +1,5 @@
-// Publishing creates one complete version with the approved texts of all drafts. A description then shows the texts
-// that its exposure allows (visible-texts.ts).
+// Publishing creates one version with the approved texts of all drafts. A description shows the texts that its exposure
+// allows (visible-texts.ts).
 import { changesOf } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { jsonOf } from '../contract/name-keyed-objects.ts'
@@ -24,8 +24,8 @@ interface Publishing {
 }
 
 /**
- * Publishes every ACCEPTED and CONFIRMED text. If the newest publication has the same texts, publishes nothing. Throws
- * CONFLICT if `version` is given and is not the current version.
+ * Publishes every ACCEPTED and CONFIRMED text, unless the newest publication has the same texts. Throws CONFLICT if
+ * `version` is given but is not the current version.
  */
 export async function publishDocumentation(
   deps: DocumentationDeps,
@@ -103,7 +103,7 @@ export async function publishDocumentation(
   })
 }
 
-/** The maximum number of entries in the history of a datasource. Older entries are deleted. */
+/** The maximum number of history entries of a datasource. Older entries are deleted. */
 const HISTORY_KEPT = 1_000
 
 /** `name` is null if the account was deleted. */
@@ -118,7 +118,7 @@ interface PublicationItem {
   readonly removed: number
 }
 
-/** The newest publication comes first. Throws INVALID_REQUEST for an invalid cursor. */
+/** Returns the newest publication first. Throws INVALID_REQUEST for an invalid cursor. */
 export async function listPublications(
   deps: Pick<DocumentationDeps, 'store'>,
   at: Pick<DocumentationPlace, 'id'>,
@@ -142,7 +142,7 @@ export async function listPublications(
   return { items, nextCursor: rows.length > limit && last !== undefined ? String(last.version) : null }
 }
 
-/** The key is tableKey(). The map is empty before the first publication. */
+/** Returns a map by tableKey(). It is empty before the first publication. */
 export async function publishedOf(
   store: Pick<Store, 'db'>,
   at: { readonly id: DatasourceId; readonly published_version: number },
@@ -173,7 +173,7 @@ export async function publishedRevision(
 
 /**
  * Returns an empty list if no text of the table is approved. An example depends on every column that it names, even if
- * its author did not list the column.
+ * its author did not list that column.
  */
 function approvedOf(
   { schema, table, draft }: { readonly schema: string; readonly table: string; readonly draft: Draft },

@@ -1,18 +1,18 @@
-// Splits texts into words and finds names in them, regardless of case and quotes. The time hardly depends on the number
-// of names.
+// Splits texts into words and finds names in them, ignoring case and quotes. The time hardly depends on the number of
+// names.
 
-/** Matches a word: letters, accents, digits and underscores. */
+/** A word consists of letters, accents, digits and underscores. */
 const WORD = /[\p{L}\p{M}\p{N}_]+/gu
 const ASCII_WORD = /\w+/g
 /** In an ASCII text, ASCII_WORD finds the same words as WORD, but faster. */
 const ASCII = /^[\x00-\x7f]*$/
 
-/** Invisible characters: zero-width and formatting characters, and variation selectors. */
+/** Zero-width and formatting characters, and variation selectors. */
 const UNSEEN = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
 
 /**
- * Returns the words in lower case. Full-width letters and decomposed accents are normalized. Invisible characters are
- * removed, and so are the backslashes in the Markdown escape `\_`.
+ * Returns the words in lower case. Normalizes full-width letters and decomposed accents. Removes invisible characters,
+ * and the backslash of the Markdown escape `\_`.
  */
 export function wordsOf(text: string): readonly string[] {
   const plain = plainOf(text)
@@ -26,9 +26,9 @@ export function plainOf(text: string): string {
   return ASCII.test(plain) ? plain : plain.normalize('NFKC').replaceAll(UNSEEN, '')
 }
 
-/** Finds names in texts. Each name has a value. */
+/** Finds names in texts, and returns the value of each name. */
 export class Names<T> {
-  /** The key is the first word of a name. `rest` is empty for a name of one word. */
+  /** The names by their first word. `rest` has the other words. */
   readonly #byFirst = new Map<string, { readonly rest: readonly string[]; readonly value: T }[]>()
 
   get isEmpty(): boolean {
@@ -48,7 +48,10 @@ export class Names<T> {
     return this.#byFirst.keys()
   }
 
-  /** Returns the values of the names that start at the index `start`. `end` is the index of the word after the name. */
+  /**
+   * Returns the values of the names that start at the word with index `start`. `end` is the index of the word after the
+   * name.
+   */
   at(words: readonly string[], start: number): readonly { readonly value: T; readonly end: number }[] {
     const known = this.#byFirst.get(words[start] ?? '')
     if (known === undefined) return NOTHING

@@ -6,18 +6,18 @@ import type { RestingPlace } from './text-dependencies.ts'
 const Origin = z.enum(['GENERATED', 'HUMAN'])
 const Status = z.enum(['PROPOSED', 'ACCEPTED', 'CONFIRMED', 'REJECTED'])
 
-/** A text, and where it comes from. `tells` is true if the writer was given values, so the text may contain them. */
+/** A text and its origin. `tells` is true if the text may contain values, because its writer was given values. */
 export const Provenance = {
   text: z.string(),
   origin: Origin,
   restsOn: z.array(z.string()),
-  /** Texts that were stored before this field existed count as true, because it is unknown who wrote them. */
+  /** True for texts that are older than this field, because their writer is unknown. */
   tells: z.boolean().default(true),
 }
 
 /**
- * `types` has the type that each column of `restsOn` had when the text was written. isStale() compares these types with
- * the current types.
+ * `types` has the type of each column in `restsOn` at the time when the text was written. isStale() compares these
+ * types with the current types.
  */
 const Said = z.object({ ...Provenance, status: Status, types: byName(z.string()) })
 export type Said = z.infer<typeof Said>
@@ -61,12 +61,12 @@ export function isApproved(said: Said): boolean {
   return said.status === 'ACCEPTED' || said.status === 'CONFIRMED'
 }
 
-/** Returns true if a column that the text depends on was removed or changed its type since the text was written. */
+/** Returns true if a column that the text depends on was removed or changed its type. */
 export function isStale(said: Said, place: RestingPlace): boolean {
   return said.restsOn.some((name) => place.typeOf(name) === undefined || place.typeOf(name) !== said.types.get(name))
 }
 
-/** Returns the current types of the columns in `restsOn`. A column that no longer exists is left out. */
+/** Returns the current types of the columns in `restsOn`. Columns that no longer exist are left out. */
 export function typesOf(restsOn: readonly string[], place: RestingPlace): ReadonlyMap<string, string> {
   return new Map(
     restsOn.flatMap((name) => {
@@ -76,7 +76,6 @@ export function typesOf(restsOn: readonly string[], place: RestingPlace): Readon
   )
 }
 
-/** Returns the columns that a person marked as personal. */
 export function personalOf(draft: Draft): readonly string[] {
   return [...draft.columns].flatMap(([name, { personal }]) => (personal === true ? [name] : []))
 }

@@ -1,9 +1,10 @@
-// A text lists the columns that it depends on: a column of the text's own table by its name, and any other column as
-// `schema.table.column`. Names may contain dots. If the own table has a column `a.b.c`, then `a.b.c` means this column,
-// even if there is also a table `a.b` with an exposed column `c`. So that exposed column cannot make the text visible.
+// A text lists the columns that it depends on. A column of the text's own table is listed by its name, and any other
+// column as `schema.table.column`. Names may contain dots: if the own table has a column `a.b.c`, then `a.b.c` means
+// this column, even if there is a table `a.b` with a column `c`. So an exposed column of another table never makes the
+// text visible.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 
-/** The columns that a text about one table can depend on, in the whole catalog or only in its exposed part. */
+/** The columns that a text about one table can depend on, in the whole catalog or in its exposed part. */
 export class RestingPlace {
   readonly #table: CatalogTable | null
   readonly #others: Others
@@ -15,7 +16,7 @@ export class RestingPlace {
     this.#others = others
   }
 
-  /** Built when it is first needed, because in many tables no text depends on a column. */
+  /** Built when it is first needed. In many tables, no text depends on a column. */
   get #own(): ReadonlyMap<string, string> {
     return (this.#types ??= new Map(this.#table?.columns.map((column) => [column.name, column.type])))
   }
@@ -28,15 +29,15 @@ export class RestingPlace {
     return this.#own.get(name) ?? this.#others.typesOf(name)[0]
   }
 
-  /** How many columns the name may mean. `a.b.c` may mean column `c` of `a.b`, or column `b.c` of table `a`. */
+  /** How many columns the name may mean. `a.b.c` may mean column `c` of table `a.b`, or column `b.c` of table `a`. */
   meanings(name: string): number {
     return this.isOwn(name) ? 1 : this.#others.typesOf(name).length
   }
 }
 
-/** Every column of a catalog by its full name. One instance per catalog serves any number of tables. */
+/** Every column of a catalog by its full name. Build one instance per catalog, for all tables. */
 export class Others {
-  /** The key is `schema.table`. Names may contain dots, so several tables may have the same key. */
+  /** The key is `schema.table`. Several tables may have the same key, because names may contain dots. */
   readonly #tables = new Map<string, CatalogTable[]>()
 
   constructor(catalog: Pick<Catalog, 'tables'> | null) {

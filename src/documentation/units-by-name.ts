@@ -41,7 +41,7 @@ export function meaningOf({ name, type }: Pick<CatalogColumn, 'name' | 'type'>):
   return null
 }
 
-/** `durationMs` becomes `duration_ms`, and `trip.durationMs` also becomes `duration_ms`. */
+/** `durationMs` and `trip.durationMs` become `duration_ms`. */
 function snake(name: string): string {
   const last = name.split('.').at(-1) ?? name
   return last.replaceAll(/(\p{Ll}|\d)(\p{Lu})/gu, '$1_$2').toLowerCase()

@@ -1,5 +1,5 @@
-// A language model may write a value of a column into a text. Then the text depends on that column, even if the model
-// does not say so. If in doubt, a value counts as found, as in column-mentions.ts.
+// A language model may write a value of a column into a text without listing the column. Then the text depends on that
+// column. If in doubt, a value counts as found.
 import type { KeptColumn } from '../profiles/stored-profiles.ts'
 import { Names, wordsOf } from './split-words.ts'
 

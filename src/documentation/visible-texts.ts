@@ -1,5 +1,5 @@
 // Decides which published texts a description may show. A text is hidden if it depends on a hidden column or names a
-// hidden object. This is decided for each request, so hiding a column hides the texts about it at once.
+// hidden object. This is decided for each request, so hiding a column hides its texts at once.
 import { z } from 'zod'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { byName } from '../contract/name-keyed-objects.ts'
@@ -56,7 +56,7 @@ export class Visibility {
   readonly #hidden: HiddenNames
   readonly #words: Words
 
-  /** `words` caches the words of texts, so that each text is split only once for several exposures. */
+  /** `words` caches the words of texts, so that several exposures need not split the same text again. */
   constructor(exposed: Pick<Catalog, 'tables'>, full: Pick<Catalog, 'tables'>, words: Words = new Map()) {
     this.#words = words
     const keyed = (tables: readonly CatalogTable[]) =>
@@ -78,7 +78,7 @@ export class Visibility {
     return {
       exposed,
       known,
-      /** All columns that the text depends on must be exposed, and the text must name no hidden object. */
+      /** The text must depend only on exposed columns, and must name no hidden object. */
       maySee: (said) => {
         const rests = said.restsOn.every((name) =>
           known.isOwn(name)
@@ -100,7 +100,7 @@ export class Visibility {
 export interface VisibleColumns {
   /** The table with only its exposed columns. */
   readonly exposed: CatalogTable
-  /** All columns of the catalog, also those that are hidden. */
+  /** All columns of the catalog, including hidden columns. */
   readonly known: RestingPlace
   maySee(said: { readonly text: string; readonly restsOn: readonly string[] }): boolean
 }

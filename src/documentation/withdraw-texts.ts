@@ -1,6 +1,6 @@
-// When a column is hidden or marked as personal, the generated texts that depend on it are deleted from the drafts and
-// the publication, even if a person accepted them. This happens in the same transaction. Texts that people wrote stay,
-// but are not shown while their columns are hidden (visible-texts.ts).
+// When a column is hidden or marked as personal, the same transaction deletes the generated texts that depend on it
+// from the drafts and the publication, even if a person accepted them. Texts that people wrote stay, but are not shown
+// while their columns are hidden (visible-texts.ts).
 import type { ExpressionBuilder, Transaction } from 'kysely'
 import { jsonOf } from '../contract/name-keyed-objects.ts'
 import type { Catalog } from '../drivers/driver.ts'
@@ -27,7 +27,6 @@ async function withdraw(tx: Transaction<Tables>, id: DatasourceId, isWithdrawn: 
     .selectFrom('documentation')
     .select(['schema', 'table', 'draft'])
     .where('datasource_id', '=', id)
-    // A draft without generated texts need not be read.
     .where('draft', 'like', '%"GENERATED"%')
     .execute()
   let changed = false
@@ -52,7 +51,7 @@ async function withdraw(tx: Transaction<Tables>, id: DatasourceId, isWithdrawn: 
 }
 
 /**
- * Decides which texts to delete, and counts them. If the count stays the same, nothing changed, so drafts need not be
+ * Decides which texts to delete, and counts them. An unchanged count means that nothing changed, so drafts need not be
  * compared.
  */
 class Withdrawal {
@@ -76,7 +75,7 @@ function isOf(id: DatasourceId, schema: string, table: string) {
   return (eb: ExpressionBuilder<Tables, 'documentation'>) => eb.and({ datasource_id: id, schema, table })
 }
 
-/** The version and the author of the publication stay the same. */
+/** Keeps the version and the author of the publication. */
 async function withdrawPublished(tx: Transaction<Tables>, id: DatasourceId, withdrawal: Withdrawal): Promise<void> {
   const published = await tx
     .selectFrom('publications')
@@ -129,16 +128,15 @@ export async function withdrawHidden(tx: Transaction<Tables>, id: DatasourceId, 
 }
 
 /**
- * Selects texts about a hidden table, and texts that depend on a hidden column. Also selects a text about a shrunk
- * table if the text may contain values but lists no column. A column that the database lost but the exposure still
- * names does not count as hidden. Its texts are stale.
+ * Selects texts about a hidden table, and texts that depend on a hidden column. Also selects texts about a shrunk table
+ * that list no column but may contain values. If the database lost a column that the exposure still names, the column
+ * is not hidden, and its texts are stale.
  */
 function isHiddenText({ full, exposed, named, shrunk }: HiddenNow): IsWithdrawn {
   const [all, shown] = [keyed(full), keyed(exposed)]
   const [known, visible] = [new Others(full), new Others(exposed)]
   let names: ReadonlySet<string> | undefined
-  // The set is built for the first text that needs it. Most exposures need no set, and it may have tens of thousands of
-  // names.
+  // Build the set only when it is needed: most exposures do not need it, and it may have tens of thousands of names.
   const isKept = (name: string) =>
     (names ??= new Set(named.flatMap((at) => at.columns.map((column) => fullName({ ...at, column }))))).has(name)
   const places = new Map<string, (name: string) => boolean>()

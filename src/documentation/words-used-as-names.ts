@@ -1,21 +1,21 @@
-// Finds where a text uses an ordinary word as the name of a database object: in quotes, with dots, after FROM or JOIN,
-// or next to a word like “table”. The time is linear in the length of the text.
+// Finds words that a text uses as names of database objects: in quotes, with dots, after FROM or JOIN, or next to a
+// word like “table”. Takes linear time.
 import { plainOf } from './split-words.ts'
 
 const LETTER = String.raw`[\p{L}\p{M}\p{N}_]`
-/** The lookbehind makes a match start only at the start of a word. A start at each letter would take quadratic time. */
+/** The lookbehind allows a match only at the start of a word. Trying each letter would take quadratic time. */
 const WORD = `(?<!${LETTER})${LETTER}+`
 
 /**
- * Each pattern captures a name, or several names joined by dots. Typographic quotation marks are no pattern, because
- * write-by-rules.ts puts values between them. Single quotes are no pattern either, because they often mean emphasis.
+ * Each pattern captures a name, or several names joined by dots. There is no pattern for typographic quotation marks,
+ * because write-by-rules.ts puts values between them, and none for single quotes, because they often mean emphasis.
  */
 const PLACES: readonly RegExp[] = [
   // `wages`, "wages", [wages]
   /(?<=[`"[])([^`"[\]\n]{1,200})(?=[`"\]])/gu,
   // public.wages, wages.amount
   new RegExp(String.raw`(${WORD}(?:\.${WORD})+)`, 'gu'),
-  // `from wages` in lower case counts only if the text contains a query (IN_QUERY).
+  // Lower case (`from wages`) counts only if the text contains a query (IN_QUERY).
   new RegExp(String.raw`\b(?:FROM|JOIN)\s+(${WORD})`, 'gu'),
   new RegExp(String.raw`(${WORD})\s+(?:table|view|collection)s?\b`, 'giu'),
   new RegExp(String.raw`\b(?:table|view|collection)s?\s+(${WORD})`, 'giu'),
@@ -23,7 +23,7 @@ const PLACES: readonly RegExp[] = [
 const IN_QUERY = new RegExp(String.raw`\b(?:from|join)\s+(${WORD})`, 'giu')
 const QUERY = /\bselect\b/iu
 
-/** Returns the names in lower case. `public.wages` is returned as a whole and in its parts. May contain duplicates. */
+/** Returns the names in lower case, perhaps with duplicates. Returns `public.wages` as a whole and in parts. */
 export function identifiersOf(text: string): readonly string[] {
   const plain = plainOf(text)
   const places = QUERY.test(plain) ? [...PLACES, IN_QUERY] : PLACES

@@ -1,4 +1,4 @@
-// The operator's language model writes proposals. It gets only exposed names and values. Its answer is untrusted input.
+// The operator's language model writes proposals. It gets only exposed names and values.
 import type { ModelSettings } from '../config.ts'
 import type { WriterContext } from './writer-context.ts'
 import { readAnswer } from './model-answer.ts'
@@ -16,7 +16,6 @@ export interface Model {
 /** The time limit for one table, including retries. */
 const TABLE_MS = 60_000
 
-/** Connects only for the first question. */
 export function openModel(settings: ModelSettings, timeoutMs = TABLE_MS): Model {
   let ask: Promise<Ask> | null = null
   return {
@@ -31,8 +30,8 @@ export function openModel(settings: ModelSettings, timeoutMs = TABLE_MS): Model 
 }
 
 /**
- * Rejects when the signal aborts. This is necessary because the library does not react to an abort while it waits for
- * the time in a Retry-After header.
+ * Rejects when the signal aborts. The library itself ignores an abort while it waits for the time in a Retry-After
+ * header.
  */
 function ended(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {

@@ -1,5 +1,5 @@
-// Rules write proposals from keys, names, types and profiles, without a network. A table with a comment gets no
-// summary, and a column with a comment gets no unit.
+// The rules write proposals from keys, names, types and profiles. A table with a comment gets no summary, and a column
+// with a comment gets no unit.
 import type { CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import type { Question } from '../drivers/example-question.ts'
 import type { WriterContext, Key } from './writer-context.ts'
@@ -7,19 +7,19 @@ import { fullName } from './text-dependencies.ts'
 import { meaningOf } from './units-by-name.ts'
 import type { Example, Proposal, ProposedText } from './proposal.ts'
 
-/** Writes a question in the query language of the database. Returns null if the language cannot express it. */
+/** Writes a question in the database's query language. Returns null if this is not possible. */
 type Phrase = (question: Question) => string | null
 
 const STATEMENTS_MAX = 20
 const POINTERS_MAX = 8
-/** If a column has more values than this, no text lists them. The statistics of the column suffice. */
+/** A text lists the values of a column only if it has at most this many. Otherwise, its statistics are enough. */
 const ENUMERATED_MAX = 8
-/** Matches codes: short values without spaces, unlike the names of people and sentences. */
+/** Codes are short values without spaces, unlike names of people and sentences. */
 const CODE = /^[\p{L}\p{N}_.:-]{1,24}$/u
 /** The maximum number of columns that an example query returns. */
 const COLUMNS_SHOWN = 6
 
-/** The caller sets `tells` for all texts of one kind. */
+/** `tells` is added later, for all texts of one kind. */
 type RuleText = Omit<ProposedText, 'tells'>
 
 export function writeByRules(about: WriterContext, phrase: Phrase): Proposal {
@@ -46,7 +46,7 @@ function withTells(tells: boolean, texts: readonly RuleText[]): readonly Propose
   return texts.map((text) => ({ ...text, tells }))
 }
 
-/** Says what one row stands for, and to which other table it belongs. */
+/** Says what one row stands for, and to which table it belongs. */
 function summary({ type, table }: WriterContext): RuleText | null {
   const keys = table.columns.filter((column) => column.primaryKey).map((column) => column.name)
   const owners = table.columns.flatMap(({ name, references }) =>
@@ -60,9 +60,7 @@ function summary({ type, table }: WriterContext): RuleText | null {
   return { text: `One ${rowOf(type)} per ${row}. Each ${row} belongs to ${listed(owner)}.`, restsOn }
 }
 
-/**
- * Says which columns identify a row. In a MongoDB collection `_id` always identifies a document, so nothing is said.
- */
+/** Says which columns identify a row. Says nothing about MongoDB, where `_id` always identifies a document. */
 function grain({ type, table, profile, typed }: WriterContext, isSummed: boolean): RuleText[] {
   const keys = table.columns.filter((column) => column.primaryKey)
   const names = keys.map((column) => column.name)
@@ -105,9 +103,7 @@ function joins({ table, profile, typed }: WriterContext): RuleText[] {
   })
 }
 
-/**
- * Describes foreign keys of other tables that reference this table. A join by such a key repeats rows of this table.
- */
+/** Describes foreign keys that reference this table. Such a join repeats rows of this table. */
 function pointers({ pointers: all, table, typed }: WriterContext): RuleText[] {
   return all
     .filter((from) => from.schema !== table.schema || from.table !== table.table)
@@ -119,8 +115,8 @@ function pointers({ pointers: all, table, typed }: WriterContext): RuleText[] {
 }
 
 /**
- * Describes joins that names suggest although there is no foreign key. For example, `customer_id` suggests the table
- * `customers`, if its key has the same type.
+ * Describes joins without a foreign key that names suggest: `customer_id` suggests the table `customers`, if its key
+ * has the same type.
  */
 function likelyJoins({ table, keys, typed }: WriterContext): RuleText[] {
   return table.columns.flatMap((column) => {
@@ -157,7 +153,7 @@ function isNumberOf(stem: string, table: string): boolean {
   return [stem, plural, `${stem}es`].includes(table)
 }
 
-/** Lists the values of a column, if there are few, all are known, and all are codes. */
+/** Lists the values of a column if they are few, all known, and all codes. */
 function enumerations({ table, profile, typed }: WriterContext): RuleText[] {
   return table.columns.flatMap((column) => {
     const codes = codesOf(column, profile)
@@ -174,7 +170,7 @@ function enumerations({ table, profile, typed }: WriterContext): RuleText[] {
   })
 }
 
-/** The codes are sorted, so that a new profile of the same data gives the same text. */
+/** Sorted, so that a new profile of the same data gives the same text. */
 function codesOf(column: CatalogColumn, profile: WriterContext['profile']): readonly string[] | null {
   // For an array, the profile counts elements, not column values.
   if (column.type.endsWith('[]') || column.seen?.types.includes('array') === true) return null
@@ -185,7 +181,7 @@ function codesOf(column: CatalogColumn, profile: WriterContext['profile']): read
   return codes.includes(null) ? null : codes.filter((code) => code !== null).sort()
 }
 
-/** Soft deletes: a deleted row stays in the table, and `deleted_at` is set. */
+/** Describes soft deletes: a deleted row stays in the table, and `deleted_at` is set. */
 function deletions({ type, table, typed }: WriterContext): RuleText[] {
   const mark = table.columns.find(
     (column) => /^(?:deleted|removed|archived)_?at$/i.test(column.name) && column.nullable,
@@ -205,7 +201,7 @@ interface ExampleQuestion {
   readonly restsOn: readonly string[]
 }
 
-/** The most informative example comes first. The last one only lists rows. */
+/** The first example is the most informative. The last one only lists rows. */
 function examples(about: WriterContext, phrase: Phrase): Example[] {
   const questions = [...countsJoined(about), ...countsBy(about), ...newest(about), anyRows(about)]
   return questions.flatMap(({ question, words, restsOn }) => {
@@ -282,7 +278,7 @@ function listed(names: readonly string[], last = 'and'): string {
   return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} ${last} ${names.at(-1) ?? ''}`
 }
 
-/** “order items” becomes “order item”. A text that is no plural stays unchanged. */
+/** “order items” becomes “order item”. Texts that are no plural stay unchanged. */
 function singular(words: string): string {
   const irregular = IRREGULAR.find(([plural]) => new RegExp(`\\b${plural}$`).test(words))
   if (irregular !== undefined) return words.slice(0, -irregular[0].length) + irregular[1]

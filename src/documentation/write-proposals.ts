@@ -1,5 +1,5 @@
-// Writes proposals table by table within one job. An example query is proposed only after it passed the guard and ran,
-// even if our own rules wrote it. Only texts that may be shown under the current exposure are stored.
+// Writes proposals table by table within one job. An example query is proposed only if it passes the guard and runs.
+// Only texts that may be shown under the current exposure are stored.
 import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Progress } from '../jobs/job-types.ts'
@@ -22,8 +22,7 @@ import { writeByRules } from './write-by-rules.ts'
 import { Visibility } from './visible-texts.ts'
 
 /**
- * Returns true if the query passes the guard and the database answers it. The query returns few rows and has a short
- * timeout.
+ * Returns true if the query passes the guard and the database answers it. Uses a small row limit and a short timeout.
  */
 export type TryQuery = (id: DatasourceId, query: string, signal: AbortSignal) => Promise<boolean>
 
@@ -38,8 +37,8 @@ interface TableName {
 }
 
 /**
- * `failed` lists tables for which the model gave no valid answer or was not asked because it had failed too often. For
- * these tables, the rules wrote the texts.
+ * `failed` lists the tables whose texts were written by the rules instead of the model: its answer was not valid, or it
+ * had failed too often.
  */
 export interface Generated {
   readonly tables: number
@@ -47,21 +46,21 @@ export interface Generated {
   readonly failed: readonly TableName[]
 }
 
-/** The maximum number of example queries that one attempt tries for a table. */
+/** The maximum number of example queries that are run for a table in one attempt. */
 const EXAMPLES_TRIED = 4
 /**
- * If the catalog, the exposure or the profiles change while the texts of a table are written, the texts are written
- * again. This is the maximum number of attempts.
+ * The texts of a table are written again if the catalog, the exposure or the profiles change meanwhile. This is the
+ * maximum number of attempts.
  */
 const TRIES = 5
 /** The maximum number of concurrent questions to a model. */
 const MODEL_AT_ONCE = 4
-/** If the model gives no valid answer for this many tables in a row, it is not asked again. */
+/** After this many tables in a row without a valid answer, the model is not asked again. */
 const MODEL_PATIENCE = 8
 
 /**
- * If `model` is null, the rules write the proposals. Throws the database's error if the database is unreachable. Throws
- * the signal's reason if `signal` aborts. Throws CONFLICT if the datasource was deleted or kept changing.
+ * Writes proposals by the rules if `model` is null. Throws the database's error if it is unreachable, the signal's
+ * reason if `signal` aborts, and CONFLICT if the datasource was deleted or kept changing.
  */
 export async function writeProposals(
   deps: WriterDeps,
@@ -97,11 +96,11 @@ export async function writeProposals(
   return { tables: tables.length, proposed: writer.proposed, failed: writer.failed }
 }
 
-/** The names and values that the texts may contain. They were read at `versions`. */
+/** The names and values that the texts may contain, as read at `versions`. */
 interface Scene {
   readonly id: DatasourceId
   readonly versions: string
-  /** The requested tables. If null, every exposed table. */
+  /** The requested tables. Null means every exposed table. */
   readonly chosen: ReadonlySet<string> | null
   readonly driver: Driver
   readonly contexts: ReadonlyMap<string, WriterContext>
@@ -109,7 +108,7 @@ interface Scene {
   readonly naming: ColumnMentions
 }
 
-/** If the versions of `known` are still current, returns `known`. */
+/** Returns `known` if its versions are still current. */
 async function sceneOf(deps: WriterDeps, id: DatasourceId, chosen: Scene['chosen'], known?: Scene): Promise<Scene> {
   const row = await deps.store.db.selectFrom('datasources').selectAll().where('id', '=', id).executeTakeFirst()
   const driver = row === undefined ? undefined : deps.drivers.get(row.type)
@@ -135,8 +134,7 @@ async function sceneOf(deps: WriterDeps, id: DatasourceId, chosen: Scene['chosen
 }
 
 /**
- * Compares only the table's own columns and profile. If a text depends on another table, this is checked when the text
- * is stored.
+ * Compares only the table's own columns and profile. Dependencies on other tables are checked when a text is stored.
  */
 function isSameContext(a: WriterContext, b: WriterContext): boolean {
   return isDeepStrictEqual([a.table.columns, a.profile], [b.table.columns, b.profile])
@@ -156,7 +154,7 @@ class Writer {
   readonly #model: Model | null
   readonly #signal: AbortSignal
   #unanswered = 0
-  /** Only one example runs at a time, so that other connections stay free for the queries of callers. */
+  /** Runs one example at a time, so that other connections stay free for the queries of callers. */
   #trying: Promise<unknown> = Promise.resolve()
 
   constructor(deps: WriterDeps, scene: Scene, model: Model | null, signal: AbortSignal) {
@@ -194,7 +192,8 @@ class Writer {
   }
 
   /**
-   * Returns the model's proposal, with the rules' examples at its end. If the model fails, returns the rules' proposal.
+   * Returns the model's proposal, followed by the examples of the rules. Returns the rules' proposal if the model
+   * fails.
    */
   async #byModel(model: Model, about: WriterContext, own: Proposal): Promise<Proposal> {
     const { schema, table } = about.table
@@ -213,7 +212,7 @@ class Writer {
   }
 
   /**
-   * Stores the texts that may be shown. Returns false if the versions changed since the texts were written, or the
+   * Stores the texts that may be shown. Returns false if the versions changed since the texts were written, or if the
    * datasource was deleted.
    */
   async #propose({ id, sight, versions }: Scene, table: CatalogTable, written: Proposal): Promise<boolean> {

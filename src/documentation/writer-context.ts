@@ -1,10 +1,10 @@
-// What a writer may know about a table: its exposed columns, those of related tables, and its stored profile. There are
-// two writers, the rules and the model. Both get only this data.
+// The data that the rules and the model get about a table: its exposed columns, those of related tables, and its stored
+// profile.
 import type { Catalog, CatalogColumn, CatalogTable, Driver } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 import type { KeptColumn, KeptProfile } from '../profiles/stored-profiles.ts'
 
-/** A foreign key of an exposed table that references this table. */
+/** A foreign key of another exposed table that references this table. */
 interface Pointer {
   readonly schema: string
   readonly table: string
@@ -16,12 +16,12 @@ interface Pointer {
 export interface WriterContext {
   readonly type: DatasourceType
   readonly vocabulary: Driver['vocabulary']
-  /** Quotes names so that a query can contain them. */
+  /** Quotes names for a query. */
   readonly typed: Driver['typed']
   readonly table: CatalogTable
   readonly profile: ReadonlyMap<string, KeptColumn>
   readonly pointers: readonly Pointer[]
-  /** The primary key of each exposed table whose key is a single column. */
+  /** The primary keys of exposed tables, if the key is a single column. */
   readonly keys: readonly Key[]
 }
 
@@ -29,11 +29,11 @@ export interface Key {
   readonly schema: string
   readonly table: string
   readonly column: CatalogColumn
-  /** The column by which people recognize a row. If there is none, the key column. */
+  /** The column by which people recognize a row, or else the key column. */
   readonly label: string
 }
 
-/** Returns a context for each requested table that is exposed, in catalog order. */
+/** Returns a context for each requested table that is exposed, in the order of the catalog. */
 export function writerContexts(
   driver: Pick<Driver, 'type' | 'vocabulary' | 'typed'>,
   exposed: Pick<Catalog, 'tables'>,
