@@ -1,4 +1,4 @@
-// The API keys of an account. The key itself is returned only once, when it is created.
+// The API keys of an account. The key itself is returned only when it is created.
 import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/recorded-changes.ts'
@@ -25,7 +25,7 @@ export interface ShownKey {
   readonly expiresAt: string | null
   /** True if the key expires within a week or has expired. */
   readonly expiring: boolean
-  /** GRACE: a rotation has replaced the key, but it still works until it expires. */
+  /** GRACE: a rotation has replaced the key, but it works until it expires. */
   readonly state: 'ACTIVE' | 'GRACE' | 'EXPIRED'
   readonly replaces?: ApiKeyId
   readonly replacedBy?: ApiKeyId
@@ -55,7 +55,7 @@ export interface KeyDeps {
   readonly now?: () => number
 }
 
-/** Returns the caller's keys, oldest first, without revoked ones. */
+/** Returns the caller's keys without revoked ones, oldest first. */
 export async function listKeys(deps: Pick<KeyDeps, 'store' | 'now'>, call: Call): Promise<readonly ShownKey[]> {
   const rows = await deps.store.db
     .selectFrom('api_keys')
@@ -69,16 +69,16 @@ export async function listKeys(deps: Pick<KeyDeps, 'store' | 'now'>, call: Call)
 }
 
 /**
- * The maximum number of keys of an account. A list of keys contains all of them, so it must not become too long.
- * Expired keys count until they are revoked. A key that was rotated counts only until it expires.
+ * The maximum number of keys of an account, because a list of keys contains all of them. Expired keys count until they
+ * are revoked. A rotated key counts until it expires.
  */
 const KEYS_MAX = 100
-/** This many revoked keys of an account are kept. Older ones are deleted when a key is created. */
+/** The maximum number of revoked keys of an account that are kept. Older ones are deleted when a key is created. */
 const REVOKED_KEPT = 100
 
 /**
- * Throws UNAUTHENTICATED if the session has ended, and CONFLICT if the account has too many keys. Throws
- * INVALID_REQUEST if the expiry is in the past, or if the account cannot reach a team or datasource in `order`.
+ * Throws UNAUTHENTICATED if the session has ended, CONFLICT if the account has too many keys, and INVALID_REQUEST if
+ * the expiry is in the past or the account cannot reach a team or datasource in `order`.
  */
 export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Promise<NewKey> {
   const at = now(deps)
@@ -109,9 +109,9 @@ export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Pro
 }
 
 /**
- * Renames a key or changes its expiry (null: never). If the key has expired, or a rotation has replaced it, somebody
- * may rely on its end. Then the expiry can no longer be changed, and CONFLICT is thrown. Throws INVALID_REQUEST if the
- * new expiry is in the past, NOT_FOUND if the caller has no such key, and UNAUTHENTICATED if the session has ended.
+ * Renames a key or changes its expiry (null: never). Throws CONFLICT for a new expiry if the key has expired or was
+ * rotated, because somebody may rely on its end. Throws INVALID_REQUEST if the new expiry is in the past, NOT_FOUND if
+ * the caller has no such key, and UNAUTHENTICATED if the session has ended.
  */
 export async function changeKey(
   deps: KeyDeps,
@@ -131,7 +131,7 @@ export async function changeKey(
     const set = {
       name: change.name ?? old.name,
       expires_at: !moves ? old.expires_at : expiry === null ? null : new Date(expiry).toISOString(),
-      // With null, the owner is warned again before the new expiry.
+      // Null lets the owner be warned again before the new expiry.
       warned_at: moves ? null : old.warned_at,
     }
     await tx.updateTable('api_keys').set(set).where('id', '=', id).execute()
@@ -151,9 +151,9 @@ function requireMovable(key: ApiKeyTable, at: number): void {
 }
 
 /**
- * Replaces a key by a new one. The old key still works for `graceSeconds` (default 0). If a manager has ended the old
- * key for a team, the new key does not work there either. Throws NOT_FOUND if the caller has no such valid key,
- * CONFLICT if the account has too many keys, and UNAUTHENTICATED if the session has ended.
+ * Replaces a key by a new one. The old key works for another `graceSeconds` (default 0). The new key does not work in
+ * teams in which the old one was ended. Throws NOT_FOUND if the caller has no such valid key, CONFLICT if the account
+ * has too many keys, and UNAUTHENTICATED if the session has ended.
  */
 export async function rotateKey(
   deps: KeyDeps,
@@ -167,7 +167,7 @@ export async function rotateKey(
     await requireAlive(tx, call)
     const old = await ownAlive(tx, call.caller.accountId, id)
     if (old === undefined || endOf(old) <= at) throw notFound()
-    // Whoever rotates the key knows that the old one expires, so no warning is needed.
+    // The person who rotates a key knows that the old one expires, so no warning is needed.
     const warned_at = new Date(at).toISOString()
     const set =
       grace === 0
@@ -205,7 +205,7 @@ async function announce(deps: KeyDeps, call: Call, { name, hint, expiring }: New
   await deps.notices?.tell(call.caller.accountId, { kind: 'new key', name, hint }, call)
 }
 
-/** From the next request on, the key does not work. Throws NOT_FOUND if the caller has no such key. */
+/** The next request with the key is refused. Throws NOT_FOUND if the caller has no such key. */
 export async function revokeKey(deps: KeyDeps, call: Call, id: ApiKeyId): Promise<void> {
   await deps.store.write(async (tx) => {
     const key = await ownAlive(tx, call.caller.accountId, id)
@@ -266,8 +266,8 @@ async function insert(
 }
 
 /**
- * Throws UNAUTHENTICATED if the session has ended. A password reset revokes all keys, so a session that it has ended
- * must not create new ones.
+ * Throws UNAUTHENTICATED if the session has ended. A password reset revokes all keys, so a session that it ended must
+ * not create new keys.
  */
 async function requireAlive(tx: Transaction<Tables>, { caller }: Call): Promise<void> {
   if (caller.kind !== 'session') return
@@ -276,8 +276,8 @@ async function requireAlive(tx: Transaction<Tables>, { caller }: Call): Promise<
 }
 
 /**
- * Throws CONFLICT if the account has too many keys. Before that, revokes rotated keys that have expired. Also deletes
- * old revoked keys.
+ * Throws CONFLICT if the account has too many keys. First revokes rotated keys that have expired. Also deletes old
+ * revoked keys.
  */
 async function requireRoom(tx: Transaction<Tables>, at: number, accountId: AccountId): Promise<void> {
   await tx
@@ -339,8 +339,8 @@ function endOf(row: Pick<ApiKeyTable, 'expires_at'>): number {
 }
 
 /**
- * Checks the teams and datasources of a new key or grant. If the account cannot reach one of them, throws
- * INVALID_REQUEST. The text is the same for an id that does not exist, so it reveals nothing.
+ * Throws INVALID_REQUEST if the account cannot reach one of the teams and datasources of a new key or grant. The text
+ * is the same for an id that does not exist, so it reveals nothing.
  */
 export async function requireOwn(
   deps: Pick<KeyDeps, 'reached'>,

@@ -1,6 +1,5 @@
-// Rate limits for attempts, such as wrong passwords. Attempts are counted in a time window. The counters are in the
-// store, so that several processes share them. The limits slow down guessing, and bound the cost of hashing passwords.
-// They do not reveal whether an account exists.
+// Rate limits for attempts, such as wrong passwords. The limits slow down guessing, and bound the cost of hashing
+// passwords. The counters are in the store, so that several processes share them.
 import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { sql, type Transaction } from 'kysely'
@@ -11,7 +10,7 @@ import type { Tables } from '../store/tables.ts'
 
 /** At most `limit` attempts are allowed within `windowMs`. */
 export interface Allowance {
-  /** What is attempted and by whom, as `kind: who`. The store has a hash of the key, and its kind. */
+  /** What is attempted and by whom, as `kind: who`. The store contains the kind, and a hash of the key. */
   readonly key: string
   readonly limit: number
   readonly windowMs: number
@@ -19,26 +18,26 @@ export interface Allowance {
 
 export interface Attempts {
   /**
-   * Counts an attempt against each limit, in this order. If a limit is used up, stops there and throws RATE_LIMITED
-   * with `retryAfter` in whole seconds. During the next second, attempts against that limit are refused without being
+   * Counts an attempt against each limit, in this order. Stops at a limit that is used up, and throws RATE_LIMITED with
+   * `retryAfter` in whole seconds. During the next second, attempts against that limit are refused without being
    * counted.
    */
   spend(allowances: readonly Allowance[]): Promise<void>
   /** Like spend(), but returns false instead of throwing. */
   allows(allowances: readonly Allowance[]): Promise<boolean>
-  /** Resets the counters of these keys. Call this after an attempt succeeded. */
+  /** Resets the counters of these keys after an attempt succeeded. */
   clear(keys: readonly string[]): Promise<void>
 }
 
-/** Expired windows are deleted at most this often, when an attempt comes. */
+/** Expired windows are deleted at most this often, after an attempt. */
 const PRUNE_MS = 60_000
 /**
  * The maximum number of windows of a kind, so that a flood of attempts cannot fill the disk. If there are more, the
- * windows with the fewest attempts are deleted. So neither a flood of another kind nor windows with one attempt each can
- * delete a window that is nearly used up.
+ * windows with the fewest attempts are deleted. So a flood of windows with one attempt each cannot delete a window that
+ * is nearly used up, and a flood of another kind cannot either.
  */
 const WINDOWS_MAX = 20_000
-/** A used-up limit is cached for this long, so that a flood of attempts cannot keep the disk busy. */
+/** How long a used-up limit is cached, so that a flood of attempts cannot keep the disk busy. */
 const CACHED_MS = 1_000
 const CACHED_MAX = 1_000
 
@@ -78,7 +77,7 @@ type CounterStore = Pick<Store, 'db' | 'dialect' | 'append' | 'commit' | 'later'
 
 export function attempts(store: CounterStore, now: () => number = Date.now): Attempts {
   let prunedAt = -Infinity
-  /** The kinds of the attempts since the last deletion. Other kinds have no new windows. */
+  /** The kinds of the attempts since the last deletion. Only these kinds have new windows. */
   const kinds = new Set<string>()
   const prune = (at: number) => {
     if (at - prunedAt < PRUNE_MS) return
@@ -114,8 +113,7 @@ export function attempts(store: CounterStore, now: () => number = Date.now): Att
     }
     for (const { key } of allowances) kinds.add(key.slice(0, key.indexOf(':')))
     prune(at)
-    // A refused attempt counts too. An error inside the transaction would undo the count, so the refusal is thrown
-    // later.
+    // The refusal is thrown after the transaction, because an error inside would undo the count.
     const usedUp = await store.append((tx) => counted(tx, allowances, at), 'read committed')
     if (usedUp !== null) remember(usedUp, at)
     return usedUp
@@ -135,15 +133,15 @@ export function attempts(store: CounterStore, now: () => number = Date.now): Att
   }
 }
 
-/** `waitMs` is rounded up to whole seconds. */
+/** Rounds `waitMs` up to whole seconds. */
 export function tooManyTries(waitMs: number, extra: Readonly<Record<string, unknown>> = {}): AppError {
   const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
   return new AppError('RATE_LIMITED', `Too many attempts. Wait ${retryAfter} s.`, { extra: { retryAfter, ...extra } })
 }
 
 /**
- * Counts the attempt in each window. Stops at the first one that is used up, and returns it. There is one statement for
- * each key, so that concurrent attempts cannot race.
+ * Counts the attempt in each window. Stops at the first window that is used up, and returns it. Each key has its own
+ * statement, so that concurrent attempts cannot race.
  */
 async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[], at: number): Promise<UsedUp | null> {
   for (const { key, limit, windowMs } of allowances) {
@@ -153,7 +151,7 @@ async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[]
       .values({ key: keyOf(key), ...first })
       .onConflict((oc) =>
         oc.column('key').doUpdateSet((eb) => {
-          // If the clock was wrong for a time, a window may end in the far future. It is reset.
+          // Also reset a window that ends in the far future, because the clock was wrong.
           const isOver = eb
             .case()
             .when(eb.or([eb('counters.expire', '<=', at), eb('counters.expire', '>', at + 2 * windowMs)]))
@@ -173,7 +171,10 @@ async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[]
   return null
 }
 
-/** A hash, because keys contain e-mail and network addresses. The kind stays readable, so that it can be counted. */
+/**
+ * Keys contain e-mail and network addresses, so hash them. The kind stays readable, so that windows can be counted by
+ * kind.
+ */
 function keyOf(key: string): string {
   return `${kindOf(key.slice(0, key.indexOf(':')))}${hash('sha256', key)}`
 }

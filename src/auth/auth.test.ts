@@ -33,7 +33,6 @@ const sessionOf = async (rooms: Rooms, cookie: string): Promise<{ id: string }> 
 const tokenOf = async (rooms: Rooms, cookie: string): Promise<string> =>
   (await auth(rooms, 'GET token', undefined, { cookie })).json.token
 
-/** Waits for a background write. */
 async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await setTimeout(10)
 }
@@ -71,7 +70,7 @@ for (const dialect of DIALECTS) {
           createdAt: 'string',
         },
       )
-      // The library uses the system clock for `exp`, so move the test's clock to `exp`.
+      // The library uses the system clock for `exp`, so move the test's clock.
       rooms.clock.at = claims.exp * 1000
       await assertRefused(gate, bearer(token))
     })
@@ -171,7 +170,6 @@ for (const dialect of DIALECTS) {
       const gate = authenticator(rooms)
       const { cookie } = await signUp(rooms, 'ada@example.test')
       const claims = JSON.parse(Buffer.from((await tokenOf(rooms, cookie)).split('.')[1] ?? '', 'base64url').toString())
-      // With our own signing key, the test can sign any claims.
       const own = await generateKeyPair('EdDSA', { extractable: true })
       const { exportJWK } = await import('jose')
       const createdAt = storedTime(dialect, Date.now())
@@ -251,7 +249,7 @@ for (const dialect of DIALECTS) {
       await assertRefused(gate, bearer(token))
     })
 
-    test('with a public URL, its pages may call /auth, and the cookie is for TLS only', async () => {
+    test('pages of the public URL may call /auth, and its cookie is for TLS only', async () => {
       await using rooms = await openRooms(source, { VITRINE_PUBLIC_URL: 'https://vitrine.example.com' })
       const headers = { origin: 'https://vitrine.example.com' }
       const order = { name: 'Ada', email: 'ada@example.test', password: PASSWORD }
@@ -266,7 +264,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(all.map((each) => each.status).sort(), ['fulfilled', 'rejected', 'rejected', 'rejected'])
     })
 
-    test('the first account may sign up, beyond loopback only with the setup token, and later ones may need an invitation', async () => {
+    test('the first account needs the setup token beyond loopback, and later accounts may need an invitation', async () => {
       await using closed = await openRooms(source, { VITRINE_SIGNUP: 'closed' })
       await signUp(closed, 'first@example.test')
       assert.equal(await codeOf(signUp(closed, 'second@example.test')), 'SIGN_IN_REFUSED')
@@ -375,7 +373,7 @@ for (const dialect of DIALECTS) {
       const call = await someone(rooms, 'ada@example.test')
       const old = await createKey(rooms, call, { name: 'k', scopes: ['profile'] })
       await gate.authenticate(bearer(old.key), 'agent/1.0 \u{1f600}')
-      // Keys are listed in the order of their creation.
+      // Keys are listed by creation time.
       rooms.clock.at += 1_000
       const next = await rotateKey(rooms, call, old.id as never, { graceSeconds: 60 })
       const shown = async () => {
@@ -483,7 +481,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(createKey(rooms, call, order)), 'CONFLICT')
       await createKey(rooms, other, order)
       const [first, second] = await listKeys(rooms, call)
-      // With a grace period, both keys count, which is one too many. Without one, only the new key counts.
+      // During a grace period both keys count, which is one too many. Without it, only the new key counts.
       assert.equal(await codeOf(rotateKey(rooms, call, first?.id as never, { graceSeconds: 60 })), 'CONFLICT')
       assert.equal((await listKeys(rooms, call)).length, 100)
       let id = first?.id
@@ -526,7 +524,7 @@ for (const dialect of DIALECTS) {
       await gate.authenticate(bearer(key))
       rooms.clock.at += 59_000
       await gate.authenticate(bearer(key))
-      // On SQLite, all earlier writes have ended when this write ends. On PostgreSQL, the loop waits for them.
+      // On SQLite, this write ends after all earlier writes. On PostgreSQL, the loop waits for them.
       await rooms.store.append((tx) => tx.selectFrom('teams').select('id').execute())
       const used = async () => (await listKeys(rooms, call))[0]?.lastUsedAt
       for (let i = 0; (await used()) === null && i < 100; i++) await new Promise(setImmediate)

@@ -1,4 +1,4 @@
-// Finds out who is calling, from the header Authorization only. The refusal is the same whether a credential is
+// Finds out who is calling, from the header Authorization only. Every refusal is the same, whether the credential is
 // missing, malformed, expired, revoked or unknown.
 import { BoundedMap } from '../bounded-map.ts'
 import { AppError } from '../errors.ts'
@@ -10,19 +10,17 @@ import { keyFinder } from './find-caller-by-key.ts'
 import { looksLikeKey } from './key-format.ts'
 
 const HEADERS_MAX = 1_000
-/** Every valid token is shorter. A longer one is refused without being hashed. */
+/** Every valid token is shorter. */
 const TOKEN_MAX = 4096
 
 export interface Authenticator {
   /** Checks an earlier caller again. Throws UNAUTHENTICATED if the key, session or grant has ended. */
   again(caller: Caller): Promise<Caller>
-  /**
-   * For REST: accepts an API key, or the token of a session. Throws UNAUTHENTICATED, which is the same for all causes.
-   */
+  /** For REST: accepts an API key, or the token of a session. Throws UNAUTHENTICATED. */
   authenticate(authorization: string | undefined, userAgent?: string): Promise<Caller>
   /**
-   * If authenticate() has accepted this API key before, returns the caller without waiting. Returns null if it is not
-   * cached. Then call authenticate().
+   * Returns the caller of an API key that authenticate() has accepted before. Returns null if the key is not cached.
+   * Then call authenticate().
    */
   known(authorization: string, userAgent?: string): KeyCaller | null
   /** For the agent connector: accepts an API key or an OAuth token. Throws UNAUTHENTICATED. */
@@ -31,7 +29,7 @@ export interface Authenticator {
 
 export function authenticator(deps: {
   readonly store: Store
-  /** Returns the public origin. It is the issuer of OAuth tokens. */
+  /** Returns the public origin, which is the issuer of OAuth tokens. */
   readonly origin: () => string
   readonly now?: () => number
 }): Authenticator {
@@ -53,7 +51,7 @@ export function authenticator(deps: {
   }
   /**
    * The cache key of an API key, by header, so that a known header need not be hashed. An entry grants no access,
-   * because keys.known() still checks the key.
+   * because keys.known() checks the key.
    */
   const headers = new BoundedMap<string, string>(HEADERS_MAX)
   return {

@@ -1,10 +1,10 @@
-// The types of a caller and of one call. A caller is an API key, a person who is signed in, or an agent with a grant.
+// The types of a caller and of one call. A caller is an API key, a signed-in person, or an agent with a grant.
 import type { Scope } from '../contract/route-type.ts'
 import type { AccountId, ApiKeyId, DatasourceId, GrantId, SessionId, TeamId } from '../ids.ts'
 
 export type { Scope }
 
-/** What a key or a grant may access: at most what its account can reach, perhaps less. */
+/** The limits of a key or a grant. It never reaches more than its account. */
 export interface Restricted {
   readonly accountId: AccountId
   /** The account's name, for the audit. */
@@ -14,7 +14,7 @@ export interface Restricted {
   readonly teamIds: ReadonlySet<TeamId> | null
   /** Null means all datasources. */
   readonly datasourceIds: ReadonlySet<DatasourceId> | null
-  /** Teams in which the key or grant no longer works, because the account left the team or a manager ended it there. */
+  /** Teams in which the key or grant does not work, because the account left the team or a manager ended it there. */
   readonly endedTeamIds: ReadonlySet<TeamId>
   /** ISO 8601. Null means that the key or grant does not expire. */
   readonly expiresAt: string | null
@@ -26,7 +26,7 @@ export interface KeyCaller extends Restricted {
   readonly keyName: string
 }
 
-/** An agent. A person granted it access on the consent page. */
+/** An agent to which a person granted access on the consent page. */
 export interface GrantCaller extends Restricted {
   readonly kind: 'grant'
   readonly grantId: GrantId
@@ -35,7 +35,7 @@ export interface GrantCaller extends Restricted {
   readonly clientName: string
 }
 
-/** A person who is signed in, with the access token of a session. */
+/** A signed-in person, with the access token of a session. */
 export interface SessionCaller {
   readonly kind: 'session'
   readonly accountId: AccountId
@@ -50,8 +50,8 @@ export type Caller = KeyCaller | SessionCaller | GrantCaller
 type Door = 'REST' | 'CONNECTOR'
 
 /**
- * The times of a query's steps, for the spans of its trace. Each is a value of performance.now(), or 0 if the query did
- * not get that far.
+ * The times of a query's steps, for the spans of its trace. A time is a value of performance.now(), or 0 if the query
+ * did not reach the step.
  */
 export interface Trace {
   query: {
@@ -78,7 +78,7 @@ export interface Arrival {
   readonly client?: string | undefined
   /** The client's network address, if known. Only for security mails and concurrency limits. */
   readonly address?: string | undefined
-  /** The maximum bytes of rows that the client accepts. If missing, only the limit of the team applies. */
+  /** The maximum bytes of rows that the client accepts. If missing, only the team's limit applies. */
   readonly rowBytesMax?: number | undefined
 }
 
@@ -86,14 +86,14 @@ export interface Call extends Omit<Arrival, 'knownAt'> {
   readonly action: string
 }
 
-/** A session has every scope. A key or grant has only its own. */
+/** A session has every scope. */
 export function holds(caller: Caller, scope: Scope): boolean {
   return caller.kind === 'session' || caller.scopes.has(scope)
 }
 
 /**
- * Returns false if the key or grant is restricted to other teams, or was ended for this team. Whether the account is a
- * member is checked elsewhere.
+ * Returns false if the key or grant is restricted to other teams, or was ended for this team. Does not check whether
+ * the account is a member.
  */
 export function mayEnter(caller: Caller, teamId: TeamId): boolean {
   if (caller.kind === 'session') return true

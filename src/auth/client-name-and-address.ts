@@ -1,13 +1,13 @@
 /**
- * The HTTP layer passes the client's network address on in this header. It drops a header of this name that a caller
- * sent.
+ * The header in which the HTTP layer passes on the client's network address. A header of this name from the caller is
+ * dropped.
  */
 export const CLIENT_ADDRESS = 'x-vitrine-client'
 
 const LENGTH_MAX = 200
 
 /**
- * Returns the client's name, from its User-Agent or from a message. Clients choose this text freely, so it is cut and
+ * Returns the client's name from its User-Agent or a message. Clients choose this text freely, so it is truncated and
  * reduced to ASCII.
  */
 export function clientOf(userAgent: string | null | undefined): string | undefined {

@@ -1,5 +1,5 @@
-// Rate limits count by network. An IPv6 customer has 2^64 addresses, which share their first 64 bits. An IPv4 customer
-// usually has one address.
+// Rate limits count by network. An IPv6 network has 2^64 addresses with the same first 64 bits, and usually one
+// customer. An IPv4 network is one address.
 import { isIP } from 'node:net'
 import { ipv6Groups } from '../drivers/allowed-addresses.ts'
 
@@ -17,9 +17,9 @@ export function blockOf(given: string): string {
   return groups === null ? address.replace(/\.\d+$/, '') : groups.slice(0, 3).join(':')
 }
 
-/** `groups` are the groups of an IPv6 address, or null. */
+/** `groups` has the groups of an IPv6 address. Null for other addresses. */
 function partsOf(given: string): { readonly address: string; readonly groups: readonly string[] | null } {
-  // Some proxies add a port, which is different each time.
+  // Some proxies add a port, which changes with each request.
   const address = /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(given)?.[1] ?? /^\[([^\]]+)\](?::\d+)?$/.exec(given)?.[1] ?? given
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped !== undefined) return { address: mapped, groups: null }

@@ -1,4 +1,5 @@
-// Every call with an OAuth token gets here, so it must be fast: it reads one cached row and waits for no write.
+// Finds the caller of an OAuth token by its grant. Every call needs this, so it reads one cached row and waits for no
+// write.
 import type { GrantId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { ConnectorGrantTable } from '../store/tables.ts'
@@ -7,7 +8,7 @@ import { lastUses } from './note-last-use.ts'
 import { restrictionsOf } from './read-restrictions.ts'
 
 export interface GrantFinder {
-  /** Returns null if the grant does not exist, has ended or has expired. The last use is stored in the background. */
+  /** Returns null if the grant does not exist, has ended or has expired. Stores the last use in the background. */
   find(id: GrantId, at: number): Promise<GrantCaller | null>
 }
 

@@ -1,5 +1,5 @@
-// Every call with an API key gets here, so it must be fast: it checks the format of the key, reads one cached row by
-// the key's hash, and waits for no write.
+// Finds the caller of an API key. Every call needs this, so it must be fast: it checks the format of the key, reads one
+// cached row by the key's hash, and waits for no write.
 import type { ApiKeyId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { ApiKeyTable } from '../store/tables.ts'
@@ -15,7 +15,7 @@ export interface KeyFinder {
   cacheKey(token: string): string
   /** Like find(), but also returns null if the row is not cached. Does not wait. */
   known(cacheKey: string, userAgent?: string): KeyCaller | null
-  /** Checks the key again. Returns null if it was revoked or has expired. */
+  /** Reads the key again. Returns null if it was revoked or has expired. */
   again(id: ApiKeyId): Promise<KeyCaller | null>
 }
 

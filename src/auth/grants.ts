@@ -1,5 +1,5 @@
 // A grant is the access that a person gave an agent on the consent page. It can become narrower, but never wider. For
-// more access, the agent sends the person to the consent page again.
+// more access, the person must consent again.
 import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/recorded-changes.ts'
@@ -32,13 +32,12 @@ export interface GrantOrder {
   readonly clientHost: string
   readonly scopes: readonly Scope[]
   readonly teamIds: readonly string[]
-  /** If missing, the grant covers all datasources in these teams, even future ones. */
+  /** If missing, the grant covers all datasources in these teams, including future ones. */
   readonly datasourceIds?: readonly string[]
   /** ISO 8601. If missing, the grant does not expire. */
   readonly expiresAt?: string
 }
 
-/** No field may allow more than before. */
 export interface GrantChange {
   readonly scopes?: readonly Scope[]
   readonly teamIds?: readonly string[]
@@ -54,7 +53,7 @@ export interface GrantDeps {
 }
 
 const GRANTS_MAX = 100
-/** This many ended grants of an account are kept. Older ones are deleted when a grant is created. */
+/** The maximum number of ended grants of an account that are kept. Older ones are deleted when a grant is created. */
 const ENDED_KEPT = 100
 
 /** Returns the caller's grants that have not ended, oldest first. */
@@ -96,8 +95,8 @@ export async function makeGrant(deps: GrantDeps, call: Call, order: GrantOrder):
 }
 
 /**
- * Throws NOT_FOUND if the caller has no such grant. Throws INVALID_REQUEST if the change would allow more, if the
- * account cannot reach a team or datasource in it, or if the expiry is in the past.
+ * Throws NOT_FOUND if the caller has no such grant, and INVALID_REQUEST if the change would allow more, names a team or
+ * datasource that the account cannot reach, or has an expiry in the past.
  */
 export async function narrowGrant(deps: GrantDeps, call: Call, id: GrantId, change: GrantChange): Promise<ShownGrant> {
   const { accountId } = call.caller
@@ -128,8 +127,8 @@ export async function requireOwnGrant(deps: Pick<GrantDeps, 'store' | 'now'>, ca
 }
 
 /**
- * Ends a grant. From the next request on, its tokens do not work. If the service ends the grant, `reason` is recorded
- * in the audit. Throws NOT_FOUND if the caller has no such grant.
+ * Ends a grant. The next request with its tokens is refused. The audit records `reason` if the service ends the grant.
+ * Throws NOT_FOUND if the caller has no such grant.
  */
 export async function endGrant(
   deps: Omit<GrantDeps, 'reached'>,
@@ -196,7 +195,6 @@ export function shownGrant(row: ConnectorGrantTable): ShownGrant {
   }
 }
 
-/** What the audit records about a grant. */
 function limitsOf(row: ConnectorGrantTable) {
   return {
     scopes: scopesOf(row),

@@ -25,7 +25,7 @@ for (const dialect of DIALECTS) {
       const keep = (detail: object, message: string) => void rooms.logged.push({ ...detail, message })
       return openKeyWarnings({ ...rooms, store, log: { warn: keep, error: keep } })
     }
-    /** Without the warnings that openRooms() starts, and without mails about new keys. */
+    /** Without mails about new keys, and without the warnings that openRooms() starts. */
     const quiet = ({ notices: _notices, keyWarnings: _warnings, ...rooms }: Rooms) => rooms
     const inDays = (rooms: Rooms, days: number) => new Date(rooms.now() + days * DAY).toISOString()
     const warned = (rooms: Rooms) => rooms.logged.filter((line) => line['message'] === WARNED)
@@ -80,7 +80,7 @@ for (const dialect of DIALECTS) {
       rooms.clock.at += DAY + 1
       await first.tell()
       await first.tell()
-      // This is like another process after a restart.
+      // Like another process after a restart.
       await using second = warnings(rooms)
       await second.tell()
       assert.deepEqual(

@@ -1,19 +1,19 @@
-// A week before an API key expires, a warning is logged. With SMTP, the owner also gets a mail, if the address is
-// verified. The store records the warning, so that it is not repeated after a restart or by another process.
+// A week before an API key expires, logs a warning and sends a mail to the owner's verified address. The store records
+// the warning, so that it is not repeated after a restart or by another process.
 import type { ApiKeyId } from '../ids.ts'
 import { keyExpiringLetter } from '../mail/mail-texts.ts'
 import type { Mail } from '../mail/send-mail.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
 import type { Store } from '../store/open.ts'
 
-/** A key is expiring for this long (docs/session.md#api-keys). */
+/** A key counts as expiring for this long (docs/session.md#api-keys). */
 export const EXPIRING_MS = 7 * 86_400_000
 const FIRST_MS = 5_000
 const EVERY_MS = 3_600_000
 const KEYS_AT_ONCE = 100
 
 export interface KeyWarnings extends AsyncDisposable {
-  /** Looks immediately. Call this when a new or changed key expires within a week. */
+  /** Looks immediately. Call this for a new or changed key that expires within a week. */
   soon(): void
   tell(): Promise<void>
 }
@@ -87,12 +87,12 @@ async function warnOne({ store, mail, origin, log }: Deps, key: Expiring, at: nu
   if (key.expires_at === null || !(await claim(store, key.id, at))) return
   const { expires_at: expiresAt, name, hint } = key
   log.warn({ keyId: key.id, accountId: key.account_id, expiresAt }, 'an API key expires within a week')
-  // An unverified address may belong to a stranger, so no mail is sent there.
+  // An unverified address may belong to a stranger.
   if (!mail.isOn || !isTrue(key.emailVerified)) return
   mail.send(keyExpiringLetter({ to: key.email, origin: origin(), name, hint, expiresAt }), `account ${key.account_id}`)
 }
 
-/** Returns true if this process is the one that sends the warning. */
+/** Returns true if this process must send the warning. */
 async function claim(store: Store, id: ApiKeyId, at: number): Promise<boolean> {
   const warned_at = new Date(at).toISOString()
   const claimed = await store.append((tx) =>

@@ -1,5 +1,5 @@
-// An API key is sk_live_, 32 random characters, and a checksum of 6 characters, in base62. With the checksum, a
-// mistyped key is recognized without a lookup. The store has only the SHA-256 of the key and its last characters.
+// An API key is sk_live_, 32 random characters, and a checksum of 6 characters, in base62. The checksum detects a
+// mistyped key without a lookup. The store has only the SHA-256 of the key and its last characters.
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
@@ -10,7 +10,6 @@ const CHECK_LETTERS = 6
 const HINT_LETTERS = 4
 const FORM = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LETTERS + CHECK_LETTERS}}$`)
 
-/** The random part has 190 bits. */
 export function makeKeyText(): string {
   const random = Array.from({ length: RANDOM_LETTERS }, () => LETTERS.charAt(randomInt(LETTERS.length))).join('')
   return PREFIX + random + checksum(PREFIX + random)
@@ -25,20 +24,20 @@ export function isKeyText(token: string): boolean {
   return FORM.test(token) && token.endsWith(checksum(token.slice(0, -CHECK_LETTERS)))
 }
 
-/** Returns the SHA-256 in hexadecimal. A fast hash is enough, because nobody can guess 190 random bits. */
+/** A fast hash is enough, because nobody can guess the 190 random bits. */
 export function hashOf(token: string): string {
   return hash('sha256', token)
 }
 
 /**
- * Returns the last characters, by which people can tell their keys apart. They are part of the checksum, so they reveal
+ * Returns the last characters, by which people recognize their keys. They are part of the checksum, so they reveal
  * almost nothing about the secret.
  */
 export function hintOf(key: string): string {
   return `…${key.slice(-HINT_LETTERS)}`
 }
 
-/** Returns the CRC-32 in base62. It is no secret. */
+/** Returns the CRC-32 in base62. */
 function checksum(text: string): string {
   let rest = crc32(text)
   let letters = ''

@@ -1,4 +1,4 @@
-// Stores when a key or grant was last used, at most once a minute. Calls do not wait for this.
+// Stores when a key or grant was last used, at most once a minute, in the background.
 import type { Kysely } from 'kysely'
 import { clientOf } from './client-name-and-address.ts'
 import { BoundedMap } from '../bounded-map.ts'
@@ -8,13 +8,15 @@ import type { Tables } from '../store/tables.ts'
 const PRECISION_MS = 60_000
 const CACHED_MAX = 10_000
 
-/** Another process may have stored a newer use. So `last_used_at` is set only if it is null, or at most `before`. */
+/**
+ * Must set `last_used_at` only if it is null or at most `before`, because another process may have stored a newer use.
+ */
 type Write<Id> = (
   db: Kysely<Tables>,
   use: { id: Id; time: string; before: string; client: string | null },
 ) => Promise<unknown>
 
-/** Returns a function that must be called at each use. */
+/** Returns a function to call at each use. */
 export function lastUses<Id>(
   store: Pick<Store, 'later'>,
   write: Write<Id>,

@@ -15,7 +15,7 @@ const ORIGIN = 'http://127.0.0.1:3000'
 const CLIENT = 'https://agent.example/client.json'
 const bearer = (token: string) => `Bearer ${token}`
 
-/** Adds our own signing key, and returns a function that signs with it. */
+/** Adds a signing key, and returns a function that signs with it. */
 async function signerOf({ store }: Rooms, id = 'own') {
   const own = await generateKeyPair('EdDSA', { extractable: true })
   const createdAt = storedTime(store.dialect, Date.now())
@@ -81,7 +81,7 @@ for (const dialect of DIALECTS) {
         iat: seconds,
         exp: seconds + 600,
       }
-      // The authenticator of openRooms() uses the system's clock, so the test makes its own.
+      // The authenticator of openRooms() uses the system's clock.
       const gate = authenticator(rooms)
       return { rooms, gate, call, sign, gid, claims }
     }
@@ -169,7 +169,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeFor(token), 'UNAUTHENTICATED')
     })
 
-    test('if a grant is ended, expired or narrowed, this affects the next call with the same token', async () => {
+    test('if a grant is ended, expires or is narrowed, this affects the next call with the same token', async () => {
       const { rooms, gate, call, sign, gid, claims } = await opened()
       await using _rooms = rooms
       const token = bearer(await sign(claims))
@@ -235,7 +235,7 @@ for (const dialect of DIALECTS) {
             .where('id', '=', gid)
             .executeTakeFirstOrThrow()
         ).last_used_at
-      // The write runs in the background, so wait for it.
+      // The write runs in the background.
       while ((await usedAt()) === null) await new Promise((resolve) => setImmediate(resolve))
       assert.equal(await usedAt(), new Date(rooms.clock.at).toISOString())
     })

@@ -1,6 +1,5 @@
-// Verifies the OAuth tokens of agents, which oauth/ issues. A token contains the id of a grant. What it may access is
-// read from the grant at each call, so a change of the grant also affects old tokens. The scopes in the token can only
-// narrow the grant.
+// Verifies the OAuth tokens of agents, which oauth/ issues. A token contains the id of a grant, which is read at each
+// call, so a change of the grant also affects old tokens. The scopes in the token can only narrow the grant.
 import { z } from 'zod'
 import { isLoopbackName, LOOPBACK_NAMES } from '../host-names.ts'
 import { asId, type AccountId, type GrantId } from '../ids.ts'
@@ -15,8 +14,8 @@ export const CONNECTOR_TOKEN = { type: 'at+jwt', lifeSeconds: 600 } as const
 const CONNECTOR_PATH = '/mcp'
 
 /**
- * Returns the addresses of the connector. The first one is the main address. A token is issued for one of them. On
- * loopback there are three names for this machine, and an agent accepts only the one that it was told.
+ * Returns the addresses of the connector, the main address first. A token is issued for one of them. On loopback, this
+ * machine has three names, and an agent accepts only the address that it was given.
  */
 export function connectorResources(origin: string): readonly [string, ...string[]] {
   const at = (host: string) => {
@@ -31,7 +30,7 @@ export function connectorResources(origin: string): readonly [string, ...string[
 
 const Claims = z.object({
   sub: z.string().min(1),
-  // If a token were for several recipients, one of them could use it here.
+  // One recipient only. With several, one of them could use the token here.
   aud: z.string(),
   client_id: z.string().min(1),
   /** The id of the grant. */
@@ -81,7 +80,7 @@ function isFor(grant: GrantCaller, claims: Claims): boolean {
   return grant.accountId === asId<AccountId>(claims.sub) && grant.clientId === claims.client_id
 }
 
-/** A client may ask for a token with fewer scopes than its grant has. */
+/** A client may request a token with fewer scopes than its grant has. */
 function within(grant: GrantCaller, scopes: ReadonlySet<string>): GrantCaller {
   const held = [...grant.scopes].filter((scope: Scope) => scopes.has(scope))
   return held.length === grant.scopes.size ? grant : { ...grant, scopes: new Set(held) }

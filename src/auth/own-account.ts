@@ -56,10 +56,9 @@ export async function renameAccount(deps: Deps, call: Call, change: { readonly n
 }
 
 /**
- * Deletes the account with everything that belongs to it. Invitations that it sent end, as when a member leaves a team,
- * and unused invitations and links that were mailed to its address are deleted. Its audit rows stay. Throws
- * REAUTHENTICATION_REQUIRED unless `confirm` is the e-mail address and the sign-in is recent. Throws CONFLICT if the
- * account is the last OWNER of a team.
+ * Deletes the account with everything that belongs to it, including the invitations that it sent, and unused
+ * invitations and links to its address. Its audit rows stay. Throws REAUTHENTICATION_REQUIRED unless `confirm` is the
+ * e-mail address and the sign-in is recent. Throws CONFLICT if the account is the last OWNER of a team.
  */
 export async function deleteAccount(deps: DeleteDeps, call: Call, body: { readonly confirm?: string }): Promise<void> {
   const { accountId } = call.caller
@@ -95,7 +94,7 @@ export async function deleteAccount(deps: DeleteDeps, call: Call, body: { readon
       const changes = changesOf({ name }, null)
       await deps.audit.change(tx, call, {}, { target: accountTarget(accountId, name), changes })
       await deps.endInvitationsOf(tx, accountId)
-      // These rows have the address or a value, but no foreign key, so they are not deleted with the account.
+      // These rows have no foreign key, so they are not deleted with the account.
       await tx.deleteFrom('invitations').where('email', '=', email.toLowerCase()).where('used_at', 'is', null).execute()
       await tx.deleteFrom('verifications').where('value', '=', accountId).execute()
       await tx.deleteFrom('accounts').where('id', '=', accountId).execute()

@@ -1,4 +1,4 @@
-// The rows of keys and grants have the same columns for their restrictions.
+// Reads the restrictions of keys and grants, whose rows have the same columns for them.
 import { z } from 'zod'
 import { asId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { ApiKeyTable } from '../store/tables.ts'
@@ -10,7 +10,6 @@ const Ids = z.array(z.string())
 type Row<K extends keyof ApiKeyTable> = Pick<ApiKeyTable, K>
 type Columns = 'account_id' | 'scopes' | 'team_ids' | 'datasource_ids' | 'ended_team_ids' | 'expires_at'
 
-/** The account's name is in another table. */
 export function restrictionsOf(row: Row<Columns>): Omit<Restricted, 'name'> {
   const teamIds = teamIdsOf(row)
   const datasourceIds = datasourceIdsOf(row)

@@ -1,9 +1,9 @@
-// A stolen session must not be enough to delete something or to add a way to sign in. Both need a recent sign-in. A
-// deletion must also be confirmed with the name of what is deleted.
+// A stolen session must not be enough to delete something or to add a way to sign in. So both need a recent sign-in,
+// and a deletion must be confirmed with the name of what is deleted.
 import { AppError } from '../errors.ts'
 import type { Caller } from './caller.ts'
 
-/** How old a recent sign-in may be (docs/errors.md#reauthentication_required). */
+/** The maximum age of a sign-in (docs/errors.md#reauthentication_required). */
 const RECENT_MS = 600_000
 
 /**
@@ -17,7 +17,7 @@ export function requireConfirmed(caller: Caller, confirmed: boolean, what: strin
 
 /**
  * Throws REAUTHENTICATION_REQUIRED if `signedInAt` (ISO 8601) is over 10 minutes ago, or is not a time. `act` is a verb
- * for the text of the error.
+ * for the error text.
  */
 export function requireRecent(signedInAt: string, now: number, act: string): void {
   if (now - Date.parse(signedInAt) <= RECENT_MS) return

@@ -61,7 +61,7 @@ test('a verified address gets limited numbers of mails about a new key, a new pa
 
   const stranger = await someone(rooms, 'unverified@example.test')
   await createKey(deps, stranger, { name: 'k', scopes: ['profile'] })
-  // Each kind of change has its own limit, so many mails of one kind do not stop the mails of another.
+  // Each kind of change has its own limit.
   rooms.clock.at += 3_600_000
   const before = smtp.received.length
   const tell = (change: SecurityChange) => deps.notices.tell(call.caller.accountId, change, {})
@@ -69,7 +69,7 @@ test('a verified address gets limited numbers of mails about a new key, a new pa
   for (let i = 0; i < 40; i++) await tell({ kind: 'passkey added', name: 'p' })
   await tell({ kind: 'password changed' })
   await smtp.next(EMAIL, /password of your account was changed/)
-  // Four mails are sent at the same time, so when the last one has arrived, a few others may still be missing.
+  // Four mails are sent at the same time, so a few may still be missing when the last one arrives.
   const sent = smtp.received.length - before
   assert.ok(sent > 30 && sent <= 41, `${sent} mails`)
   assert.ok(!smtp.received.some((mail) => mail.to.includes('unverified@example.test')))

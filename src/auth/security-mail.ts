@@ -1,5 +1,5 @@
 // Sends a mail to the owner of an account when its security changes: a new key, a new password, another second factor.
-// Requests do not wait for the mail. An unverified address may belong to a stranger, so it gets no mail.
+// Unverified addresses get no mail, because they may belong to a stranger.
 import type { AccountId } from '../ids.ts'
 import { securityLetter, type SecurityChange } from '../mail/mail-texts.ts'
 import type { Mail } from '../mail/send-mail.ts'
@@ -9,8 +9,8 @@ import type { Attempts } from './attempt-counter.ts'
 import { addressOf } from './client-name-and-address.ts'
 
 /**
- * The limits of mails for an account and an hour, so that a stolen session cannot flood the mailbox. Each kind of
- * change is counted separately. So the mail about a new password is sent even after many new keys.
+ * The limits of mails to an account, so that a stolen session cannot flood the mailbox. Each kind of change is counted
+ * separately, so the mail about a new password is sent even after many new keys.
  */
 const NEW_KEYS = { limit: 30, windowMs: 3_600_000 }
 const OTHERS = { limit: 10, windowMs: 3_600_000 }
@@ -53,14 +53,13 @@ export function openNotices({ store, mail, tries, origin, log, now = Date.now }:
         const letter = securityLetter({ to: account.email, origin: origin(), change, at, client, address })
         mail.send(letter, `account ${accountId}`)
       } catch (err) {
-        // The change is already stored and audited, so an error of the mail must not become the answer.
+        // The change is already stored, so the request must not fail.
         log?.error({ err, accountId, notice: change.kind }, 'notifying an account of a change failed')
       }
     },
   }
 }
 
-/** For a request under /auth. */
 export function doneFrom(request: Pick<Request, 'headers'>): DoneFrom {
   return { client: request.headers.get('user-agent') ?? undefined, address: addressOf(request) }
 }

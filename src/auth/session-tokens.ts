@@ -1,5 +1,4 @@
-// Verifies the access token of a session, which sign-in/better-auth.ts signs. The session must still exist. A token
-// contains no roles or scopes.
+// Verifies the access token of a session, which sign-in/better-auth.ts signs. The session must still exist.
 import { z } from 'zod'
 import { asId, type AccountId, type SessionId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -7,7 +6,7 @@ import { isoTime } from '../store/better-auth-times.ts'
 import type { SessionCaller } from './caller.ts'
 import { signedTokens } from './verify-jwt.ts'
 
-/** The claims that are the same in all tokens, and the lifetime of a token. */
+/** The claims that all tokens have, and the lifetime of a token. */
 export const ACCESS_TOKEN = { issuer: 'vitrine', audience: 'vitrine:rest', type: 'access', lifeSeconds: 600 } as const
 
 const Claims = z.object({
@@ -44,8 +43,8 @@ export function accessTokens(deps: { readonly store: Store; readonly now: () => 
 }
 
 /**
- * Reads the session's row, which is cached. A sign-out or a new password takes effect immediately in this process, and
- * within one second in other processes.
+ * Reads the cached row of the session. A sign-out or a new password takes effect immediately in this process, and
+ * within one second in all other processes.
  */
 async function session(store: Store, claims: Pick<Claims, 'sub' | 'sid'>, now: number): Promise<SessionCaller | null> {
   const id = asId<SessionId>(claims.sid)

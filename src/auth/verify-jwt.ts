@@ -1,6 +1,5 @@
-// Verifies the signature, type, issuer, audience and expiry of a JWT that this service signed. A valid token is cached,
-// so that its signature is verified once. Whether its session or grant still exists is checked at each call, in
-// session-tokens.ts and oauth-access-tokens.ts.
+// Verifies the signature, type, issuer, audience and expiry of a JWT that this service signed. Valid tokens are cached,
+// so that each signature is verified once. Callers must check that the session or grant still exists.
 import { hash } from 'node:crypto'
 import { decodeProtectedHeader, importJWK, jwtVerify, type CryptoKey, type JWTPayload } from 'jose'
 import { z } from 'zod'
@@ -26,7 +25,7 @@ interface Deps {
 }
 
 /**
- * Returns a function that returns the claims of a token, or null if it is not valid. `expected` is called only if the
+ * Returns a function that returns the claims of a token, or null if it is not valid. It calls `expected` only if the
  * token is not cached.
  */
 export function signedTokens<Claims extends { readonly exp: number }>(
@@ -64,8 +63,7 @@ async function payloadOf(store: Store, token: string, expected: Expected, now: n
     })
     return payload
   } catch (error) {
-    // Errors of jose for invalid tokens begin with ERR_J. Other errors are bugs, and do not mean that the token is
-    // invalid.
+    // For invalid tokens, the codes of jose begin with ERR_J. Other errors are bugs.
     if (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_J')) return null
     throw error
   }

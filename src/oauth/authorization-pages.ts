@@ -1,4 +1,4 @@
-// The pages of an authorization: errors, sign-in, and the consent. Every text from an agent is escaped.
+// The pages of an authorization: errors, sign-in, and the consent. Texts from agents are escaped.
 import { PASSWORD } from '../contract/sign-in-routes.ts'
 import { page, TELLING_SCRIPT } from '../sign-in/html-page.ts'
 import type { Scope } from '../auth/caller.ts'
@@ -11,7 +11,6 @@ fieldset { margin: 1rem 0; } fieldset fieldset { border: 0; margin: 0 0 0 1.5rem
 label { display: block; } .quiet { color: #555; overflow-wrap: anywhere; }
 `
 
-/** The status is 400. */
 export function errorPage(sentence: string): Response {
   return page(
     'This agent cannot be connected',
@@ -24,7 +23,7 @@ export function errorPage(sentence: string): Response {
   )
 }
 
-/** `here` is the path of this page. The browser returns to it after the sign-in. */
+/** `here` is the path of this page, to which the browser returns after the sign-in. */
 export function signInPage(host: string, here: string): Response {
   const form = `<h1>Sign in</h1>
 <p>${escaped(host)} asks for access to Vitrine. Sign in to decide.</p>
@@ -40,7 +39,7 @@ export function signInPage(host: string, here: string): Response {
 export interface Asked {
   readonly clientName: string
   readonly host: string
-  /** False if the redirect URI is all that identifies the agent. */
+  /** False if only the redirect URI identifies the agent. */
   readonly hasDocument: boolean
   readonly redirectUri: string
   /** True if a program on the person's own computer gets the code. */

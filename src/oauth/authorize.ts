@@ -1,6 +1,6 @@
 // An agent starts an authorization by opening this address in the browser. The provider checks the request. Then the
 // browser is redirected to the consent page, or back to the client with an error. If the redirect URI cannot be
-// trusted, the browser shows an error page instead.
+// trusted, the browser shows an error page.
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { addressOf } from '../auth/client-name-and-address.ts'
 import { blockOf, networkOf } from '../auth/client-network.ts'
@@ -13,16 +13,16 @@ interface Deps {
   readonly provider: Provider
   readonly clients: Pick<Clients, 'find'>
   readonly tries: Pick<Attempts, 'spend'>
-  /** The URL of the connector. It is used if a request names no resource. */
+  /** The URL of the connector, for requests that name no resource. */
   readonly resource: string
 }
 
-/** Limited per network, because each request can make this service read a document at a URL that the caller chose. */
+/** Limited per network, because a request can make this service read a document at a URL that the caller chose. */
 const BY_NETWORK = { limit: 60, windowMs: 60_000 }
 
 /**
- * The parameters that we pass on, besides `resource`, which may occur several times. All others are ignored (RFC 6749
- * §3.1).
+ * The parameters that we pass on. `resource` is passed on separately, because it may occur several times. Other
+ * parameters are ignored (RFC 6749 §3.1).
  */
 const KNOWN = [
   'response_type',
@@ -69,13 +69,13 @@ function checked(sent: URLSearchParams, resource: string): URLSearchParams {
   const scopes = new Set((sent.get('scope') ?? SCOPES.join(' ')).split(' ').filter((scope) => scope !== ''))
   params.set('scope', [...scopes.add('offline_access')].join(' '))
   const resources = sent.getAll('resource')
-  // If one token were valid at several resources, one of them could use the token at another. So for several resources,
-  // pass an unknown resource, which the provider refuses.
+  // With a token for several resources, one of them could use the token at another. So for several resources, pass on
+  // an unknown one, which the provider refuses.
   params.set('resource', resources.length > 1 ? 'urn:several-resources' : (resources[0] ?? resource))
   return params
 }
 
-/** Returns the text of the error page, for a request with an untrusted redirect URI. */
+/** Returns the text of the error page. */
 function sentenceOf(location: string): string {
   switch (new URL(location, 'http://localhost').searchParams.get('error')) {
     case 'invalid_redirect':

@@ -1,4 +1,4 @@
-// Reads client metadata documents from a real TLS server with its own host name.
+// These tests read documents from a real TLS server with its own host name.
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
@@ -194,7 +194,7 @@ describe('client metadata documents', () => {
     answer = (_request, response) =>
       void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(DOCUMENT))
     assert.equal((await documents.read(ID, '192.0.2.2'))?.id, ID)
-    // Reads that only wait are not shared. So the last document is read at once for another network.
+    // Reads that only wait are not shared, so another network gets the last document at once.
     answer = (_request, response) => void response.writeHead(404).end()
     await documents.read(ids[11] ?? '', '192.0.2.2')
     assert.deepEqual(new Set(asked), new Set([ids[0], ids[1], ID, ids[11]].map((id) => `GET ${id}`)))
@@ -241,7 +241,7 @@ describe('client metadata documents', () => {
     } finally {
       unsubscribe('net.client.socket', count)
     }
-    // This name resolves to a private address. The address is checked before the connection.
+    // This name resolves to a private address, which is checked before the connection.
     assert.equal(await openClientDocuments().read('https://localhost/client.json', FROM), null)
   })
 

@@ -4,12 +4,12 @@ export interface Client {
   readonly id: string
   /** The name that the client gives itself. */
   readonly name: string
-  /** The host of the client's document. Null for a registered client, which only its redirect URI identifies. */
+  /** The host of the client's document. Null for a registered client. */
   readonly host: string | null
   readonly redirectUris: readonly string[]
 }
 
-/** The consent page shows this host, and the grant stores it. */
+/** Returns the host on the consent page, which the grant stores. */
 export function hostOf(client: Client, redirectUri: string): string {
   return client.host ?? (URL.parse(redirectUri)?.hostname || 'unknown')
 }

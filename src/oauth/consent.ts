@@ -1,5 +1,5 @@
-// The consent page shows which agent asks for which access. Then the person's choice creates the grant. Only our own
-// page may send a choice, and only for the account that the page showed.
+// The consent page shows which agent asks for which access. The person's choice creates the grant. Only our own page
+// may send a choice, and only for the account that the page showed.
 import { z } from 'zod'
 import type { Call, SessionCaller } from '../auth/caller.ts'
 import { addressOf, clientOf, requestIdOf } from '../auth/client-name-and-address.ts'
@@ -37,26 +37,23 @@ const Choice = z.strictObject({
     .strictObject({
       scopes: z.array(z.enum(SCOPES)).min(1, 'tick at least one thing that the agent may do').max(SCOPES.length),
       teamIds: ids.min(1, 'tick at least one team'),
-      /** Null stands for all datasources of the teams, including those that are added later. */
+      /** Null means all datasources of the teams, including future ones. */
       datasourceIds: ids.min(1, 'tick at least one datasource').nullable(),
-      /** Null if the grant has no expiry. */
+      /** Null means no expiry. */
       days: z.int().min(1).max(366).nullable(),
     })
     .optional(),
 })
 type Allowed = NonNullable<z.infer<typeof Choice>['allow']>
 
-/** The request of an agent, signed by the provider. */
+/** An agent's request, signed by the provider. */
 interface Pending {
   readonly client: Client
   readonly redirectUri: string
   readonly scopes: readonly (typeof SCOPES)[number][]
 }
 
-/**
- * Returns the consent page. Before it, the person may have to sign in. If the request is not valid, returns an error
- * page.
- */
+/** Returns the consent page, or the sign-in page if nobody is signed in, or an error page for an invalid request. */
 export async function showConsent(deps: ConsentDeps, request: Request): Promise<Response> {
   const { pathname, search } = new URL(request.url)
   const pending = await pendingOf(deps, request, search.slice(1))
@@ -79,12 +76,12 @@ export async function showConsent(deps: ConsentDeps, request: Request): Promise<
 }
 
 /**
- * Creates the grant that the person allows, or denies the agent's request. Returns `{url}`: the browser continues
- * there. Throws SIGN_IN_REFUSED if the request does not come from our page, UNAUTHENTICATED without a session, CONFLICT
- * for the session of another account, and INVALID_REQUEST for an invalid choice or an expired request.
+ * Creates the grant that the person allows, or denies the agent's request. Returns `{url}`, where the browser
+ * continues. Throws SIGN_IN_REFUSED if the request does not come from our page, UNAUTHENTICATED without a session,
+ * CONFLICT for the session of another account, and INVALID_REQUEST for an invalid choice or an expired request.
  */
 export async function decideConsent(deps: ConsentDeps, request: Request): Promise<Response> {
-  // Browsers send Origin with each POST, so a request without Origin does not come from our page.
+  // Browsers send Origin with each POST.
   if (request.headers.get('origin') === null || !isOwnOrigin(request, deps.config)) {
     throw new AppError('SIGN_IN_REFUSED', 'Pages of another site may not connect agents.', {
       extra: { reason: 'INVALID_ORIGIN' },
@@ -136,8 +133,7 @@ async function approved(deps: ConsentDeps, call: Call, { pending, query, cookie,
     await endGrant(deps, { ...call, action: 'endGrant' }, grantId, 'the agent could not be connected')
     throw error
   } finally {
-    // The provider stores a consent so that it can skip the page later. We always want the page, so delete this
-    // consent.
+    // The provider stores a consent to skip the page later. We always want the page, so delete this consent.
     await deps.store.append((tx) => tx.deleteFrom('oauth_consents').where('referenceId', '=', grantId).execute())
   }
 }

@@ -1,11 +1,11 @@
 // Two documents tell an agent where to ask for access. One describes the connector as a protected resource (RFC 9728),
-// the other describes this service as the connector's authorization server (RFC 8414).
+// the other describes this service as its authorization server (RFC 8414).
 import { connectorResources } from '../auth/oauth-access-tokens.ts'
 import { SCOPES } from './scopes.ts'
 
 /**
- * `at` is the URL of the request. A service on a loopback address has several URLs, but an agent accepts only the URL
- * that it was given. So the document names the URL with the host of the request.
+ * `at` is the URL of the request. On loopback, a service has several URLs, but an agent accepts only the URL that it
+ * was given. So the document names the URL with the host of the request.
  */
 export function protectedResource(origin: string, at: URL): object {
   const [canonical, ...others] = connectorResources(origin)

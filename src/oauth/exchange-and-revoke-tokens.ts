@@ -1,6 +1,6 @@
-// The provider exchanges codes and refresh tokens for new tokens. This file checks the requests, and revokes tokens. A
-// code that is used twice counts as stolen. So does a refresh token that is used again more than 30 seconds after its
-// first use. Then only the grant of this code or token ends.
+// Checks requests for tokens, which the provider then answers, and revokes tokens. A code that is used twice counts as
+// stolen, and so does a refresh token that is used again more than 30 seconds after its first use. Then the grant of
+// this code or token ends.
 import { hash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { GrantCaller } from '../auth/caller.ts'
@@ -19,7 +19,7 @@ interface Deps extends Omit<GrantDeps, 'reached'> {
   readonly now: () => number
 }
 
-/** Used refresh tokens are stored for this time, to detect theft. */
+/** How long used refresh tokens are stored, to detect theft. */
 const USED_KEPT_MS = 86_400_000
 const MALFORMED = 'The form must have exactly one value for'
 
@@ -41,7 +41,7 @@ export async function tokenAnswer(deps: Deps, form: URLSearchParams): Promise<Re
   const { status, body } = first.status < 400 ? first : ((await raced(deps, form)) ?? first)
   if (status >= 400) throw refusalOf(body, form)
   pruneTokens(deps)
-  // The provider adds other fields, such as the session, which agents need not see.
+  // The provider adds fields that agents must not see, such as the session.
   const { access_token, token_type, expires_in, refresh_token, scope } = body
   return Response.json({ access_token, token_type, expires_in, refresh_token, scope })
 }
@@ -50,7 +50,7 @@ const RACE = { tries: 20, stepMs: 50 } as const
 
 /**
  * Two processes of an agent may use the same refresh token at the same moment. The provider repeats the answer to the
- * first request, but it may refuse the second request until that answer is stored. So wait until the answer is stored.
+ * first request, but may refuse the second request until that answer is stored. So this waits until it is stored.
  * Returns null if the requests did not overlap in this way.
  */
 async function raced(deps: Deps, form: URLSearchParams): Promise<TokenAnswer | null> {
@@ -83,7 +83,7 @@ async function grantOf(deps: Deps, token: string, clientId: string): Promise<Gra
   return caller?.clientId === clientId ? caller.grantId : null
 }
 
-/** All our clients are public, so client secrets and assertions are left out. */
+/** All our clients are public, so client secrets and assertions are not passed on. */
 function known(form: URLSearchParams): URLSearchParams {
   const params = new URLSearchParams()
   for (const name of [
@@ -113,7 +113,7 @@ function single(form: URLSearchParams): (name: string) => string {
   }
 }
 
-/** If the code was already used, ends its grant and throws invalid_grant. */
+/** If the code was used before, ends its grant and throws invalid_grant. */
 async function requireUnused(deps: Deps, code: string): Promise<void> {
   const row = await deps.store.db
     .selectFrom('oauth_refresh_tokens')
@@ -126,8 +126,8 @@ async function requireUnused(deps: Deps, code: string): Promise<void> {
 }
 
 /**
- * Throws invalid_grant for an unknown, expired or stolen refresh token, and for a token of another client. If the token
- * was stolen, ends the grant.
+ * Throws invalid_grant for an unknown, expired or stolen refresh token, and for a token of another client. Ends the
+ * grant of a stolen token.
  */
 async function requireCurrent(deps: Deps, token: string, clientId: string): Promise<void> {
   const row = await rowOf(deps, token)
@@ -162,8 +162,8 @@ function rowOf(deps: Pick<Deps, 'store'>, token: string) {
 }
 
 /**
- * Deletes expired tokens, and tokens that were used over a day ago. Each refresh leaves a used token in the store.
- * After a day, no client repeats its request. A token that is no longer stored is refused too.
+ * Deletes expired tokens, and tokens that were used over a day ago. No client repeats its request after a day, and a
+ * deleted token is refused too.
  */
 function pruneTokens({ store, now }: Pick<Deps, 'store' | 'now'>): void {
   const time = (ms: number) => storedTime(store.dialect, ms)
@@ -173,7 +173,7 @@ function pruneTokens({ store, now }: Pick<Deps, 'store' | 'now'>): void {
   })
 }
 
-/** Called if the agent revoked a token, or a token was stolen. */
+/** The agent revoked a token, or a token was stolen. */
 async function endByClient(deps: Deps, id: GrantId, reason: string): Promise<void> {
   const row = await deps.store.db
     .selectFrom('connector_grants')
@@ -187,14 +187,14 @@ async function endByClient(deps: Deps, id: GrantId, reason: string): Promise<voi
   try {
     await endGrant(deps, { action: 'endGrant', via: 'CONNECTOR', caller }, id, reason)
   } catch (error) {
-    // NOT_FOUND: another request has ended the grant in the meantime, or the grant has expired.
+    // NOT_FOUND: another request ended the grant in the meantime, or the grant has expired.
     if (!(error instanceof AppError && error.code === 'NOT_FOUND')) throw error
   }
 }
 
 /**
- * The provider answers invalid_request for a wrong verifier, and for a code whose session has ended. If no field is
- * missing, RFC 6749 §5.2 and RFC 7636 §4.6 demand invalid_grant.
+ * The provider answers invalid_request for a wrong verifier, and for a code whose session has ended. RFC 6749 §5.2 and
+ * RFC 7636 §4.6 demand invalid_grant, unless a field is missing.
  */
 function refusalOf(body: Readonly<Record<string, unknown>>, form: URLSearchParams): OauthError {
   const { error, error_description: description } = body

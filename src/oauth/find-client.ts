@@ -1,4 +1,4 @@
-// An OAuth client is registered in the store, or its id is the URL of its metadata document.
+// Finds an OAuth client in the store, or by the metadata document at the URL that is its id.
 import type { Client } from './client.ts'
 import { z } from 'zod'
 import type { Store } from '../store/open.ts'
@@ -7,8 +7,8 @@ import type { ClientDocuments } from './client-documents.ts'
 export interface Clients {
   /**
    * Returns null if there is no such client, or if its document cannot be read or is not valid. `from` is the network
-   * of the caller, for the limit of concurrent reads. Leave it out if the client already has a code or a token: then
-   * reads are limited per host of the document.
+   * of the caller, which limits concurrent reads of documents. Omit it if the client has a code or a token: then reads
+   * are limited per host of the document.
    */
   find(id: string, from?: string): Promise<Client | null>
 }

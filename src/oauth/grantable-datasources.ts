@@ -1,16 +1,13 @@
-// A person can grant an agent only access that the person has.
+// Lists what a person can grant an agent: only access that the person has.
 import type { Call } from '../auth/caller.ts'
 import { reachable } from '../datasources/datasources.ts'
 import type { Store } from '../store/open.ts'
 import type { Asked } from './authorization-pages.ts'
 
-/**
- * The page lists at most this many datasources of a team. The person can still allow all datasources of the chosen
- * teams.
- */
+/** The maximum number of datasources of a team on the page. The person can still allow all datasources of a team. */
 const DATASOURCES_MAX = 500
 
-/** Leaves out teams that the person has not opened. */
+/** Returns the teams in which the person is an active member, with the datasources that the person can reach. */
 export async function choicesOf(deps: { readonly store: Store }, call: Call): Promise<Asked['teams']> {
   const { accountId } = call.caller
   const rows = await deps.store.db

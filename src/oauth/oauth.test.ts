@@ -1,4 +1,4 @@
-// Tests OAuth on both stores, below HTTP. The folder test/door has the tests over HTTP.
+// Tests OAuth on both stores, without HTTP.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
@@ -146,7 +146,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(errorOf(await exchange(service, coded)), INVALID)
     })
 
-    test('each use replaces a refresh token, and the old token gets the same answer for some time, but later ends the grant', async () => {
+    test('each use replaces a refresh token, whose reuse gets the same answer for some time, and later ends the grant', async () => {
       const { rooms, service, ada, call, team, client, gate } = await opened()
       await using _rooms = rooms
       const first = await connected(service, ada, client, { teamIds: [team] })
@@ -159,7 +159,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(errorOf(await refresh(service, client.clientId, first.refresh)), INVALID)
       assert.deepEqual(errorOf(await refresh(service, client.clientId, second.refresh)), INVALID)
       assert.deepEqual([await gate(first.access), await gate(second.access)], ['refused', 'refused'])
-      // The other connection of the same agent and person continues.
+      // The same agent's other connection to this person continues.
       assert.equal(await gate(other.access), 'grant')
       tokensIn(await refresh(service, client.clientId, other.refresh))
       assert.equal((await listGrants(rooms, call)).length, 1)
@@ -176,7 +176,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(errorOf(await tried({ resource: 'https://other.example/mcp' })), [400, 'invalid_target'])
       assert.deepEqual(errorOf(await tried({ scope: 'data:schema data:read' })), [400, 'invalid_scope'])
       const next = tokensIn(await tried({ scope: 'data:schema' }))
-      // The next refresh works too, although this agent did not request offline_access.
+      // The next refresh works although this agent did not request offline_access.
       const last = tokensIn(await refresh(service, client.clientId, next.refresh))
       const [grant] = await listGrants(rooms, call)
       await endGrant(rooms, call, asId<GrantId>(grant?.id ?? ''))
@@ -233,7 +233,7 @@ for (const dialect of DIALECTS) {
       for (const each of others) assert.deepEqual(each, first)
       assert.equal(await gate(first.access), 'grant')
       tokensIn(await refresh(service, client.clientId, first.refresh))
-      // A request with the same token but another scope is not a repetition of the first request.
+      // With another scope, this is no repetition of the first request.
       const other = await refresh(service, client.clientId, tokens.refresh, { scope: 'data:schema' })
       assert.deepEqual(errorOf(other), INVALID)
     })
@@ -276,7 +276,7 @@ for (const dialect of DIALECTS) {
       // The page was shown to Ada, but the browser now has Bo's session.
       const stale = await decide(service, { ...bo, id: ada.id }, query, { teamIds: [team] })
       assert.deepEqual([stale.status, stale.json.code], [409, 'CONFLICT'])
-      // Bo may open the same link, but he cannot grant access to a team of Ada.
+      // Bo may open the same link, but cannot grant access to Ada's team.
       const foreign = await decide(service, bo, query, { teamIds: [team] })
       assert.deepEqual([foreign.status, foreign.json.code], [400, 'INVALID_REQUEST'])
       const signedOut = await decide(service, { id: ada.id, cookie: 'vitrine.session_token=x' }, query, { teamIds: [team] }) // prettier-ignore
@@ -284,7 +284,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await listGrants(rooms, call)).length, 2)
     })
 
-    test('OAuth works again after the store failed at the first request', async () => {
+    test('OAuth works at the second request if the store failed at the first one', async () => {
       const { rooms, service, ada, team, client, gate } = await opened()
       await using _rooms = rooms
       const { db } = rooms.store
@@ -339,7 +339,7 @@ for (const dialect of DIALECTS) {
       const send = (redirect_uris: readonly string[]) =>
         service.send('POST', '/auth/oauth2/register', { body: JSON.stringify({ redirect_uris }) })
       assert.equal((await send(uris(4))).status, 201)
-      // A URI that is there twice is stored once.
+      // A URI that occurs twice is stored once.
       assert.equal((await send([...uris(4), ...uris(4)])).status, 201)
       const refused = await send(uris(5))
       assert.deepEqual([refused.status, refused.json.error], [400, 'invalid_redirect_uri'])
@@ -355,7 +355,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await register(service)).status, 201)
     })
 
-    test('registrations and authorizations of one IPv6 network count together', async () => {
+    test('registrations and authorizations are counted per IPv6 network', async () => {
       const { rooms, service, client } = await opened()
       await using _rooms = rooms
       const from = (n: number) => ({ headers: { 'x-vitrine-client': `2001:db8:1:2::${n}` } })
@@ -388,7 +388,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([left.size, left.has(next.clientId), left.has(client.clientId)], [10_000, true, false])
     })
 
-    test('the deletion of the account ends its tokens', async () => {
+    test('deleting an account ends its tokens', async () => {
       const { rooms, service, ada, team, client, gate } = await opened()
       await using _rooms = rooms
       const { access, refresh: token } = await connected(service, ada, client, { teamIds: [team] })

@@ -1,5 +1,5 @@
-// OAuth 2.1: a person allows an agent to act for the person. This file answers only the six requests in its switch, so
-// callers cannot reach other paths of the provider. The provider is loaded for the first request that needs it.
+// OAuth 2.1: a person allows an agent to act for them. Answers only the six requests in its switch, so callers cannot
+// reach other paths of the provider.
 import { connectorResources, connectorTokens } from '../auth/oauth-access-tokens.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { AppError, notFound } from '../errors.ts'
@@ -40,7 +40,7 @@ export function openOAuth(deps: Deps): OAuth {
   let loading: Promise<Provider> | undefined
   const provider = () =>
     (loading ??= openProvider({ ...deps, clients, origin: servedAt(deps.origin()) }).catch((error: unknown) => {
-      // If loading fails, the next request tries again, because the store may be available by then.
+      // The next request tries again, because the store may be available by then.
       loading = undefined
       throw error
     }))

@@ -1,6 +1,5 @@
-// The OAuth provider of better-auth checks authorization requests, issues codes, and exchanges codes for tokens. This
-// file configures it. Only this file imports it, for the first OAuth request. Clients, documents, pages, grants and
-// revocation are our own code.
+// Configures better-auth's OAuth provider, which checks authorization requests, issues codes, and exchanges codes for
+// tokens. Clients, documents, pages, grants and revocation are our own code.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { BetterAuthPlugin } from 'better-auth'
 import type { createAuthEndpoint as CreateEndpoint } from 'better-auth/api'
@@ -19,19 +18,21 @@ export interface ProviderDeps extends SharedDeps {
 }
 
 export interface Provider {
-  /** Returns the URL where the browser continues: the consent page, the client with an error, or the error page. */
+  /**
+   * Returns the URL to which the browser is redirected: the consent page, the client with an error, or the error page.
+   */
   authorize(params: URLSearchParams, cookie: string | null): Promise<string>
-  /** True if this service signed the query of the consent page, and the query has not expired. */
+  /** Returns true if this service signed the query of the consent page, and the query has not expired. */
   isSigned(query: string): Promise<boolean>
-  /** Issues a code for the grant. Returns the client's URL with the code, where the browser continues. */
+  /** Issues a code for the grant. Returns the client's URL with the code. */
   approve(query: string, scopes: readonly string[], grantId: GrantId, cookie: string): Promise<string>
-  /** Returns the client's URL with access_denied, where the browser continues. */
+  /** Returns the client's URL with access_denied. */
   deny(query: string, cookie: string): Promise<string>
-  /** The caller must have checked that client_id, grant_type, and the code or refresh token occur exactly once. */
+  /** The caller must check that client_id, grant_type, and the code or refresh token each occur exactly once. */
   token(params: URLSearchParams): Promise<TokenAnswer>
 }
 
-/** Has the fields of RFC 6749 §5.1, or those of §5.2 if the status is 400 or 401. */
+/** Has the fields of RFC 6749 §5.1, or of §5.2 if the status is 400 or 401. */
 export interface TokenAnswer {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>
@@ -39,16 +40,16 @@ export interface TokenAnswer {
 
 const CONSENT_PATH = '/auth/consent'
 /**
- * If the browser must not return to the client, the provider redirects it to this path. No route exists there:
- * authorize.ts recognizes the path and shows an error page.
+ * The provider redirects to this path if the browser must not return to the client. authorize.ts recognizes the path
+ * and shows an error page.
  */
 export const ERROR_PATH = '/auth/oauth2/error'
-/** The person must answer the consent page within this time, and the client must exchange its code within this time. */
+/** The time limit for the person's answer, and for the exchange of the code. */
 const CODE_SECONDS = 600
 const REFRESH_SECONDS = 30 * 86_400
 /**
  * A client may lose the answer to a refresh, or refresh in two processes. If it uses the same refresh token again
- * within this time, it gets the same tokens. After that, the provider would end all tokens of the client and the
+ * within this time, it gets the same tokens. After this time, the provider would end all tokens of the client and the
  * person. So exchange-and-revoke-tokens.ts refuses the token a moment earlier.
  */
 export const REUSE = { seconds: 31, marginMs: 1_000 } as const
@@ -65,12 +66,12 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
   ])
   const { origin, clients } = deps
   /**
-   * The grant for which approve() is running. It is undefined in all other requests, so that the provider never finds
-   * an earlier consent.
+   * The grant for which approve() is running. It is undefined in all other requests, so the provider finds no earlier
+   * consent.
    */
   const consented = new AsyncLocalStorage<GrantId>()
   const shared = sharedOptions(deps, origin)
-  // The library's types violate exactOptionalPropertyTypes in the OpenAPI description of an endpoint.
+  // The library's types of an endpoint violate exactOptionalPropertyTypes.
   // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
   const provider = oauthProvider({
     schema: {
@@ -135,7 +136,7 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
       { id: 'ours', endpoints: { checkQuery: checkQuery(createAuthEndpoint) } },
     ],
   })
-  // Wait until the library has stored the resources, so that a failure to store them is thrown here.
+  // Wait until the library has stored the resources, so that an error is thrown here.
   await auth.$context
   const post = async (path: string, body: object, cookie: string): Promise<string> => {
     const headers = { 'content-type': 'application/json', cookie, origin }
@@ -178,10 +179,10 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
   }
 }
 
-/** The prefix lets scanners for leaked secrets recognize refresh tokens. */
+/** With this prefix, scanners for leaked secrets recognize refresh tokens. */
 export const REFRESH_PREFIX = 'vitrine_rt_'
 
-/** The endpoint does nothing. The provider verifies the signature of the oauth_query before the endpoint runs. */
+/** Does nothing itself. Before it runs, the provider verifies the signature of the oauth_query. */
 function checkQuery(createAuthEndpoint: typeof CreateEndpoint) {
   const body = z.object({ oauth_query: z.string() })
   return createAuthEndpoint.serverOnly({ method: 'POST', body }, async (ctx) => ctx.json({ status: true }))

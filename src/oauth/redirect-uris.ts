@@ -1,11 +1,11 @@
 // Decides to which redirect URIs a code may be sent: https on any host, http on the person's own computer, and the
-// schemes of a few known programs. The provider compares the redirect URI of a request with the registered URIs
-// exactly. Only the port on the person's own computer may differ.
+// schemes of a few known programs. A request must use exactly a registered URI. Only the port on the person's own
+// computer may differ.
 import { isLoopbackName } from '../host-names.ts'
 
 /**
- * Redirect URIs with the schemes of known programs. Another program on the computer may register such a scheme too and
- * receive the code. PKCE makes the code useless for that program.
+ * Redirect URIs with the schemes of known programs. Another program on the computer may register the same scheme and
+ * receive the code, but cannot use it because of PKCE.
  */
 const KNOWN_SCHEMES = new Set(['cursor://anysphere.cursor-mcp/oauth/callback'])
 const LENGTH_MAX = 2_000
@@ -13,8 +13,8 @@ const LENGTH_MAX = 2_000
 const DANGEROUS = /^(javascript|data|vbscript|file|blob|about|view-source|filesystem|ws|wss|ftp):/i
 
 /**
- * `ok`: the URI may be registered. `unknown`: the scheme belongs to an unknown program, so the client may be registered
- * only without this URI. `refused`: the client may not be registered.
+ * `ok`: the URI may be registered. `unknown`: the scheme is unknown, so the client may be registered only without this
+ * URI. `refused`: the client may not be registered.
  */
 export type UriVerdict = 'ok' | 'unknown' | 'refused'
 
@@ -28,7 +28,7 @@ export function verdictOf(uri: string): UriVerdict {
   return 'unknown'
 }
 
-/** True if a program on the person's own computer gets the code. */
+/** Returns true if a program on the person's own computer gets the code. */
 export function isOwnComputer(uri: string): boolean {
   const url = URL.parse(uri)
   return url?.protocol !== 'https:'

@@ -1,5 +1,5 @@
 // Agents without a metadata document register as clients (RFC 7591). Anybody may register a client, so a client gets no
-// secret and no rights. Rights come only from a person's consent. Clients without a grant are deleted.
+// secret and no rights. Rights come only from a person's consent.
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { Attempts } from '../auth/attempt-counter.ts'
@@ -19,14 +19,16 @@ interface Deps {
   readonly now: number
 }
 
-/** Limited per network, so that one network can register only a small part of the clients without a grant. */
+/** Limited per network, so that one network registers only a small part of the clients without a grant. */
 const BY_NETWORK = { limit: 30, windowMs: 60_000 }
 const BY_NETWORK_A_DAY = { limit: 1_000, windowMs: 86_400_000 }
-/** The maximum size of the redirect URIs of a client, so that clients without a grant cannot fill the disk. */
+/** The maximum size of a client's redirect URIs, so that clients cannot fill the disk. */
 const URIS_BYTES_MAX = 4_096
 const GRANT_TYPES = ['authorization_code', 'refresh_token'] as const
 
-/** Other fields are ignored (RFC 7591 §2), also `application_type`, because the redirect URIs show the type. */
+/**
+ * Other fields are ignored (RFC 7591 §2). `application_type` is not needed, because the redirect URIs show the type.
+ */
 const Registration = z.object({
   redirect_uris: z.array(z.string()).min(1).max(20),
   client_name: z.string().optional(),
@@ -35,8 +37,8 @@ const Registration = z.object({
 })
 
 /**
- * Throws OauthError for metadata that this service does not support. Throws RATE_LIMITED above a limit of the network,
- * and OVERLOADED if too many clients were registered within an hour.
+ * Throws OauthError for metadata that this service does not support, RATE_LIMITED above a limit of the network, and
+ * OVERLOADED if too many clients were registered within an hour.
  */
 export async function registerClient(deps: Deps, request: Request): Promise<Response> {
   const network = networkOf(addressOf(request))
@@ -44,7 +46,7 @@ export async function registerClient(deps: Deps, request: Request): Promise<Resp
   const read = Registration.safeParse(await bodyOf(request))
   if (!read.success) throw metadata(read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)[0])
   const { redirect_uris: uris, grant_types: grants, response_types: types } = read.data
-  // Other grant types are ignored. The answer lists those that are granted (RFC 7591 §3.2.1).
+  // Other grant types are ignored, and are not in the answer (RFC 7591 §3.2.1).
   if (grants?.includes('authorization_code') === false) throw metadata('grant_types: authorization_code is needed')
   if (types?.includes('code') === false) throw metadata('response_types: code is needed')
   const redirectUris = allowedUris(uris)
@@ -52,7 +54,7 @@ export async function registerClient(deps: Deps, request: Request): Promise<Resp
     throw new OauthError('invalid_redirect_uri', `redirect_uris: at most ${URIS_BYTES_MAX} bytes together.`)
   }
   const name = shortName(read.data.client_name) ?? 'An agent without a name'
-  // Only valid registrations are stored, so only they count for the limit of a day.
+  // Only valid registrations count for the limit of a day, because only they are stored.
   await deps.tries.spend([{ key: `oauth registration a day: ${network}`, ...BY_NETWORK_A_DAY }])
   const { store, unused, now } = deps
   await unused.requireRoom(now)
@@ -82,8 +84,8 @@ export async function registerClient(deps: Deps, request: Request): Promise<Resp
 }
 
 /**
- * Programs register several URIs and need only one, so unknown schemes are left out. Throws OauthError if a URI is
- * refused or none is allowed.
+ * Leaves out URIs with unknown schemes, because programs register several URIs and need only one. Throws OauthError if
+ * a URI is refused or none is allowed.
  */
 function allowedUris(uris: readonly string[]): readonly string[] {
   const verdicts = uris.map(verdictOf)

@@ -1,5 +1,5 @@
-// Anybody may register a client, so registered clients without a grant are bounded and deleted. A client whose grant has
-// ended is kept, because the person may connect it again.
+// Anybody may register a client, so clients without a grant are limited and deleted. A client whose grant has ended is
+// kept, because the person may connect it again.
 import { setImmediate } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
 import { isoTime, storedTime } from '../store/better-auth-times.ts'
@@ -9,7 +9,7 @@ import type { Store } from '../store/open.ts'
 const UNUSED_MS = 86_400_000
 /** The maximum number of clients without a grant. If there are more, the oldest are deleted earlier. */
 const UNUSED_MAX = 10_000
-/** But clients are kept for this time, because a person may be reading the consent page. */
+/** A client is kept at least this long, because a person may be reading the consent page. */
 const FRESH_MS = 3_600_000
 /** Clients are deleted at most this often, after a registration. */
 const PRUNE_MS = 60_000
@@ -20,7 +20,7 @@ const RETRY_AFTER_SECONDS = 60
 export interface UnusedClients {
   /** Throws OVERLOADED if too many clients are younger than an hour. */
   requireRoom(now: number): Promise<void>
-  /** Call this after a registration. Deletes clients in the background. */
+  /** Deletes clients in the background. Call this after a registration. */
   prune(now: number): void
 }
 
@@ -83,7 +83,7 @@ async function pruneUnused(store: Pick<Store, 'db' | 'dialect' | 'append'>, now:
 
 type Client = Awaited<ReturnType<typeof clientsBefore>>[number]
 
-/** Returns the next older clients. The index on the time finds them. */
+/** Returns the next older clients. */
 async function clientsBefore(
   { db }: Pick<Store, 'db'>,
   last: { readonly id: string; readonly createdAt: string | Date } | undefined,
