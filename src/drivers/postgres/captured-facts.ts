@@ -1,5 +1,5 @@
 // Defines the facts that introspection captures for the guard and the value writer. They are stored as JSON with the
-// catalog, so they are plain data. If CAPTURE_VERSION has changed, the datasource must be introspected again.
+// catalog. If CAPTURE_VERSION changes, datasources must be introspected again.
 
 export const CAPTURE_VERSION = 6
 
@@ -8,32 +8,29 @@ export interface PostgresCapture {
   /** server_version_num, for example 180004. */
   readonly serverVersion: number
   readonly database: string
-  /** The schemas of the login's search_path in order, without pg_catalog and temporary schemas. */
+  /** The schemas of the login's search_path, in order, without pg_catalog and temporary schemas. */
   readonly searchPath: readonly string[]
-  /**
-   * Schemas that may be added to the session's search_path: see trustedSchemas() in trusted-extensions.ts.
-   */
+  /** Schemas that may be on the session's search_path (trustedSchemas() in trusted-extensions.ts). */
   readonly trustedSchemas: readonly string[]
   readonly extensions: readonly CapturedExtension[]
-  /** The user-defined types. Row types that no column and no domain uses are left out. */
+  /** The user-defined types, without row types that no column or domain has. */
   readonly types: readonly CapturedType[]
   readonly implicit: ImplicitObjects
-  /** True if ICU is the default of the database, or the collation of a part of a range or composite type. */
+  /** True if ICU is the default of the database, or of a part of a range or composite type. */
   readonly comparesByIcu: boolean
 }
 
 /**
- * A digest of the objects that can run in a query that does not name them (catalog/implicit-objects.ts). The other
- * fields say what the digest covers.
+ * A digest of the objects that may run in a query that does not name them (catalog/implicit-objects.ts). The other
+ * fields say which objects it covers.
  */
 export interface ImplicitObjects {
-  /** Trusted extensions, by name. */
+  /** The names of trusted extensions. */
   readonly extensions: readonly string[]
-  /** The trusted schemas. */
   readonly schemas: readonly string[]
-  /** The highest oid of a type at capture. The digest leaves out the CHECKs of domains that were created later. */
+  /** The highest oid of a type at capture. Domains that were created later are not in the digest. */
   readonly typesUpTo: number
-  /** Oids of casts and operator classes that introspection judged. Dropping one of them does not change the digest. */
+  /** The oids of casts and operator classes that introspection judged. The digest does not change if one is dropped. */
   readonly judged: readonly number[]
   readonly digest: string
 }
@@ -42,17 +39,15 @@ export interface CapturedExtension {
   readonly name: string
   readonly version: string
   readonly schema: string
-  /** True if the guard knows this extension at this version. */
+  /** True if the guard knows this extension and version. */
   readonly trusted: boolean
-  /**
-   * The names of the functions, and the symbols of the operators, that belong to the extension (pg_depend) and are in
-   * its schema.
-   */
+  /** The functions in the extension's schema that belong to the extension (pg_depend), by name. */
   readonly functions: readonly string[]
+  /** The operators of the extension, likewise. */
   readonly operators: readonly string[]
   /**
-   * The names in `functions` and `operators` that another object in the schema also has, if that object belongs to no
-   * trusted extension. The guard refuses the extension's functions and operators of these names.
+   * Names of `functions` and `operators` that an object of no trusted extension in the schema also has. The guard
+   * refuses these functions and operators.
    */
   readonly shadowed: readonly string[]
 }
@@ -67,19 +62,16 @@ export interface CapturedType {
   readonly schema: string
   readonly name: string
   readonly kind: 'base' | 'enum' | 'domain' | 'composite' | 'range' | 'multirange' | 'array'
-  /** The extension to which the type belongs, by pg_depend. */
+  /** The extension that the type belongs to (pg_depend), or null. */
   readonly extension: string | null
-  /** The base type of a domain, or the element type of an array. Otherwise null. */
+  /** The base type of a domain, or the element type of an array, or null. */
   readonly of: TypeName | null
-  /** The oid of `of`, or 0. */
   readonly ofOid: number
   /** The attributes of a composite type, in order. */
   readonly attributes: readonly CapturedAttribute[]
-  /** The delimiter between the elements of an array type. */
+  /** What separates elements in the text of an array. */
   readonly delimiter: string
-  /**
-   * A sentence that says why a query may not name this type (a CHECK, a user's cast …). Null if a query may name it.
-   */
+  /** Why a query may not name this type (a CHECK, a user's cast …), as a sentence. Null if a query may. */
   readonly refused: string | null
 }
 
@@ -93,32 +85,23 @@ export interface CapturedAttribute {
 export interface TableDetail {
   readonly kind: 'r' | 'p' | 'v' | 'm' | 'f'
   readonly oid: number
-  /**
-   * pg_class.relpages and reltuples at capture, of the table and all its children. `tuples` is -1 if none of them was
-   * analysed.
-   */
+  /** The sums of relpages and reltuples of the table and all its children. `tuples` is -1 before the first ANALYZE. */
   readonly pages: number
   readonly tuples: number
-  /**
-   * The number of tables that PostgreSQL plans for a query of this table: itself, its partitions and children, and the
-   * tables of a view. Absent if it is 1.
-   */
+  /** How many tables PostgreSQL plans for this one: partitions, children, the tables of a view. Absent if it is 1. */
   readonly tables?: number
-  /** The columns of the primary key in key order. Empty if the table has no primary key on which GROUP BY can rely. */
+  /** The columns of the primary key in key order. Empty if GROUP BY cannot rely on the key, or if there is none. */
   readonly primaryKey: readonly string[]
 }
 
 /** CatalogColumn.detail of a Postgres column. */
 export interface ColumnDetail {
-  /** pg_attribute.attnum. A renamed column keeps its number. The number of a dropped column is never reused. */
+  /** pg_attribute.attnum. It survives a rename, and is never reused after a drop. */
   readonly number: number
   readonly typeOid: number
-  /** pg_type's schema and name. The name is int4, not integer, and _int4 for an array of int4. */
+  /** The names in pg_type: int4, not integer, and _int4 for an array of int4. */
   readonly type: TypeName
   readonly typmod: number
-  /**
-   * Present if the column, or its domain, has a collation of ICU. By a nondeterministic one, texts of different bytes
-   * may be equal.
-   */
+  /** Present for an ICU collation. If it is nondeterministic, texts of different bytes may be equal. */
   readonly icu?: 'deterministic' | 'nondeterministic'
 }

@@ -1,4 +1,4 @@
-// Composes the PostgreSQL driver from the guard and the connections. This file decides nothing.
+// Composes the PostgreSQL driver from the guard and the connections.
 import { agreement } from './catalog/least-privilege-login.ts'
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver } from '../driver.ts'
@@ -21,7 +21,7 @@ import { TypeBook } from './session/result-types.ts'
 
 const readBody = sqlBodyReader({ bytesMax: 65_536, params: 'byPlace' })
 
-/** Creates the driver. Disposing ends the parser's threads. */
+/** Creates the driver. Disposing of it ends the parser's threads. */
 export async function createPostgresDriver(): Promise<Driver> {
   const parser = await openParser()
   const tunnels = openTunnels()

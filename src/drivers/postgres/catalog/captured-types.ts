@@ -1,6 +1,5 @@
 // Judges the user-defined types of a database: which types a query may name, and which columns can be exposed. A type
-// that these functions do not know is refused. They work on the rows of catalog queries, and do not query the database
-// themselves.
+// that is not known is refused. Works on the rows of catalog queries, without I/O.
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
 import type { CapturedAttribute, CapturedExtension, CapturedType } from '../captured-facts.ts'
 import { FUNCTIONS } from '../guard/allowed/allowed-functions.ts'
@@ -17,28 +16,23 @@ export interface TypeRows {
 
 export interface ReadTypes {
   readonly types: readonly CapturedType[]
-  /** If a column of this type cannot be exposed, returns the reason as a sentence. Otherwise returns null. */
+  /** Returns why a column of this type cannot be exposed, as a sentence. Returns null if it can. */
   unexposable(oid: number): string | null
-  /** Returns whether this domain refuses nulls. A domain may also inherit that from a domain that it is based on. */
+  /** Returns whether a domain, or a domain that it is based on, refuses nulls. */
   isNotNull(oid: number): boolean
 }
 
 interface TypeRow {
   readonly type: Omit<CapturedType, 'refused'>
-  /** The name that format_type prints. */
+  /** The name by format_type. */
   readonly shown: string
   readonly notNull: boolean
-  /**
-   * True for the row type of a table or view, and for an array of such a type. False for a stand-alone composite type.
-   */
+  /** True for the row type of a table or view, and an array of it. False for a stand-alone composite type. */
   readonly isRowType: boolean
   readonly hasCheck: boolean
 }
 
-/**
- * `taintOf` returns, for the oid of a type, the user-defined code that reading the type may run
- * (trusted-extensions.ts).
- */
+/** `taintOf` returns the user-defined code that reading a type may run (trusted-extensions.ts). */
 export function readTypes(
   rows: TypeRows,
   extensions: ReadonlyMap<number, CapturedExtension>,
@@ -48,7 +42,8 @@ export function readTypes(
   const byOid = new Map(
     rows.types.map((row) => [numberAt(row, 0), typeOf(row, extensions, attributes.get(numberAt(row, 0)) ?? [])]),
   )
-  // Types that initdb creates in information_schema do not count as built-in: some are domains with a CHECK.
+  // initdb creates the types of information_schema too, but some are domains with a CHECK, so they do not count as
+  // built-in.
   const isBuiltIn = (oid: number): boolean => oid < 16384 && !byOid.has(oid)
   const known: Known = {
     byOid,
@@ -68,9 +63,9 @@ export function readTypes(
     rangeOf: new Map(rows.ranges.map((row) => [numberAt(row, 0), numberAt(row, 1)])),
   }
   const judge = judgement(known)
-  // A column of a domain is read as its base type (column-read-type.ts), so the CHECK does not run. The same holds for
-  // an array of domains, but not for an array of a domain over arrays, which has no base type: PostgreSQL may give a
-  // literal beside such a column the domain's type, and so reveal whether the CHECK accepts the literal.
+  // A column of a domain is read as its base type (column-read-type.ts), so no CHECK runs, and likewise for an array of
+  // a domain. But an array of a domain over arrays has no base type: PostgreSQL may give a literal beside such a column
+  // the domain's type, and so reveal whether the CHECK accepts it.
   const withoutChecks: Known = { ...known, checks: new Map() }
   const ofColumn = (oid: number): string | null => {
     const row = byOid.get(oid)
@@ -135,10 +130,7 @@ function attributeOf(row: Row): CapturedAttribute {
 interface Judgement {
   readonly unexposable: string | null
   readonly refused: string | null
-  /**
-   * True if values of the type are names of objects in the database, for example regclass. Also true for arrays of such
-   * names.
-   */
+  /** True if the values are names of objects in the database, as of regclass, or arrays of such names. */
   readonly isLookedUp: boolean
 }
 
@@ -146,20 +138,17 @@ interface Known {
   readonly byOid: ReadonlyMap<number, TypeRow>
   readonly isBuiltIn: (oid: number) => boolean
   readonly tainted: ReadonlyMap<number, string>
-  /**
-   * The functions and operator classes that a type uses, if they belong to no trusted extension. Compiled functions
-   * come last.
-   */
+  /** User-defined functions and operator classes of a type that no trusted extension owns. Compiled ones come last. */
   readonly support: ReadonlyMap<number, readonly { readonly what: string; readonly isCompiled: boolean }[]>
-  /** The functions that a domain's CHECK calls and that could read data. */
+  /** The functions that a domain's CHECK calls, and that could read data. */
   readonly checks: ReadonlyMap<number, string>
   readonly rangeOf: ReadonlyMap<number, number>
 }
 
 const fine: Judgement = { unexposable: null, refused: null, isLookedUp: false }
 /**
- * For a type whose values are names of objects, such as regclass. A column of the type is read as text. A query may not
- * cast to the type, because the cast would reveal which objects exist.
+ * For regclass and similar types. Columns of these types are read as text. Queries may not cast to these types, because
+ * the cast would reveal which objects exist.
  */
 const lookedUp: Judgement = {
   unexposable: null,
@@ -175,11 +164,11 @@ function judgement(known: Known): (oid: number) => Judgement {
     if (before !== undefined) return before
     const row = known.byOid.get(oid)
     const own = unexposableItself(known, oid, row)
-    // Set before the recursion, so that the recursion ends even if a corrupt catalog has a type that contains itself.
+    // Ends the recursion if a corrupt catalog has a type that contains itself.
     judged.set(oid, { unexposable: own, refused: own, isLookedUp: false })
     const verdicts = row === undefined ? [] : oidsBelow(known, row.type).map(judge)
     const names = verdicts.some((verdict) => verdict.isLookedUp)
-    // A column of such a type, or of an array of it, can be read as text. A composite type with such a field cannot.
+    // A column of such a domain or array can be read as text. A composite type with such a field cannot.
     const isPlain = row?.type.kind === 'domain' || row?.type.kind === 'array'
     const field = names && !isPlain ? holdsNames(row) : null
     const unexposable = own ?? verdicts.find((verdict) => verdict.unexposable !== null)?.unexposable ?? field
@@ -195,7 +184,7 @@ function judgement(known: Known): (oid: number) => Judgement {
   return judge
 }
 
-/** Returns the types that a type is made of: its base or elements, the bounds of a range, the attributes of a composite. */
+/** Returns the types that a type consists of: its base, elements, range bounds or attributes. */
 function oidsBelow(known: Known, { oid, ofOid, attributes }: TypeRow['type']): readonly number[] {
   const below = [ofOid, known.rangeOf.get(oid) ?? 0, ...attributes.map(({ typeOid }) => typeOid)]
   return below.filter((part) => part !== 0)
@@ -206,8 +195,7 @@ function unexposableItself(known: Known, oid: number, row: TypeRow | undefined):
   const tainted = known.tainted.get(oid)
   if (tainted !== undefined) return `Reading the type ${row.shown} may run ${tainted}, which was made in this database.`
   if (row.isRowType) return `Its type ${row.shown} is the row type of a table, and would show columns of that table.`
-  // PostgreSQL may give a literal the type of the column beside it, as in lag(d, 1, 'x'). A query could thereby run the
-  // CHECK.
+  // PostgreSQL may give a literal the type of the column beside it, as in lag(d, 1, 'x'), which runs the CHECK.
   const called = known.checks.get(oid)
   if (called !== undefined) return `The CHECK of the domain ${row.shown} calls ${called}, and a query could run it.`
   if (isRange(row.type) && isSpatial(known, known.rangeOf.get(oid) ?? 0)) return rangeOfShapes(row)
@@ -226,12 +214,12 @@ function isSpatial(known: Known, oid: number, depth = 0): boolean {
   return type.extension === 'postgis' || oidsBelow(known, type).some((part) => isSpatial(known, part, depth + 1))
 }
 
-/** Only a corrupt catalog has types of such a depth. */
+/** Only a corrupt catalog has types of this depth. */
 const DEPTH_MAX = 16
 
 /**
  * A query that makes a geometry could read hidden rows of spatial_ref_sys (guard/bounds/spatial.ts). The guard does not
- * follow geometries through the functions and operators of ranges.
+ * track geometries through the functions and operators of ranges.
  */
 function rangeOfShapes({ shown }: TypeRow): string {
   return `${shown} is a range of values of PostGIS.`

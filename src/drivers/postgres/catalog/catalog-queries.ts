@@ -1,16 +1,15 @@
-// The catalog queries of introspection, for PostgreSQL 14 to 18. They contain no caller's input. They need search_path
-// = pg_catalog, so that they call no user-defined operator. Each query runs in its own transaction, which sets the
-// path. Nothing that it changes outlives the transaction, because a pooler then gives the server connection to other
-// clients.
+// The catalog queries of introspection, for PostgreSQL 14 to 18. They contain no caller's input. Each runs in its own
+// transaction, which sets search_path to pg_catalog, so that it calls no user-defined operator. Nothing that it changes
+// outlives the transaction, because a pooler then gives the server connection to another client.
 
-/** The first oid that initdb does not assign: later objects are user-defined (FirstNormalObjectId). */
+/** The first oid that initdb does not assign. Later objects are user-defined (FirstNormalObjectId). */
 const firstUserOid = 16384
 
 /**
- * Reads the facts about the server and the login. This query sets the search_path that the login has without the
- * service's start-up options: from ALTER ROLE or ALTER DATABASE, or else the server's default. (If reset_val begins
- * with pg_catalog, it comes from the start-up options.) That path lasts until the transaction ends, so no other query
- * may follow in the same transaction. datlocprovider exists since version 15; the detour over JSON gives '' before.
+ * Reads the facts about the server and the login. Sets the search_path that the login has without the service's
+ * start-up options: that of ALTER ROLE or ALTER DATABASE, or the server's default. (A reset_val that begins with
+ * pg_catalog is from the start-up options.) No other query may follow in the transaction. Before version 15, there is
+ * no datlocprovider, and JSON gives ''.
  */
 export const server = `
 SELECT current_setting('server_version_num'), current_database(), rolsuper, array_to_json(current_schemas(false)),
@@ -30,7 +29,7 @@ FROM pg_roles, (
   FROM pg_settings WHERE name = 'search_path' OFFSET 0) AS login
 WHERE rolname = current_user AND login.path IS NOT NULL`
 
-/** Returns SQL for the oid of an object's extension. The SQL gives 0 if the object belongs to none. */
+/** Returns SQL for the oid of an object's extension, or 0. */
 export function extensionOf(catalog: string, oid: string): string {
   return `coalesce((SELECT refobjid FROM pg_depend WHERE classid = '${catalog}'::regclass AND objid = ${oid}
     AND refclassid = 'pg_extension'::regclass AND deptype = 'e'), 0)`
@@ -41,9 +40,8 @@ SELECT e.oid, e.extname, e.extversion, n.nspname
 FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace ORDER BY e.extname`
 
 /**
- * Lists the functions and operators that each extension has in its schema. Also lists the other functions and operators
- * of the same names in that schema, because a call could run these instead. The last column is the oid of the extension
- * to which the function or operator belongs, or 0.
+ * Lists the functions and operators that each extension has in its schema. Also lists other objects of the same names
+ * there, because a call could run these instead. The last column is the oid of the object's extension, or 0.
  */
 export const extensionMembers = `
 WITH member AS (
@@ -66,9 +64,9 @@ WHERE m.kind = 'operator' AND ${extensionOf('pg_operator', 'o.oid')} <> m.extens
 ORDER BY 1, 2, 3`
 
 /**
- * Lists each schema that contains an extension, with each extension that has objects in it (0: objects that belong to
- * no extension), and whether PUBLIC may create objects there. Row types of tables and array types are left out, because
- * an unqualified name cannot reach them.
+ * For each schema that contains an extension: the extensions of the objects in it (0 for none), and whether PUBLIC may
+ * create objects there. Row types of tables and array types are left out, because an unqualified name cannot reach
+ * them.
  */
 export const extensionSchemas = `
 WITH space AS (
@@ -88,9 +86,9 @@ SELECT DISTINCT s.nspname, has_schema_privilege('public', s.oid, 'CREATE'), m.ex
 FROM space s JOIN member m ON m.space = s.oid ORDER BY 1, 3`
 
 /**
- * Casts that are user-defined and run a function: a user-defined one, or a built-in one that is not immutable.
- * PostgreSQL applies casts under every search_path. The casts from a range to its multirange, which PostgreSQL creates
- * itself (deptype i), are left out.
+ * User-defined casts that run a user-defined function, or a built-in one that is not immutable. PostgreSQL applies
+ * casts under every search_path. Casts from a range to its multirange, which PostgreSQL creates (deptype i), are left
+ * out.
  */
 export const userCasts = `
 SELECT c.castsource, c.casttarget, format_type(c.castsource, NULL), format_type(c.casttarget, NULL),
@@ -100,14 +98,14 @@ WHERE c.oid >= ${firstUserOid} AND (c.castfunc >= ${firstUserOid} OR p.provolati
   AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_cast'::regclass AND d.objid = c.oid AND d.deptype = 'i')
 ORDER BY c.oid`
 
-/** User-defined functions and operators in pg_catalog. A printed query could call them instead of PostgreSQL's own. */
+/** User-defined functions and operators in pg_catalog, which a printed query could call instead of PostgreSQL's own. */
 export const userBuiltIns = `
 SELECT 'function', p.proname, p.oid::regprocedure::text, ${extensionOf('pg_proc', 'p.oid')} FROM pg_proc p
 WHERE p.oid >= ${firstUserOid} AND p.pronamespace = 'pg_catalog'::regnamespace
 UNION ALL SELECT 'operator', o.oprname, o.oid::regoperator::text, ${extensionOf('pg_operator', 'o.oid')} FROM pg_operator o
 WHERE o.oid >= ${firstUserOid} AND o.oprnamespace = 'pg_catalog'::regnamespace ORDER BY 1, 2`
 
-/** User-defined default operator classes that sorting, grouping and DISTINCT use: btree and hash. */
+/** User-defined default operator classes of btree and hash. Sorting, grouping and DISTINCT use them. */
 export const userOperatorClasses = `
 SELECT o.opcintype, format_type(o.opcintype, NULL), quote_ident(n.nspname) || '.' || quote_ident(o.opcname), a.amname,
   ${extensionOf('pg_opclass', 'o.oid')}, o.oid
@@ -116,7 +114,7 @@ WHERE o.oid >= ${firstUserOid} AND o.opcdefault AND a.amname IN ('btree', 'hash'
 
 export const lastType = `SELECT max(oid) FROM pg_type`
 
-/** User-defined types. Row types and arrays of them are included only if a column or a domain uses them. */
+/** User-defined types. Row types and arrays of them are left out unless a column or a domain uses them. */
 export const userTypes = `
 WITH used AS (
   SELECT a.atttypid AS oid FROM pg_attribute a
@@ -143,8 +141,8 @@ JOIN pg_type at ON at.oid = a.atttypid JOIN pg_namespace n ON n.oid = at.typname
 WHERE t.oid >= ${firstUserOid} ORDER BY t.oid, a.attnum`
 
 /**
- * The user-defined functions of base types and ranges, and the operator classes that order ranges. The last column is
- * true for compiled functions. Only a superuser can install those, while any other function may read tables.
+ * The user-defined functions of base types and ranges, and the operator classes of ranges. The last column is true for
+ * compiled functions, which only a superuser can install. Other functions may read tables.
  */
 export const typeSupport = `
 SELECT t.oid, 'function ' || p.oid::regprocedure, ${extensionOf('pg_proc', 'p.oid')}, l.lanname IN ('internal', 'c')
@@ -160,8 +158,8 @@ FROM pg_range r JOIN pg_opclass o ON o.oid = r.rngsubopc JOIN pg_namespace n ON 
 WHERE o.oid >= ${firstUserOid} ORDER BY 1, 4, 2`
 
 /**
- * The functions that the CHECK of a domain calls, except immutable built-in functions and functions of operators. The
- * result also has casts to other domains, because such a cast runs the other domain's CHECK.
+ * The functions that the CHECK of a domain calls, except immutable built-in ones and those of operators. Also casts to
+ * other domains, because such a cast runs the other domain's CHECK.
  */
 export const checkCalls = `
 SELECT DISTINCT k.contypid, p.oid::regprocedure::text, p.oid < ${firstUserOid}, p.proname,
@@ -179,7 +177,7 @@ WHERE k.contypid <> 0 AND k.contype = 'c' AND k.conbin::text ~ '[{]COERCETODOMAI
 export const ranges = `
 SELECT rngtypid, rngsubtype FROM pg_range UNION ALL SELECT rngmultitypid, rngtypid FROM pg_range ORDER BY 1`
 
-/** Returns the SQL that lists the labels of every enum in their order, at most `most` labels for each enum. */
+/** Returns SQL for the labels of every enum in order, at most `most` for each. */
 export function enumLabels(most: number): string {
   return `
 SELECT e.enumtypid, e.enumlabel FROM (
@@ -187,10 +185,7 @@ SELECT e.enumtypid, e.enumlabel FROM (
   FROM pg_enum) e WHERE e.place <= ${most} ORDER BY e.enumtypid, e.enumsortorder`
 }
 
-/**
- * Returns SQL for the valid CHECKs of one column each. An expression whose stored tree has 200,000 bytes or more is
- * left out: it is no short list of labels.
- */
+/** Returns SQL for the valid CHECKs of one column. Larger expressions are no short lists of labels. */
 export function columnChecks(serverVersion: number): string {
   return `
 SELECT k.conrelid, k.conkey[1], pg_get_expr(k.conbin, k.conrelid) FROM pg_constraint k
@@ -198,7 +193,6 @@ WHERE k.contype = 'c' AND k.conrelid <> 0 AND cardinality(k.conkey) = 1 AND k.co
   AND octet_length(k.conbin::text) < 200000 ${serverVersion < 180000 ? '' : 'AND k.conenforced'} ORDER BY k.oid`
 }
 
-/** Relations outside the system schemas from which the login may select at least one column. */
 const readable = `n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' AND c.relpersistence <> 't'
   AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND has_schema_privilege(n.oid, 'USAGE')
   AND (has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT'))`
@@ -211,10 +205,7 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_class'::regclass AND d.objsubid = 0
 WHERE ${readable} ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C"`
 
-/**
- * Returns the SQL condition that a column never contains null. Since PostgreSQL 18, a NOT NULL constraint may be
- * unvalidated, so that nulls are possible.
- */
+/** Returns the SQL condition that a column never contains null. A NOT NULL constraint may be unvalidated since 18. */
 function neverNull(serverVersion: number): string {
   if (serverVersion < 180000) return 'a.attnotnull'
   return `(a.attnotnull AND NOT EXISTS (SELECT FROM pg_constraint k
@@ -235,17 +226,14 @@ LEFT JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_class'::regc
 WHERE ${readable} ORDER BY a.attrelid, a.attnum`
 }
 
-/**
- * The columns of each primary key in the order of the key, without INCLUDE columns. The last column is true if the key
- * is not deferrable.
- */
+/** The columns of each primary key in key order, without INCLUDE columns, and whether the key is not deferrable. */
 export const primaryKeys = `
 SELECT i.indrelid, i.indkey, i.indnkeyatts, i.indimmediate FROM pg_index i
 WHERE i.indisprimary AND i.indisvalid AND i.indrelid >= ${firstUserOid}`
 
 /**
- * Returns SQL for the foreign keys. Keys of one column come first. If the referenced table is partitioned, PostgreSQL
- * adds a key for each of its partitions: these are left out. Keys that a partition copies from its parent are included.
+ * Returns SQL for the foreign keys, those of one column first. If a key references a partitioned table, PostgreSQL adds
+ * a key for each partition: these are left out. Keys that a partition copies from its parent are included.
  */
 export function foreignKeys(serverVersion: number): string {
   return `
@@ -256,15 +244,12 @@ WHERE k.contype = 'f' AND parent.conrelid IS DISTINCT FROM k.conrelid
 ${serverVersion < 180000 ? '' : 'AND k.conenforced'} ORDER BY cardinality(k.conkey), k.oid`
 }
 
-/** The names of columns that foreign keys reference, also in tables that the login may not read. */
+/** The names of columns that foreign keys reference, even in tables that the login may not read. */
 export const foreignKeyTargets = `
 SELECT DISTINCT a.attrelid, a.attnum, a.attname FROM pg_constraint k
 JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = ANY (k.confkey) WHERE k.contype = 'f'`
 
-/**
- * The children of partitioned and inherited tables. Children that the login may not read are included, because a query
- * of the parent reads them too.
- */
+/** The children of partitioned and inherited tables. Queries of a parent read even children that the login may not. */
 export const children = `
 SELECT i.inhparent, i.inhrelid, c.relpages, c.reltuples FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 WHERE c.relkind IN ('r', 'p', 'f')`

@@ -1,5 +1,5 @@
-// Builds the tables of a Catalog from rows of pg_catalog: keys, references, sizes, and the columns that can be exposed.
-// This file does not query the database.
+// Builds the tables of a Catalog from rows of pg_catalog: keys, references, sizes, and which columns can be exposed.
+// Does no I/O.
 import { LABEL_CHARS_MAX, LABELS_MAX, type CatalogColumn, type CatalogTable, type Scalar } from '../../driver.ts'
 import { inSlices } from '../../../event-loop-slices.ts'
 import { grouped, isTrueAt, numberAt, numbersAt, textAt, type Row } from './run-catalog-query.ts'
@@ -8,7 +8,7 @@ import type { ReadTypes } from './captured-types.ts'
 import { allowedValues } from './check-values.ts'
 import { identifier } from '../quote.ts'
 
-/** The rows of the statements of the same names in catalog-queries.ts and view-warnings.ts, and the warnings of views by oid. */
+/** Rows of the queries of these names (catalog-queries.ts, view-warnings.ts), and the warnings by the oid of a view. */
 export interface CatalogRows {
   readonly tables: readonly Row[]
   readonly columns: readonly Row[]
@@ -30,13 +30,13 @@ const kindNames: ReadonlyMap<string, readonly [TableDetail['kind'], string]> = n
   ['f', ['f', 'foreign table']],
 ])
 
-/** A column as read, before its keys are added. */
+/** A column before its keys are added. */
 interface ReadColumn {
   readonly number: number
   readonly row: Row
 }
 
-/** Builds the tables in the order of their rows. Yields to the event loop, because a database may have many. */
+/** Builds the tables in the order of their rows. Yields to the event loop, because there may be many. */
 export async function catalogTables(
   rows: CatalogRows,
   types: ReadTypes,
@@ -109,10 +109,7 @@ function keyColumns(
 
 type Reference = NonNullable<CatalogColumn['references']>
 
-/**
- * Returns the column that each column references, by "oid.number". If a column has several foreign keys, the key with
- * the fewest columns counts.
- */
+/** Returns the column that each column references, by "oid.number": of several keys, the one with fewest columns. */
 function readReferences(rows: CatalogRows): ReadonlyMap<string, Reference> {
   const names = new Map(rows.targets.map((row) => [`${textAt(row, 0)}.${textAt(row, 1)}`, textAt(row, 2)]))
   const references = new Map<string, Reference>()
@@ -130,7 +127,7 @@ function readReferences(rows: CatalogRows): ReadonlyMap<string, Reference> {
 
 /**
  * Returns the pages and tuples of a table with all its children, because reading the table reads them. Tuples are -1 if
- * none of these tables was analysed. The count of an analysed partitioned table already includes its children.
+ * none of them was analysed. The count of an analysed partitioned table already includes its children.
  */
 function sizeOf(rows: CatalogRows): (oid: number) => { readonly pages: number; readonly tuples: number } {
   const children = grouped(
@@ -156,7 +153,7 @@ function sizeOf(rows: CatalogRows): (oid: number) => { readonly pages: number; r
   return size
 }
 
-/** Returns the number of tables that PostgreSQL plans for a query of a table, if there are several: see TableDetail. */
+/** Returns TableDetail.tables. */
 function plannedTables(rows: CatalogRows): (oid: number) => { readonly tables?: number } {
   const below = grouped(
     [...rows.children, ...rows.viewRelations],
@@ -176,10 +173,7 @@ function plannedTables(rows: CatalogRows): (oid: number) => { readonly tables?: 
   return (oid) => (count(oid) > 1 ? { tables: count(oid) } : {})
 }
 
-/**
- * Returns the values that a column's enum (also the enum of its domain) or its CHECK allows. Returns undefined if
- * neither limits the values.
- */
+/** Returns the values that a column's enum or CHECK allows, or undefined if neither limits the values. */
 function labelsOf(
   rows: CatalogRows,
   types: ReadTypes,
@@ -244,10 +238,7 @@ function icu(collation: string | null): Pick<ColumnDetail, 'icu'> {
   return { icu: collation === 'icu' ? 'deterministic' : 'nondeterministic' }
 }
 
-/**
- * Returns the type as the login sees it. Under the pinned path, format_type prefixes user-defined types with their
- * schema.
- */
+/** Returns the type as the login sees it. Under our search_path, format_type adds the schema to user-defined types. */
 function shownType(formatted: string, schema: string, searchPath: readonly string[]): string {
   if (!searchPath.includes(schema)) return formatted
   const prefix = [schema, identifier(schema)].find((name) => formatted.startsWith(`${name}.`))

@@ -1,8 +1,7 @@
-// Reads the values that a CHECK of one column allows, if the CHECK is a list of constants. The input is the output of
-// pg_get_expr.
+// Reads the values that the CHECK of a column allows, if it is a list of constants. The input is from pg_get_expr.
 
 const NAME = String.raw`(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_$]*)`
-/** `name = ANY (ARRAY[…])`, with the casts that PostgreSQL adds for varchar. */
+/** Matches `name = ANY (ARRAY[…])`, with the casts that PostgreSQL adds for varchar. */
 const LIST = new RegExp(
   String.raw`^\((?:${NAME}|\(${NAME}\)::text) = ANY \((?:ARRAY\[(.+)\]|\(ARRAY\[(.+)\]\)::text\[\])\)\)$`,
   's',
@@ -10,10 +9,7 @@ const LIST = new RegExp(
 const TEXT = String.raw`'((?:[^']|'')*)'::(?:text|character varying|bpchar)`
 const ITEM = new RegExp(String.raw`(?:\(${TEXT}\)::text|${TEXT}|(-?\d{1,15}))(?:, |$)`, 'sy')
 
-/**
- * Returns the allowed values. Returns null if there are more or longer values than `most` allows, or if the expression
- * is not a list of constants.
- */
+/** Returns the allowed values, or null if they exceed `most`, or if the expression is no list of constants. */
 export function allowedValues(
   expression: string,
   most: { readonly values: number; readonly characters: number },

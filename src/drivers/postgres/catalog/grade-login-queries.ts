@@ -1,5 +1,5 @@
-// The catalog queries of the connection test: the attributes and roles of the login, and its rights that a reader does
-// not need.
+// The catalog queries of the connection test: the attributes and roles of the login, and rights that a reader does not
+// need.
 
 export const login = `
 SELECT rolname, rolsuper, rolbypassrls,
@@ -8,7 +8,7 @@ SELECT rolname, rolsuper, rolbypassrls,
   current_setting('temp_file_limit'), has_database_privilege(current_database(), 'CREATE')
 FROM pg_roles WHERE rolname = current_user`
 
-/** Powerful roles, for example pg_read_all_data, that the login has or could assume. */
+/** Powerful roles that the login has or could assume. */
 export const roles = `
 SELECT rolname FROM pg_roles
 WHERE rolname <> current_user AND pg_has_role(oid, 'MEMBER') AND (rolsuper OR rolbypassrls OR rolname IN (
@@ -27,20 +27,20 @@ WHERE ${ordinary} AND (has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNC
   OR has_any_column_privilege(c.oid, 'INSERT, UPDATE')) ORDER BY 1`
 
 /**
- * The relations that the login or one of its roles owns. An owner may read everything in them, and grant rights on
- * them. A superuser has every role, so for a superuser only relations that it owns itself count.
+ * The relations that the login or one of its roles owns. An owner may read all of them and grant rights on them. A
+ * superuser has every role, so only relations that the superuser owns directly count.
  */
 export const owned = `
 SELECT ${relation} FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_roles me ON me.rolname = current_user
 WHERE ${ordinary} AND (c.relowner = me.oid OR NOT me.rolsuper AND pg_has_role(c.relowner, 'MEMBER')) ORDER BY 1`
 
-/** The schemas, and whether the login and PUBLIC may create objects there. */
+/** Whether the login and PUBLIC may create objects in each schema. */
 export const creatable = `
 SELECT nspname, has_schema_privilege(oid, 'CREATE'), has_schema_privilege('public', oid, 'CREATE')
 FROM pg_namespace WHERE nspname <> 'information_schema' AND nspname !~ '^pg_' ORDER BY nspname`
 
-/** The columns that the login may read. Relations of extensions are left out, because PUBLIC can usually read them. */
+/** The columns that the login may read, without relations of extensions, which PUBLIC can usually read. */
 export const readableColumns = `
 SELECT n.nspname, c.relname, a.attname
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

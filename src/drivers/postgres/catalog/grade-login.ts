@@ -1,6 +1,5 @@
-// Grades a login for the connection test. It warns about rights that are not necessary to read the exposed columns.
-// Each warning has a remedy, usually SQL. The test fails only if the database cannot be used. Grading changes nothing
-// in the database.
+// Grades a login for the connection test. Warns about rights that are not needed to read the exposed columns, with a
+// remedy, usually SQL. The test fails only if the database cannot be used. Changes nothing in the database.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import { isTrueAt, textAt, type Ask, type Row } from './run-catalog-query.ts'
@@ -27,28 +26,22 @@ interface Facts {
   readonly roles: readonly string[]
   readonly writable: readonly string[]
   readonly owned: readonly string[]
-  /**
-   * Schemas in which the login (`creatable`) or PUBLIC (`open`) may create objects. Only schemas on the login's
-   * search_path, and schemas of trusted extensions, are listed.
-   */
+  /** Schemas in which the login may create objects, of those on its search_path or of trusted extensions. */
   readonly creatable: readonly string[]
+  /** The same schemas for PUBLIC. */
   readonly open: readonly string[]
   readonly mayCreateSchemas: boolean
   readonly made: readonly { readonly what: string; readonly isBuiltIn: boolean; readonly drop: string }[]
   readonly missing: readonly Shown[]
   /** The number of columns that the login may read. */
   readonly readable: number
-  /** How many of them are not exposed. */
+  /** How many of these columns are not exposed. */
   readonly beyond: number
   readonly exposed: Catalog | null
-  /** The SQL that creates a better login. */
   readonly better: string
 }
 
-/**
- * Returns the steps in a fixed order. `exposed` is the exposed part of the catalog, or null if there is no exposure
- * yet. The SQL for a better login grants only these columns.
- */
+/** Returns the steps in a fixed order. `exposed` is the exposed part of the catalog, or null if nothing is exposed. */
 export async function grade(ask: Ask, exposed: Catalog | null, signal: AbortSignal): Promise<TestStep[]> {
   const server = await readServer(ask, signal)
   const first = [connected(server), serverVersion(server)]
@@ -108,7 +101,7 @@ function schemaOf(detail: unknown): string[] {
   return typeof type.schema === 'string' ? [type.schema] : []
 }
 
-/** Compares the exposed columns with the columns that the login may read. */
+/** Compares the exposed columns with those that the login may read. */
 function compared(exposed: Catalog | null, readable: readonly Row[]): Pick<Facts, 'missing' | 'readable' | 'beyond'> {
   if (exposed === null) return { missing: [], readable: readable.length, beyond: 0 }
   const key = (...names: readonly string[]): string => JSON.stringify(names)

@@ -1,7 +1,6 @@
-// A query can run objects that it does not name: casts, operator classes, overloads of allowed functions and operators,
-// and CHECKs of domains. They are called implicit objects. Introspection judges them (trusted-extensions.ts) and stores
-// a digest of them. Before a query, the database computes the digest again. Another digest means that somebody has
-// changed an implicit object.
+// Checks that implicit objects have not changed: those that a query can run without naming them. They are casts,
+// operator classes, overloads of allowed functions and operators, and CHECKs of domains. Introspection judges them
+// (trusted-extensions.ts) and stores a digest. Before a query, the database computes the digest again.
 import { randomBytes } from 'node:crypto'
 import type { ImplicitObjects } from '../captured-facts.ts'
 import { literal } from '../quote.ts'
@@ -11,10 +10,9 @@ import { KNOWN_EXTENSIONS } from './trusted-extensions.ts'
 export type Scope = Omit<ImplicitObjects, 'digest'>
 
 /**
- * Returns the statement that computes the digest. It takes at most a few milliseconds, because it reads only
- * user-defined objects and objects of the extensions in KNOWN_EXTENSIONS. Such an extension does not count if it was
- * installed after introspection. The digest has only oids and stored definitions, so it depends neither on the
- * search_path nor on the rights of the login.
+ * Returns the statement that computes the digest. It reads only user-defined objects, and those of the extensions in
+ * KNOWN_EXTENSIONS that were installed at introspection, so it takes a few milliseconds. It reads oids and stored
+ * definitions, so neither the search_path nor the rights of the login change the digest.
  */
 export function digestSql({ extensions, schemas, typesUpTo, judged }: Scope): string {
   const known = `(SELECT oid FROM pg_extension WHERE extname = ANY (${names([...KNOWN_EXTENSIONS])}))`
@@ -54,10 +52,7 @@ const MARK = `vitrine-${randomBytes(8).toString('hex')}`
 
 const statements = new WeakMap<ImplicitObjects, string>()
 
-/**
- * Returns a statement that fails if an implicit object has changed since introspection. The query after it then does
- * not run.
- */
+/** Returns a statement that fails if an implicit object has changed, so that the query after it does not run. */
 export function implicitCheckSql(objects: ImplicitObjects): string {
   const known = statements.get(objects)
   if (known !== undefined) return known
@@ -68,7 +63,6 @@ FROM (${digestSql(objects)}) AS found(digest)`
   return sql
 }
 
-/** Returns whether a message comes from a failed statement of implicitCheckSql(). */
 export function isImplicitChange(message: string): boolean {
   return message.includes(MARK)
 }

@@ -1,5 +1,5 @@
-// Introspects a PostgreSQL database from pg_catalog only: the tables that the login may select from, and the types,
-// extensions and schemas that the guard needs. It reads no rows of tables.
+// Introspects a PostgreSQL database by pg_catalog: the tables that the login may select from, and the types, extensions
+// and schemas that the guard needs. It reads no rows of tables.
 import { AppError } from '../../../errors.ts'
 import { LABELS_MAX, type Catalog } from '../../driver.ts'
 import { isTrueAt, numberAt, textAt, type Ask } from './run-catalog-query.ts'
@@ -17,7 +17,7 @@ export const OLDEST_SERVER = 140000
 /** The number of queries of introspect(). Each query is one step of its progress. */
 export const INTROSPECTION_QUERIES = 29
 
-/** The server and the login. These facts are read first, because the other queries depend on them. */
+/** The facts about the server and the login. Other queries depend on them. */
 export interface ServerFacts {
   readonly version: number
   readonly database: string
@@ -26,7 +26,6 @@ export interface ServerFacts {
   readonly comparesByIcu: boolean
 }
 
-/** Reads the facts about the server and the login, with the login's own search_path. */
 export async function readServer(ask: Ask, signal: AbortSignal): Promise<ServerFacts> {
   const [row] = await ask(queries.server, signal)
   if (row === undefined) throw new AppError('DATASOURCE_UNAVAILABLE', 'The server does not know who is asking.')
@@ -44,15 +43,15 @@ function isOrdinarySchema(name: string): boolean {
   return !name.startsWith('pg_')
 }
 
-/** Returns the version in its usual form: "14" or "9.6". */
+/** Returns the version as people write it: "14" or "9.6". */
 export function versionName(version: number): string {
   const major = Math.trunc(version / 10000)
   return major >= 10 ? String(major) : `${major}.${Math.trunc(version / 100) % 100}`
 }
 
 /**
- * Reads everything that the login may select from. Throws AppError DATASOURCE_UNAVAILABLE for a server older than 14,
- * for a user-defined object that any query could run, and if the extensions change meanwhile.
+ * Reads what the login may select from. Throws AppError DATASOURCE_UNAVAILABLE for a server older than 14, for a
+ * user-defined object that any query could run, and if the extensions change meanwhile.
  */
 export async function introspect(ask: Ask, signal: AbortSignal): Promise<Catalog> {
   const server = await readServer(ask, signal)
@@ -70,8 +69,8 @@ export async function introspect(ask: Ask, signal: AbortSignal): Promise<Catalog
 }
 
 /**
- * Reads the digest before the captured objects, so that a change in between is noticed: a later query then finds
- * another digest. Throws AppError DATASOURCE_UNAVAILABLE if the extensions changed meanwhile.
+ * Reads the digest before the objects in it: if they change in between, a later query finds another digest. Throws
+ * AppError DATASOURCE_UNAVAILABLE if the extensions change meanwhile.
  */
 async function readCapture(
   ask: Ask,
@@ -130,9 +129,7 @@ function trustedNames(extensions: ReadonlyMap<number, CapturedExtension>): strin
   return [...extensions.values()].filter(({ trusted }) => trusted).map(({ name }) => name)
 }
 
-/**
- * Reads the casts, operator classes and objects in pg_catalog that are user-defined and belong to no trusted extension.
- */
+/** Reads the user-defined casts, operator classes and objects in pg_catalog that no trusted extension owns. */
 export async function readMade(
   ask: Ask,
   extensions: ReadonlyMap<number, CapturedExtension>,

@@ -1,4 +1,4 @@
-// Writes SQL that restricts a login to an exposure. The service only shows the SQL; a person runs it.
+// Writes SQL that restricts a login to an exposure. The service never runs this SQL: a person does.
 import type { Agreement, AgreementInput, Catalog } from '../../driver.ts'
 import { identifier } from '../quote.ts'
 
@@ -11,24 +11,20 @@ export interface Shown {
 export interface BetterLogin {
   readonly role: string
   readonly database: string
-  /** The exposed part of the catalog. Null if there is no exposure yet. */
+  /** The exposed part of the catalog, or null before the first exposure. */
   readonly exposed: Catalog | null
-  /**
-   * Other schemas on which the login needs USAGE: a query of the exposed columns may name types, functions or operators
-   * in them.
-   */
+  /** Other schemas that the login needs USAGE on, for types, functions and operators of queries. */
   readonly schemas: readonly string[]
-  /** Schemas in which PUBLIC, and so any login, may create objects. */
+  /** Schemas in which PUBLIC may create objects. */
   readonly openSchemas: readonly string[]
 }
 
-/** The limit of the temporary files of one session, unless the administrator has set another. */
+/** The limit on the temporary files of a session, if the administrator has set none. */
 const temporaryFiles = '1GB'
 
 /**
- * Returns SQL that a superuser or the owner of the objects runs in the database. It names each column, even if the
- * whole table is exposed. If a column is added to the table later, the login can therefore not read it until somebody
- * saves the exposure and runs the new SQL.
+ * Returns SQL that creates a login, for a superuser or the owner of the objects. The SQL names each column, even of a
+ * table that is exposed as a whole, so that the login cannot read columns that are added later.
  */
 export function betterLogin(login: BetterLogin): string {
   const role = identifier(login.role)
@@ -85,10 +81,7 @@ export function grantColumns(table: Shown, role: string): string {
   return `GRANT SELECT (${columns}) ON ${identifier(table.schema)}.${identifier(table.table)} TO ${identifier(role)};`
 }
 
-/**
- * Returns SQL that lets a new login read every table of a schema. After the first exposure is saved, agreement()
- * reduces these rights.
- */
+/** Returns SQL that lets a new login read a whole schema. After the first exposure, agreement() reduces the rights. */
 export function grantAll(schema: string, role: string): string {
   const [place, login] = [identifier(schema), identifier(role)]
   return `GRANT USAGE ON SCHEMA ${place} TO ${login};\nGRANT SELECT ON ALL TABLES IN SCHEMA ${place} TO ${login};`

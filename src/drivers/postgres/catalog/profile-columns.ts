@@ -1,6 +1,5 @@
-// Decides how a profile reads each column. Short values are read as they are, and long values are cut. Of a JSON object
-// only the keys are read, and of a value of other types only whether it is null. Values have the same form as in an
-// answer.
+// Decides how a profile reads each column. Short values are read whole, and long ones are cut. Of a JSON object, only
+// the keys are read. Of other types, only whether the value is null. Values have the same form as in an answer.
 import { z } from 'zod'
 import { KEY_CHARS_MAX } from '../../json-keys-from-sample.ts'
 import { JsonBytes, writeText, type WriteValue } from '../../json-bytes.ts'
@@ -16,24 +15,16 @@ export interface ReadColumn {
   readonly name: string
   readonly kind: ValueKind
   readonly sql: string
-  /**
-   * Writes the values as an answer shows them. Null if the cell has no value, but only says whether the value is null,
-   * or lists keys.
-   */
+  /** Writes the values as an answer shows them. Null if the cell only says whether the value is null, or lists keys. */
   readonly write: WriteValue | null
-  /**
-   * True if the cell lists the keys of a JSON object, for keysIn(). If the JSON value is no object, the cell is empty.
-   */
+  /** True if the cell lists the keys of a JSON object, for keysIn(). The cell is empty for other JSON values. */
   readonly hasKeys?: true
 }
 
 /** Longer values are cut to this many characters, because a value may be too large for memory. */
 const CHARS_MAX = 257
 
-/**
- * The kind of values of each built-in type, by the oid of the type. Values of these types are short as text, except
- * those of a numeric without a precision.
- */
+/** For each built-in type, by its oid, the kind of its values. Except for numeric, all are short as text. */
 const KINDS: ReadonlyMap<number, ValueKind> = new Map<number, ValueKind>([
   [16, 'boolean'],
   ...[20, 21, 23, 26, 700, 701, 1700].map((oid) => [oid, 'number'] as const),
@@ -44,7 +35,7 @@ const KINDS: ReadonlyMap<number, ValueKind> = new Map<number, ValueKind>([
 const [TEXT, VARCHAR, BPCHAR, NUMERIC] = [25, 1043, 1042, 1700]
 const types = new TypeBook()
 
-/** Throws TypeError if the catalog has no such table. */
+/** Returns how each column of the table is read. Throws TypeError if the catalog has no such table. */
 export function readColumns(table: CatalogTable, catalog: Catalog): readonly ReadColumn[] {
   const exposed = exposedOf(catalog)
   const found = exposedTable(table, catalog)
@@ -55,10 +46,7 @@ export function readColumns(table: CatalogTable, catalog: Catalog): readonly Rea
   })
 }
 
-/**
- * Returns the table and its columns as introspection found them. Each sampling statement fails if they have changed.
- * Throws TypeError if the catalog has no such table.
- */
+/** Returns the table and its columns as introspected. Throws TypeError if the catalog has no such table. */
 export function profiledTable(table: CatalogTable, catalog: Catalog): Captured {
   const shown = new Set(table.columns.map((column) => column.name))
   const read = readTable(exposedTable(table, catalog), (column) => shown.has(column.name))
@@ -82,7 +70,7 @@ function readColumn(
   if (base === 'enum') return { name, kind: 'label', sql, write: writeText }
   if (base === 'citext') return { name, kind: 'text', sql: cut(`${sql}::pg_catalog.text`), write: writeText }
   if (base === TEXT || base === VARCHAR) return { name, kind: 'text', sql: cut(sql), write: writeText }
-  // A short char(n) is read with its padding, as in an answer. Otherwise the value is cut, which removes the padding.
+  // A short char(n) keeps its padding, as in an answer. Cutting removes it.
   if (base === BPCHAR) return { name, kind: 'text', sql: isShort(shownType) ? sql : cut(sql), write: writeText }
   if (base === JSON_TYPE || base === JSONB)
     return { name, kind: 'other', sql: keysSql(sql, base), write: null, hasKeys: true }
@@ -98,8 +86,7 @@ const KEYS_MAX = 200
 
 /**
  * Returns SQL for the top-level keys of an object, as a JSON list of pairs: the key, and the type of its value. A
- * `json` text with a \\u escape is skipped, because json_each fails for some escapes that the type accepts (\\u0000,
- * half a surrogate pair).
+ * `json` text with a \\u escape is skipped, because json_each fails for \\u0000 and half a surrogate pair.
  */
 function keysSql(sql: string, base: number): string {
   const [of, each, value] =
@@ -115,9 +102,7 @@ function keysSql(sql: string, base: number): string {
 
 const Pairs = z.array(z.tuple([z.string(), z.string()]))
 
-/**
- * Reads a cell of keysSql(). Keys that are too long for a name are left out. Returns null if the value is no object.
- */
+/** Reads a cell of keysSql(), without keys that are too long for a name. Returns null if the value is no object. */
 export function keysIn(cell: string): ReadonlyMap<string, string> | null {
   if (cell === '') return null
   return new Map(Pairs.parse(JSON.parse(cell)).filter(([key]) => key.length <= KEY_CHARS_MAX))
@@ -134,10 +119,7 @@ function isShort(type: string): boolean {
 
 const DOMAINS_MAX = 32
 
-/**
- * Returns the oid of the built-in type of which a column is (if necessary, the base type of its domain), 'enum' or
- * 'citext'. Returns 0 for any other type.
- */
+/** Returns 'enum', 'citext', or the oid of a column's built-in type (for a domain, of its base type). Otherwise 0. */
 function baseOf(column: { readonly typeOid: number; readonly type: TypeName }, exposed: Exposed) {
   let { typeOid: oid, type: name } = column
   for (let depth = 0; depth < DOMAINS_MAX; depth++) {
@@ -154,10 +136,7 @@ function baseOf(column: { readonly typeOid: number; readonly type: TypeName }, e
 
 const sheet = new JsonBytes(1024)
 
-/**
- * Returns the value as an answer shows it. If it was cut, a text is returned as it is, and any other value as
- * undefined.
- */
+/** Returns the value as an answer shows it. If it was cut, only a text is returned, and undefined for other types. */
 export function scalarAt(write: WriteValue, from: Buffer, start: number, end: number): Scalar | undefined {
   if (write === writeText) return from.toString('utf8', start, end)
   if (end - start >= CHARS_MAX) return undefined

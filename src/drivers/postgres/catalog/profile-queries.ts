@@ -1,5 +1,5 @@
-// Writes the statements of a profile: for the size of a table, for the server's statistics of its columns, and for a
-// sample of its rows. They name only the table and its exposed columns.
+// Writes the statements of a profile: for the size of a table, the server's statistics, and a sample of rows. They name
+// only the table and its exposed columns.
 import { identifier, literal, qualified } from '../quote.ts'
 import type { ReadColumn } from './profile-columns.ts'
 
@@ -10,8 +10,7 @@ interface Place {
 
 /**
  * Returns SQL for the size of a table with its partitions and child tables: its pages now, its pages and rows at the
- * last ANALYZE, whether all its parts were analysed, and whether it has parts. There is no row if the table no longer
- * exists.
+ * last ANALYZE, whether all parts were analysed, and whether it has parts. Returns no row if the table is gone.
  */
 export function sizeSql({ schema, table }: Place): string {
   return `WITH RECURSIVE part(oid) AS (
@@ -24,13 +23,10 @@ SELECT sum(coalesce(pg_catalog.pg_relation_size(c.oid), 0)) / pg_catalog.current
 FROM part p JOIN pg_catalog.pg_class c ON c.oid = p.oid HAVING count(*) > 0`
 }
 
-/** The server's lists of common values are read up to this length in bytes. */
+/** Longer lists of common values are not read. */
 const STATISTICS_BYTES = 65_536
 
-/**
- * Returns SQL for the statistics (pg_stats) that the login may see, one row for each column. If `inherited` is true,
- * they include child tables.
- */
+/** Returns SQL for the statistics (pg_stats) that the login may see. `inherited` includes child tables. */
 export function statisticsSql({ schema, table }: Place, columns: readonly string[], inherited: boolean): string {
   const values = 'pg_catalog.array_to_json(s.most_common_vals::text::text[])::text'
   const ends = `s.histogram_bounds::text::text[]`
@@ -48,7 +44,7 @@ WHERE s.schemaname = ${literal(schema)} AND s.tablename = ${literal(table)} AND 
   AND s.attname IN (${columns.map(literal).join(', ')})`
 }
 
-/** Returns SQL that reads rows from `percent` of the table's pages. If `percent` is null, it reads from all pages. */
+/** Returns SQL that reads rows from `percent` of the table's pages, or from all if `percent` is null. */
 export function sampleSql(
   { schema, table }: Place,
   columns: readonly ReadColumn[],

@@ -1,5 +1,5 @@
-// Reads the server's statistics of a column (pg_stats), and combines them with a sample. The statistics are as old as
-// the last ANALYZE, so they add little if the sample has every row.
+// Reads the server's statistics of a column (pg_stats), and combines them with a sample. They are as old as the last
+// ANALYZE.
 import { z } from 'zod'
 import { compare, isOrdered } from '../../profile-from-sample.ts'
 import type { ColumnProfile, Scalar } from '../../driver.ts'
@@ -22,10 +22,7 @@ const Numbers = z.array(z.number())
 const Ends = z.array(z.string().nullable())
 const VALUE_CHARS = 64
 const VALUES_MAX = 50
-/**
- * From this correlation on, a column counts as ordered: its values ascend or descend in the order of the rows on disk,
- * with few exceptions.
- */
+/** The lowest correlation at which a column counts as ordered: its values ascend or descend with the rows on disk. */
 const IN_ORDER = 0.999
 
 /** Reads the rows of statisticsSql(). */
@@ -61,10 +58,7 @@ export function readStatistics(
   )
 }
 
-/**
- * Combines the profile of a sample with the statistics. If the sample has every row, only the order of the rows is
- * taken from the statistics.
- */
+/** Combines the profile of a sample with the statistics. If the sample has all rows, only their order is added. */
 export function together(
   seen: ColumnProfile,
   known: Statistics | undefined,
@@ -96,10 +90,7 @@ function distinctOf({ distinct }: Statistics, rows: number): number | null {
   return Math.round(distinct > 0 ? distinct : -distinct * rows)
 }
 
-/**
- * Returns how often the common values occur among the rows that ANALYZE read. The table may have fewer rows than
- * ANALYZE may read.
- */
+/** Returns how often common values occur in the rows that ANALYZE read, which are at most all rows of the table. */
 function commonOf({ common, analysed }: Statistics, rows: number): NonNullable<ColumnProfile['values']> {
   return common
     .filter(({ value }) => typeof value !== 'string' || value.length <= VALUE_CHARS)

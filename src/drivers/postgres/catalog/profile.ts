@@ -1,4 +1,4 @@
-// Profiles one table, some columns at a time: combines a sample of its rows with the server's statistics.
+// Profiles one table, some columns at a time, by a sample of its rows and the server's statistics.
 import { setImmediate } from 'node:timers/promises'
 import { ColumnSample } from '../../profile-from-sample.ts'
 import { KeySample } from '../../json-keys-from-sample.ts'
@@ -19,34 +19,23 @@ export interface Reader {
   isUsable(): boolean
 }
 
-/**
- * The number of columns that one statement reads. All distinct values of these columns stay in memory until the
- * statement ends.
- */
+/** The number of columns that one statement reads. Their distinct values stay in memory until the statement ends. */
 const COLUMNS_AT_ONCE = 5
-/**
- * The maximum number of values in the sample of a table. Of a wide table, fewer rows are read, but at least ROWS_MIN.
- */
+/** The maximum number of values in a sample. Of a wide table, fewer rows are read, but at least ROWS_MIN. */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
-/**
- * A sample of a view or foreign table runs only if the planner estimates at most this cost. It is the default cost
- * limit of a query.
- */
+/** The limit on the estimated cost of a sample of a view or foreign table. It is the default cost limit of a query. */
 const PLAN_COST_MAX = 1_000_000
-/** A sample reads at least this number of pages on average, because a random sample of fewer pages may be empty. */
+/** A sample reads at least this many pages on average, because a random sample of fewer pages may be empty. */
 const PAGES_MIN = 20
-/**
- * If the first sample has too few rows, the second sample reads more pages, but at most this many times as many. A page
- * may have one row instead of ROWS_A_PAGE.
- */
+/** A second sample reads up to this many times as many pages: a page may have one row instead of ROWS_A_PAGE. */
 const MORE_MAX = 60
-/** The rows per page that are assumed if the server has no statistics. */
+/** The assumed rows of a page if the server has no statistics. */
 const ROWS_A_PAGE = 60
 const TEXTS_BYTES = 32 * 1024 * 1024
 const ROW_BYTES = 1024 * 1024
 
-/** Throws AppError as documented at Connection.profile(). */
+/** Profiles one table. Throws AppError as documented at Connection.profile(). */
 export async function profileTable(
   reader: Reader,
   table: CatalogTable,
@@ -73,7 +62,7 @@ export async function profileTable(
     const whole = { rows: known, complete: sample.complete }
     const statistics = isStored ? await statisticsOf(reader, table, some, size.hasParts) : NO_STATISTICS
     for (const [n, { name }] of some.entries()) {
-      // The profile of a column may take milliseconds of CPU. Other requests run in between.
+      // A column may take milliseconds of CPU time, so other requests run in between.
       await setImmediate()
       const seen = sample.columns[n]?.profile(name, whole)
       const keys = sample.keys[n]?.keys()
@@ -91,10 +80,7 @@ const NO_STATISTICS: ReadonlyMap<string, Statistics> = new Map()
 
 interface Size {
   readonly pages: number
-  /**
-   * An estimate: the pages now, times the rows per page at the last ANALYZE. Null if a part of the table was never
-   * analysed.
-   */
+  /** An estimate: the pages now, times the rows of a page at the last ANALYZE. Null if a part was never analysed. */
   readonly rows: number | null
   readonly hasParts: boolean
 }
@@ -115,12 +101,12 @@ interface Plan {
 function planOf(size: Size, rows: number): Plan {
   const guessed = size.rows ?? size.pages * ROWS_A_PAGE
   if (guessed <= rows * 1.2) return { percent: null, limit: rows + 1 }
-  // Aims at slightly fewer rows than the limit. Otherwise the limit would cut off rows at the end of the table.
+  // Aim at fewer rows than the limit, which would otherwise cut off rows at the end of the table.
   const percent = Math.max((90 * rows) / guessed, (100 * PAGES_MIN) / size.pages)
   return { percent: Math.min(100, Number(percent.toPrecision(6))), limit: rows }
 }
 
-/** Returns the plan for a second sample if the pages had far fewer rows than expected. Otherwise returns null. */
+/** Returns the plan for a second sample if the pages had far fewer rows than expected, otherwise null. */
 function morePages({ percent, limit }: Plan, found: number, rows: number): Plan | null {
   if (percent === null || percent >= 100 || found * 2 >= rows) return null
   const more = Math.min((percent * rows) / Math.max(1, found), percent * MORE_MAX, 100)
@@ -150,7 +136,7 @@ interface Sampled {
   readonly complete: boolean
 }
 
-/** If the statement times out, returns an empty sample. The statistics of the server may still be usable. */
+/** Reads a sample. After a timeout, returns an empty sample, because the server's statistics may still be usable. */
 async function sampleOf(reader: Reader, sql: string, columns: readonly ReadColumn[], plan: Plan): Promise<Sampled> {
   const sink = new SampleSink(columns)
   try {

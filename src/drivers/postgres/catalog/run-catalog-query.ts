@@ -1,14 +1,14 @@
-// Reads the rows of the statements of introspection and grading. These statements contain no caller's input.
+// Reads the rows of the queries of introspection and grading, which contain no caller's input.
 
 /**
- * Runs one statement of introspection or of the connection test, and returns its rows as text. Throws AppError
- * DATASOURCE_UNAVAILABLE if the connection fails. An error of the server becomes the AppError that failure() returns.
+ * Runs one of these queries, and returns its rows as text. Throws AppError DATASOURCE_UNAVAILABLE if the connection
+ * fails. For an error of the server, throws the AppError that failure() returns.
  */
 export type Ask = (sql: string, signal: AbortSignal) => Promise<readonly Row[]>
 
 export type Row = readonly (string | null)[]
 
-/** Returns the text in a column that is never null. Throws TypeError if it is null or missing. */
+/** Returns the text of a column that is never null. Throws TypeError if it is null or missing. */
 export function textAt(row: Row, index: number): string {
   const value = row[index]
   if (value === null || value === undefined) throw new TypeError(`a catalog row lacks its column ${index}`)
@@ -32,7 +32,6 @@ export function numbersAt(row: Row, index: number): number[] {
     .map(Number)
 }
 
-/** Groups rows by a key and keeps their order. */
 export function grouped<K, V>(rows: readonly Row[], key: (row: Row) => K, value: (row: Row) => V): Map<K, V[]> {
   const groups = new Map<K, V[]>()
   for (const row of rows) {

@@ -1,5 +1,5 @@
-// Decides which extensions and schemas are trusted, and which types have a user-defined cast or operator class. These
-// functions work on the rows of catalog queries, and do not query the database themselves.
+// Decides which extensions and schemas are trusted, and which types have a user-defined cast or operator class. Works
+// on the rows of catalog queries, without I/O.
 import { AppError } from '../../../errors.ts'
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
 import type { CapturedExtension } from '../captured-facts.ts'
@@ -7,14 +7,14 @@ import { OWN_OPERATORS } from '../guard/allowed/types-and-extensions.ts'
 import { FUNCTIONS } from '../guard/allowed/allowed-functions.ts'
 
 /**
- * The known extensions. Their functions, operators, casts and types read nothing but their arguments. Each has the
- * oldest version that was checked. Which of their functions a query may call is a separate list
- * (docs/guard/postgres.md). The extensions in the last row are here only for their operators and operator classes.
+ * The known extensions, each with the oldest version that was checked. Their functions, operators, casts and types read
+ * nothing but their arguments. types-and-extensions.ts lists the functions that a query may call. The last row has
+ * extensions that are needed only for their operators and operator classes.
  */
 const knownExtensions: ReadonlyMap<string, string> = new Map([
   ...['pg_trgm', 'unaccent', 'citext', 'hstore', 'uuid-ossp', 'pgcrypto', 'cube', 'intarray', 'ltree'].map(anyVersion),
   ...['fuzzystrmatch', 'tablefunc', 'vector', 'timescaledb', 'postgis'].map(anyVersion),
-  // Before version 1.2, the extension's SQL functions looked up their helper functions on the search_path.
+  // Before version 1.2, the extension's SQL functions found their helper functions along the search_path.
   ['earthdistance', '1.2'],
   ...['btree_gin', 'btree_gist', 'isn', 'seg'].map(anyVersion),
 ])
@@ -74,15 +74,14 @@ export function readExtensions(rows: readonly Row[], members: readonly Row[]): R
 
 type Extensions = ReadonlyMap<number, CapturedExtension>
 
-/** Returns whether this is the oid of a trusted extension. For an object that belongs to no extension, the oid is 0. */
+/** Returns whether this is the oid of a trusted extension. (0 stands for no extension.) */
 export function isOfTrusted(extensions: Extensions, oid: number): boolean {
   return extensions.get(oid)?.trusted === true
 }
 
 /**
- * Returns the schemas that may be on the search_path: all their functions, operators and types belong to trusted
- * extensions, and PUBLIC may not create objects there (docs/guard/postgres.md). Array types and row types of tables do
- * not count.
+ * Returns the schemas that may be on the search_path: all functions, operators and types in them belong to trusted
+ * extensions, and PUBLIC may not create objects there. Array types and row types of tables do not count.
  */
 export function trustedSchemas(extensions: Extensions, rows: readonly Row[]): string[] {
   const refused = new Set(
@@ -91,12 +90,11 @@ export function trustedSchemas(extensions: Extensions, rows: readonly Row[]): st
   return [...new Set(rows.map((row) => textAt(row, 0)))].filter((schema) => !refused.has(schema))
 }
 
-/** A user-defined cast, default operator class, or object in pg_catalog, if it belongs to no trusted extension. */
+/** A user-defined cast, default operator class, or object in pg_catalog that belongs to no trusted extension. */
 export interface UserMade {
   readonly what: string
-  /** The statement that drops the object. */
   readonly drop: string
-  /** The oids of the types of the cast or operator class. Empty for an object in pg_catalog. */
+  /** The oids of the types of a cast or operator class. Empty for an object in pg_catalog. */
   readonly types: readonly number[]
 }
 
@@ -138,10 +136,9 @@ function isCallable(kind: string, name: string): boolean {
 }
 
 /**
- * Returns, by the oid of each user-defined type, the user-defined code that a query of the type may run. A cast between
- * a built-in and a user-defined type counts for the user-defined type: it can run only if a query names or reads that
- * type. Throws AppError DATASOURCE_UNAVAILABLE for a cast or operator class of built-in types only, because any query
- * could run it.
+ * Returns the user-defined code that a query of a type may run, by the type's oid. A cast between a built-in and a
+ * user-defined type counts for the latter, because it runs only if a query names or reads that type. Throws AppError
+ * DATASOURCE_UNAVAILABLE for a cast or operator class of built-in types only, which any query could run.
  */
 export function taintedTypes(
   made: readonly UserMade[],

@@ -1,12 +1,9 @@
-// Warns about views. The definition of a view usually runs with the rights of its owner, and the guard does not check
-// it. The warnings name functions that may write or read other data, foreign tables, and tables or rows that the login
-// may not read itself.
+// Warns about views. A view usually runs with the rights of its owner, and the guard does not check its definition. The
+// warnings name functions that may write or read other data, foreign tables, and tables or rows that the login itself
+// may not read.
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './run-catalog-query.ts'
 
-/**
- * Selects for each view its owner, its name as a query writes it, and whether it reads with the rights of the caller
- * (since PostgreSQL 15).
- */
+/** Selects the owner and name of each view, and whether it runs with the rights of the caller (since PostgreSQL 15). */
 export const views = `
 SELECT c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname), pg_get_userbyid(c.relowner),
   EXISTS (SELECT FROM pg_options_to_table(c.reloptions)
@@ -14,10 +11,7 @@ SELECT c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname), pg_get_us
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'v' AND c.oid >= 16384`
 
-/**
- * Selects the relations that each view reads: kind, name, whether the login may read all columns, and whether there are
- * row policies.
- */
+/** Selects the relations that each view reads, whether the login may read them, and whether they have row policies. */
 export const viewRelations = `
 SELECT DISTINCT r.ev_class, c.oid, c.relkind, quote_ident(n.nspname) || '.' || quote_ident(c.relname),
   has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity
@@ -27,8 +21,8 @@ JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
 JOIN pg_class c ON c.oid = d.refobjid AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY 1, 4`
 
-// The functions are read from the stored tree of the view, because pg_depend does not list built-in functions. For an
-// aggregate, the functions that it calls are read too.
+// The functions come from the stored tree of the view, because pg_depend does not list built-in ones. For an aggregate,
+// the functions that it calls are included.
 const harmless = `'timeofday', 'clock_timestamp', 'random', 'random_normal', 'gen_random_uuid', 'uuidv4', 'uuidv7'`
 export const viewFunctions = `
 WITH called AS (
@@ -51,9 +45,7 @@ export interface ViewRows {
   readonly functions: readonly Row[]
 }
 
-/**
- * Returns the warnings by the oid of the view. If a view reads another view, it also gets the warnings of that view.
- */
+/** Returns the warnings by the oid of the view. A view also gets the warnings of the views that it reads. */
 export function viewWarnings(rows: ViewRows): ReadonlyMap<number, readonly string[]> {
   const relations = grouped(
     rows.relations,

@@ -1,7 +1,6 @@
-// Turns a caller's SQL into SQL that can read only exposed columns, or refuses it. This is the entry of the guard.
-// judge.ts does the work: parse, confine, print, parse again, compare. The verdict depends on no database and no I/O.
-// It depends on the clock only by `stop` and by the deadline for long texts. The guard refuses everything that it does
-// not know.
+// The entry of the guard: turns a caller's SQL into SQL that can read only exposed columns, or refuses it. judge.ts
+// does the work: parse, confine, print, parse again, compare. The verdict depends on no database and no I/O, and on the
+// clock only by `stop` and by the deadline for long texts. The guard refuses all that it does not know.
 import { seal } from '../../confined.ts'
 import { signalOf, type Stop } from '../../stop.ts'
 import type { Catalog, Denied, Limits, Malformed, QueryBody, Verdict } from '../../driver.ts'
@@ -14,14 +13,13 @@ import { bindParams, boundTexts, type BoundParams } from './param-values.ts'
 import type { Case, Parser } from './syntax/parser.ts'
 import { recall, remember, shapeOf, type Shape } from './shape-cache.ts'
 
-/** A body of POST …/query for this kind. */
+/** The body of POST …/query for PostgreSQL. */
 export type PostgresBody = QueryBody
 
 /**
  * Confines one query to the exposed catalog. Returns the sealed query, a refusal, or a syntax error. Throws or rejects
- * with the reason of `stop` if `stop` aborts, with AppError INVALID_REQUEST for wrong parameters, with AppError
- * SCHEMA_STALE if the catalog was captured in another format version (CAPTURE_VERSION), and with AppError OVERLOADED if
- * too many long texts of the owner wait.
+ * with the reason of `stop`, with AppError INVALID_REQUEST for wrong parameters, SCHEMA_STALE for a capture of another
+ * CAPTURE_VERSION, and OVERLOADED if too many long texts of the owner wait.
  */
 export function confine(
   parser: Parser,
@@ -42,7 +40,7 @@ export function confine(
   return judged(parser, asked, shape, params, signalOf(stop))
 }
 
-/** Seals a query for the session, with its parameters. Refuses lists in parameters that are too long. */
+/** Seals a query with its parameters. Refuses parameters with too long lists. */
 function confined(parser: Parser, asked: Case, query: PostgresQuery, params: BoundParams): Verdict {
   const texts = boundTexts(params, query)
   const long = query.lists && longLists(query.lists, texts)
@@ -51,7 +49,7 @@ function confined(parser: Parser, asked: Case, query: PostgresQuery, params: Bou
   return { kind: 'confined', query: seal('POSTGRES', { ...query, params: texts, locate }) }
 }
 
-/** Returns the verdict on a text that no cache knows. */
+/** Judges a text that is in no cache. */
 async function judged(
   parser: Parser,
   asked: Case,
@@ -64,7 +62,7 @@ async function judged(
   if (ruled.kind !== 'made') return ruled
   if (shape !== null) {
     await remember(catalog, shape, rowCap, ruled.query, async (text) => {
-      // To learn a shape, some thirty texts may be judged. Yields to the event loop between them.
+      // To learn a shape, the guard may judge thirty texts, so it yields to the event loop between them.
       await parser.turn()
       const again = await ruling(parser, { ...asked, text }, signal)
       return again.kind === 'made' ? again.query : null
@@ -80,7 +78,7 @@ type Ruling = { readonly kind: 'made'; readonly query: PostgresQuery } | Denied 
 
 /** Judges on the main thread if that takes a few milliseconds, otherwise in a worker thread. */
 async function ruling(parser: Parser, asked: Case, signal: AbortSignal): Promise<Ruling> {
-  // Throws SCHEMA_STALE here, because judge() would turn it into a refusal.
+  // Throw SCHEMA_STALE here. judge() would turn it into a refusal.
   exposedOf(asked.catalog)
   const here = judge(parser.parse, asked, HERE)
   const isDone = here.kind !== 'heavy' && here.kind !== 'lost'

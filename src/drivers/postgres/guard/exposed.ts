@@ -1,6 +1,6 @@
 // Indexes an exposed catalog by name: the tables and columns that a caller may read, and the types and extensions of
-// the capture. The index is built once per catalog. Throws TypeError for a catalog of another kind of database, and
-// AppError SCHEMA_STALE for a capture of another CAPTURE_VERSION.
+// the capture. Throws TypeError for a catalog of another kind of database, and AppError SCHEMA_STALE for a capture of
+// another CAPTURE_VERSION.
 import type { Catalog } from '../../driver.ts'
 import { catalogLookup, checkVersion, hasField, listedTables } from '../../catalog-lookup.ts'
 import type { ReadTable } from '../confined-query.ts'
@@ -19,7 +19,7 @@ export interface ExposedColumn {
   readonly name: string
   readonly number: number
   readonly typeOid: number
-  /** The type's oid in RowDescription: for a domain, the oid of its base type. */
+  /** The oid in RowDescription: for a domain, the oid of its base type. */
   readonly describedOid: number
   readonly type: TypeName
   readonly icu: ColumnDetail['icu'] | undefined
@@ -30,13 +30,13 @@ export interface ExposedTable {
   readonly name: string
   readonly kind: TableDetail['kind']
   readonly oid: number
-  /** The number of tables that PostgreSQL plans for a query of this table: see TableDetail. */
+  /** How many tables PostgreSQL plans for this one (TableDetail.tables). */
   readonly tables: number
-  /** The rows at introspection, with those of its partitions and children. Negative if they are not known. */
+  /** The rows at introspection, including those of partitions and children. Negative if unknown. */
   readonly rows: number
   /** Ordered by attribute number. */
   readonly columns: readonly ExposedColumn[]
-  /** Empty if any column of the key is not exposed. */
+  /** Empty if a column of the key is not exposed. */
   readonly primaryKey: readonly string[]
 }
 
@@ -45,34 +45,25 @@ export interface Exposed {
   /** The server's major version: 14, 15 … */
   readonly major: number
   readonly tables: readonly ExposedTable[]
-  /**
-   * Returns the table of this name in this schema. Without a schema, returns the first one on the login's search_path.
-   */
+  /** Returns the table of this name in the schema. Without a schema, searches the login's search_path. */
   table(schema: string | undefined, name: string): ExposedTable | undefined
   /** Returns a type that is not built in. */
   type(schema: string, name: string): CapturedType | undefined
   extension(name: string): CapturedExtension | undefined
-  /**
-   * The operators of trusted extensions that a query may name without a schema. The server chooses among operators of
-   * one name by the types.
-   */
+  /** The operators of trusted extensions that may be named without a schema. The server chooses one by the types. */
   readonly pathOperators: ReadonlySet<string>
-  /**
-   * The maximum number of underscores before a column name that looks like a generated alias (__t1: 2). -1 if there is
-   * no such name.
-   */
+  /** The most underscores before a column name like a generated alias (__t1: 2), or -1 without such a name. */
   readonly longestPrefix: number
   /** True if the database, or an exposed column, compares texts by ICU. */
   readonly comparesByIcu: boolean
-  /** True if an exposed column has a collation by which texts of different bytes may be equal. */
+  /** True if an exposed column has a nondeterministic collation: texts of different bytes may be equal. */
   readonly equatesByIcu: boolean
   /** A sentence that lists the exposed tables, for hints. */
   readonly listed: string
-  /** The lists that heldTables() has returned, by tables and columns. */
+  /** The results of heldTables(), by tables and columns. */
   readonly held: Map<string, readonly ReadTable[]>
 }
 
-/** Returns the index of an exposed catalog, built once per catalog object. */
 export const exposedOf: (catalog: Catalog) => Exposed = catalogLookup('PostgreSQL', isCapture, build)
 
 function build(catalog: Catalog, capture: PostgresCapture): Exposed {
@@ -119,9 +110,8 @@ function build(catalog: Catalog, capture: PostgresCapture): Exposed {
 const icu = new WeakMap<Exposed, Exposed>()
 
 /**
- * Returns the exposed catalog for a query that names a collation of ICU. PostgreSQL derives the collation through
- * functions, operators and sub-queries, and applies it to both sides of a comparison, so all values of the query count as
- * compared by ICU.
+ * Returns the exposed catalog for a query that names an ICU collation. PostgreSQL applies the collation to other values
+ * through functions, operators and sub-queries, so all values of the query count as compared by ICU.
  */
 export function comparedByIcu(exposed: Exposed): Exposed {
   if (exposed.comparesByIcu) return exposed
@@ -146,19 +136,19 @@ function tableOf(table: Catalog['tables'][number], domains: ReadonlyMap<number, 
 
 function belowDomains(oid: number, domains: ReadonlyMap<number, number>): number {
   let below = oid
-  // No type contains itself, so the limit of 32 only protects against a corrupt capture.
+  // No type contains itself. The limit protects against a corrupt capture.
   for (let n = 0; n < 32; n++) below = domains.get(below) ?? below
   return below
 }
 
-/** The tables that a query reads, each with the names of the columns that the query reads. */
+/** For each table that a query reads, the names of the columns that it reads. */
 type Used = ReadonlyMap<ExposedTable, ReadonlySet<string>>
 
 const HELD_MAX = 256
 
 /**
  * Returns the tables and columns that must not have changed. Queries that read the same columns get the same list
- * object. A session can therefore reuse the table descriptions of another query.
+ * object, so that a session can reuse the descriptions of tables.
  */
 export function heldTables({ held }: Exposed, used: Used): readonly ReadTable[] {
   let key = ''
@@ -174,10 +164,7 @@ export function heldTables({ held }: Exposed, used: Used): readonly ReadTable[] 
   return tables
 }
 
-/**
- * Returns one table with its columns that must not have changed. If no column is read (`count(*)`), the first column is
- * used.
- */
+/** Returns one table with the columns that must not have changed: its first column if none is read (`count(*)`). */
 export function readTable(table: ExposedTable, isRead: (column: ExposedColumn) => boolean): ReadTable {
   const read = table.columns.filter(isRead)
   const held = read.length > 0 ? read : table.columns.slice(0, 1)

@@ -1,5 +1,5 @@
-// Reads the values of a query's parameters: their types, whether each value fits its type, and the text that is bound.
-// The functions are pure. The database checks the rest (an enum's labels, other date formats).
+// Reads the values of a query's parameters: their types, whether each value fits its type, and the text to bind. Pure.
+// Only the database can check an enum's labels and other date formats.
 import type { Param, Params } from '../../driver.ts'
 import { invalidRequest } from '../../../errors.ts'
 import type { Exposed } from './exposed.ts'
@@ -14,24 +14,24 @@ import { checkSpatialText } from './allowed/srids.ts'
 import type { SqlType } from './walk/from-items.ts'
 import { typeNamed } from './allowed/type-names.ts'
 
-/** One parameter: its form, which the guard uses, and the text that is bound. */
+/** One parameter: its form for the guard, and the text to bind. */
 interface Bound {
   readonly form: ParamForm
-  /** Two parameters with the same key have the same form. */
+  /** Equal keys mean equal forms. */
   readonly key: string
   readonly text: string | null
 }
 
 export interface BoundParams {
   readonly forms: readonly ParamForm[]
-  /** Two lists of parameters with the same key have the same forms. */
+  /** Equal keys mean equal forms. */
   readonly key: string
   readonly texts: readonly (string | null)[]
 }
 
 const NONE: BoundParams = { forms: [], key: '', texts: [] }
 
-/** Reads the parameters of a body. Throws AppError INVALID_REQUEST with details. */
+/** Reads the parameters of a request. Throws AppError INVALID_REQUEST with details. */
 export function bindParams(params: Params | undefined, exposed: () => Exposed): BoundParams {
   if (params === undefined) return NONE
   if (!Array.isArray(params.values)) throw invalidRequest(['params: must be an array'])
@@ -41,7 +41,7 @@ export function bindParams(params: Params | undefined, exposed: () => Exposed): 
     const read = bindOne(value, exposed)
     if (typeof read === 'object') bound.push(read)
     else details.push(`params.${at}: ${read}`)
-    // The search for the hint of an unknown type takes a fraction of a millisecond, so only some values are reported.
+    // The hint for an unknown type takes a fraction of a millisecond, so only some values are reported.
     if (details.length === DETAILS_MAX) break
   }
   if (details.length > 0) throw invalidRequest(details)
@@ -53,8 +53,8 @@ export function bindParams(params: Params | undefined, exposed: () => Exposed): 
 }
 
 /**
- * Returns the text bound to each printed parameter. Throws AppError INVALID_REQUEST if a parameter has no value, if the
- * query does not use a value, if the texts together are too large, or if one is too large a regular expression.
+ * Returns the text for each printed parameter. Throws AppError INVALID_REQUEST if a value is missing or unused, if the
+ * texts together are too long, or if a regular expression is too large.
  */
 export function boundTexts(
   { texts }: BoundParams,
@@ -109,13 +109,13 @@ function unusable(text: string, exposed: () => Exposed): string | null {
   return spatial(text, exposed) ?? marks(text, exposed)
 }
 
-/** Returns why ICU may not compare a text. */
+/** Returns why ICU may not compare the text, or null. */
 function marks(text: string, exposed: () => Exposed): string | null {
   const isLong = text.length > RUN && exposed().comparesByIcu && hasLongRun(text)
   return isLong ? `has more than ${RUN} combining marks in a row, which ICU compares too slowly` : null
 }
 
-/** Returns why a text may not become a geometry. */
+/** Returns why the text may not become a geometry, or null. */
 function spatial(text: string, exposed: () => Exposed): string | null {
   try {
     checkSpatialText(exposed, text, undefined)
@@ -131,13 +131,13 @@ function builtIn(name: string, text: string): Bound {
   return { form: { cast, type: { kind: 'named', schema: 'pg_catalog', name } }, key: name, text }
 }
 
-/** Returns the type that PostgreSQL gives to a literal with this number. */
+/** Returns the type of this number as a literal. */
 function numberType(value: number): string {
   if (!Number.isInteger(value)) return 'numeric'
   return Math.abs(value) <= 2_147_483_647 ? 'int4' : 'int8'
 }
 
-/** SQL names of types, as PostgreSQL's grammar reads them. */
+/** SQL's names of types, as PostgreSQL's grammar reads them. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ...[
     ['int', 'int4'] as const,
@@ -171,7 +171,7 @@ function namesOf(written: string): { readonly names: readonly Node[]; readonly a
 
 type Value = boolean | number | string
 
-/** Returns why a value does not fit a type. Returns null if the value fits, or if only the database can tell. */
+/** Returns why a value does not fit a type, or null if it fits or only the database can tell. */
 function misfit(type: SqlType, value: Value): string | null {
   if (type.kind !== 'named' || type.schema !== 'pg_catalog') {
     if (typeof value !== 'string') return 'write it as a string'

@@ -1,4 +1,4 @@
-// Parses small texts on the main thread, and judges larger texts in a few worker threads with a deadline. A thread that
+// Parses small texts on the main thread, and judges larger ones in a few worker threads with a deadline. A thread that
 // fails or exceeds the deadline is terminated and replaced.
 import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
@@ -10,11 +10,11 @@ import { locateHere } from './judge.ts'
 import { parseText } from './syntax/parse-text.ts'
 
 export interface ParserOptions {
-  /** The number of threads. More than two queries rarely need a thread at the same time. */
+  /** Rarely do more than two queries need a thread at the same time. */
   readonly threads?: number
-  /** The deadline for one text. No text takes half of it on an idle machine. */
+  /** The deadline for one text. On an idle machine, no text takes half of it. */
   readonly deadlineMs?: number
-  /** Reports a defect of the service: a sentence, and a hash of the text. */
+  /** Reports a bug of the service: a sentence, and a hash of the text. */
   readonly report?: TellDefect
 }
 
@@ -22,10 +22,10 @@ const THREADS = 2
 const DEADLINE_MS = 5_000
 const LOST = { kind: 'lost' } as const
 
-/** Starts the parser of the main thread. A worker thread takes 20 MB, so it starts only when a text needs it. */
+/** Starts the parser of the main thread. A worker thread takes 20 MB, so it starts when a text needs it. */
 export async function openParser(options: ParserOptions = {}): Promise<Parser & AsyncDisposable> {
   // V8's optimizing compiler takes 600 MB for the grammar's one huge function, without making the parser faster. These
-  // flags switch the compiler off in the whole process, including the threads.
+  // flags switch it off in the whole process, including the threads.
   setFlagsFromString('--no-wasm-tier-up')
   setFlagsFromString('--no-wasm-dynamic-tiering')
   await loadModule()
@@ -61,8 +61,8 @@ export async function openParser(options: ParserOptions = {}): Promise<Parser & 
 }
 
 /**
- * Returns the parser of the main thread. After a text has broken it, its memory is undefined, and libpg-query cannot
- * create another parser. All later texts are then judged in threads.
+ * Returns the parser of the main thread. After a text broke it, its memory is undefined, and libpg-query cannot create
+ * another one. Later texts are then judged in threads.
  */
 function whileWhole(parse: Parse, report: Parser['report']): Parse {
   let isBroken = false

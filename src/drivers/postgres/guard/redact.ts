@@ -1,13 +1,13 @@
-// Removes the literals from a query text. Some teams do not want them in the audit.
+// Removes the literals from a query text for the audit, because some teams do not want them there.
 import { Scanner } from './syntax/scanner.ts'
 
-/** Any other quoted name may contain a value, so it is removed too. */
+/** Other quoted names are removed, because they may contain values. */
 const PLAIN_NAME = /^"[A-Za-z_][\w$]*"$/
 const SIGN = /^[-+*/<>=~!@#%^&|`?:;,.()[\]]+$/
 
 /**
- * Returns the text without comments. Each string and number becomes ?, and each unusual quoted name becomes "?".
- * Returns null if a string or a quoted name is not closed, or if the text has a character that no query can have.
+ * Returns the text without comments, with ? for each string and number, and "?" for each unusual quoted name. Returns
+ * null if a quote is not closed, or if the text has a character that no query can have.
  */
 export function redactedSql(text: string): string | null {
   const scanner = new Scanner(text)

@@ -1,10 +1,10 @@
-// Defines the error that the guard throws, and its sentences. judge.ts makes a verdict of it. A hidden name and a name
-// that does not exist get the same sentence, and no hint names a hidden table or column.
+// Defines the error that the guard throws, and its messages. A hidden name and a name that does not exist get the same
+// message, and no hint names a hidden table or column.
 import type { BlockedKind } from '../../driver.ts'
 import { FUNCTIONS_ELSEWHERE } from './allowed/other-dialects.ts'
 import { DESCRIPTION, FUNCTIONS_HINT, TYPES_HINT } from './allowed/hints.ts'
 
-/** `at` is a byte offset in the caller's text, or -1 if the position is unknown. */
+/** `at` is a byte offset in the caller's text, or -1 if it is unknown. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly kind: BlockedKind
@@ -14,7 +14,7 @@ export class Refusal extends Error {
 
   constructor(kind: BlockedKind, blocked: string, why: string, hint: string, at: number | undefined) {
     const short = cut(blocked, NAME_MAX)
-    // A caller may write a name of 64 kB. Messages repeat only its beginning.
+    // A name may have 64 kB. Messages repeat only its beginning.
     const repeated = (text: string): string =>
       cut(short === blocked ? text : text.replaceAll(blocked, () => short), TEXT_MAX)
     super(repeated(why))
@@ -84,12 +84,12 @@ export function refusedOperator(name: string, hint: string, at: number | undefin
   return new Refusal('operator', name, why ?? `operator ${name} may not be used here`, hint, at)
 }
 
-/** Refuses a query that exceeds a limit. `name` says which one. */
+/** `name` says which limit. */
 export function refusedLimit(name: string, why: string, at?: number): Refusal {
   return new Refusal('limit', name, why, 'Split the query, or write it with fewer parts.', at)
 }
 
-/** GROUP BY or ORDER BY has a name that two outputs have. */
+/** Refuses a name in GROUP BY or ORDER BY that two outputs have. */
 export function ambiguousOutput(name: string, at: number | undefined): Refusal {
   const why = `column ${name} is ambiguous: more than one output has this name`
   return new Refusal('column', name, why, 'Give each output its own name with AS.', at)

@@ -1,7 +1,7 @@
-// Programs often send the same query with other numbers and strings. The shape of a query is its text without these
-// values. When a shape was confined twice, its printed text is cached with gaps for the values, and from the third time
-// on, the query is not parsed. Not every value may vary: the guard must print it unchanged, and a string must be
-// compared with a column. To find out, the guard confines the query with marks in place of the values.
+// Caches queries that programs repeat with other values. The shape of a query is its text without numbers and strings.
+// After a shape was confined twice, its printed text is cached with gaps for the values, and the query is no longer
+// parsed. A value may vary only if the guard prints it unchanged, and a string only if it is compared with a column. To
+// find out, the guard confines the query with marks in place of the values.
 import type { Catalog } from '../../driver.ts'
 import type { Preparable, PostgresQuery } from '../confined-query.ts'
 import { mayHaveSrid } from './allowed/srids.ts'
@@ -13,7 +13,7 @@ export interface Shape {
   readonly key: string
   /** The forms of the query's parameters, without their values. */
   readonly params: string
-  /** The removed values as the caller wrote them. A string has its quotes. */
+  /** The removed values as the caller wrote them, strings with their quotes. */
   readonly values: readonly string[]
 }
 
@@ -23,59 +23,53 @@ interface Template {
   readonly parts: readonly string[]
   /** For each gap, the index of its value in the shape. */
   readonly slots: readonly number[]
-  /** Values that must not vary, for example the position of a column in ORDER BY, or a length. */
+  /** The values that must not vary, such as the position of a column in ORDER BY, or a length. */
   readonly fixed: readonly { readonly index: number; readonly value: string }[]
-  /** Null if the query cannot be a prepared statement (preparedOf()). */
+  /** Null if the query cannot be a prepared statement. */
   readonly prepared: Prepared | null
 }
 
-/** The text with parameters. `order` has the index of the value for each parameter. */
+/** `order` has the index of a value for each parameter. */
 interface Prepared {
   readonly shared: Preparable
   readonly order: readonly number[]
 }
 
-/** False if the shape cannot be cached. */
+/** False for a shape that cannot be cached. */
 type Entry = Template | false
 
 const TEXT_MAX = 4_096
 const VALUES_MAX = 32
 const SHAPES_MAX = 2_000
-// Longer printed texts are not cached. To find out which values may vary, the text is printed up to VALUES_MAX + 2
+// Longer printed texts are not cached: to find out which values may vary, the text is printed up to VALUES_MAX + 2
 // times.
 const PRINTED_MAX = 16_384
 
-/** The cached shapes of each exposed catalog. */
 const shapes = new WeakMap<Catalog, SeenTwice<Entry>>()
 
-// A text with one of these is not cached: a comment, a backslash, a dollar quote, or a control character other than
-// tabs and line breaks. Characters that are not ASCII may occur only in strings that become gaps. A number of up to
-// nine digits is always an int4.
+// A text with a comment, a backslash, a dollar quote or an unusual control character is not cached. Characters beyond
+// ASCII may be only in strings that become gaps. A number of up to nine digits is always an int4.
 const UNUSUAL = /--|\/\*|\\|[\w$]\$|\$(?!\d)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/
 const PLAIN = /^[\0\x01\t\n\r\x20-\x7e]*$/
 const PIECES = /'[^']*'|"[^"]*"|(?<![\w.$])(?:0|[1-9]\d{0,8})(?![\w.'"])/g
 const [NUMBER_GAP, STRING_GAP] = ['\0', '\x01']
 const GAPS = /[\0\x01]/
-// A number after BY or ON may be the position of an output column, so another number would change the meaning.
+// A number after BY or ON may be the position of an output column, so it must not vary.
 const LISTS = /\b(?:by|on)\b/i
 const ITEM = /(?:[,(]|\b(?:by|all|distinct))[\s+-]*$/i
-// What stands before a string if it may be compared with a column. Whether it is compared is decided in the printed
-// text.
+// What is before a string that may be compared with a column. The printed text decides whether it is.
 const COMPARED = /(?:[=<>]|\bin\s*\(|\b(?:between|and))\s*$/i
 const MINUS = /-\s*$/
 const NEXT = /^\s*,\s*$/
-/**
- * A comparison or a minus is searched in this number of characters before a value. Two strings of a list are at most as
- * far apart.
- */
+/** How many characters before a value are searched for a comparison or a minus. */
 const BACK = 12
 
-/** `params` has the forms of the parameters. Returns null if the text is not simple enough. */
+/** Returns the shape of a text, or null if the text is not simple enough. `params` are the forms of its parameters. */
 export function shapeOf(text: string, params = ''): Shape | null {
   if (text.length > TEXT_MAX || UNUSUAL.test(text) || !text.isWellFormed()) return null
   const values: string[] = []
   const lists = text.search(LISTS)
-  /** Where the last string that became a gap ended. */
+  /** Where the last string that became a gap ends. */
   let taken = -1
   const key = text.replaceAll(PIECES, (piece, at: number) => {
     if (piece.startsWith('"')) return piece
@@ -96,7 +90,7 @@ export function shapeOf(text: string, params = ''): Shape | null {
   return values.length > VALUES_MAX || !isPlain ? null : { key, params, values }
 }
 
-/** Returns the confined query if the shape is known. A value that must not vary is part of the shape: see keyOf(). */
+/** Returns the confined query if its shape is cached. */
 export function recall(catalog: Catalog, shape: Shape, rowCap: number): PostgresQuery | null {
   const known = shapes.get(catalog)
   const template = known?.get(keyOf(known, shape, rowCap))
@@ -108,7 +102,7 @@ export function recall(catalog: Catalog, shape: Shape, rowCap: number): Postgres
   return { ...query, text, prepared: { shared: prepared.shared, values } }
 }
 
-/** Returns the value as a parameter is sent: a string without its quotes. */
+/** Returns the value in the form of a parameter: a string has no quotes. */
 function bound(value: string): string {
   return isString(value) ? value.slice(1, -1) : value
 }
@@ -119,7 +113,7 @@ function isString(value: string): boolean {
 
 export type Try = (text: string) => Promise<PostgresQuery | null>
 
-/** When a shape is seen the second time, finds out which of its values may vary, and caches it. */
+/** When a shape is seen for the second time, finds out which of its values may vary, and caches it. */
 export async function remember(
   catalog: Catalog,
   shape: Shape,
@@ -136,10 +130,7 @@ export async function remember(
   }
 }
 
-/**
- * Returns the key of a shape. If a value that must not vary differs from the cached one, the values that must not vary
- * become part of the key.
- */
+/** Returns the key of a shape. If its values that must not vary differ from the cached ones, they are in the key. */
 function keyOf(known: SeenTwice<Entry>, shape: Shape, rowCap: number): string {
   const key = `${rowCap} ${shape.params}\0${shape.key}`
   const entry = known.get(key)
@@ -167,8 +158,8 @@ async function templateOf(
 }
 
 /**
- * Makes a template from a query that was printed with marks. As a check, the template with the values of `shape` must
- * give the text of `made`. Otherwise returns null.
+ * Makes a template from a query that was printed with marks. Returns null if the template with the values of `shape`
+ * does not give the text of `made`.
  */
 function templated(
   catalog: Catalog,
@@ -190,9 +181,9 @@ function templated(
 const [INFERRED, INT4] = [0, 23]
 
 /**
- * Makes a prepared statement, or returns null if that is not possible. A number of up to nine digits is an int4
- * everywhere, and so is a parameter of type int4. A compared string has the type unknown, and so has a parameter
- * without a type.
+ * Returns the prepared statement, or null if there is none. A number becomes a parameter of type int4, because a number
+ * of up to nine digits is an int4 everywhere. A string becomes a parameter without a type: like a compared string, it
+ * gets its type from the comparison.
  */
 function preparedOf(
   exposure: Catalog,
@@ -201,9 +192,9 @@ function preparedOf(
   slots: readonly number[],
   typesOf: readonly number[],
 ): Prepared | null {
-  // Such a query may need EXPLAIN, which needs the values.
+  // The query may need EXPLAIN, which needs the values.
   if (query.bound === null) return null
-  // A string that is printed twice may have two types. One parameter has only one.
+  // The same string may have two types in two places. A parameter has only one.
   if (
     new Set(slots).size < slots.length &&
     slots.some((slot, n) => typesOf[slot] === INFERRED && slots.indexOf(slot) !== n)
@@ -222,7 +213,7 @@ function preparedOf(
   return { shared: { text, types, hasOnePlan, callsNothing, exposure }, order }
 }
 
-/** Returns whether a parameter begins at each of these positions. Otherwise, a `$n` is a part of a string or a name. */
+/** Returns whether a parameter begins at each of these positions. In a string or a name, `$n` is no parameter. */
 function areParameters(text: string, places: readonly number[]): boolean {
   const starts = new Set<number>()
   const scanner = new Scanner(text)
@@ -245,8 +236,8 @@ async function eachFree(
 }
 
 /**
- * Confines the query with marks for these values. Returns null if the values may not vary: the guard refuses the marks,
- * changes one of them or switches other settings off, or a string is not compared with a column.
+ * Confines the query with marks in place of these values. Returns null if they may not vary: the guard refuses or
+ * changes a mark, switches other settings off, or a string is not compared with a column.
  */
 async function freely(
   shape: Shape,
@@ -265,9 +256,8 @@ const COLUMN = String.raw`\((?:"(?:[^"]|"")*"\.)?"(?:[^"]|"")*"`
 const SIMPLE = String.raw`(?:-?\d+(?:\.\d+)?|'[^'\\]*')`
 
 /**
- * Returns whether the printed text has a string only once, and compares it with a column. Another string then changes
- * nothing but the result of this comparison. (Inside another string, its quotes would be doubled, so it would not be
- * found.)
+ * Returns whether the printed text has the string once, and compares it with a column. Then another string changes only
+ * the result of the comparison. Inside another string, its quotes would be doubled, so it would not be found.
  */
 function isCompared(printed: string, mark: string): boolean {
   const at = printed.indexOf(mark)

@@ -1,5 +1,5 @@
-// V8 compiles the parser and the guard at their first use, which makes the first queries slow. So the guard confines
-// some sample queries when the service has started to listen. Requests are answered in between.
+// V8 compiles the parser and the guard at their first use, which slows the first queries down. So the guard confines
+// some sample queries when the service starts to listen. Requests are answered in between.
 import { setImmediate } from 'node:timers/promises'
 import type { Catalog, CatalogColumn } from '../../driver.ts'
 import { CAPTURE_VERSION, type ColumnDetail, type PostgresCapture, type TableDetail } from '../captured-facts.ts'
@@ -20,7 +20,7 @@ const QUERIES = [
 const ROUNDS = 12
 const WARM_MS = 80
 
-/** Confines the queries up to 12 times, but not for more than 80 ms. Ends early if the signal aborts. */
+/** Confines the queries up to 12 times, for at most 80 ms. Ends early if the signal aborts. */
 export async function warmUp(parser: Parser, signal: AbortSignal): Promise<void> {
   const limits = { rowCap: 100, maxResponseBytes: 1, timeoutMs: 1, maxCost: 1 }
   let worked = 0

@@ -1,9 +1,9 @@
-// Composes the requests of a session in one buffer, which is reused. A session has one request at a time, so when the
-// server has answered, all bytes of the request have been sent.
+// Composes the requests of a session in one reused buffer. A session has one request at a time, so after the server's
+// answer, all bytes of the request are sent.
 import { DESCRIBE, EXECUTE } from './protocol-messages.ts'
 
 const BYTES = 2_048
-/** A larger buffer, in bytes, is not kept for the next request. */
+/** A buffer with more bytes is not kept for the next request. */
 const KEPT_BYTES_MAX = 65_536
 const NULL = -1
 const NONE: readonly string[] = []
@@ -12,7 +12,7 @@ export class Request {
   #bytes = Buffer.allocUnsafeSlow(BYTES)
   #length = 0
 
-  /** Starts a new request. Call it only after the server has answered the previous request. */
+  /** Starts a new request. Call this only after the server has answered the previous one. */
   begin(): this {
     if (this.#bytes.length > KEPT_BYTES_MAX) this.#bytes = Buffer.allocUnsafeSlow(BYTES)
     this.#length = 0
@@ -25,7 +25,7 @@ export class Request {
     return this
   }
 
-  /** Adds Parse, Bind, Describe and Execute of one statement without a name. */
+  /** Adds Parse, Bind, Describe and Execute of one unnamed statement. */
   question(text: string, parameters: readonly (string | null)[]): this {
     const start = this.#length
     this.#room(1 + 4 + 1 + text.length * 3 + 1 + 2)
@@ -41,9 +41,7 @@ export class Request {
     return this.bind('', parameters, NONE).add(DESCRIBE).add(EXECUTE)
   }
 
-  /**
-   * Adds the Bind of a statement to the unnamed portal. Its parameters are `texts` and then `more`, all in text format.
-   */
+  /** Adds the Bind of a statement. Its parameters are `texts`, then `more`, all in text format. */
   bind(name: string, texts: readonly (string | null)[], more: readonly string[]): this {
     const start = this.#length
     let size = 1 + 4 + 1 + Buffer.byteLength(name) + 1 + 2 + 2 + 2 + 4 * (texts.length + more.length)

@@ -1,5 +1,5 @@
-// Logs in: connects to an allowed address, then `pg` does TLS, SCRAM and the start-up. After that, wire.ts takes over
-// the socket from `pg`. Each failure becomes one sentence, with the raw error as its cause.
+// Logs in: connects to an allowed address, and `pg` does TLS, SCRAM and the start-up. Then wire.ts takes over the
+// socket. Each failure becomes one sentence, with the raw error as its cause.
 import { connect as connectTls } from 'node:tls'
 import type { Socket } from 'node:net'
 import { once } from 'node:events'
@@ -21,17 +21,16 @@ const CANCEL_MS = 5_000
 const LOOK_MS = 10_000
 const FLOOR = 140_000
 
-/** A session, and functions that ask the server about it over other connections. */
+/** A session, and functions that use other connections to the server. */
 export interface Login {
   readonly session: Session
   /**
-   * Sends a CancelRequest over a separate connection. Resolves when the server has closed that connection, or when the
-   * request has failed or taken 5 s. Never throws.
+   * Sends a CancelRequest. Resolves when the server has closed its connection, on failure, or after 5 s. Never throws.
    */
   cancel(): Promise<void>
   /**
-   * Returns whether the server still runs a statement of this session. Asks over another connection. Behind a pooler
-   * the process of the session is unknown, so the answer is true. Throws if the server does not answer.
+   * Returns whether the server still runs a statement of this session. Returns true behind a pooler, which hides the
+   * process. Throws if the server does not answer.
    */
   isRunning(signal: AbortSignal): Promise<boolean>
 }
@@ -45,8 +44,8 @@ export async function logIn(target: Target, allowPrivateHosts: boolean, signal: 
     signal.throwIfAborted()
     if (!mayBeOptions(error)) throw loginFailure(error, target)
   }
-  // A pooler may refuse start-up options, and a login trigger may fail with them (for example 25006). Without the
-  // options, each transaction sets all fixed settings.
+  // A pooler may refuse start-up options, and a login trigger may fail with them (for example 25006). Without them,
+  // each transaction sets all fixed settings.
   try {
     return await attempt(target, null, allowPrivateHosts, deadline)
   } catch (error) {
@@ -56,8 +55,8 @@ export async function logIn(target: Target, allowPrivateHosts: boolean, signal: 
 }
 
 /**
- * Returns whether the start-up options may be the cause of the error. Not so for errors about the login or the
- * database, or about the resources or the state of the server.
+ * Returns whether the start-up options may have caused the error: it is not about the login, the database, or the
+ * resources or state of the server.
  */
 function mayBeOptions(error: unknown): boolean {
   const code = sqlState(error)
@@ -75,7 +74,7 @@ async function attempt(
   allowPrivateHosts: boolean,
   signal: AbortSignal,
 ): Promise<Login> {
-  // Without TLS, wire.ts reads from one reused buffer. Until wire.ts takes over, pg gets copies.
+  // Without TLS, wire.ts reads from one reused buffer. Before that, pg gets copies.
   const plain = target.sslMode === 'disable'
   const first = firstAnswer(plain)
   let receive: Receive = (bytes) => {
@@ -91,7 +90,7 @@ async function attempt(
     // After the login, wire.ts handles errors of the socket.
     client.on('error', () => undefined)
     if (target.channelBinding) requireChannelBinding(client, socket)
-    // With TLS, the filter starts with the encrypted stream. Without TLS, it starts at once.
+    // The filter starts with the encrypted stream, or, without TLS, at once.
     let unshield = (): Buffer => Buffer.alloc(0)
     client.connection.on('sslconnect', () => (unshield = shieldLogin(client.connection.stream)))
     const loggedIn = client.connect()
@@ -141,7 +140,7 @@ async function open(wire: Wire, withOptions: boolean, processId: number | null):
 }
 
 function clientConfig(target: Target, options: string | null, socket: Socket): ClientConfig {
-  // The socket is already connected to the address that passed the address check, so pg must not connect it.
+  // The socket is already connected to an address that passed the address check.
   socket.connect = () => {
     queueMicrotask(() => socket.emit('connect'))
     return socket
@@ -151,7 +150,7 @@ function clientConfig(target: Target, options: string | null, socket: Socket): C
     port: target.port,
     user: target.username,
     database: target.database,
-    // The password is a function, because pg replaces an empty string by the environment or ~/.pgpass.
+    // As a function, because pg replaces an empty string by the environment or ~/.pgpass.
     password: () => target.password ?? '',
     ssl: target.sslMode === 'disable' ? false : tlsOptions(target),
     sslnegotiation: 'postgres',
@@ -162,10 +161,7 @@ function clientConfig(target: Target, options: string | null, socket: Socket): C
   }
 }
 
-/**
- * Accepts SCRAM only with channel binding, that is, bound to this TLS connection. The same as channel_binding=require
- * of libpq.
- */
+/** Accepts only SCRAM with channel binding to this TLS connection, like channel_binding=require of libpq. */
 function requireChannelBinding(client: Client, socket: Socket): void {
   const refuse = (): void =>
     void socket.destroy(
@@ -188,10 +184,7 @@ interface Key {
   readonly secret: number
 }
 
-/**
- * Returns the key that a CancelRequest needs. pg stores it, but its types do not declare it. Returns null if there is
- * no key: the queries of this session can then not be cancelled.
- */
+/** Returns the key for a CancelRequest, or null if there is none. pg stores it, but its types do not declare it. */
 function keyOf(client: Client): Key | null {
   const processId: unknown = Reflect.get(client, 'processID')
   const secret: unknown = Reflect.get(client, 'secretKey')
@@ -217,14 +210,11 @@ async function cancel(target: Target, key: Key | null, allowPrivateHosts: boolea
     stream.resume().end(request)
     await closed
   } catch {
-    // If the request fails, the timeout of the statement still ends the query.
+    // The timeout of the statement still ends the query.
   }
 }
 
-/**
- * Returns whether the process runs a statement. If the process now belongs to another login, its state is hidden from
- * this login, so it does not count as running.
- */
+/** Returns whether the process runs a statement. The process of another login hides that, and counts as idle. */
 async function isRunning(
   target: Target,
   processId: number,

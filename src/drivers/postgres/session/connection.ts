@@ -31,14 +31,14 @@ import { ask, estimateQuery, readInto, runQuery, type Known, type Running } from
 import type { Session } from './session.ts'
 import { NO_ROWS, type Sink } from './wire.ts'
 
-// The deadline of the service is this much later than the timeout of the server. It applies if the server does not end
-// the statement.
+// How much later than the server's timeout the service's own deadline is. It applies if the server does not end the
+// statement.
 const GRACE_MS = 500
-// How long a caller waits until the server has confirmed a cancel request.
+// How long a caller waits for the server to confirm a cancel request.
 const SEEN_MS = 500
 // The first and the longest pause between two checks whether the server still runs a statement that was given up.
 const LOOK_MS = [1_000, 10_000] as const
-// The timeout of one catalog query. It is long, because a catalog may be large.
+// The timeout of one catalog query. A catalog may be large.
 const ASK_MS = 60_000
 const buffers = new BufferPool()
 
@@ -55,16 +55,13 @@ export class PostgresConnection implements Connection {
   readonly #login: Login
   readonly #known: () => Known
   readonly #session: Session
-  /**
-   * Set when a cancel request is sent. After that, the session runs no other statement, because the request might
-   * cancel it.
-   */
+  /** Set when a cancel request is sent. It might cancel another statement, so the session runs no more. */
   #cancelling: Promise<void> | null = null
-  /** The timer for the deadline, or for the end of a session whose statement was cancelled. */
+  /** The timer for the deadline, or for failing the request after a cancel request. */
   #timer: NodeJS.Timeout | undefined
   #deadlineMs = 0
   #isAtWork = false
-  /** The error with which a statement was given up. */
+  /** Why a statement was given up. */
   #why: AppError | null = null
 
   constructor(login: Login, known: () => Known) {
@@ -123,10 +120,7 @@ export class PostgresConnection implements Connection {
     return reportOf(steps, latencyMs, this.#session.server.versionText)
   }
 
-  /**
-   * Runs one statement of the service in a READ ONLY transaction whose search_path is only pg_catalog. Returns the rows
-   * as text.
-   */
+  /** Runs one statement that the service itself writes, with only pg_catalog on the search_path. Returns texts. */
   ask(sql: string, signal: AbortSignal): Promise<(string | null)[][]> {
     return this.#within(ASK_MS + GRACE_MS, signal, () => ask(this.#session, sql, ASK_MS))
   }
@@ -164,9 +158,8 @@ export class PostgresConnection implements Connection {
   }
 
   /**
-   * Runs the work. When the deadline passes or `stop` aborts, cancels the statement in the database and closes the
-   * session. After the deadline, first waits a moment for the server to confirm the cancellation. `out` is the buffer
-   * into which the work writes.
+   * Runs the work, which writes into `out`. When the deadline passes or `stop` aborts, cancels the statement in the
+   * database and closes the session. After the deadline, waits a moment for the server to confirm the cancellation.
    */
   async #within<T>(deadlineMs: number, stop: Stop, work: () => Promise<T>, out: JsonBytes | null = null): Promise<T> {
     if (stop.aborted) throw gaveUp(stop)
@@ -187,14 +180,12 @@ export class PostgresConnection implements Connection {
       if (this.#why !== null) clearTimeout(this.#timer)
       stop.removeEventListener('abort', onAbort)
       if (out !== null) buffers.release(out)
-      // For example, the answer was cut at a cap, and the server is still sending rows.
+      // For example, the server may still send rows of an answer that was cut.
       if (!this.usable) this.#end()
     }
   }
 
-  /**
-   * Starts the deadline. The timer is reused for the next work, so after the last work it fires once without effect.
-   */
+  /** Starts the deadline. The timer is reused, so after the last work it fires once without effect. */
   #begin(deadlineMs: number): void {
     this.#isAtWork = true
     if (this.#timer !== undefined && this.#deadlineMs === deadlineMs) {
@@ -217,7 +208,7 @@ export class PostgresConnection implements Connection {
     this.#deadlineMs = 0
   }
 
-  /** Cancels the statement, which may still run, and closes the session when the server has answered. */
+  /** Cancels the statement, and closes the session when the server has answered. */
   #end(): void {
     this.#cancelling ??= this.#login.cancel()
     const { wire } = this.#session
@@ -225,8 +216,8 @@ export class PostgresConnection implements Connection {
   }
 
   /**
-   * Waits until the server has answered or has closed the connection. The answer may be lost in the network, so another
-   * session also asks now and then whether the process still runs a statement. Ends early if the signal aborts.
+   * Waits until the server has answered or closed the connection. Because the network may lose the answer, also asks
+   * over another session whether the process still runs a statement. Ends early if the signal aborts.
    */
   async #seenToEnd(signal: AbortSignal): Promise<void> {
     const { wire } = this.#session
@@ -248,9 +239,7 @@ export class PostgresConnection implements Connection {
     }
   }
 
-  /**
-   * Returns true if the process no longer runs a statement. Returns false if it does, or if the server does not answer.
-   */
+  /** Returns true if the process runs no statement any more, and false if it does or the server does not answer. */
   async #isGone(signal: AbortSignal): Promise<boolean> {
     try {
       return !(await this.#login.isRunning(signal))

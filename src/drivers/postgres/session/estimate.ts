@@ -1,5 +1,5 @@
-// Estimates the cost of a query in the units of PostgreSQL's planner: by EXPLAIN, or from the size of the query's table
-// if no plan can cost more than that.
+// Estimates the cost of a query in the units of PostgreSQL's planner: by EXPLAIN, or by an upper bound from the size of
+// the query's table.
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { AppError } from '../../../errors.ts'
@@ -14,26 +14,23 @@ export interface TableSize {
   readonly operatorCost: number
 }
 
-/**
- * Returns the EXPLAIN statement for a printed text. EXPLAIN plans the query and computes its constants, so it needs the
- * same timeout as the query.
- */
+/** Returns the EXPLAIN statement for a printed text. It computes the query's constants, so it needs a timeout too. */
 export function explainSql(text: string): string {
   return `EXPLAIN (FORMAT JSON) ${text}`
 }
 
 const Plan = z.tuple([z.object({ Plan: z.object({ 'Total Cost': z.number() }) })])
 
-/** Reads the cost in the answer to explainSql(). */
+/** Reads the cost from the answer to explainSql(). */
 export function planCost(answer: readonly (readonly (string | null)[])[]): number {
   const plan: unknown = JSON.parse(answer[0]?.[0] ?? 'null')
   return Plan.parse(plan)[0].Plan['Total Cost']
 }
 
 /**
- * Returns SQL for the size of one table or materialized view. There is no row if the cost of a query can be greater
- * than the size suggests: for a table that is partitioned, has child tables, is in another tablespace, has virtual
- * generated columns, or has row-level security, whose conditions cost more.
+ * Returns SQL for the size of one table or materialized view. Returns no row if a query may cost more than the size
+ * suggests: the table is partitioned, has child tables, is in another tablespace, or has virtual generated columns or
+ * row-level security.
  */
 export function sizeSql(at: { readonly schema: string; readonly table: string }): string {
   return `SELECT pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::int8, c.relpages, c.reltuples,
@@ -53,15 +50,14 @@ WHERE n.nspname = ${literal(at.schema)} AND c.relname = ${literal(at.table)} AND
 const MARK = `vitrine-${randomBytes(8).toString('hex')}`
 
 /**
- * Returns a statement that fails if the size of the table no longer bounds the cost, for example because somebody has
- * switched on row-level security. The query after it then does not run.
+ * Returns a statement that fails if the size of the table no longer bounds the cost, for example because of row-level
+ * security. The query after it then does not run.
  */
 export function plainCheckSql(at: { readonly schema: string; readonly table: string }): string {
   return `SELECT CASE WHEN found.n = 1 THEN 0 ELSE CAST(pg_catalog.concat('${MARK} ', found.n) AS pg_catalog.int4) END
 FROM (SELECT pg_catalog.count(*) AS n ${fromPlainTable(at)}) AS found`
 }
 
-/** Returns whether a message comes from a failed statement of plainCheckSql(). */
 export function isNoLongerPlain(message: string): boolean {
   return message.includes(MARK)
 }
@@ -70,17 +66,17 @@ export function readSize(answer: readonly (readonly (string | null)[])[]): Table
   const row = answer[0]?.map(Number)
   if (row === undefined) return null
   const [blocks = 0, relpages = 0, reltuples = 0, pageCost = 0, tupleCost = 0, operatorCost = 0] = row
-  // The planner computes the number of rows like this: the current number of pages, at least ten, times the rows per
-  // page at the last ANALYZE. Before the first ANALYZE, a page counts as full (291 rows).
+  // The planner estimates rows in the same way: the current pages, at least ten, times the rows of a page at the last
+  // ANALYZE. Before the first ANALYZE, a page counts as full (291 rows).
   const pages = Math.max(blocks, 10)
   const density = relpages > 0 && reltuples >= 0 ? reltuples / relpages : 291
   return { pages, tuples: Math.max(1, density * pages), pageCost, tupleCost, operatorCost }
 }
 
-// The most expensive allowed functions have a procost of 100, so one call costs at most 100 times cpu_operator_cost.
+// The procost of allowed functions is at most 100, in units of cpu_operator_cost.
 const OPERATORS_EACH = 100
 
-/** Returns a cost that no plan exceeds: that of reading the whole table and sorting all of it on disk. */
+/** Returns a cost that no plan exceeds: to read the whole table, and to sort all of it on disk. */
 export function costBound(bound: CostBound, size: TableSize): number {
   const { pages, tuples, pageCost, tupleCost, operatorCost } = size
   const scan = pages * pageCost + tuples * (3 * tupleCost + bound.operations * OPERATORS_EACH * operatorCost)

@@ -1,10 +1,8 @@
-// Hints for database errors, by SQLSTATE. The service writes its own hints, because the database's HINT may name hidden
-// objects.
+// Hints for database errors, by SQLSTATE. The database's own HINT is not used, because it may name hidden objects.
 
 /**
- * The hints for errors of class 42, from parsing and analysing the printed text. The database's message may be shown
- * only for these codes and for classes 53 and 54. Other messages of class 42 may name hidden objects, such as a role,
- * or a table behind a view.
+ * Hints for those errors of class 42 whose message may be shown. Other messages of class 42 may name hidden objects,
+ * such as a role, or a table behind a view.
  */
 const SHOWN_CODES: Readonly<Record<string, string>> = {
   '42601':
@@ -28,7 +26,7 @@ const SHOWN_CODES: Readonly<Record<string, string>> = {
   '42P22': 'Name a collation: x COLLATE "C".',
 }
 
-/** The hints for other codes, which say what to change in the query. */
+/** Hints for other codes. */
 const OTHER: Readonly<Record<string, string>> = {
   '0A000': 'Move set-returning functions to FROM, and leave out features that this server does not have.',
   '21000': 'Add LIMIT 1 to the sub-select, or use an aggregate in it.',
@@ -58,12 +56,12 @@ const OF_CLASS: Readonly<Record<string, string>> = {
 
 const GENERAL = 'Try a simpler query. If it fails too, tell an administrator.'
 
-/** Returns true if the database's message may be shown. */
+/** Returns whether the database's message may be shown. */
 export function mayShowMessage(code: string): boolean {
   return SHOWN_CODES[code] !== undefined || /^5[34]/.test(code)
 }
 
-/** Returns the hint for an error. Only the operands in the database's `message` are read. */
+/** Returns the hint for an error. Only the operands in `message` are read. */
 export function adviceFor(code: string, message: string): string {
   if (code === '42883' || code === '42725') {
     const advice = OPERANDS.find(([pattern]) => pattern.test(message))
@@ -72,7 +70,7 @@ export function adviceFor(code: string, message: string): string {
   return SHOWN_CODES[code] ?? OTHER[code] ?? OF_CLASS[code.slice(0, 2)] ?? GENERAL
 }
 
-/** Returns the hint for a query that a bound of exceeded-bound-marker.ts stopped. */
+/** Returns the hint for a query that exceeded a bound in the printed text (exceeded-bound-marker.ts). */
 export function adviceForBound(what: string): string {
   if (what === 'LIKE') return LIKE_HINT
   if (what === 'repeat' || what === 'lpad' || what === 'rpad') return COUNT_HINT
@@ -109,7 +107,7 @@ const PATH_HINT =
 const COUNT_HINT =
   'Use a smaller count: repeat can return at most 262144 bytes; lpad and rpad at most 10000 characters.'
 
-/** Operators and functions that other dialects allow for these types, with the hints. */
+/** Hints for operators and functions that other dialects allow for these types. */
 const OPERANDS: readonly (readonly [RegExp, string])[] = [
   [/(?:text|unknown|character varying) \S*\+ |\+ (?:text|unknown|character varying)/, 'Concatenate strings with ||.'],
   [/boolean \S*(?:&&|\|\|) boolean/, 'Combine conditions with AND and OR.'],

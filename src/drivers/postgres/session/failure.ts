@@ -1,5 +1,5 @@
-// Translates errors of PostgreSQL for callers. DETAIL, HINT and CONTEXT are never shown. The message is shown only for
-// some codes, and only if all names in it occur in the printed text.
+// Translates errors of PostgreSQL for callers. DETAIL, HINT and CONTEXT are never shown. A message is shown only for
+// some codes, and only if the printed text contains all names in it.
 import { AppError } from '../../../errors.ts'
 import { readOverBound, type OverBound } from '../exceeded-bound-marker.ts'
 import { adviceFor, adviceForBound, mayShowMessage } from './failure-hint.ts'
@@ -14,7 +14,7 @@ export interface FailedQuery {
 
 const LOST = 'The connection to the database was lost.'
 
-// The sentences for errors of class 22. The messages of the database are not shown, because they have the value.
+// Errors of class 22. The database's messages contain the value, so they are not shown.
 const DATA_SENTENCES: Readonly<Record<string, string>> = {
   '22001': 'A string is too long for its type.',
   '22003': 'A number is out of the range of its type.',
@@ -91,9 +91,7 @@ const CLASS_SENTENCES: Readonly<Record<string, string>> = {
   XX: 'The database had an internal error.',
 }
 
-/**
- * Returns the AppError for an error of a query. An AppError is returned unchanged. Any other error becomes the cause.
- */
+/** Returns the AppError for an error of a query, which becomes the cause. Returns an AppError unchanged. */
 export function failure(error: unknown, query?: FailedQuery, position: number | null = null): AppError {
   if (error instanceof AppError) return error
   if (error instanceof LostConnection) return new AppError('DATASOURCE_UNAVAILABLE', LOST, { cause: error })
@@ -116,16 +114,15 @@ export function failure(error: unknown, query?: FailedQuery, position: number | 
   return new AppError('QUERY_FAILED', message, { cause: error, extra })
 }
 
-/** Returns the error for a bound of the service that the database checked. */
+/** Returns the error for a bound that the printed text checked. */
 function overBound({ what, most, found }: OverBound, cause: DatabaseError): AppError {
   const message = `${what} would exceed a size limit of this service: the size is ${found}, the limit is ${most}.`
   return new AppError('QUERY_FAILED', message, { cause, extra: { hint: adviceForBound(what) } })
 }
 
-/** Finds the column that the message names. */
 const COLUMN = /\bcolumn (?:reference )?"([^"]+)"/
 
-/** Returns whether the server reported that it cancelled the query. */
+/** Returns whether the server cancelled the query. */
 export function isCancelled({ cause }: AppError): boolean {
   return cause instanceof DatabaseError && cause.code === '57014'
 }
@@ -142,7 +139,7 @@ export function schemaStale(cause?: unknown): AppError {
   return new AppError('SCHEMA_STALE', message, { cause })
 }
 
-/** Returns the message of the database if a caller may see it. Otherwise returns a sentence of the service. */
+/** Returns the database's message if a caller may see it, otherwise a sentence of the service. */
 function sentence(error: DatabaseError, group: string, query: FailedQuery | undefined): string {
   const fixed = DATA_SENTENCES[error.code] ?? CODE_SENTENCES[error.code]
   if (fixed !== undefined) return fixed
@@ -154,9 +151,8 @@ function sentence(error: DatabaseError, group: string, query: FailedQuery | unde
 }
 
 /**
- * Returns the message with the caller's names in place of the generated aliases. Returns null if the message quotes a
- * name that is not in the printed text. Such a name comes from the server, for example a file, a role, or a table that
- * a policy reads.
+ * Replaces generated aliases in the message by the caller's names. Returns null if the message quotes a name that is
+ * not in the printed text: it comes from the server, for example a file, a role, or a table that a policy reads.
  */
 function mapped(message: string, query: FailedQuery): string | null {
   if (message.length > MESSAGE_MAX) return null
@@ -170,7 +166,7 @@ function mapped(message: string, query: FailedQuery): string | null {
 }
 
 const MESSAGE_MAX = 1_000
-/** A generated alias. It may begin with underscores. */
+/** A generated alias. */
 const ALIAS = /(?<!\w)_*[tc]\d+(?!\w)/g
 /** The literals and names of a printed text (quote.ts). */
 const QUOTED = /E'(?:[^'\\]|''|\\[^])*'|'(?:[^']|'')*'|"((?:[^"]|"")*)"/g

@@ -1,11 +1,7 @@
-// PostgreSQL's built-in types: the oid, the name, and the oid of the array type. The oids are the same in the versions
-// 14 to 18. The list also has types that an older server does not have. It has no polymorphic types, and no row types
-// of catalogs.
+// PostgreSQL's built-in types: the oid, the name, and the oid of the array type. The oids are the same in versions 14
+// to 18. Polymorphic types and row types of catalogs are missing.
 
-/**
- * How the text of a value becomes JSON (docs/contract.md#values). `text` means a JSON string with the text of the
- * database.
- */
+/** How the text of a value becomes JSON (docs/contract.md#values). `text` is a JSON string. */
 export type Form =
   'text' | 'bool' | 'integer' | 'int8' | 'numeric' | 'float' | 'bytea' | 'json' | 'timestamp' | 'timestamptz'
 
@@ -15,12 +11,12 @@ export interface BuiltinType {
   /** 0 if the type has no array type. */
   readonly arrayOid: number
   readonly form: Form
-  /** Separates the elements of an array: a comma, or a semicolon for box. */
+  /** What separates array elements: a semicolon for box, otherwise a comma. */
   readonly delimiter: ',' | ';'
 }
 
-// All types that are not listed have the form `text`. Values of oid, xid and cid are small enough for a JSON number.
-// Values of the reg* types are names, so they have the form `text`.
+// Types that are missing here have the form `text`. Values of oid, xid and cid fit into a JSON number. Values of the
+// reg* types are names.
 const FORMS: Readonly<Record<string, Form>> = {
   bool: 'bool',
   int2: 'integer',

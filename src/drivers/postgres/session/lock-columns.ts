@@ -1,32 +1,25 @@
-// A query must read the same columns for which the guard confined it. Before the query, in the same write to the
-// socket, the transaction therefore prepares a SELECT of the columns of each table. It is never executed, but the
-// server describes its columns and locks the table until the transaction ends. ALTER and DROP cannot run meanwhile,
-// because they need ACCESS EXCLUSIVE (PostgreSQL manual, 13.3.1).
+// Makes sure that a query reads the columns for which the guard confined it. Before the query, in the same write to the
+// socket, the transaction prepares a SELECT of the columns of each table. The server describes them and locks the table
+// until the transaction ends, so ALTER and DROP, which need ACCESS EXCLUSIVE, must wait (PostgreSQL manual, 13.3.1).
 import type { ReadTable } from '../confined-query.ts'
 import { identifier, qualified } from '../quote.ts'
 import { readFields, type Field } from './protocol-messages.ts'
 import type { Expectation } from './wire.ts'
 
-/**
- * Returns the statement that describes the columns of a table. The columns have no table name in front: see wrap() in
- * guard/walk/walk-from.ts.
- */
+/** Returns the statement that describes a table's columns, without its name: see wrap() in guard/walk/walk-from.ts. */
 export function heldSql({ schema, table, columns }: ReadTable): string {
   return `SELECT ${columns.map(({ name }) => identifier(name)).join(', ')} FROM ${qualified([schema, table])}`
 }
 
-/** Returns a key for the columns of a table. The key changes when a column is renamed. */
+/** Returns a key for the columns of a table. It changes when a column is renamed. */
 export function heldKey({ oid, columns }: ReadTable): string {
   return `${oid} ${columns.map(({ number, typeOid, name }) => `${number} ${typeOid} ${identifier(name)}`).join(' ')}`
 }
 
-/**
- * The last description of each table that was as expected. If the next description has the same bytes, it need not be
- * parsed.
- */
+/** For each table, the last description that was correct. The same bytes need not be parsed again. */
 const seen = new WeakMap<ReadTable, Buffer>()
 
-/** Compares the server's descriptions with the columns for which the query was confined. */
+/** Compares the server's descriptions with the expected columns. */
 export class Held implements Expectation {
   readonly #tables: readonly ReadTable[]
   #described = 0
@@ -35,7 +28,7 @@ export class Held implements Expectation {
     this.#tables = tables
   }
 
-  /** True if every table was described, and each description was as expected. */
+  /** True if every table was described as expected. */
   get isWhole(): boolean {
     return this.#described === this.#tables.length
   }

@@ -1,5 +1,5 @@
-// Explains a failed login by one sentence. The raw error is only the cause, because its text may have the user's name,
-// an address, or anything that the server sent.
+// Explains a failed login by one sentence. The raw error is only the cause, because it may contain the user's name, an
+// address, or anything that the server sent.
 import { AppError } from '../../../errors.ts'
 import { networkSentence } from '../../network-failure.ts'
 import type { Target } from './settings.ts'

@@ -1,6 +1,6 @@
-// During the login, checks the server's messages before `pg` reads them. pg does not: if a message is too short, pg
-// throws in a socket event or loops beyond the end, and it buffers a message of any length. So it gets only complete
-// and well-formed login messages.
+// Checks the server's messages during the login before `pg` reads them. For a message that is too short, pg throws in a
+// socket event or loops beyond the end. It also buffers a message of any length. So it gets only complete and
+// well-formed login messages.
 import type { Duplex } from 'node:stream'
 
 /** Messages of a login are usually much shorter. */
@@ -10,9 +10,9 @@ const HEAD = 5
 const READY = 'Z'
 
 /**
- * Starts the filter on `stream`. Call it after pg has started to read from the stream. If a message cannot belong to a
- * login, the stream is destroyed with the reason as its error. The returned function ends the filter, detaches pg, and
- * returns the bytes that arrived after the login.
+ * Starts the filter on `stream`, after pg has started to read from it. A message that belongs to no login destroys the
+ * stream, with the reason as its error. The returned function ends the filter, detaches pg, and returns the bytes that
+ * arrived after the login.
  */
 export function shieldLogin(stream: Duplex): () => Buffer {
   const listeners = stream.listeners('data')
@@ -51,10 +51,7 @@ export function shieldLogin(stream: Duplex): () => Buffer {
   }
 }
 
-/**
- * Returns whether the body of a message has every field that pg reads from it. Returns false if messages of this kind
- * belong to no login.
- */
+/** Returns whether the body has every field that pg reads, and whether messages of this kind belong to a login. */
 function isWhole(code: string, body: Buffer): boolean {
   switch (code) {
     case 'R':
@@ -85,7 +82,7 @@ function isAuthentication(body: Buffer): boolean {
   }
 }
 
-/** Returns whether the body is a list of fields, each a letter and a string, with a zero byte at the end. */
+/** Returns whether the body is a list of fields (a letter and a string each) that ends in a zero byte. */
 function hasEndedFields(body: Buffer): boolean {
   for (let at = 0; at < body.length;) {
     if (body[at] === 0) return true

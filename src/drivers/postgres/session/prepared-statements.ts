@@ -1,32 +1,31 @@
-// The queries that one session has prepared under names, so that the server need not parse them again
-// (docs/decisions/0026-prepared-statements.md). A query is prepared when a query of the same form was seen before.
+// The queries that one session has prepared under names, to save the server parsing them
+// (docs/decisions/0026-prepared-statements.md). A query is prepared if one of the same form was seen before.
 import type { Preparable } from '../confined-query.ts'
 import { closeStatement, type Field } from './protocol-messages.ts'
 
-/** Each prepared query takes about ten kilobytes of the server's memory. */
+/** A prepared query takes about ten kilobytes of the server's memory. */
 export const STATEMENTS_MAX = 100
 
 export interface Statement {
   readonly name: string
   /**
-   * The server's description of the rows. Null before the first answer. If the columns of the rows change later, the
-   * server refuses the statement.
+   * The server's description of the rows. Null before the first answer. The server refuses a statement if it changes.
    */
   fields: readonly Field[] | null
 }
 
-/** Queries that the server refused to prepare with parameters, although it ran them with the values in the text. */
+/** Queries that the server refused to prepare, although it ran them with the values in the text. */
 const refused = new WeakSet<Preparable>()
 
 export class PreparedStatements {
   readonly #tag: string
   readonly #known = new Map<Preparable, Statement>()
   #exposure: object | null = null
-  /** Close messages for dropped statements. They are sent with the next request that prepares a statement. */
+  /** Close messages for dropped statements, to be sent with the next request that prepares one. */
   #closes: Buffer[] = []
   #named = 0
 
-  /** `tag` becomes a part of each name. No other session has the same tag. */
+  /** `tag` is a part of each name, and differs in each session. */
   constructor(tag: string) {
     this.#tag = tag
   }
@@ -36,7 +35,7 @@ export class PreparedStatements {
     return !refused.has(shared)
   }
 
-  /** Call it if the server refused to prepare this text, but ran it with the values in the text. */
+  /** Call this if the server refused to prepare the text, but ran it with the values in it. */
   static refuse(shared: Preparable): void {
     refused.add(shared)
   }
@@ -45,10 +44,7 @@ export class PreparedStatements {
     return this.#known.get(shared)
   }
 
-  /**
-   * Returns a new statement that the caller prepares. Drops the statements of other exposures. If the session already
-   * has STATEMENTS_MAX statements, drops the oldest.
-   */
+  /** Returns a new statement to prepare. Drops those of other exposures, and the oldest above STATEMENTS_MAX. */
   next({ exposure }: Preparable): Statement {
     if (this.#exposure !== exposure) for (const old of this.#known.keys()) this.drop(old)
     this.#exposure = exposure
@@ -62,7 +58,7 @@ export class PreparedStatements {
     return Buffer.concat(this.#closes.splice(0))
   }
 
-  /** Call it when the server has prepared the statement. */
+  /** Call this when the server has prepared the statement. */
   keep(shared: Preparable, statement: Statement): void {
     this.#known.set(shared, statement)
   }
@@ -74,7 +70,7 @@ export class PreparedStatements {
     this.#closes.push(closeStatement(statement.name))
   }
 
-  /** Call it when the server no longer has the statements. */
+  /** Call this when the server no longer has the statements. */
   forget(): void {
     this.#known.clear()
     this.#closes = []

@@ -1,8 +1,8 @@
-// Encodes messages to the server in PostgreSQL's extended protocol (v3), and decodes messages of the server. Simple
-// Query is missing on purpose, because it runs several statements in one text.
+// Encodes messages to the server in PostgreSQL's extended protocol (v3), and decodes messages of the server. Never
+// sends Simple Query, which runs several statements in one text.
 
 const OPEN_LENGTH = 5
-/** The length that represents NULL. */
+/** The length that stands for NULL. */
 const NULL = -1
 
 function message(code: string, body: number, fill: (into: Buffer, at: number) => void): Buffer {
@@ -13,10 +13,7 @@ function message(code: string, body: number, fill: (into: Buffer, at: number) =>
   return buffer
 }
 
-/**
- * Returns a Parse message, which prepares `text` under `name` ('' for the unnamed statement). If the type of a
- * parameter is 0 or missing, the server infers it.
- */
+/** Returns a Parse message, which prepares `text` under `name` ('' for none). The server infers types that are 0. */
 export function parseMessage(name: string, text: string, types: readonly number[] = []): Buffer {
   const nameLength = Buffer.byteLength(name)
   const textLength = Buffer.byteLength(text)
@@ -30,7 +27,7 @@ export function parseMessage(name: string, text: string, types: readonly number[
   })
 }
 
-/** Returns a Close message for a prepared statement. Closing a statement that does not exist is no error. */
+/** Returns a Close message for a prepared statement, which need not exist. */
 export function closeStatement(name: string): Buffer {
   const length = Buffer.byteLength(name)
   return message('C', length + 2, (into, at) => {
@@ -40,10 +37,7 @@ export function closeStatement(name: string): Buffer {
   })
 }
 
-/**
- * Returns a Bind message: the statement gets these parameters, and becomes the unnamed portal. Parameters and results
- * have text format.
- */
+/** Returns a Bind message, which makes the statement with these parameters the unnamed portal, in text format. */
 export function bindMessage(name: string, parameters: readonly (string | null)[] = []): Buffer {
   const sizes = parameters.map((text) => (text === null ? NULL : Buffer.byteLength(text)))
   const values = sizes.reduce((sum, size) => sum + 4 + Math.max(size, 0), 0)
@@ -63,14 +57,14 @@ export function bindMessage(name: string, parameters: readonly (string | null)[]
   })
 }
 
-/** The server describes the columns of the unnamed portal before it sends rows. */
+/** Requests a description of the columns of the unnamed portal. */
 export const DESCRIBE = message('D', 2, (into, at) => into.write('P\0', at))
-/** Executes the unnamed portal, without a limit of rows, because such a limit prevents parallel plans. */
+/** Executes the unnamed portal. A limit of rows would prevent parallel plans. */
 export const EXECUTE = message('E', 5, (into, at) => into.fill(0, at))
 export const SYNC = message('S', 0, () => undefined)
 export const TERMINATE = message('X', 0, () => undefined)
 
-/** Returns the messages that run one statement whose rows are not needed. */
+/** Returns the messages that run one statement, for which rows do not matter. */
 export function statement(text: string): Buffer {
   return Buffer.concat([parseMessage('', text), bindMessage(''), EXECUTE])
 }
@@ -80,9 +74,7 @@ export function question(text: string, parameters: readonly (string | null)[] = 
   return Buffer.concat([parseMessage('', text), bindMessage('', parameters), DESCRIBE, EXECUTE])
 }
 
-/**
- * Returns a Describe message: the server describes the columns of a prepared statement, without planning or running it.
- */
+/** Returns a Describe message for the columns of a prepared statement. The server neither plans nor runs it. */
 export function describeStatement(name: string): Buffer {
   const length = Buffer.byteLength(name)
   return message('D', length + 2, (into, at) => {
@@ -95,13 +87,13 @@ export function describeStatement(name: string): Buffer {
 /** A column of an answer, from RowDescription. */
 export interface Field {
   readonly name: string
-  /** The table and the column (pg_attribute.attnum) from which the values come. Both are 0 for a computed column. */
+  /** The table and column (pg_attribute.attnum) of the values. Both are 0 for a computed column. */
   readonly tableOid: number
   readonly number: number
   readonly typeOid: number
 }
 
-/** Reads the body of a RowDescription, from[start…end). Throws RangeError if a field is longer than the body. */
+/** Reads a RowDescription from from[start…end). Throws RangeError if a field is longer than the body. */
 export function readFields(from: Buffer, start: number, end: number): Field[] {
   const fields: Field[] = []
   let at = start + 2
@@ -126,9 +118,9 @@ export class DatabaseError extends Error {
   readonly code: string
   /** FATAL and PANIC end the session. */
   readonly severity: string
-  /** True if the error occurred inside a function, on a foreign server, or in another query than the sent one. */
+  /** True for an error inside a function, on a foreign server, or in another query than the sent one. */
   readonly inner: boolean
-  /** The position in the sent text, in characters from 0. Null if the server did not report it. */
+  /** The position in the sent text, in characters from 0, or null if the server did not report it. */
   readonly position: number | null
 
   constructor(fields: ReadonlyMap<string, string>) {

@@ -1,5 +1,4 @@
-// Recognizes from the first bytes of a server whether it is PostgreSQL. A login at a wrong port then fails with an
-// error that says so.
+// Recognizes PostgreSQL by the first bytes of a server, so that a login at a wrong port fails with a clear error.
 import { AppError } from '../../../errors.ts'
 
 const OTHER = 'The server at that host and port is not PostgreSQL.'
@@ -9,7 +8,7 @@ const MESSAGE_BYTES_MAX = 16 << 10
 export interface FirstAnswer {
   /** Receives each chunk before `pg` does. */
   hear(bytes: Buffer): void
-  /** Returns the error of a failed login, or a clearer error if the first bytes did not come from PostgreSQL. */
+  /** Returns the error of a failed login, or a clearer one if the first bytes are not from PostgreSQL. */
   explain(error: unknown): unknown
 }
 
@@ -26,18 +25,12 @@ export function firstAnswer(isPlain: boolean): FirstAnswer {
   }
 }
 
-/**
- * Returns whether the bytes can be PostgreSQL's answer to the request for TLS: one letter, or an error of a server
- * without TLS.
- */
+/** Returns whether the bytes may answer the request for TLS: one letter, or an error of a server without TLS. */
 function isAnswerToTls(first: Buffer): boolean {
   return first.length === 1 ? first[0] === 0x53 || first[0] === 0x4e : first[0] === 0x45 && isLogin(first)
 }
 
-/**
- * Returns whether the bytes can begin a login message. The first byte does not suffice: the greeting of MySQL begins
- * with a length, which may be the code of any letter.
- */
+/** Returns whether the bytes may begin a login message. Not the first byte alone: MySQL's may be any letter. */
 function isLogin(first: Buffer): boolean {
   // Fewer bytes show only the type of the message.
   if (first.length < 6) return 'RENv'.includes(first.toString('latin1', 0, 1))
@@ -45,6 +38,6 @@ function isLogin(first: Buffer): boolean {
   if (length < 5 || length > MESSAGE_BYTES_MAX) return false
   const code = first.toString('latin1', 0, 1)
   if (code === 'R') return first.length >= 9 && first.readUInt32BE(5) <= 12
-  // An error or a notice begins with its severity (the field S).
+  // An error or a notice begins with its severity (field S).
   return code === 'v' || ((code === 'E' || code === 'N') && first[5] === 0x53)
 }

@@ -1,5 +1,5 @@
 // Finds the type of each column of an answer by its oid, and the function that writes its values. User-defined types
-// (enums, composites, their arrays, types of extensions) are looked up once in pg_type.
+// (enums, composites, arrays of them, types of extensions) are looked up once in pg_type.
 import type { BuiltinType } from './json-form-by-type.ts'
 import { BUILTIN_TYPES } from './json-form-by-type.ts'
 import { writeText, type WriteValue } from '../../json-bytes.ts'
@@ -7,7 +7,7 @@ import { arrayWriter, compositeWriter } from './write-nested-value.ts'
 import { WRITERS } from './write-scalar-value.ts'
 
 export interface ColumnType {
-  /** The database's name for the type. The name of an array type is the name of the element type and []. */
+  /** The database's name for the type. An array type is named after its elements, with []. */
   readonly name: string
   readonly write: WriteValue
 }
@@ -22,7 +22,7 @@ function builtinEntries(type: BuiltinType): [number, ColumnType][] {
   return [scalar, [type.arrayOid, { name: `${type.name}[]`, write: list }]]
 }
 
-/** The types that are known for one database: the built-in types, and those that were looked up. */
+/** The known types of one database: the built-in ones, and those that were looked up. */
 export class TypeBook {
   readonly #learned = new Map<number, ColumnType>()
 
@@ -30,7 +30,7 @@ export class TypeBook {
     return builtin.get(oid) ?? this.#learned.get(oid)
   }
 
-  /** Reads the answer to lookUpSql(). If pg_type does not have one of the asked types, its values count as text. */
+  /** Reads the answer to lookUpSql(). Values of a type that pg_type does not have count as text. */
   learn(asked: readonly number[], rows: readonly (readonly (string | null)[])[]): void {
     const entries = new Map<number, TypeRow>()
     for (const row of rows) readRow(row, entries)
@@ -89,7 +89,7 @@ function readRow(row: readonly (string | null)[], into: Map<number, TypeRow>): v
   if (typeof attribute === 'string') entry.attributes.push({ name: attribute, oid: Number(attributeOid) })
 }
 
-/** Returns SQL that looks up these types and the types of their parts. Attributes come in order. */
+/** Returns SQL that looks up these types and the types of their parts, with attributes in order. */
 export function lookUpSql(oids: readonly number[]): string {
   const list = oids.map((oid) => String(Math.trunc(oid))).join(',')
   return `WITH RECURSIVE need(oid) AS (

@@ -18,7 +18,7 @@ const CLOSE = 0x5d
 
 export interface Caps {
   readonly rowCap: number
-  /** The maximum number of bytes of JSON of all rows. */
+  /** The maximum number of bytes of all rows as JSON. */
   readonly bytesMax: number
 }
 
@@ -28,16 +28,10 @@ interface Layout {
   readonly writers: readonly RowColumn[]
 }
 
-/**
- * The columns and writers for each description of an answer. A prepared statement has the same description object each
- * time.
- */
+/** The layout of an answer by its description. A prepared statement has the same description object each time. */
 const layouts = new WeakMap<readonly Field[], Layout>()
 
-/**
- * Writes the rows of one query as JSON. If the type of a column must be looked up first, the rows wait until
- * writeHeld().
- */
+/** Writes the rows of one query as JSON. If the type of a column must be looked up, the rows wait for writeHeld(). */
 export class Result implements Sink {
   readonly #caps: Caps
   readonly #types: TypeBook
@@ -53,7 +47,7 @@ export class Result implements Sink {
   #rowCount = 0
   #truncated = false
 
-  /** Writes from the beginning of `out`. If a column has the type record, `records` may have its shape. */
+  /** Writes from the beginning of `out`. `records` has the shapes of columns of type record. */
   constructor(caps: Caps, types: TypeBook, out: JsonBytes, records: ReadonlyMap<number, RecordShape> = new Map()) {
     this.#caps = caps
     this.#types = types
@@ -68,10 +62,7 @@ export class Result implements Sink {
     return this.#unknown
   }
 
-  /**
-   * Returns the greatest length of a row that may still fit. The JSON of a value may be shorter than its text: for a
-   * bytea, two thirds as long.
-   */
+  /** Returns the greatest length of a row that may still fit. The JSON of a bytea is two thirds as long as its text. */
   rowBytesMax(): number {
     const left = this.#caps.bytesMax - (this.#held === null ? this.#out.length : this.#heldBytes)
     return left * 1.5 + 4 * this.#fields.length + 64
@@ -119,12 +110,12 @@ export class Result implements Sink {
     return true
   }
 
-  /** Counts a row. Returns null if the row must be written. Otherwise returns what row() must return. */
+  /** Counts a row. Returns null if it must be written. Otherwise returns the result for row(). */
   #skipped(): boolean | null {
     this.#seen++
     if (this.#truncated) return this.#held !== null
     if (this.#seen <= this.#caps.rowCap) return null
-    // The query returns one row more than the cap, to show that there are more rows. This is that row.
+    // The query returns one row more than the cap, to show that there are more.
     this.#truncated = true
     return true
   }
@@ -137,15 +128,14 @@ export class Result implements Sink {
   }
 
   /**
-   * Returns whether to read on. While rows wait for their types, the session is needed for the look-up, so the
-   * remaining rows are read and dropped.
+   * Returns whether to read on. Rows that wait for their types need the session again, so the rest is read and dropped.
    */
   tooLong(): boolean {
     this.#truncated = true
     return this.#held !== null || this.#seen >= this.#caps.rowCap
   }
 
-  /** Writes the rows that waited for their types. Other requests get a turn between two slices. */
+  /** Writes the rows that waited for their types. Yields to the event loop after each slice. */
   async writeHeld(): Promise<void> {
     const held = this.#held ?? []
     this.#held = null
@@ -164,7 +154,7 @@ export class Result implements Sink {
     }
   }
 
-  /** Returns the answer. Call writeHeld() before if rows wait for their types. */
+  /** Returns the answer. If rows wait for their types, call writeHeld() first. */
   finish(): Rows {
     this.#out.byte(CLOSE)
     const { json, release } = this.#out.lend()
@@ -186,7 +176,7 @@ export class Result implements Sink {
     return type
   }
 
-  /** Returns the writer for a column of type record if the guard knows its shape. */
+  /** Returns the writer for a column of type record whose shape is known. */
   #recordWriter(index: number, typeOid: number): WriteValue | undefined {
     const shape = this.#records.get(index)
     if (shape === undefined || typeOid !== (shape.isList ? RECORDS : RECORD)) return undefined
@@ -209,10 +199,10 @@ export class Result implements Sink {
     return before
   }
 
-  /** Ends a row. If the row exceeds the byte cap, removes it and returns false. */
+  /** Ends a row. If the answer exceeds the byte cap, removes the row and returns false. */
   #end(before: number): boolean {
     const out = this.#out
-    // One byte is for the bracket after the last row.
+    // One byte is for the closing bracket.
     if (out.length + 1 > this.#caps.bytesMax) {
       out.length = before
       this.#truncated = true
@@ -223,7 +213,7 @@ export class Result implements Sink {
   }
 }
 
-/** Collects the rows of each statement as strings, for catalog queries and plans. */
+/** Collects the rows of each statement as strings. */
 export class Texts implements Sink {
   readonly answers: (string | null)[][][] = []
   readonly #bytesMax: number

@@ -1,5 +1,5 @@
-// Runs confined queries. Each query has its own READ ONLY transaction, which checks the cost before it reads rows.
-// Usually all of it is sent in one write to the socket. If the cost needs EXPLAIN, there are two writes.
+// Runs confined queries. Each has its own READ ONLY transaction, which checks the cost before it reads rows. Usually,
+// one write to the socket contains all of it. If the cost needs EXPLAIN, there are two writes.
 import type { Estimate, Limits, Rows } from '../../driver.ts'
 import { AppError } from '../../../errors.ts'
 import {
@@ -24,17 +24,17 @@ import type { Pinned, Session } from './session.ts'
 import { lookUpSql, type TypeBook } from './result-types.ts'
 import type { Sink } from './wire.ts'
 
-/** What the connections of one datasource share for some minutes. */
+/** Facts that the connections of one datasource share. */
 export interface Known {
   readonly types: TypeBook
   readonly sizes: Map<string, { readonly size: TableSize | null; readonly at: number }>
-  /** For each table whose size bounds the cost: when that was last checked. */
+  /** When each table was last checked whose size bounds the cost. */
   readonly plain: Pick<Map<string, Checked>, 'get' | 'set' | 'clear'>
-  /** The last digest of implicit objects that was checked. */
+  /** The last digest of implicit objects that was checked, and when. */
   implicit: ({ readonly digest: string } & Checked) | null
 }
 
-/** The times of a check: when it was last done, and when a query last began to repeat it. */
+/** When a check was last done, and when a query last began to repeat it. */
 interface Checked {
   readonly at: number
   renewedAt: number
@@ -45,12 +45,9 @@ export interface Running {
   readonly known: Known
 }
 
-/** A check of the implicit objects, or of a table, is valid for this time. */
+/** A check of the implicit objects or of a table is valid for this time. */
 const CHECK_MS = 1_000
-/**
- * When a check is this old, one query repeats it. The other connections still use the old check, so not all of them
- * check at the same time.
- */
+/** When a check is this old, one query repeats it. Meanwhile, other queries rely on the old check. */
 const RENEW_MS = 900
 const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
@@ -79,7 +76,7 @@ export async function runQuery(at: Running, query: PostgresQuery, limits: Limits
   return result.finish()
 }
 
-/** Runs a query if the size of its table bounds its cost. Returns false if that is no longer so. */
+/** Runs a query whose table bounds its cost by its size. Returns false if the size no longer does. */
 async function runBounded(
   { session, known }: Running,
   query: PostgresQuery,
@@ -99,7 +96,7 @@ async function runBounded(
   return false
 }
 
-/** Estimates the cost by EXPLAIN, without running the query. Throws the same errors as runQuery(). */
+/** Returns the cost by EXPLAIN, without running the query. Throws the same errors as runQuery(). */
 export async function estimateQuery(at: Running, query: PostgresQuery, limits: Limits): Promise<Estimate> {
   sameServer(at.session, query)
   const pinned = { searchPath: query.searchPath, timeoutMs: limits.timeoutMs, switchedOff: query.switchedOff }
@@ -108,7 +105,7 @@ export async function estimateQuery(at: Running, query: PostgresQuery, limits: L
   return { cost }
 }
 
-/** Runs a query of the service and returns its rows as strings. Throws LostConnection or DatabaseError. */
+/** Runs a query that the service itself writes. Returns its rows as strings. Throws LostConnection or DatabaseError. */
 export async function ask(session: Session, sql: string, timeoutMs: number): Promise<(string | null)[][]> {
   const texts = new Texts(512 * 1024 * 1024)
   const outcome = await session.transaction(question(sql), { searchPath: [], timeoutMs }, texts)
@@ -118,8 +115,8 @@ export async function ask(session: Session, sql: string, timeoutMs: number): Pro
 }
 
 /**
- * Runs a statement of the service that reads one table, and writes its rows into `sink`. Throws AppError, for example
- * if the table has changed since introspection.
+ * Runs a statement that the service itself writes, and writes the rows of its one table into `sink`. Throws AppError,
+ * for example if the table has changed since introspection.
  */
 export async function readInto(
   { session, known }: Running,
@@ -139,10 +136,7 @@ export async function readInto(
   throw failure(error)
 }
 
-/**
- * Throws if introspection saw another major version of the server. Functions, casts and types differ between major
- * versions.
- */
+/** Throws if the server's major version has changed since introspection: functions, casts and types may differ. */
 function sameServer(session: Session, query: PostgresQuery): void {
   const major = (version: number): number => Math.floor(version / 10_000)
   if (major(session.server.version) !== major(query.serverVersion)) {
@@ -153,11 +147,11 @@ function sameServer(session: Session, query: PostgresQuery): void {
   }
 }
 
-/** Statements that fail if something has changed, so that the query after them does not run. */
+/** Statements that fail if something has changed. The query after them then does not run. */
 interface Check {
   readonly frames: Buffer
   readonly count: number
-  /** Call it after the server has answered the frames without an error. */
+  /** Call this after the server has answered the frames without an error. */
   passed(): void
 }
 
@@ -179,7 +173,7 @@ function both(one: Check, other: Check): Check {
 
 /**
  * Returns a statement that fails if an implicit object has changed since introspection. It takes one or two
- * milliseconds, so the connections of a datasource share its result: about every 0.9 s, one query sends it again.
+ * milliseconds, so the connections of a datasource share its result, and one query repeats it about every 0.9 s.
  */
 function implicitCheck(known: Known, objects: ImplicitObjects, now: number): Check {
   const { digest } = objects
@@ -195,9 +189,8 @@ function implicitCheck(known: Known, objects: ImplicitObjects, now: number): Che
 }
 
 /**
- * Returns a statement that fails if the size of the table no longer bounds the cost, for example because somebody has
- * switched on row-level security. The policies of the table could then run other people's code in a session that keeps
- * its settings. The connections of a datasource share the result, as in implicitCheck().
+ * Returns a statement that fails if the size of the table no longer bounds the cost, for example because of row-level
+ * security, whose policies run code in the session. Connections share the result, as in implicitCheck().
  */
 function tableCheck(known: Known, { bound }: PostgresQuery, now: number): Check {
   if (bound === null) return NO_CHECK
@@ -211,10 +204,7 @@ function tableCheck(known: Known, { bound }: PostgresQuery, now: number): Check 
   }
 }
 
-/**
- * Returns whether this query must check. Other queries then do not check again, unless the last check is no longer
- * valid.
- */
+/** Returns whether this query must check. Then, other queries need not, unless the last check is no longer valid. */
 function isDue(last: Checked, now: number): boolean {
   const isValid = now - last.at < CHECK_MS
   if (isValid && now - last.renewedAt < RENEW_MS) return false
@@ -233,7 +223,7 @@ function sizeKey(at: { readonly schema: string; readonly table: string }): strin
   return `${at.schema}\0${at.table}`
 }
 
-/** Opens the transaction with EXPLAIN. If the size of the table may save the next EXPLAIN, asks for it too. */
+/** Opens the transaction with EXPLAIN. Also reads the size of the table, which may save the next EXPLAIN. */
 async function explain(at: Running, query: PostgresQuery, pinned: Pinned, started: number): Promise<number> {
   const { session, known } = at
   const plan = new Texts(PLAN_BYTES)
@@ -249,8 +239,7 @@ async function explain(at: Running, query: PostgresQuery, pinned: Pinned, starte
   }
   if (outcome.cut) throw planTooLarge()
   check.passed()
-  // From the end: if the first attempt failed (the server did not know the statement's name), it left answers without
-  // rows at the beginning.
+  // Count from the end, because a first attempt that failed left answers without rows at the beginning.
   const [explanation = [], measured = []] = plan.answers.slice(query.bound === null ? -1 : -2)
   if (query.bound !== null) keepSize(known, query.bound, readSize(measured), now)
   try {
@@ -262,13 +251,13 @@ async function explain(at: Running, query: PostgresQuery, pinned: Pinned, starte
   }
 }
 
-/** Returns the error for a plan of tens of megabytes. Only joins of very many partitions have such a plan. */
+/** Returns the error for a plan of tens of megabytes, which only joins of very many partitions have. */
 function planTooLarge(): AppError {
   const extra = { blocked: { kind: 'limit', name: 'plan' }, hint: 'Join fewer tables or partitions.' }
   return new AppError('QUERY_DENIED', 'The plan of this query is too large.', { extra })
 }
 
-/** `now` is a time before the server has read the size. */
+/** `now` is a time before the server read the size. */
 function keepSize(
   known: Known,
   at: { readonly schema: string; readonly table: string },
@@ -287,10 +276,7 @@ async function lookUp(at: Running, oids: readonly number[], timeoutMs: number): 
   at.known.types.learn(oids, await ask(at.session, lookUpSql(oids), timeoutMs))
 }
 
-/**
- * Returns the error that the caller gets for a database error: a timeout, a changed schema, or that of failure().
- * `ahead` is the number of characters in the sent text before the printed text.
- */
+/** Returns the caller's error for a database error. `ahead`: how many characters were sent before the printed text. */
 async function explained(
   query: PostgresQuery,
   pinned: Pinned,
@@ -300,17 +286,14 @@ async function explained(
 ): Promise<AppError> {
   if (isImplicitChange(error.message)) return schemaStale(error)
   if (error.code === '57014' && performance.now() - started > pinned.timeoutMs * 0.9) return timedOut(error)
-  // The guard has found every name of the text in the catalog. If the server does not know a name, somebody has dropped
-  // or renamed the object since introspection. That does not hold for an error inside the function of a view (`inner`).
+  // The guard found every name in the captured catalog. So an unknown name was dropped or renamed since introspection,
+  // unless it is inside the function of a view (`inner`).
   const unknownName = error.code === '42P01' || error.code === '42703' || error.code === '3F000'
   if (unknownName && !error.inner) return schemaStale(error)
   return failure(error, query satisfies FailedQuery, await placeOf(query, error, ahead))
 }
 
-/**
- * Returns the position of the error in the caller's text. Returns null if the database did not report a position, or if
- * no part of the caller's text corresponds to it.
- */
+/** Returns the position of the error in the caller's text, or null if it has none. */
 async function placeOf(query: PostgresQuery, error: DatabaseError, ahead: number): Promise<number | null> {
   if (error.position === null || error.inner || query.locate === undefined) return null
   return query.locate(error.position - ahead).catch(() => null)

@@ -1,5 +1,5 @@
 // Runs the transactions of one logged-in session. Each transaction is READ ONLY. The settings that make answers safe
-// and exact are sent before each query in the same write to the socket, unless the session has kept them.
+// and exact are sent with each query in one write to the socket, unless the session still has them.
 import { randomBytes } from 'node:crypto'
 import { LostConnection, NO_ROWS, type Outcome, type Sink, type Wire } from './wire.ts'
 import {
@@ -22,7 +22,7 @@ import type { PostgresQuery, ReadTable, SwitchedOff } from '../confined-query.ts
 import { identifier, literal } from '../quote.ts'
 
 /**
- * The fixed settings, spelled as the server shows them. They are set at the start of a session. Behind a pooler, each
+ * The fixed settings, as the server shows them. They are set at the start of a session. Behind a pooler, each
  * transaction sets them (docs/drivers/postgres.md#sessions).
  */
 const PINS: Readonly<Record<string, string>> = {
@@ -36,7 +36,7 @@ const PINS: Readonly<Record<string, string>> = {
   client_encoding: 'UTF8',
   default_transaction_isolation: 'read committed',
   client_min_messages: 'error',
-  // MDY is the server's default: 02/03/2024 is 3 February.
+  // The server's default. With MDY, 02/03/2024 is 3 February.
   DateStyle: 'ISO, MDY',
   IntervalStyle: 'postgres',
   TimeZone: 'UTC',
@@ -45,7 +45,7 @@ const PINS: Readonly<Record<string, string>> = {
   transform_null_equals: 'off',
   row_security: 'on',
   xmloption: 'content',
-  // A role may have disabled a plan node. Before version 18, a disabled node adds 1e10 to a plan's cost.
+  // A role may have switched a plan node off, which adds 1e10 to a plan's cost before version 18.
   enable_seqscan: 'on',
   enable_indexscan: 'on',
   enable_indexonlyscan: 'on',
@@ -60,17 +60,17 @@ const PINS: Readonly<Record<string, string>> = {
   enable_mergejoin: 'on',
   enable_hashjoin: 'on',
   enable_gathermerge: 'on',
-  // The guard counts what PostgreSQL plans and keeps for each partition as long as it joins and groups them together.
+  // With partitionwise plans, PostgreSQL would plan and keep more for each partition than the guard counts.
   enable_partitionwise_join: 'off',
   enable_partitionwise_aggregate: 'off',
-  // Proofs about the conditions of a partition also check for a cancel.
+  // When PostgreSQL compares conditions with those of partitions, it also checks for a cancel.
   constraint_exclusion: 'partition',
   plan_cache_mode: 'auto',
-  // No cancel or timeout ends the compilation of a query by LLVM: 1,000 conditions took 14 s.
+  // No cancel or timeout ends LLVM's compilation of a query: 1,000 conditions took 14 s.
   jit: 'off',
 }
 
-// These settings apply to the session, not to a transaction.
+// These settings belong to the session, not to a transaction.
 const SESSION_ONLY = new Set(['default_transaction_read_only', 'default_transaction_isolation', 'idle_session_timeout'])
 
 /** Returns the start-up option with all fixed settings. */
@@ -80,19 +80,13 @@ export function startUpOptions(): string {
     .join(' ')
 }
 
-/**
- * Queries the server's version and the current values of the fixed settings. The query resolves no name along the
- * search_path.
- */
+/** Returns the query of the server's version and fixed settings. It resolves no name along the search_path. */
 export function readBackSql(): string {
   const names = ['server_version_num', 'server_version', ...Object.keys(PINS)]
   return `SELECT pg_catalog.pg_backend_pid(), ${names.map((name) => `pg_catalog.current_setting('${name}')`).join(', ')}`
 }
 
-/**
- * Reads the answer to readBackSql(). `processId` is the server's process that the login named, or null if it named
- * none.
- */
+/** Reads the answer to readBackSql(). `processId` is the server process that the login named, or null. */
 export function readBack(row: readonly (string | null)[], processId: number | null): Server {
   const [process, version, versionText, ...settings] = row
   const held = Object.values(PINS).every((value, i) => settings[i] === value)
@@ -104,67 +98,60 @@ export interface Server {
   /** server_version_num. */
   readonly version: number
   readonly versionText: string
-  /** True if each transaction must set the fixed settings, because a pooler or login trigger undid start-up options. */
+  /** True if each transaction must set the fixed settings, because a pooler or login trigger changed them. */
   readonly pinsEach: boolean
   /**
-   * True if queries run in the process that the login named. Poolers name a process of their own, so that they can pass
-   * on cancel requests. If false, other clients may use the same process next, so nothing may outlive a transaction.
+   * False behind a pooler: queries run in another process than the login named. Other clients may use that process
+   * next, so nothing may outlive a transaction.
    */
   readonly isDirect: boolean
 }
 
-/** Settings that differ between transactions. */
 export interface Pinned {
   /** The schemas after pg_catalog on the search_path. */
   readonly searchPath: readonly string[]
   readonly timeoutMs: number
-  /** True if the server plans a prepared statement again for each set of values. */
+  /** True if the server must plan a prepared statement for each set of values. */
   readonly plansEach?: boolean
   /** The settings that are off in this transaction. */
   readonly switchedOff?: SwitchedOff
-  /** True if the session keeps the settings when the transaction has ended. */
+  /** True if the session keeps the settings after the transaction. */
   readonly keeps?: boolean
 }
 
 const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY'
 const COMMIT = 'COMMIT'
-/** Sets for the session what BEGIN sets for a transaction. */
+/** Makes isolation level and READ ONLY of BEGIN the defaults of the session. */
 const TRANSACTIONS =
   'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY, NOT DEFERRABLE'
 const ROLLBACK = Buffer.concat([statement('ROLLBACK'), SYNC])
 const PREPARED_MAX = 64
-/** The maximum number of prepared table descriptions of a session. Further ones are parsed for each query. */
+/** The maximum number of prepared table descriptions of a session. More are parsed for each query. */
 const TABLES_MAX = 256
-// Errors after a schema change: a name no longer exists, or the columns of a prepared statement have changed (0A000).
+// Errors after a schema change: a name is gone, or the columns of a prepared statement have changed (0A000).
 const GONE: ReadonlySet<string> = new Set(['42P01', '42703', '3F000', '0A000'])
 const CANCELLED = '57014'
-// Errors for a statement name that does not exist or is already taken: an undetected pooler has switched the server
-// connection.
+// Errors for a prepared statement that does not exist, or exists already: a pooler that the login did not reveal has
+// switched the server connection.
 const FORGOTTEN: ReadonlySet<string> = new Set(['26000', '42P05'])
 
-/**
- * The class of errors for values that a type does not accept. If the value is a parameter, the error has no position in
- * the text.
- */
+/** The class of errors for values that a type does not accept. For the value of a parameter, they have no position. */
 const UNREADABLE = '22'
 
-/** The frames before a query, the frames that end its transaction, and the statements that these frames prepare. */
+/** The frames before and after a query, and the statements that these frames prepare. */
 interface Around {
   readonly before: Buffer
   readonly after: Buffer
   readonly prepared: readonly Prepared[]
   /** True if statements may have names. */
   readonly isNamed: boolean
-  /** The number of statements before the query. */
+  /** The number of statements in `before`. */
   readonly statements: number
-  /** True if the session keeps its settings when the frames have run without an error. */
+  /** True if the session keeps the settings after the frames ran without an error. */
   readonly keeps: boolean
 }
 
-/**
- * No frames before the query, and only Sync after it. The server runs everything up to Sync in one transaction, and the
- * session keeps the settings, including READ ONLY.
- */
+/** For a session that keeps its settings, including READ ONLY. The server runs all up to Sync in one transaction. */
 const NOTHING_AROUND: Around = {
   before: Buffer.alloc(0),
   after: SYNC,
@@ -180,7 +167,7 @@ export interface Completed extends Outcome {
   readonly isStale: boolean
 }
 
-/** A statement that a request prepares: the map that stores its name, and the key. */
+/** A statement that a request prepares. `names` stores the statement's name under `key`. */
 interface Prepared {
   readonly names: Map<string, string>
   readonly key: string
@@ -190,47 +177,40 @@ interface Prepared {
 interface Described {
   readonly frames: Buffer
   readonly prepared: readonly Prepared[]
-  /** The number of tables that are described by a statement without a name. */
+  /** The number of tables whose description has no statement name. */
   readonly unnamed: number
 }
 
 /** Statements that run before a query, and fail its transaction if something has changed. */
 interface Checking {
   readonly frames: Buffer
-  /** The number of statements. */
   readonly count: number
 }
 
-/** The parts of a query that a session needs. */
 type Asked = Pick<PostgresQuery, 'text' | 'params' | 'prepared' | 'reads'>
 
-/** A session that prepares the statements around every query, and known queries, under names. */
+/** A session. It prepares known queries, and the statements around each query, under names. */
 export class Session {
   readonly wire: Wire
   readonly server: Server
-  /** Part of every statement name. Behind an undetected pooler, the server may have statements of other sessions. */
+  /** A part of each statement name, because behind a pooler the server may also have statements of other sessions. */
   readonly #tag = `${randomBytes(9).toString('base64url')}_`
   readonly #statements = new PreparedStatements(this.#tag)
   readonly #request = new Request()
-  /** The name of the query that explain() plans. */
+  /** The name under which explain() prepares its query. */
   readonly #planned = `p${this.#tag}`
   /**
-   * True if each transaction may run on another server connection. Then each transaction sets all fixed settings until
-   * its end, and statements have no names.
+   * True if a pooler may run each transaction on another server connection. Each transaction then sets all fixed
+   * settings, and statements have no names.
    */
   #isPooled: boolean
-  /** The frames around the last query. The next query usually needs the same frames. */
+  /** The last frames around a query. The next query usually needs the same. */
   #last: { readonly pinned: Pinned; readonly around: Around } | null = null
-  /** The settings of the last request if its query read one table and called no function, otherwise null. */
+  /** The settings of the last request, if its query read one table and called no function. Otherwise null. */
   #lastPlain: Pinned | null = null
-  /**
-   * The settings that the session keeps. Null after any other request, because its query might have changed the
-   * settings.
-   */
+  /** The settings that the session still has. Null after a query that might have changed them. */
   #kept: Pinned | null = null
-  /**
-   * True if the session may keep settings. A pooler could run the next query in another process, with other settings.
-   */
+  /** False behind a pooler, which may run the next query in another process with other settings. */
   #mayKeep: boolean
   /** True if the session keeps the setting that plans each query for its values. */
   #plansEach = false
@@ -250,8 +230,8 @@ export class Session {
   }
 
   /**
-   * Runs one query like transaction(), after the statements in `check`. If a query can be prepared,
-   * prepares it at its first run in the session. If the server refuses to prepare the query, sends it as text.
+   * Runs the statements of `check` and one query, like transaction(). A query that can be prepared is prepared at its
+   * first run in the session. If the server refuses that, the query is sent as text.
    */
   query(asked: Asked, check: Checking, pinned: Pinned, sink: Sink): Promise<Completed> {
     const { prepared } = asked
@@ -260,7 +240,7 @@ export class Session {
     return this.#prepared(asked, prepared, check, pinned, sink)
   }
 
-  /** Handles an error of a prepared statement: sends the text instead if that may help. */
+  /** Sends a prepared query as text if that may avoid the error. */
   async #afterError(
     completed: Completed,
     error: DatabaseError,
@@ -271,7 +251,7 @@ export class Session {
     if (completed.isStale || completed.answered || !this.wire.usable) return completed
     const { shared } = prepared
     const isRefused = this.#statements.find(shared) === undefined
-    // The result columns changed after the statement was prepared, although the columns of the tables did not.
+    // The result columns changed, although the columns of the tables did not.
     const isOutdated = error.code === '0A000'
     if (isOutdated) this.#statements.drop(shared)
     const isUnread = error.code.startsWith(UNREADABLE) && holdsStrings(prepared)
@@ -326,8 +306,8 @@ export class Session {
   }
 
   /**
-   * Runs a whole transaction in one write. The server must describe the tables in `reads` as expected. Otherwise the
-   * session is abandoned. Afterwards the session is idle, even if the query failed.
+   * Runs a whole transaction in one write. If the server does not describe the tables in `reads` as expected, the
+   * session is abandoned. Otherwise the session is idle afterwards, even if the query failed.
    */
   transaction(frames: Buffer, pinned: Pinned, sink: Sink, reads: readonly ReadTable[] = []): Promise<Completed> {
     return this.#whole(pinned, sink, reads, (request) => request.add(frames))
@@ -350,10 +330,9 @@ export class Session {
   }
 
   /**
-   * Opens a transaction and requests the plan of a query, after the statement in `check` if there is one. `more` is
-   * another statement that follows. The server plans a query without parameters once, under a name, so runExplained()
-   * runs the plan that EXPLAIN showed. Leaves the transaction open: runExplained() or end() must follow unless the
-   * session is lost.
+   * Opens a transaction and requests the plan of a query, between the statements `check` and `more`. A query without
+   * parameters is prepared, so that runExplained() runs the plan that EXPLAIN showed. The transaction stays open: call
+   * runExplained() or end() afterwards, unless the session is lost.
    */
   async explain(asked: Asked, check: Buffer, more: Buffer, pinned: Pinned, sink: Sink): Promise<Completed> {
     const run = (): Promise<Completed> => {
@@ -369,10 +348,7 @@ export class Session {
     return run()
   }
 
-  /**
-   * Returns whether EXPLAIN plans this query under a name. The position of an error then counts from the start of the
-   * query's own text.
-   */
+  /** Returns whether explain() prepares the query. Positions in errors then count from the start of its own text. */
   plansOnce({ params }: Asked): boolean {
     return !this.#isPooled && params.length === 0
   }
@@ -380,12 +356,12 @@ export class Session {
   #explaining(asked: Asked): Buffer {
     if (!this.plansOnce(asked)) return question(explainSql(asked.text), asked.params)
     const name = this.#planned
-    // The statement still exists if the transaction that used it failed.
+    // A statement of this name exists if the last transaction that used it failed.
     const parsing = [closeStatement(name), parseMessage(name, asked.text)]
     return Buffer.concat([...parsing, question(explainSql(`EXECUTE ${identifier(name)}`))])
   }
 
-  /** Runs the query that explain() has planned, and ends its transaction. */
+  /** Runs the query of explain(), and ends its transaction. */
   runExplained(asked: Asked, pinned: Pinned, sink: Sink): Promise<Completed> {
     const name = this.#planned
     const frames = this.plansOnce(asked)
@@ -394,10 +370,7 @@ export class Session {
     return this.#ended(frames, pinned, sink)
   }
 
-  /**
-   * Handles a server that no longer has the session's statements: from now on, statements have no names. Returns
-   * whether the request may be sent again.
-   */
+  /** If the server has lost the session's statements, stops naming statements, and returns whether to send again. */
   #hasForgotten({ error, answered }: Completed): boolean {
     if (this.#isPooled || error === null || answered || !FORGOTTEN.has(error.code) || !this.wire.usable) return false
     this.#isPooled = true
@@ -409,7 +382,7 @@ export class Session {
     return true
   }
 
-  /** Ends the transaction that explain() has opened, without running its query. */
+  /** Ends the transaction of explain() without running the query. */
   async end(pinned: Pinned): Promise<void> {
     await this.#ended(closeStatement(this.#planned), pinned, NO_ROWS)
   }
@@ -420,8 +393,8 @@ export class Session {
   }
 
   /**
-   * Sends the request with one Sync, so the server sends its answer in one piece. If the query fails, the server skips
-   * COMMIT, and a ROLLBACK follows in a second round trip.
+   * Sends the request with one Sync, so that the server sends its answer at once. If the query fails, the server skips
+   * COMMIT, and a ROLLBACK needs a second round trip.
    */
   async #finished(
     request: Buffer,
@@ -430,7 +403,7 @@ export class Session {
     reads: readonly ReadTable[],
     undescribedAfter: number | null = null,
   ): Promise<Completed> {
-    // This repeats #send() instead of calling it, to save a promise.
+    // Repeats the code of #send() to save a promise.
     this.#lastPlain = this.#kept = null
     const held = new Held(reads)
     const completed = this.#completedOf(
@@ -456,20 +429,19 @@ export class Session {
   }
 
   #completedOf(outcome: Outcome, held: Held, prepared: readonly Prepared[]): Completed {
-    // The prepared statements come first in the request. The first `parsed` of them therefore exist even if a later
-    // statement failed.
+    // Prepared statements come first in the request, so the first `parsed` of them exist even if a later one failed.
     if (prepared.length > 0) {
       prepared.slice(0, outcome.parsed).forEach(({ names, key }, i) => names.set(key, this.#nameOf(i)))
       this.#named += prepared.length
     }
     const { error } = outcome
     const isStale = outcome.unexpected || (!held.isWhole && (error === null || GONE.has(error.code)))
-    // The session ends, because a statement that was prepared before the table changed would fail in all later queries.
+    // End the session: statements that were prepared before the table changed would fail in all later queries.
     if (isStale && error?.code === '0A000') this.wire.fail(new LostConnection('a table has changed'))
     return { ...outcome, isStale }
   }
 
-  /** Returns the name of the statement that is prepared `ahead` statements after the next one. */
+  /** Returns the name of the next statement (`ahead` 0) or of a later one. */
   #nameOf(ahead: number): string {
     return `v${this.#tag}${this.#named + ahead}`
   }
@@ -505,9 +477,8 @@ export class Session {
   }
 
   /**
-   * Returns the frames around a query that calls no function, so that it cannot change a setting. When such queries
-   * follow one another with the same settings, the second sets them for the session. All further ones run without a
-   * statement around them (docs/decisions/0051-settings-kept.md).
+   * Returns the frames around a query that calls no function and so changes no setting. The second of such queries with
+   * equal settings sets them for the session. Later ones need no frames (docs/decisions/0051-settings-kept.md).
    */
   #aroundPlain(pinned: Pinned): Around {
     if (this.#kept !== null && isSame(this.#kept, pinned)) return NOTHING_AROUND
@@ -583,7 +554,7 @@ function unnamed(before: readonly string[]): Around {
   }
 }
 
-/** Sets all fixed settings of a transaction in one statement, for sessions behind a pooler. */
+/** Sets all fixed settings of a transaction in one statement, for a session behind a pooler. */
 function pinAll(path: string, timeoutMs: number, off: readonly string[]): string {
   const switchedOff = Object.fromEntries(off.map((name) => [name, 'off']))
   const settings = { ...PINS, search_path: path, statement_timeout: String(timeoutMs), ...switchedOff }
@@ -593,7 +564,6 @@ function pinAll(path: string, timeoutMs: number, off: readonly string[]): string
   return `SELECT ${calls.join(', ')}`
 }
 
-/** Joins the statements that a request prepares, without a copy in the usual case that there are none. */
 function joined(around: Around, described: Described): readonly Prepared[] {
   if (around.prepared.length === 0) return described.prepared
   return [...around.prepared, ...described.prepared]

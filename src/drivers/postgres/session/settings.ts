@@ -1,4 +1,4 @@
-// Reads the connection fields of a PostgreSQL datasource. Errors name the field and never repeat its value.
+// Reads the connection fields of a PostgreSQL datasource. Errors name a field and never repeat its value.
 import { z } from 'zod'
 import { invalidRequest } from '../../../errors.ts'
 import { hostField, nameField, portField, SslMode, wrongHost, wrongSecrets } from '../../connection-fields.ts'
@@ -8,7 +8,7 @@ import { readUri, type UriParts } from './uri.ts'
 
 const SECRETS = ['password', 'uri', 'tlsCa', 'tlsCertificate', 'tlsKey'] as const
 
-/** The server and the user of a login. Read from the settings at each connect. `password` and `tls` are secret. */
+/** The server and the user of a login. `password` and `tls` are secret. */
 export interface Target {
   readonly host: string
   readonly port: number
@@ -20,7 +20,7 @@ export interface Target {
   readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string }
   /** Null if there is no tunnel. */
   readonly ssh: SshTarget | null
-  /** If the login goes through a tunnel: the Unix socket of the tunnel. */
+  /** The Unix socket of the tunnel, if there is one. */
   readonly path?: string | null
 }
 
@@ -71,7 +71,7 @@ function uriParts(input: SettingsInput, wrong: string[]): Parts | null {
     wrong.push(...parts)
     return null
   }
-  // With a URI, host, port and the like come from the URI. The field `sslMode` applies only if the URI does not set it.
+  // With a URI, host, port and others come from the URI. The field `sslMode` applies only if the URI does not set it.
   const fits = z.string().min(1).max(63)
   if (!fits.safeParse(parts.database).success) wrong.push('uri: the database name is longer than 63 characters')
   if (!fits.safeParse(parts.username).success) wrong.push('uri: the user name is longer than 63 characters')
@@ -105,10 +105,7 @@ function wrongConfig(config: unknown, isTunnel: boolean): string[] {
   return unknown.map((key) => `config.${key.slice(0, 60)}: is not a setting of POSTGRES`)
 }
 
-/**
- * Returns the server and the user of settings that readSettings() has returned. Throws AppError INVALID_REQUEST for
- * other settings.
- */
+/** Returns the server and user. Throws AppError INVALID_REQUEST for settings that readSettings() would refuse. */
 export function targetOf(settings: ConnectionSettings): Target {
   const { host, port, database, username, sslMode, config, secrets } = readSettings(settings)
   const uri = secrets['uri'] === undefined ? null : readUri(secrets['uri'])

@@ -1,12 +1,12 @@
-// Explains the errors of PostGIS. For a mistake in a query, PostGIS reports an internal error (XX000). Its messages may
-// have stored values, so they are not shown.
+// Explains the errors of PostGIS. For a mistake in a query, PostGIS reports an internal error (XX000) whose message may
+// contain stored values, so it is not shown.
 
 interface Explained {
   readonly message: string
   readonly hint: string
 }
 
-/** Finds in a printed text that the query calls PostGIS, or casts to its types. */
+/** Matches a printed text that calls PostGIS or casts to its types. */
 const SPATIAL = /"(?:st_\w+|geometry|geography)"/
 
 /** The first pattern that matches the message gives the sentence and the hint. */

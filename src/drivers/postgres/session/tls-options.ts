@@ -3,10 +3,7 @@ import { isIP } from 'node:net'
 import { checkServerIdentity, type ConnectionOptions } from 'node:tls'
 import type { Target } from './settings.ts'
 
-/**
- * `require` only encrypts. `verify-ca` also checks the certificate chain. `verify-full` checks the chain and the host
- * name.
- */
+/** `require` only encrypts. `verify-ca` checks the certificate chain too, and `verify-full` also the host name. */
 export function tlsOptions(target: Target): ConnectionOptions {
   const { host, sslMode, tls } = target
   return {

@@ -1,6 +1,5 @@
 // Reads a postgres:// URI. Only listed parameters are allowed, because others can name a socket, a file, a command or a
-// second host. Errors repeat no part of the URI, because any part may contain a secret. Only names of parameters are
-// repeated, if they are plain words.
+// second host. Errors repeat no part of the URI except plain parameter names, because any part may contain a secret.
 import { bareHost } from '../../../host-names.ts'
 
 export interface UriParts {
@@ -15,7 +14,7 @@ export interface UriParts {
 
 const PARAMETERS = new Set(['sslmode', 'sslrootcert', 'channel_binding', 'application_name', 'connect_timeout'])
 
-/** Returns the parts of a URI. If it is wrong, returns one sentence for each mistake. */
+/** Returns the parts of a URI, or one sentence for each mistake in it. */
 export function readUri(text: string): UriParts | readonly string[] {
   const url = URL.parse(text)
   if (url === null || (url.protocol !== 'postgres:' && url.protocol !== 'postgresql:'))
@@ -54,7 +53,7 @@ function decoded(text: string): string | undefined {
 function wrongParameters(parameters: URLSearchParams): string[] {
   const wrong: string[] = []
   for (const name of new Set(parameters.keys())) {
-    // With other characters, the name may be a part of a password.
+    // A name with other characters may be a part of a password.
     const shown = /^[a-zA-Z_]{1,40}$/.test(name) ? `the parameter ${name}` : 'a parameter'
     if (!PARAMETERS.has(name)) wrong.push(`uri: ${shown} is not allowed (allowed: ${[...PARAMETERS].join(', ')})`)
     else if (parameters.getAll(name).length > 1) wrong.push(`uri: ${shown} is given twice`)

@@ -1,6 +1,5 @@
-// Reads and writes the socket of a PostgreSQL session after the login. Each request is one write. Messages are read
-// directly from the received chunk if possible. Rows are passed on as bytes: this file does not interpret values or
-// errors.
+// Reads and writes the socket of a PostgreSQL session after the login. Each request is one write. Rows are passed on as
+// bytes: this file does not interpret values.
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -8,44 +7,29 @@ import { AT_ONCE } from '../../json-bytes.ts'
 import type { DatabaseError } from './protocol-messages.ts'
 import { readError, readFields, TERMINATE, type Field } from './protocol-messages.ts'
 
-/** Receives the rows of a request as they arrive. */
+/** Receives the rows of a request. */
 export interface Sink {
-  /**
-   * The greatest length of a row that is worth reading. Called for each row that does not end in the same chunk. A
-   * longer row is not buffered.
-   */
+  /** Returns the greatest row length that the sink accepts. Called for each row that continues in the next chunk. */
   rowBytesMax(): number
   describe(fields: readonly Field[]): void
-  /**
-   * Receives the body of a row, from[start…end). If it returns false, no more rows are read and the session is
-   * abandoned.
-   */
+  /** Receives the body of a row in from[start…end). If it returns false, reading stops, and the session is lost. */
   row(from: Buffer, start: number, end: number): boolean
   /**
-   * Receives the body of a row of more than AT_ONCE bytes, in a buffer that nobody else uses. Yields between two
-   * slices, and returns the same as row() at the end. Without this function, row() is called.
+   * Receives a row of more than AT_ONCE bytes in a buffer of its own, in slices. Yields after each slice, and finally
+   * returns the same as row(). If a sink has no longRow(), row() is called.
    */
   longRow?(body: Buffer): Generator<undefined, boolean>
-  /**
-   * Called after each chunk. May return work that must end before the next chunk is read. The work yields between two
-   * slices.
-   */
+  /** Called after each chunk. May return work to be done before the next chunk is read. It yields after each slice. */
   beforeNext?(): Generator<undefined, true> | null
-  /** Called instead of row() if the row is longer than rowBytesMax(). Returns the same as row(). */
+  /** Called for a row longer than rowBytesMax(). Returns the same as row(). */
   tooLong(): boolean
-  /**
-   * Set for work in the background. Rows are then read in slices, with a pause after each, so that requests do not
-   * wait.
-   */
+  /** True for work in the background, which pauses after each slice, so that requests do not wait. */
   readonly isUnhurried?: true
 }
 
-/** Checks how the server describes prepared statements. */
+/** Checks the server's descriptions of prepared statements. */
 export interface Expectation {
-  /**
-   * Checks the next description, whose body is from[start…end). If it returns false, the description is not as
-   * expected, and the session is abandoned. Throws RangeError if the body is too short.
-   */
+  /** Checks the description in from[start…end). If it returns false, the session is abandoned. Throws RangeError. */
   next(from: Buffer, start: number, end: number): boolean
 }
 
@@ -58,16 +42,11 @@ export const NO_ROWS: Sink = {
 }
 
 export interface Outcome {
-  /** The first error of the server. It has ended the transaction. */
+  /** The first error of the server, which ended the transaction. */
   readonly error: DatabaseError | null
-  /**
-   * True if the server described a statement differently than expected. The session can then not be used again, and the
-   * server may still run the statement.
-   */
+  /** True after an unexpected description. The session is unusable, and the server may still run the statement. */
   readonly unexpected: boolean
-  /**
-   * True if the sink refused a row. The session can then not be used again, and the server may still be sending rows.
-   */
+  /** True if the sink refused a row. The session is unusable, and the server may still send rows. */
   readonly cut: boolean
   /** The number of statements that the server parsed before the first error. */
   readonly parsed: number
@@ -75,10 +54,7 @@ export interface Outcome {
   readonly answered: boolean
   /** The last description of rows. */
   readonly fields: readonly Field[] | null
-  /**
-   * The status of the transaction in the last ReadyForQuery: I for none, T for a transaction, E for a failed
-   * transaction.
-   */
+  /** From the last ReadyForQuery: I for no transaction, T for a transaction, E for a failed one. */
   readonly status: string
 }
 
@@ -88,18 +64,16 @@ export class LostConnection extends Error {
 }
 
 const HEAD = 5
-/** Work in the background reads rows for this time, and then pauses for half as long. */
+/** Background work reads rows for this time, then pauses for half of it. */
 const SLICE_MS = 2
 /**
- * A request reads rows for this time, and then other requests get a turn. Without this limit, Node passes on 32 chunks
- * before others get a turn, which took 300 ms for arrays of composites.
+ * A request reads rows for this time, then yields to the event loop. Otherwise, Node would read 32 chunks before it
+ * yields, which took 300 ms for arrays of composites.
  */
 const TURN_MS = 8
-/**
- * If a request was given up, its remaining bytes are still read. After this number of them, other requests get a turn.
- */
+/** After a request is given up, its remaining bytes are still read. After this many, they yield to the event loop. */
 const LEFT_OVER_BYTES = 1024 * 1024
-// A message that is not a row is stored up to this length. An error may quote a value of any size.
+// Messages that are no rows are stored up to this length, because an error may quote a long value.
 const KEPT = 64 * 1024
 const DESCRIPTION_MAX = 1024 * 1024
 const CODE = {
@@ -124,15 +98,12 @@ interface Exchange {
   syncs: number
   error: DatabaseError | null
   described: boolean
-  /** True if the next description is that of a prepared statement. False if it describes the rows that follow. */
+  /** True if the next description is of a prepared statement, false if it is of the rows that follow. */
   isStatement: boolean
   parsed: number
   answered: boolean
   fields: readonly Field[] | null
-  /**
-   * The statement of the sink may have no description. Then this is the number of statements that the server still
-   * completes before its rows. 0 if these rows or a description come next.
-   */
+  /** Without a description of the sink's rows: how many statements must still complete before them. Otherwise 0. */
   undescribedAfter: number
 }
 
@@ -149,13 +120,13 @@ export class Wire {
   #usable = true
   #workedMs = 0
   #leftOver = 0
-  /** While the work of a sink runs in slices: the chunks that have arrived meanwhile. Otherwise null. */
+  /** While a sink works in slices: the chunks that arrived meanwhile. Otherwise null. */
   #late: Buffer[] | null = null
-  /** The number of ReadyForQuery messages that the server must still send, also for requests that were given up. */
+  /** The number of ReadyForQuery messages that the server still owes, also for requests that were given up. */
   #owed = 0
   readonly #quiet = Promise.withResolvers<undefined>()
 
-  /** Takes over the socket, which nobody else may read. The caller passes each received chunk to take(). */
+  /** Takes over the socket. The caller passes each received chunk to take(). */
   constructor(socket: Duplex) {
     this.#socket = socket
     socket.on('error', (error) => this.fail(new LostConnection('the connection was lost', { cause: error })))
@@ -175,10 +146,9 @@ export class Wire {
   }
 
   /**
-   * Writes a request with `syncs` Sync messages, and reads until the server has sent as many ReadyForQuery messages.
-   * Only one request may run at a time. If the request has no Describe for the statement of the sink,
-   * `undescribedAfter` is the number of statements before it. Otherwise it is null. Throws LostConnection, or the
-   * reason that was passed to fail().
+   * Writes a request with `syncs` Sync messages, and reads the answer up to the last ReadyForQuery. Only one request
+   * may run at a time. If the sink's statement has no Describe, `undescribedAfter` is the number of statements before
+   * it. Throws LostConnection, or the reason that was passed to fail().
    */
   exchange(
     request: Buffer,
@@ -211,10 +181,7 @@ export class Wire {
     })
   }
 
-  /**
-   * Makes the session unusable, and rejects the current request with `reason`. The answer is still read, to see when
-   * the server has finished.
-   */
+  /** Makes the session unusable, and rejects the current request. Its answer is still read, to learn when it ends. */
   fail(reason: unknown): void {
     this.#usable = false
     const exchange = this.#exchange
@@ -223,8 +190,8 @@ export class Wire {
   }
 
   /**
-   * After fail(): resolves when the server has answered the last request or has closed the socket. Until then, the
-   * server may still run a statement. Waiting does not keep the process alive.
+   * Resolves after fail() when the server has finished the last request, or has closed the socket. Until then, it may
+   * still run a statement. Waiting does not keep the process alive.
    */
   untilQuiet(): Promise<undefined> {
     if (this.isQuiet) return Promise.resolve(undefined)
@@ -232,14 +199,14 @@ export class Wire {
     return this.#quiet.promise
   }
 
-  /** If no request runs, first sends Terminate. */
+  /** Closes the socket. If no request runs, sends Terminate first. */
   close(): void {
     if (this.isQuiet && this.#exchange === null && this.#socket.writable) this.#socket.end(TERMINATE)
     else this.#socket.destroy()
     this.#usable = false
   }
 
-  /** Reads a received chunk. A message may begin or end anywhere in it. Nothing keeps a reference to `chunk`. */
+  /** Reads a received chunk. A message may begin or end anywhere in it. The chunk can be reused afterwards. */
   take(chunk: Buffer): void {
     if (!this.#reads) return
     if (this.#late !== null) return void this.#late.push(Buffer.from(chunk))
@@ -286,7 +253,7 @@ export class Wire {
     }
   }
 
-  /** Pauses the socket. The server then has to wait. */
+  /** Pauses the socket if the request has used up its time, so that the server waits. */
   #rest(workedMs: number): void {
     const isUnhurried = this.#exchange?.sink.isUnhurried === true
     this.#workedMs += workedMs
@@ -376,7 +343,7 @@ export class Wire {
     if (exchange !== null && work !== null) this.#start(exchange, work)
   }
 
-  /** Does the first slice of the work. If there are more slices, the socket is not read until they are done. */
+  /** Does the first slice of a sink's work. If there are more, the socket is not read until they are done. */
   #start(exchange: Exchange, work: Generator<undefined, boolean>): void {
     const step = work.next()
     if (step.done !== true) {
@@ -385,7 +352,7 @@ export class Wire {
     } else if (!step.value) this.#cut()
   }
 
-  /** Does the other slices of the work, one in each turn of the event loop. Then reads on. */
+  /** Does the other slices, one in each turn of the event loop. Then reads on. */
   async #workInTurns(exchange: Exchange, work: Generator<undefined, boolean>): Promise<void> {
     this.#socket.pause()
     try {
@@ -417,7 +384,7 @@ export class Wire {
       case CODE.description:
         if (exchange !== null) this.#described(exchange, from, start, end)
         return
-      // ParameterDescription comes only for a prepared statement, before the description of its columns.
+      // The server sends ParameterDescription only for a prepared statement, before the description of its columns.
       case CODE.parameters:
         if (exchange !== null) exchange.isStatement = true
         return
@@ -438,7 +405,7 @@ export class Wire {
       case CODE.copyBoth:
         throw new Error('a COPY that nobody asked for')
     }
-    // BindComplete, NoData, ParameterStatus, NoticeResponse and NotificationResponse are ignored.
+    // Ignored: BindComplete, NoData, ParameterStatus, NoticeResponse, NotificationResponse.
   }
 
   #described(exchange: Exchange, from: Buffer, start: number, end: number): void {

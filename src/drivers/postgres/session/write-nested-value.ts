@@ -1,5 +1,5 @@
-// Writes arrays and composites, which PostgreSQL sends as text, as JSON lists and objects. If the text of a composite
-// does not fit its type, it is written as a string.
+// Writes arrays and composites, which PostgreSQL sends as text, as JSON lists and objects. A composite that does not
+// fit its type is written as a string.
 import { AT_ONCE, writeInSlices, writeText, type JsonBytes, type WriteValue } from '../../json-bytes.ts'
 import { writeNull } from './write-scalar-value.ts'
 
@@ -7,7 +7,7 @@ const [OPEN, CLOSE, QUOTE, BACKSLASH, BRACKET, EQUALS] = [0x7b, 0x7d, 0x22, 0x5c
 const [ROW_OPEN, ROW_CLOSE, COMMA] = [0x28, 0x29, 0x2c]
 const NULL = Buffer.from('NULL')
 
-/** Writes an array such as `{1,"a b",NULL,{…}}`. Bounds (`[2:3]={…}`) are left out, because JSON has none. */
+/** Returns the writer of arrays such as `{1,"a b",NULL,{…}}`. Bounds (`[2:3]={…}`) are left out. */
 export function arrayWriter(element: WriteValue, delimiter: number): WriteValue {
   const write: WriteValue = (from, start, end, out) => {
     for (let at = afterBounds(from, start, end); at < end;) {
@@ -43,7 +43,7 @@ function afterBounds(from: Buffer, start: number, end: number): number {
   return at
 }
 
-/** Writes a bracket or a comma. Returns false for any other byte. */
+/** Writes a bracket or comma. Returns false for any other byte. */
 function writesMark(byte: number | undefined, delimiter: number, out: JsonBytes): boolean {
   if (byte === OPEN) out.byte(0x5b)
   else if (byte === CLOSE) out.byte(0x5d)
@@ -52,7 +52,7 @@ function writesMark(byte: number | undefined, delimiter: number, out: JsonBytes)
   return true
 }
 
-/** Writes the element that begins at `start`, and returns the position after it. */
+/** Writes the element that begins at `start`. Returns the position after it. */
 function writeElement(
   from: Buffer,
   start: number,
@@ -104,10 +104,7 @@ function quotedElement(from: Buffer, start: number, end: number, element: WriteV
   return at + 1
 }
 
-/**
- * Returns the end of the element that begins at `start`. If the element does not end before `limit`, returns `limit` or
- * a later position.
- */
+/** Returns the end of the element that begins at `start`, or a position of at least `limit` if it ends later. */
 function elementEnd(from: Buffer, start: number, limit: number, delimiter: number): number {
   return from[start] === QUOTE ? quotedEnd(from, start + 1, limit) : bareEnd(from, start, limit, delimiter)
 }
@@ -124,7 +121,7 @@ function quotedEnd(from: Buffer, start: number, limit: number): number {
   return at
 }
 
-/** Writes a long element like writeElement(), and yields between two slices. */
+/** Writes a long element like writeElement(), and yields after each slice. */
 function* writeLongElement(
   from: Buffer,
   start: number,
@@ -155,9 +152,8 @@ function* writeLongElement(
 }
 
 /**
- * Calls `read` for one slice after another, and yields in between. `read` returns the position that it has reached. If
- * this is before the end of its slice, or at `end`, the reading is finished, and the position is returned. `read` may
- * go a little beyond its slice.
+ * Calls `read` for one slice after another, and yields in between. `read` returns how far it has read: a position
+ * before the end of its slice means that it is finished. Returns the last position.
  */
 function* readInSlices(
   read: (at: number, limit: number) => number,
@@ -178,8 +174,8 @@ export interface AttributeWriter {
 }
 
 /**
- * Writes `(1,"a b",)` as {name: value}. An empty field is NULL. In quotes, `""` means one quote, and `\\` one
- * backslash.
+ * Returns the writer of rows such as `(1,"a b",)` as {name: value}. An empty field is NULL. In quotes, `""` is one
+ * quote, and `\\` one backslash.
  */
 export function compositeWriter(attributes: readonly AttributeWriter[]): WriteValue {
   const keys = attributes.map(({ name }, i) => Buffer.from(`${i === 0 ? '' : ','}${JSON.stringify(name)}:`))
@@ -225,10 +221,7 @@ export function compositeWriter(attributes: readonly AttributeWriter[]): WriteVa
   })
 }
 
-/**
- * Splits the text of a row into fields. `()` may be a row without fields or a row with one NULL: it counts as the
- * latter.
- */
+/** Splits the text of a row into fields. `()` counts as a row with one NULL, although it may also have no fields. */
 class RowFields {
   readonly #from: Buffer
   readonly #last: number
@@ -252,7 +245,7 @@ class RowFields {
     this.#plain = Buffer.allocUnsafe(end - start)
   }
 
-  /** Reads from `start` to `limit`, or a little further. Returns the position that it has reached. */
+  /** Reads up to `limit`, or a little further. Returns how far it has read. */
   read(start: number, limit: number): number {
     const from = this.#from
     const plain = this.#plain
@@ -268,7 +261,7 @@ class RowFields {
         this.#isClosed = at === this.#last
         isSeen = false
       } else if (byte === QUOTE) {
-        // Inside quotes, two quotes mean one. Any other quote begins or ends a quoted part.
+        // Inside quotes, two quotes stand for one. Any other quote begins or ends a quoted part.
         if (isQuoted && from[at + 1] === QUOTE) plain[length++] = from[++at] ?? 0
         else isQuoted = !isQuoted
         isSeen = true
@@ -283,7 +276,7 @@ class RowFields {
     return at
   }
 
-  /** Returns the fields. Call it when the whole text was read. */
+  /** Returns the fields. Call this after the whole text was read. */
   finish(): readonly (Buffer | null)[] {
     if (!this.#isClosed) this.#fields.push(this.#isSeen ? this.#plain.subarray(this.#first, this.#length) : null)
     return this.#fields

@@ -1,12 +1,12 @@
-// Writes one DataRow as a JSON list. Most values are short and are copied here: a call of a function for each of them
-// would take as long as the copy. Other values are written by the writer of their type.
+// Writes one DataRow as a JSON list. Short values are copied here, because a function call for each would take as long
+// as the copy. The writer of the type writes the others.
 import { AT_ONCE, copyBytes, plainUntil, writeInSlices, type JsonBytes, type WriteValue } from '../../json-bytes.ts'
 import { NULL, writeNull, WRITERS } from './write-scalar-value.ts'
 
 const [COMMA, OPEN, CLOSE, QUOTE] = [0x2c, 0x5b, 0x5d, 0x22]
-/** Longer values, in bytes, are written by the writer of their type. */
+/** Values of more bytes are not copied here. */
 const SHORT_BYTES = 256
-/** A number of up to 15 characters has at most 15 digits, and is neither too large nor too small for JSON. */
+/** A number of up to 15 characters is neither too large nor too precise for JSON. */
 const NUMBER_BYTES = 15
 
 /** How a short value of a type is copied. */
@@ -31,7 +31,7 @@ export function rowColumn(write: WriteValue): RowColumn {
 }
 
 /**
- * Writes the row in from[start…end). If `out` exceeds `bytesMax`, returns early with a part of the row. Throws
+ * Writes the row in from[start…end). Returns early, with a part of the row, if `out` exceeds `bytesMax`. Throws
  * RangeError if the row does not fit the columns.
  */
 export function writeRow(
@@ -46,7 +46,7 @@ export function writeRow(
   if (source.getUint16(start) !== columns.length) throw new RangeError('a row of another length')
   let at = start + 2
   // In the row, each value has four bytes for its length. In JSON, a copied value is at most three bytes longer than
-  // its text, and a null takes five bytes.
+  // its text, and a null has five bytes.
   out.room(end - at + columns.length + 2)
   let into = out.view
   let to = out.length
@@ -84,7 +84,7 @@ export function writeRow(
   out.length = to
 }
 
-/** Writes a long row like writeRow(), and yields between two slices. */
+/** Writes a long row like writeRow(), and yields after each slice. */
 export function* writeLongRow(
   from: Buffer,
   start: number,
@@ -120,9 +120,7 @@ export function* writeLongRow(
   out.byte(CLOSE)
 }
 
-/**
- * Returns whether the text of a value is also its JSON. The text of a number ends in a digit; NaN and Infinity do not.
- */
+/** Returns whether the text of a value is also its JSON. A number ends in a digit, unlike NaN and Infinity. */
 function isBare(copied: Copied | null, source: DataView, start: number, end: number): boolean {
   if (copied === 'number') return end - start <= NUMBER_BYTES && source.getUint8(end - 1) <= 0x39
   return copied === 'bare' && end - start <= SHORT_BYTES

@@ -1,10 +1,10 @@
-// Writes values of PostgreSQL as JSON, according to docs/contract.md#values. The bytes of the database's text become
-// JSON directly, so no value is rounded by a JavaScript number or Date.
+// Writes values of PostgreSQL as JSON (docs/contract.md#values). The bytes of the database's text become JSON directly,
+// so no value is rounded by a JavaScript number or Date.
 import type { JsonBytes, WriteValue } from '../../json-bytes.ts'
 import { AT_ONCE, writePlain, writeRaw, writeText } from '../../json-bytes.ts'
 import type { Form } from './json-form-by-type.ts'
 
-// The letters of `true` and `fals` as numbers, so that four letters are written in one step.
+// `true` and `fals` as numbers, to write four letters at once.
 const TRUE = Buffer.from('true').readInt32BE()
 const FALS = Buffer.from('fals').readInt32BE()
 export const NULL = Buffer.from('null').readInt32BE()
@@ -34,7 +34,7 @@ function writeBool(from: Buffer, start: number, _end: number, out: JsonBytes): v
   if (!isTrue) out.bytes[out.length++] = E
 }
 
-/** Writes a JSON number, or a string beyond ±(2^53−1). */
+/** Writes a JSON number. Beyond ±(2^53−1), writes a string. */
 function writeInt8(from: Buffer, start: number, end: number, out: JsonBytes): void {
   const digits = from[start] === MINUS ? start + 1 : start
   const count = end - digits
@@ -43,27 +43,20 @@ function writeInt8(from: Buffer, start: number, end: number, out: JsonBytes): vo
   else writePlain(from, start, end, out)
 }
 
-/**
- * Writes a float. NaN, Infinity and -Infinity become strings. PostgreSQL's text of any other float is a JSON number.
- */
+/** Writes a float, which PostgreSQL prints like a JSON number. NaN, Infinity and -Infinity become strings. */
 function writeFloat(from: Buffer, start: number, end: number, out: JsonBytes): void {
   if (isDigit(from[from[start] === MINUS ? start + 1 : start])) writeRaw(from, start, end, out)
   else writePlain(from, start, end, out)
 }
 
-/**
- * Writes a number if it has up to 15 significant digits, and is between 1e-300 and 1e300. Otherwise writes a string.
- */
+/** Writes a number of up to 15 significant digits between 1e-300 and 1e300. Writes any other as a string. */
 function writeNumeric(from: Buffer, start: number, end: number, out: JsonBytes): void {
   const digits = from[start] === MINUS ? start + 1 : start
   if (isDigit(from[digits]) && (end - digits <= 15 || isShort(from, digits, end))) writeRaw(from, start, end, out)
   else writePlain(from, start, end, out)
 }
 
-/**
- * Returns whether writeNumeric() writes a number. Zeros at the beginning and the end do not count, so 1.50 and 1.5 both
- * become numbers.
- */
+/** Returns whether a numeric is written as a number. Leading and trailing zeros do not count: 1.50 has two digits. */
 function isShort(from: Buffer, start: number, end: number): boolean {
   let count = 0
   let whole = -1
@@ -87,16 +80,14 @@ function isShort(from: Buffer, start: number, end: number): boolean {
   return last - first < 15 && magnitude <= 300
 }
 
-/** Writes a bytea. Its text is `\x` and hex digits, because the session sets bytea_output to hex. */
+/** Writes a bytea, whose text is `\x` and hex digits (setting bytea_output). */
 function writeBytea(from: Buffer, start: number, end: number, out: JsonBytes): void {
   out.byte(0x22)
   writeBase64(from, start + 2, end, out)
   out.byte(0x22)
 }
 
-/**
- * The number of hex digits in one slice. It is a multiple of 6, so that the base64 of all slices can be concatenated.
- */
+/** The hex digits of one slice: a multiple of 6, so that the base64 texts of the slices can be concatenated. */
 const HEX_AT_ONCE = AT_ONCE - (AT_ONCE % 6)
 
 writeBytea.inSlices = function* (from: Buffer, start: number, end: number, out: JsonBytes): Generator<undefined, void> {
@@ -133,15 +124,15 @@ function nibble(byte: number): number {
 }
 
 /**
- * Writes a timestamp in the form of RFC 3339, from which PostgreSQL's text (`2024-01-01 10:00:00.5`) differs only by
- * the space. Infinity, BC and years over 9999 have no such form: these are written as the database's text.
+ * Writes a timestamp as RFC 3339. PostgreSQL's text (`2024-01-01 10:00:00.5`) differs only by the space. Infinity, BC
+ * and years over 9999 stay as PostgreSQL prints them.
  */
 function writeTimestamp(from: Buffer, start: number, end: number, out: JsonBytes): void {
   if (isMoment(from, start, end)) writeMoment(from, start, end, out)
   else writeText(from, start, end, out)
 }
 
-/** Writes a timestamptz. The session has the time zone UTC, so each time that RFC 3339 can express ends in +00. */
+/** Writes a timestamptz. The session's time zone is UTC, so a time that RFC 3339 can express ends in +00. */
 function writeTimestamptz(from: Buffer, start: number, end: number, out: JsonBytes): void {
   const zone = end - 3
   const utc = from[zone] === PLUS && from[zone + 1] === ZERO && from[zone + 2] === ZERO
@@ -168,7 +159,6 @@ function writeMoment(from: Buffer, start: number, end: number, out: JsonBytes): 
   out.bytes[space] = 0x54
 }
 
-/** The writers of values, by form. */
 export const WRITERS: Readonly<Record<Form, WriteValue>> = {
   text: writeText,
   bool: writeBool,

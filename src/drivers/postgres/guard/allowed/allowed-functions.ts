@@ -1,6 +1,6 @@
-// The functions of pg_catalog that a query may call. Read the documentation of a function before you add its name: a
-// function that is not volatile may still disclose something, such as has_*_privilege and pg_get_viewdef, which are
-// STABLE. test/drivers/postgres-versions.test.ts checks every overload of each name on PostgreSQL 14 to 18.
+// The functions of pg_catalog that a query may call. Read the documentation of a function before you add it:
+// has_*_privilege and pg_get_viewdef are not volatile (but STABLE), and disclose information.
+// test/drivers/postgres-versions.test.ts checks every overload of each name on PostgreSQL 14 to 18.
 
 const GROUPS = {
   aggregate: `
@@ -86,19 +86,16 @@ function names(text: string): string[] {
   return text.split(/\s+/).filter((name) => name !== '')
 }
 
-/** ts_rewrite is missing here: see isListed() in function-lookup.ts. */
+/** ts_rewrite is missing, because isListed() in function-lookup.ts allows only one overload of it. */
 export const FUNCTIONS: ReadonlySet<string> = new Set(Object.values(GROUPS).flatMap(names))
 
-/** Inside a call of one of these functions, a column need not be in GROUP BY. */
+/** In the arguments of these functions, a column need not be in GROUP BY. */
 export const AGGREGATES: ReadonlySet<string> = new Set(names(GROUPS.aggregate))
 
-/**
- * These functions return a record that has the columns of their first argument. The type of that argument must be
- * known.
- */
+/** Functions that return a record with the columns of their first argument, whose type must be known. */
 export const FROM_ROW_TYPE: ReadonlySet<string> = new Set(names(GROUPS.json_record_from_type))
 
-/** These functions return a record whose columns the caller writes: `AS t(a int)`. */
+/** Functions that return a record whose columns the caller writes: `AS t(a int)`. */
 export const FROM_DEFINITION: ReadonlySet<string> = new Set([
   'json_to_record',
   'jsonb_to_record',
@@ -106,7 +103,7 @@ export const FROM_DEFINITION: ReadonlySet<string> = new Set([
   'jsonb_to_recordset',
 ])
 
-/** These functions return rows. A query that calls one may cost more than the size of its table suggests. */
+/** Functions that return rows. A query that calls one may cost more than the size of its table suggests. */
 export const RETURNS_ROWS: ReadonlySet<string> = new Set(
   names(`
     string_to_table generate_subscripts unnest regexp_matches regexp_split_to_table generate_series
@@ -115,7 +112,7 @@ export const RETURNS_ROWS: ReadonlySet<string> = new Set(
     jsonb_populate_recordset jsonb_to_recordset jsonb_path_query json_populate_recordset jsonb_path_query_tz`),
 )
 
-/** For functions with OUT parameters: the names of the columns that such a function has in FROM. */
+/** The column names in FROM of functions with OUT parameters. */
 export const OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
   ['json_array_elements', ['value']],
   ['jsonb_array_elements', ['value']],
@@ -128,8 +125,8 @@ export const OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 
 /**
- * These functions allocate memory in proportion to one of their arguments, which may therefore be at most COUNT_MAX
- * (argument-bounds.ts). The number is the position of that argument, from 1.
+ * Functions that allocate memory in proportion to a count, with the position of this argument, from 1. The count may be
+ * at most COUNT_MAX (argument-bounds.ts).
  */
 export const COUNTED_ARGUMENT: ReadonlyMap<string, number> = new Map([
   ['repeat', 2],
@@ -139,7 +136,7 @@ export const COUNTED_ARGUMENT: ReadonlyMap<string, number> = new Map([
 ])
 export const COUNT_MAX = 10_000
 
-/** The first major version of PostgreSQL that has the function. The key is the name, or name/arity for one overload. */
+/** The first major version of PostgreSQL that has a function. The key is its name, or name/arity for one overload. */
 export const SINCE: ReadonlyMap<string, number> = new Map<string, number>([
   ...since(
     15,

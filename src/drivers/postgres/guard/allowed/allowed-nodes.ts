@@ -1,15 +1,14 @@
-// Lists the parse nodes and their keys that are allowed, and derives TypeScript types from the list. The guard refuses
-// all other nodes and keys. The walkers build a new tree key by key, and never copy a parsed node.
+// Lists the allowed parse nodes and their keys, and derives TypeScript types from the list. The guard refuses all
+// others. The walkers build a new tree key by key, and never copy a parsed node.
 
 /**
- * What the value of a key is. `node` is a tagged node ({A_Const: …}), and `nodes` a list of them. `words` are
- * identifiers (String nodes), and `fields` are identifiers and stars. `struct:X` is an X without its tag. `place` says
- * where something stands in the text, for example as a byte offset: such keys serve to find positions and are never
- * compared.
+ * The kind of a key's value. `node` is a tagged node ({A_Const: …}), `nodes` a list of them. `words` are identifiers
+ * (String nodes), `fields` identifiers and stars. `struct:X` is an X without its tag. `place` is a position in the
+ * text, which is never compared.
  */
 type Kind = 'flag' | 'int' | 'text' | 'node' | 'nodes' | 'words' | 'fields' | 'place' | `struct:${string}`
 
-/** All nodes with their keys, spelled as in libpg_query 18. */
+/** All nodes with their keys, as libpg_query 18 spells them. */
 export const NODES = {
   A_ArrayExpr: { elements: 'nodes', list_start: 'place', list_end: 'place', location: 'place' },
   A_Const: {
@@ -263,27 +262,23 @@ type Value<K> = K extends 'flag'
             ? Struct<N>
             : never
 
-/** A node without its tag. Every key is optional, because the parser leaves out zeros. */
+/** A node without its tag. Every key is optional, because the parser omits zeros. */
 export type Struct<N extends NodeName> = { readonly [P in keyof Nodes[N]]?: Value<Nodes[N][P]> }
 
-/**
- * A tagged node. readStatement() has checked that it has one key. `{}` stands for an empty entry of a list, for example
- * in a DISTINCT without ON.
- */
+/** A tagged node. readStatement() has checked that it has one key. An empty entry of a list is `{}`. */
 export type Node = { readonly [N in NodeName]?: Struct<N> }
 export type SelectStmt = Struct<'SelectStmt'>
 
-/** Returns whether the value may be a node. A list or a part of a node has none of its tags. */
+/** Returns whether the value is an object. It may be a list or a part of a node, which have none of the tags. */
 export function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null
 }
 
-/** Returns an identifier as a node. */
 export function word(sval: string): Node {
   return { String: { sval } }
 }
 
-/** Returns the identifiers in a list. Nodes that are no identifiers are skipped. */
+/** Returns the identifiers in a list, and skips other nodes. */
 export function words(nodes: readonly Node[] | undefined): string[] {
   const out: string[] = []
   for (const { String: name } of nodes ?? []) if (name) out.push(name.sval ?? '')

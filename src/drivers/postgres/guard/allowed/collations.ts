@@ -1,11 +1,11 @@
 // Checks the names of collations. A query may name PostgreSQL's own collations, and those that initdb imports from the
-// operating system and from ICU. All of them are in pg_catalog. The name of any other collation is never sent to the
-// server, so no error of the server can reveal whether such a collation exists.
+// operating system and from ICU, all in pg_catalog. Other names are never sent to the server, so no error can reveal
+// whether such a collation exists.
 import { didYouMean, nearest } from '../../../nearest.ts'
 import { word, words, type Node, type Struct } from './allowed-nodes.ts'
 import { Refusal } from '../refusal.ts'
 
-/** For each of PostgreSQL's own collations, the first major version that has it. */
+/** The first major version that has each of PostgreSQL's own collations. */
 const OWN: ReadonlyMap<string, number> = new Map([
   ...['default', 'C', 'C.utf8', 'C.UTF-8', 'POSIX', 'ucs_basic'].map((name) => [name, 14] as const),
   ['unicode', 16],
@@ -13,27 +13,22 @@ const OWN: ReadonlyMap<string, number> = new Map([
   ['pg_unicode_fast', 18],
 ])
 
-/** A language and its parts, for example de_DE, en_US.utf8, de_AT@euro, de-DE, und-x-icu or sr-Latn-RS-x-icu. */
+/** A language and its variants, for example de_DE, en_US.utf8, de_AT@euro, de-DE, und-x-icu or sr-Latn-RS-x-icu. */
 const OF_A_LANGUAGE = /^[a-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,6}(?:\.[A-Za-z0-9-]{1,16})?(?:@[a-z]{1,16})?$/
 
-/** Matches the collations of ICU that may be named. */
+/** Matches the ICU collations that may be named. */
 const OF_ICU = /-x-icu$|^unicode$/
 
-/** Returns whether one of the words is the name of a collation of ICU. */
 export function namesIcu(names: Iterable<string>): boolean {
   for (const name of names) if (OF_ICU.test(name)) return true
   return false
 }
 
-/** Returns whether a query text may contain COLLATE. */
 export function mayCollate(text: string): boolean {
   return /collate/i.test(text)
 }
 
-/**
- * Returns the name as it is printed. Throws Refusal, with the same sentence for a collation that a query may not name
- * and for one that does not exist.
- */
+/** Returns the name as it is printed. Throws Refusal, with the same message for forbidden and for unknown names. */
 export function collationName({ collname, location }: Struct<'CollateClause'>, major: number): Node[] {
   const names = words(collname)
   const name = names.at(-1) ?? ''

@@ -1,5 +1,5 @@
-// Finds the function that a call refers to: a listed function of PostgreSQL or of a known extension. The guard prints
-// the function with its schema, so a function that a user created cannot be called instead.
+// Finds the function that a call means: a listed function of PostgreSQL or of a known extension. It is printed with its
+// schema, so that a user's function cannot be called instead.
 import type { CapturedExtension } from '../../captured-facts.ts'
 import { FROM_ROW_TYPE, FUNCTIONS, OUT_COLUMNS, SINCE } from './allowed-functions.ts'
 import type { Struct } from './allowed-nodes.ts'
@@ -13,18 +13,18 @@ import { EXTENSION_FUNCTIONS, EXTENSION_OUT_COLUMNS, EXTENSION_SINCE } from './t
 
 export interface Found {
   readonly schema: string
-  /** The extension that the function belongs to, if it is not PostgreSQL's own. */
+  /** The extension that the function belongs to. Undefined for PostgreSQL's own functions. */
   readonly extension?: string
   readonly out: readonly string[]
 }
 
-/** Returns false if no function of this name may be called. If true, findFunction() decides. */
+/** Returns false if no function of this name may be called. Otherwise, findFunction() decides. */
 export function mayBeCalled({ capture }: Exposed, name: string): boolean {
   if (FUNCTIONS.has(name) || name === 'ts_rewrite') return true
   return capture.extensions.some((extension) => extension.trusted && extension.functions.includes(name))
 }
 
-/** Finds the schema and the output columns of a function by its name and argument types. Throws Refusal. */
+/** Returns the schema and the output columns of a function, by its name and argument types. Throws Refusal. */
 export function findFunction(
   exposed: Exposed,
   written: readonly string[],
@@ -50,10 +50,7 @@ export function unknownFunction(exposed: Exposed, written: readonly string[], at
   return refusedFunction(written.join('.'), at, functionHint(exposed, written.at(-1) ?? ''))
 }
 
-/**
- * Returns whether a function is listed. ts_rewrite with two arguments is not listed: it would run its second argument
- * as SQL.
- */
+/** Returns whether a function is listed. ts_rewrite with two arguments is not: it runs its second argument as SQL. */
 function isListed(name: string, arity: number): boolean {
   return FUNCTIONS.has(name) || (name === 'ts_rewrite' && arity === 3)
 }
@@ -70,7 +67,7 @@ function ofExtension(
   for (const extension of exposed.capture.extensions) {
     if (schema !== undefined && extension.schema !== schema) continue
     if (!extension.functions.includes(name)) continue
-    // If PostgreSQL also has a function of this name, a call without a schema means the extension's function only for a
+    // If PostgreSQL has a function of this name too, a call without a schema means the extension's function only for a
     // value of the extension's type.
     const isOwn = owners.has(extension.name)
     if (schema === undefined && !isOwn && FUNCTIONS.has(name)) continue
@@ -85,10 +82,7 @@ function ofExtension(
   return undefined
 }
 
-/**
- * Returns whether a call by this name is allowed. Returns false if a user's function of the same name in the same
- * schema could be called instead.
- */
+/** Returns whether the function may be called, and no user's function of the same name could run instead. */
 function isCallable(extension: CapturedExtension, name: string): boolean {
   return (
     extension.trusted &&
@@ -110,7 +104,6 @@ function checkVersion(
   throw refusedFunction(written.join('.'), at, advice === undefined ? needs : `${needs}. ${advice}`)
 }
 
-/** Functions whose result has the type of their first argument. */
 const LIKE_FIRST: ReadonlySet<string> = new Set([
   ...['any_value', 'first_value', 'lag', 'last_value', 'lead', 'max', 'min', 'mode', 'nth_value'],
   ...['array_append', 'array_cat', 'array_remove', 'array_replace', 'array_reverse', 'array_sample', 'array_shuffle'],
@@ -120,8 +113,8 @@ const LIKE_FIRST: ReadonlySet<string> = new Set([
 const LIKE_ANY: ReadonlySet<string> = new Set(['array_fill', 'array_prepend', 'percentile_disc'])
 
 /**
- * Returns the known facts about the result's type, enough to read a field of the result. Throws Refusal if the first
- * argument defines the columns of the result, but its own columns are unknown.
+ * Returns what is known about the type of the result. Throws Refusal if the first argument defines the columns of the
+ * result, but its type is unknown.
  */
 export function resultType(
   exposed: Exposed,
@@ -133,7 +126,7 @@ export function resultType(
   if (out.length > 1)
     return { kind: 'row', known: 'always', columns: out.map((column) => ({ name: column, type: null })) }
   if (RETURNS_TSVECTOR.has(name)) return TSVECTOR
-  // PostgreSQL converts the other arguments to a geometry.
+  // PostgreSQL converts the other arguments to a geometry too.
   const spatial = types.find((type) => isSpatial(exposed, type))
   if (spatial && (LIKE_FIRST.has(name) || LIKE_ANY.has(name)))
     return name.startsWith('array_') && spatial.kind !== 'array' ? { kind: 'array', of: spatial } : spatial

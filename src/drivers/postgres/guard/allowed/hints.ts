@@ -1,5 +1,5 @@
-// Writes the hints of refusals. If a query may not use a name, the hint says what to write instead. It mentions only
-// names that are exposed or allowed, quoted as a caller must type them. Its length is bounded.
+// Writes the hints of refusals: what to write instead of a name. They mention only exposed or allowed names, quoted as
+// a caller must type them. Their length is limited.
 import { didYouMean, nearest } from '../../../nearest.ts'
 import { tableTyped, typed } from '../../quote.ts'
 import { EXTENSION_FUNCTIONS, TYPES } from './types-and-extensions.ts'
@@ -7,19 +7,18 @@ import { FUNCTIONS_ELSEWHERE, TYPES_ELSEWHERE } from './other-dialects.ts'
 import type { Exposed, ExposedTable } from '../exposed.ts'
 import { FUNCTIONS, SINCE } from './allowed-functions.ts'
 
-/** To find the nearest names, at most this many are compared. */
+/** The maximum number of names that are compared to find the nearest ones. */
 const CANDIDATES_MAX = 1_000
 
-/** Says where a caller finds the tables and columns. The text is right for REST and for the connector. */
+/** Says where a caller finds the tables and columns, both for REST and for the connector. */
 export const DESCRIPTION =
   'The description of this datasource (GET …/schema) lists the tables and columns that a query may read.'
 
-/** Joins the parts that are not empty. */
 function joined(...parts: readonly string[]): string {
   return parts.filter((part) => part !== '').join(' ')
 }
 
-/** `names` are the parts of the name in the query: the schema, if there is one, and the table. */
+/** `names` are the parts of the name: a schema, if there is one, and the table. */
 export function tableHint(exposed: Exposed, names: readonly string[]): string {
   const name = names.at(-1) ?? ''
   const schema = names.at(-2)
@@ -47,20 +46,14 @@ export const NOTHING_SHOWN = 'FROM shows no columns here.'
 const COLUMNS_MAX = 40
 const ITEMS_MAX = 12
 
-/**
- * The hint has up to three parts: advice if the name is a word of another dialect, the nearest columns, and a list of
- * the columns that the query may use.
- */
+/** Returns advice if the name is a word of another dialect, the nearest columns, and a list of columns. */
 export function columnHint(name: string, items: readonly Shown[]): string {
   const columns = items.flatMap((item) => item.columns.slice(0, CANDIDATES_MAX).map((column) => column.name))
   const near = didYouMean(nearest(name, new Set(columns.slice(0, CANDIDATES_MAX))).map(typed))
   return joined(wordHint(name), near, shownBy(items))
 }
 
-/**
- * Other dialects accept some bare words as arguments, as in date_trunc(x, MONTH) or convert(INT, x). Returns the hint
- * for such a word.
- */
+/** Returns the hint for an argument that other dialects accept, as in date_trunc(x, MONTH) or convert(INT, x). */
 function wordHint(name: string): string {
   if (DATE_PARTS.has(name)) return DATE_PART_HINT
   return TYPES.has(name) || TYPE_WORDS.has(name) ? `To convert a value, write CAST(x AS ${name}).` : ''
@@ -87,11 +80,10 @@ function shownBy(items: readonly Shown[]): string {
   return `FROM shows ${parts.join('; ')}${more}.`
 }
 
-/** The hint for a function if no other hint fits. */
 export const FUNCTIONS_HINT =
   "You can call PostgreSQL's own functions for numbers, text, dates, JSON, arrays, ranges, aggregates and windows, and functions of known extensions. Functions that a user created cannot be called."
 
-/** For a function that does not exist, or that this version of the server does not have. */
+/** Returns the hint for a function that does not exist, or not in this version of the server. */
 export function functionHint(exposed: Exposed, name: string): string {
   const advice = FUNCTIONS_ELSEWHERE.get(name.toLowerCase())
   if (advice !== undefined) return advice
@@ -109,10 +101,9 @@ function extensionFunctions({ capture }: Exposed): string[] {
     })
 }
 
-/** The hint for a type if no other hint fits. */
 export const TYPES_HINT = 'Use a built-in type (text, numeric, date, jsonb …), or an enum that an exposed column has.'
 
-/** `shown` lists the user-defined types that a query may name. */
+/** `shown` are the user-defined types that a query may name. */
 export function typeHint(name: string, shown: readonly string[]): string {
   const own = TYPES_ELSEWHERE.get(name.toLowerCase())
   if (own !== undefined) return `Write ${own}: CAST(x AS ${own}).`

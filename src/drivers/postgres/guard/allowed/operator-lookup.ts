@@ -1,7 +1,6 @@
-// Decides how the operators of a query are printed. PostgreSQL's own operators become OPERATOR(pg_catalog.x) where the
-// grammar allows it. If the caller wrote the schema of an extension, the operator is printed with this schema; it must
-// belong to the extension by pg_depend. If an extension in a trusted schema has an operator of the same name, an
-// operator without a schema is printed without one.
+// Decides how operators are printed. PostgreSQL's own become OPERATOR(pg_catalog.x) where the grammar allows it. An
+// operator with the schema of an extension keeps the schema, and must belong to the extension (pg_depend). An operator
+// without a schema keeps none if an extension in a trusted schema has one of this name too.
 import { didYouMean } from '../../../nearest.ts'
 import type { CapturedExtension } from '../../captured-facts.ts'
 import { typed } from '../../quote.ts'
@@ -15,23 +14,22 @@ import { OPERATOR_ADVICE, OWN_OPERATORS } from './types-and-extensions.ts'
 const SYMBOL = /^[-+*/<>=~!@#%^&|`?]+$/
 /**
  * Operators of extensions that are always refused. `row #= hstore` calls the input functions of the fields' types,
- * which may read hidden tables: for example, a text becomes a geometry, for which PostGIS reads spatial_ref_sys.
+ * which may read hidden tables: to read a geometry from a text, PostGIS reads spatial_ref_sys.
  */
 const REFUSED: ReadonlySet<string> = new Set(['#='])
 const LIKE: ReadonlySet<string> = new Set(['~~', '!~~', '~~*', '!~~*'])
 
-/** Returns whether the operator is LIKE, ILIKE or a negation of them. */
 export function isLikeOperator(names: readonly string[]): boolean {
   return LIKE.has(names.at(-1) ?? '')
 }
 
-/** Returns the types that an operator compares. For a row (a, b), these are the types of its columns. */
+/** Returns the types that an operator compares: for a row (a, b), those of its columns. */
 export function compared(value: Typed | undefined): readonly (SqlType | null)[] {
   if (value?.node.RowExpr && value.type?.kind === 'row') return value.type.columns.map((column) => column.type)
   return [value?.type ?? null]
 }
 
-/** Returns the operator as it is printed. `types` are the types of its operands. Throws Refusal. */
+/** Returns the operator's name as it is printed. `types` are those of its operands. Throws Refusal. */
 export function operatorName(
   walk: Walk,
   names: readonly string[],
@@ -54,18 +52,12 @@ export function operatorName(
   return mayBeExtensions ? [word(symbol)] : [word('pg_catalog'), word(symbol)]
 }
 
-/**
- * Returns whether the operator belongs to this trusted extension. Returns false if the schema also has a user's
- * operator of the same name, because the server could call that instead.
- */
+/** Returns whether this trusted extension has the operator, and the server could not call a user's operator instead. */
 function hasOwn(extension: CapturedExtension, symbol: string): boolean {
   return extension.trusted && extension.operators.includes(symbol) && !extension.shadowed.includes(symbol)
 }
 
-/**
- * The sentence is the same for an operator that a query may not name and for one that does not exist. The hint names
- * allowed operators only.
- */
+/** Returns the same message for a forbidden and for an unknown operator. The hint names allowed operators only. */
 function unknownOperator(walk: Walk, names: readonly string[], at: number | undefined): Refusal {
   const symbol = names.at(-1) ?? ''
   const owners = walk.exposed.capture.extensions.filter((each) => hasOwn(each, symbol) && !REFUSED.has(symbol))
@@ -77,8 +69,8 @@ function unknownOperator(walk: Walk, names: readonly string[], at: number | unde
 }
 
 /**
- * Returns up to three operators that are the beginning of the symbol, or begin with it. The one whose length differs
- * least comes first. Symbols are too short to compare by edit distance.
+ * Returns up to three operators that begin the symbol or begin with it, the nearest length first. Symbols are too short
+ * to compare by edit distance.
  */
 function alike(symbol: string): string[] {
   const near = [...OWN_OPERATORS].filter((own) => own.length > 1 && (own.startsWith(symbol) || symbol.startsWith(own)))
@@ -90,9 +82,8 @@ const OPERATORS_HINT =
   "Use PostgreSQL's own operators, or write an operator of a known extension as OPERATOR(schema.symbol)."
 
 /**
- * Checks an operator on a value of an extension's type. If the schema of the extension cannot be on the search_path,
- * the server does not find the extension's operator, and silently compares the values as text (for example with
- * citext). Such an operator is refused.
+ * Refuses an operator on a value of an extension's type if the extension's schema cannot be on the search_path. The
+ * server would silently compare the values as text (for example citext).
  */
 export function checkComparison(
   walk: Walk,

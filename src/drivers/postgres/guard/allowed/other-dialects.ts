@@ -1,4 +1,4 @@
-// Names of other SQL dialects, and PostgreSQL functions that are refused. For each name, there is advice for a hint.
+// Advice for names of other SQL dialects, and for PostgreSQL functions that are refused. Used in hints.
 
 /** The keys are in lower case. */
 export const FUNCTIONS_ELSEWHERE: ReadonlyMap<string, string> = new Map([
@@ -138,7 +138,7 @@ export const FUNCTIONS_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...same('Write one expression for each column: max(value) FILTER (WHERE name = $$a$$) AS a.', 'pivot unpivot'),
 ])
 
-/** For each type of another dialect, PostgreSQL's type. */
+/** PostgreSQL's type for each type of another dialect. */
 export const TYPES_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...same('text', 'string nvarchar varchar2 nvarchar2 clob nclob longtext mediumtext tinytext ntext str utf8 sysname'),
   ...same('timestamp', 'datetime datetime2 smalldatetime timestamp_ntz datetime64'),

@@ -1,6 +1,5 @@
-// Checks the SRIDs of PostGIS in a query. PostGIS looks up each SRID in the table spatial_ref_sys, which is usually not
-// exposed. A query may therefore use only the SRIDs of stored values, and the listed ones, whose rows PostGIS itself
-// creates.
+// Checks the SRIDs of PostGIS in a query. PostGIS looks up each SRID in spatial_ref_sys, which is usually not exposed.
+// So a query may use only the SRIDs of stored values, and the listed ones, whose rows PostGIS itself creates.
 import type { Node } from './allowed-nodes.ts'
 import type { Exposed } from '../exposed.ts'
 import { wholeNumber } from '../bounds/argument-bounds.ts'
@@ -29,7 +28,6 @@ export function refused(what: string, why: string, hint: string, at: number | un
   return new Refusal('function', what, why, hint, at)
 }
 
-/** Throws Refusal if the SRID is not listed. */
 export function checkSrid(name: string, srid: number | undefined, at: number | undefined): void {
   if (srid !== undefined && KNOWN_SRIDS.has(srid)) return
   throw refused(name, `${name} may use only a constant, well-known SRID`, SRID_HINT, at)
@@ -44,8 +42,8 @@ export function checkSpatialModifiers(modifiers: readonly Node[], at: number | u
 }
 
 /**
- * Checks a string that may become a geometry: a constant or a parameter. If it has an SRID, the SRID must be listed. It
- * may be in the form `SRID=4326;POINT(1 1)`, in hexadecimal, or in GeoJSON. Throws Refusal.
+ * Checks a constant or parameter that may become a geometry. Its SRIDs must be listed, in any form: `SRID=4326;POINT(1
+ * 1)`, hexadecimal, or GeoJSON. Throws Refusal.
  */
 export function checkSpatialText(exposed: () => Exposed, text: string, at: number | undefined): void {
   if (!mayHaveSrid(text) || !exposed().extension('postgis')) return
@@ -64,9 +62,8 @@ export function mayHaveSrid(text: string): boolean {
   return MAY_HAVE_SRID.test(text)
 }
 
-/** Matches a string that may have an SRID. */
 const MAY_HAVE_SRID = /srid|crs|\\|(?:^|[^0-9a-f])0[01][0-9a-f]{24}/i
-/** The beginning of a geometry in hexadecimal: the byte order, the type and the SRID. */
+/** The beginning of a geometry in hexadecimal: byte order, type, SRID. */
 const HEXADECIMAL = /(?<![0-9a-f])0([01])([0-9a-f]{16})(?=[0-9a-f]{8})/gi
 const SRID_FLAG = 0x20000000
 const TYPES_MAX = 17

@@ -1,19 +1,18 @@
-// Checks the names of text search configurations and dictionaries in calls. The server would look up any name, and its
-// answer would reveal whether a hidden object exists. Only configurations and dictionaries of PostgreSQL itself and of
-// known extensions are therefore printed.
+// Checks the names of text search configurations and dictionaries. The server would look up any name, and its answer
+// would reveal whether a hidden object exists. So only those of PostgreSQL itself and of known extensions are printed.
 import type { CapturedExtension } from '../../captured-facts.ts'
 import { identifier } from '../../quote.ts'
 import { didYouMean, nearest } from '../../../nearest.ts'
 import { words, type Node } from './allowed-nodes.ts'
 import { Refusal } from '../refusal.ts'
 
-/** Overloads whose first argument is a configuration. The number is that of the arguments. */
+/** Overloads whose first argument is a configuration, as name/arity. */
 const TAKES_CONFIGURATION: ReadonlySet<string> = new Set([
   ...['to_tsvector/2', 'to_tsquery/2', 'plainto_tsquery/2', 'phraseto_tsquery/2', 'websearch_to_tsquery/2'],
   ...['json_to_tsvector/3', 'jsonb_to_tsvector/3', 'ts_headline/4'],
 ])
 
-/** This overload is called with (configuration, document, query) or with (document, query, options). */
+/** Takes (configuration, document, query) or (document, query, options). */
 const HEADLINE = 'ts_headline/3'
 
 /** The configurations of PostgreSQL 14 to 18. An older server refuses those that it does not have. */
@@ -24,10 +23,7 @@ const CONFIGURATIONS: readonly string[] = [
 ]
 const OWN: ReadonlySet<string> = new Set(CONFIGURATIONS)
 
-/**
- * Returns the arguments of a function of pg_catalog. A configuration among them is printed with its schema
- * (pg_catalog.english). Throws Refusal.
- */
+/** Returns the arguments of a pg_catalog function. Configurations get their schema (pg_catalog). Throws Refusal. */
 export function withConfiguration(name: string, args: readonly Node[], at: number | undefined): readonly Node[] {
   const overload = `${name}/${args.length}`
   const [first, ...rest] = args
@@ -37,19 +33,16 @@ export function withConfiguration(name: string, args: readonly Node[], at: numbe
   return [configuration(name, first, at), ...rest]
 }
 
-/**
- * Returns the arguments of a HEADLINE call. If the first argument has no type, the third shows whether the first is a
- * configuration or the document.
- */
+/** Returns the arguments of HEADLINE. If the first has no type, the third shows what the first is. */
 function headline(name: string, first: Node, rest: readonly Node[], at: number | undefined): readonly Node[] {
   const plain = uncollated(first)
   const isNamed = [first, ...rest].some((arg) => arg.NamedArgExpr !== undefined)
-  // A plain parameter was cast to text before. A parameter with COLLATE was not, so the server would choose its type.
+  // A plain parameter was cast to text before. One with COLLATE was not, so the server would choose its type.
   const isUntyped = plain.A_Const?.sval !== undefined || ('ParamRef' in plain && plain !== first)
   const mayBeConfiguration = isNamed || isUntyped || isCastTo(plain, 'regconfig')
   if (!mayBeConfiguration) return [first, ...rest]
   if (rest[1]?.A_Const === undefined) return [configuration(name, first, at), ...rest]
-  // The third argument is a constant, the options, so the first is the document.
+  // A constant as third argument means the options, so the first argument is the document.
   return [{ TypeCast: { arg: first, typeName: { names: [{ String: { sval: 'text' } }], typemod: -1 } } }, ...rest]
 }
 
@@ -83,16 +76,13 @@ function configuration(name: string, node: Node, at: number | undefined): Node {
 
 const CHOICE = "Use one of PostgreSQL's own configurations, for example 'simple' or 'english'."
 
-/** Returns the name without pg_catalog, and in lower case if it is not quoted. Returns any other text as it is. */
+/** Returns the name without pg_catalog, and in lower case unless it is quoted. Returns any other text unchanged. */
 function nameOf(text: string): string {
   const found = /^\s*(?:pg_catalog\s*\.\s*)?(?:([A-Za-z_]+)|"([a-z_]+)")\s*$/.exec(text)
   return found?.[1]?.toLowerCase() ?? found?.[2] ?? text
 }
 
-/**
- * Checks unaccent(dictionary, text). The dictionary must be that of the extension, and is printed with its schema.
- * Throws Refusal.
- */
+/** Checks unaccent(dictionary, text). The dictionary must be the extension's, and gets its schema. Throws Refusal. */
 export function withDictionary(
   extension: CapturedExtension | undefined,
   name: string,

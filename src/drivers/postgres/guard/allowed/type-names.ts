@@ -1,5 +1,5 @@
-// Decides which types a query may name, and prints each type with its schema. PostgreSQL's own types must be on a list.
-// For user-defined types, see nameable-types.ts; naming such a type must also run no user-defined code. Row types of
+// Decides which types a query may name, and prints each with its schema. PostgreSQL's own types must be on a list.
+// nameable-types.ts decides about user-defined types. Naming a type must also run no user-defined code. Row types of
 // tables, and regclass and similar types, are refused.
 import { TYPES } from './types-and-extensions.ts'
 import type { CapturedType, TypeName } from '../../captured-facts.ts'
@@ -12,7 +12,7 @@ import type { Field, SqlType } from '../walk/from-items.ts'
 import { checkSpatialModifiers } from './srids.ts'
 import { isShown, shownTypes } from './nameable-types.ts'
 
-/** A type as it is printed, and the type that it means. */
+/** The printed form of a type, and the type that it means. */
 interface Named {
   readonly node: Struct<'TypeName'>
   readonly type: SqlType
@@ -23,24 +23,20 @@ export function castType(walk: Walk, type: Struct<'TypeName'>): Named {
   return anyTypeNamed(walk.exposed, type)
 }
 
-/** Returns a type that is not the type of a cast. Throws Refusal, also for types of PostGIS. */
+/** Returns the type in a place that is no cast, where types of PostGIS are refused too. Throws Refusal. */
 export function typeName(walk: Walk, type: Struct<'TypeName'>): Named {
   const named = typeNamed(walk.exposed, type)
   if (!isSpatial(walk.exposed, named.type)) return named
   throw refusedType(words(type.names).join('.'), type.location, 'Read the value as text, then write a cast.')
 }
 
-/**
- * Returns a type that a parameter names. Throws Refusal, also for jsonpath: only a cast may name it, because a path
- * must be a constant.
- */
+/** Returns the type of a parameter. A path must be a constant, so jsonpath is refused too. Throws Refusal. */
 export function typeNamed(exposed: Exposed, type: Struct<'TypeName'>): Named {
   const named = anyTypeNamed(exposed, type)
   if (!isPathType(named.type)) return named
   throw refusedType('jsonpath', type.location, "Write the path as a constant: '$.a'::jsonpath.")
 }
 
-/** Returns whether the type is jsonpath or an array of it. */
 export function isPathType(type: SqlType): boolean {
   if (type.kind === 'array') return isPathType(type.of)
   return type.kind === 'named' && type.schema === 'pg_catalog' && type.name === 'jsonpath'
@@ -68,7 +64,7 @@ function anyTypeNamed(exposed: Exposed, type: Struct<'TypeName'>): Named {
   return { node, type: bounds ? { kind: 'array', of: named } : named }
 }
 
-/** Returns an argument of a type: a constant, or for PostGIS an identifier, as in geometry(Point, 4326). */
+/** Returns an argument of a type: a constant, or for PostGIS also an identifier, as in geometry(Point, 4326). */
 function typmod(node: Node, isOwn: boolean): Node | undefined {
   const value = node.A_Const?.ival
   if (value) return { A_Const: { ival: value.ival ? { ival: value.ival } : {} } }
@@ -107,7 +103,7 @@ function inSchema(exposed: Exposed, schema: string, name: string): TypeName | un
   return isListed ? { schema, name } : undefined
 }
 
-/** Returns the type that introspection captured under this name. */
+/** Returns the captured type of this name. */
 export function sqlType(exposed: Exposed, { schema, name }: TypeName): SqlType {
   if (schema === 'pg_catalog') {
     if (!name.startsWith('_')) return { kind: 'named', schema, name }
@@ -122,7 +118,7 @@ export function sqlType(exposed: Exposed, { schema, name }: TypeName): SqlType {
   return { kind: 'named', schema, name }
 }
 
-/** Returns what introspection captured about a type. For a domain, returns its base type. */
+/** Returns what introspection captured about a type, or about the base type of a domain. */
 function capturedOf(exposed: Exposed, type: SqlType | null): CapturedType | undefined {
   if (type?.kind !== 'named') return undefined
   let captured = exposed.type(type.schema, type.name)
@@ -132,7 +128,7 @@ function capturedOf(exposed: Exposed, type: SqlType | null): CapturedType | unde
   return captured
 }
 
-/** Returns undefined if the type is no row type, or if its fields are not known. */
+/** Returns the fields of a row type, or undefined if the type is no row type, or its fields are unknown. */
 export function fieldsOf(exposed: Exposed, type: SqlType | null): readonly Field[] | undefined {
   if (type?.kind === 'row') return type.columns
   const captured = capturedOf(exposed, type)
@@ -140,10 +136,7 @@ export function fieldsOf(exposed: Exposed, type: SqlType | null): readonly Field
   return captured.attributes.map((attribute) => ({ name: attribute.name, type: sqlType(exposed, attribute.type) }))
 }
 
-/**
- * Returns the extension to which the type belongs. An array or a domain belongs to the extension of its element or base
- * type.
- */
+/** Returns the extension of a type: for an array or a domain, that of its element or base type. */
 export function extensionOf(exposed: Exposed, type: SqlType | null): string | null {
   if (type?.kind === 'array') return extensionOf(exposed, type.of)
   return capturedOf(exposed, type)?.extension ?? null
@@ -157,7 +150,7 @@ export function isSpatial(exposed: Exposed, type: SqlType | null, depth = 0): bo
   return fieldsOf(exposed, type)?.some((field) => isSpatial(exposed, field.type, depth + 1)) === true
 }
 
-/** Returns whether string functions and operators accept this type. Returns true if the type is unknown. */
+/** Returns whether string functions and operators accept this type, or the type is unknown. */
 export function mayBeText(exposed: Exposed, type: SqlType | null): boolean {
   if (type === null || isSearched(type)) return true
   if (type.kind !== 'named') return false
@@ -172,10 +165,7 @@ const CONVERTED: ReadonlySet<string> = new Set(['bpchar', 'name', 'char'])
 
 const SEARCHED: ReadonlySet<string> = new Set(['text', 'varchar', 'bytea'])
 
-/**
- * Returns whether a substring of a value has the same type as the value. Not so for char(n) and citext, whose
- * substrings are text.
- */
+/** Returns whether a substring of a value has the value's type. For char(n) and citext, it is text. */
 export function isSearched(type: SqlType): boolean {
   return type.kind === 'named' && type.schema === 'pg_catalog' && SEARCHED.has(type.name)
 }

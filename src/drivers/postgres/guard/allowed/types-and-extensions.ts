@@ -1,7 +1,7 @@
-// Allow-lists of PostgreSQL's types and operators, date functions without parentheses, and functions of known
-// extensions. A type of pg_catalog that is not listed is refused: '…'::regclass would reveal which tables exist.
+// Lists the allowed types and operators of PostgreSQL, date functions without parentheses, and functions of known
+// extensions. A type of pg_catalog that is missing is refused: '…'::regclass would reveal which tables exist.
 
-/** Allowed types of pg_catalog. Arrays of these types are allowed too. */
+/** Types of pg_catalog. Their arrays are allowed too. */
 export const TYPES: ReadonlySet<string> = new Set(
   `
   bool int2 int4 int8 float4 float8 numeric money text varchar bpchar char name bytea date time timetz
@@ -13,7 +13,7 @@ export const TYPES: ReadonlySet<string> = new Set(
     .filter((name) => name !== ''),
 )
 
-/** The operators of pg_catalog. The list is the same in PostgreSQL 14 to 18. */
+/** The operators of pg_catalog, which are the same in PostgreSQL 14 to 18. */
 export const OWN_OPERATORS: ReadonlySet<string> = new Set(
   `
   !! !~ !~* !~~ !~~* # ## #- #> #>> % & && &< &<| &> * *< *<= *<> *= *> *>= + - -> ->> -|- / < <-> << <<= <<| <= <>
@@ -24,7 +24,7 @@ export const OWN_OPERATORS: ReadonlySet<string> = new Set(
     .split(/\s+/),
 )
 
-/** Operators of other dialects, each with its replacement. */
+/** What to write instead of operators of other dialects. */
 export const OPERATOR_ADVICE: ReadonlyMap<string, string> = new Map([
   ['==', 'Write = to compare.'],
   ['===', 'Write = to compare.'],
@@ -38,7 +38,7 @@ export const OPERATOR_ADVICE: ReadonlyMap<string, string> = new Map([
   ['=*', 'Write a LEFT JOIN.'],
 ])
 
-/** Types without an equality operator that GROUP BY can use. */
+/** Types that cannot be in GROUP BY, because they have no equality operator for it. */
 export const WITHOUT_EQUALITY: ReadonlySet<string> = new Set([
   'json',
   'jsonpath',
@@ -52,7 +52,7 @@ export const WITHOUT_EQUALITY: ReadonlySet<string> = new Set([
   'circle',
 ])
 
-/** The SQL keyword of each SQLValueFunction. CURRENT_USER and similar keywords are not allowed. */
+/** The keywords of SQLValueFunction nodes. CURRENT_USER and similar ones are missing. */
 export const VALUE_FUNCTIONS: ReadonlyMap<string, string> = new Map([
   ['SVFOP_CURRENT_DATE', 'CURRENT_DATE'],
   ['SVFOP_CURRENT_TIME', 'CURRENT_TIME'],
@@ -144,8 +144,8 @@ export const EXTENSION_FUNCTIONS: ReadonlyMap<string, ReadonlySet<string>> = new
   ),
   extension(
     'postgis',
-    // Not allowed, because no cancel ends them or they take gigabytes: st_buffer, st_union, st_intersection,
-    // st_difference, st_symdifference, st_simplifypreservetopology, st_clusterdbscan, st_clusterkmeans.
+    // Missing, because no cancel ends them or they take gigabytes: st_buffer, st_union, st_intersection, st_difference,
+    // st_symdifference, st_simplifypreservetopology, st_clusterdbscan, st_clusterkmeans.
     `
     st_astext st_asewkt st_asgeojson st_asbinary st_x st_y st_z st_m st_srid st_setsrid st_transform
     st_makepoint st_point st_makeline st_makepolygon st_makeenvelope st_geomfromtext st_geomfromewkt
@@ -159,7 +159,7 @@ export const EXTENSION_FUNCTIONS: ReadonlyMap<string, ReadonlySet<string>> = new
   ),
 ])
 
-/** The result columns of a function (key: `extension.function`), if it returns several columns or a named one. */
+/** The result columns of functions (`extension.function`) that return several columns or a named one. */
 export const EXTENSION_OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
   ['hstore.each', ['key', 'value']],
   ['postgis.st_dump', ['path', 'geom']],
@@ -169,12 +169,12 @@ export const EXTENSION_OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new
 ])
 
 /**
- * Aggregates of extensions that keep the values of all rows. With two arguments, or with an array, PostGIS has functions
- * of the same names that are no aggregates.
+ * Aggregates of extensions that keep the values of all rows. PostGIS also has functions of these names that are no
+ * aggregates: with two arguments, or with an array.
  */
 export const EXTENSION_COLLECTS: ReadonlySet<string> = new Set(['st_collect', 'st_makeline'])
 
-/** The first major version of PostgreSQL that has a function (key: `extension.function`). */
+/** The first major version of PostgreSQL in which an extension has a function (`extension.function`). */
 export const EXTENSION_SINCE: ReadonlyMap<string, number> = new Map([['fuzzystrmatch.daitch_mokotoff', 16]])
 
 function extension(name: string, functions: string): [string, ReadonlySet<string>] {

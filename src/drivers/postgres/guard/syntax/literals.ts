@@ -1,12 +1,12 @@
-// Prints literals so that the oldest supported server understands them. Before version 16, PostgreSQL reads 0x1F and
-// 1_000 as a number and an alias, so they become decimal.
+// Prints literals for the oldest supported server. Before version 16, PostgreSQL reads 0x1F and 1_000 as a number and
+// an alias, so they become decimal.
 import type { Node, Struct } from '../allowed/allowed-nodes.ts'
 import { refusedStatement } from '../refusal.ts'
 
 const DECIMAL = /^-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/
 const BITS = /^(b[01]*|x[0-9a-fA-F]*)$/
 
-/** Throws Refusal for an unknown kind of constant or form of number. */
+/** Returns a constant as it is printed. Throws Refusal for an unknown kind of constant or form of number. */
 export function constant(value: Struct<'A_Const'>): Node {
   if (value.isnull) return { A_Const: { isnull: true } }
   if (value.ival) return { A_Const: { ival: value.ival.ival ? { ival: value.ival.ival } : {} } }

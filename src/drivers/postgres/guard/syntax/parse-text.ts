@@ -3,15 +3,12 @@ import { hasSqlDetails, parseSync } from 'libpg-query'
 import type { Parsed } from './parser.ts'
 import { fromCodePoints } from './text-offsets.ts'
 
-/** A message repeats at most this number of characters of the caller's text. */
+/** The maximum length of a token that a message repeats. */
 const QUOTED_MAX = 60
 
-/**
- * Never throws. `lost` means that the parser returned neither a tree nor a syntax error. The parser of this thread must
- * then not be used again.
- */
+/** Never throws. After `lost`, the parser of this thread must not be used again. */
 export function parseText(text: string): Parsed {
-  // For an empty text, libpg_query throws an error that is not a syntax error.
+  // For an empty text, libpg_query throws an error that is no syntax error.
   if (text.trim() === '') return { kind: 'malformed', why: 'the text is empty', position: 0 }
   try {
     return { kind: 'tree', tree: parseSync(text) }
@@ -27,7 +24,7 @@ export function parseText(text: string): Parsed {
   }
 }
 
-/** The parser's message repeats a whole token, which may have 64 KiB. */
+/** Shortens the token in the parser's message, which may have 64 KiB. */
 function shortened(message: string): string {
   const [from, to] = [message.indexOf('"'), message.lastIndexOf('"')]
   if (to - from <= QUOTED_MAX) return message

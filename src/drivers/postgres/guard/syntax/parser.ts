@@ -1,4 +1,4 @@
-// Defines the parser interface of the guard, which parser-pool.ts implements, and the results of judging a text. The
+// Defines the interface of the guard's parser and the results of judging a text. parser-pool.ts implements it. The
 // parser is injected, so that the guard does no I/O.
 import type { Catalog, Denied, Malformed } from '../../../driver.ts'
 import type { PostgresQuery } from '../../confined-query.ts'
@@ -8,7 +8,7 @@ export type Parsed =
   | { readonly kind: 'tree'; readonly tree: unknown }
   /** `position` counts UTF-16 units of the text. */
   | { readonly kind: 'malformed'; readonly why: string; readonly position: number }
-  /** The parser stopped regularly, because the text is nested too deep. */
+  /** The text is nested too deep for the parser, which can be used again. */
   | { readonly kind: 'deep' }
   /** The parser failed on this text or exceeded its deadline, and must not be used again. */
   | { readonly kind: 'lost' }
@@ -25,34 +25,34 @@ export type Judged =
   | { readonly kind: 'heavy' }
   | { readonly kind: 'lost' }
 
-/** A text to judge, with everything else on which the verdict depends. */
+/** A text to judge, and all that the verdict depends on. */
 export interface Case {
   readonly text: string
   readonly catalog: Catalog
   readonly rowCap: number
   readonly params: readonly ParamForm[]
-  /** The owner whose turn the text takes in the threads. The verdict does not depend on the owner. */
+  /** The owner whose turn the text takes in the threads. The verdict does not depend on it. */
   readonly owner?: string
 }
 
-/** A position to map to the caller's text: the printed text, and the number of code points before the position. */
+/** A position to map to the caller's text. `place` counts the code points before it in `printed`. */
 export interface Sought {
   readonly printed: string
   readonly place: number
 }
 
-/** A task for a thread that already has the catalog: judge the text, or map the position `sought`. */
+/** A task for a thread that has the catalog: to judge the text, or to map `sought`. */
 export type Asked = Omit<Case, 'catalog' | 'owner'> & { readonly sought?: Sought }
 
-/** A verdict, or the position that was requested. */
+/** A verdict, or the mapped position. */
 export type Answer = Judged | { readonly kind: 'place'; readonly at: number | null }
 
 export interface Parser {
-  /** The parser of the main thread. It may parse only texts within the bounds HERE of judge.ts. */
+  /** Parses on the main thread. Allowed only for texts within the bounds HERE of judge.ts. */
   readonly parse: Parse
-  /** Judges in a thread with a deadline. Throws OVERLOADED if too many texts wait, and the reason of the signal. */
+  /** Judges in a thread with a deadline. Throws OVERLOADED if too many texts wait, or the reason of the signal. */
   judge(each: Case, signal: AbortSignal): Promise<Judged>
-  /** Maps a position in the printed text to a position in the caller's text. Throws like judge(). Returns null if that is not possible. */
+  /** Maps a position in the printed text to the caller's text, or to null. Throws like judge(). */
   locate(each: Case, sought: Sought, signal: AbortSignal): Promise<number | null>
   /** Yields to the event loop. */
   turn(): Promise<void>

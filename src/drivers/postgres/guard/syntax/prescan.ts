@@ -1,29 +1,27 @@
-// Reads the text before the parser: replaces comments by spaces, counts tokens, and refuses texts for which the parser
-// would be slow or overflow its stack. PostgreSQL's scanner reads a whole run of operator characters to find the end of
-// the first operator, and starts again behind it. For `/**//**/…` or `+-+-…`, this takes time quadratic in the length
-// of the run. Without comments, and with short runs, the parser takes time linear in the length of the text
-// (bounds.test.ts).
+// Reads the text before the parser: replaces comments by spaces, counts tokens, and refuses texts that would slow the
+// parser down or overflow its stack. To find the end of an operator, PostgreSQL's scanner reads the whole run of
+// operator characters, and for the next operator reads it again. For `/**//**/…` or `+-+-…`, this takes time quadratic
+// in the length of the run. Without comments, and with short runs, it takes linear time (bounds.test.ts).
 import { Scanner, type TokenKind } from './scanner.ts'
 
 export const TOKENS_MAX = 20_000
-/** Part of docs/guard/postgres.md. The parser itself gets no comments. */
+/** Documented in docs/guard/postgres.md. The parser itself gets no comments. */
 const COMMENTS_MAX = 8
-/** The maximum length of a run of operator characters. The name of an operator has at most 63 (NAMEDATALEN - 1). */
+/** The limit on a run of operator characters. The name of an operator has at most 63 (NAMEDATALEN - 1). */
 const OPERATOR_RUN_MAX = 63
 /**
- * The maximum depth: open parentheses, brackets and CASEs, and the operators of their chains (`a + b + c`). The stack
- * of a parser in a worker was tested with this depth. The deepest real query has about 80.
+ * The maximum depth: open parentheses, brackets and CASEs, plus the operators of their chains (`a + b + c`). A parser's
+ * stack in a worker was tested with this depth. The deepest real query has about 80.
  */
 export const DEPTH_MAX = 1_600
 
 export type Prescan =
-  /** `text` has spaces in place of comments, so positions are the same as in the caller's text. */
+  /** In `text`, comments are spaces, so that positions are those of the caller's text. */
   | { readonly kind: 'fine'; readonly text: string; readonly tokens: number; readonly depth: number }
   | { readonly kind: 'malformed'; readonly why: string; readonly at: number }
   | { readonly kind: 'deep'; readonly at: number }
   | { readonly kind: 'many'; readonly tokens: number }
 
-/** Takes time linear in the length of the text. */
 export function prescan(text: string): Prescan {
   const scanner = new Scanner(text)
   const comments = new Comments(text)
@@ -62,11 +60,10 @@ export function prescan(text: string): Prescan {
 class Comments {
   readonly #text: string
   readonly #parts: string[] = []
-  /** #parts has the text up to this position. */
+  /** The text up to this position is in #parts. */
   #done = 0
-  /** True if the last token was a string. */
   #isBehindString = false
-  /** The index in #parts of the first block comment after that string, or -1. */
+  /** The index in #parts of the first block comment after a string, or -1. */
   #mark = -1
 
   constructor(text: string) {
@@ -81,8 +78,8 @@ class Comments {
   }
 
   /**
-   * PostgreSQL joins two strings to one if only a line break is between them, but not if there is a block comment as
-   * well. So an empty comment stays between two such strings.
+   * PostgreSQL joins two strings if only a line break is between them, but not if a block comment is there too. So an
+   * empty comment must stay between them.
    */
   before({ kind, start }: Scanner): void {
     const isString = kind === 'string'
@@ -98,8 +95,8 @@ class Comments {
 }
 
 /**
- * What each word does to the depth. `chain` lengthens the chain of operators. `long` lengthens a chain that a comma
- * does not end. `enter` begins a level, and `leave` ends it. `flat` ends the chain of operators.
+ * What a word does to the depth. `enter` begins a level, and `leave` ends it. `chain` adds an operator to the chain of
+ * the level, and `flat` ends the chain. `long` adds to a chain that no comma ends.
  */
 const WORDS: ReadonlyMap<string, Change> = new Map([
   ...words('chain', 'NOT IS ISNULL NOTNULL IN LIKE ILIKE SIMILAR BETWEEN COLLATE AT OVERLAPS'),
@@ -141,7 +138,7 @@ class Depths {
         this.#chain()
         break
       case 'long':
-        // This word ends the chain of operators before it.
+        // The word ends the chain of operators before it.
         this.#flatten()
         this.#top.long += 1
         this.#deeper(1)

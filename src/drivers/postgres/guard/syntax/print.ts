@@ -1,11 +1,10 @@
-// Prints a confined query. The printer accepts only trees that the walkers can build. It quotes every name, and puts
-// parentheses around every operator with its operands. Afterwards, judge.ts checks that the parser reads the text as
-// the confined tree.
+// Prints a confined query. Quotes every name, and puts parentheses around every operator. Accepts only trees that the
+// walkers can build. Afterwards, judge.ts checks that the parser reads the text as the confined tree.
 import { identifier, literal, qualified } from '../../quote.ts'
 import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { VALUE_FUNCTIONS } from '../allowed/types-and-extensions.ts'
 
-/** Throws TypeError for a tree that no walker builds. */
+/** Prints a SELECT. Throws TypeError for a tree that no walker builds. */
 export function printSelect(query: SelectStmt): string {
   const parts = [
     query.withClause && printWith(query.withClause),
@@ -19,7 +18,7 @@ export function printSelect(query: SelectStmt): string {
   return parts.filter((part) => part !== undefined && part !== false && part !== '').join(' ')
 }
 
-/** Every tree of the walkers has this part. Throws TypeError if it is missing. */
+/** Returns a part that each tree of the walkers has. Throws TypeError if it is missing. */
 function must<T>(value: T | undefined): T {
   if (value === undefined) throw new TypeError('a confined tree that is not whole')
   return value
@@ -71,7 +70,7 @@ function printSetOperation(query: SelectStmt): string {
   const parts: string[] = []
   let left = must(query.larg)
   parts.push(printArm(must(query.rarg)), `${must(OPERATIONS[op])}${all ? ' ALL' : ''}`)
-  // The chain is left-associative. With parentheses, it would nest as deep as it is long.
+  // The chain is left-associative. Parentheses would nest as deep as the chain is long.
   while (isBareChain(left, op)) {
     parts.push(printArm(must(left.rarg)), `${must(OPERATIONS[left.op ?? ''])}${left.all ? ' ALL' : ''}`)
     left = must(left.larg)
@@ -185,7 +184,7 @@ function printDefinition(node: Node): string {
 // Expressions. Operators are printed with their schema, casts as CAST(x AS type), and special syntax such as EXTRACT
 // and TRIM as plain calls.
 
-/** The printed expression needs no further parentheses. Throws TypeError for a node that no walker builds. */
+/** Prints an expression that needs no more parentheses. Throws TypeError for a node that no walker builds. */
 function printExpression(node: Node): string {
   if (node.ColumnRef) return qualified(words(node.ColumnRef.fields))
   if (node.A_Const) return printConstant(node.A_Const)
@@ -205,7 +204,6 @@ function print(node: Node | undefined): string {
   return printExpression(must(node))
 }
 
-/** Prints expressions separated by commas. */
 function printList(nodes: readonly Node[] | undefined): string {
   return (nodes ?? []).map(printExpression).join(', ')
 }
@@ -365,7 +363,6 @@ const NULLS: Readonly<Record<string, string>> = {
   SORTBY_NULLS_LAST: ' NULLS LAST',
 }
 
-/** Prints one key of ORDER BY. */
 function printSort(node: Node): string {
   const { node: key, sortby_dir = '', sortby_nulls = '', useOp } = must(node.SortBy)
   const direction = useOp ? ` USING ${printOperatorName(useOp)}` : must(DIRECTIONS[sortby_dir])

@@ -1,5 +1,5 @@
-// Checks the parse tree: it must be one SELECT, have only listed nodes and keys, and not be too deep. So INTO, FOR
-// UPDATE and every future clause are refused without a rule for each.
+// Checks the parse tree: it must be one SELECT, contain only listed nodes and keys, and not be too deep. INTO, FOR
+// UPDATE and all future clauses are therefore refused without a rule for each.
 import { NODES, type NodeName, type SelectStmt } from '../allowed/allowed-nodes.ts'
 import { type Refusal, refusedFunction, refusedLimit, refusedStatement } from '../refusal.ts'
 
@@ -14,7 +14,7 @@ const KEYS: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map(
   Object.entries(NODES).map(([name, keys]) => [name, new Map(Object.entries(keys))]),
 )
 
-/** For nodes and keys that are not listed: what a caller calls them. */
+/** What a caller calls nodes and keys that are not listed. */
 const CLAUSES: ReadonlyMap<string, readonly ['function' | 'statement', string]> = new Map([
   ['XmlExpr', ['function', 'xml']],
   ['XmlSerialize', ['function', 'xmlserialize']],
@@ -42,7 +42,7 @@ const STATEMENTS: ReadonlyMap<string, string> = new Map([
   ['CreateEventTrigStmt', 'CREATE EVENT TRIGGER'],
 ])
 
-/** `words` has the names and short strings of the text. Generated aliases must differ from them. */
+/** `words` are the names and short strings of the text, from which generated aliases must differ. */
 export interface Read {
   readonly select: SelectStmt
   readonly words: ReadonlySet<string>
@@ -54,7 +54,7 @@ interface Depth {
   readonly chain: number
 }
 
-/** Returns the only statement, which must be a SELECT. Throws Refusal. */
+/** Returns the statement, which must be one SELECT. Throws Refusal. */
 export function readStatement(tree: unknown): Read {
   const stmts = property(tree, 'stmts')
   if (!Array.isArray(stmts) || stmts.length === 0) throw refusedStatement('an empty text')
@@ -80,7 +80,7 @@ function statementName(node: unknown): string {
     .toUpperCase()
 }
 
-/** Checks the SELECT and everything in it. Throws Refusal. */
+/** Checks the SELECT and all that is in it. Throws Refusal. */
 function isStruct(name: 'SelectStmt', value: unknown, depth: Depth, words: Set<string>): value is SelectStmt {
   readStruct(name, value, depth, words)
   return true
@@ -149,7 +149,7 @@ function deeper(name: NodeName, value: Record<string, unknown>, above: Depth): D
   return { nodes: above.nodes + 1, queries: above.queries, chain: name === 'JoinExpr' ? above.chain : 0 }
 }
 
-/** In a chain of set operations or joins, the left arm makes the chain longer, but not deeper. */
+/** In a chain of set operations or joins, the left arm lengthens the chain without being deeper. */
 function chained(name: NodeName, key: string, depth: Depth): Depth {
   if (key !== 'larg') return depth
   if (name === 'SelectStmt') return { nodes: 0, queries: depth.queries - 1, chain: depth.chain + 1 }
@@ -157,7 +157,7 @@ function chained(name: NodeName, key: string, depth: Depth): Depth {
   return depth
 }
 
-/** Refuses a node or key that is not listed. The refusal calls it what a caller would call it. */
+/** Refuses a node or key that is not listed, by the name that a caller knows. */
 function unknownPart(name: string, at: number, held?: unknown): Refusal {
   const known = CLAUSES.get(name)
   if (known?.[0] === 'function') return refusedFunction(xmlName(name, held) ?? known[1], at)

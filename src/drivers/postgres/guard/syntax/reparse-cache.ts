@@ -1,26 +1,26 @@
-// The guard parses each printed text again, to compare it with the confined tree. This file avoids the second parse if
-// a text of the same form was parsed before. The form is the text without its plain names, strings and numbers.
-// PostgreSQL's grammar depends only on the kinds of tokens, so texts of one form have the same tree but for these
-// tokens. A form is parsed once with marks in the gaps, which show where in the tree the tokens belong. For each text
-// of the form, its tokens take the place of the marks, and the tree is compared with the confined tree node for node.
+// Saves parsing each printed text again for the comparison with the confined tree. The form of a text is the text
+// without plain names, strings and numbers. PostgreSQL's grammar depends only on the kinds of tokens, so texts of one
+// form have equal trees except for these tokens. A form is parsed once with marks in its gaps, which show the places of
+// the tokens in the tree. For each text of the form, its tokens replace the marks, and the tree is compared node by
+// node.
 import type { Parse } from './parser.ts'
 import { SeenTwice } from '../../../seen-twice-cache.ts'
 import { isSameTree, PLACES, Slot } from './verify-printed.ts'
 
 const FORMS_MAX = 128
-/** A longer text has so many tokens that its form hardly occurs again. */
+/** Longer texts have so many tokens that their form hardly occurs again. */
 const TEXT_MAX = 4_096
 
 /**
- * Finds whole tokens, in this order: strings with escapes and bit strings; names of pg_catalog, which may have special
- * syntax; a plain name; any other name; a plain string; any other string; a plain number. Only plain tokens are
- * captured. 0 and '' are not plain, because the parser leaves them out of its tree. A name of more than 62 characters
- * is not plain, because the parser may shorten it.
+ * Matches whole tokens, in this order: strings with escapes, and bit strings; names of pg_catalog, which may have
+ * special syntax; a plain name; any other name; a plain string; any other string; a plain number. Only plain tokens are
+ * captured. 0 and '' are not plain, because the parser omits them from its tree. A name of more than 62 characters is
+ * not plain, because the parser may shorten it.
  */
 const TOKENS =
   /[EBX]'(?:[^'\\]|''|\\[^])*'|"pg_catalog"\."(?:[^"]|"")*"|"pg_catalog"|"(\w{1,62})"(?!")|"(?:[^"]|"")*"|'([^'\\]+)'(?!')|'(?:[^']|'')*'|(?<![\w.$])([1-9]\d{0,8})(?![\w.])/g
 const GAP = '\0'
-/** After these keywords, the value of a name or string changes the tree. */
+/** After these keywords, the tree depends on the value of a name or string. */
 const READS = /\b(?:ENCODING|XML\w*|UESCAPE)\b/
 
 const MARK = 'vqmark'
@@ -29,17 +29,14 @@ const TOKENS_MAX = 10_000
 
 interface Form {
   readonly key: string
-  /** The values in the gaps, without quotes. */
+  /** The values of the gaps, without quotes. */
   readonly tokens: readonly string[]
 }
 
-/** For each form, its tree with slots in place of the marks. Null if the form cannot be used. */
+/** The tree of each form, with slots in place of the marks. Null if the form cannot be used. */
 const forms = new SeenTwice<unknown>(FORMS_MAX)
 
-/**
- * Returns true if the parser would read the printed text as the confined tree. Returns undefined if that is not known,
- * so that the caller must parse the text.
- */
+/** Returns true if the text surely parses to the confined tree. Otherwise returns undefined, and it must be parsed. */
 export function isKnownSame(parse: Parse, printed: string, confined: object): true | undefined {
   const form = formOf(printed)
   if (form === null) return undefined
@@ -51,7 +48,7 @@ export function isKnownSame(parse: Parse, printed: string, confined: object): tr
   return tree !== undefined && tree !== null && isSameTree(tree, confined, form.tokens) ? true : undefined
 }
 
-/** Returns null if the text is too long, or has a keyword of READS or a NUL. */
+/** Returns null if the text is too long, or contains a keyword of READS or a NUL. */
 export function formOf(printed: string): Form | null {
   if (printed.length > TEXT_MAX || READS.test(printed) || printed.includes(GAP)) return null
   const tokens: string[] = []
@@ -65,8 +62,8 @@ export function formOf(printed: string): Form | null {
 }
 
 /**
- * Parses a form with marks in its gaps, and returns the tree with slots. Returns null if the form cannot be parsed, or
- * if the tree does not have each mark exactly once.
+ * Returns the tree of a form, with slots in place of the marks. Returns null if the form cannot be parsed, or if a mark
+ * is not in the tree exactly once.
  */
 function slotted(parse: Parse, { key, tokens }: Form): unknown {
   const parts = key.split(GAP)
@@ -84,12 +81,12 @@ function slotted(parse: Parse, { key, tokens }: Form): unknown {
   return isOnce && found.size === tokens.length ? tree : null
 }
 
-/** Inside quotes, the mark is a word. Otherwise, it is a number. */
+/** Returns a mark: a word inside quotes, otherwise a number. */
 function markAt(before: string, n: number): string {
   return before.endsWith('"') || before.endsWith("'") ? `${MARK}${n}` : String(NUMBER_MARK + n)
 }
 
-/** Copies a parsed tree. Marks become slots, and positions are left out. */
+/** Copies a parsed tree, without positions and with slots in place of marks. */
 function withSlots(value: unknown, found: (slot: Slot) => void): unknown {
   if (Array.isArray(value)) return value.map((item) => withSlots(item, found))
   if (typeof value === 'object' && value !== null) {

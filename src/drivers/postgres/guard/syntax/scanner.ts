@@ -1,11 +1,11 @@
-// Splits a text into tokens as PostgreSQL's scanner does (src/backend/parser/scan.l of PostgreSQL 18). It refuses no
-// text: where the real scanner fails, the tokens are undefined. Each rule takes time linear in the length of the text.
-// scanner.test.ts compares the tokens with those of libpg-query.
+// Splits a text into tokens like PostgreSQL's scanner (src/backend/parser/scan.l of PostgreSQL 18). It refuses no text:
+// where the real scanner fails, the tokens are undefined. Each rule takes linear time. scanner.test.ts compares the
+// tokens with those of libpg-query.
 
 export type TokenKind =
   'space' | 'line comment' | 'block comment' | 'word' | 'quoted name' | 'string' | 'number' | 'parameter' | 'sign'
 
-/** After next() has returned true, `kind`, `start` and `end` are those of a token. Positions are UTF-16 units. */
+/** After next() returned true, the fields describe the next token. Positions are UTF-16 units. */
 export class Scanner {
   readonly text: string
   kind: TokenKind = 'space'
@@ -15,9 +15,9 @@ export class Scanner {
   isOpen = false
   /** The depth of a block comment: 1 if it contains no other comment. */
   nested = 0
-  /** Where the line comments between the parts of a string begin and end. */
+  /** The beginnings and ends of line comments between the parts of a string. */
   inside: readonly number[] = []
-  /** The last run of operator characters. It may have many operators. */
+  /** The last run of operator characters, which may contain many operators. */
   #run: Run = { end: 0, lastOther: -1, lastNotOfSql: -1 }
 
   constructor(text: string) {
@@ -43,7 +43,7 @@ export class Scanner {
     return true
   }
 
-  /** Returns whether the token is an operator or a comment. */
+  /** Returns whether the token consists of operator characters. */
   isOperator(): boolean {
     return OPERATORS.has(this.text.charCodeAt(this.start))
   }
@@ -53,9 +53,7 @@ export class Scanner {
     this.end = end
   }
 
-  /**
-   * Reads E'…', B'…', X'…', U&'…' or U&"…". Anything else is a word: PostgreSQL reads N'…' as the word N and a string.
-   */
+  /** Reads E'…', B'…', X'…', U&'…', U&"…" or a word. N'…' is the word N and a string, as in PostgreSQL. */
   #wordOrString(code: number): void {
     const { text, start } = this
     const letter = code | 0x20
@@ -69,7 +67,7 @@ export class Scanner {
     else this.#take('word', wordEnd(text, start))
   }
 
-  /** Reads a string with its continuations: two strings with a line break between them are one token. */
+  /** Reads a string with its continuations: two strings with only a line break in between are one token. */
   #string(quoteAt: number, mode: Mode): void {
     const { text } = this
     const comments: number[] = []
@@ -136,13 +134,12 @@ const [LETTER_B, LETTER_E, LETTER_U, LETTER_X] = [0x62, 0x65, 0x75, 0x78]
 
 const codes = (signs: string): ReadonlySet<number> => new Set([...signs].map((sign) => sign.charCodeAt(0)))
 const OPERATORS = codes('~!@#^&|`?+-*/%<>=')
-/** Characters that no operator of standard SQL has. Only an operator with such a character may end in + or -. */
+/** Characters of no operator in standard SQL. Only an operator with one of them may end in + or -. */
 const NOT_OF_SQL = codes('~!@#^&|`?%')
 
-/** How a string ends. */
 interface Mode {
   readonly quote: number
-  /** True if two quotes mean one quote. */
+  /** True if two quotes stand for one. */
   readonly doubles: boolean
   readonly escapes: boolean
 }
@@ -164,8 +161,8 @@ function stringEnd(text: string, quoteAt: number, { quote, doubles, escapes }: M
 }
 
 /**
- * If only spaces, line breaks and line comments precede the next quote, with at least one line break, returns the
- * position of the quote. Otherwise returns -1. Adds the beginning and end of each line comment to `comments`.
+ * Returns the position of the next quote, if only spaces, line breaks (at least one) and line comments are before it.
+ * Otherwise returns -1. Adds the beginning and end of each line comment to `comments`.
  */
 function continuation(text: string, from: number, comments: number[]): number {
   let hasBreak = false
@@ -190,9 +187,7 @@ function lineEnd(text: string, from: number): number {
   return at
 }
 
-/**
- * Returns the end of the comment, with the comments in it, and the depth. The end is -1 if the comment is not closed.
- */
+/** Returns the end of the comment, or -1 if it is not closed, and its depth. */
 function blockEnd(text: string, from: number): { readonly end: number; readonly deepest: number } {
   let depth = 1
   let deepest = 1
@@ -208,13 +203,10 @@ function blockEnd(text: string, from: number): { readonly end: number; readonly 
   return { end: -1, deepest }
 }
 
-/**
- * A run of operator characters, which ends before a comment. The last positions of some characters decide where each
- * operator ends.
- */
+/** A run of operator characters, which ends before a comment. Its fields decide where each operator in it ends. */
 interface Run {
   readonly end: number
-  /** The last character that is neither + nor -. */
+  /** The position of the last character that is neither + nor -. */
   readonly lastOther: number
   readonly lastNotOfSql: number
 }
@@ -230,7 +222,7 @@ function operatorRun(text: string, from: number): Run {
   return { end, lastOther, lastNotOfSql }
 }
 
-/** Returns the end of an operator. It ends in + or - only if it also has a character of NOT_OF_SQL. */
+/** Returns the end of an operator. It ends in + or - only if it has a character of NOT_OF_SQL. */
 function operatorEnd({ end, lastOther, lastNotOfSql }: Run, from: number): number {
   return lastNotOfSql >= from ? end : Math.max(from, lastOther) + 1
 }

@@ -1,12 +1,11 @@
-// The database reports where in the printed text an error is. This file finds the same place in the caller's text. It
-// needs the printed text parsed again, and walks through this tree and the confined tree at the same time. That happens
-// only for errors.
+// Maps the position of an error from the printed text to the caller's text. It walks through the tree of the printed
+// text and the confined tree at the same time.
 import type { Node, SelectStmt } from '../allowed/allowed-nodes.ts'
 
-/** For each confined node: the byte offset, in the caller's text, of the node from which it was made. */
+/** For each confined node, the byte offset in the caller's text of the node that it is made from. */
 export type Places = Map<Node, number>
 
-/** `from` is the parsed node from which the confined node was made. */
+/** `from` is the parsed node that the confined node is made from. */
 export function notePlace(places: Places | null, confined: Node, from: Node): void {
   if (places === null) return
   const at = locationOf(from)
@@ -23,8 +22,8 @@ export function locationOf(node: Node): number | undefined {
 }
 
 /**
- * Returns the byte offset in the caller's text for a byte offset in the printed text. Returns null if no printed node
- * begins there, or if neither this node nor a node around it has a known place.
+ * Maps a byte offset in the printed text to the caller's text. Returns null if no printed node begins there, or if
+ * neither this node nor an outer one has a known place.
  */
 export function sourceOf(confined: SelectStmt, printed: unknown, places: Places, offset: number): number | null {
   const stmts = property(printed, 'stmts')
@@ -37,7 +36,7 @@ export function sourceOf(confined: SelectStmt, printed: unknown, places: Places,
     }
     if (!isObject(ours)) return
     const place = places.get(ours) ?? around
-    // The innermost of the nodes that begin at the offset is visited last.
+    // Of nodes that begin at the same offset, the innermost is visited last.
     if (property(theirs, 'location') === offset) found = place
     for (const key in ours) walk(ours[key], property(theirs, key), place)
   }

@@ -1,12 +1,11 @@
-// Hints for syntax errors, mostly for syntax of other SQL dialects. They depend on the characters around the error. The
-// first hint that fits is used.
+// Hints for syntax errors, mostly for syntax of other SQL dialects. They depend on the text before and after the error.
+// The first hint that fits is used.
 import { DESCRIPTION } from '../allowed/hints.ts'
 
 const BEFORE = 240
 const AFTER = 80
 
 interface Around {
-  /** The parser's message. */
   readonly why: string
   readonly before: string
   /** The text from the error on. */

@@ -1,4 +1,4 @@
-// Converts positions in a text. The parser counts bytes in a tree, and code points in an error. A caller counts UTF-16
+// Converts positions in a text. Trees of the parser count bytes, its errors count code points, and callers count UTF-16
 // units.
 
 /** Returns the number of UTF-16 units before a byte offset in the text's UTF-8. */

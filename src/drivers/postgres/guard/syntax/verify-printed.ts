@@ -1,7 +1,7 @@
-// The last check of the guard: the printed text is parsed again, and compared with the confined tree, node for node.
-// Only positions and empty lists are ignored, because each exception could hide a difference.
+// The last check of the guard: compares the parsed printed text with the confined tree, node by node. Only positions
+// and empty lists are ignored, because each exception could hide a difference.
 
-/** Keys that have positions. A confined tree does not have them. */
+/** Keys of positions, which a confined tree does not have. */
 export const PLACES: ReadonlySet<string> = new Set([
   'location',
   'list_start',
@@ -11,10 +11,7 @@ export const PLACES: ReadonlySet<string> = new Set([
   'name_location',
 ])
 
-/**
- * Stands in the tree of a form (reparse-cache.ts) in place of a token. Has the index of the token, and says how the
- * parser reads it.
- */
+/** Stands for a token in the tree of a form (reparse-cache.ts). `index` is the index of the token. */
 export class Slot {
   readonly index: number
   readonly isNegative: boolean
@@ -34,8 +31,7 @@ export class Slot {
 }
 
 /**
- * Returns whether the parse result is one SELECT, equal to the confined one. If it has slots, `tokens` has their
- * values.
+ * Returns whether the parse result is one SELECT that equals the confined one. `tokens` has the values of its slots.
  */
 export function isSameTree(parsed: unknown, confined: object, tokens: readonly string[] = []): boolean {
   const stmts = held(parsed, 'stmts')
