@@ -34,10 +34,7 @@ export async function getAccess(deps: Pick<AccessDeps, 'store'>, id: DatasourceI
   return { accountIds: rows.map((row) => row.account_id) }
 }
 
-/**
- * Replaces the whole list. Throws INVALID_REQUEST if accounts are not ACTIVE members. The error names up to 100 of
- * them.
- */
+/** Replaces the whole list. Throws INVALID_REQUEST with up to 100 accounts that are not ACTIVE members. */
 export async function putAccess(
   deps: AccessDeps,
   call: Call,
@@ -68,7 +65,7 @@ export async function putAccess(
   return await getAccess(deps, at.id)
 }
 
-/** Returns what the audit records about the list. The e-mail addresses are the current ones. */
+/** Returns what the audit records about the list, with the current e-mail addresses. */
 async function listIn(tx: Transaction<Tables>, id: DatasourceId) {
   const rows = await tx
     .selectFrom('access_entries')
@@ -81,8 +78,8 @@ async function listIn(tx: Transaction<Tables>, id: DatasourceId) {
 }
 
 /**
- * Adds the creator of an EXPLICIT datasource to its access list. Otherwise the creator could not reach it. OWNERs are
- * not added, because they can always reach it.
+ * Adds the creator of an EXPLICIT datasource to its access list, because otherwise the creator could not reach it. An
+ * OWNER is not added, because an OWNER always reaches it.
  */
 export async function listCreator(
   tx: Transaction<Tables>,
@@ -98,9 +95,9 @@ export async function listCreator(
 }
 
 /**
- * Called before a change sets EXPLICIT. If the datasource was ROLE_BASED until now, adds the caller to the access list,
- * unless the caller is an OWNER. Mode and membership are read in this transaction, so an account that was removed from
- * the list cannot add itself again. Throws NOT_FOUND if the caller is no longer a member.
+ * Adds the caller to the access list when a ROLE_BASED datasource becomes EXPLICIT, unless the caller is an OWNER. Call
+ * this before the change. Mode and membership are read in this transaction, so an account that was removed from the
+ * list cannot add itself again. Throws NOT_FOUND if the caller is no longer a member.
  */
 export async function listChanger(
   tx: Transaction<Tables>,

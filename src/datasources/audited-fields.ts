@@ -1,9 +1,9 @@
-// Returns what the audit records when a datasource changes: the values of public fields. For a secret, it is only
-// recorded whether the secret is set.
+// Returns what the audit records when a datasource changes: the values of public fields, and for a secret, only whether
+// it is set.
 import { changesOf, flattened, NOT_SET, SET, type Changes, type Fields } from '../audit/recorded-changes.ts'
 import { configOf, type DatasourceRow } from './datasource-rows.ts'
 
-/** For each secret field, the secret itself, or another value that changes when the secret changes. */
+/** Each secret by its field, or another value that changes when the secret changes. */
 type Secrets = Readonly<Record<string, unknown>>
 
 /** `before` is null for a new datasource, and `after` is null for a deleted one. */

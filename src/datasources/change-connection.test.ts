@@ -65,7 +65,7 @@ for (const { name, change, want } of [
   { name: 'another setting', change: { config: { location: 'EU' } }, want: [] },
   { name: 'no field of the connection', change: {}, want: [] },
 ]) {
-  test(`a change with ${name}: ${want.length === 0 ? 'secrets are kept' : `${want.join(', ')} must be sent again`}`, () => {
+  test(`for a change with ${name}, ${want.length === 0 ? 'no secret' : want.join(' and ')} must be sent again`, () => {
     assert.deepEqual(missing(change), want)
   })
 }

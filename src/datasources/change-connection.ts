@@ -1,12 +1,12 @@
-// Changes a datasource's connection. A manager who may change the host could send a stored password to a server of
-// their own. So if the server, the database or the user changes, or TLS becomes weaker, every stored secret must be
-// sent again.
+// Changes a datasource's connection. A manager could change the host to send a stored password to a server of their
+// own. So if the server, the database or the user changes, or if TLS becomes weaker, every stored secret must be sent
+// again.
 import { z } from 'zod'
 import type { ConnectionSettings, SettingsInput } from '../drivers/driver.ts'
 import { invalidRequest } from '../errors.ts'
 import { SSL_MODES } from './datasource-item.ts'
 
-/** Fields that can be written, but are never returned (docs/session.md#connections). */
+/** Fields that are never returned (docs/session.md#connections). */
 const SECRET_FIELDS = [
   'password',
   'uri',
@@ -30,15 +30,15 @@ const CONNECTION_FIELDS = [
   ...SECRET_FIELDS,
 ] as const
 
-/** The connection fields of a request. The driver validates them. */
+/** The connection fields of a request, before the driver validates them. */
 export type ConnectionInput = { readonly [F in (typeof CONNECTION_FIELDS)[number]]?: unknown }
 
 /** The hours between automatic introspections. 0 means never (docs/exposure.md). */
 const Hours = z.int().min(0).max(720)
 
 /**
- * Separates `config.reintrospectHours` from the driver's settings. If a config has only this field, the driver's config
- * does not change. Throws INVALID_REQUEST if the value is out of range.
+ * Separates `config.reintrospectHours` from the driver's settings. If `config` has only this field, the driver's config
+ * stays unchanged. Throws INVALID_REQUEST if the value is out of range.
  */
 export function splitConfig<T extends ConnectionInput>(
   input: T,
@@ -63,8 +63,8 @@ export function touchesConnection(change: ConnectionInput): boolean {
 }
 
 /**
- * Returns the input for the driver of a changed datasource. Fields that the request omits keep their stored values,
- * unless the connection mode changes. In URI mode, the address comes only from the URI.
+ * Returns the settings of the changed datasource, for the driver. Omitted fields keep their stored values, unless the
+ * connection mode changes. In URI mode, the address comes only from the URI.
  */
 export function changedSettings(stored: ConnectionSettings, change: ConnectionInput): SettingsInput {
   if (change.connectionMode !== undefined && change.connectionMode !== stored.connectionMode) return newSettings(change)
@@ -81,8 +81,8 @@ export function changedSettings(stored: ConnectionSettings, change: ConnectionIn
 }
 
 /**
- * In URI mode, the values in the stored URI apply. A request that sends another `host` without a new URI would have no
- * effect, so throws INVALID_REQUEST with each such field. A field with its current value is accepted.
+ * Throws INVALID_REQUEST with each field that would have no effect. In URI mode, the values in the stored URI apply, so
+ * another `host` without a new URI has no effect. A field with its current value is accepted.
  */
 export function requireEffect(next: ConnectionSettings, change: ConnectionInput): void {
   const uri = next.secrets['uri']
@@ -112,8 +112,8 @@ export interface Contradiction {
 }
 
 /**
- * Compares the URI with the other fields of the same request. `next` was made from `input`. Returns the values in the
- * URI, and the fields that contradict them.
+ * Returns the values in the URI, and the other fields of the same request that contradict them. `next` was made from
+ * `input`.
  */
 export function comparedWithUri(
   next: ConnectionSettings,
@@ -133,7 +133,7 @@ export function comparedWithUri(
   return { parsed: { host, port, database, username, sslMode, config }, contradictions }
 }
 
-/** Throws INVALID_REQUEST if stored secrets must be sent again. The error names each of them. */
+/** Throws INVALID_REQUEST with each stored secret that must be sent again. */
 export function requireSecrets(stored: ConnectionSettings, next: ConnectionSettings, change: ConnectionInput): void {
   const why = dangerOf(stored, next)
   if (why === null) return
@@ -144,15 +144,12 @@ export function requireSecrets(stored: ConnectionSettings, next: ConnectionSetti
   }
 }
 
-/** Returns true if the change matters for the driver. */
+/** Returns true if the driver would see the change. */
 export function differs(stored: ConnectionSettings, next: ConnectionSettings): boolean {
   return canonical(stored) !== canonical(next)
 }
 
-/**
- * Returns the reason why stored secrets would be sent to another place or with weaker protection. Null if there is
- * none.
- */
+/** Returns the reason if stored secrets would be sent to another place or with weaker protection. Null if not. */
 function dangerOf(stored: ConnectionSettings, next: ConnectionSettings): string | null {
   if (stored.connectionMode !== next.connectionMode) return 'the connection mode changes'
   const moved = (['host', 'port', 'database', 'username'] as const).find((field) => stored[field] !== next[field])
@@ -168,7 +165,7 @@ function dangerOf(stored: ConnectionSettings, next: ConnectionSettings): string 
   return strength(next.sslMode) < strength(stored.sslMode) ? 'sslMode weakens' : null
 }
 
-/** An unknown mode is weaker than all others. */
+/** An unknown mode is weaker than all known modes. */
 function strength(mode: string | null): number {
   return SSL_MODES.findIndex((known) => known === mode)
 }
@@ -186,7 +183,7 @@ function secretsOf(input: ConnectionInput): Readonly<Record<string, string>> {
 
 const Secrets = z.record(z.string(), z.string())
 
-/** Returns the same text for equal values, whatever the order of their fields. */
+/** Returns the same text for equal values, regardless of the order of fields. */
 function canonical(value: unknown): string {
   return (
     JSON.stringify(value, (_key, inner: unknown) =>

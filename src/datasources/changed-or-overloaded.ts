@@ -1,4 +1,4 @@
-// Errors that several folders throw. They are here so that their texts are the same everywhere.
+// Errors that several folders throw with the same text.
 import { AppError } from '../errors.ts'
 
 export function changedMeanwhile(): AppError {

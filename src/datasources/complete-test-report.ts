@@ -1,15 +1,15 @@
-// Completes the report of a connection test that the driver returns. Each step gets an id, the form field that it is
-// about and the kind of its remedy. Remedies that several steps share are listed once.
+// Completes the driver's report of a connection test. Each step gets an id, the form field that it is about, and the
+// kind of its remedy. Remedies that several steps share are listed once.
 import type { TestField, TestReport, TestStep } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 
 type RemedyKind = 'SQL' | 'MONGO' | 'GCLOUD' | 'TEXT'
 
 interface ToldStep extends TestStep {
-  /** The name of the step with hyphens instead of spaces. It never changes. */
+  /** The name of the step with hyphens instead of spaces. It must never change. */
   readonly id: string
   readonly field: TestField | null
-  /** The key of the remedy in `remedies`. It is the same for steps with the same remedy. */
+  /** The key of the remedy in `remedies`. */
   readonly remedyId: string | null
   readonly remedyKind: RemedyKind | null
 }
@@ -63,7 +63,7 @@ export function toldReport(type: DatasourceType, report: TestReport, testedAt: s
   return { ...report, steps, remedies, testedAt }
 }
 
-/** Tells commands, such as `GRANT SELECT …`, from sentences. */
+/** Distinguishes commands, such as `GRANT SELECT …`, from sentences. */
 const COMMANDS: Readonly<Record<DatasourceType, readonly [RegExp, RemedyKind]>> = {
   POSTGRES: [/^(?:ALTER|CREATE|DROP|GRANT|REVOKE) [A-Z]/, 'SQL'],
   MONGODB: [/^(?:use |db\.)/, 'MONGO'],

@@ -1,4 +1,3 @@
-// These tests count the sessions on the server.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -22,7 +21,7 @@ describe('leases', () => {
   let rooms: Rooms
   let owner: Membership
   before(async () => {
-    // One test stops processes of the server, so this file has its own server.
+    // One test stops processes of the server, so this file needs its own server.
     postgres = await startPostgres({ settings: {} })
     rooms = await openRooms()
     owner = await addMember(rooms, await addTeam(rooms), 'OWNER')
@@ -77,7 +76,7 @@ describe('leases', () => {
   }
   const give = (lease: Lease) => lease[Symbol.asyncDispose]()
 
-  test('the pool reuses a connection that was returned', async () => {
+  test('the pool reuses a returned connection', async () => {
     await using leases = pool({})
     const of = await target()
     const first = await leases.take(of, NEVER)
@@ -106,12 +105,12 @@ describe('leases', () => {
     await give(held)
   })
 
-  test('a caller is refused immediately if no connection is expected to become free in time', async () => {
+  test('a caller is refused immediately if the pool expects no free connection in time', async () => {
     const at = await target()
     await using leases = pool({ connectionsMax: 1, waitMs: 50 })
     {
       await using _held = await leases.take(at, NEVER)
-      // This caller waits for the whole time. Then the pool knows how long a connection is used.
+      // This caller waits for the whole time. After that, the pool knows how long a connection is used.
       await assert.rejects(leases.take(at, NEVER), /are in use\. Try/)
     }
     await using _held = await leases.take(at, NEVER)
@@ -119,7 +118,7 @@ describe('leases', () => {
       code: 'OVERLOADED',
       message: /none is expected to become free in time/,
     })
-    // A caller with a shorter deadline is refused even if the pool would let callers wait longer.
+    // The caller's deadline is shorter than the time for which the pool lets callers wait.
     await using patient = pool({ connectionsMax: 1, waitMs: 60_000 })
     {
       await using _used = await patient.take(at, NEVER)
@@ -179,7 +178,7 @@ describe('leases', () => {
     const query = await sealed(leases, of, 'SELECT count(*) FROM generate_series(1, 1e12)')
     const stopped: number[] = []
     const active = `SELECT pid FROM pg_stat_activity WHERE datname = '${of.row.database}' AND state = 'active'`
-    /** Abandons a query whose server process is stopped, so it does not react to the cancel request. */
+    /** Abandons a query whose server process is stopped, so that it ignores the cancel request. */
     const giveUp = async () => {
       const lease = await leases.take(of, NEVER)
       const caller = new AbortController()
@@ -221,7 +220,7 @@ describe('leases', () => {
     await give(await leases.take(of, NEVER))
   })
 
-  test('a query whose answer is cut off frees its place when the database has ended it', async () => {
+  test('a query whose answer is cut off frees its place in the pool when the database has ended it', async () => {
     await using leases = pool({ connectionsMax: 1 })
     const of = await target()
     const query = await sealed(leases, of, "SELECT repeat('x', 100000), generate_series(1, 1000000000)")

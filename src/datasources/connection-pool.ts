@@ -1,7 +1,7 @@
 // Each datasource has one pool of database connections. When its connection settings change, a new pool replaces the
-// old one. A caller leases a connection for one use: `await using lease = await leases.take(…)` returns it at the end
-// of the block. If a caller gives up a query that the database is still running, the connection is abandoned. It keeps
-// its place in the pool until the database has ended the query.
+// old one. `await using lease = await leases.take(…)` leases a connection and returns it at the end of the block. If a
+// caller gives up a query that the database still runs, the connection is abandoned: it keeps its place in the pool
+// until the database has ended the query.
 import type { ConnectionSettings, ConnectOptions, Connection, Driver } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 import { AppError } from '../errors.ts'
@@ -13,7 +13,7 @@ import { Durations, type Family } from '../metric-types.ts'
 import { changedJustNow, overloaded } from './changed-or-overloaded.ts'
 import { settingsFor, type DatasourceRow } from './datasource-rows.ts'
 
-/** A connection for one use. release(), or the end of the block, returns it. */
+/** A connection for one use. */
 export interface Lease extends AsyncDisposable {
   readonly connection: Connection
   release(): void
@@ -27,10 +27,10 @@ export interface LeaseTarget {
 
 export interface Leases extends AsyncDisposable {
   /**
-   * Throws OVERLOADED if no connection becomes free within `waitMs` and `timeoutMs`, or is not expected to. Also throws
-   * OVERLOADED if too many callers wait, if the connection settings have just changed, and during a shutdown. Throws
-   * DATASOURCE_UNAVAILABLE if no connection can be opened. If `signal` aborts, throws its reason, but a timeout gives
-   * OVERLOADED.
+   * Throws OVERLOADED if no connection becomes free within `waitMs` and `timeoutMs`, or if none is expected to. Also
+   * throws OVERLOADED if too many callers wait, if the connection settings have just changed, and during a shutdown.
+   * Throws DATASOURCE_UNAVAILABLE if no connection can be opened. Throws the reason of `signal` if it aborts, but
+   * OVERLOADED if the reason is a timeout.
    */
   take(target: LeaseTarget, signal: AbortSignal, timeoutMs?: number): Promise<Lease>
   /** Returns null if no connection is idle. Throws OVERLOADED if the connection settings have just changed. */
@@ -48,7 +48,7 @@ export interface Leases extends AsyncDisposable {
 }
 
 export interface LeaseOptions {
-  /** The maximum number of pooled connections of a datasource in this process. */
+  /** The maximum number of a datasource's connections in this process. */
   readonly connectionsMax: number
   /** The maximum number of callers that wait for a connection of one datasource. */
   readonly waitersMax: number
@@ -71,12 +71,12 @@ const DEFAULTS: LeaseOptions = {
   ageMs: 3_600_000,
 }
 
-/** The last use of a connection counts 1 / USES_AVERAGED in the moving average of the durations. */
+/** In the moving average of the durations of use, the latest use has the weight 1 / USES_AVERAGED. */
 const USES_AVERAGED = 8
 
 /**
- * After this time, a warning is logged for an abandoned query, and its place no longer counts as one that will soon be
- * free.
+ * If an abandoned query still runs after this time, a warning is logged, and its place is no longer expected to become
+ * free soon.
  */
 const ENDING_MS = 2_000
 /** The `Retry-After` of a refusal while abandoned queries hold connections. */
@@ -211,7 +211,7 @@ class PooledLeases implements Leases {
   }
 }
 
-/** Counts the connections that were opened to one kind of database, and those that failed. */
+/** How many connections were opened to one kind of database, how long this took, and how many attempts failed. */
 interface Opened {
   readonly took: Durations
   failed: number
@@ -267,7 +267,7 @@ class Pool {
   /** The number of connections: used, idle, abandoned, or being opened. */
   #count = 0
   #abandoned = 0
-  /** The number of connections that have been abandoned for longer than ENDING_MS. */
+  /** How many connections have been abandoned for longer than ENDING_MS. */
   #overdue = 0
   readonly #stop = new AbortController()
   #sweep: NodeJS.Timeout | undefined
@@ -313,8 +313,8 @@ class Pool {
   }
 
   takeIdle(): Lease | null {
-    // Take the connection that was used last, because the database has cached most for it. Then the others become idle
-    // long enough to be closed.
+    // Take the connection that was used last, because the database has cached most for it. The remaining connections
+    // become idle for long enough to be closed.
     for (let pooled = this.#idle.pop(); pooled !== undefined; pooled = this.#idle.pop()) {
       if (pooled.connection.usable) return this.#lease(pooled)
       this.#drop(pooled)
@@ -349,7 +349,7 @@ class Pool {
       throw overloaded('Too many queries are waiting for this datasource.')
     const places = this.#options.connectionsMax - this.#overdue
     if (places <= 0) throw this.#allInUse()
-    // If the caller is likely to wait in vain, refuse it now, so that it does not delay others.
+    // Refuse a caller that is likely to wait in vain, so that it does not delay other callers.
     const expectedMs = ((this.#waiting.size + 1) * this.#useMs) / places
     if (expectedMs > Math.min(this.#options.waitMs, timeoutMs))
       throw overloaded('All connections to this datasource are in use, and none is expected to become free in time.')
@@ -409,7 +409,6 @@ class Pool {
     return overloaded(why, ABANDONED_RETRY_SECONDS)
   }
 
-  /** Closes a connection without waiting for the close. */
   #drop(pooled: Pooled): void {
     const ended = pooled.connection.ended(this.#stop.signal)
     if (ended !== null) return void this.#abandon(pooled.connection, ended)
@@ -418,8 +417,8 @@ class Pool {
   }
 
   /**
-   * The connection keeps its place until the database has ended the query. If it gave up its place, each further query
-   * could open one more connection, until the database has none left.
+   * Keeps the connection's place in the pool until the database has ended the query. Otherwise each further query could
+   * open one more connection, until the database has none left.
    */
   async #abandon(connection: Connection, ended: Promise<void>): Promise<void> {
     const about = { kind: this.kind, datasourceId: this.#id }

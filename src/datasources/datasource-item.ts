@@ -1,5 +1,5 @@
-// The JSON of a datasource, as REST returns it. Managers get more fields than docs/contract.md#operations lists. No
-// field is secret. A field that does not apply is null.
+// The JSON of a datasource in REST. Managers get more fields than docs/contract.md#operations lists. No field is
+// secret. A field without a value is null.
 import type { Catalogs } from '../exposure/catalog-cache.ts'
 import type { Role } from '../contract/schemas.ts'
 import type { DatasourceTable } from '../store/tables.ts'
@@ -22,7 +22,7 @@ export interface DatasourceItem {
   readonly sslMode: SslMode | null
   readonly config: Readonly<Record<string, unknown>>
   readonly accessMode: DatasourceTable['access_mode']
-  /** Null for EXPLICIT, where the access list decides. */
+  /** Null for EXPLICIT, because the access list decides. */
   readonly minRole: Role | null
   readonly lastTestedAt: string | null
   /** Always our own text, never an error text of the database. */
@@ -31,14 +31,14 @@ export interface DatasourceItem {
 
 /** What managers get. The additional fields show how much of the database is hidden. */
 export interface ManagedItem extends DatasourceItem {
-  /** The grade in the last test of the current connection. Null if there was no test. */
+  /** The grade in the last test of the current connection. Null before the first test. */
   readonly lastGrade: DatasourceRow['last_grade']
   /** Null before the first introspection. */
   readonly schemaCapturedAt: string | null
   readonly tableCount: number | null
   /**
-   * How many tables and columns have changed in the database since the exposure was saved. Null if there is nothing to
-   * compare.
+   * How many tables and columns have changed in the database since the exposure was saved. Null if no exposure was
+   * saved, or if there was no catalog when it was saved.
    */
   readonly driftCount: number | null
   readonly exposureVersion: number

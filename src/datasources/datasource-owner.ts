@@ -1,5 +1,5 @@
-// Selects the account that owns a datasource. The datasources of all its teams share the turns of background work, so
-// that nobody gets more turns by making more teams.
+// The datasources of an account, in all of its teams, share the turns of background work. Otherwise an account could
+// get more turns by making more teams.
 import type { ExpressionBuilder } from 'kysely'
 import type { DatasourceTable, Tables } from '../store/tables.ts'
 

@@ -40,8 +40,8 @@ export async function settingsFor(
   deps: { readonly store: Store; readonly secrets: Secrets },
   row: DatasourceRow,
 ): Promise<ConnectionSettings> {
-  // Secrets and version change in one transaction. So if the version is still the same after the secrets were read,
-  // they belong to this row.
+  // Secrets and version change in one transaction. So if the version is unchanged after the secrets were read, the
+  // secrets belong to this row.
   const secrets = await openSecretsOf(deps, row)
   const now = await deps.store.db
     .selectFrom('datasources')

@@ -215,7 +215,7 @@ describe('datasources', () => {
     })
   })
 
-  test('a change of the address requires the password again, sets PENDING and keeps the exposure', async () => {
+  test('a change of a datasource’s address requires the password again, sets PENDING and keeps the exposure', async () => {
     const id = await create()
     await introspectDatasource(rooms, call('introspectDatasource'), await at(id))
     await testDatasource(rooms, call('testDatasource'), await at(id))
@@ -253,7 +253,7 @@ describe('datasources', () => {
       each.status === 'fulfilled' ? 'reported' : (each.reason as AppError).code,
     )
     assert.deepEqual(codes, ['reported', 'reported', 'RATE_LIMITED'])
-    // A failed test makes room for the next one too.
+    // A failed test also makes room for the next one.
     const lost = { ...reached, id: newId<DatasourceId>() }
     const nowhere = { ...lost, row: { ...reached.row, id: lost.id, host: '127.0.0.1', port: 1 } }
     for (let i = 0; i < 3; i++) await testDatasource(rooms, call('testDatasource'), nowhere).catch(() => undefined)
@@ -329,7 +329,7 @@ describe('datasources', () => {
     await assert.rejects(changeDatasource(rooms, call('x'), old, { name: 'late' }), { code: 'OVERLOADED' })
   })
 
-  test('a description shows the exposed tables, full=1 shows managers all tables, and each has its own ETag', async () => {
+  test('a description shows the exposed tables, full=1 shows managers all tables, and both answers have their own ETags', async () => {
     const id = await create()
     const member = await addMember(rooms, teamId, 'MEMBER')
     const asMember = sessionCall(member.accountId, 'describeDatasource')
@@ -398,15 +398,15 @@ describe('datasources', () => {
     await changeDatasource(rooms, who, await at(id, who), explicit)
     assert.deepEqual(await getAccess(rooms, id), { accountIds: [admin.accountId] })
     await assert.rejects(at(id, sessionCall(other.accountId, 'x')), { code: 'NOT_FOUND' })
-    // EXPLICIT is set again. This adds nobody to the list, not even the caller, who was removed in the meantime.
+    // Setting EXPLICIT again adds nobody to the list, not even the caller, who was removed in the meantime.
     const held = await at(id, who)
     await putAccess(rooms, who, held, { accountIds: [other.accountId] })
     await assert.rejects(at(id, who), { code: 'NOT_FOUND' })
     await changeDatasource(rooms, who, held, explicit)
     await changeDatasource(rooms, call('changeDatasource'), await at(id), { ...explicit, name: 'renamed' })
     assert.deepEqual(await getAccess(rooms, id), { accountIds: [other.accountId] })
-    // An OWNER changes the mode. OWNERs are not added, because they can always reach the datasource. The old list
-    // applies again.
+    // An OWNER changes the mode, but is not added, because an OWNER always reaches the datasource. The old list applies
+    // again.
     await changeDatasource(rooms, call('changeDatasource'), await at(id), { accessMode: 'ROLE_BASED' })
     await changeDatasource(rooms, call('changeDatasource'), await at(id), explicit)
     assert.deepEqual(await getAccess(rooms, id), { accountIds: [other.accountId] })

@@ -1,5 +1,4 @@
-// Creates, changes, disables, deletes and lists datasources. Secrets are never returned. After a change of the
-// connection, the datasource is PENDING (or stays DISABLED), and its open connections are closed.
+// Creates, changes, disables, deletes and lists datasources. Secrets are never returned.
 import type { Insertable, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import type { Target } from '../audit/recorded-changes.ts'
@@ -44,7 +43,7 @@ export interface DatasourceDeps {
   readonly leases: Leases
 }
 
-/** Lists and webhook checks read all datasources of a team, so their number is limited. */
+/** Limited because lists and webhook checks read all datasources of a team. */
 const DATASOURCES_MAX = 500
 
 /** Throws INVALID_REQUEST if this service has no driver for the type. */
@@ -127,7 +126,7 @@ export async function createDatasource(
     status: 'PENDING',
     ...columnsOf(settings),
     access_mode: input.accessMode ?? 'ROLE_BASED',
-    // The safe default. The creator may choose a lower role.
+    // A safe default.
     min_role: input.minRole ?? 'ADMIN',
     created_at: now,
     updated_at: now,
@@ -167,7 +166,7 @@ async function requireRoom(tx: Transaction<Tables>, teamId: TeamId): Promise<voi
 }
 
 /**
- * Changes the fields that the request contains. After a change of the connection, the datasource is PENDING (or stays
+ * Changes the fields that the request contains. If the connection changes, the datasource becomes PENDING (or stays
  * DISABLED), and its connections are closed. An ADMIN who makes the datasource EXPLICIT is put on its access list.
  * Throws INVALID_REQUEST if a stored secret must be sent again, if a field would have no effect, or if the driver
  * refuses the settings. Throws OVERLOADED or CONFLICT if the connection was changed in the meantime.
@@ -199,7 +198,7 @@ export async function changeDatasource(
       .updateTable('datasources')
       .set(set)
       .where('id', '=', at.id)
-      // The checks above used this version of the connection.
+      // The checks above are about this version of the connection.
       .where('connection_version', '=', at.row.connection_version)
       .executeTakeFirstOrThrow()
     if (result.numUpdatedRows !== 1n) throw changedMeanwhile()
@@ -219,7 +218,7 @@ export async function changeDatasource(
 
 const REINTROSPECT_HOURS = 24
 
-/** Deletes a datasource and everything that belongs to it. The audit rows stay. */
+/** Deletes a datasource and everything that belongs to it, except its audit rows. */
 export async function deleteDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<void> {
   await deps.store.write(async (tx) => {
     const row = await rowIn(tx, at.id)
@@ -239,14 +238,14 @@ export async function deleteDatasource(deps: DatasourceDeps, call: Call, at: Rea
   await endAll(deps, at.id)
 }
 
-/** Queries are refused until the datasource is enabled again. Closes its connections and cancels its jobs. */
+/** Refuses queries until the datasource is enabled again. Closes its connections and cancels its jobs. */
 export async function disableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<ManagedItem> {
   const item = await setStatus(deps, call, at, 'DISABLED')
   await endAll(deps, at.id)
   return item
 }
 
-/** After a DISABLED datasource is enabled, it is PENDING until it is tested. Any other status stays. */
+/** Sets a DISABLED datasource to PENDING until it is tested. Any other status stays. */
 export async function enableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<ManagedItem> {
   return await setStatus(deps, call, at, at.row.status === 'DISABLED' ? 'PENDING' : at.row.status)
 }
@@ -300,7 +299,7 @@ function columnsOf(settings: ConnectionSettings) {
   }
 }
 
-/** The last test does not apply to the new connection, so the datasource is PENDING. DISABLED stays. */
+/** The last test was about the old connection, so the datasource becomes PENDING. DISABLED stays. */
 function pending(row: DatasourceRow) {
   const status = row.status === 'DISABLED' ? 'DISABLED' : 'PENDING'
   return { status, last_tested_at: null, last_error: null, last_grade: null } as const

@@ -1,5 +1,5 @@
-// Generates GRANT commands (or their equivalent), so that the database itself refuses hidden tables and columns. A
-// person reads and runs them. Only the stored catalog is read, not the database.
+// Generates GRANT commands (or their equivalent) with which the database itself refuses hidden tables and columns. A
+// person reads and runs them. Reads only the stored catalog, not the database.
 import type { Agreement } from '../drivers/driver.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
 import { notIntrospected } from '../exposure/require-usable.ts'

@@ -1,5 +1,5 @@
-// A caller can ask whether another role, or one of the caller's own API keys, could reach a datasource. The role may
-// not be higher than the caller's own, so the answer reveals nothing that the caller cannot see.
+// A caller can ask whether another role, or one of the caller's own API keys, could reach a datasource. The role must
+// not be higher than the caller's own. Otherwise the answer would reveal what the higher role can see.
 import { z } from 'zod'
 import { holds, mayEnter, type Call } from '../auth/caller.ts'
 import { callerOf } from '../auth/find-caller-by-key.ts'
@@ -22,12 +22,11 @@ interface Deps {
 }
 
 /**
- * Returns the reason why the role, or the key, could not reach the datasource, or null if it could. Throws
- * ROLE_REQUIRED for a role above the caller's own, and NOT_FOUND for a key of another account.
+ * Returns why the role or the key could not reach the datasource, or null if it could. Throws ROLE_REQUIRED for a role
+ * above the caller's own, and NOT_FOUND for a key of another account.
  */
 export async function barredAs(deps: Deps, call: Call, at: Reached, as: As, scope: Scope): Promise<string | null> {
   if ('role' in as) {
-    // The answer would reveal what the higher role can see.
     if (!roleAtLeast(at.membership.role, as.role)) throw roleRequired(as.role)
     const member = { ...at.membership, role: as.role }
     return (await reaches(deps.store, member, at.row)) ? null : `The role ${as.role} cannot reach this datasource.`

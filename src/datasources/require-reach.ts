@@ -1,4 +1,4 @@
-// Finds the datasource of a call and checks whether the caller can reach it. If not, the answer is the same NOT_FOUND
+// Finds the datasource of a call and checks whether the caller can reach it. If not, the refusal is the same NOT_FOUND
 // as for an unknown id, so it does not reveal that the datasource exists.
 import type { Audit } from '../audit/audit.ts'
 import type { Call, Caller } from '../auth/caller.ts'
@@ -30,7 +30,7 @@ interface Deps {
 
 /**
  * Throws NOT_FOUND if the caller cannot reach the datasource, SECOND_FACTOR_REQUIRED like requireMembership(), and
- * ROLE_REQUIRED if the caller's role is too low. A ROLE_REQUIRED is recorded in the audit.
+ * ROLE_REQUIRED if the caller's role is too low. Records ROLE_REQUIRED in the audit.
  */
 export async function reach(
   deps: Deps,
@@ -54,7 +54,7 @@ export async function reach(
 }
 
 /**
- * Decides from cached rows, without waiting. Returns null if a row is not cached, or if reach() may refuse. Then call
+ * Decides from cached rows, without waiting. Returns null if a row is not cached or if reach() may refuse. Then call
  * reach().
  */
 export function knownReach(
@@ -66,13 +66,13 @@ export function knownReach(
   const membership = knownMembership(deps.store, caller, teamId)
   const row = knownRow(deps.store, id)
   if (membership === null || row?.team_id !== teamId || !isWithin(caller, id)) return null
-  // The access list is not read here. So if there is one, only an OWNER gets a result.
+  // Without the access list, which is not read here, only an OWNER surely reaches an EXPLICIT datasource.
   if (!canReach(membership, { accessMode: row.access_mode, minRole: row.min_role }, false)) return null
   const driver = deps.drivers.get(row.type)
   return driver === undefined ? null : { id, teamId, membership, row, driver }
 }
 
-/** Looks only at the membership, not at the restrictions of an API key. */
+/** Checks the membership, but not the restrictions of an API key. */
 export async function reaches(store: Store, membership: Membership, row: DatasourceRow): Promise<boolean> {
   if (membership.status !== 'ACTIVE') return false
   const listed = row.access_mode === 'EXPLICIT' && (await accessList(store, row.id)).has(membership.accountId)
@@ -84,7 +84,7 @@ export function isWithin(caller: Caller, id: DatasourceId): boolean {
   return caller.kind === 'session' || caller.datasourceIds === null || caller.datasourceIds.has(id)
 }
 
-/** Returns the accounts on the access list. The list is cached. */
+/** Returns the accounts on the access list, which is cached. */
 function accessList(store: Store, id: DatasourceId): Promise<ReadonlySet<AccountId>> {
   return store.recall(`access ${id}`, async () => {
     const rows = await store.db

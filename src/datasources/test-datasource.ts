@@ -1,4 +1,4 @@
-// Tests a connection and stores the result. Reports and errors contain only our own texts, never those of the database.
+// Tests a connection and stores the result. Reports and errors contain only our own texts, never texts of the database.
 import type { Transaction } from 'kysely'
 import type { z } from 'zod'
 import { changesOf } from '../audit/recorded-changes.ts'
@@ -22,12 +22,12 @@ import type { Membership } from '../teams/require-membership.ts'
 import { openConcurrencyLimit, type ConcurrencyLimit } from '../concurrency-limit.ts'
 
 const TEST_MS = 20_000
-/** If queries fail again and again with the same error, it is stored only once in this time. */
+/** If queries fail repeatedly with the same error, the error is stored at most this often. */
 const SAME_FAILURE_MS = 10_000
 
 /**
- * Each test opens its own connection, so concurrent tests are limited: all together, and for each datasource. If the
- * connection is not saved, the limit is for each team.
+ * Each test opens a connection, so concurrent tests are limited: in total, and per datasource. Tests of connections
+ * that are not saved are limited per team.
  */
 const TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Other tests are still running.' }
 
@@ -36,8 +36,8 @@ export function openTests(): ConcurrencyLimit {
 }
 
 /**
- * If the database cannot be reached, the report has a failed first step. Throws RATE_LIMITED if too many tests are
- * running.
+ * Tests the connection and stores the report. The report has a failed first step if the database cannot be reached.
+ * Throws RATE_LIMITED if too many tests are running.
  */
 export async function testDatasource(
   deps: DatasourceDeps & { readonly tests: ConcurrencyLimit },
@@ -58,7 +58,7 @@ export async function testDatasource(
   return told
 }
 
-/** If the connection has changed in the meantime, the report is about the old one and is not stored. */
+/** Stores nothing if the connection has changed in the meantime. */
 async function keep(tx: Transaction<Tables>, at: Reached, report: ToldReport): Promise<void> {
   const failure = report.steps.find((step) => step.status === 'FAIL')
   const { numUpdatedRows } = await tx
@@ -101,7 +101,7 @@ export async function lastTest(
 }
 
 interface TrialReport extends ToldReport {
-  /** The values in the URI. Null in other modes. */
+  /** The values in the URI. Null in modes without a URI. */
   readonly parsed: Parsed | null
   readonly contradictions: readonly Contradiction[]
 }
@@ -127,8 +127,8 @@ export async function tryConnection(
 }
 
 /**
- * If connecting fails, returns a report about the failure. Errors that are bugs are thrown again, and so are
- * OVERLOADED and the error of a caller who hung up.
+ * Returns a report about the failure if connecting fails. Rethrows bugs, OVERLOADED, and the error of a caller who hung
+ * up.
  */
 async function tried(
   call: Call,
@@ -157,7 +157,7 @@ async function statusIn(tx: Transaction<Tables>, id: DatasourceId) {
   return row ?? null
 }
 
-/** If `error` says that the database is unavailable, sets the status ERROR. Ignores other errors. */
+/** Sets the status ERROR if `error` says that the database is unavailable. Ignores other errors. */
 export async function noteFailure(deps: Pick<DatasourceDeps, 'store'>, at: LeaseTarget, error: unknown): Promise<void> {
   if (!(error instanceof AppError) || error.code !== 'DATASOURCE_UNAVAILABLE' || isKnownFailure(at.row, error)) return
   const now = new Date().toISOString()

@@ -1,6 +1,6 @@
-// Caches the catalogs and exposures of the store. Each version of a catalog is read once, and is cut to each version of
-// the exposure once. While nothing changes, callers get the same object. So a driver can use that object as the key of
-// its own cache. Each cache evicts the least recently used entries.
+// Caches the catalogs and exposures of the store. Each version of a catalog is read once, and is cut once to each
+// version of the exposure. While nothing changes, callers get the same object, so a driver can use it as the key of its
+// own cache. Each cache evicts the least recently used entries.
 import type { Catalog } from '../drivers/driver.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -10,8 +10,8 @@ import { driftOf } from './drift.ts'
 import { readCatalog, readExposure } from './stored-json.ts'
 
 /**
- * The current versions of a datasource's catalog and exposure. Version 0 means that there is none yet. A datasource row
- * has these fields.
+ * The current versions of a datasource's catalog and exposure, which are columns of its row. Version 0 means that there
+ * is none yet.
  */
 export interface Versions {
   readonly id: DatasourceId
@@ -24,7 +24,7 @@ export interface Catalogs {
   full(at: Versions): Promise<Catalog | null>
   /** Returns the exposed part of the catalog, or null before the first introspection. */
   exposed(at: Versions): Promise<Catalog | null>
-  /** Returns the result of exposed() without waiting, or undefined if the result is not in memory. */
+  /** Returns the result of exposed() without waiting, or undefined if it is not in memory. */
   knownExposed(at: Versions): Catalog | undefined
   /** Returns the saved exposure. The list is empty before the first save. */
   shown(at: Versions): Promise<readonly ShownTable[]>
@@ -44,14 +44,16 @@ interface Summary {
   readonly capturedAt: string
   readonly tableCount: number
   /**
-   * The number of tables and columns that changed since the exposure was saved. Null if there is nothing to compare.
+   * How many tables and columns have changed since the exposure was saved. Null if no exposure was saved, or if there was
+   * no catalog when it was saved.
    */
   readonly driftCount: number | null
 }
 
 const ENTRIES_MAX = 200
 /**
- * The maximum size of each of three caches, in characters of plain JSON. The objects take several times as much memory.
+ * The maximum size of each of the three caches, in characters of plain JSON. The objects take several times as much
+ * memory.
  */
 const CHARS_MAX = 48 * 1024 * 1024
 /** The maximum number of cached counts, and of cached summaries. */
@@ -71,7 +73,7 @@ class StoredCatalogs implements Catalogs {
   readonly #full = new BoundedMap<string, Promise<Catalog>>(ENTRIES_MAX, CHARS_MAX)
   readonly #shown = new BoundedMap<string, Promise<readonly ShownTable[]>>(ENTRIES_MAX, CHARS_MAX)
   readonly #exposed = new BoundedMap<string, Promise<Catalog>>(ENTRIES_MAX, CHARS_MAX)
-  /** The same catalogs as in #exposed, but only those that have been loaded. */
+  /** The catalogs of #exposed that have been loaded. */
   readonly #cuts = new WeakMap<Promise<Catalog>, Catalog>()
   readonly #counts = new BoundedMap<string, Promise<number>>(COUNTS_MAX)
   readonly #summaries = new BoundedMap<string, Promise<Summary>>(COUNTS_MAX)
@@ -108,8 +110,8 @@ class StoredCatalogs implements Catalogs {
     const loaded = loadOnce(this.#exposed, keyOf(at), async () => {
       const [full, shown] = await Promise.all([this.full(at), this.shown(at)])
       const value = cut(full ?? NOTHING_KNOWN, shown)
-      // The cut catalog uses column objects of the full catalog. They stay in memory after the full catalog is evicted,
-      // so they count too: 300 characters for each table and column.
+      // The cut catalog uses column objects of the full catalog, which stay in memory after the full catalog is
+      // evicted. So count 300 characters for each table and column.
       const columns = value.tables.reduce((sum, table) => sum + table.columns.length, 0)
       return { value, weight: (value.tables.length + columns) * 300 }
     })
@@ -171,7 +173,7 @@ class StoredCatalogs implements Catalogs {
   }
 }
 
-/** Stands for the catalog of a database that was never introspected. */
+/** The catalog of a database that was never introspected. */
 export const NOTHING_KNOWN: Catalog = { capturedAt: '', capture: null, tables: [] }
 
 function keyOf(at: Versions): string {

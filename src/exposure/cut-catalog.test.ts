@@ -27,7 +27,7 @@ const table = (name: string, columns: CatalogColumn[], schema = 'public'): Catal
 const catalog = (...tables: CatalogTable[]): Catalog => ({ capturedAt: 'now', capture: { version: 1 }, tables })
 const shown = (of: Catalog) => of.tables.map((it) => [it.table, it.columnsRestricted, it.columns.map((c) => c.name)])
 
-test('the cut shows the named columns in database order and marks tables that have more columns', () => {
+test('a catalog cut to an exposure has the named columns in database order and marks tables that have more columns', () => {
   const full = catalog(table('a', [column('x'), column('y'), column('z')]), table('b', [column('x')]))
   const exposed = cut(full, [
     { schema: 'public', table: 'b', columns: ['x'] },
@@ -40,7 +40,7 @@ test('the cut shows the named columns in database order and marks tables that ha
   assert.equal(exposed.capture, full.capture)
 })
 
-test('the cut leaves out columns and tables that introspection no longer finds', () => {
+test('a catalog cut to an exposure leaves out columns and tables that introspection no longer finds', () => {
   const full = catalog(table('a', [column('x')]))
   const exposure = [
     { schema: 'public', table: 'a', columns: ['x', 'gone'] },
@@ -50,14 +50,14 @@ test('the cut leaves out columns and tables that introspection no longer finds',
   assert.deepEqual(shown(cut(full, exposure)), [['a', false, ['x']]])
 })
 
-test('the cut leaves out a column that may no longer be exposed, and a table without any exposed column', () => {
+test('a catalog cut to an exposure leaves out columns that may no longer be exposed and tables without exposed columns', () => {
   const refused = column('x', { unexposable: 'Its type has a cast made by a user.' })
   const full = catalog(table('a', [refused, column('y')]), table('b', [refused]))
   const exposure = ['a', 'b'].map((name) => ({ schema: 'public', table: name, columns: ['x', 'y'] }))
   assert.deepEqual(shown(cut(full, exposure)), [['a', true, ['y']]])
 })
 
-test('a reference is kept only if the referenced column is exposed', () => {
+test('a catalog cut to an exposure keeps a reference only if the referenced column is exposed', () => {
   const to = (name: string) => ({ schema: 'public', table: 'b', column: name })
   const full = catalog(
     table('a', [column('seen', { references: to('x') }), column('unseen', { references: to('y') })]),
@@ -77,7 +77,7 @@ test('an empty exposure shows no table', () => {
   assert.deepEqual(shown(cut(catalog(table('a', [column('x')])), [])), [])
 })
 
-test('two pairs of schema and table have different keys, even if they are equal when joined with a dot', () => {
+test('two tables have different keys, even if `schema.table` is the same text for both', () => {
   assert.notEqual(tableKey('a', 'b.c'), tableKey('a.b', 'c'))
   assert.notEqual(tableKey('a', '1:b'), tableKey('a1:', 'b'))
   assert.notEqual(tableKey('', 'ab'), tableKey('a', 'b'))

@@ -1,6 +1,5 @@
-// Cuts a catalog down to the saved exposure. Names that introspection no longer finds are left out, and so are columns
-// that may no longer be exposed. If the database has changed since the exposure was saved, only one kind of new columns
-// is shown: those nested in an exposed column.
+// Reduces a catalog to the saved exposure. Leaves out names that introspection no longer finds, and columns that may no
+// longer be exposed. Columns that were added after the save are shown only if they are nested in an exposed column.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 
@@ -13,7 +12,7 @@ export interface ShownTable {
   readonly columns: readonly string[]
 }
 
-/** Returns the exposed tables and columns, in database order. A reference to a hidden column is removed. */
+/** Returns the exposed tables and columns, in database order. Removes references to hidden columns. */
 export function cut(catalog: Catalog, exposure: readonly ShownTable[]): Catalog {
   const chosen = new Map(exposure.map((shown) => [tableKey(shown.schema, shown.table), new Set(shown.columns)]))
   const visible = new Map<string, Set<string>>()
@@ -37,8 +36,8 @@ export function cut(catalog: Catalog, exposure: readonly ShownTable[]): Catalog 
 }
 
 /**
- * Returns the chosen columns and the columns nested in them. Columns that may not be exposed are left out. In a
- * catalog, a parent column always comes before its nested columns.
+ * Returns the chosen columns and the columns nested in them, except columns that may not be exposed. In a catalog, a
+ * parent column always comes before its nested columns.
  */
 function shownNames(table: CatalogTable, chosen: ReadonlySet<string>): Set<string> {
   const shown = new Set<string>()

@@ -34,7 +34,7 @@ const namesOf = (of: Catalog) => of.tables.flatMap((each) => each.columns.map((i
 const NONE = { added: [], removed: [], retyped: [] }
 const SAMPLED = { rows: 1_000, all: false }
 
-test('an equal catalog in another order has no drift, and a new or removed table is one line of drift', async () => {
+test('a catalog in another order has no drift, and a new or removed table is one line of drift', async () => {
   const [a, b] = [table('a', [column('x'), column('y')]), table('b', [column('x')])]
   assert.deepEqual(await driftOf(catalog(a, b), catalog(b, table('a', [column('y'), column('x')]))), NONE)
   assert.deepEqual(await driftOf(catalog(a), catalog(b)), {
@@ -49,7 +49,7 @@ test('column `b.c` of table `a` is not confused with column `c` of table `a.b`',
   assert.deepEqual(await driftOf(before, before), NONE)
 })
 
-test('a column has drifted if all its values have another type, but not if a type was added or few values were read', async () => {
+test('a column has drifted if all its values have another type, but not if only some have, or if few values were read', async () => {
   const drift = async (was: Partial<CatalogColumn>, is: Partial<CatalogColumn>, looked = SAMPLED) =>
     (await driftOf(catalog(table('a', [column('x', was)], looked)), catalog(table('a', [column('x', is)], looked))))
       .retyped
@@ -105,12 +105,12 @@ test('a missing path is removed if all rows were read, unless there were no rows
   assert.deepEqual(namesOf(retainUnsampled(before, emptied, [])), ['_id', 'x'])
 })
 
-test('if the database declares its columns, a missing column is removed; a removed table is always removed', async () => {
+test('a missing column is removed if the database declares its columns, and a missing table is always removed', async () => {
   const before = catalog(table('a', [column('x', seenIn(1, 1_000))]), table('b', [column('x')]))
   assert.deepEqual(namesOf(retainUnsampled(before, catalog(table('a', [column('y')])), [])), ['y'])
 })
 
-test('the number of missed paths that are kept is limited, but every exposed path is kept', async () => {
+test('a limited number of paths that samples missed is kept, but every exposed path is kept', async () => {
   const rare = Array.from({ length: 900 }, (_, n) => column(`k${n}`, seenIn(2, 1_000)))
   const before = catalog(table('a', rare, SAMPLED))
   const sampled = catalog(table('a', [column('_id')], SAMPLED))

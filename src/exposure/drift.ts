@@ -5,7 +5,7 @@ import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { inSlices } from '../event-loop-slices.ts'
 import { tableKey } from './cut-catalog.ts'
 
-/** A whole table, or one of its columns if `column` is set. `type` is the current type, `was` the earlier one. */
+/** A table, or one of its columns if `column` is set. `type` is the current type, `was` the earlier type. */
 interface Drifted {
   readonly schema: string
   readonly table: string
@@ -21,8 +21,8 @@ export interface Drift {
 }
 
 /**
- * Returns the drift, in database order. For a new or removed table, the columns are not listed. Yields to the event
- * loop, because a catalog may have tens of thousands of columns.
+ * Returns the drift, in database order. Does not list the columns of a new or removed table. Yields to the event loop,
+ * because a catalog may have tens of thousands of columns.
  */
 export async function driftOf(then: Catalog, now: Catalog): Promise<Drift> {
   const turn = inSlices()
@@ -60,14 +60,15 @@ function compare(then: CatalogTable, now: CatalogTable, drift: Lists): void {
 }
 
 /**
- * Without a declared type, a column has the types of its sampled values. Another sample may have other types by chance.
- * So a change of type counts only if both samples have the column in at least this many rows, or if all rows were read.
+ * Without a declared type, a column has the types of its sampled values, and another sample may have other types by
+ * chance. So a change of type counts only if both samples have the column in at least this many rows, or if all rows
+ * were read.
  */
 const MET_MIN = 20
 
 /**
- * Returns true if the types of a column's values have changed completely: no current value has an earlier type. Null
- * values do not count. Returns false if too few values were read to be sure.
+ * Returns true if no current value of a column has an earlier type. Null values do not count. Returns false if too few
+ * values were read to be sure.
  */
 function holdsOthers(was: CatalogColumn, is: CatalogColumn, then: CatalogTable, now: CatalogTable): boolean {
   const [before, after] = [typesOf(was), typesOf(is)]

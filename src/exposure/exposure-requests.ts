@@ -1,6 +1,6 @@
-// When a query was refused because a table or column is hidden, a member can ask for it to be exposed. The request
-// contains the audit id of the refused call, and a reason. A manager of the team closes the request, usually after
-// saving another exposure. The request itself changes no exposure.
+// If a query was refused because a table or column is hidden, a member can request to expose it. The request contains
+// the audit id of the refused call, and a reason. A manager of the team closes the request, usually after saving
+// another exposure.
 import type { Selectable } from 'kysely'
 import type { z } from 'zod'
 import type { Audit } from '../audit/audit.ts'
@@ -41,10 +41,11 @@ export interface ExposureRequest {
 
 export type Resolution = 'EXPOSED' | 'DECLINED'
 
-/** The kinds of refused things that an exposure can show. */
+/** The kinds of refused objects that an exposure can show. */
 const EXPOSABLE: ReadonlySet<string> = new Set(['table', 'column'])
 /**
- * The maximum number of open requests of one account in a team, so that one member cannot bury the requests of others.
+ * The maximum number of an account's open requests in a team, so that one member cannot bury the requests of other
+ * members.
  */
 const OPEN_MAX = 20
 /** The maximum number of requests in the list. */
@@ -53,7 +54,7 @@ const LISTED_MAX = 500
 /**
  * Creates a request to expose the table or column for which a call was refused. Throws NOT_FOUND if the audit item is
  * not a call of this caller to this datasource. Throws CONFLICT if the call was not refused for a table or column, if
- * there already is an open request for the call, or if the caller has too many open requests.
+ * it already has an open request, or if the caller has too many open requests.
  */
 export async function requestExposure(
   deps: RequestDeps,
@@ -95,7 +96,7 @@ export async function requestExposure(
 }
 
 /**
- * Returns up to LISTED_MAX requests, newest first. Requests for datasources that the caller cannot reach are left out.
+ * Returns up to LISTED_MAX requests, newest first. Leaves out requests for datasources that the caller cannot reach.
  */
 export async function listRequests(
   deps: RequestDeps,

@@ -1,4 +1,3 @@
-// Tests saving an exposure on both stores: frozen names, versions, and no lost writes.
 import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import { after, before, describe, test } from 'node:test'
@@ -69,7 +68,6 @@ for (const dialect of DIALECTS) {
       await source[Symbol.asyncDispose]()
     })
 
-    /** Creates a datasource with the given catalog. */
     async function introspected(catalog: Catalog): Promise<DatasourceId> {
       const teamId = newId<TeamId>()
       const row = datasourceRow(teamId)
@@ -94,7 +92,7 @@ for (const dialect of DIALECTS) {
     }
     const deps = () => ({ store, audit, catalogs, withdrawHidden: () => Promise.resolve() })
 
-    test('null is saved as the current columns: a column that appears later stays hidden until the next save', async () => {
+    test('a request with null saves the current columns, so a column that appears later stays hidden until the next save', async () => {
       const id = await introspected(catalogOf(names('a', 'x', 'y')))
       assert.deepEqual(await getExposure(deps(), await place(id)), {
         tables: [],
@@ -117,7 +115,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(again.tables, [names('a', 'x', 'new')])
     })
 
-    test('callers get the same catalog object while nothing changes, and another object after a change', async () => {
+    test('callers get the same catalog object until something changes', async () => {
       const id = await introspected(catalogOf(names('a', 'x')))
       await putExposure(deps(), call, await place(id), { tables: [names('a', 'x')] })
       const first = await catalogs.exposed((await place(id)).row)
@@ -128,7 +126,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await catalogs.exposedTableCount((await place(id)).row), 0)
     })
 
-    test('a save with an outdated version is answered CONFLICT; without a version the last writer wins', async () => {
+    test('saving an exposure with an outdated version is answered CONFLICT, and without a version the last writer wins', async () => {
       const id = await introspected(catalogOf(names('a', 'x', 'y')))
       const at = await place(id)
       const put = (column: string, version?: number) =>
@@ -154,7 +152,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await place(id)).row.exposure_version, 0)
     })
 
-    test('the history has every version with its author, newest first', async () => {
+    test('the history of an exposure has every version with its author, newest first', async () => {
       const id = await introspected(catalogOf(names('a', 'x', 'y')))
       for (const column of ['x', 'y', 'x'])
         await putExposure(deps(), call, await place(id), { tables: [names('a', column)] })
@@ -174,7 +172,7 @@ for (const dialect of DIALECTS) {
       await assert.rejects(listExposureVersions(deps(), await place(id), { cursor: 'x' }), { code: 'INVALID_REQUEST' })
     })
 
-    test('a page of the history has a limited size, and only the newest thousand versions are kept', async () => {
+    test('a page of the history of an exposure has a limited size, and only the newest thousand versions are kept', async () => {
       const id = await introspected(catalogOf(names('a', 'x')))
       const large = JSON.stringify([names('a', 'x'.repeat(5 << 20))])
       const row = { datasource_id: id, author_id: call.caller.accountId, created_at: AT }
@@ -202,7 +200,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(items, [])
     })
 
-    test('a save during a concurrent introspection uses the current catalog', async () => {
+    test('an exposure that is saved during an introspection belongs to the current catalog', async () => {
       const id = await introspected(catalogOf(names('a', 'x')))
       const [at, next] = [await place(id), catalogOf(names('a', 'x', 'y'))]
       const tables = [{ ...names('a'), columns: null }]
@@ -210,14 +208,14 @@ for (const dialect of DIALECTS) {
       assert.equal(saved.version, 1)
       const row = (await place(id)).row
       const baseline = await catalogs.baseline(row)
-      // In either order, the saved names belong to the catalog that drift is compared with.
+      // In either order, the saved names belong to the catalog with which drift is compared.
       assert.deepEqual(
         baseline?.tables[0]?.columns.map((column) => column.name),
         saved.tables[0]?.columns,
       )
     })
 
-    test('a save of 2,000 tables with 40,000 columns yields to other requests in between', async () => {
+    test('other requests run while an exposure of 2,000 tables with 40,000 columns is saved', async () => {
       const many = Array.from({ length: 2_000 }, (_, n) =>
         names(`t${n}`, ...Array.from({ length: 20 }, (_unused, c) => `c${c}`)),
       )

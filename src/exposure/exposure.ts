@@ -1,6 +1,5 @@
-// An exposure lists the tables and columns of a datasource that queries may read. This file reads the exposure, saves a
-// new version and lists the old versions. Only the columns in the list are shown, together with the columns nested in
-// them: `address` also shows `address.city`.
+// An exposure lists the tables and columns of a datasource that queries may read. A listed column also shows the
+// columns nested in it: `address` also shows `address.city`.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { Call } from '../auth/caller.ts'
@@ -20,20 +19,20 @@ import { freeze, goneFrom, type RequestedTable, type Gone } from './freeze-names
 import { warningsOf } from './warnings.ts'
 import { readExposure } from './stored-json.ts'
 
-/** The state after a save. The new exposure may show less than the previous one. */
+/** The state after a save. */
 export interface HiddenNow {
   readonly full: Catalog
   readonly exposed: Catalog
   /** The saved exposure. It may contain names that no longer exist in the database. */
   readonly named: readonly ShownTable[]
-  /** The keys (tableKey) of the tables that lost at least one exposed column. */
+  /** The keys (tableKey) of the tables that lost an exposed column. */
   readonly shrunk: ReadonlySet<string>
 }
 
 export interface SavingDeps extends ExposureDeps {
   /**
-   * Other folders store data about columns. This function deletes such data in the same transaction, for columns that
-   * are no longer exposed.
+   * Deletes data that other rooms have stored about columns that are no longer exposed. Runs in the transaction of the
+   * save.
    */
   readonly withdrawHidden: (tx: Transaction<Tables>, id: DatasourceId, now: HiddenNow) => Promise<void>
 }
@@ -58,7 +57,6 @@ export interface Exposure {
   /** The account that saved the exposure, and the time. Null before the first save. */
   readonly author: Author | null
   readonly savedAt: string | null
-  /** The author's note. */
   readonly note: string | null
   /** Only in the answer to a PUT: warnings for the author. */
   readonly warnings?: readonly string[]
@@ -80,15 +78,15 @@ export interface ExposureVersion {
 }
 
 /**
- * A version with counts instead of tables. `added` and `removed` are the numbers of columns that the previous version
- * did not have, or had in addition.
+ * A version with counts instead of tables. `added` and `removed` count the columns that were added and removed since
+ * the previous version.
  */
 export interface BriefVersion {
   readonly version: number
   readonly author: Author
   readonly savedAt: string
   readonly note: string | null
-  /** The four counts are null for versions that were saved before counts were stored. */
+  /** The four counts are null for versions that are older than these counts. */
   readonly tables: number | null
   readonly columns: number | null
   readonly added: number | null
@@ -101,7 +99,7 @@ interface Requested {
   readonly note?: string
 }
 
-/** Returns the current exposure. `gone` lists the names in it that the last introspection did not find. */
+/** Returns the current exposure. `gone` lists its names that the last introspection did not find. */
 export async function getExposure(deps: ExposureDeps, at: ExposurePlace): Promise<Exposure> {
   const [tables, catalog, saved] = await Promise.all([
     deps.catalogs.shown(at.row),
@@ -112,9 +110,8 @@ export async function getExposure(deps: ExposureDeps, at: ExposurePlace): Promis
 }
 
 /**
- * Saves a new version, which applies from the next request on. Throws INVALID_REQUEST if freeze() finds problems, with
- * the problems in `details`. Throws CONFLICT if `version` is not the current version, or if concurrent saves won every
- * time.
+ * Saves a new version, which applies to the next request. Throws INVALID_REQUEST with `details` if freeze() finds
+ * problems. Throws CONFLICT if `version` is not the current version, or if concurrent saves won every time.
  */
 export async function putExposure(
   deps: SavingDeps,
@@ -125,8 +122,8 @@ export async function putExposure(
   for (let tried = 1; ; tried++) {
     const saved = await save(deps, call, at, request)
     if (saved !== null) return saved
-    // Another save came first. If the request gives no version, the last writer wins, so try again. If it gives a
-    // version, the next attempt finds the conflict.
+    // Another save came first. Try again: if the request gives a version, the next attempt finds the conflict. If not,
+    // the last writer wins.
     if (tried === TRIES) throw await conflict(deps.store, at.id)
   }
 }
@@ -137,8 +134,8 @@ async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Re
   if (request.version !== undefined && request.version !== current.exposure_version)
     throw await conflict(deps.store, at.id)
   const [catalog, saved] = await Promise.all([deps.catalogs.full(current), deps.catalogs.shown(current)])
-  // With tens of thousands of columns, each step takes about 10 ms. Yield to the event loop between steps. The
-  // transaction below checks that no version changed in the meantime.
+  // With tens of thousands of columns, each step takes about 10 ms, so yield between steps. The transaction below
+  // checks that no version changed in the meantime.
   await setImmediate()
   const { tables, problems } = freeze(request.tables, catalog, saved)
   if (problems.length > 0) throw invalidRequest(problems, 'The exposure cannot be saved in this form.')
@@ -175,8 +172,8 @@ async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Re
       .set({ exposure_version: version })
       .where('id', '=', at.id)
       .where('exposure_version', '=', current.exposure_version)
-      // This exposure will later be compared with this catalog version (drift). So that version must still be stored
-      // and must be retained.
+      // This exposure will later be compared with this version of the catalog (drift), so the store must keep that
+      // version.
       .where('catalog_version', '=', current.catalog_version)
       .executeTakeFirstOrThrow()
     if (numUpdatedRows !== 1n) return false
@@ -226,8 +223,8 @@ function columnCount(tables: readonly ShownTable[]): number {
 }
 
 /**
- * Looks at the exposures that were saved after `version`, up to the current one. Returns true if one of them removed a
- * column. Versions without counts can be ignored, because they are older than every running query.
+ * Returns true if an exposure that was saved after `version`, up to the current one, removed a column. Versions without
+ * counts are ignored, because they are older than every running query.
  */
 export async function wasNarrowed(store: Pick<Store, 'db'>, at: Versions, version: number): Promise<boolean> {
   const narrowed = await store.db
@@ -242,7 +239,7 @@ export async function wasNarrowed(store: Pick<Store, 'db'>, at: Versions, versio
   return narrowed !== undefined
 }
 
-/** Returns the number of columns of `tables` that are missing in `other`. */
+/** Returns how many columns of `tables` are missing in `other`. */
 function countOutside(tables: readonly ShownTable[], other: NamesByTable): number {
   let count = 0
   for (const { schema, table, columns } of tables) {
@@ -252,7 +249,7 @@ function countOutside(tables: readonly ShownTable[], other: NamesByTable): numbe
   return count
 }
 
-/** The names of the columns, by tableKey. */
+/** The column names, by tableKey. */
 type NamesByTable = ReadonlyMap<string, ReadonlySet<string>>
 
 function namesByTable(tables: readonly ShownTable[]): NamesByTable {
@@ -273,7 +270,7 @@ function fieldsOf(version: number, tables: readonly ShownTable[], other: NamesBy
 }
 
 /**
- * Returns true if the catalog has not changed since the exposure was saved. After a change, the same names may show
+ * Returns true if the catalog has not changed since the exposure was saved. If it has changed, the same names may show
  * more or less.
  */
 async function isSavedAt(store: Store, at: Versions): Promise<boolean> {
@@ -296,7 +293,7 @@ function shrunkTables(before: readonly ShownTable[], after: NamesByTable): Reado
 
 /**
  * Returns the tables and columns that were added, removed or retyped since the exposure was saved. All lists are empty
- * if there is nothing to compare.
+ * if no exposure was saved, or if there was no catalog when it was saved.
  */
 export async function getDrift(
   deps: ExposureDeps,
@@ -336,7 +333,7 @@ export async function listExposureVersions(
   return { items: rows.map(versionOf), nextCursor: cursorAfter(versions, sizes.length > fitting) }
 }
 
-/** Returns the same list as listExposureVersions(), with counts instead of the tables. Does not read the tables. */
+/** Returns the list of listExposureVersions() with counts instead of tables. Does not read the tables. */
 export async function listBriefVersions(
   deps: Pick<ExposureDeps, 'store'>,
   at: Pick<ExposurePlace, 'id'>,
@@ -369,7 +366,7 @@ export async function getExposureVersion(
 }
 
 /**
- * Returns the query for one page of versions. It selects one row more, which shows whether another page follows. Throws
+ * Returns the query for one page of versions. It selects one row more, to find out whether another page follows. Throws
  * INVALID_REQUEST for an invalid cursor.
  */
 function newestVersions(store: Pick<Store, 'db'>, at: Pick<ExposurePlace, 'id'>, { cursor, limit = PAGE_LIMIT }: Page) {
@@ -409,12 +406,12 @@ function cursorAfter(versions: readonly number[], hasMore: boolean): string | nu
   return hasMore && last !== undefined ? String(last) : null
 }
 
-/** The number of items on a page if the caller sets no limit. */
+/** The default number of items on a page. */
 const PAGE_LIMIT = 20
 
 /**
- * Returns how many versions fit on a page, at least one. A version may contain every column of a large database, so a
- * page is limited by its size too.
+ * Returns how many versions fit on a page, at least one. A version may contain every column of a large database, so the
+ * size of a page is limited too.
  */
 function fittingCount(bytes: readonly number[]): number {
   let sum = 0
@@ -422,14 +419,14 @@ function fittingCount(bytes: readonly number[]): number {
   return tooMuch < 0 ? bytes.length : tooMuch
 }
 
-/** The maximum size of the versions on a page. A page with only one version may be larger. */
+/** The maximum size of a page with more than one version. */
 const PAGE_BYTES_MAX = 8 * 1024 * 1024
-/** The number of versions per exposure that stay in the store. Older versions are deleted. */
+/** How many versions of an exposure stay in the store. Older versions are deleted. */
 const VERSIONS_KEPT = 1_000
 /** The maximum number of attempts to save. */
 const TRIES = 5
 
-/** Reads the current versions from the store. A save needs them, because cached versions may be outdated. */
+/** Reads the current versions from the store, because cached versions may be outdated. */
 export async function versionsNow(store: Pick<Store, 'db'>, id: DatasourceId): Promise<Versions> {
   return await store.db
     .selectFrom('datasources')
@@ -438,7 +435,7 @@ export async function versionsNow(store: Pick<Store, 'db'>, id: DatasourceId): P
     .executeTakeFirstOrThrow(() => notFound())
 }
 
-/** Returns the CONFLICT error, which contains the current version, its author and its time. */
+/** Returns the CONFLICT error, with the current version, its author and its time. */
 async function conflict(store: Pick<Store, 'db'>, id: DatasourceId): Promise<AppError> {
   const { exposure_version: version } = await versionsNow(store, id)
   const { author, savedAt } = await savedAs(store, { id, exposure_version: version })

@@ -46,7 +46,7 @@ const known: Catalog = {
   ],
 }
 
-test('null is replaced by the columns that are known and may be exposed', () => {
+test('null in an exposure is replaced by the columns that are known and may be exposed', () => {
   const { tables, problems } = freeze([request('b'), request('a')], known, [])
   assert.deepEqual(problems, [])
   assert.deepEqual(tables, [saved('a', ['x', 'y']), saved('b', ['x'])])
@@ -65,14 +65,14 @@ for (const { name, asked, problem } of [
   { name: 'a column named twice', asked: [request('a', ['x', 'x'])], problem: /names a column twice/ },
   { name: 'a table without columns', asked: [request('a', [])], problem: /names no column/ },
 ]) {
-  test(`a request with ${name} is refused, and the error names the problem`, () => {
+  test(`an exposure with ${name} is refused, and the error names the problem`, () => {
     const { problems } = freeze(asked, known, [])
     assert.equal(problems.length, 1)
     assert.match(problems[0] ?? '', problem)
   })
 }
 
-test('an error lists a hundred problems, counts the others, and shortens long names', () => {
+test('the error about an exposure lists a hundred problems, counts the remaining ones, and shortens long names', () => {
   const { problems } = freeze([request('a', ['q'.repeat(2 << 20), 'r']), request('nosuch')], known, [])
   assert.equal(problems.length, 3)
   assert.ok(problems.join().length < 1_000)
@@ -94,7 +94,7 @@ test('before the first introspection, no table can be exposed', () => {
   assert.deepEqual(freeze([], null, []), { tables: [], problems: [] })
 })
 
-test('saved names that introspection no longer finds are kept and listed as gone', () => {
+test('names of a saved exposure that introspection no longer finds are kept and listed as gone', () => {
   const before = [saved('a', ['old', 'x']), saved('dropped', ['p', 'q'])]
   const { tables, problems } = freeze([request('dropped'), request('a', ['x', 'old'])], known, before)
   assert.deepEqual(problems, [])
@@ -108,7 +108,7 @@ test('saved names that introspection no longer finds are kept and listed as gone
 
 const plain = (names: readonly string[]) => names.join('.')
 
-test('warnings cover unexposable columns, comments that name hidden tables, and warnings of the database', () => {
+test('the warnings about an exposure cover unexposable columns, comments that name hidden tables, and warnings of the database', () => {
   const catalog: Catalog = {
     ...known,
     tables: [

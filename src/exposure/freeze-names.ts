@@ -1,6 +1,6 @@
-// A request for an exposure may give null for the columns of a table. This means all columns that are known now and may
-// be exposed. Null is replaced ("frozen") by the names of these columns, so that a column that is added later stays
-// hidden. Also finds every reason why a request cannot be saved.
+// A request for an exposure may give null for the columns of a table. Null means all columns that are known now and may
+// be exposed. It is replaced ("frozen") by their names, so that columns that are added later stay hidden. Also finds
+// every reason why a request cannot be saved.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey, type ShownTable } from './cut-catalog.ts'
 
@@ -12,10 +12,7 @@ export interface RequestedTable {
 
 export interface Frozen {
   readonly tables: readonly ShownTable[]
-  /**
-   * The reasons why the exposure cannot be saved: up to PROBLEMS_MAX, and the number of further reasons. Empty if the
-   * exposure can be saved.
-   */
+  /** The reasons why the exposure cannot be saved: up to PROBLEMS_MAX, and the number of further reasons. */
   readonly problems: readonly string[]
 }
 
@@ -31,7 +28,7 @@ const NAME_CHARS_MAX = 100
 
 /**
  * Returns the exposure with a list of column names for each table, in database order. Tables that introspection no
- * longer finds come last. `catalog` is null before the first introspection: then no table is known.
+ * longer finds come last. `catalog` is null before the first introspection, when no table is known.
  */
 export function freeze(
   requested: readonly RequestedTable[],
@@ -78,8 +75,8 @@ export function goneFrom(saved: readonly ShownTable[], catalog: Catalog | null):
 }
 
 /**
- * Handles a table that introspection does not find. Such a table may keep the columns that were saved before, or some
- * of them. Other columns are problems.
+ * Returns the columns of a table that introspection does not find. The table may keep columns that were saved before.
+ * Other columns are problems.
  */
 function savedColumns(
   at: string,
@@ -118,14 +115,13 @@ function frozenColumns(
   const columns: string[] = []
   for (const column of table.columns) {
     if (!requested.delete(column.name)) continue
-    // The saved exposure may have a column that may no longer be exposed. The name is kept, but cut-catalog.ts hides
-    // the column.
+    // A saved column that may no longer be exposed keeps its name in the list, but cut-catalog.ts hides it.
     if (column.unexposable !== null && !saved.has(column.name)) {
       problems.push(`${at}: the column ${named(column.name)} may not be exposed: ${column.unexposable}`)
     }
     columns.push(column.name)
   }
-  // Introspection does not find the remaining names. Only names that were saved before are kept.
+  // Introspection does not find the remaining names. Keep those that were saved before.
   for (const name of requested) {
     if (saved.has(name)) columns.push(name)
     else problems.push(`${at}: there is no column ${named(name)}`)

@@ -1,4 +1,3 @@
-// Tests that a catalog survives a round trip through the store, and that damaged JSON is refused.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, CatalogColumn } from '../drivers/driver.ts'
@@ -42,13 +41,13 @@ const catalog: Catalog = {
   ],
 }
 
-test('reads a catalog as it was written, and writes identical columns once', async () => {
+test('a stored catalog is read as it was written, and identical columns are written once', async () => {
   const text = await writeCatalog(catalog)
   assert.deepEqual(readCatalog(text), catalog)
   assert.equal(text.split('"typeOid"').length - 1, 5)
 })
 
-test('gives other requests a turn while it writes a large catalog', async () => {
+test('other requests run while a large catalog is written', async () => {
   const tables = Array.from({ length: 15_000 }, () => catalog.tables).flat()
   let turns = 0
   const count = (): void => {
@@ -60,11 +59,11 @@ test('gives other requests a turn while it writes a large catalog', async () => 
   assert.ok(turns > 1, `${turns} turns`)
 })
 
-test('still reads a catalog in the previous format', () => {
+test('a stored catalog in the previous format can be read', () => {
   assert.deepEqual(readCatalog(JSON.stringify(catalog)), catalog)
 })
 
-test('refuses a damaged catalog', async () => {
+test('a damaged stored catalog is refused', async () => {
   const text = await writeCatalog(catalog)
   const kinds = /"kinds":\[0,1,1,2\]/
   assert.match(text, kinds)
@@ -96,7 +95,7 @@ test('refuses a damaged catalog', async () => {
   }
 })
 
-test('refuses a damaged exposure', () => {
+test('a damaged stored exposure is refused', () => {
   const exposure = [{ schema: 'a', table: 't', columns: ['id', 'one'] }]
   assert.deepEqual(readExposure(JSON.stringify(exposure)), exposure)
   const damaged = [

@@ -1,7 +1,6 @@
-// Reads and writes the JSON of catalogs and exposures in the store. Many columns differ only by name. Their common
-// properties are written once, so a catalog takes about a tenth of its plain JSON and is parsed faster. Invalid JSON
-// throws a SyntaxError, and a wrong shape throws a ZodError. Both mean a defect or a damaged store, never a caller's
-// mistake.
+// Reads and writes the JSON of catalogs and exposures in the store. Many columns differ only by name, so their common
+// properties are written once. Then a catalog takes about a tenth of its plain JSON and is parsed faster. Throws a
+// SyntaxError for invalid JSON, and a ZodError for a wrong shape. Both mean that the store is damaged.
 import { z } from 'zod'
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { inSlices } from '../event-loop-slices.ts'
@@ -44,7 +43,7 @@ const StoredCatalog = z.object({
   tables: z.custom<readonly StoredTable[]>((it) => Array.isArray(it) && it.every(isTable)),
 })
 
-/** The previous format: each column has all its properties. */
+/** The previous format, in which each column has all its properties. */
 const WholeCatalog = z.object({
   ...head,
   tables: z.array(
@@ -65,7 +64,7 @@ const WholeCatalog = z.object({
 
 const StoredExposure = z.custom<readonly ShownTable[]>((it) => Array.isArray(it) && it.every(isShown))
 
-/** Writes a catalog. Yields to the event loop, because a catalog may have many tables. */
+/** Yields to the event loop, because a catalog may have many tables. */
 export async function writeCatalog(catalog: Catalog): Promise<string> {
   const turn = inSlices()
   const numbers = new Map<string, number>()

@@ -1,6 +1,6 @@
-// Collects warnings for the person who saves an exposure. Some come from the database, for example about a view that
-// reads another user's tables. Others are about columns that may not be exposed, and about visible comments that
-// contain the name of a hidden table or column.
+// Collects warnings for the person who saves an exposure: warnings from the database, for example about a view that
+// reads another user's tables; columns that may not be exposed; and visible comments that contain the name of a hidden
+// table or column.
 import type { Catalog, CatalogTable, Driver } from '../drivers/driver.ts'
 import { tableKey } from './cut-catalog.ts'
 
@@ -9,8 +9,8 @@ const WARNINGS_MAX = 200
 const NAME_CHARS_MIN = 3
 
 /**
- * Returns up to WARNINGS_MAX sentences, and the number of further warnings. Each sentence starts with its table. The
- * tables are in database order.
+ * Returns up to WARNINGS_MAX sentences in database order, and the number of further warnings. Each sentence starts with
+ * its table.
  */
 export function warningsOf(full: Catalog, exposed: Catalog, typed: Driver['typed']): readonly string[] {
   const hiddenTables = namesOfHiddenTables(full, exposed)
@@ -60,8 +60,8 @@ function isTelling(name: string): boolean {
 }
 
 /**
- * Returns the first hidden name that occurs in the comment. Only whole words are compared, so a name with spaces or
- * punctuation is not found.
+ * Returns the first hidden name that occurs in the comment as a whole word. Names with spaces or punctuation are not
+ * found.
  */
 function firstNamed(comment: string | null, ...hidden: readonly ReadonlySet<string>[]): string | undefined {
   const words = comment?.toLowerCase().match(/[\p{L}\p{N}_$]+/gu)

@@ -1,5 +1,5 @@
-// The access log has one line for each answer. It is off unless VITRINE_ACCESS_LOG=1. A line contains the operation and
-// ids, but no path, query string, header, text, address or name. Paths may contain invitation tokens and table names.
+// The access log has one line for each answer. It is off unless VITRINE_ACCESS_LOG=1. A line contains no path, query
+// string, header, text, address or name, because paths may contain invitation tokens and table names.
 import type { Logger } from 'pino'
 import type { Caller, Trace } from '../auth/caller.ts'
 
@@ -14,7 +14,8 @@ export interface Answered {
   readonly code: string | null
   readonly caller?: Caller | null | undefined
   /**
-   * For traces: the times of a query, and the header `traceparent`, which server.ts ignores without a trusted proxy.
+   * For traces: the times of a query, and the header `traceparent`. server.ts removes the header if no proxy is
+   * trusted.
    */
   readonly trace?: Trace | null | undefined
   readonly traceparent?: string | undefined
@@ -56,7 +57,7 @@ function whoOf(caller: Answered['caller']): object {
   }
 }
 
-/** A caller may send any text instead of an id. Only a text in the format of our ids is logged. */
+/** A caller may send any text instead of an id. Only texts in the format of our ids are logged. */
 const ID = /^[0-9a-f]{8}-[0-9a-f-]{27}$/
 
 function placeOf(params: unknown): object {

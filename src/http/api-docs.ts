@@ -1,12 +1,12 @@
 // Serves /openapi.json for programs and /docs for people. /docs is the page of Scalar, without scripts, fonts, proxies
-// or telemetry from other hosts. A file is read when it is first requested, and compressed once for each encoding.
+// or telemetry of other hosts. A file is read at its first request, and compressed once for each encoding.
 import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 import { compressed, encodingOf } from './compress.ts'
 import { loadOnce, sendShared } from './shared-bytes.ts'
 import type { KnownPath } from './unknown-route.ts'
 
-/** The paths of openapi.json and scalar.js are different in the bundle (`dist/main.js`) and in a checkout. */
+/** The paths of openapi.json and scalar.js differ between the bundle (`dist/main.js`) and a checkout. */
 const BUNDLED = !import.meta.url.endsWith('.ts')
 
 /** The page creates inline styles. Everything else must come from this server. */
@@ -80,10 +80,7 @@ export function docsRoutes(app: FastifyInstance): readonly KnownPath[] {
   ]
 }
 
-/**
- * Returns Scalar's standalone script. In the bundle, it is a file beside the bundle. In a checkout, it is taken from
- * the package.
- */
+/** Returns Scalar's standalone script: from a file beside the bundle, or in a checkout, from the package. */
 async function scalarScript(): Promise<Buffer> {
   if (BUNDLED) return readFile(new URL('./scalar.js', import.meta.url))
   const { standaloneScript } = await import('./scalar-script.ts')

@@ -1,6 +1,6 @@
 // Compresses answers in the thread pool, if the client accepts this. Query answers are not compressed, because this
-// would delay them. Answers of /auth are not compressed, because they may contain both secrets and a caller's text.
-// Then the compressed length could reveal a secret (CRIME, BREACH).
+// would delay them. Answers of /auth are not compressed: they may contain both a secret and a caller's text, and then
+// the compressed length could reveal the secret (CRIME, BREACH).
 import { promisify } from 'node:util'
 import { brotliCompress, constants, createGzip, gzip } from 'node:zlib'
 import type { Transform } from 'node:stream'
@@ -39,7 +39,7 @@ export async function compressed(body: string | Buffer, encoding: Encoding): Pro
   return await brotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } })
 }
 
-/** Compresses a stream with gzip. Each part is sent immediately, and not when the next one comes. */
+/** Compresses a stream with gzip. Each part is sent immediately. */
 export function streamCompressor(): Transform {
   return createGzip({ flush: constants.Z_SYNC_FLUSH })
 }

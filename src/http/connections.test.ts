@@ -1,4 +1,3 @@
-// These tests use a real server, real sockets and short times.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
@@ -52,7 +51,6 @@ async function open(
   }
 }
 
-/** Sends an empty line again and again. */
 function chatter(socket: Socket): Socket {
   const lines = setInterval(() => socket.write('\r\n'), 20)
   socket.once('close', () => clearInterval(lines))
@@ -101,7 +99,7 @@ test('if too many bytes are unread, the oldest unread answer of the address with
   assert.ok(other.bytesRead > LARGE.length)
 })
 
-test('when the limit of connections is reached, a new connection replaces one with an unread answer', async () => {
+test('if the limit of connections is reached, a new connection replaces one with an unread answer', async () => {
   await using opened = await open({ max: 2, maxPerAddress: null }, {})
   for (let n = 0; n < 2; n++) await opened.ask()
   await until('two unread answers', () => opened.held.unreadBytes > LARGE.length)
@@ -111,7 +109,7 @@ test('when the limit of connections is reached, a new connection replaces one wi
   assert.deepEqual([opened.held.evicted, opened.held.refused], [1, 0])
 })
 
-test('requests that wait behind others on their connection share one limit, and free their places afterwards', async () => {
+test('the requests that wait behind other requests share one limit, and free their places afterwards', async () => {
   await using opened = await open(MANY, { queuedRequests: 5 }, () => undefined)
   const more = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
   const first = await opened.ask()
@@ -135,7 +133,7 @@ test('a connection that sends many requests in one packet is closed after a few 
   assert.equal(opened.held.refused, 32)
 })
 
-test('the addresses of an IPv6 network (/64) share one limit, and another network has its own', async () => {
+test('the addresses of an IPv6 network (/64) share one limit of connections, and another network has its own', async () => {
   await using opened = await open({ max: 100, maxPerAddress: 2 }, {})
   for (const from of ['2001:db8:0:1::1', '2001:db8:0:1::2', '2001:db8:0:1:ffff::3', '2001:db8:0:2::1']) {
     await opened.ask(from)

@@ -1,6 +1,6 @@
 // Limits the number of connections, and the memory of answers that clients do not read. When there are too many
-// connections, a new one replaces an idle or half-sent one, or one whose client does not read its answer. So such
-// clients cannot block others. At shutdown, only connections that wait for an answer stay open.
+// connections, a new connection replaces an idle one, one with a half-sent request, or one with an unread answer, so
+// that such clients cannot block other clients. At shutdown, only connections that wait for an answer stay open.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { networkOf } from '../auth/client-network.ts'
@@ -15,16 +15,16 @@ export interface Exchange {
 export interface ConnectionLimits {
   readonly max: number
   /**
-   * The maximum for one IPv4 address or one IPv6 network (/64). Null if a proxy opens the connections for all callers.
-   * Then there is also no limit of unread bytes for an address.
+   * The maximum for one IPv4 address or one IPv6 network (/64). Null if a proxy opens the connections of all callers.
+   * Then an address has no limit of unread bytes either.
    */
   readonly maxPerAddress: number | null
 }
 
 export interface Connections {
-  /** Closes the connections that wait for no answer: idle ones, and those whose request has not fully arrived. */
+  /** Closes the connections that wait for no answer: idle ones, and those with an incomplete request. */
   cutOthers(): void
-  /** Closes the idle connections that node:http does not know. node:http closes its own ones. */
+  /** Closes the idle connections that node:http does not know. node:http closes its own connections. */
   cutIdle(): void
   cutAll(): void
   readonly open: number
@@ -40,18 +40,18 @@ export interface Connections {
 
 interface Held {
   readonly network: string
-  /** The latest request. Null before the first one. */
+  /** The latest request. Null before the first request. */
   exchange: { readonly request: IncomingMessage; readonly response: ServerResponse } | Exchange | null
-  /** How many requests do not have a complete answer. */
+  /** How many requests have no complete answer. */
   waiting: number
-  /** How many requests were accepted while an earlier one had no complete answer. */
+  /** How many requests were accepted while an earlier request had no complete answer. */
   queued: number
   readonly answered: () => void
-  /** When the connection was first seen idle after its latest request. Null if it was not. */
+  /** When the connection was first seen idle after its latest request. Null if it is not idle. */
   idleFrom: number | null
   /** Since when the client has read nothing of its answer. Null if no answer is unread. */
   untakenFrom: number | null
-  /** How many bytes the operating system had taken at the last count. */
+  /** How many bytes the operating system had accepted at the last count. */
   taken: number
 }
 
@@ -62,48 +62,48 @@ interface Untaken {
   readonly from: number
 }
 
-/** How often idle connections and unread answers are looked for. */
+/** The interval of the search for idle connections and unread answers. */
 const LOOK_MS = 500
-/** When connections are closed because of clients that do not read their answers or send nothing more. */
+/** When to close connections of clients that do not read their answers, or send nothing more. */
 export const PATIENCE = {
-  /** A connection is closed if its client reads nothing of its answer for this time. */
+  /** The maximum time in which a client reads nothing of its answer. */
   untakenMs: 60_000,
-  /** If there are too many connections, such a connection is closed after this time already. */
+  /** Replaces `untakenMs` when there are too many connections. */
   slowMs: 10_000,
   /**
-   * The maximum of all unread bytes. If there are more, connections of the address with the most bytes are closed. The
-   * connection whose client has read nothing for longest is closed first.
+   * The maximum of all unread bytes. Above it, connections of the address with the most unread bytes are closed. The
+   * client that has read nothing for the longest time is the first.
    */
   unreadBytes: 256 << 20,
   /** The maximum of unread bytes of one address. One answer has at most 64 MiB. */
   unreadBytesPerAddress: 128 << 20,
-  /** The maximum number of requests of all connections that wait behind others. Each takes about 16 kB. */
+  /** The maximum number of requests that wait behind other requests, on all connections. Each takes about 16 kB. */
   queuedRequests: 4_096,
   /**
-   * An idle connection is closed this much later than its Keep-Alive header says. If empty lines arrive on it, Node
-   * itself would never close it.
+   * An idle connection is closed this much later than its Keep-Alive header says. Node itself would never close a
+   * connection on which empty lines arrive.
    */
   idleExtraMs: 3_000,
 }
 
 /**
- * Node reads all requests that a client sends at once. At most this many of a connection may wait for their answers.
- * The next one is refused, and then the connection is closed (RFC 9112, 9.3.2).
+ * Node reads all requests that a client sends at once. At most this many requests of a connection may wait for their
+ * answers. The next request is refused, and then the connection is closed (RFC 9112, 9.3.2).
  */
 const PIPELINED_MAX = 32
 /**
- * If even more requests wait, the connection is closed at once, without refusals. A client can send 64 kB of small
- * requests in one packet. Refusing all of them would delay others by 0.2 s, and only reading them by 50 ms.
+ * If even more requests wait, the connection is closed at once. A client can send 64 kB of small requests in one
+ * packet. Refusing them all would delay other clients by 0.2 s. Reading them takes 50 ms.
  */
 const REFUSED_MAX = 2 * PIPELINED_MAX
 /**
- * query-connection.ts emits this event on the server when it has received a request, or the beginning of one, without
- * node:http. The arguments are the socket and its `Exchange`.
+ * query-connection.ts emits this event on the server when a request, or its beginning, has arrived without node:http.
+ * The arguments are the socket and its `Exchange`.
  */
 export const QUERY_EVENT = 'vitrineQuery'
 /** How long a client may take to read the refusal. */
 const LINGER_MS = 1_000
-/** Node still counts sockets that are closing, so its own limit is this much higher. */
+/** Node's own limit is this much higher, because Node still counts sockets that are closing. */
 const CLOSING = 256
 
 /** Starts to limit the connections of a server. `nextId` creates the request ids of refusals. */
@@ -121,13 +121,10 @@ class HeldConnections implements Connections {
   readonly #limits: ConnectionLimits
   readonly #nextId: () => string
   readonly #patience: typeof PATIENCE
-  /** All connections. The one whose latest request is oldest comes first. */
+  /** All connections, ordered by the time of their latest request. */
   readonly #held = new Map<Socket, Held>()
   readonly #perNetwork = new Map<string, number>()
-  /**
-   * The connections that had unread answers at the last look. The one whose client has read nothing for longest comes
-   * first.
-   */
+  /** The connections with unread answers at the last look, ordered by how long their clients have read nothing. */
   #untaken: readonly Untaken[] = []
   #queued = 0
   evicted = 0
@@ -142,7 +139,7 @@ class HeldConnections implements Connections {
     this.#nextId = nextId
     server.maxConnections = limits.max + CLOSING
     server.on('connection', (socket) => this.#opened(socket))
-    // This listener runs before the one that answers requests, which ignores a response that has ended already.
+    // This listener runs first. The listener that answers requests ignores a response that has ended.
     server.prependListener('request', (request, response) => {
       const held = this.#held.get(request.socket)
       if (held === undefined) return
@@ -218,7 +215,7 @@ class HeldConnections implements Connections {
     socket.once('close', () => this.#drop(socket))
   }
 
-  /** Closes connections that have been idle for too long, and those whose clients do not read their answers. */
+  /** Closes connections that have been idle for too long, and connections whose clients do not read their answers. */
   #look(now: number): void {
     const { untakenMs, idleExtraMs } = this.#patience
     const idleMs = this.#server.keepAliveTimeout + idleExtraMs
@@ -241,7 +238,7 @@ class HeldConnections implements Connections {
     this.#untaken = this.#fit(untaken)
   }
 
-  /** Closes connections until there are few enough unread bytes. Returns those that stay open. */
+  /** Closes connections until the unread bytes are within their limits. Returns the connections that stay open. */
   #fit(untaken: readonly Untaken[]): readonly Untaken[] {
     const perNetwork = new Map<string, number>()
     for (const { held, bytes } of untaken) perNetwork.set(held.network, (perNetwork.get(held.network) ?? 0) + bytes)
@@ -269,8 +266,8 @@ class HeldConnections implements Connections {
   }
 
   /**
-   * Closes one connection. The first choice is one whose client has not read its answer for a while, then the one that
-   * has been idle for longest, then one whose request has not fully arrived, then one with an unread answer.
+   * Closes one connection, in this order of preference: its client has not read its answer for a while; it has been
+   * idle for the longest time; its request is incomplete; its answer is unread.
    */
   #evict(isCandidate: (held: Held) => boolean): boolean {
     const untaken = this.#untaken.find(
@@ -320,13 +317,13 @@ class HeldConnections implements Connections {
   }
 }
 
-/** Returns how many bytes Node keeps because the operating system has not taken them. */
+/** Returns how many bytes Node keeps because the operating system has not accepted them. */
 function unreadBytesOf(socket: Socket): number {
-  // writableLength counts the characters of a text. The other number counts the bytes of the write that is in progress.
+  // writableLength counts the characters of a text. The other number counts the bytes of the current write.
   return socket.writableLength === 0 ? 0 : Math.max(socket.writableLength, queuedBytesOf(socket))
 }
 
-/** This number also grows in the middle of a long write. */
+/** Also grows during a long write. */
 function takenBytesOf(socket: Socket): number {
   return handleNumber(socket, 'bytesWritten') - queuedBytesOf(socket)
 }
@@ -335,7 +332,7 @@ function queuedBytesOf(socket: Socket): number {
   return handleNumber(socket, 'writeQueueSize')
 }
 
-/** These numbers are not public. Node reads them in the same way for the timeouts of its own sockets. */
+/** These numbers are not public. Node reads them in the same way for the timeouts of its sockets. */
 function handleNumber(socket: Socket, name: 'bytesWritten' | 'writeQueueSize'): number {
   const handle: unknown = Reflect.get(socket, '_handle')
   const value: unknown = typeof handle === 'object' && handle !== null ? Reflect.get(handle, name) : 0

@@ -34,13 +34,13 @@ describe('the console’s files', () => {
     }
   })
 
-  test('a client that already has the current page gets 304 without a body', async () => {
+  test('a client that already has the console’s current page gets 304 without a body', async () => {
     const etag = (await app.ask('GET', '/app')).headers.get('etag') ?? ''
     const again = await app.ask('GET', '/app/t/acme', { headers: { 'if-none-match': etag } })
     assert.deepEqual([again.status, again.text], [304, ''])
   })
 
-  test('an asset is immutable, and is sent compressed to clients that accept this', async () => {
+  test('an asset of the console is immutable, and is compressed for clients that accept this', async () => {
     const encodings = { 'gzip, br': 'gzip', 'gzip;q=0': null, identity: null } as const
     for (const [accepted, encoding] of Object.entries(encodings)) {
       const answer = await app.ask('GET', '/app/assets/a-1.js', { headers: { 'accept-encoding': accepted } })
@@ -59,7 +59,7 @@ describe('the console’s files', () => {
     assert.equal((await fresh.ask('GET', '/app/assets/b-1.js')).text, 'once()')
   })
 
-  test('an unknown file and a path outside the folder are answered 404', async () => {
+  test('an unknown file and a path outside the console’s folder are answered 404', async () => {
     for (const path of [
       '/app/assets/a-2.js',
       '/app/assets/a-1.js.gz',

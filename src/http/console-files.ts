@@ -1,5 +1,4 @@
-// Serves the built console under /app. A file is read when it is first requested, and stays in memory. The answer
-// depends only on the path, Accept-Encoding and If-None-Match.
+// Serves the built console under /app. A file is read at its first request, and stays in memory.
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
@@ -9,11 +8,11 @@ import { AppError } from '../errors.ts'
 import { loadOnce, sendShared } from './shared-bytes.ts'
 import type { KnownPath } from './unknown-route.ts'
 
-/** The built console has different paths in the bundle (`dist/main.js`) and in a checkout. */
+/** The path of the built console differs between the bundle (`dist/main.js`) and a checkout. */
 const BUNDLED = !import.meta.url.endsWith('.ts')
 const BUILT = fileURLToPath(new URL(BUNDLED ? './console' : '../../dist/console', import.meta.url))
 
-/** The page has no inline scripts or styles, so the policy needs no nonce and is the same for every file. */
+/** The page has no inline scripts or styles, so the policy needs no nonce. */
 const CSP = [
   "default-src 'none'",
   "script-src 'self'",
@@ -98,7 +97,7 @@ async function filesIn(folder: string): Promise<ReadonlyMap<string, Built> | nul
   for (const path of paths) {
     const name = path.slice(folder.length + 1)
     const bytes = loadOnce(() => readFile(path))
-    // A name with a hash changes with the content, so it can be the ETag. Then the file need not be read yet.
+    // A name with a hash changes with the content, so the name can be the ETag, and the file need not be read yet.
     const version = name.startsWith(HASHED) ? name.slice(HASHED.length) : hashOf(await bytes())
     files.set(name, { bytes, etag: `"${version}"` })
   }

@@ -15,7 +15,7 @@ export function allowOrigins(app: FastifyInstance, origins: ReadonlySet<string>)
   app.addHook('onRequest', async (request, reply) => {
     const { origin } = request.headers
     if (origin === undefined || !origins.has(origin) || /^\/auth(?:[/?]|$)/.test(request.url)) return
-    // The raw response keeps these headers even if somebody writes the answer without Fastify.
+    // The raw response keeps these headers even if the answer is written without Fastify.
     reply.raw.setHeader(ALLOW_ORIGIN, origin)
     reply.raw.setHeader('access-control-expose-headers', READ)
     reply.raw.setHeader('vary', 'Origin')
@@ -30,7 +30,7 @@ export function allowOrigins(app: FastifyInstance, origins: ReadonlySet<string>)
       })
       .send()
   })
-  // If the answer has its own Vary header, it would replace the one above.
+  // An answer's own Vary header would replace the one above.
   app.addHook('onSend', async (_request, reply) => {
     const own = reply.getHeader('vary')
     if (own === undefined || reply.raw.getHeader(ALLOW_ORIGIN) === undefined) return

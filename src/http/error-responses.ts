@@ -1,4 +1,4 @@
-// Turns errors into answers of the REST API. An AppError has a code, which determines the status. The answer to an
+// Converts errors to answers of the REST API. The code of an AppError determines the status. The answer to an
 // unexpected error contains a fixed text and the request id.
 import type { FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
@@ -50,7 +50,7 @@ export function errorBodyOf(error: unknown, log: Logger, requestId: string): str
   return JSON.stringify({ error: message, code, ...extra })
 }
 
-/** Errors of Fastify are recognized by their codes. Unexpected errors become INTERNAL. */
+/** Recognizes errors of Fastify by their codes. Unexpected errors become INTERNAL. */
 function read(error: unknown, log: Logger, requestId: string): AppError {
   if (error instanceof AppError && error.code !== 'INTERNAL') return error
   const known = fastifyRefusal(error)
@@ -65,7 +65,7 @@ function read(error: unknown, log: Logger, requestId: string): AppError {
   )
 }
 
-/** Returns null if it is not an error of Fastify. The text is replaced, because JSON.parse quotes the input. */
+/** Returns null if it is not an error of Fastify. Replaces its text, because JSON.parse quotes the input. */
 function fastifyRefusal(error: unknown): AppError | null {
   if (!(error instanceof Error)) return null
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''

@@ -1,5 +1,5 @@
-// Reads JSON bodies. Refuses other content types (415), bodies with too many values, and query parameters with numbers
-// that JSON.parse would round. Long bodies are scanned and parsed in slices.
+// Reads JSON bodies. Refuses other content types (415), bodies with too many values, and query parameters that
+// JSON.parse would round. Long bodies are scanned and parsed in slices.
 import type { FastifyInstance } from 'fastify'
 import { VALUES } from '../contract/route-type.ts'
 import type { AppError } from '../errors.ts'
@@ -12,13 +12,13 @@ import { roundedNumbers, roundedParams } from './rounded-params.ts'
 const DANGEROUS = /^\ufeff|__proto__|constructor|\\u/
 
 /**
- * An empty body is accepted here, because operations/validate.ts knows whether the route needs one. Returns a function
- * that parses a short body in the same way. It throws the refusal.
+ * Registers the parser for JSON. Returns a function that parses a short body in the same way, and throws the refusal.
+ * Empty bodies are accepted, because operations/validate.ts knows whether the route needs a body.
  */
 export function readJsonOnly(app: FastifyInstance): (body: Buffer) => unknown {
   const parse = app.getDefaultJsonParser('error', 'error')
-  // Here, keys such as `constructor` may be names in the database. The schema of putDocumentation never looks up a key
-  // on the parsed object, so they do no harm.
+  // Here, keys such as `constructor` may be names in the database. They do no harm, because the schema of
+  // putDocumentation never looks up a key on the parsed object.
   const parseNames = app.getDefaultJsonParser('ignore', 'ignore')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
@@ -44,7 +44,7 @@ export function readJsonOnly(app: FastifyInstance): (body: Buffer) => unknown {
       if (error !== null) throw error
       value = read
     }
-    // Fastify's parser refuses dangerous keys and skips a byte order mark. It never reads the request argument.
+    // Fastify's parser refuses dangerous keys and skips a byte order mark. It does not use its request argument.
     if (DANGEROUS.test(text)) Reflect.apply(parse, app, [null, text, done])
     else value = parseJson(text)
     const rounded = roundedParams(text)
@@ -67,11 +67,11 @@ async function readLong(text: string, scanned: Promise<AppError | null>, namesAs
   if (refusal !== null) throw refusal
   const rounded = roundedNumbers(text)
   const onNumber = rounded?.note.bind(rounded)
-  // Fastify's parser skips a byte order mark, too.
+  // Fastify's parser skips a byte order mark too.
   const json = text.startsWith('\ufeff') ? text.slice(1) : text
   const value = await parseInSlices(json, { namesAsKeys, ...(onNumber !== undefined && { onNumber }) }).catch(
     (error: SyntaxError) => {
-      // Fastify's parser sets the same status. REST and the agent connector have different texts for this error.
+      // Fastify's parser sets this status. REST and the agent connector have different texts for this error.
       throw Object.assign(error, { statusCode: 400 })
     },
   )

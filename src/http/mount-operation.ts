@@ -40,7 +40,7 @@ export function mountOperation(
   route: Route,
   operation: Operation,
 ): void {
-  // A query answer must not wait for compression, and most are short.
+  // A query answer must not wait for compression, and most query answers are short.
   const isCompressed = id !== 'runQuery'
   app.route({
     method: route.method,
@@ -52,7 +52,7 @@ export function mountOperation(
       ...(route.valuesMax !== undefined && { valuesMax: route.valuesMax }),
     },
     onRequest: async (request) => {
-      // The router takes `/teams/` for a team with an empty id.
+      // The router reads `/teams/` as a team with an empty id.
       if (hasEmptyParam(request.params)) throw new AppError('NOT_FOUND', 'There is no such route.')
       const caller = await authenticator.authenticate(request.headers.authorization, request.headers['user-agent'])
       admit(caller, route)

@@ -1,6 +1,5 @@
-// Mounts the routes of OAuth: two discovery documents, the endpoints under /auth/oauth2, and the consent page. Only
-// /auth/oauth2/token and /auth/oauth2/revoke accept forms. Agents that run in a browser may read all answers except the
-// pages.
+// Mounts the routes of OAuth: two discovery documents, the endpoints under /auth/oauth2, and the consent page. Agents
+// that run in a browser may read all answers except the pages.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import type { KnownPath } from './unknown-route.ts'
@@ -59,7 +58,7 @@ export function oauthRoutes(app: FastifyInstance, oauth: OAuthDoor): readonly Kn
     known.push({ method: 'POST', path: url })
     preflight(url)
   }
-  // In this separate context of Fastify, forms are accepted. No other route accepts them.
+  // Only in this separate context of Fastify are forms accepted.
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>

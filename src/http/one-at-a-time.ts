@@ -1,6 +1,6 @@
-// node:http reads all requests that a client sends at once. If they were all answered at once, the later answers would
-// need memory until the client has read the earlier ones. So the next request is answered only when the answer before
-// it was sent. A request that cannot be read is refused only then, too.
+// node:http reads all requests that a client sends at once. If all were answered at once, the later answers would need
+// memory until the client has read the earlier answers. So each request is answered only after the previous answer was
+// sent. The refusal of an unreadable request also waits for its turn.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
@@ -8,11 +8,11 @@ type Exchange = readonly [IncomingMessage, ServerResponse]
 type Listener = (...exchange: Exchange) => void
 
 export interface Turns {
-  /** Returns a listener that calls `answer` for a request when the answers before it were sent. */
+  /** Returns a listener that calls `answer` for a request after all earlier answers were sent. */
   listener(answer: Listener): Listener
   /**
-   * Ends a connection whose next bytes cannot be read: calls `end` when the complete requests before them were answered.
-   * Destroys the connection if these bytes belong to a request whose answer has begun.
+   * Ends a connection whose next bytes cannot be read. Calls `end` after all complete requests were answered. If the
+   * bytes belong to a request whose answer has begun, destroys the connection.
    */
   endAfterAnswers(socket: Socket, end: () => void): void
 }
@@ -32,7 +32,7 @@ export function openTurns(): Turns {
     const [, response] = turn.current
     response.once('close', () => {
       const { waiting, end } = turns.get(socket) ?? turn
-      // If the connection was closed, or will be after this answer, further answers would reach nobody.
+      // If the connection is closed, or will be closed after this answer, nobody would get further answers.
       const next = socket.writable ? waiting.shift() : undefined
       if (next !== undefined) return begin(answer, socket, { current: next, waiting, end })
       turns.delete(socket)
@@ -43,7 +43,7 @@ export function openTurns(): Turns {
   return {
     listener: (answer) => (request, response) => {
       const { socket } = request
-      // connections.ts has already refused this request, or closed its connection, because too many requests wait.
+      // connections.ts has already refused this request, or closed its connection.
       if (response.writableEnded || socket.destroyed) return
       const turn = turns.get(socket)
       if (turn !== undefined) turn.waiting.push([request, response])

@@ -1,7 +1,7 @@
-// Reads usual queries (usual-head.ts) from the sockets of the API and answers them, one at a time for each connection.
-// This saves the objects that node:http creates for each request (docs/decisions/0049-queries-from-the-socket.md).
-// Anything else is left to node:http: if the bytes are not a usual query of a known caller, or if the client is slow,
-// node:http takes over the connection for good, with the bytes that have arrived.
+// Reads usual queries (usual-head.ts) from the sockets of the API and answers them, one at a time per connection. This
+// saves the objects that node:http creates for each request (docs/decisions/0049-queries-from-the-socket.md). If the
+// bytes are not a usual query of a known caller, or if the client is slow, node:http takes over the connection for
+// good.
 import { STATUS_CODES, validateHeaderValue, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { HungUp } from '../hang-up.ts'
@@ -22,17 +22,17 @@ export interface QueryConnections {
   readonly requestIds: RequestIds
   /** The idle time that the header Keep-Alive promises. */
   readonly keepAliveMs: number
-  /** After this time without a byte in either direction, a connection is closed. */
+  /** A connection is closed after this time without a byte in either direction. */
   readonly stalledMs: number
 }
 
-/** Longer heads are left to node:http. */
+/** node:http reads longer heads. */
 const HEAD_BYTES_MAX = 4_096
-/** If a request takes longer than this to arrive, it is left to node:http. */
+/** node:http reads requests that take longer than this to arrive. */
 const WHOLE_MS = 1_000
 /**
  * How many bytes a client may send while its request is answered. More bytes close the connection. Pausing the socket
- * would be no help: a paused socket does not notice when the client hangs up, so the query would go on.
+ * would not help: a paused socket does not notice that the client hung up, so the query would go on.
  */
 const HELD_BYTES_MAX = 65_536
 const HEADS_MAX = 4
@@ -53,14 +53,14 @@ class QueryConnection implements Exchange, Sender {
   readonly #deps: QueryConnections
   readonly #form: RegExp
   readonly #socket: Socket
-  /** Requests of a connection come one after the other, so they can share a controller. */
+  /** Shared by all requests, because requests of a connection come one after the other. */
   readonly #hangUp = new AbortController()
-  /** The last heads. Most clients send the same few heads again and again, with different lengths of the body. */
+  /** The last heads. Most clients repeat the same few heads, with different lengths of the body. */
   readonly #heads: ReadHead[] = []
-  /** A buffer that begins with the bytes of the unanswered request. The rest of it is free. */
+  /** A buffer that begins with the unanswered bytes. The rest of the buffer is free. */
   #held: Buffer = NOTHING
   #heldBytes = 0
-  /** When the first unanswered byte came, by performance.now(). */
+  /** When the first unanswered byte arrived, by performance.now(). */
   #heldAt = 0
   /** How many bytes the incomplete request will have. */
   #wanted = 0
@@ -94,7 +94,7 @@ class QueryConnection implements Exchange, Sender {
     const socket = this.#socket
     if (!socket.writable) return
     const length = isLent(json) ? json.byteLength : Buffer.byteLength(json)
-    // If another request has arrived, node:http answers that one and closes the connection.
+    // If another request has arrived, node:http answers it and closes the connection.
     const isLast = this.#heldBytes === 0 && !this.#deps.isOpen()
     const head = headOf(requestId, status, headers, length) + lastLines(this.#deps.keepAliveMs, isLast)
     this.#write(head, json)
@@ -112,8 +112,7 @@ class QueryConnection implements Exchange, Sender {
     socket.write(head, 'latin1')
     const { parts } = json
     for (const part of parts.slice(0, -1)) socket.write(part)
-    // When the last part is sent, nobody reads the memory any more, so it can be used again. After an error, it is not
-    // used again.
+    // When the last part is sent, the memory can be used again. After an error, it is not used again.
     socket.write(parts.at(-1) ?? '', (error) => {
       if (!error) json.release()
       this.#onSent()
@@ -130,7 +129,7 @@ class QueryConnection implements Exchange, Sender {
     else if (performance.now() - this.#heldAt > WHOLE_MS) this.#handOver(this.#release())
   }
 
-  /** A full buffer is doubled, so that a client that sends single bytes does not cause a copy for each byte. */
+  /** A full buffer is doubled. Otherwise a client that sends single bytes would cause a copy for each byte. */
   #hold(bytes: Buffer): void {
     const length = this.#heldBytes + bytes.length
     if (this.#heldBytes === 0) this.#held = bytes
@@ -152,13 +151,16 @@ class QueryConnection implements Exchange, Sender {
     return bytes
   }
 
-  /** Answers a complete usual query, and waits for the rest of an incomplete one. All other bytes go to node:http. */
+  /**
+   * Answers a complete usual query, and waits for the rest of an incomplete one. Hands all other bytes over to
+   * node:http.
+   */
   #take(bytes: Buffer): void {
-    // If the connection was refused or the client has closed its side, nobody would get an answer.
+    // The connection was refused, or the client has closed its side, so nobody would get an answer.
     if (!this.#socket.writable) return
     const { door, server, isOpen, requestIds } = this.#deps
     const head = isOpen() ? this.#readHead(bytes) : null
-    // Wait for the rest of a request only if the caller is known.
+    // Only a known caller may send an incomplete request.
     const begun = head === null ? null : begin(door, head.usual)
     if (head === null || begun === null) return this.#handOver(bytes)
     const start = head.bytes.length
@@ -219,7 +221,7 @@ class QueryConnection implements Exchange, Sender {
     if (bytes.length > 0) socket.unshift(bytes)
   }
 
-  /** When the client closes its side, close ours, as node:http does. */
+  /** When the client closes its side, close ours, like node:http. */
   readonly #onEnd = (): void => void this.#socket.end()
 
   readonly #onClose = (): void => {

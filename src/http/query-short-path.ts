@@ -1,7 +1,6 @@
 // Fastify takes half of the service's time for a small query. So a usual POST …/query with a known API key is answered
-// without Fastify (docs/decisions/0029-a-short-path-for-queries.md). The head of the request decides whether it is
-// usual. All other requests go through Fastify. There are two sources of usual queries, which both call begin() and
-// finish(): quickQuery() below for requests from node:http, and query-connection.ts, which reads the socket itself.
+// without Fastify (docs/decisions/0029-a-short-path-for-queries.md). All other requests go through Fastify. Usual
+// queries come from node:http (quickQuery() below), or from query-connection.ts, which reads the socket itself.
 // test/door/query-short-path.test.ts sends the same requests on all paths.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticator } from '../auth/authenticate.ts'
@@ -26,7 +25,7 @@ export interface QuickQuery {
   readonly operation: Operation
   /** Parses a body as Fastify would, and throws the same refusals. */
   readonly parse: (body: Buffer) => unknown
-  /** Returns the answer to an error that Fastify would send. */
+  /** Returns the answer that Fastify would send for an error. */
   readonly refusal: (error: unknown, requestId: string) => Refusal
   /** Reports an answer to the metrics, the access log and the tracing. Null if all three are off. */
   readonly answered: ((answered: Answered) => void) | null
@@ -38,7 +37,7 @@ type Asked = Omit<UsualHead, 'length' | 'requestId'>
 const NO_HEADERS: Readonly<Record<string, string>> = {}
 
 export interface Sender {
-  /** The headers of every JSON answer are sent in addition to `headers`. */
+  /** Sends `headers` in addition to the headers of every JSON answer. */
   send(requestId: string, status: number, headers: Readonly<Record<string, string>>, json: Prebuilt['json']): void
 }
 
@@ -135,7 +134,7 @@ function isUsual({ headers, httpVersionMinor, httpVersionMajor }: IncomingMessag
   )
 }
 
-/** If the client disconnects before the whole body has come, `done` is never called. */
+/** Never calls `done` if the client disconnects before the whole body has arrived. */
 function readBody(request: IncomingMessage, length: number, done: (body: Buffer) => void): void {
   const parts: Buffer[] = []
   request.on('data', (part: Buffer) => parts.push(part))
@@ -165,7 +164,7 @@ class ResponseSender implements Sender {
     if (!this.#isOpen()) lines.push('connection', 'close')
     response.writeHead(status, lines)
     if (!isLent(json)) return void response.end(json)
-    // 'close' comes after the last write, or when the socket ends. Then nobody reads the memory any more.
+    // 'close' comes after the last write, or when the socket ends. Then the memory can be used again.
     response.once('close', () => json.release())
     for (const part of json.parts) response.write(part)
     response.end()

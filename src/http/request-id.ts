@@ -1,18 +1,18 @@
-// Each request has an id, which is in its answer, log lines and audit rows. An id that we make is a random start for
-// each process and a counter. Such ids are short and similar, which helps the compression of the audit.
+// Each request has an id, which is in its answer, log lines and audit rows. Our ids are a random start for each process
+// and a counter. They are short and similar, so the audit compresses well.
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 
 export const REQUEST_ID = 'x-request-id'
 
-/** Short, and safe in a log, a header and a JSON string. */
+/** Safe in a log, a header and a JSON string. */
 const SAFE = /^[\w-]{8,64}$/
 
 export interface RequestIds {
   next(): string
-  /** Returns the id `given` by a trusted proxy if it is safe, or else a new id. */
+  /** Returns the id that a trusted proxy has sent, if it is safe, or else a new id. */
   from(given: string | undefined): string
-  /** Reads the given id from the request's header, and replaces the header with the returned id. */
+  /** Reads the id from the request's header, and replaces the header by the returned id. */
   of(request: IncomingMessage): string
 }
 

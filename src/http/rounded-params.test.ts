@@ -9,7 +9,7 @@ const refusedIn = (params: string): unknown => {
   return Array.isArray(details) ? details.map((each) => String(each).split(':')[0]) : details
 }
 
-describe('a numeric parameter', () => {
+describe('numeric parameters of a query', () => {
   for (const [written, place] of [
     ['[0.12345678901234567890]', 'params.0'],
     ['[1, 0.1000000000000000055511151231257827]', 'params.1'],
@@ -37,7 +37,7 @@ describe('a numeric parameter', () => {
     test(`a parameter that is exact is accepted: ${written}`, () => assert.deepEqual(refusedIn(written), []))
   }
 
-  test('numbers outside the parameters are not checked, because a MongoDB filter may have doubles', () => {
+  test('numbers outside the parameters are accepted although parsing rounds them, because a MongoDB filter may have doubles', () => {
     assert.equal(roundedParams('{"filter":{"params":0.12345678901234567890}}'), null)
     assert.equal(roundedParams('{"params":[],"filter":{"x":0.12345678901234567890}}'), null)
   })

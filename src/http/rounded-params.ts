@@ -1,17 +1,14 @@
-// JSON.parse rounds a number with many digits. If the number is a query parameter, the query would look for another
+// JSON.parse rounds a number with many digits. If the number is a query parameter, the query would search for another
 // value than the caller wrote. This file finds such parameters.
 import { invalidRequest, type AppError } from '../errors.ts'
 
 /** A number that does not match is exact: it has at most 15 digits and an exponent of two digits. */
 const SUSPECT = /[\d.]{16}|[eE][-+]?\d{3}/
-/**
- * A longer number counts as rounded. The shortest text of any double is shorter, even if it is written without an
- * exponent.
- */
+/** A longer number counts as rounded, because the shortest text of any double is shorter, even without an exponent. */
 const LENGTH_MAX = 400
 
 /**
- * Returns a refusal that names the rounded parameters, or null if there are none. `text` must be valid JSON, and short.
+ * Returns a refusal that names the rounded parameters, or null if there are none. `text` must be short and valid JSON.
  */
 export function roundedParams(text: string): AppError | null {
   const rounded = roundedNumbers(text)
@@ -23,7 +20,7 @@ export function roundedParams(text: string): AppError | null {
   return rounded.refusal(body)
 }
 
-/** For a body that is parsed in slices. Returns null if it has no parameter that may be rounded. */
+/** For a body that is parsed in slices. Returns null if no parameter can be rounded. */
 export function roundedNumbers(text: string): RoundedNumbers | null {
   return text.includes('"params"') && SUSPECT.test(text) ? new RoundedNumbers() : null
 }
@@ -55,8 +52,8 @@ const WHY =
   'has more digits than a JSON number holds: write it as a string with its type, {"type": "NUMERIC", "value": "0.1…"}'
 
 /**
- * The number of a parameter is a field of `params`, or of a {type, value} in it. Returns these objects, each with the
- * name of its parameter. For `params` itself, the name is null.
+ * The number of a parameter is a field of `params`, or of a {type, value} in `params`. Returns these objects with the
+ * names of their parameters. The name of `params` itself is null.
  */
 function holdersIn(body: unknown): ReadonlyMap<unknown, string | null> {
   const params: unknown = isObject(body) ? Reflect.get(body, 'params') : null
@@ -71,7 +68,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-/** Integers are ignored here, because the driver refuses all integers beyond 2^53. */
+/** Ignores integers, because the driver refuses all integers beyond 2^53. */
 function isRounded(value: number, source: string): boolean {
   if (!/[.eE]/.test(source)) return false
   return source.length > LENGTH_MAX || significant(source) !== significant(String(value))

@@ -1,5 +1,5 @@
-// Takes Scalar's standalone script out of its package. `npm run prepare` writes it to a file beside the bundle, which
-// the bundled service reads. Only a service that runs from source calls this function.
+// Reads Scalar's standalone script from its package. `npm run prepare` writes the script to a file for the bundled
+// service. Only a service that runs from source calls this function.
 import { fastify } from 'fastify'
 
 /** Returns about 4 MB of JavaScript for the browser. */

@@ -1,4 +1,3 @@
-// Tests that the second listener treats unreadable requests like the first one.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -15,7 +14,7 @@ async function answerTo(address: string, text: string): Promise<string> {
   return answer
 }
 
-test('an unreadable request gets an answer with a request id, after the answers to the requests before it', async () => {
+test('the second listener answers an unreadable request with a request id, after the answers to earlier requests', async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
   const slow = async () => {

@@ -1,5 +1,5 @@
-// A second listener, for health probes and metrics collectors. It answers even if the API has too many connections. A
-// new connection replaces an idle one, so silent clients cannot block it.
+// A second listener, for health probes and metrics collectors, which answers even if the API has too many connections.
+// A new connection replaces an idle one, so silent clients cannot block it.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { bareHost } from '../host-names.ts'
@@ -22,12 +22,13 @@ const REQUEST_MS = 5_000
 /** How often Node looks for late requests. By default, a late request could stay for another 30 s. */
 const LATE_CHECK_MS = 1_000
 /**
- * Node would answer a request without a Host header before the limits of connections.ts apply. So it is accepted here.
+ * Requests without a Host header are accepted, because Node would answer them before the limits of connections.ts
+ * apply.
  */
 const OPTIONS = { connectionsCheckingInterval: LATE_CHECK_MS, requireHostHeader: false }
 
 export interface SideServer extends AsyncDisposable {
-  /** host:port. If port 0 was requested, this has the port that the operating system chose. */
+  /** host:port. If port 0 was requested, this is the port that the operating system chose. */
   readonly address: string
 }
 
@@ -65,7 +66,7 @@ async function reply(
   const route = request.method === 'GET' ? routes[(request.url ?? '').split('?', 1)[0] ?? ''] : undefined
   if (route === undefined) return void response.writeHead(404).end()
   const { status, contentType, body } = await route(requestId)
-  // Each probe opens its own connection, so close it after the answer to make room.
+  // Each probe opens its own connection, so close it after the answer.
   response
     .writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store', connection: 'close' })
     .end(body)

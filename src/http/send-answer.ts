@@ -1,5 +1,5 @@
-// Sends answers. The value of an ordinary operation is parsed with the schema of its route, so that undeclared fields
-// are not sent. Some operations return JSON text or a file, which is sent unchanged.
+// Sends answers. The schema of the route parses the value of an ordinary operation, so that undeclared fields are not
+// sent. JSON text and files are sent unchanged.
 import { once } from 'node:events'
 import { pipeline, Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
@@ -50,7 +50,7 @@ export function answerPrebuilt(
   return reply.code(304).headers(headers).send()
 }
 
-/** Streams a file. If reading fails before the first part, throws the error. */
+/** Streams a file. Throws the error if reading fails before the first part. */
 export async function answerStreamed(
   reply: FastifyReply,
   { contentType, filename, parts }: Streamed,
@@ -84,7 +84,7 @@ export function isPrebuilt(value: unknown): value is Prebuilt {
   return typeof value === 'object' && value !== null && 'json' in value
 }
 
-/** Without an encoding, sends the JSON immediately and returns no promise. */
+/** If `encoding` is null, sends the JSON immediately and returns no promise. */
 function sendCompressed(
   reply: FastifyReply,
   status: number,
@@ -96,7 +96,7 @@ function sendCompressed(
   return compressed(json, encoding).then((body) => {
     const vary = { ...headers, vary: [headers['vary'], 'Accept-Encoding'].filter(Boolean).join(', ') }
     if (body === null) return sendJson(reply, status, json, vary)
-    // The compressed answer has other bytes. Only a weak ETag may be the same for both (RFC 9110 §8.8.1).
+    // The compressed answer has other bytes, so it needs another ETag or a weak one (RFC 9110 §8.8.1).
     const etag = headers['etag']
     const weak = etag === undefined || etag.startsWith('W/') ? {} : { etag: `W/${etag}` }
     return sendJson(reply, status, body, { ...vary, ...weak, 'content-encoding': encoding })
@@ -119,7 +119,7 @@ function sendLent(
   json: LentJson,
   headers: Readonly<Record<string, string>>,
 ): FastifyReply {
-  // 'close' comes after the last write, or when the socket ends. Then nobody reads the memory any more.
+  // 'close' comes after the last write, or when the socket ends. Then the memory can be used again.
   reply.raw.once('close', () => json.release())
   return reply
     .code(status)

@@ -1,5 +1,5 @@
 // Sends bytes that are the same for every client, such as the files of the console. All answers share one buffer. A
-// client gets the next slice when it has read most of the last one, so an answer that nobody reads needs no memory.
+// client gets the next slice when it has read most of the last one, so an unread answer needs no memory.
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 
@@ -11,7 +11,7 @@ export function sendShared(reply: FastifyReply, bytes: Buffer): FastifyReply {
   return reply.send(bytes.length <= SLICE_BYTES ? bytes : slicesOf([bytes]))
 }
 
-/** Returns a stream of slices. The bytes are not copied. */
+/** Returns a stream of slices, without copying. */
 export function slicesOf(parts: readonly Buffer[]): Readable {
   const slices = sliced(parts)
   return new Readable({
@@ -27,7 +27,7 @@ function* sliced(parts: readonly Buffer[]): Generator<Buffer, undefined> {
     for (let at = 0; at < part.length; at += SLICE_BYTES) yield part.subarray(at, at + SLICE_BYTES)
 }
 
-/** The first call loads the value, and later calls get the same. A failed load is not cached. */
+/** Returns a function that loads the value at its first call. A failed load is not cached. */
 export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
   let loaded: Promise<T> | undefined
   return () =>

@@ -1,5 +1,5 @@
-// A route that does not exist is answered 404, or 405 if its path exists with other methods. No token is needed for
-// this, so the answer is the same for every caller.
+// Answers 404 if a route does not exist, or 405 if its path exists with other methods. This needs no token, so the
+// answer is the same for every caller.
 import { AppError } from '../errors.ts'
 
 export interface KnownPath {

@@ -1,15 +1,16 @@
-// Answers requests that cannot be parsed. Both listeners of the service use it.
+// Answers requests that cannot be parsed, on both listeners of the service.
 import type { Socket } from 'node:net'
 import { REQUEST_ID } from './request-id.ts'
 import type { Turns } from './one-at-a-time.ts'
 import { JSON_TYPE } from './send-answer.ts'
 
-/** If a request is unreadable, the client has this long to read the answer. Then the socket is destroyed. */
+/** How long the client has to read the answer before the socket is destroyed. */
 const LINGER_MS = 1_000
 
 /**
- * Returns a listener for the event `clientError`. It answers after the complete requests before, and closes the
- * connection. Node would write its own answer into the middle of another. `requestMs` is the time for a request.
+ * Returns a listener for the event `clientError`. It answers after all complete requests were answered, and closes the
+ * connection. Node's own answer would be written into the middle of another answer. `requestMs` is the time limit of a
+ * request.
  */
 export function unreadableRequests(
   turns: Turns,
@@ -27,7 +28,7 @@ export function unreadableRequests(
   }
 }
 
-/** The body of an answer to a malformed request, for which Fastify has no reply object. */
+/** The body of an answer to a malformed request. */
 export function malformedBody(error: string): string {
   return JSON.stringify({ error, code: 'INVALID_REQUEST', details: [error] })
 }

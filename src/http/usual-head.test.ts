@@ -83,7 +83,7 @@ describe('the head of a usual query', () => {
     'too many headers': [[...USUAL, ...Array.from({ length: 47 }, (_, n) => `x-${n}: 1`)]],
   }
   for (const [what, [lines, first]] of Object.entries(refused)) {
-    test(`a head that readUsualHead() leaves to node:http: ${what}`, () => assert.equal(read(lines, first), null))
+    test(`readUsualHead() leaves a head to node:http: ${what}`, () => assert.equal(read(lines, first), null))
   }
 
   test('node:http reads every accepted head in the same way', async () => {
@@ -130,7 +130,7 @@ describe('the head of a usual query', () => {
   })
 })
 
-/** Heads with one to three random changes. The seed is fixed. */
+/** Yields heads with one to three random changes. The seed is fixed. */
 function* mutants(): Generator<string> {
   const letters = [
     ...'\r\n\t :;,0179aZ-_"#%/?\0\x7f\xe9',

@@ -1,6 +1,6 @@
 // Reads the head of a usual query: POST to the path of queries over HTTP/1.1, with plain headers and one JSON body of
 // known length. node:http reads all other requests. A head must not be accepted here if node:http would refuse it or
-// read it differently. usual-head.test.ts compares the two.
+// read it differently (usual-head.test.ts).
 export interface UsualHead {
   readonly teamId: string
   readonly datasourceId: string
@@ -20,8 +20,8 @@ const JSON_TYPES: ReadonlySet<string> = new Set(['application/json', 'applicatio
 const LINE = /^([\w!#$%&'*+.^`|~-]{1,100}):[ \t]*([\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)[ \t]*$/
 
 /**
- * A request with one of these headers must be read or answered differently. With Origin, the answer may need CORS
- * headers.
+ * Requests with these headers are read or answered differently. Origin, for example, may need CORS headers in the
+ * answer.
  */
 const UNUSUAL: ReadonlySet<string> = new Set([
   'transfer-encoding',
@@ -34,17 +34,17 @@ const UNUSUAL: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** Returns true if the body is plain JSON of an accepted length. A missing header is ''. */
+/** Returns true if the body is plain JSON of an accepted length. Pass '' for a missing header. */
 export function isUsualBody(contentType: string, contentLength: string): boolean {
   return JSON_TYPES.has(contentType) && LENGTH.test(contentLength) && Number(contentLength) <= BODY_BYTES_MAX
 }
 
-/** Ids contain only these characters. A URL with percent-encoding or a query string does not match. */
+/** Matches paths whose ids have only these characters. A URL with percent-encoding or a query string does not match. */
 export function pathForm(path: string): RegExp {
   return new RegExp(`^${path.replaceAll(/\{\w+\}/g, String.raw`([\w-]{1,200})`)}$`)
 }
 
-/** The head includes the empty line at its end. Returns null if the head is unusual. */
+/** `head` includes the empty line at its end. Returns null if the head is unusual. */
 export function readUsualHead(head: string, form: RegExp): UsualHead | null {
   const [first = '', ...lines] = head.split('\r\n')
   const target = /^POST (\S+) HTTP\/1\.1$/.exec(first)?.[1]
@@ -64,8 +64,7 @@ export function readUsualHead(head: string, form: RegExp): UsualHead | null {
 const KEEPS = 'keep-alive'
 
 /**
- * Returns the headers by lower-case name. Returns null if a header is malformed, unusual or repeated, or if there are
- * too many.
+ * Returns the headers by lower-case name. Null if a header is malformed, unusual or repeated, or if there are too many.
  */
 function readLines(lines: readonly string[]): ReadonlyMap<string, string> | null {
   const headers = new Map<string, string>()

@@ -1,5 +1,5 @@
-// sign-in/ and oauth/ use the web classes Request and Response. This file converts them to and from Fastify's requests
-// and answers. Only the routes of these two folders read a cookie.
+// Converts Fastify's requests and answers to the web classes Request and Response, which sign-in/ and oauth/ use. Only
+// the routes of these two folders read a cookie.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { CLIENT_ADDRESS } from '../auth/client-name-and-address.ts'
 import { invalidRequest } from '../errors.ts'
@@ -10,8 +10,8 @@ const DROPPED =
   /^(connection|keep-alive|transfer-encoding|content-length|upgrade|te|trailer|forwarded|x-forwarded-.*|x-real-ip)$/
 
 /**
- * A JSON body is serialized again, and a form stays as it is. The signal aborts if the caller hangs up. Throws INVALID_REQUEST for an invalid Host header, or if
- * the body is nested too deeply.
+ * Serializes a JSON body again, and keeps a form as it is. The signal aborts if the caller hangs up. Throws
+ * INVALID_REQUEST for an invalid Host header, and for a body that is nested too deeply.
  */
 export function toWeb(request: FastifyRequest, reply: FastifyReply): Request {
   const headers = new Headers()
@@ -19,7 +19,7 @@ export function toWeb(request: FastifyRequest, reply: FastifyReply): Request {
     if (value === undefined || DROPPED.test(name)) continue
     for (const each of Array.isArray(value) ? value : [value]) headers.append(name, each)
   }
-  // The caller's address. Whether a proxy may set it depends on trustProxy.
+  // trustProxy decides whether a proxy may set the caller's address.
   headers.set(CLIENT_ADDRESS, request.ip)
   const init: RequestInit = { method: request.method, headers, signal: hangUpOf(reply.raw) }
   const { body } = request
@@ -47,7 +47,7 @@ function serialized(body: unknown): string {
   }
 }
 
-/** Caches must not store the answer. */
+/** Sends the response and forbids caching. */
 export async function carry(response: Response, reply: FastifyReply): Promise<FastifyReply> {
   reply.code(response.status)
   response.headers.forEach((value, name) => {

@@ -1,4 +1,4 @@
-// Tests which error texts of a refused query the audit stores if the team redacts literals.
+// These tests are about teams that redact literals.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { redactedSql } from '../drivers/postgres/guard/redact.ts'
@@ -53,7 +53,7 @@ test('the audit drops every error text of QUERY_FAILED, INVALID_QUERY and INVALI
     assert.equal(kept(code, 'nope'), undefined)
 })
 
-test('the audit keeps error texts that never quote a query, even if the query was not parsed', () => {
+test('the audit keeps the error texts of codes that never quote a query, even if the query was not parsed', () => {
   const sentence = 'The database took longer than the 4711 ms that New York allows.'
   assert.equal(kept('QUERY_TIMEOUT', sentence, { isRead: false }), sentence)
 })
@@ -64,7 +64,7 @@ test('if the literals of a query or their values are unknown, the audit keeps on
   assert.equal(kept('QUERY_DENIED', 'column nope does not exist', unread), undefined)
   assert.equal(kept('QUERY_DENIED', 'more than 64 joins', { ...unread, blocked: limit }), 'more than 64 joins')
   assert.equal(kept('QUERY_DENIED', 'more than 64 of York', { ...unread, blocked: limit }), undefined)
-  // The query text does not contain the character that an escape sequence represents.
+  // The query text does not contain the character that the escape sequence represents.
   const escaped = { query: "SELECT nope FROM customers WHERE city = E'\\x59ork'" }
   assert.equal(kept('QUERY_DENIED', 'York is not allowed', escaped), undefined)
   // SQL concatenates both parts, so the query text does not contain the word 'York'.

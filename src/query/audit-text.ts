@@ -1,5 +1,5 @@
-// Decides what the audit stores about a query. Literals in a query may be personal data, so a team can have them
-// redacted. The driver then removes the literals from the query text. If it cannot, the audit stores no query text.
+// Decides what the audit stores about a query. Literals may be personal data, so a team can have them redacted. Then
+// the driver removes them from the query text, or if it cannot, the audit stores no query text.
 import type { AuditEntry } from '../audit/make-rows.ts'
 import type { Blocked, Driver, QueryBody } from '../drivers/driver.ts'
 import type { Reason } from '../audit/row-detail.ts'
@@ -15,12 +15,11 @@ export interface QueryTrail {
   /** True if the query was parsed, so that the positions of its literals are known. */
   readonly isRead: boolean
   readonly blocked?: Blocked | undefined
-  /** The refusal or failure. Null or undefined if there was none. */
   readonly refusal?: { readonly code: Code; readonly reason: Reason } | null | undefined
 }
 
 /**
- * For refusals of these kinds, `blocked.name` is a term of the guard, such as `plan cost`, and never a word of the
+ * For these kinds of refusals, `blocked.name` is a term of the guard, such as `plan cost`, and never a word of the
  * query.
  */
 const OWN_WORDS: ReadonlySet<string> = new Set(['cost', 'limit', 'statement'])
@@ -42,7 +41,7 @@ export function auditText(driver: Pick<Driver, 'redacted'>, trail: QueryTrail, r
   }
 }
 
-/** A refused name may have been a literal. Removes the name unless the redacted query still contains it. */
+/** Removes the refused name unless the redacted query still contains it, because the name may have been a literal. */
 function nameless(blocked: Blocked, redacted: string | null): Blocked {
   const isName = OWN_WORDS.has(blocked.kind) || redacted?.toLowerCase().includes(blocked.name.toLowerCase()) === true
   return isName ? blocked : { kind: blocked.kind, name: '?' }
@@ -65,12 +64,12 @@ const OWN_SENTENCES: ReadonlySet<Code> = new Set<Code>([
   'QUERY_TIMEOUT',
 ])
 /**
- * The error texts of these codes quote names, but no values. quotesOf() finds out whether such a name was a literal.
- * Error texts of codes in neither list may quote values, even those of the database, so the audit does not store them.
+ * The error texts of these codes quote names, which may have been literals (see quotesOf()), but no values. Error texts
+ * of codes in neither list may quote any value, so the audit does not store them.
  */
 const NAMING: ReadonlySet<Code> = new Set<Code>(['QUERY_DENIED', 'SCHEMA_STALE'])
 
-/** If the error text or the hint may have a literal of the query, returns the reason without that text. */
+/** Leaves out the error text and the hint if they may contain a literal of the query. */
 function withoutQuotes(
   { code, reason }: NonNullable<QueryTrail['refusal']>,
   blocked: Blocked | undefined,
@@ -91,8 +90,8 @@ function withoutQuotes(
 }
 
 /**
- * Returns true if a literal may have an escape sequence, or several parts. An error text may then quote the value,
- * which stands in the query in another spelling.
+ * Returns true if the value of a literal may differ from its text, because of an escape sequence or several parts. An
+ * error text may then quote a value that the query text does not contain.
  */
 function isWrittenOtherwise(source: string): boolean {
   return source.includes('\\') || isContinued(source)
@@ -111,21 +110,21 @@ function isContinued(source: string): boolean {
   return false
 }
 
-/** If a query has these words, an error text with them reveals nothing. */
+/** An error text with these words reveals nothing about the query. */
 const GRAMMAR: ReadonlySet<string> = new Set(
   `a an and are as at be but by can column columns does exist exposed for from function has have in is it may more no not of
   on one only or over table tables than that the there this to use which with`.split(/\s+/),
 )
 const WORD = /[\p{L}\p{N}_]+/gu
 /**
- * A literal may be a part of a longer word. Shorter words without digits occur in other words by chance, so they count
- * only as whole words.
+ * A literal may be a part of a longer word. Words that are shorter than this and without digits are found in longer
+ * words by chance, so they count only as whole words.
  */
 const PART_FROM = 4
 
 /**
- * Returns a function for sentences. It returns true if a sentence has a word that the query has only in a literal or a
- * comment.
+ * Returns a function that tests sentences. It returns true if a sentence has a word that the query has only in a
+ * literal or a comment.
  */
 function quotesOf(query: string, redacted: string): (sentence: string) => boolean {
   const [source, rest] = [query, redacted].map((text) => {

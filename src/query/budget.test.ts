@@ -1,5 +1,3 @@
-// Tests the query budget of a team, on both stores. Concurrent queries never exceed the budget. A changed budget
-// applies from the next query on.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
@@ -40,7 +38,7 @@ for (const dialect of DIALECTS) {
       await source[Symbol.asyncDispose]()
     })
 
-    test('a budget of five allows exactly five of twelve concurrent queries', async () => {
+    test('a query budget of five allows exactly five of twelve concurrent queries', async () => {
       const budget = openBudget({ store })
       const teamId = newId<TeamId>()
       const all = await Promise.all(Array.from({ length: 12 }, () => spend(budget, teamId, 5)))
@@ -50,7 +48,7 @@ for (const dialect of DIALECTS) {
       assert.ok(waits.every((seconds) => Number.isInteger(seconds) && seconds >= 1 && seconds <= 3_600))
     })
 
-    test('a changed budget applies to the next query, and each team has its own budget', async () => {
+    test('a changed query budget applies to the next query, and each team has its own budget', async () => {
       const budget = openBudget({ store })
       const teamId = newId<TeamId>()
       assert.equal((await spend(budget, teamId, 1)).left, 0)
@@ -65,7 +63,7 @@ for (const dialect of DIALECTS) {
   })
 }
 
-test('several processes on one PostgreSQL share a budget', async () => {
+test('several processes on one PostgreSQL share a query budget', async () => {
   await using source = await storeSource('postgres')
   const config = await source.config()
   await using one = await openStore(config)
@@ -78,7 +76,7 @@ test('several processes on one PostgreSQL share a budget', async () => {
   assert.equal(all.filter((it) => 'left' in it).length, 10)
 })
 
-test('several processes share a budget in Redis, and count for themselves while Redis is gone', async (context) => {
+test('several processes share a query budget in Redis, and count for themselves while Redis is gone', async (context) => {
   const redis = await engineOrSkip(context, startRedis)
   if (redis === null) return
   await using server = redis

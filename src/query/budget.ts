@@ -5,20 +5,20 @@ import type { TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { TeamSettings } from '../teams/team-settings.ts'
 
-/** The budget after a query was counted. The headers go into its answer or refusal. */
+/** The budget after a query was counted. The headers are sent with the answer or refusal. */
 interface Spent {
   readonly headers: Readonly<Record<'RateLimit-Limit' | 'RateLimit-Remaining' | 'RateLimit-Reset', string>>
 }
 
 export interface Budget {
   /**
-   * Counts one query. If the budget is exceeded, throws RATE_LIMITED with the headers and `retryAfter`. If this process
-   * counts in memory, the result is not a promise.
+   * Counts one query. Throws RATE_LIMITED with the headers and `retryAfter` if the budget is exceeded. Returns no
+   * promise if this process counts in memory.
    */
   spend(teamId: TeamId, budget: TeamSettings['queryBudget']): Spent | Promise<Spent>
   /** Returns the remaining budget, without counting. `resetsAt` (ISO 8601, UTC) is null if nothing was spent. */
   left(teamId: TeamId, budget: TeamSettings['queryBudget']): Promise<Left>
-  /** For the metrics: the number of counted queries, and of queries that exceeded their budget. */
+  /** For the metrics: how many queries were counted, and how many exceeded their budget. */
   readonly totals: { readonly spent: number; readonly exhausted: number }
 }
 
@@ -28,16 +28,13 @@ interface Left {
   readonly resetsAt: string | null
 }
 
-/**
- * The limit for the library. The limit of the team is checked in spentOf(), so that a changed limit applies to the next
- * query.
- */
+/** The library's limit. spentOf() checks the team's limit, so that a changed limit applies to the next query. */
 const UNLIMITED = Number.MAX_SAFE_INTEGER
 
 interface BudgetDeps {
   readonly store: Pick<Store, 'count'>
   /**
-   * Counts for several processes. If null, PostgreSQL counts; with the embedded store, this process counts in memory.
+   * Counts for several processes. If null, the store counts on PostgreSQL, and this process counts in memory on SQLite.
    */
   readonly redis?: Counter | null
 }
@@ -91,7 +88,7 @@ export interface Counter {
   get(key: string): Promise<Counted | null>
 }
 
-/** When there are so many windows, those that have ended are removed before another one is added. */
+/** If there are more windows, those that have ended are removed before another one is added. */
 const WINDOWS_KEPT = 1_000
 
 /**
@@ -124,7 +121,7 @@ export function inMemory(): Counter {
 }
 
 /**
- * Counts in the table `counters` of the store. The library needs a pool of `pg`, so this function makes the store look
+ * Counts in the table `counters` of the store. The library needs a pool of `pg`, so this returns an object that looks
  * like one.
  */
 function inStore(count: NonNullable<Store['count']>): Counter {

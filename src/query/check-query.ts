@@ -19,23 +19,23 @@ import { exposedOf, inTime, isRead, type QueryDeps } from './run-query.ts'
 
 export interface CheckResult {
   readonly verdict: 'ALLOWED' | 'DENIED' | 'INVALID'
-  /** The reason. If the guard (Driver.confine()) refuses the query, runQuery() would give the same reason. */
+  /** The reason. For refusals by the guard (Driver.confine()), runQuery() gives the same reason. */
   readonly error?: string
   readonly blocked?: Blocked
   readonly hint?: string
   readonly position?: number
   /** The text that would be sent to the database. */
   readonly printed?: string
-  /** The estimated cost. The unit depends on the datasource type: see COST_UNIT. */
+  /** The estimated cost, in the unit COST_UNIT of the datasource type. */
   readonly estimate?: number
 }
 
 export type CheckDeps = Omit<QueryDeps, 'budget'> & { readonly drafts: Drafts }
 
 /**
- * Checks the query in `body`. With `as`, the query is checked for another role, or for a key of the caller. With
- * `draft`, the user is still typing: a session may check ten drafts per second (429), and the audit counts them without
- * their text. Throws the errors of runQuery(), but returns INVALID_QUERY and QUERY_DENIED.
+ * Checks the query in `body`. With `as`, checks it for another role, or for a key of the caller. With `draft`, the user
+ * is still typing: a session may check ten drafts per second (429), and the audit counts drafts without their text.
+ * Throws the errors of runQuery(), except INVALID_QUERY and QUERY_DENIED, which it returns.
  */
 export async function checkQuery(deps: CheckDeps, call: Call, at: Reached, body: unknown): Promise<CheckResult> {
   const place = { teamId: at.teamId, datasourceId: at.id }
@@ -63,10 +63,9 @@ export async function checkQuery(deps: CheckDeps, call: Call, at: Reached, body:
   }
 }
 
-/** What is known about the query so far. The audit stores it. */
 type Trail = { -readonly [K in 'query' | 'params' | 'printed' | 'tables' | 'isRead']: QueryTrail[K] }
 
-/** Returns the error that runQuery() would throw for this query, or null if it would throw none. */
+/** Returns the error that runQuery() would throw for this query, or null. */
 function refusalOf({ verdict, error, hint, position, estimate }: CheckResult): QueryTrail['refusal'] {
   if (verdict === 'ALLOWED') return null
   return { code: verdict === 'INVALID' ? 'INVALID_QUERY' : 'QUERY_DENIED', reason: { error, hint, position, estimate } }
@@ -105,7 +104,7 @@ async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown, tra
   }
 }
 
-/** The unit of the cost. The refusals of runQuery() use the same words. */
+/** The unit of the cost, in the words of runQuery()'s refusals. */
 const COST_UNIT = {
   POSTGRES: 'plan cost',
   MONGODB: 'scanned documents',
@@ -145,8 +144,8 @@ async function weigh(
 }
 
 /**
- * The database may refuse to estimate a query, for example because a function does not exist. For such an error,
- * returns the verdict. For another error, such as a lost connection, returns null.
+ * Returns the verdict if the database refused to estimate the query, for example because a function does not exist.
+ * Returns null for other errors, such as a lost connection.
  */
 function refusedAs(error: unknown): CheckResult | null {
   if (!(error instanceof AppError)) return null

@@ -4,7 +4,7 @@ import { sessionCall } from '../../test/support/connected.ts'
 import { newId, type AccountId } from '../ids.ts'
 import { openDrafts } from './check-rate-limit.ts'
 
-test('each session may send ten drafts a second, whatever other sessions send', () => {
+test('each session may check ten drafts of queries a second, whatever other sessions check', () => {
   let now = 0
   const drafts = openDrafts(() => now)
   const [one, other] = [

@@ -1,5 +1,5 @@
-// While a user types a query, each draft is checked. A check asks the database for an estimate, but spends no budget.
-// This file therefore limits how many drafts a session may check. Each process counts separately.
+// Limits how many drafts of queries a session may check while a user types. A check spends no budget, but asks the
+// database for an estimate. Each process counts separately.
 import { BoundedMap } from '../bounded-map.ts'
 import type { Caller } from '../auth/caller.ts'
 import { AppError } from '../errors.ts'
@@ -9,10 +9,9 @@ export interface Drafts {
   spend(caller: Caller): void
 }
 
-/** The maximum number of checks of a session in WINDOW_MS. */
 const PER_WINDOW = 10
 const WINDOW_MS = 1_000
-/** The maximum number of sessions that are counted. The sessions that were inactive for longest are removed first. */
+/** The maximum number of sessions that are counted. The longest inactive sessions are removed first. */
 const SESSIONS_MAX = 10_000
 
 export function openDrafts(now: () => number = Date.now): Drafts {

@@ -1,7 +1,7 @@
 // Writes the answer to a query as one JSON text. The rows are JSON already, so they are inserted unchanged.
 import type { Rows } from '../drivers/driver.ts'
 
-/** The JSON before the rows, by the `columns` object. All answers of one prepared statement have the same object. */
+/** The JSON before the rows, by the `columns` object, which is the same for all answers of a prepared statement. */
 const heads = new WeakMap<Rows['columns'], string>()
 
 export function encode(rows: Rows, durationMs: number): string | LentJson {
@@ -11,7 +11,7 @@ export function encode(rows: Rows, durationMs: number): string | LentJson {
   return new LentJson(head, rows.rows, `,${about}}`, rows.release)
 }
 
-/** A long answer in three parts, so that its rows need not be copied. The memory of the rows may be lent: see Rows. */
+/** A long answer in three parts, so that its rows need not be copied. Their memory may be lent (see Rows). */
 export class LentJson {
   #parts: readonly [string, Buffer, string] | null
   readonly #release: Rows['release']

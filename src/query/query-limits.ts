@@ -1,4 +1,4 @@
-// Computes the limits of one query. The team's settings already have the defaults and the operator's ceilings
+// Computes the limits of one query. The team's settings already include the defaults and the operator's ceilings
 // (teams/team-settings.ts).
 import type { Limits } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
@@ -6,8 +6,8 @@ import type { TeamId } from '../ids.ts'
 import type { TeamSettings } from '../teams/team-settings.ts'
 
 /**
- * If `limit` is null or above the row cap, the row cap applies. `rowBytesMax` is how many bytes of rows the client
- * accepts.
+ * `limit` is the row limit of the caller, up to the row cap. Null means the row cap. `rowBytesMax` is how many bytes of
+ * rows the client accepts.
  */
 export function limitsOf(
   teamId: TeamId,

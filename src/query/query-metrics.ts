@@ -1,12 +1,12 @@
-// The metrics of queries, by kind of database: outcomes, refusals by cause, rows, bytes, and the time spent in each
-// step. This file runs for every query, so it only increments numbers.
+// The metrics of queries, by kind of database: outcomes, refusals by cause, rows, bytes, and the time of each step.
+// This file runs for every query, so it only increments numbers.
 import { outcomeOf } from '../audit/audit.ts'
 import type { BlockedKind } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 import type { Code } from '../errors.ts'
 import { Counts, Durations, type Family } from '../metric-types.ts'
 
-/** The time of each step, by performance.now(). A time is 0 if the query did not reach the step. */
+/** The time of each step, by performance.now(), or 0 if the query did not reach the step. */
 export interface QueryMarks {
   readonly began: number
   /** When the guard returned its verdict. */

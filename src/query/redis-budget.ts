@@ -1,6 +1,6 @@
 // Counts the query budgets in Redis, for several processes together. While Redis does not answer, each process counts
-// for itself, so queries are still answered and still limited. The log says when Redis stops answering, and when it
-// answers again. The URL of Redis may have a password, so it is never logged.
+// for itself, so queries are still answered and still limited. The URL of Redis may contain a password, so it is never
+// logged.
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { inMemory, type Counter } from './budget.ts'
 
@@ -21,7 +21,7 @@ export interface RedisCounter extends Counter, AsyncDisposable {
   readonly isUp: boolean
 }
 
-/** Opens the counter without waiting for Redis, which may start later. The Redis client is loaded only here. */
+/** Opens the counter without waiting for Redis, which may start later. */
 export async function openRedisCounter(url: string, log: RedisLog, commandMs = COMMAND_MS): Promise<RedisCounter> {
   const { Redis } = await import('ioredis')
   const client = new Redis(url, {

@@ -1,4 +1,3 @@
-// Tests the steps of a query: the order of refusals, the budget, and the audit rows.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
@@ -78,7 +77,7 @@ describe('a query', () => {
         .where('id', '=', teamId)
         .execute(),
     )
-  /** Runs a query like the operations do: first reach the datasource, then run the query. */
+  /** Reaches the datasource and then runs the query, as the operations do. */
   const run = async (body: unknown, who = call(), on = id) =>
     runQuery(rooms, who, await reach(rooms, who, teamId, on), body)
   const checkAs = async (who: Call, body: unknown) => checkQuery(rooms, who, await reach(rooms, who, teamId, id), body)
@@ -103,7 +102,7 @@ describe('a query', () => {
     await until(`${count} queries are active`, async () => (await active()) === count)
   }
 
-  test('an answer has columns, rows, the row count, whether it was truncated, and the duration', async () => {
+  test('the answer to a query has columns, rows, the row count, whether it was truncated, and the duration', async () => {
     const { json, headers } = await run({ sql: 'SELECT id, name FROM customers ORDER BY id', limit: 1 })
     const { durationMs, ...answer } = JSON.parse(String(json))
     assert.deepEqual(Object.keys(JSON.parse(String(json))), ['columns', 'rows', 'rowCount', 'truncated', 'durationMs'])
@@ -125,7 +124,7 @@ describe('a query', () => {
     assert.ok(row?.printed?.includes('customers') && (row.durationMs ?? 0) > 0)
   })
 
-  test('a refusal links to the page of the console that can expose the object, if the service knows its own address', async () => {
+  test('the refusal of a hidden object links to the page of the console that can expose it, if the service knows its own address', async () => {
     const { config } = rooms
     for (const [own, origin] of [
       [{ publicUrl: 'https://vitrine.example', loopback: false }, 'https://vitrine.example'],
@@ -153,7 +152,7 @@ describe('a query', () => {
     assert.ok(items.length > 0 && items.every(({ outcome }) => outcome === 'FAILED'))
   })
 
-  test('a query is refused in this order: 404, 409, 400, 429, guard; a query that the guard refuses spends budget', async () => {
+  test('the checks of a query come in the order 404, 409, 400, 429, guard, and a query that the guard refuses spends budget', async () => {
     const left = (error: AppError | null) => error?.headers['RateLimit-Remaining']
     assert.equal((await refusal(run({}, call(), newId<DatasourceId>())))?.code, 'NOT_FOUND')
     const raw = await connected()
@@ -198,7 +197,7 @@ describe('a query', () => {
 
   test('a query over its time limit is answered QUERY_TIMEOUT, and is cancelled in the database', async () => {
     await set({ statementTimeoutMs: 200, postgresMaxPlanCost: 1e15 })
-    // On a busy machine the time may run out before the query runs.
+    // On a busy machine, the time may run out before the query runs.
     await until('the query runs into its limit', async () => {
       const code = (await refusal(run({ sql: SLOW })))?.code
       assert.ok(['QUERY_TIMEOUT', 'OVERLOADED', 'DATASOURCE_UNAVAILABLE'].includes(String(code)), code)
@@ -236,7 +235,7 @@ describe('a query', () => {
     assert.ok(answered?.printed?.includes('customers') && !/private|4711/.test(answered.printed))
     for (const [sql, query, name] of [
       ["SELECT ssn FROM customers WHERE name = 'private'", 'SELECT ssn FROM customers WHERE name = ?', 'ssn'],
-      // The positions of literals are unknown in a text that does not parse.
+      // In a text that does not parse, the positions of literals are unknown.
       ["SELEC 'private'", undefined, undefined],
       ["SELECT 'private", undefined, undefined],
     ] as const) {

@@ -1,7 +1,6 @@
-// The queries that run in this process. While a query runs, its caller may lose access, or somebody may hide a table.
-// So running queries are checked at intervals. If a new request would now be refused, or if the exposure shows less
-// than before, the query is cancelled in the database, and its caller gets the error. At shutdown, all running queries
-// are cancelled.
+// Cancels a running query if its caller loses access or a table is hidden. At intervals, checks whether a new request
+// would be refused, and whether the exposure shows less than before. The caller of the cancelled query gets the error.
+// At shutdown, all running queries are cancelled.
 import type { Call, Caller } from '../auth/caller.ts'
 import type { Deadline } from '../deadline.ts'
 import { changedJustNow, narrowedJustNow, overloaded } from '../datasources/changed-or-overloaded.ts'
@@ -9,12 +8,12 @@ import { requireEnabled } from '../exposure/require-usable.ts'
 import type { Reached } from '../datasources/require-reach.ts'
 import { AppError, type Code } from '../errors.ts'
 
-/** The interval between checks. A shorter query is never checked. */
+/** A shorter query is never checked. */
 const CHECK_MS = 400
 
 /**
- * If a check fails with one of these codes, the query is cancelled. If the store fails or is busy (OVERLOADED), the
- * query goes on.
+ * A check that fails with one of these codes cancels the query. If the store fails or is busy (OVERLOADED), the query
+ * goes on.
  */
 const ENDING: ReadonlySet<Code> = new Set<Code>([
   'UNAUTHENTICATED',
@@ -28,15 +27,15 @@ const ENDING: ReadonlySet<Code> = new Set<Code>([
 
 export interface RunningDeps {
   /**
-   * Returns the caller's current state. Throws UNAUTHENTICATED for a key, grant or session that has ended, and
-   * SCOPE_REQUIRED for a grant that may no longer query.
+   * Returns the caller's current state. Throws UNAUTHENTICATED if the key, grant or session has ended, and
+   * SCOPE_REQUIRED if the grant may no longer query.
    */
   again(caller: Caller): Promise<Caller>
   /** Returns the datasource's current state. Throws the refusal that a new request would get. */
   reach(call: Call, at: Reached): Promise<Reached>
   /**
-   * Compares the exposures that were saved after `version`, up to that of `at.row`. Returns true if one of them shows
-   * less than the one before it.
+   * Returns true if one of the exposures that were saved after `version`, up to that of `at.row`, shows less than the
+   * one before it.
    */
   narrowed(at: Reached, version: number): Promise<boolean>
 }
@@ -44,9 +43,8 @@ export interface RunningDeps {
 export interface RunningQueries extends AsyncDisposable {
   /** Registers a running query until the result is disposed. Throws OVERLOADED after endAll(). */
   add(call: Call, at: Reached, deadline: Deadline): Disposable
-  /** Cancels all running queries. Their callers get OVERLOADED (503). Later queries are refused. */
+  /** Cancels all running queries with OVERLOADED (503), and refuses later queries. */
   endAll(): void
-  /** The number of running queries. */
   readonly count: number
 }
 
@@ -55,7 +53,7 @@ class Query {
   readonly at: Reached
   readonly deadline: Deadline
   readonly since = performance.now()
-  /** Up to this version, no exposure since the beginning of the query shows less than before. */
+  /** No exposure from the start of the query up to this version shows less than the one before it. */
   exposureVersion: number
   readonly #all: Set<Query>
 
@@ -107,7 +105,7 @@ class WatchedQueries implements RunningQueries {
     this.endAll()
   }
 
-  /** Starts the timer, which all queries share. It stops when no query is running. */
+  /** Starts the timer that all queries share. It stops when no query is running. */
   #start(): NodeJS.Timeout {
     const timer = setInterval(() => {
       const before = performance.now() - CHECK_MS

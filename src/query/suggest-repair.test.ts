@@ -1,4 +1,4 @@
-// Tests repaired MongoDB queries with the real guard. test/door/suggestion.test.ts tests PostgreSQL.
+// The real guard checks these MongoDB queries. test/door/suggestion.test.ts tests PostgreSQL.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { mongoCatalog } from '../../test/support/mongo-catalog.ts'
@@ -9,7 +9,6 @@ import { suggestionFor } from './suggest-repair.ts'
 const LIMITS: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 1_000, maxCost: 1e6 }
 const NEVER = new AbortController().signal
 
-/** Returns the suggestion for a body. */
 async function suggested(driver: Driver, exposed: Catalog, body: object, signal = NEVER) {
   const read = driver.read(body)
   const denied = await driver.confine(read, exposed, LIMITS, NEVER)
@@ -85,7 +84,7 @@ describe('a refused document', async () => {
     [{ collection: 'vault' }, undefined],
   ]
   for (const [body, repaired] of cases) {
-    test(JSON.stringify(body), async () => {
+    test(`the suggestion for ${JSON.stringify(body)}`, async () => {
       const found = await suggested(driver, exposed, { ...body, limit: 7 })
       assert.deepEqual(found, repaired)
       if (found === undefined) return
@@ -94,7 +93,7 @@ describe('a refused document', async () => {
     })
   }
 
-  test('a refused query gets no suggestion if it is long, or if the caller is gone', async () => {
+  test('a refused query gets no suggestion if it is long or the caller is gone', async () => {
     const long = people({ $match: { name: 'x'.repeat(5_000) } }, { $orderBy: { name: 1 } })
     assert.equal(await suggested(driver, exposed, long), undefined)
     assert.equal(await suggested(driver, exposed, people({ $orderBy: { name: 1 } }), AbortSignal.abort()), undefined)

@@ -1,17 +1,15 @@
-// When the guard has refused a query, this file searches for a similar query that the guard allows. The refusal then
-// contains that query as a suggestion. The driver proposes small changes of the refused query, using only exposed and
-// allowed names. Queries that are answered do not pay for the search.
+// If the guard refuses a query, this file searches for a similar query that the guard allows. The refusal contains that
+// query as a suggestion. The driver proposes small changes, using only exposed and allowed names.
 import type { Catalog, Denied, Driver, Limits, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 import { inSlices } from '../event-loop-slices.ts'
 
-/** A query with more characters is not repaired. */
+/** A longer query is not repaired. */
 const CHARS_MAX = 4_096
 /** The maximum number of changed queries that the guard checks after one refusal. */
 const TRIES_MAX = 10
-/** The maximum number of changes in one suggestion. */
 const CHANGES_MAX = 3
-/** The time limit for the whole search. Each try costs as much as the check of the refused query. */
+/** The time limit for the search. Each try costs as much as the check of the refused query. */
 const JUDGING_MS = 500
 
 export interface Refused {
@@ -25,8 +23,8 @@ export interface Refused {
 }
 
 /**
- * Returns the repaired query: SQL text, or an object with `collection`, `filter` and `pipeline`. Returns undefined if
- * no repair was found.
+ * Returns the repaired query: SQL text, or an object with `collection`, `filter` and `pipeline`. Undefined if no repair
+ * was found.
  */
 export async function suggestionFor(refused: Refused, signal: AbortSignal): Promise<unknown> {
   const { driver, body, text, exposed } = refused
@@ -58,8 +56,8 @@ export async function suggestionFor(refused: Refused, signal: AbortSignal): Prom
 }
 
 /**
- * Returns the verdict of the guard. Returns null if the body is invalid (for example, a parameter is unused), or if the
- * call was aborted.
+ * Returns the verdict of the guard. Null if the body is invalid (for example, a parameter is unused), or if the call
+ * was aborted.
  */
 async function judged(
   { driver, exposed, limits }: Refused,

@@ -1,5 +1,5 @@
-// Tries an example query: the guard must allow it, and the database must answer it. The trial reads few rows and has a
-// short timeout. It spends no budget, because no caller gets the answer.
+// Tries an example query: the guard must allow it, and the database must answer it. The trial has a small row limit and
+// a short timeout. It spends no budget, because no caller gets the answer.
 import type { Config } from '../config.ts'
 import { deadlineOf } from '../deadline.ts'
 import type { Leases } from '../datasources/connection-pool.ts'
@@ -21,13 +21,11 @@ export interface TryDeps {
   readonly leases: Leases
 }
 
-/** The row limit of an example query. */
 const ROWS = 10
-/** The maximum timeout of an example query. */
 const TRY_MS = 5_000
 /**
- * A trial may cost this share of the team's cost limit. No caller asked for the trial, and some databases charge by
- * cost.
+ * The share of the team's cost limit that a trial may use. Some databases charge by cost, and no caller asked for the
+ * trial.
  */
 const COST_SHARE = 0.1
 
@@ -63,7 +61,7 @@ export async function tryQuery(deps: TryDeps, id: DatasourceId, query: string, s
   }
 }
 
-/** Errors that the query itself caused. For these, tryQuery() returns false. It throws all other errors. */
+/** Errors that the query itself caused. For these, tryQuery() returns false. */
 const FAULTS_OF_QUERY: ReadonlySet<string> = new Set([
   'INVALID_REQUEST',
   'INVALID_QUERY',

@@ -1,12 +1,11 @@
-// Sums a team's usage by hour or day. There is one sum for the whole team, and on request one for each key, datasource
-// or client.
+// Sums a team's usage by hour or day: for the whole team, and on request for each key, datasource or client.
 import { addTimes, percentile, type Times } from '../audit/duration-histogram.ts'
 import type { UsageSlot } from '../audit/usage-by-hour.ts'
 
 export type By = 'key' | 'datasource' | 'client'
 export type Step = 'hour' | 'day'
 
-/** The percentiles `p50Ms` and `p95Ms` are durations of answered queries. All other fields are sums. */
+/** `p50Ms` and `p95Ms` are percentiles of the durations of answered queries. All other fields are sums. */
 interface Totals {
   readonly queries: number
   readonly denied: number
@@ -31,10 +30,9 @@ export interface UsageSeries extends Totals {
   readonly points: readonly UsagePoint[]
 }
 
-/** The maximum number of series. */
 const SERIES_MAX = 20
 
-/** Call add() for each line, then read the sums once. A line has the counts of one hour. */
+/** Call add() for each line, which has the counts of one hour. Then read the sums once. */
 export class UsageSums {
   readonly #step: Step
   readonly #by: By | undefined

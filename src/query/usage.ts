@@ -1,5 +1,5 @@
-// A team's usage: queries by day, key and datasource, and the remaining budget. Reading the usage spends no budget. The
-// usage covers only datasources that the caller can reach. A MEMBER sees only the MEMBER's own keys.
+// A team's usage: queries by day, key and datasource, and the remaining budget. It covers only datasources that the
+// caller can reach. A MEMBER sees only the MEMBER's own keys.
 import type { Audit } from '../audit/audit.ts'
 import type { Counted, UsageLine } from '../audit/usage-by-day.ts'
 import { SLOT_DAYS } from '../audit/usage-by-hour.ts'
@@ -30,11 +30,10 @@ export interface Usage {
   readonly datasources: readonly (Counted & { readonly datasourceId: string })[]
   /** The hours or days with at least one query, oldest first. Present only if `by` or `step` was given. */
   readonly points?: readonly UsagePoint[]
-  /** The 20 groups with the most queries, the largest first. Present only if `by` was given. */
+  /** The 20 groups with the most queries, largest first. Present only if `by` was given. */
   readonly series?: readonly UsageSeries[]
 }
 
-/** The number of days if the caller does not give one. */
 const DAYS = 30
 const DAY_MS = 86_400_000
 
@@ -72,7 +71,10 @@ export async function usageOf(
   }
 }
 
-/** The usage by hour covers SLOT_DAYS days. Throws INVALID_REQUEST if `by` or `step` is given with more days. */
+/**
+ * Throws INVALID_REQUEST if `by` or `step` is given with more than SLOT_DAYS days, because older days have no usage by
+ * hour.
+ */
 function requireDetail({ days = DAYS, by, step }: { days?: number; by?: By; step?: Step }): void {
   if ((by ?? step) === undefined || days <= SLOT_DAYS) return
   throw invalidRequest([`days: at most ${SLOT_DAYS} with by or step`])
@@ -98,7 +100,7 @@ async function detailOf(
   return { points, ...(series !== undefined && { series }) }
 }
 
-/** Returns the last `days` dates up to now, as YYYY-MM-DD in UTC. */
+/** Returns the last `days` dates, as YYYY-MM-DD in UTC, ending today. */
 function datesOf(now: number, days: number): readonly string[] {
   return Array.from({ length: days }, (_, index) =>
     new Date(now - (days - 1 - index) * DAY_MS).toISOString().slice(0, 10),
