@@ -124,7 +124,7 @@ async function w1(): Promise<void> {
   const next = () => ({ sql: `${QUERY}${(++turn * 7919) % 200_000}` })
   const samples: { a: Sample; b: Sample }[] = []
   for (let round = 0; round <= rounds; round++) {
-    // In each round, the other contender goes first. The first round is a warm-up.
+    // The contender that goes first changes in each round. The first round is a warm-up.
     const pair = { a: null as Sample | null, b: null as Sample | null }
     for (const name of round % 2 === 0 ? (['a', 'b'] as const) : (['b', 'a'] as const)) {
       pair[name] = await load(name === 'a' ? a : b, next, 16, ms)
@@ -141,7 +141,7 @@ async function w1(): Promise<void> {
 
 const NO_AUDIT = join(import.meta.dirname, 'no-audit.ts')
 
-/** no-audit.ts replaces a source file, so the service runs from source. */
+/** Runs the service from source, because no-audit.ts replaces a source file. */
 async function contender(
   name: string,
   preload: readonly string[],

@@ -1,6 +1,6 @@
-// node bench/bigquery.ts: measures how long the guard takes for queries as analysts write them, which requests a query
-// after the first one sends to BigQuery, and how much memory queries add to the service. Instead of BigQuery, a test
-// double returns one row. Linux only.
+// node bench/bigquery.ts: measures how long the guard takes for queries as analysts write them, which requests are sent
+// to BigQuery for each query after the first, and how much memory queries add to the service. A test double stands in
+// for BigQuery, and returns one row. Linux only.
 import { Pool } from 'undici'
 import type { Catalog, Limits } from '../src/drivers/driver.ts'
 import { confine } from '../src/drivers/bigquery/guard/confine.ts'
@@ -14,7 +14,7 @@ const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 200)
 const LIMITS: Limits = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_000, maxCost: 1 << 30 }
 const PROJECT = 'vitrine-bench'
 
-/** A star schema of a shop: fact tables of 23 columns, dimensions of 28. */
+/** A star schema of a shop: fact tables of 23 columns, dimension tables of 28 columns. */
 const FACTS = [
   'store_sales',
   'store_returns',

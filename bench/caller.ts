@@ -1,6 +1,6 @@
 // One caller of a benchmark, with one connection that stays open. The load generator runs on the same cores as the
-// services, so it must need little CPU time. A client library took as much CPU time for a request as the floor
-// (floor-server.ts) took for its answer.
+// services, so it must need little CPU time. A client library took as much CPU time for a request as floor-server.ts
+// took for its answer.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
@@ -12,12 +12,12 @@ export class Caller {
   #resolve: () => void = () => undefined
   #reject: (reason: unknown) => void = () => undefined
   /**
-   * This many bytes of the answer have not arrived yet. Null before the end of the head, Infinity if the answer is
-   * chunked.
+   * The number of bytes of the answer that have not arrived yet. Null before the end of the head, Infinity if the
+   * answer is chunked.
    */
   #left: number | null = null
   #head = ''
-  /** Of a chunked answer: the last bytes that have arrived. */
+  /** The last bytes of a chunked answer that have arrived. */
   #tail = Buffer.alloc(0)
 
   private constructor(socket: Socket) {
@@ -76,7 +76,7 @@ export class Caller {
   }
 }
 
-/** Without content-length and the empty line. */
+/** Leaves out content-length and the empty line. */
 export function headOf(method: 'GET' | 'POST', url: string, headers: Readonly<Record<string, string>>): string {
   const { host, pathname } = new URL(url)
   const lines = Object.entries({ host, 'content-type': 'application/json', ...headers })

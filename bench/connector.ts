@@ -1,5 +1,5 @@
-// Measures the connector over the demo shop: how many tokens each tool has, how much time the connector adds to REST,
-// how much memory the SDK takes, and how many turns a scripted agent needs. `npm run bench` runs this bench last,
+// Measures the agent connector on the demo shop: how many tokens each tool has, how much time the connector adds to
+// REST, how much memory the SDK takes, and how many turns a scripted agent needs. `npm run bench` runs this bench last,
 // except with --peers or --growth. BENCH_ONLY=connector runs it alone.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,8 +21,8 @@ interface Demo extends AsyncDisposable {
 }
 
 /**
- * Each question has two queries: the first is what an agent might write that has not read the description closely, and
- * the second is right.
+ * The name of the task, a wrong query that an agent might write after a quick look at the description, and the right
+ * query.
  */
 const TASKS: readonly (readonly [string, string, string])[] = [
   ['right the first time', 'SELECT count(*) FROM orders', 'SELECT count(*) FROM orders'],
@@ -72,7 +72,7 @@ export async function benchConnector(): Promise<void> {
   console.log(`description of the demo shop: ${encode(schema).length} tokens`)
 }
 
-/** With one client, each query goes to REST and to run_query in turns. */
+/** One client sends each query to REST and to run_query in turns. */
 async function times(demo: Demo, at: { teamId: string; datasourceId: string }): Promise<void> {
   const path = `${demo.url}/teams/${at.teamId}/datasources/${at.datasourceId}/query`
   const headers = { authorization: `Bearer ${demo.key}`, 'content-type': 'application/json' }
@@ -100,7 +100,7 @@ async function times(demo: Demo, at: { teamId: string; datasourceId: string }): 
 const TURNS_MAX = 5
 
 /**
- * Runs the first query, and then the query that each refusal suggests. Returns after how many turns the answer is
+ * Runs the first query, and then the query that each refusal suggests. Returns the number of turns until the answer is
  * right. Returns null if a turn has no suggestion, or after TURNS_MAX turns.
  */
 async function turnsTo(demo: Demo, at: object, first: string, right: string): Promise<number | null> {

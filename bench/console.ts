@@ -43,7 +43,7 @@ function sizes(): void {
 const sum = (values: readonly number[]) => values.reduce((total, each) => total + each, 0)
 const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN
 
-/** From the start of the navigation to the first contentful paint, in milliseconds. */
+/** Milliseconds from the start of the navigation to the first contentful paint. */
 const paint = (page: Page): Promise<number> =>
   page.evaluate(`performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN`)
 
@@ -153,7 +153,7 @@ async function grid(page: Page, path: string): Promise<void> {
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** The longest time from an input to the next paint, by event timing, which does not report times below 16 ms. */
+/** Returns the longest time from an input to the next paint. Event timing does not report times below 16 ms. */
 async function slowestEvent(page: Page, act: () => Promise<unknown>): Promise<number> {
   await page.evaluate(`(() => {
     globalThis.slowest = 0
@@ -170,7 +170,7 @@ async function slowestEvent(page: Page, act: () => Promise<unknown>): Promise<nu
 
 // ── the service's own process ────────────────────────────────────────────────────────────────────────────────────────
 
-/** Other requests have already warmed up the service. How much memory does it need to serve the console? */
+/** Measures how much memory the service needs to serve the console, after a warm-up by other requests. */
 async function memory(): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-bench-'))
   const main = fileURLToPath(new URL('../dist/main.js', import.meta.url))
@@ -191,7 +191,7 @@ async function memory(): Promise<void> {
       return residentMb(child.pid ?? 0)
     }
     const others = files.map(() => '/health/live')
-    // The memory of a new process grows with every request, whatever the request is.
+    // The memory of a new process grows with every request, so warm up first.
     for (let n = 0; n < 15; n++) await get(others)
     const before = await get(others)
     for (let n = 0; n < 3; n++) await get(files)

@@ -12,7 +12,7 @@ import { memory } from './cpu-time.ts'
 import { startVitrine } from './world.ts'
 
 const ONLY = new RegExp(process.env['BENCH_ONLY'] ?? '')
-/** A common estimate for English and JSON. No tokenizer is used. */
+/** A common estimate for English and JSON. */
 const BYTES_A_TOKEN = 4
 
 interface Place {
@@ -46,7 +46,7 @@ async function openPlace(
   return { app, owner, teamId, id, at: `/teams/${teamId}/datasources/${id}` }
 }
 
-/** Returns how long the job took, in milliseconds. */
+/** Runs a job. Returns its duration in milliseconds. */
 async function run({ owner, at }: Place, path: string): Promise<number> {
   const start = performance.now()
   const { jobId } = await owner.must('POST', `${at}/${path}`, {})
@@ -58,7 +58,7 @@ async function run({ owner, at }: Place, path: string): Promise<number> {
   }
 }
 
-/** Also publishes them. */
+/** Accepts all proposals, and publishes them. */
 async function acceptAll({ owner, at }: Place): Promise<void> {
   const accepted = (said: object | null) => said && { ...said, status: 'ACCEPTED' }
   const { tables } = await owner.must('GET', `${at}/documentation`)
@@ -105,7 +105,7 @@ const COLUMN_NAMES = [
   ...Array.from({ length: 15 }, (_, c) => `${NAMES[c % 5]}_${c}`),
 ]
 
-/** Tables of 20 columns with `rows` rows. Each table references the one before. */
+/** Makes tables of 20 columns with `rows` rows. Each table references the previous one. */
 function manyTables(count: number, rows: number): string {
   return Array.from({ length: count }, (_, n) => {
     const columns = [
@@ -131,11 +131,10 @@ interface Got {
   readonly first: number
   readonly bytes: number
   readonly etag: string
-  /** How long the change before took to be answered, in milliseconds. */
+  /** How long the previous change took to be answered, in milliseconds. */
   readonly change?: number
 }
 
-/** Reads descriptions of the bundle over one connection, and discards them. */
 class Caller {
   readonly #at: string
   readonly #headers: Readonly<Record<string, string>>
@@ -185,10 +184,7 @@ class Caller {
 
 const ROUNDS = 9
 
-/**
- * Prints the times until the first and the last byte of a description. If there was a change before it, also prints its
- * time.
- */
+/** Prints the times until the first and the last byte of a description, and the time of the previous change. */
 function tell(what: string, got: readonly Got[]): void {
   const span = (of: (each: Got) => number) => {
     const all = got.map(of).sort((a, b) => a - b)

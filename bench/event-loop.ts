@@ -1,7 +1,7 @@
-// npm exec -- node bench/event-loop.ts: measures how much one request to the bundle delays others. The service itself
-// measures the longest delay of its event loop. A thread of this process measures the longest wait for /health/live.
-// Linux only (signals). BENCH_ONLY is a pattern for the names. BENCH_ROUNDS (10) is the number of requests of each
-// kind. The first request is reported separately.
+// npm exec -- node bench/event-loop.ts: measures how much one request to the bundle delays other requests. The service
+// itself measures the longest delay of its event loop. A thread of this process measures the longest wait for
+// /health/live. Linux only (signals). BENCH_ONLY is a pattern for the names. BENCH_ROUNDS (10) is the number of
+// requests of each kind. The first request is reported separately.
 import type { Document } from 'mongodb'
 import { startMongod } from '../test/support/mongodb.ts'
 import { openLoopBench } from './loop-bench.ts'

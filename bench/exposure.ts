@@ -104,7 +104,7 @@ async function describe(client: Client, at: string, when: string): Promise<void>
   )
 }
 
-/** Also right after a save. */
+/** Measures how long the catalog takes, also directly after a save. */
 async function choose(client: Client, at: string, when: string): Promise<void> {
   const ask = () => timed(() => client.ask('GET', `${at}/catalog`).then((res) => res.text()))
   const first = await ask()
@@ -122,7 +122,7 @@ async function choose(client: Client, at: string, when: string): Promise<void> {
   )
 }
 
-/** Right after a save. */
+/** Measures how long the description takes directly after a save. */
 async function describeChanged(client: Client, at: string): Promise<void> {
   const exposed = names.slice(0, 1_000).map((table) => ({ schema: 'public', table, columns: null }))
   const change = async (what: string, tables: (n: number) => readonly object[]): Promise<void> => {
@@ -146,7 +146,7 @@ async function describeChanged(client: Client, at: string): Promise<void> {
   await client.must('PUT', `${at}/exposure`, { tables: exposed })
 }
 
-/** All texts are different, and together they read 500 tables. Some are refused. */
+/** Makes a different text for each n. Together the texts read 500 tables, and some are refused. */
 function queryText(n: number): string {
   const table = names[n % 500] ?? ''
   const other = names[(n * 7) % 500] ?? ''
@@ -173,7 +173,6 @@ async function preview(client: Client, at: string): Promise<void> {
   const { ms: took, value: job } = await timed(async () => {
     const { jobId } = await client.must('POST', `${at}/exposure/preview`, { tables, days: 1 })
     for (;;) {
-      // How long does a query take in the meantime?
       waits.push((await timed(() => client.must('POST', `${at}/query`, { sql: 'SELECT 1' }))).ms)
       const state = await client.must('GET', `${at}/jobs/${jobId}`)
       if (state.state === 'DONE') return state

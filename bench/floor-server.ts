@@ -1,7 +1,6 @@
 // The HTTP server of both floors, with node:http only. Prints its port, and stops on SIGTERM.
 import { createServer } from 'node:http'
 
-/** The answers are JSON. */
 export function serveFloor(answer: (body: string) => Promise<string>, close: () => Promise<unknown>): void {
   const server = createServer((req, res) => {
     const parts: Buffer[] = []

@@ -1,4 +1,4 @@
-// Compares Vitrine with the floor (floor-postgres.ts) while the number of clients, rows, exposed tables or query shapes
+// Compares Vitrine with FLOOR(pg) (floor-postgres.ts) while the number of clients, rows, exposed tables or query shapes
 // grows. run.ts runs it.
 import { load, median, type Sample } from './load.ts'
 import { machine, markdown } from './report.ts'
@@ -8,15 +8,12 @@ import { openWorld, type World } from './world.ts'
 export interface GrowthOptions {
   readonly rounds: number
   readonly ms: number
-  /** Only parts whose names match are run. */
+  /** A pattern for the names of the parts to run. */
   readonly only: RegExp
   readonly tell: (line: string) => void
 }
 
-/**
- * Returns the id for a turn, from 1 to `most`. The factor is a prime number that does not divide `most`, so every id
- * occurs.
- */
+/** Returns an id from 1 to `most`. The factor is a prime number that does not divide `most`, so every id occurs. */
 const at = (turn: number, most: number): number => 1 + ((turn * 7919) % most)
 
 interface Step {
@@ -55,7 +52,7 @@ const HEAD = [
   'database µs: Vitrine, floor',
 ]
 
-/** One Markdown table for all parts. The line above it names the machine and the rounds. */
+/** Returns one Markdown table for all parts. The line above it names the machine and the rounds. */
 export async function growth(options: GrowthOptions): Promise<string> {
   const rows: string[][] = []
   const run = async (world: World, step: Step): Promise<void> => {

@@ -1,5 +1,5 @@
-// A closed-loop load: each of `clients` callers sends its next request when its previous one is answered, for a fixed
-// time.
+// A closed-loop load for a fixed time: each of `clients` callers sends its next request when its previous one is
+// answered.
 import type { Pool } from 'undici'
 import { Caller, headOf, requestOf } from './caller.ts'
 import { cpuMicros } from './cpu-time.ts'
@@ -8,10 +8,10 @@ import type { Contender } from './world.ts'
 export interface Sample {
   readonly requests: number
   readonly perSecond: number
-  /** Of a request, in milliseconds. */
+  /** Milliseconds from a request to its answer. */
   readonly p50: number
   /**
-   * Per request, in microseconds. `databaseMicros` is that of the database, or 0 if the contender names no database
+   * Microseconds per request. `databaseMicros` is the CPU time of the database, or 0 if the contender names no database
    * process.
    */
   readonly cpuMicros: number

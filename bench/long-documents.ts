@@ -14,7 +14,7 @@ function nested(depth: number, value: unknown): unknown {
   for (let n = 0; n < depth; n++) value = { a: value }
   return value
 }
-/** The name `a` occurs several times in the document. */
+/** A document in which the name `a` occurs several times. */
 class Repeated extends Map<string, unknown> {
   readonly #times: number
   constructor(times: number) {
@@ -27,7 +27,7 @@ class Repeated extends Map<string, unknown> {
   }
 }
 
-/** In these collections, the value of `v` is the whole document. */
+/** In these collections, the value of `v` becomes the whole document. */
 const ROOTS = new Set(['a field 5,000,000 times', '85 names of 4,000 bytes'])
 
 const DOCUMENTS: Readonly<Record<string, () => readonly (Document | Map<string, unknown>)[]>> = {
@@ -99,7 +99,7 @@ for (const [n, name] of names.entries()) {
     params: { name: 'run_query', arguments: { teamId, datasourceId, ...query, limit: 50_000 }, ...more },
   })
   await bench(`${name}, run_query`, () => send('POST', `${base}/mcp`, key, call({})))
-  // Messages with unknown fields are answered by the SDK.
+  // The SDK answers messages with unknown fields.
   await bench(`${name}, run_query by the SDK`, () => send('POST', `${base}/mcp`, key, call({ extra: 1 })))
 }
 

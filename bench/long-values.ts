@@ -27,7 +27,7 @@ const POSTGRES: Readonly<Record<string, string>> = {
   'array of 200,000 composites': `(SELECT array_agg(ROW(i, 'a "b" c')::pair) FROM generate_series(1, 200000) i)`,
 }
 
-/** No single value is long. */
+/** Answers that are long, although none of their values is. */
 const ROWS: Readonly<Record<string, string>> = {
   'rows of 100 numbers of 131,000 digits': `SELECT repeat('9', 131000)::numeric AS v FROM generate_series(1, 100)`,
   '8,000 rows of 8 kB': `SELECT repeat('abcdefghij', 780) AS v FROM generate_series(1, 8000)`,

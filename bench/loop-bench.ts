@@ -1,6 +1,6 @@
-// Starts the bundle, and measures how much one request delays others. The service itself measures the longest delay of
-// its event loop, and the processor time of its longest turn. A thread of this process measures the longest wait for
-// /health/live. Linux only (signals).
+// Starts the bundle, and measures how much one request delays other requests. The service itself measures the longest
+// delay of its event loop, and the processor time of its longest turn. A thread of this process measures the longest
+// wait for /health/live. Linux only (signals).
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,18 +14,18 @@ const ONLY = new RegExp(process.env['BENCH_ONLY'] ?? '')
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 10)
 
 interface LoopBench {
-  /** Of the service. */
+  /** The base URL of the service. */
   readonly base: string
   /** If BENCH_ONLY matches the name, does the work several times and prints its delays. */
   bench(name: string, work: () => Promise<void>): Promise<void>
 }
 
 interface Delays {
-  /** Of the event loop, in milliseconds. */
+  /** The longest delay of the event loop, in milliseconds. */
   readonly delay: number
-  /** One turn of the event loop needed at most this much processor time, in milliseconds. */
+  /** The processor time of the longest turn of the event loop, in milliseconds. */
   readonly turn: number
-  /** For /health/live, in milliseconds. */
+  /** The longest wait for /health/live, in milliseconds. */
   readonly waited: number
 }
 

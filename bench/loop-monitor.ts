@@ -1,6 +1,6 @@
 // loop-bench.ts loads this file into the service, to measure the event loop there. On SIGUSR2, it appends two numbers
 // to BENCH_LOOP_FILE, in milliseconds since the last signal: the longest delay of the event loop, and the processor
-// time of its longest turn. Other programs cannot lengthen the second number.
+// time of its longest turn. Other programs cannot lengthen the processor time.
 import { appendFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 

@@ -1,4 +1,4 @@
-// A thread of event-loop.ts, which requests /health/live again and again. If asked, it reports the longest wait since
+// A thread of loop-bench.ts, which requests /health/live again and again. If asked, it reports the longest wait since
 // its last report.
 import { get } from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'

@@ -1,4 +1,4 @@
-// The contenders of mongodb.ts, over one real mongod with 100,000 orders: the client library alone, Vitrine's driver
+// The contenders of mongodb.ts, on one real mongod with 100,000 orders: the client library alone, Vitrine's driver
 // alone, FLOOR(mongodb), and Vitrine's bundle over HTTP.
 import type { Document } from 'mongodb'
 import type { Limits } from '../src/drivers/driver.ts'
@@ -16,24 +16,24 @@ const LIMITS: Limits = { rowCap: 50_000, maxResponseBytes: 64 << 20, timeoutMs: 
 export interface Asked {
   readonly filter?: object
   readonly pipeline?: readonly object[]
-  /** Vitrine returns at most this many rows. The floor has no such limit. */
+  /** Limits the rows that Vitrine returns. FLOOR(mongodb) has no limit. */
   readonly limit?: number
 }
 
 export interface MongoWorld extends AsyncDisposable {
-  /** The client library sends the aggregate of plain(). */
+  /** Asks through the client library alone. */
   raw(asked: Asked): Promise<unknown>
-  /** Through guard and connection, without HTTP. */
+  /** Asks through guard and connection, without HTTP. */
   driver(asked: Asked): Promise<unknown>
   readonly floor: Contender
   readonly vitrine: Contender
-  /** Of another checkout. Null if none was named. */
+  /** The bundle of another checkout, or null if none was named. */
   readonly before: Contender | null
-  /** Another Vitrine process over the same data, which has not answered a query yet. */
+  /** Starts another Vitrine process on the same data, which has not answered a query yet. */
   fresh(): Promise<Contender>
 }
 
-/** For Vitrine. */
+/** Returns the body of the query for Vitrine. */
 export function ours({ filter, pipeline, limit }: Asked): object {
   return {
     collection: 'orders',
@@ -43,7 +43,7 @@ export function ours({ filter, pipeline, limit }: Asked): object {
   }
 }
 
-/** What a hand-written program would send: the filter, the pipeline, then the exposed fields. */
+/** Returns what a hand-written program would send: the filter, the pipeline, then the exposed fields. */
 export function plain({ filter, pipeline }: Asked): { collection: string; pipeline: Document[] } {
   return {
     collection: 'orders',

@@ -1,9 +1,9 @@
 // node bench/mongodb.ts: measures MongoDB. The client library alone, Vitrine's driver alone, FLOOR(mongodb), and
 // Vitrine's bundle over HTTP take turns in one run. Compare only ratios. Linux only (/proc). BENCH_TURNS (300) is the
-// number of queries per workload and contender. Large answers have a twentieth of them. Under load with several
-// clients, BENCH_ROUNDS (7) is the number of rounds, BENCH_MS (5000) the time of a contender in all rounds, and
-// BENCH_WARM_MS (10000) its longest warm-up. BENCH_ONLY is a pattern for the names of the workloads. BENCH_BEFORE is a
-// checkout whose bundle runs under the same load.
+// number of queries per workload and contender. Workloads with large answers have a twentieth of these turns. Under
+// load with several clients, BENCH_ROUNDS (7) is the number of rounds, BENCH_MS (5000) the time of a contender in all
+// rounds, and BENCH_WARM_MS (10000) its longest warm-up. BENCH_ONLY is a pattern for the names of the workloads.
+// BENCH_BEFORE is a checkout whose bundle runs under the same load.
 import { Pool } from 'undici'
 import { memory } from './cpu-time.ts'
 import { load, median, post, type Sample } from './load.ts'
@@ -29,7 +29,7 @@ const tenThousand = (turn: number): Asked => ({
   pipeline: [{ $limit: 10_000 }],
 })
 
-/** A team's default limit on rows. Only with a higher one does an answer take several batches. */
+/** A team's default limit on rows. Only an answer with a higher limit takes several batches. */
 const CAP = 1_000
 
 const WORKLOADS: readonly Workload[] = [
@@ -61,7 +61,7 @@ await using world = await openMongoWorld(process.env['BENCH_BEFORE'])
 const { floor, vitrine, before } = world
 await using stack = new AsyncDisposableStack()
 
-/** With one connection. */
+/** Makes a function that sends queries over one connection. */
 function caller({ url, headers }: Contender): (body: object) => Promise<void> {
   const { origin, pathname } = new URL(url)
   const pool = new Pool(origin, { connections: 1 })
@@ -78,7 +78,7 @@ const ASK: Readonly<Record<Name, (asked: Asked) => Promise<unknown>>> = {
   vitrine: (asked) => askVitrine(ours(asked)),
 }
 
-/** The contenders alternate, and the first turns are a warm-up. Returns the p50 of each. */
+/** The contenders alternate, and the first turns are a warm-up. Returns the p50 of each contender. */
 async function inTurns(work: Workload): Promise<Readonly<Record<Name, number>>> {
   const took: Record<Name, number[]> = { raw: [], driver: [], floor: [], vitrine: [] }
   const warm = Math.ceil(work.turns / 5)
@@ -94,7 +94,7 @@ async function inTurns(work: Workload): Promise<Readonly<Record<Name, number>>> 
 }
 
 let turn = 0
-/** The contenders take turns. With each round, their order rotates. */
+/** The contenders take turns. Their order rotates with each round. */
 async function loaded({ asked, clients }: Workload): Promise<string> {
   const contenders = [floor, vitrine, ...(before === null ? [] : [before])]
   const sample = (at: Contender): Promise<Sample> => {
@@ -120,7 +120,7 @@ async function warmUp(sample: () => Promise<Sample>): Promise<void> {
   for (let answers = 0; answers < WARM_ANSWERS && performance.now() < until;) answers += (await sample()).requests
 }
 
-/** The medians of the rounds. Each ratio is to the floor in the same round. */
+/** Returns the medians of the rounds. Each ratio compares with the floor in the same round. */
 function under(rounds: readonly ReadonlyMap<string, Sample>[], { name }: Contender): string {
   const of = (pick: (own: Sample, other: Sample) => number): number =>
     median(
@@ -150,7 +150,7 @@ for (const work of WORKLOADS.filter(({ name }) => ONLY.test(name))) {
   )
 }
 
-/** Of a new process. Each of its answers has 10,000 documents. */
+/** Prints the memory of a new process. Each of its answers has 10,000 documents. */
 async function resident(): Promise<void> {
   const fresh = await world.fresh()
   const { origin, pathname } = new URL(fresh.url)

@@ -1,5 +1,5 @@
 // The service cannot run without an audit. So bench/audit.ts preloads this file (node --import) in one of its two
-// services, which replaces the audit by one that writes nothing.
+// services. The file replaces the audit by one that writes nothing.
 import { registerHooks } from 'node:module'
 
 const NONE = `

@@ -1,6 +1,5 @@
-// Starts the competing packages on npm: MCP Toolbox, DBHub and PostGraphile. Each is a process of its own, over the
-// database of world.ts. npm installs them in a scratch folder, which is kept for the next run. Install scripts do not
-// run.
+// Starts the competing packages on npm: MCP Toolbox, DBHub and PostGraphile. Each runs in its own process on the
+// database of world.ts. npm installs them without install scripts in a scratch folder, which is kept for the next run.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
@@ -14,14 +13,14 @@ import { freePort, type Contender, type Database } from './world.ts'
 const PACKAGES = ['@toolbox-sdk/server@1.12.0', '@bytebase/dbhub@1.4.0', 'postgraphile@5.1.5']
 const FOLDER = join(tmpdir(), 'vitrine-bench-peers')
 
-/** A request is null if the contender cannot answer it. */
+/** Returns the body of a request, or null if the contender cannot answer it. */
 export interface Peer extends Contender {
   body(asked: Asked): object | null
-  /** Asks for a description of the tables. */
+  /** A request for a description of the tables. */
   readonly describe: { readonly url: string; readonly body: object }
 }
 
-/** Installs all three. `stack` stops them. */
+/** Installs and starts all three. `stack` stops them. */
 export async function startPeers(database: Database, stack: AsyncDisposableStack): Promise<Peer[]> {
   await mkdir(FOLDER, { recursive: true })
   const packages = join(FOLDER, 'package.json')
@@ -33,7 +32,7 @@ export async function startPeers(database: Database, stack: AsyncDisposableStack
 
 const inside = (path: string): string => join(FOLDER, 'node_modules', path)
 
-/** MCP Toolbox has an HTTP endpoint of its own for tools, which is faster than its MCP endpoint. */
+/** MCP Toolbox has its own HTTP endpoint for tools, which is faster than its MCP endpoint. */
 async function toolbox(
   { host, port, name, user, password, pid }: Database,
   stack: AsyncDisposableStack,

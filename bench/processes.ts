@@ -13,11 +13,11 @@ const only = new RegExp(process.env['BENCH_ONLY'] ?? '^(W1 point|W1n a|W2|W3)')
 
 interface Total {
   readonly perSecond: number
-  /** Per request, of all services together. */
+  /** Microseconds per request, of all services together. */
   readonly cpuMicros: number
 }
 
-/** The callers are divided equally among the services. All services are loaded at the same time. */
+/** Divides the callers equally among the services, and loads all services at the same time. */
 async function together(services: readonly Contender[], work: Workload): Promise<Total> {
   const clients = work.clients / services.length
   const each = services.map((at) => load(at, () => ({ sql: work.next().sql }), clients, ms))
@@ -31,7 +31,7 @@ await using world = await openWorld()
 await using stack = new AsyncDisposableStack()
 const { postgres, database } = world
 
-/** All of them share one new store, with one datasource and one key. */
+/** Starts services that share one new store, with one datasource and one key. */
 async function services(count: number): Promise<Contender[]> {
   const DATABASE_URL = postgres.url(await postgres.createDatabase(`store_${count}`))
   const env = { DATABASE_URL, VITRINE_SECRET_KEY: Buffer.alloc(32, 5).toString('base64') }

@@ -10,7 +10,7 @@ import { connectTo, signIn, startVitrine } from './world.ts'
 
 const TABLES = Number(process.env['BENCH_TABLES'] ?? 100)
 const ROWS = Number(process.env['BENCH_TABLE_ROWS'] ?? 100_000)
-/** The caller sends queries for this long before the profile. */
+/** How long the caller sends queries before the profile starts. */
 const ALONE_MS = 5_000
 
 const COLUMNS = `id int PRIMARY KEY, customer_id int, state text, label text, email text, city text, note text, code char(4),
@@ -36,7 +36,7 @@ for (const [n, name] of names.entries()) {
 const order = { host: server.host, port: server.port, database, username: server.superuser, password: server.password }
 await profileByBundle()
 
-/** Over HTTP. */
+/** Runs the profile over HTTP. */
 async function profileByBundle(): Promise<void> {
   await using stack = new AsyncDisposableStack()
   const { base, pid } = await startVitrine(stack)

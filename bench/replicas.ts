@@ -11,7 +11,7 @@ import { connectTo, serverOf, signIn, startVitrine, type Contender } from './wor
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 3)
 const ms = Number(process.env['BENCH_MS'] ?? 2000)
 const changes = Number(process.env['BENCH_CHANGES'] ?? 40)
-/** For each process. */
+/** The number of clients of each process. */
 const CLIENTS = 8
 const ORDERS = `CREATE TABLE orders (id int PRIMARY KEY, note text NOT NULL);
 INSERT INTO orders SELECT i, 'note ' || i FROM generate_series(1, 20000) i; ANALYZE orders;`
@@ -54,7 +54,7 @@ interface Turn {
   readonly source: number
 }
 
-/** CPU times are microseconds per request. For several services, the mean is used. */
+/** CPU times are microseconds per request. For several services, they are means. */
 async function turn(processes: readonly Contender[]): Promise<Turn> {
   const before = await Promise.all(pids.map((pid) => cpuMicros(pid)))
   const samples = await Promise.all(processes.map((at) => load(at, body, CLIENTS, ms)))
@@ -90,7 +90,7 @@ for (const [processes, list] of turns) {
 const ratio = middle(turns.get(1) ?? [], 'service') / middle(turns.get(2) ?? [], 'service')
 line(`two processes on cores of their own: ${(2 * ratio).toFixed(2)} × one, by the CPU time of a query in the service`)
 
-/** Of the owner, who makes the changes at the first process. */
+/** The headers of the owner, who makes the changes at the first process. */
 const admin = { authorization: `Bearer ${made.token}` }
 const teamPath = path.slice(0, path.indexOf('/datasources/'))
 const call = async (base: string, method: string, at: string, as: Record<string, string>, sent?: object) => {
@@ -110,7 +110,7 @@ const exposed = (columns: readonly string[]) => ({ tables: [{ schema: 'public', 
 const asked = (as = headers) =>
   call(other.base, 'POST', `${path}/query`, as, { sql: 'SELECT note FROM orders WHERE id < 4' })
 
-/** Returns the id of a new member, and headers with a key. */
+/** Adds a member. Returns the member's id, and headers with a key. */
 async function member() {
   const as = { authorization: `Bearer ${await signIn(one.base, 'Bo', 'bo@example.test')}` }
   const json = async (method: string, at: string, sent?: object) => {
@@ -197,7 +197,7 @@ const KINDS: Readonly<Record<string, () => Promise<number>>> = {
   },
 }
 
-/** Until a new request sees the change, in milliseconds. */
+/** Returns the milliseconds until a new request sees the change. */
 async function untilSeen(
   ask: () => Promise<{ status: number; text: string }>,
   isSeen: (answer: { status: number; text: string }) => boolean,
@@ -230,7 +230,7 @@ for (const [kind, change] of Object.entries(KINDS)) {
   line(`| ${kind} | ${median(took).toFixed(0)} | ${(sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0).toFixed(0)} |`)
 }
 
-/** Some queries are refused, because the exposure changes in the meantime. */
+/** Ignores refusals, because the exposure changes during the load. */
 async function loadQuietly(at: Contender): Promise<void> {
   const sent = {
     method: 'POST',

@@ -21,7 +21,7 @@ export function markdown(head: readonly string[], rows: readonly (readonly strin
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
 }
 
-/** Replaces the text between the marks of this name. Throws if the page has no such marks. */
+/** Replaces the text between the marks of this name. Throws if the page has no marks with this name. */
 export async function writeTable(name: string, text: string): Promise<void> {
   const page = await readFile(PAGE, 'utf8')
   const [open, close] = [`<!-- bench:${name} -->`, `<!-- /bench:${name} -->`]

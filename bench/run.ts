@@ -23,7 +23,7 @@ const isChecked = process.env['BENCH_CHECK'] === '1'
 const before = process.env['BENCH_BEFORE']
 const flags = new Set(process.argv.slice(2))
 
-/** If a ratio is lower than the recorded one by this share, this is a regression and not noise. */
+/** A ratio that is lower than the recorded one by this share is a regression and not noise. */
 const FALL_MAX = 1 / 3
 
 /**
@@ -35,7 +35,7 @@ const LONGER = 4
 /** At this load average per core, CPU times that are a third higher may still be noise. */
 const BUSY = 4
 
-/** By the name of the contender. The samples of one round have the same index. */
+/** The key is the name of the contender. The samples of one round have the same index. */
 type Samples = ReadonlyMap<string, readonly Sample[]>
 
 interface Asker {
@@ -45,7 +45,7 @@ interface Asker {
 
 const inSql = (at: Contender): Asker => ({ at, body: ({ sql }) => ({ sql }) })
 
-/** The contenders take turns. With each round, their order rotates. */
+/** The contenders take turns. Their order rotates with each round. */
 async function inTurns(work: Workload, askers: readonly Asker[], turnMs = ms): Promise<Samples> {
   const able = askers.filter(({ body }) => body(work.next()) !== null)
   const samples = new Map(able.map(({ at }): [string, Sample[]] => [at.name, []]))
@@ -71,7 +71,7 @@ const HEAD = [
   'goal',
 ]
 
-/** One row per contender: medians over the rounds. */
+/** Makes one row per contender, with the medians of the rounds. */
 function rowsOf({ name, clients, goal }: Pick<Workload, 'name' | 'clients' | 'goal'>, samples: Samples): string[][] {
   const floor = samples.get('floor') ?? []
   const both = (each: Sample | undefined): number => (each?.cpuMicros ?? 0) + (each?.databaseMicros ?? 0)
@@ -92,14 +92,16 @@ function rowsOf({ name, clients, goal }: Pick<Workload, 'name' | 'clients' | 'go
   })
 }
 
-/** The ratio of CPU times per request. Noise only increases CPU times, so each contender's best round counts. */
+/**
+ * Returns the ratio of CPU times per request. Noise only increases CPU times, so each contender's best round counts.
+ */
 function cpuRatioOf(samples: Samples): number {
   const least = (who: string): number => Math.min(...(samples.get(who) ?? []).map(({ cpuMicros }) => cpuMicros))
   return least('floor') / least('vitrine')
 }
 
 /**
- * If the ratio of CPU times is a third below the recorded ratio in all measurements, sets the exit code. Not if other
+ * Sets the exit code if the ratio of CPU times is a third below the recorded ratio in all measurements, unless other
  * programs keep the machine busy.
  */
 async function check(work: Workload, samples: Samples, again: (turnMs: number) => Promise<Samples>): Promise<void> {
@@ -120,7 +122,7 @@ async function check(work: Workload, samples: Samples, again: (turnMs: number) =
   process.exitCode = 1
 }
 
-/** For Vitrine and the peers, measures the description. The floor reads the catalog instead. */
+/** Measures how long Vitrine and the peers take for a description. The floor reads the database's catalog instead. */
 async function describe({ vitrine, schemaUrl, floor }: World, peers: readonly Peer[]): Promise<string[][]> {
   const ask = async (at: Contender, url: string, body: object | null): Promise<[string, Sample[]]> => {
     const own: Sample[] = []
@@ -134,13 +136,13 @@ async function describe({ vitrine, schemaUrl, floor }: World, peers: readonly Pe
   return rowsOf({ name: 'W5 description', clients: 16, goal: '10' }, new Map(samples))
 }
 
-/** What a program without a stored description would send. */
+/** The query of a program without a stored description. */
 const CATALOG_SQL = `SELECT table_schema, table_name, column_name, data_type, is_nullable FROM information_schema.columns
   WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2, ordinal_position`
 
 /**
- * Measures the peak memory of processes that answer only one workload, then of the process that has answered all of
- * them. The password hash of the sign-up takes 32 MB for a moment, so the peak until then counts separately.
+ * Measures the peak memory of processes that answer only one workload, and then of the process that has answered all
+ * workloads. The password hash of the sign-up takes 32 MB for a moment, so the peak until then counts separately.
  */
 async function residents(world: World): Promise<string> {
   const peaks: string[] = []

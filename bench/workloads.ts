@@ -1,4 +1,4 @@
-// The workloads of run.ts over the 200,000 orders of world.ts, in SQL and, where possible, in GraphQL.
+// The workloads of run.ts on the 200,000 orders of world.ts, in SQL and, where possible, in GraphQL.
 
 export interface Asked {
   readonly sql: string
@@ -13,11 +13,11 @@ export interface Asked {
 export interface Workload {
   readonly name: string
   readonly clients: number
-  /** For the ratio to the floor. Empty if there is no goal. */
+  /** The goal for the ratio to the floor. Empty if there is none. */
   readonly goal: string
   /**
-   * CPU time of the floor's process divided by that of the service, as last recorded. Other load on the machine changes
-   * this ratio little.
+   * The CPU time of the floor's process divided by that of the service, as last recorded. Other load on the machine
+   * changes this ratio little.
    */
   readonly cpuRatio?: number
   readonly next: () => Asked

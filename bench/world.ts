@@ -1,4 +1,4 @@
-// Two services over one database with 200,000 orders: FLOOR(pg), and Vitrine's bundle, which `npm start` starts with
+// Two services on one database with 200,000 orders: FLOOR(pg), and Vitrine's bundle, which `npm start` starts with
 // VITRINE_DEMO=0.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -30,11 +30,11 @@ export interface Contender {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly pid: number
-  /** The database server. load() also counts its CPU time. */
+  /** The process of the database server, whose CPU time load() also counts. */
   readonly databasePid?: number
 }
 
-/** Peers connect to the database with this. */
+/** The database, as peers connect to it. */
 export interface Database {
   readonly host: string
   readonly port: number
@@ -43,28 +43,28 @@ export interface Database {
   readonly password: string
   readonly url: string
   readonly tables: readonly string[]
-  /** Of the server. */
+  /** The process id of the server. */
   readonly pid: number
 }
 
 export interface World extends AsyncDisposable {
   readonly floor: Contender
   readonly vitrine: Contender
-  /** Of another checkout. Null if none was named. */
+  /** The bundle of another checkout, or null if none was named. */
   readonly before: Contender | null
   readonly schemaUrl: string
   readonly readyMs: number
   readonly postgres: TestPostgres
   readonly database: Database
-  /** Another Vitrine process over the same data, which has not answered a query yet. */
+  /** Starts another Vitrine process on the same data, which has not answered a query yet. */
   fresh(): Promise<Contender>
 }
 
 export interface WorldOptions {
-  /** By default, it creates 200,000 orders. */
+  /** By default, creates 200,000 orders. */
   readonly sql?: string
   readonly tables?: readonly string[]
-  /** Of the database server. */
+  /** Settings of the database server. */
   readonly settings?: Readonly<Record<string, string>>
   /** Another checkout, whose bundle is compared. */
   readonly before?: string
@@ -114,7 +114,7 @@ async function service(
   return { contender, schemaUrl: `${at}/schema`, readyMs }
 }
 
-/** The server's first process is the parent of each session's process. */
+/** Returns the process id of the server, which is the parent of each session's process. */
 export async function serverOf(url: string): Promise<number> {
   const client = new Client({ connectionString: url })
   await client.connect()
@@ -126,7 +126,7 @@ export async function serverOf(url: string): Promise<number> {
   }
 }
 
-/** The floor is another process. `script` is a file of this folder. */
+/** Starts the floor as another process. `script` is a file of this folder. */
 export async function startFloor(
   script: string,
   args: readonly string[],
@@ -168,7 +168,7 @@ export async function startVitrine(
     ...more,
   }
   const started = performance.now()
-  // With a process group of their own, npm, the shell and the service stop together.
+  // In their own process group, npm, the shell and the service stop together.
   const child = spawn('npm', ['start', '--silent'], {
     cwd: folder,
     env,
@@ -218,8 +218,8 @@ export async function connect(base: string, database: Database): Promise<{ at: s
 const PERSON = { email: 'bench@example.test', password: 'correct horse battery staple' }
 
 /**
- * Returns an access token. If `name` is given, it is for a new account. If not, it is for the account that connectTo()
- * has created.
+ * Returns an access token. With `name`, the token is for a new account, otherwise for the account that connectTo() has
+ * created.
  */
 export async function signIn(base: string, name?: string, email = PERSON.email): Promise<string> {
   const signed = await fetch(`${base}/auth/${name === undefined ? 'sign-in' : 'sign-up'}/email`, {
@@ -235,7 +235,7 @@ export async function signIn(base: string, name?: string, email = PERSON.email):
   return token
 }
 
-/** A new account has a datasource of this spec with `tables` exposed, and a key. */
+/** Creates an account with a datasource of this spec, exposes `tables`, and creates a key. */
 export async function connectTo(
   base: string,
   spec: object,

@@ -1,6 +1,5 @@
-// Introspection stores these facts for the guard, the runner and the description, besides collections and paths. They
-// are stored as JSON with the catalog, so they are plain data. A datasource whose capture has another CAPTURE_VERSION
-// must be introspected again.
+// The facts that introspection stores with the catalog, besides collections and paths. They are stored as JSON, so they
+// are plain data. If the stored facts have another CAPTURE_VERSION, the datasource must be introspected again.
 
 export const CAPTURE_VERSION = 1
 
@@ -22,11 +21,11 @@ export interface MongoTableDetail {
   /** Also counted for views. Null if counting took too long or was not allowed. */
   readonly documents: number | null
   /**
-   * The first path of each index that can serve any equality: the index is ascending or descending, and not partial,
-   * sparse, hidden or wildcard, and it has no collation.
+   * The first path of each index that can serve any equality filter. Such an index is ascending or descending. It is
+   * not partial, sparse, hidden or wildcard, and has no collation.
    */
   readonly indexedPaths: readonly string[]
-  /** False if the sample had more paths or deeper paths than the catalog lists. */
+  /** False if the sample had more paths or deeper paths than the catalog can hold. */
   readonly complete: boolean
   /**
    * False if the collection compares texts byte by byte. True if it has a default collation, or may have one. Absent in
@@ -38,15 +37,15 @@ export interface MongoTableDetail {
 /** The field `detail` of a CatalogColumn that is a path. */
 export interface MongoColumnDetail {
   /**
-   * The number of sampled values of each type. The keys are BSON type aliases. If an array is on the path, the path
-   * continues in its elements.
+   * The number of sampled values of each type. The keys are BSON type aliases. The path `a.b` continues in the elements
+   * of an array at `a`.
    */
   readonly types: Readonly<Record<string, number>>
   /** The share of the sampled documents that have the path, from 0 to 1. */
   readonly presence: number
-  /** How many elements the arrays at the path had in the sample, on average. Absent if there was no array. */
+  /** The mean length of the sampled arrays at the path. Absent if there was no array. */
   readonly items?: number
-  /** The sample had an array inside an array of the path. */
+  /** An array at the path had another array as an element. */
   readonly nested?: true
   /** True for a top-level field. An exposure that is saved with `columns: null` has all top-level fields. */
   readonly top: boolean

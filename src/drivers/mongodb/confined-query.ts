@@ -1,8 +1,9 @@
 // The query that the guard passes to the runner: one aggregate or find of plain values. A value that JSON cannot
-// express is a Scalar. to-bson.ts converts a Scalar to a class of the client library, so the guard needs no library.
+// express is a Scalar. The guard needs no client library, because to-bson.ts converts a Scalar to a class of the
+// library.
 import type { CollectionKind } from './captured-facts.ts'
 
-/** The Extended JSON wrappers that a body may contain (docs/guard/mongodb.md). They were validated. */
+/** The Extended JSON wrappers that a body may contain (docs/guard/mongodb.md), after their validation. */
 export type ScalarValue =
   | { readonly kind: '$oid'; readonly hex: string }
   /** Milliseconds since 1970, in the range of a JavaScript Date. */
@@ -21,7 +22,7 @@ export type ScalarValue =
   | { readonly kind: '$minKey' }
   | { readonly kind: '$maxKey' }
 
-/** A caller's JSON cannot imitate a Scalar. */
+/** A class, because no JSON of a caller can look like an instance of it. */
 export class Scalar {
   readonly of: ScalarValue
 
@@ -46,8 +47,8 @@ export function isArray(value: Bson | undefined): value is readonly Bson[] {
 }
 
 /**
- * $group, $bucketAuto or $facet may gather all documents that it reads in one array. This number stands for the length
- * of such an array. It is above the length of every other array, so that products and sums of lengths still show it.
+ * Stands for the length of an array in which $group, $bucketAuto or $facet may gather all documents that they read. It
+ * is larger than any real length, so that products and sums still show it.
  */
 export const GATHERED = 2 ** 40
 
@@ -55,7 +56,7 @@ export const GATHERED = 2 ** 40
 export interface Join {
   readonly stage: '$lookup' | '$unionWith' | '$graphLookup'
   readonly collection: string
-  /** The stage finds documents by this path of the joined collection. Null if it reads the whole collection. */
+  /** The path of the joined collection by which the stage finds documents. Null if it reads the whole collection. */
   readonly foreignField: string | null
   /**
    * True if the collection is read again for each outer document. $graphLookup does this, and so does a $lookup with
@@ -68,12 +69,12 @@ export interface Join {
 export interface ReadCollection {
   readonly name: string
   readonly kind: CollectionKind
-  /** As counted at introspection, also for views. Null if they were not counted. */
+  /** The number at introspection, also for views. Null if the documents were not counted. */
   readonly documents: number | null
   readonly indexedPaths: readonly string[]
 }
 
-/** The server sends at most this many rows of an answer in one message. */
+/** The maximum number of rows that the server sends in one message. */
 export const SMALL_ROWS_MAX = 1_000
 
 export interface Find {
@@ -91,25 +92,25 @@ export interface MongoQuery {
   /** The last stage is a $limit of rowCap + 1. */
   readonly pipeline: readonly BsonDocument[]
   /**
-   * The pipeline with its sort moved forward, so that an index can serve the sort. It is tried first. It returns the
-   * same rows, or fails.
+   * The same pipeline with an earlier sort, which an index can serve. It is tried first. It returns the same rows, or
+   * fails.
    */
   readonly early: readonly BsonDocument[] | null
-  /** A find command that returns the same rows. It is sent instead of `pipeline`. Null if an aggregate is sent. */
+  /** A find command that returns the same rows, and is sent instead of `pipeline`. Null if an aggregate is sent. */
   readonly find: Find | null
   readonly rowCap: number
-  /** Top-level names, in the order of the query or the exposure. The documents may have other names too. */
+  /** Top-level names, in the order of the query or the exposure. The documents may have more names. */
   readonly columns: readonly string[]
   readonly joins: readonly Join[]
   /**
-   * How many documents each $unwind makes from one document. For a stored array, this is an estimate. GATHERED stands
-   * for all documents that a stage has gathered in the array.
+   * The number of documents that each $unwind makes from one document. For a stored array, this is an estimate.
+   * GATHERED stands for all documents that a stage has gathered in the array.
    */
   readonly unwinds: ReadonlyMap<BsonDocument, number>
   /** The collection of the query, then the joined collections. Each occurs once. */
   readonly reads: readonly ReadCollection[]
-  /** The query as it is sent to the database. */
+  /** Returns the query as it is sent to the database. */
   readonly printed: () => string
-  /** The known fields of the result documents, as a string that can be compared. */
+  /** Returns the known fields of the result documents, as a string that can be compared. */
   readonly outline: () => string
 }

@@ -58,7 +58,7 @@ export async function createMongoDriver(): Promise<Driver> {
   }
 }
 
-/** False for a body of another driver, or one that readBody() did not make. Then the caller has a defect. */
+/** False for a body that readBody() did not make. The caller then has a defect. */
 function isMongoBody(body: QueryBody): body is MongoBody {
   return 'collection' in body && 'filter' in body && 'pipeline' in body
 }

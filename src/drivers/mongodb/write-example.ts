@@ -7,7 +7,7 @@ export function questionInMongo(question: Question): string | null {
   return pipeline === null ? null : JSON.stringify({ collection: question.of.table, pipeline })
 }
 
-/** A name with unusual characters is quoted like a JSON string. */
+/** Quotes a name with unusual characters like a JSON string. */
 export function typedPath(names: readonly string[]): string {
   return names.map((name) => (PLAIN.test(name) ? name : JSON.stringify(name))).join('.')
 }
@@ -29,7 +29,7 @@ function pipelineOf(question: Question): readonly object[] | null {
   }
 }
 
-/** If a parent path is shown too, a path is left out. */
+/** Leaves out a path if a parent of it is included. */
 function shown(paths: readonly string[]): Readonly<Record<string, 1>> {
   const outer = paths.filter((path) => !paths.some((other) => path.startsWith(`${other}.`)))
   return Object.fromEntries(outer.map((path) => [path, 1]))

@@ -1,5 +1,5 @@
-// Grades a login: warns of privileges that are not needed to read the exposed collections. Such a warning has the
-// commands for a better login. Nothing in the database is changed.
+// Grades a login: warns of privileges that are not needed to read the exposed collections. A warning has the commands
+// for a better login. Nothing in the database is changed.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import type { Login } from '../session/connect.ts'
@@ -12,17 +12,17 @@ interface Facts extends Privileges {
   readonly better: string
 }
 
-/** These actions may change or end something in the database. All others only read. */
+/** Actions that may change or end something in the database. All other actions only read. */
 const WRITES =
   /^(insert|update|remove|drop|create|grant|revoke|convertTo|rename|collMod|compact|reIndex|enable|bypass|change|set|applyOps|fsync|shutdown|kill|repl|resync|add|move|split|refine|reshard|clearJumbo|unlock|evict|rotate|internal|anyAction|impersonate|import|export|flush|cpu|closeAll|dbAdmin|emptycapped|restore|storageDetails|touch|validate|writeOrigin|advance|cleanup|invalidate|oidReset|fle)/i
-/** These actions do no harm, and every MongoDB login may have them. */
+/** Actions that do no harm. Every MongoDB login may have them. */
 const HARMLESS = new Set(['killCursors', 'killAnyCursor', 'changeOwnPassword', 'changeOwnCustomData'])
 /** MongoDB's own databases. */
 const OWN = new Set(['admin', 'config', 'local'])
 
 /**
- * The steps have a fixed order. The privileges should cover exactly the catalog `exposed`, which is null if there is no
- * exposure yet.
+ * Returns the steps of the report in a fixed order. The privileges should cover exactly the catalog `exposed`, which is
+ * null if there is no exposure yet.
  */
 export async function grade(login: Login, exposed: Catalog | null, signal: AbortSignal): Promise<TestStep[]> {
   const privileges = await privilegesOf(login.db, signal)
@@ -107,7 +107,7 @@ function isSystem(resource: Privilege['resource']): boolean {
   return resource.collection?.startsWith('system.') === true
 }
 
-/** The built-in roles include collections that are internal to MongoDB and contain no data of a team. */
+/** True for the internal collections in MongoDB's built-in roles, which contain no data of a team. */
 function isOwnCorner(resource: Privilege['resource']): boolean {
   return isSystem(resource) || (OWN.has(resource.db ?? '') && (resource.collection ?? '') !== '')
 }

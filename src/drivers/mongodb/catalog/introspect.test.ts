@@ -88,7 +88,7 @@ describe('introspection, plans, grades', { skip }, () => {
   }
   const namesOf = (name: string): string[] => tableOf(name).columns.map((column) => column.name)
 
-  test('introspection lists collections, capped collections, views and time series, and no collections of MongoDB itself', () => {
+  test('introspection lists collections, capped collections, views and time series, and no internal collections of MongoDB', () => {
     assert.deepEqual(
       catalog.tables.map(({ table, kind, estimatedRows }) => [table, kind, estimatedRows]),
       [
@@ -113,7 +113,7 @@ describe('introspection, plans, grades', { skip }, () => {
     assert.deepEqual(namesOf('sensor').sort(), ['_id', 'at', 'meta', 'meta.device', 'temp'])
   })
 
-  test('introspection reports types, presence and nullability from the sample, and nullability from a strict validator if there is one', () => {
+  test('introspection reports types, presence and nullability from the sample, or nullability from a strict validator', () => {
     const column = (name: string) => tableOf('customers').columns.find((each) => each.name === name)
     assert.deepEqual([column('name')?.nullable, column('name')?.description], [false, 'As on the invoice.'])
     assert.deepEqual(
@@ -132,7 +132,7 @@ describe('introspection, plans, grades', { skip }, () => {
     assert.deepEqual(collated.sort(), [...plain, ['empty', true]].sort())
   })
 
-  test('introspection warns of names that cannot be in a path, and accepts names of Object.prototype', () => {
+  test('introspection warns of names that cannot be part of a path, and accepts names of Object.prototype', () => {
     assert.deepEqual(namesOf('odd'), ['_id', 'constructor', 'toString', 'toString.valueOf'])
     assert.match(tableOf('odd').warnings.join(), /"a\.b".*"\$x"/)
   })
@@ -147,7 +147,7 @@ describe('introspection, plans, grades', { skip }, () => {
     )
   })
 
-  test('an index is shown only if all its keys are exposed, and a text index never', () => {
+  test('an index is shown only if all its keys are exposed, and a text index is never shown', () => {
     const indexes = (columns: string[]) =>
       tableOf('customers', cut(catalog, [{ schema: 'shop', table: 'customers', columns }])).indexes
     assert.deepEqual(indexes(['name', 'address.city']), [
@@ -163,7 +163,7 @@ describe('introspection, plans, grades', { skip }, () => {
     assert.deepEqual(indexes(['_id'])?.length, 1)
   })
 
-  test('a login that may only find sees its collections and no other names', async () => {
+  test('a login that may only find sees its own collections and no other names', async () => {
     await server.client.db('shop').command({
       createRole: 'narrow',
       privileges: [{ resource: { db: 'shop', collection: 'customers' }, actions: ['find'] }],
@@ -180,7 +180,7 @@ describe('introspection, plans, grades', { skip }, () => {
     assert.deepEqual([report.ok, report.grade], [true, 'PASS'], JSON.stringify(report.steps))
   })
 
-  test('a login that can write, or read elsewhere, gets warnings with commands for a better login', async () => {
+  test('a login that can write, or can read other databases, gets warnings with commands for a better login', async () => {
     await server.createUser('shop', 'wide', 'pw', ['readWrite', { role: 'read', db: 'other' }])
     await using wide = await enter(as('wide', 'pw'))
     const exposed = cut(catalog, [{ schema: 'shop', table: 'customers', columns: ['name'] }])
@@ -251,7 +251,7 @@ describe('introspection, plans, grades', { skip }, () => {
   })
 })
 
-/** The commands are those that Vitrine suggests, without the prompt for the password. */
+/** Creates the login with the commands that Vitrine suggests, without the prompt for the password. */
 async function readerOf(
   server: TestMongo,
   as: (user: string, password: string) => SettingsInput,

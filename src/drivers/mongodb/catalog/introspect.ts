@@ -14,7 +14,7 @@ const SAMPLE = 1_000
 const FIRST = 100
 const NEWEST = 100
 const LOOK_MS = 1_000
-/** The documents of one read have at most this many bytes. */
+/** Limits the bytes of the documents of one read. */
 const LOOK_BYTES = 16 * 1024 * 1024
 
 /** Throws the errors of the client library. `progress` counts collections. */
@@ -74,7 +74,10 @@ async function tableOf(db: mongodb.Db, found: FoundCollection, signal: AbortSign
   }
 }
 
-/** The number comes from metadata if possible. Returns null if counting takes too long or is not allowed. */
+/**
+ * Returns the number of documents, from metadata if possible. Returns null if counting takes too long or is not
+ * allowed.
+ */
 function counted(db: mongodb.Db, name: string, signal: AbortSignal): Promise<number | null> {
   return within(null, async () => {
     const { n } = await db.command({ count: name, maxTimeMS: LOOK_MS }, { signal })
@@ -83,12 +86,12 @@ function counted(db: mongodb.Db, name: string, signal: AbortSignal): Promise<num
 }
 
 /**
- * True if queries compare texts by a collation. The plan of a comparison of two constants shows this, even to a login
- * that may not read the options of collections. Also true if the plan does not show it.
+ * Returns true if queries compare texts by a collation, or if this is unknown. The plan of a comparison of two
+ * constants shows it, even to a login that may not read the options of collections.
  */
 async function isCollated(db: mongodb.Db, { name, options }: FoundCollection, signal: AbortSignal): Promise<boolean> {
   if (options['collation'] !== undefined) return true
-  // By bytes, B precedes a. In every collation, a precedes B.
+  // Byte by byte, B comes before a. By every collation, a comes before B.
   const aggregate = { aggregate: name, pipeline: [{ $project: { collated: { $lt: ['a', 'B'] } } }], cursor: {} }
   return await within(true, async () => {
     const plan = await db.command({ explain: aggregate, verbosity: 'queryPlanner', maxTimeMS: LOOK_MS }, { signal })
@@ -117,7 +120,8 @@ async function look(
 }
 
 /**
- * Returns false if the login may not read the collection. After a timeout, keeps the documents that were read so far.
+ * Adds documents to the sample. Returns false if the login may not read the collection. After a timeout, keeps the
+ * documents that were read so far.
  */
 async function taken(
   sample: Sample,
@@ -148,7 +152,7 @@ async function taken(
 interface Index {
   /** Null for a text index, which does not name its paths. */
   readonly shown: CatalogIndex | null
-  /** An equality filter on this path can use the index, whatever its value is. Null if there is no such path. */
+  /** An equality filter on this path can use the index, whatever its value is. Null if there is no path that can. */
   readonly leads: string | null
 }
 
@@ -225,7 +229,7 @@ function columnOf(
   }
 }
 
-/** The average over all arrays at the path. Null if there are none. */
+/** Returns the mean length of all arrays at the path, or null if there are none. */
 function itemsOf({ types, elements }: SampledPath): number | null {
   const arrays = types.get('array') ?? 0
   if (arrays === 0) return null
@@ -252,7 +256,7 @@ function shares(counts: ReadonlyMap<string, number>): string {
   return all.map(([type, n]) => (all.length === 1 ? type : `${type} (${percent(n, total)})`)).join(', ')
 }
 
-/** Only all documents are 100 %. Other shares are written as 1 % to 99 %. */
+/** Writes 100 % only if `part` is the whole, and other shares as 1 % to 99 %. */
 function percent(part: number, whole: number): string {
   if (part === whole) return '100 %'
   return `${Math.min(99, Math.max(1, Math.round((part / whole) * 100)))} %`

@@ -1,10 +1,10 @@
-// Writes the mongosh commands for a login that can read exactly the exposed collections. A person reads and runs them.
-// Vitrine never runs them.
+// Writes the mongosh commands for a login that can read exactly the exposed collections. Vitrine never runs them: a
+// person does.
 import type { Agreement, AgreementInput, Catalog } from '../../driver.ts'
 import { few } from '../../test-report.ts'
 
 export interface BetterLogin {
-  /** The user of the login in use. The new login gets another name. */
+  /** The user with whom Vitrine connects. The new user gets another name. */
   readonly user: string | null
   readonly database: string
   /** The catalog with only the exposed collections. Null if there is no exposure yet. */
@@ -24,7 +24,7 @@ export function agreement({ full, exposed, username, database }: AgreementInput)
 }
 
 /**
- * A user administrator runs these commands. The role may only `find`, because listCollections would reveal all names.
+ * A user administrator runs these commands. The role has only `find`, because listCollections would reveal all names.
  */
 export function betterLogin({ user, database, exposed }: BetterLogin): string {
   const name = user === 'vitrine_reader' ? 'vitrine_reader_2' : 'vitrine_reader'

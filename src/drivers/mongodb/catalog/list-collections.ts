@@ -1,5 +1,5 @@
-// A login may be allowed to list the collections with their options, or only their names, or not at all. Tries these
-// ways in this order. In the last case, the names come from the login's privileges.
+// Lists collections by what the login may do: with their options, or only their names. If it may do neither, the names
+// come from the login's privileges.
 import type * as mongodb from 'mongodb'
 import { failure } from '../session/failure.ts'
 import type { CollectionKind } from '../captured-facts.ts'
@@ -40,7 +40,7 @@ async function listed(
   return found
 }
 
-/** A privilege may name a collection that was dropped. Then the collection looks empty. */
+/** A privilege may name a collection that was dropped. This collection then looks empty. */
 async function privileged(db: mongodb.Db, signal: AbortSignal): Promise<readonly FoundCollection[]> {
   const names = (await privilegesOf(db, signal)).privileges
     .filter(({ actions, resource }) => resource.db === db.databaseName && actions.includes('find'))
@@ -52,7 +52,7 @@ function kindOf(type: unknown): CollectionKind {
   return type === 'view' || type === 'timeseries' ? type : 'collection'
 }
 
-/** Tries the ways one by one, until the server does not refuse. */
+/** Tries the ways one by one, until the server allows one. */
 async function firstAllowed<T>(ways: readonly (() => Promise<T>)[]): Promise<T> {
   let refused: unknown
   for (const way of ways) {

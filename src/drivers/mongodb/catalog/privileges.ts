@@ -20,7 +20,7 @@ const Status = z.object({
 })
 
 export interface Privileges {
-  /** Null if there is no login. Then anyone who can connect can do everything. */
+  /** Null if the server requires no login. Anyone who can connect can then do everything. */
   readonly user: { readonly user: string; readonly db: string } | null
   readonly roles: readonly { readonly role: string; readonly db: string }[]
   readonly privileges: readonly Privilege[]
@@ -38,7 +38,7 @@ export async function privilegesOf(db: mongodb.Db, signal: AbortSignal): Promise
 
 const COMMAND_NOT_FOUND = 59
 
-/** Embedded MongoDB has no logins, and lacks this command. Then the status has no user. */
+/** Embedded MongoDB has no logins, and lacks this command. Its status has no user. */
 async function connectionStatus(db: mongodb.Db, signal: AbortSignal): Promise<unknown> {
   try {
     return await db.command({ connectionStatus: 1, showPrivileges: true }, { signal })

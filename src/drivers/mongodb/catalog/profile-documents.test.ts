@@ -1,4 +1,4 @@
-// Tests that counting the values of long documents pauses often, and counts the same as without pauses.
+// Counting the values of long documents must pause often, and give the same counts as without pauses.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BSON } from 'mongodb'
@@ -13,7 +13,7 @@ function column(name: string, type: string): CatalogColumn {
   return { name, type: 'bson', ...about, detail, signals: [] }
 }
 
-/** Returns how often the work pauses, and the profiles. */
+/** Returns the number of pauses, and the profiles. */
 function counted(columns: readonly CatalogColumn[], document: object) {
   const documents = new Documents(columns)
   let pauses = 0
@@ -25,20 +25,20 @@ function counted(columns: readonly CatalogColumn[], document: object) {
   }
 }
 
-test('counting pauses within an array of long texts', () => {
+test('counting the values of a profile pauses within an array of long texts', () => {
   const texts = many(3_000, (k) => `a text of several words that is no address ${k} `.padEnd(256, 'x y '))
   const { pauses, profiles } = counted([column('v', 'string')], { v: texts })
   assert.deepEqual([profiles[0]?.sample?.count, profiles[0]?.sample?.distinct], [3_000, 3_000])
   assert.ok(pauses >= 10, `${pauses} pauses`)
 })
 
-test('counting pauses within an array of dates', () => {
+test('counting the values of a profile pauses within an array of dates', () => {
   const { pauses, profiles } = counted([column('v', 'date')], { v: many(20_000, (k) => new Date(k * 1e7)) })
   assert.equal(profiles[0]?.sample?.count, 20_000)
   assert.ok(pauses >= 80, `${pauses} pauses`)
 })
 
-test('counting pauses within a document of many fields, and skips a document that is not read', () => {
+test('counting the values of a profile pauses within a document of many fields, and skips a document that is not read', () => {
   const v = Object.fromEntries(many(200_000, (k) => [`f${k}`, k]))
   const { pauses, profiles } = counted([column('v.f7', 'int')], { v })
   assert.deepEqual(profiles[0]?.range, { min: 7, max: 7 })
@@ -46,7 +46,7 @@ test('counting pauses within a document of many fields, and skips a document tha
   assert.equal(counted([column('v', 'object')], { v }).pauses, 0)
 })
 
-test('counting pauses for long names of fields that are not read', () => {
+test('counting the values of a profile pauses for long names of fields that are not read', () => {
   const v = Object.fromEntries(many(1_000, (k) => [`${k}`.padEnd(4_000, 'n'), k]))
   const { pauses } = counted([column('v.a', 'int')], { v })
   assert.ok(pauses >= 6, `${pauses} pauses`)

@@ -7,25 +7,25 @@ import type { MongoColumnDetail } from '../captured-facts.ts'
 import { endOfName, lengthAt, sizeOf, writeValue } from '../session/write-value.ts'
 import { NAME_BYTES_MAX } from './sample-paths.ts'
 
-/** Only this many characters of a string are read. Longer strings with the same start count as equal. */
+/** Strings are read only up to this length. Longer strings with the same start count as equal. */
 const CHARS_MAX = 257
 const DEPTH_MAX = 100
-/** In one document. */
+/** The number of array elements that are read in one document. */
 const ELEMENTS_MAX = 20_000
-/** After this many steps, the work pauses. They take at most about 10 ms. Reading a field is one step. */
+/** The work pauses after this many steps, which take at most about 10 ms. Reading a field is one step. */
 const STEPS_AT_ONCE = 20_000
 /** Reading an element of an array takes up to 2 µs. */
 const ELEMENT_STEPS = 8
-/** Counting a value: recognizing what a text looks like takes up to 20 µs. */
+/** The steps to count a value. To find out what a text looks like takes up to 20 µs. */
 const VALUE_STEPS = 80
-/** This many bytes of a name take one more step. */
+/** A name takes one more step for each of this many bytes. */
 const NAME_BYTES = 32
-/** The profiles of this many columns are computed without a pause. */
+/** The number of columns whose profiles are computed without a pause. */
 const COLUMNS_AT_ONCE = 8
 
 interface Node {
   readonly kids: Map<string, Node>
-  /** The index of the column whose path ends here. Null if only longer paths go through here. */
+  /** The index of the column whose path ends here. Null if all paths continue. */
   column: number | null
 }
 
@@ -45,9 +45,9 @@ export class Documents {
   readonly #samples: readonly ColumnSample[]
   readonly #found: readonly Found[]
   count = 0
-  /** In the current document. */
+  /** The elements that were read in the current document. */
   #elements = 0
-  /** Since the last pause. */
+  /** The steps since the last pause. */
   #steps = 0
 
   constructor(columns: readonly CatalogColumn[]) {
@@ -94,7 +94,6 @@ export class Documents {
     return profiles
   }
 
-  /** Returns true if the work must pause now. */
   #isDue(steps: number): boolean {
     this.#steps += steps
     if (this.#steps < STEPS_AT_ONCE) return false
@@ -173,7 +172,7 @@ const KINDS: readonly (readonly [ValueKind, readonly string[]])[] = [
   ['text', ['string', 'objectId', 'symbol']],
 ]
 
-/** The kind follows from the types that introspection found. */
+/** Returns the kind of a column, from the types that introspection found. */
 function kindOf({ detail }: CatalogColumn): ValueKind {
   const types = isDetail(detail) ? Object.keys(detail.types).filter((type) => type !== 'null') : []
   if (types.length === 0) return 'other'
@@ -184,7 +183,7 @@ function isDetail(value: unknown): value is MongoColumnDetail {
   return typeof value === 'object' && value !== null && 'types' in value && typeof value.types === 'object'
 }
 
-/** A column of kind `other` may have every scalar. */
+/** The BSON types of each kind. A column of kind `other` may have every scalar type. */
 const TYPES: Readonly<Record<ValueKind, readonly number[]>> = {
   number: [0x01, 0x10, 0x12, 0x13],
   time: [0x09],

@@ -1,4 +1,3 @@
-// Tests profiles of collections, also of collections with unusual documents.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Decimal128, Long, type Document } from 'mongodb'
@@ -76,7 +75,7 @@ describe('profiles of collections', { skip }, () => {
     assert.equal(of.get('note')?.nullFrac, 0.5)
   })
 
-  test('an array element counts once for each document, and documents do not count as values', async () => {
+  test('in a profile, equal elements of an array count once for each document, and documents do not count as values', async () => {
     const of = await columns('small')
     assert.deepEqual(
       of.get('tags')?.values?.map(({ value, rows }) => [value, rows]),
@@ -105,7 +104,7 @@ describe('profiles of collections', { skip }, () => {
     }
   })
 
-  test('a profile is made of an empty collection, a view, a time series, and strings of a megabyte', async () => {
+  test('a profile can be made of an empty collection, a view, a time series, and strings of a megabyte', async () => {
     assert.deepEqual([(await profile('empty')).rowsSampled, (await profile('empty')).complete], [0, true])
     assert.equal((await columns('seen')).get('state')?.distinctCount, 2)
     assert.deepEqual((await columns('gauge')).get('v')?.range, { min: 1, max: 3 })

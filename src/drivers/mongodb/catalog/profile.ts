@@ -1,5 +1,5 @@
 // Profiles one collection from a sample of its documents. The projection of the guard runs on the server, so only
-// exposed paths leave it.
+// exposed paths leave the server.
 import { setTimeout as wait } from 'node:timers/promises'
 import type * as mongodb from 'mongodb'
 import type { Catalog, CatalogTable, ProfileBounds, TableProfile } from '../../driver.ts'
@@ -14,21 +14,18 @@ import { count, isThere, shared, type Running } from '../session/run.ts'
 import { Documents } from './profile-documents.ts'
 
 /**
- * If a collection has many paths, fewer documents are sampled, so that the sample has at most this many values. But it
- * has at least ROWS_MIN documents.
+ * Limits the values of a sample. If a collection has many paths, fewer documents are sampled, but at least ROWS_MIN.
  */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
-/**
- * If documents are large, fewer of them are sampled, so that they have at most this many bytes after the projection.
- */
+/** Limits the bytes of a sample after the projection. If documents are large, fewer of them are sampled. */
 const BYTES_MAX = 48 * 1024 * 1024
 const BATCH = 250
-/** A batch has at most this many values, but at least ten documents. */
+/** Limits the values of a batch, which has at least ten documents. */
 const BATCH_CELLS = 10_000
 /**
- * For a small part of a collection, MongoDB's $sample need not read all documents. The collection must have more than
- * this many times as many documents as the sample.
+ * If a collection has more than this many times the documents of the sample, $sample picks them without reading all
+ * documents.
  */
 const PICKED_FROM = 20
 
@@ -57,7 +54,7 @@ export async function profileCollection(
 }
 
 /**
- * The stages pick random documents. For a small part of a large collection, this is $sample. Otherwise it is $rand for
+ * Returns the stages that pick random documents: $sample for a small part of a large collection, otherwise $rand for
  * each document.
  */
 function picked(known: number, rows: number): BsonDocument[] {
@@ -93,7 +90,7 @@ async function readAll(
   }
 }
 
-/** After each slice, pauses for as long as the slice took, so that other requests are served. */
+/** After each slice of the work, pauses for as long as the slice took, so that other requests are served. */
 async function resting<T>(work: Generator<undefined, T>): Promise<T> {
   for (;;) {
     const began = performance.now()

@@ -1,4 +1,4 @@
-// Documents are read in slices. The result does not depend on where a slice ends.
+// Documents are read in slices. The result must not depend on where a slice ends.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BSON } from 'mongodb'
@@ -6,7 +6,7 @@ import { Sample, VALUES_AT_ONCE } from './sample-paths.ts'
 
 const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length: n }, (_, k) => make(k))
 
-/** Returns how often the walk pauses, and the paths that it found. */
+/** Returns the number of pauses, and the paths. */
 function walked(...documents: object[]) {
   const sample = new Sample()
   let pauses = 0
@@ -16,7 +16,7 @@ function walked(...documents: object[]) {
   return { pauses, seen, complete, odd }
 }
 
-test('a large document is read in slices, and so are many small ones', () => {
+test('a large document is sampled in slices, and so are many small documents', () => {
   const large = walked({ list: many(95_000, (k) => k) })
   assert.equal(large.pauses, 9)
   assert.deepEqual(large.seen, [['list', 1, ['array', 1], ['int', 95_000]]])
@@ -32,7 +32,7 @@ test('a large document is read in slices, and so are many small ones', () => {
   assert.equal(walked({ _id: 1, text: 'x'.repeat(1_000_000) }).pauses, 0)
 })
 
-test('finds fields in objects and arrays, treats many names as data, and skips bytes that are not BSON', () => {
+test('a sample finds fields in objects and arrays, treats many names as data, and skips bytes that are not BSON', () => {
   const { seen, odd, complete } = walked(
     { _id: 1, home: { city: 'x', geo: [1, { lat: 2 }] }, 'a.b': 1 },
     { _id: 2, home: [{ city: null }], late: true },

@@ -1,5 +1,5 @@
-// A collection has no schema, so its paths come from sampled documents: dotted paths, the types at each path, and how
-// many documents have it. Names and counts are kept, but no value.
+// A collection has no schema, so its paths come from sampled documents: dotted paths, the types at each path, and the
+// number of documents that have the path. Names and counts are kept, but no value.
 import { ALIASES, endOfName, sizeOf } from '../session/write-value.ts'
 
 const DEPTH_MAX = 8
@@ -13,20 +13,20 @@ export const NAME_BYTES_MAX = 500
 /** Keys that are data: ObjectIds, UUIDs, long hexadecimal or decimal numbers. */
 const ID_LIKE = /^([0-9a-f]{24}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32,}|\d{6,})$/i
 const IDS_MIN = 3
-/** After this many values, the work pauses. They take about 2 ms. */
+/** The work pauses after this many values, which take about 2 ms. */
 export const VALUES_AT_ONCE = 10_000
 
 export interface SampledPath {
   readonly path: string
   /** Null for a top-level field. */
   readonly parent: string | null
-  /** How often each type was at the path. The elements of an array are counted in `elements`. */
+  /** The number of values of each type at the path. The elements of an array are counted in `elements`. */
   readonly types: ReadonlyMap<string, number>
   readonly elements: ReadonlyMap<string, number>
-  /** So many documents have the path. */
+  /** The number of documents that have the path. */
   readonly documents: number
   /**
-   * True if the keys below this path are data, or cannot be exposed one by one. Then the value at the path can be
+   * True if the keys below this path are data, or cannot be exposed one by one. The value at the path can then be
    * exposed only as a whole.
    */
   readonly isDictionary: boolean
@@ -35,9 +35,9 @@ export interface SampledPath {
 export interface Sampled {
   readonly documents: number
   readonly paths: readonly SampledPath[]
-  /** Names that an exposure cannot contain: empty names, and names with a dot or a leading $, for example. */
+  /** Names that an exposure cannot contain, for example an empty name, or a name with a dot or a leading $. */
   readonly odd: readonly string[]
-  /** False if there are more paths or levels than the sample lists. */
+  /** False if the documents have more paths or levels than the sample lists. */
   readonly complete: boolean
 }
 
@@ -46,19 +46,21 @@ interface Node {
   readonly types: Map<string, number>
   readonly elements: Map<string, number>
   documents: number
-  /** The document that was counted last. It prevents that several elements of an array count the same document. */
+  /**
+   * The number of the last document that was counted. If several elements of an array have the path, the document
+   * counts once.
+   */
   last: number
   isDictionary: boolean
 }
 
 /** A document or array that is being read. */
 interface Open {
-  /** Where its next value starts. */
   at: number
   readonly end: number
   readonly node: Node
   readonly depth: number
-  /** For an array inside arrays: the number of arrays around it. Null for a document. */
+  /** The number of arrays that contain this array. Null for a document. */
   readonly nested: number | null
 }
 
@@ -83,7 +85,7 @@ export class Sample {
   }
 
   /**
-   * Skips invalid BSON. Yields to the event loop after each VALUES_AT_ONCE values, which are counted over all
+   * Adds a document, unless it is invalid BSON. Yields after each VALUES_AT_ONCE values, which are counted over all
    * documents.
    */
   *add(document: Uint8Array): Generator<undefined, void> {
@@ -129,7 +131,10 @@ export class Sample {
     open.push({ at: start + 4, end: start + from.readInt32LE(start) - 1, node, depth, nested: null })
   }
 
-  /** In paths, arrays are transparent. So this reads the elements of an array, and those of arrays inside it. */
+  /**
+   * Reads the elements of an array, and those of arrays inside it. A path does not show arrays: `a.b` is also the field
+   * `b` of the elements of `a`.
+   */
   #array(
     from: Buffer,
     start: number,
@@ -194,7 +199,7 @@ export class Sample {
   }
 }
 
-/** Paths have the order in which they appear in documents. `_id` comes first, because it may be elsewhere in a view. */
+/** Returns the names in the order of the documents. `_id` comes first, because it may be elsewhere in a view. */
 function inOrder(node: Node, parent: string | null): readonly string[] {
   const names = [...node.children.keys()]
   return parent === null && node.children.has('_id') ? ['_id', ...names.filter((name) => name !== '_id')] : names

@@ -18,7 +18,7 @@ for (const [title, state, options, want] of [
   ['a list of too many values', { enum: Array.from({ length: 101 }, (_, n) => n) }, {}, undefined],
   ['an empty validator', {}, {}, undefined],
 ] as const) {
-  test(`${title} gives ${want === undefined ? 'no labels' : `the labels ${JSON.stringify(want)}`}, also in arrays`, () => {
+  test(`in a $jsonSchema validator, ${title} gives ${want === undefined ? 'no labels' : `the labels ${JSON.stringify(want)}`}, also in arrays`, () => {
     assert.deepEqual(labelsIn(state, options), [want, want])
   })
 }

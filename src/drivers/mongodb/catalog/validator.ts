@@ -1,5 +1,5 @@
-// Reads the paths in the $jsonSchema validator of a collection. If a validator only warns, or does not apply to old
-// documents, it guarantees nothing. Then only its names and descriptions are used.
+// Reads the paths in the $jsonSchema validator of a collection. A validator that only warns, or does not apply to old
+// documents, guarantees nothing, so only its names and descriptions are used.
 import type { Document } from 'mongodb'
 import { LABEL_CHARS_MAX, LABELS_MAX, type Scalar } from '../../driver.ts'
 
@@ -7,7 +7,7 @@ export interface Declared {
   readonly path: readonly string[]
   readonly types: readonly string[]
   readonly description: string | null
-  /** True if every document has a value at the path that is not null. */
+  /** True if every document has a value at the path, and the value is never null. */
   readonly isAlwaysThere: boolean
   /** The allowed values except null. Undefined if every value is allowed. */
   readonly labels?: readonly Scalar[]
@@ -34,7 +34,7 @@ export function readValidator(options: unknown): Validator {
   return { description: textOf(schema['description']), paths }
 }
 
-/** `isEnforced`: every document matches the schema. `isHeld`: the parent object also always exists. */
+/** `isEnforced`: every document matches the schema. `isHeld`: every document has the parent object. */
 interface Force {
   readonly isEnforced: boolean
   readonly isHeld: boolean

@@ -18,7 +18,7 @@ function made(body: object, rowCap = 100): MongoQuery {
     : assert.fail(JSON.stringify(verdict))
 }
 
-test('a filter, a sort, a skip and a limit are sent and printed as a find command', () => {
+test('a query of a filter, a sort, a skip and a limit is sent and printed as a find command', () => {
   const filter = { name: { $gt: 'a' } }
   const none = { sort: null, skip: null, projection }
   assert.deepEqual(made({}).find, { ...none, filter: {}, limit: 101 })
@@ -37,7 +37,7 @@ test('a filter, a sort, a skip and a limit are sent and printed as a find comman
   assert.deepEqual(Object.keys(made({ filter }).find?.filter ?? {}), ['name'])
 })
 
-test('every other pipeline is sent as a pipeline', () => {
+test('a query with other stages, or another order of stages, is sent as a pipeline', () => {
   const stages: readonly (readonly object[])[] = [
     [{ $limit: 3 }, { $skip: 1 }],
     [{ $limit: 3 }, { $sort: { age: 1 } }],

@@ -1,5 +1,5 @@
-// If a confined pipeline only filters, sorts, skips, limits and projects in this order, a find command does the same.
-// mongod needs a quarter less processor time for it. Both commands include paths alike.
+// If a confined pipeline only filters, sorts, skips, limits and projects in this order, a find command does the same
+// with a quarter of the processor time.
 import { isDocument, type BsonDocument, type Find } from '../confined-query.ts'
 import { numberOf } from './body/parse-ejson.ts'
 

@@ -37,14 +37,14 @@ test('the projection comes first, and the query requests one row more than the r
   assert.deepEqual(queryOf({ collection: 'orders' }).pipeline[0], { $project: { person: 1, total: 1, _id: 0 } })
 })
 
-test('filters, sorts and limits come before the projection if they read the same values there, so that they can use indexes', () => {
+test('a filter, sort or limit that reads the same values before the projection comes first, so that it can use indexes', () => {
   const filter = { 'home.city': 'Ghent', cards: { $elemMatch: { brand: 'visa' } } }
   assert.deepEqual(queryOf({ filter }).pipeline, [{ $match: filter }, P, END])
   const pipeline = [{ $match: { name: 'x' } }, { $sort: { 'meta.at': 1, name: -1 } }, { $skip: 1 }, { $limit: 5 }]
   assert.deepEqual(queryOf({ filter, pipeline }).pipeline, [{ $match: filter }, ...pipeline, P, END])
 })
 
-test('for a sort through a partly shown object, a second form is printed that has the sort first, with a check', () => {
+test('for a sort through a partly exposed object, a second form is printed that sorts first, with a check', () => {
   const sort = { $sort: { 'cards.brand': 1, name: -1 } }
   const early = (body: object): readonly unknown[] | undefined =>
     queryOf(body).early?.map((stage) => Object.keys(stage)[0])
@@ -73,14 +73,14 @@ test('for a sort through a partly shown object, a second form is printed that ha
   }
 })
 
-test('stages that would read hidden fields stay behind the projection', () => {
+test('stages that would read hidden fields stay after the projection', () => {
   const behind = (stage: object): void => assert.deepEqual(queryOf({ pipeline: [stage] }).pipeline, [P, stage, END])
   behind({ $match: { 'cards.0.brand': 'visa' } })
   behind({ $match: { $expr: { $eq: ['$name', 'x'] } } })
   behind({ $sort: { 'cards.brand': 1 } })
 })
 
-test('a barrier is raised for null below a partly shown object, for the object itself, and for whole documents', () => {
+test('a barrier is raised for null below a partly exposed object, for the object itself, and for whole documents', () => {
   const held = (stage: object, name: string): void =>
     assert.deepEqual(queryOf({ pipeline: [stage] }).pipeline, [P, computed(name), stage, END])
   held({ $match: { 'cards.brand': null } }, 'cards')
@@ -99,7 +99,7 @@ test('joined documents are projected, and the query has the columns and joins', 
   assert.deepEqual(columns, ['_id', 'name', 'home', 'cards', 'meta', 'o'])
 })
 
-test('the columns come from the last stage that determines them', () => {
+test('the columns of the answer come from the last stage that determines them', () => {
   const columns = (...pipeline: object[]): readonly string[] => queryOf({ pipeline }).columns
   assert.deepEqual(columns({ $project: { b: '$name', name: 1 } }), ['_id', 'b', 'name'])
   assert.deepEqual(columns({ $group: { _id: '$name', n: { $sum: 1 } } }, { $set: { z: 1 } }), ['_id', 'n', 'z'])
@@ -115,7 +115,7 @@ test('a scalar is printed as strict Extended JSON', () => {
   assert.ok(text.includes('{"$date":"2024-05-31T10:00:00.000Z"}') && text.includes('{"$numberLong":"5"}'), text)
 })
 
-test('$reduce may return $$value, but must not nest it deeper', () => {
+test('a $reduce may return $$value, but must not nest it deeper', () => {
   const reduced = (step: unknown): string =>
     verdict({ pipeline: [{ $project: { x: { $reduce: { input: '$meta', initialValue: [], in: step } } } }] }, [9, 0, 0])
       .kind
@@ -150,7 +150,7 @@ test('$reduce may return $$value, but must not nest it deeper', () => {
   }
 })
 
-test('$graphLookup in $facet projects the known fields, and is refused if the fields are unknown', () => {
+test('a $graphLookup in a $facet projects the known fields, and is refused if the fields are unknown', () => {
   const graph = { from: 'people', startWith: '$name', connectFromField: 'name', connectToField: '_id', as: 'g' }
   const [, stage] = queryOf({ pipeline: [{ $facet: { a: [{ $graphLookup: graph }] } }] }).pipeline
   assert.ok(JSON.stringify(stage).includes('"g.home.city":1') && !JSON.stringify(stage).includes('$documents'))

@@ -9,13 +9,12 @@ import { refusedLimit } from './refusals/refusal.ts'
 import { recall, remember, shapeOf } from './shape-cache.ts'
 import { unpackQuery, type PackedQuery } from './query-transfer.ts'
 
-/** What a guard thread answers. */
 export type Answer = Exclude<Judged, { kind: 'made' }> | { readonly kind: 'packed'; readonly query: PackedQuery }
 
-/** The guard does no I/O, so the caller passes the threads in. See judge-threads.ts. */
+/** The threads are passed in, because the guard does no I/O (judge-threads.ts). */
 export interface Threads {
   /**
-   * Returns null if no thread could judge the body. Throws OVERLOADED if too many bodies of the owner wait, and the
+   * Returns null if no thread could judge the body. Throws OVERLOADED if too many bodies of the owner wait. Throws the
    * reason of the signal if it aborts.
    */
   judge(asked: Case, signal: AbortSignal): Promise<Answer | null>
@@ -23,7 +22,7 @@ export interface Threads {
 }
 
 /**
- * A body that takes a few milliseconds is judged on this thread, any other in a guard thread. The sealed value is a
+ * Judges a body of a few milliseconds on this thread, and any other body in a guard thread. The sealed value is a
  * MongoQuery. If the signal aborts, throws or rejects.
  */
 export function confineAside(
@@ -58,7 +57,8 @@ export function confine(body: MongoBody, exposed: Catalog, limits: Limits): Verd
 }
 
 /**
- * Like confine(), but also returns the work that the guard has done. It grows about linearly with the size of the body.
+ * Like confine(), but also returns the work that the guard has done. The work grows about linearly with the size of the
+ * body.
  */
 export function judged(
   body: MongoBody,

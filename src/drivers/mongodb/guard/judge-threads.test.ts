@@ -1,5 +1,5 @@
-// Tests that long bodies are judged in a thread, with the same verdict as on the main thread. A body that exceeds the
-// deadline is refused, and other requests are not affected.
+// A long body must be judged in a thread, with the same verdict as on the main thread. A body that exceeds the deadline
+// is refused, and other requests are not affected.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mongoCatalog } from '../../../../test/support/mongo-catalog.ts'
@@ -19,7 +19,7 @@ const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length:
 const people = (...pipeline: object[]) => readBody({ collection: 'people', pipeline, limit: 7 })
 const names = (n: number) => ({ $match: { name: { $in: many(n, (k) => `name ${k}`) } } })
 
-/** Also counts the requests to the threads. */
+/** Opens threads that count the requests to them. */
 async function opened(deadlineMs?: number) {
   const told: string[] = []
   const threads = openThreads({
@@ -40,7 +40,7 @@ async function opened(deadlineMs?: number) {
   return { aside, told, asked: () => asked, [Symbol.asyncDispose]: () => threads.end() }
 }
 
-/** Functions of the verdict are replaced by their results, so that it can be compared. */
+/** Replaces the functions in a verdict by their results, so that two verdicts can be compared. */
 function plain(verdict: Verdict): unknown {
   if (verdict.kind !== 'confined') return verdict
   const { printed, outline, unwinds, ...rest } = unseal<MongoQuery>(verdict.query, 'MONGODB')
@@ -73,7 +73,7 @@ test('a long body is judged in a thread, with the same verdict', async () => {
   assert.deepEqual(guard.told, [])
 })
 
-test('a short body, and a body whose size is refused, are judged on the main thread', async () => {
+test('a short body, and a body that is refused for its size, are judged on the main thread', async () => {
   await using guard = await opened()
   assert.equal((await guard.aside(people({ $match: { name: 'x' } }))).kind, 'confined')
   let deep: unknown = 1
@@ -88,7 +88,7 @@ test('a short body, and a body whose size is refused, are judged on the main thr
 
 test('a short body that takes many steps goes to a thread', async () => {
   await using guard = await opened()
-  // The guard computes the step of a $reduce twice, and the step of a nested $reduce four times.
+  // The guard judges the body of a $reduce twice, and the body of a nested $reduce four times.
   const step = { $add: ['$$value', ...many(20, () => '$$this')] }
   const nested = (depth: number): unknown =>
     depth === 0 ? step : { $reduce: { input: ['$list'], initialValue: 0, in: nested(depth - 1) } }
@@ -98,7 +98,7 @@ test('a short body that takes many steps goes to a thread', async () => {
   assert.equal(guard.asked(), 1)
 })
 
-test('a thread gets each catalog once, in parts, and an evicted catalog again', async () => {
+test('a thread gets each catalog once, in parts, and gets an evicted catalog again', async () => {
   await using guard = await opened()
   const wide = many(6, (n) => catalog(many(2_500, (k) => `f${n}_${k}`)))
   for (const [n, each] of [...wide.entries(), ...wide.entries()]) {
@@ -107,7 +107,7 @@ test('a thread gets each catalog once, in parts, and an evicted catalog again', 
   }
 })
 
-test('a body over the deadline is refused and reported by its hash, and so is the same body when it is sent again', async () => {
+test('a body over the deadline is refused and reported by its hash, and is refused again when it is sent again', async () => {
   await using guard = await opened(1)
   const body = people({ $set: Object.fromEntries(many(900, (k) => [`f${k}`, { $add: ['$name', k] }])) })
   const verdict = await guard.aside(body)
@@ -117,7 +117,7 @@ test('a body over the deadline is refused and reported by its hash, and so is th
   assert.match(guard.told[1] ?? '', /^[0-9a-f]{64}$/)
 })
 
-test('an aborted call rejects immediately', async () => {
+test('an aborted call to a guard thread rejects immediately', async () => {
   await using guard = await opened()
   const gone = new AbortController()
   const waiting = guard.aside(people(names(1_500)), catalog(), gone.signal)

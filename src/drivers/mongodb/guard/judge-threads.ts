@@ -8,17 +8,20 @@ export interface ThreadsOptions {
   /** More than two long bodies at the same time are rare. */
   readonly threads?: number
   readonly deadlineMs?: number
-  /** Is told about defects of the guard. */
+  /** Receives defects of the guard. */
   readonly report?: TellDefect
 }
 
-/** A thread gets the catalog only once, so a request does not contain it. `text` is the body as the audit stores it. */
+/**
+ * The request to a thread. It has no catalog, because a thread gets each catalog only once. `text` is the body as the
+ * audit stores it.
+ */
 export interface Asked {
   readonly text: string
   readonly rowCap: number
 }
 
-/** For one body. This is ten times as long as the largest body takes on an idle machine. */
+/** The deadline for one body. It is ten times as long as the largest body takes on an idle machine. */
 const DEADLINE_MS = 2_000
 
 /** A thread starts if a long body waits and no thread is idle. */

@@ -1,4 +1,4 @@
-// A guard thread starts here. It judges long bodies.
+// The entry of a guard thread, which judges long bodies.
 import { serveGuard } from '../../serve-guard.ts'
 import type { Answer } from './confine.ts'
 import { exposedOf } from './documents/exposed.ts'

@@ -1,6 +1,5 @@
 // Judges a body: checks its size, parses Extended JSON, confines the stages, and returns the query or the refusal. The
-// code is synchronous and pure, so the main thread runs it for short bodies, and a guard thread for long ones
-// (judge-threads.ts).
+// code is synchronous and pure. The main thread runs it for short bodies, and a guard thread for long bodies.
 import type { Catalog, Denied, Malformed } from '../../driver.ts'
 import { findOf } from './as-find.ts'
 import { sortedEarly } from './stages/early-sort.ts'
@@ -35,7 +34,7 @@ export interface Bounds {
   readonly isHere: boolean
 }
 
-/** On the main thread: about 5 ms. */
+/** The budget on the main thread, about 5 ms. */
 export const HERE: Bounds = { characters: 16_384, nodes: 1_000, work: 2_500, isHere: true }
 export const IN_THREAD: Bounds = { characters: Infinity, nodes: Infinity, work: WORK_MAX, isHere: false }
 
@@ -54,7 +53,7 @@ export interface Case {
   readonly owner?: string
 }
 
-/** The same body and exposure always get the same verdict. `meter` is told how much work it took. */
+/** The same body and exposure always get the same verdict. `meter` receives the guard's work. */
 export function judge(asked: Case, bounds: Bounds, meter?: (spent: number) => void): Judged {
   const work = new Work(bounds.work, bounds.isHere)
   try {
@@ -141,7 +140,7 @@ function query(body: MongoBody, stages: Bson, { catalog, rowCap, work }: Asked):
   const reads = readsOf(catalog, [name, ...joins.map((join) => join.collection)])
   const early = flow.early === null ? null : sortedEarly(flow.out, flow.early)
   const { columns, shape, out: pipeline } = flow
-  // For a view or a time series, the server puts stages before the guard's stages, so there can be no find.
+  // For a view or a time series, the server puts stages before the guard's stages, so a find cannot be used.
   const mayFind = early === null && !collection.rewritten && rowCap <= SMALL_ROWS_MAX
   const find = mayFind ? findOf(pipeline) : null
   return {
@@ -168,7 +167,7 @@ interface Lifted {
   pipeline?: Bson
 }
 
-/** The filter becomes the first stage, unless it is empty. */
+/** Makes the filter the first stage, unless it is empty. */
 function stagesOf({ filter: first = {}, pipeline: rest = [] }: Lifted): Bson {
   const empty = typeof first === 'object' && first !== null && Object.keys(first).length === 0
   return isArray(rest) ? [...(empty ? [] : [{ $match: first }]), ...rest] : rest

@@ -12,8 +12,8 @@ import {
 } from '../confined-query.ts'
 
 /**
- * Prints one line: {"find": collection, …} or {"aggregate": collection, "pipeline": […]}. If there is a second
- * pipeline, which is sent if the first one fails, it is in `otherwise`.
+ * Prints one line: {"find": collection, …} or {"aggregate": collection, "pipeline": […]}. `otherwise` has the pipeline
+ * that is sent if the first one fails.
  */
 export function printed({
   collection,
@@ -43,7 +43,7 @@ function printedProjection(projection: BsonDocument): string {
   return text
 }
 
-/** The stages are already printed. */
+/** Joins stages that are already printed. */
 export function assembled(collection: string, pipeline: readonly string[], early: readonly string[] | null): string {
   const otherwise = early === null ? '' : `,"otherwise":[${pipeline.join(',')}]`
   return `{"aggregate":${JSON.stringify(collection)},"pipeline":[${(early ?? pipeline).join(',')}]${otherwise}}`

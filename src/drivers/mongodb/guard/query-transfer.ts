@@ -20,7 +20,7 @@ export interface PackedQuery extends Pick<
   readonly outline: string
 }
 
-/** After this many characters, the main thread yields to the event loop. */
+/** The main thread yields to the event loop after this many characters. */
 const CHARACTERS_AT_ONCE = 16_384
 
 export function packQuery(query: MongoQuery): PackedQuery {
@@ -84,7 +84,7 @@ function unwindSizes(
   return new Map(pairs.flatMap(([stage, size]) => (size === null ? [] : [[stage, size] as const])))
 }
 
-/** Returns the objects with the key $unwind, in their order. */
+/** Yields the objects with the key $unwind, in their order. */
 function* unwindsIn(value: Bson): Generator<BsonDocument> {
   if (typeof value !== 'object' || value === null || value instanceof Scalar) return
   if (isDocument(value) && Object.hasOwn(value, '$unwind')) yield value

@@ -1,15 +1,14 @@
-// An audit may be forbidden to store values. For it, this file removes the values from a body or a printed query
-// (JSON). The names of fields, operators and the collection stay. All strings are removed, because a string may be a
-// literal.
+// Removes the values from a body or a printed query (JSON), for an audit that must not store values. The names of
+// fields, operators and the collection stay. All strings are removed, because a string may be a literal.
 
-/** The value of these top-level fields is a name, so it stays. */
+/** The values of these top-level keys are names, so they stay. */
 const NAMED = new Set(['collection', 'aggregate', 'find'])
 /** Any other key may be data. */
 const PLAIN_NAME = /^[\w$.-]{1,200}$/
 /** The guard refuses bodies of far smaller depth. */
 const DEPTH_MAX = 600
 
-/** Each value becomes "?". Returns null if the text is no JSON object, or is nested too deeply. */
+/** Replaces each value by "?". Returns null if the text is no JSON object, or is nested too deeply. */
 export function redactedJson(text: string): string | null {
   let value: unknown
   try {

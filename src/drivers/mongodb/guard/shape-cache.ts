@@ -21,7 +21,7 @@ export interface Shape {
 }
 
 interface Template {
-  /** With markers instead of the compared values. */
+  /** The query with markers instead of the compared values. */
   readonly query: MongoQuery
   /** The parts of each stage that has gaps. */
   readonly open: ReadonlyMap<BsonDocument, Part>
@@ -29,7 +29,7 @@ interface Template {
   readonly texts: ReadonlyMap<BsonDocument, string>
 }
 
-/** A gap has the index of the value that fills it. A fixed value has no gaps. A document or an array has gaps in it. */
+/** A gap has the index of the value that fills it. A fixed value has no gaps. A document or an array contains gaps. */
 type Part =
   | { readonly kind: 'gap'; readonly index: number }
   | { readonly kind: 'fixed'; readonly value: Bson }
@@ -67,7 +67,7 @@ export function shapeOf(body: MongoBody, rowCap: number): Shape | null {
   }
 }
 
-/** Returns null if the shape is unknown. */
+/** Returns the query of a known shape with these values, or null if the shape is unknown. */
 export function recall(catalog: Catalog, { key, values }: Shape): MongoQuery | null {
   const template = shapes.get(catalog)?.get(key)
   return template === undefined || template === false ? null : filled(template, values)
@@ -91,8 +91,8 @@ export function remember(
 }
 
 /**
- * Returns the kind of a value if it does not affect the verdict, and null if it does. null, minKey and maxKey may need
- * a barrier. Regular expressions are measured. Arrays and objects are walked.
+ * Returns the kind of a value that does not affect the verdict, and null for any other value: null, minKey and maxKey
+ * may need a barrier, regular expressions are measured, and arrays and objects are walked.
  */
 function kindOf(value: unknown): string | null {
   // A long text of characters that a collation may ignore affects the steps.
@@ -106,8 +106,8 @@ function kindOf(value: unknown): string | null {
 const COMPARING = new Set(['$eq', '$ne', '$gt', '$gte', '$lt', '$lte'])
 
 /**
- * Writes the collection, the filter and the pipeline as JSON, separated by commas. For a compared value, `take` returns
- * a text. If it returns null, the value is written unchanged.
+ * Writes the collection, the filter and the pipeline as JSON, separated by commas. `take` returns a text that replaces
+ * a compared value, or null to keep the value.
  */
 function written({ collection, filter, pipeline }: MongoBody, take: (value: unknown) => string | null): string {
   const conditions = (value: unknown): string => {

@@ -40,11 +40,11 @@ describe('a borrowed connection', { skip }, () => {
   })
   after(() => stack.disposeAsync())
 
-  /** The socket that the library uses, as the server sees it. */
+  /** Returns the socket that the library uses, as the server sees it. */
   const libraryAddress = async (): Promise<unknown> =>
     (await login.client.db('admin').command({ whatsmyuri: 1 }))['you']
 
-  test('a borrowed connection belongs to the library, is logged in, and is returned to it', async () => {
+  test('a borrowed connection belongs to the library, is logged in, and is returned to the library', async () => {
     const own = await libraryAddress()
     for (let n = 0; n < 3; n++) {
       const loan = await borrow(login, soon())
@@ -59,7 +59,7 @@ describe('a borrowed connection', { skip }, () => {
     }
   })
 
-  test('a borrowed connection is closed if it is returned during a command, and the library opens another connection', async () => {
+  test('a borrowed connection that is returned during a command is closed, and the library opens another connection', async () => {
     const loan = await borrow(login, soon())
     const own = (await asked(loan, { whatsmyuri: 1 }))['you']
     const slow = asked(loan, { sleep: 1, millis: 1 })
@@ -74,7 +74,7 @@ describe('a borrowed connection', { skip }, () => {
     await assert.rejects(borrow(login, AbortSignal.abort(new RangeError('gone'))), RangeError)
   })
 
-  test('a query whose connection was lost since the last query is answered over another connection', async () => {
+  test('if the connection was lost since the last query, the next query is answered over another connection', async () => {
     const sockets = new Set<Socket>()
     const proxy = createServer((near) => {
       const far = connect(server.port, '127.0.0.1')

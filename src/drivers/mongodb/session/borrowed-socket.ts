@@ -1,7 +1,7 @@
-// For a small query, the client library needs more processor time than the rest of the query. So small queries write
-// their command directly to a socket. The socket belongs to a connection that the library has opened and logged in. The
-// library still finds the servers, and decides which one answers. This needs internal properties of the library, so its
-// version is pinned, and tests fail with another version.
+// For a small query, the client library needs more processor time than everything else. So small queries write their
+// command directly to a socket of a connection that the library has opened and logged in. The library still finds the
+// servers, and decides which server answers. This needs internal properties of the library, so its version is pinned,
+// and tests fail with another version.
 import { Duplex } from 'node:stream'
 import type { Login } from './connect.ts'
 import { Wire } from './wire.ts'
@@ -14,7 +14,7 @@ const LOAN_MS = 10_000
 
 export interface Loan {
   readonly wire: Wire
-  /** Each command has this `$readPreference`. Null if the server does not accept the field. */
+  /** The `$readPreference` of each command. Null if the server does not accept the field. */
   readonly readPreference: object | null
   readonly isDue: boolean
   /** Can be called once. A lost connection is closed. */

@@ -70,7 +70,7 @@ describe('TLS and logins', { skip }, () => {
     await refused(at({ secrets: { password } }), /not trusted/)
   })
 
-  test('verify-ca accepts any host name, require accepts any certificate, disable uses no TLS', async () => {
+  test('verify-ca accepts any host name, require accepts any certificate, and disable uses no TLS', async () => {
     await using byAuthority = await enter(at({ host: '127.0.0.1', sslMode: 'verify-ca' }))
     assert.ok(byAuthority.client)
     await refused(at({ sslMode: 'verify-ca', secrets: { password, tlsCa: pem('other.crt') } }), /not trusted/)
@@ -79,14 +79,14 @@ describe('TLS and logins', { skip }, () => {
     await refused(at({ sslMode: 'disable' }), /may ask for TLS/)
   })
 
-  test('with X.509, the certificate contains the user name', async () => {
+  test('with X.509, the user name comes from the certificate', async () => {
     const secrets = { tlsCa: pem('ca.crt'), tlsCertificate: pem('ann.crt'), tlsKey: pem('ann.key') }
     await using login = await enter(at({ username: null, config: { authMechanism: 'X509' }, secrets }))
     const status = await login.db.command({ connectionStatus: 1 })
     assert.deepEqual(status['authInfo'].authenticatedUsers, [{ user: 'CN=ann,O=people', db: '$external' }])
   })
 
-  test('a wrong password, user, source or mechanism gives one sentence', async () => {
+  test('a wrong password, user, source and mechanism all give the same sentence', async () => {
     const wrong = /refuses the user name/
     await refused(at({ secrets: { password: 'ann-pw', tlsCa: pem('ca.crt') } }), wrong)
     await refused(at({ username: 'bob' }), wrong)
@@ -99,7 +99,7 @@ describe('TLS and logins', { skip }, () => {
     assert.equal(login.database, 'shop')
   })
 
-  test('a private address is refused unless the operator allows it, and a metadata address always', async () => {
+  test('a private address is refused unless the operator allows it, and a metadata address is always refused', async () => {
     await refused(at(), /private, loopback/, false)
     await refused(at({ host: '127.0.0.1', sslMode: 'verify-ca' }), /private, loopback/, false)
     await refused(at({ host: '169.254.169.254' }), /metadata/)
@@ -160,8 +160,8 @@ test(
     await refused(input(uri.replace('replicaSet=rs', 'replicaSet=other')), /replica set/)
 
     await server.kill(first)
-    // A connection to the old primary fails. When the other members have elected a new primary, the next connection finds
-    // it.
+    // A connection to the old primary fails. When the other members have elected a new primary, the next connection
+    // finds it.
     await until('there is a new primary', async () => {
       const found = await enter(input(uri)).catch((error: unknown) => {
         assert.ok(error instanceof AppError && error.code === 'DATASOURCE_UNAVAILABLE', String(error))

@@ -11,14 +11,14 @@ import type { Target } from './settings.ts'
 import { identityBehind, tlsOptions } from './tls-options.ts'
 
 const CONNECT_MS = 10_000
-/** The library's own error is more specific than our timeout, so its timeout is shorter than CONNECT_MS. */
+/** Shorter than CONNECT_MS, because the library's own error is more specific than our timeout. */
 const SELECTION_MS = 5_000
 const OLDEST_SERVER = [5, 0] as const
 
 export interface Login {
   readonly library: typeof mongodb
   readonly client: MongoClient
-  /** The client creates a new database object for each call, so it is kept here. */
+  /** The client would create a new database object for each call. */
   readonly db: mongodb.Db
   readonly database: string
   /** For example [6, 0, 5]. */
@@ -26,15 +26,15 @@ export interface Login {
   readonly versionText: string
   readonly sslMode: SslMode
   readonly isLocal: boolean
-  /** The client addresses one server directly, and not its replica set. */
+  /** True if the client addresses one server directly, and not its replica set. */
   readonly isDirect: boolean
   /** True if killSessions can end the operations of this login. */
   readonly hasSessions: boolean
 }
 
 /**
- * If there is a tunnel to the only host, `path` is its Unix socket. Throws AppError DATASOURCE_UNAVAILABLE. On abort,
- * throws the signal's reason.
+ * With a tunnel to the only host, `path` is its Unix socket. Throws AppError DATASOURCE_UNAVAILABLE. On abort, throws
+ * the signal's reason.
  */
 export async function logIn(
   target: Target,
@@ -93,7 +93,7 @@ async function facts(db: mongodb.Db, target: Target): Promise<Omit<Login, 'clien
 }
 
 /**
- * The connection string contains only the hosts, or the socket of the tunnel. For SRV, it also contains the name of the
+ * Returns a connection string with only the hosts, or the socket of the tunnel. For SRV, it also has the name of the
  * database. All other settings are passed as options, so the library never parses the caller's text as a URI.
  */
 function uriOf(target: Target, path: string | null): string {
@@ -107,7 +107,7 @@ function uriOf(target: Target, path: string | null): string {
 function optionsOf(target: Target, allowPrivateHosts: boolean, path: string | null): MongoClientOptions {
   return {
     appName: 'vitrine',
-    // One connection runs the query, the other one cancels it.
+    // One connection runs the query, the other connection cancels it.
     maxPoolSize: 2,
     serverMonitoringMode: 'poll',
     serverSelectionTimeoutMS: SELECTION_MS,
@@ -138,9 +138,9 @@ function credentials(target: Target): MongoClientOptions {
 }
 
 /**
- * A server's answer lists the members of its replica set. Removes invalid names and refused addresses from it before
- * the library reads it. The library would not look up IP addresses, and it would open a name that ends in .sock as a
- * local socket. Returns a sentence for each refused address.
+ * A server's answer lists the members of its replica set. Removes invalid names and refused addresses from the answer
+ * before the library reads it. The library would not look up IP addresses, and it would open a name that ends in .sock
+ * as a local socket. Returns a sentence for each refused address.
  */
 function keepJudgedMembers(event: ServerHeartbeatSucceededEvent, allowPrivateHosts: boolean): string[] {
   const refused: string[] = []
@@ -170,7 +170,10 @@ function nobodyAnswers(client: MongoClient): Promise<never> {
   })
 }
 
-/** If the signal aborts, or if `failed` rejects first, throws this reason and no longer waits for `work`. */
+/**
+ * Returns the result of `work`. If the signal aborts, or if `failed` rejects first, throws this reason and does not
+ * wait for `work`.
+ */
 async function unless<T>(signal: AbortSignal, failed: Promise<never> | null, work: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const onAbort = (): void => reject(signal.reason)

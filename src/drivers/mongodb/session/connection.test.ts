@@ -29,13 +29,13 @@ async function openWay(t: TestContext, stack: AsyncDisposableStack) {
   return { way, driver, connect }
 }
 
-test('a query that was given up has ended when the server answers it, or no longer lists it', async (t) => {
+test('an abandoned query has ended when the server answers it, or no longer lists it', async (t) => {
   await using stack = new AsyncDisposableStack()
   const opened = await openWay(t, stack)
   if (opened === null) return
   const { way, driver, connect } = opened
 
-  // If all rows fit into one answer, the query uses a borrowed connection. If not, it uses the client library.
+  // If all rows fit into one answer, the query uses a borrowed connection, otherwise the client library.
   for (const rowCap of [SMALL.rowCap, 40_000]) {
     const limits = { ...SMALL, rowCap }
     const connection = await connect()

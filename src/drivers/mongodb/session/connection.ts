@@ -1,5 +1,5 @@
-// A MongoDB connection: a client with a deadline and cancellation. If a query is abandoned, it is ended in the
-// database, and its client is never used again.
+// A MongoDB connection: a client with a deadline and cancellation. An abandoned query is ended in the database, and its
+// client is never used again.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type * as mongodb from 'mongodb'
 import type { Confined } from '../../confined.ts'
@@ -30,14 +30,14 @@ import { borrow, type Loan } from './borrowed-socket.ts'
 import { CommandWriter } from './write-command.ts'
 import { estimateQuery, runQuery, type Borrowed, type Known, type Running } from './run.ts'
 
-// The server may ignore its timeout. Our own deadline is later than it by this time.
+// The server may ignore its timeout. Our own deadline is later by this time.
 const GRACE_MS = 500
 const TEST_MS = 15_000
 const INTROSPECT_MS = 30 * 60_000
 const KILL_MS = 3_000
 /**
- * If work was given up, we check whether the server still runs it. This is the first and the longest pause between two
- * checks.
+ * After work was abandoned, we check whether the server still runs it. This is the first and the longest pause between
+ * two checks.
  */
 const LOOK_MS = [100, 5_000] as const
 const OUT_BYTES = 16 * 1024
@@ -50,11 +50,9 @@ export class MongoConnection implements Connection {
   readonly #session: mongodb.ClientSession | null
   readonly #collections = new Map<string, mongodb.Collection>()
   #out = new JsonBytes(OUT_BYTES)
-  /**
-   * Set when the client can no longer be used. Resolves when the server was asked to end the work, if there was any.
-   */
+  /** Set when the client can no longer be used. Resolves when the server was asked to end running work. */
   #ending: Promise<void> | null = null
-  /** True if work was given up. The server may still run it. */
+  /** True if work was abandoned. The server may still run it. */
   #isAbandoned = false
   /** The borrowed connection, which is kept from query to query. */
   #loan: (Loan & Borrowed) | null = null
@@ -62,9 +60,9 @@ export class MongoConnection implements Connection {
   #timer: NodeJS.Timeout | undefined
   #deadlineMs = 0
   #isAtWork = false
-  /** The work was abandoned with this error. */
+  /** The error with which the work was abandoned. */
   #why: AppError | null = null
-  /** Aborts work that uses the client library. Created only for such work. */
+  /** Aborts work that uses the client library. Created only for this work. */
   #ended: AbortController | null = null
 
   constructor(login: Login, known: () => Known) {
@@ -155,7 +153,7 @@ export class MongoConnection implements Connection {
   }
 
   /**
-   * Runs work until its deadline, or until `stop` aborts. Then the work is ended in the database, and the client is
+   * Runs work until its deadline, or until `stop` aborts. The work is then ended in the database, and the client is
    * closed.
    */
   async #within<T>(deadlineMs: number, stop: Stop, work: (at: Running) => Promise<T>): Promise<T> {
@@ -204,8 +202,8 @@ export class MongoConnection implements Connection {
   }
 
   /**
-   * The client can no longer be used. If work is running, its session is ended. Closing the sockets is not enough,
-   * because the server would stop the work only when it next checks them.
+   * Stops the use of the client. If work is running, its session is ended. Closing the sockets is not enough, because
+   * the server would stop the work only when it next checks them.
    */
   #end(isWorking: boolean): void {
     this.#isAbandoned ||= isWorking

@@ -1,4 +1,4 @@
-// Writes a Decimal128 as a JSON number if JSON readers keep it exactly, and as a string if not
+// Writes a Decimal128 as a JSON number if JSON readers keep it exactly, otherwise as a string
 // (docs/contract.md#values).
 
 const DIGITS_MAX = 15

@@ -13,7 +13,10 @@ import type { PlanNode } from './read-plan.ts'
 const LIMITS = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 60_000, maxCost: 1_000_000 }
 const catalog = mongoCatalog({ shown: ['_id', 'n'], other: ['_id', 'n'] }, { documents: 10 })
 
-/** The cost of scanning the collection below the view, which has `hidden` documents. The joined collection has 300. */
+/**
+ * Returns the cost of scanning the collection below the view, which has `hidden` documents. The joined collection has
+ * 300.
+ */
 async function cost(hidden: number, ...pipeline: object[]): Promise<number> {
   const plan = { queryPlanner: { namespace: 'shop.hidden', winningPlan: { stage: 'COLLSCAN' } } }
   return await costOf(plan, hidden, pipeline)
@@ -53,7 +56,7 @@ test('the rounded size is never smaller than the real size, and exceeds the limi
   }
 })
 
-test('only what the cost depends on is read from a plan, and long parts such as rejected plans are skipped', async () => {
+test('only the parts of a plan that the cost depends on are read, and long parts such as rejected plans are skipped', async () => {
   const scan = (filter: object) => ({ stage: 'COLLSCAN', filter, direction: 'forward' })
   const plans: readonly (readonly [object, number])[] = [
     [scan({ n: 1 }), 300],

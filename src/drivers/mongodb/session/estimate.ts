@@ -1,15 +1,15 @@
-// Estimates how many documents a query reads. First, the sizes of its collections give an upper bound. If that is below
-// the limit, it is enough. If not, the estimate comes from the plan. explain uses queryPlanner only, because
+// Estimates how many documents a query reads. First, the sizes of its collections give an upper bound, which is enough
+// if it is below the limit. Otherwise, the estimate comes from the plan. explain uses queryPlanner only, because
 // executionStats would run the query (docs/guard/mongodb.md).
 import { AppError } from '../../../errors.ts'
 import type { BsonDocument, MongoQuery, ReadCollection } from '../confined-query.ts'
 import { joinReads, unwindsGathered, type Joined } from './join-reads.ts'
 import { readPlan, type PlanNode } from './read-plan.ts'
 
-/** In a time-series collection, one bucket has this many measurements. */
+/** The number of measurements in one bucket of a time-series collection. */
 const BUCKET = 1_000
 
-/** For a collection of unknown size. More than any sensible limit. */
+/** The size of a collection of unknown size. It is above any sensible limit. */
 const UNKNOWN = 1e12
 
 /** Returns the current number of documents in a collection, or null if it is unknown. */
@@ -32,7 +32,7 @@ export function boundBySize(query: MongoQuery, known: (name: string) => number |
   return size === undefined ? null : (size ?? base.documents ?? UNKNOWN)
 }
 
-/** A query may have two forms. This is the input for the cost of one. */
+/** One of the two forms that a query may have, and its plan. */
 export interface Planned {
   readonly form: readonly BsonDocument[]
   /** The server's answer to explain. Documents in it may be BSON. */
@@ -43,7 +43,7 @@ export interface Planned {
   readonly arriving: (stages: number, most: number) => Promise<number>
 }
 
-/** The cost by the server's plan of the printed pipeline. */
+/** Returns the cost by the server's plan of the printed pipeline. */
 export async function planCost(query: MongoQuery, planned: Planned): Promise<number> {
   const { plan, sizes, form, maxCost } = planned
   const planners = plannersOf(plan)
@@ -58,8 +58,8 @@ export async function planCost(query: MongoQuery, planned: Planned): Promise<num
 }
 
 /**
- * How many documents joins read. A plan does not say how many documents an index finds, so this function may count
- * them.
+ * Returns how many documents joins read. A plan does not say how many documents an index finds, so this function may
+ * count them.
  */
 async function joinsByIndex(query: MongoQuery, { form, maxCost, sizes, arriving }: Planned): Promise<number> {
   const firstOf = (names: ReadonlySet<string>) =>
@@ -169,9 +169,9 @@ async function scannedSize(query: MongoQuery, collection: string, { sizes, maxCo
 }
 
 /**
- * A collection that is not exposed must not reveal its exact size. A caller could add known costs, and find the size
- * from the reported number or from the refusal. So the size is rounded up to the limit times a power of two. Then only
- * the magnitude is revealed. A size within the limit stays within it.
+ * Rounds the size of a hidden collection up to the limit times a power of two. A caller could add known costs, and find
+ * the exact size from the reported number or from the refusal. After rounding, only the magnitude is revealed. A size
+ * within the limit stays within it.
  */
 function magnitude(documents: number, limit: number): number {
   return Math.ceil(limit * 2 ** Math.ceil(Math.log2(Math.max(1, documents) / limit)))
@@ -179,7 +179,7 @@ function magnitude(documents: number, limit: number): number {
 
 const NARROW = new Set(['LIMIT', 'PROJECTION_SIMPLE', 'PROJECTION_DEFAULT', 'PROJECTION_COVERED'])
 
-/** For each full collection scan in the plan: after how many documents it stops. */
+/** For each full collection scan in the plan, returns after how many documents it stops. */
 function scansOf(node: unknown, limit: number): readonly number[] {
   if (!isNode(node)) return []
   const { stage } = node

@@ -24,12 +24,12 @@ test('an error of the socket or of the client is reported as a lost connection',
   }
 })
 
-test('a defect of the service is reported as a defect', () => {
+test('a defect of the service in a MongoDB query is reported as a defect', () => {
   assert.equal(failure(new TypeError('x is not a function')).code, 'INTERNAL')
   assert.equal(failure('text').code, 'INTERNAL')
 })
 
-test('only an answer of the server that ended the query counts as cancelled in the database', () => {
+test('only an answer that says that the server ended the query counts as cancelled in the database', () => {
   const codeOf = (code: number) => failure(new MongoServerError({ code, message: 'CANARY' })).code
   // 202: a router waited too long for another server, which may still be working.
   assert.deepEqual([50, 262, 202].map(codeOf), ['QUERY_TIMEOUT', 'QUERY_TIMEOUT', 'QUERY_FAILED'])

@@ -108,8 +108,8 @@ const SENTENCES: Readonly<Record<number, string>> = {
 }
 
 /**
- * The server itself has ended the query. Code 202 does not mean this: it means that a router waited too long for
- * another server.
+ * Codes that mean that the server itself has ended the query. Code 202 is missing: it means that a router waited too
+ * long for another server.
  */
 const TIMEOUTS = new Set([50, 262])
 const GONE = new Set([6, 7, 63, 89, 91, 133, 189, 9001, 10058, 10107, 11600, 11602, 13435, 13436])

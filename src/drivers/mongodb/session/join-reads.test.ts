@@ -25,14 +25,14 @@ async function bound(...pipeline: object[]): Promise<number> {
 const all = (pipeline: object[]): object => ({ $lookup: { from: 'b', let: { n: '$n' }, pipeline, as: 'x' } })
 const by = (foreignField: string): object => ({ $lookup: { from: 'b', localField: 'n', foreignField, as: 'x' } })
 
-test('a join inside a join multiplies the reads', async () => {
+test('for a join inside a join, the reads are multiplied', async () => {
   assert.equal(await bound(all([])), 80 + 80 ** 2)
   assert.equal(await bound(all([all([])])), 80 + 80 ** 2 + 80 ** 3)
   assert.equal(await bound(all([all([all([all([])])])])), 80 + 80 ** 2 + 80 ** 3 + 80 ** 4 + 80 ** 5)
   assert.equal(await bound({ $facet: { one: [all([all([])])], two: [all([])] } }), 80 + 2 * 80 ** 2 + 80 ** 3)
 })
 
-test('a limit reduces the reads of later stages only', async () => {
+test('a limit reduces only the reads of later stages', async () => {
   assert.equal(await bound({ $limit: 2 }, all([])), 80 + 2 * 80)
   assert.equal(await bound({ $limit: 2 }, { $unwind: '$list' }, all([])), 80 + 2 * 50 * 80)
   assert.equal(
@@ -55,7 +55,7 @@ test('an array that $bucketAuto or a window gathers becomes many documents again
   assert.equal(found, 80 + 80 * 10 * 80)
 })
 
-test('an $unwind behind a $limit makes as many documents as the arrays have gathered', async () => {
+test('an $unwind after a $limit makes as many documents as the arrays have gathered', async () => {
   const each = { $lookup: { from: 'b', let: { k: 1 }, pipeline: [], as: 'x' } }
   const group = { $group: { _id: '$n', all: { $push: '$$ROOT' }, n: { $first: '$n' } } }
   const [limit, unwind] = [{ $limit: 1 }, { $unwind: '$all' }]
@@ -76,7 +76,7 @@ test('an $unwind behind a $limit makes as many documents as the arrays have gath
   )
 })
 
-test('joins by an index, and $unwind of their results, are cheap', async () => {
+test('joins by an index, and $unwind of their results, cost little', async () => {
   assert.equal(await bound(by('_id'), { $unwind: '$x' }, by('_id'), { $unwind: '$x' }, by('_id')), 80 + 3 * 80)
   assert.equal(
     await bound(
@@ -90,7 +90,7 @@ test('joins by an index, and $unwind of their results, are cheap', async () => {
   assert.equal(await bound({ $lookup: { from: 'b', pipeline: [], as: 'x' } }), 80 + 80)
 })
 
-test('each round of a $graphLookup without an index reads the collection', async () => {
+test('in a $graphLookup without an index, each round reads the collection', async () => {
   const graph = (field: string, maxDepth: number): object => ({
     $graphLookup: { from: 'b', startWith: '$n', connectFromField: 'n', connectToField: field, as: 'x', maxDepth },
   })

@@ -1,9 +1,8 @@
 // explain does not include what joins read, so this file estimates it. A joined collection is read once for each
 // incoming document, or only once if the join does not depend on the document. The reads of a join inside a join
-// multiply. Limits, unwinds and unions change how many documents come in.
+// multiply. Limits, unwinds and unions change the number of incoming documents.
 import { GATHERED, isArray, isDocument, type Bson, type BsonDocument } from '../confined-query.ts'
 
-/** A joined collection. */
 export interface Joined {
   readonly documents: number
   readonly indexedPaths: readonly string[]
@@ -11,7 +10,7 @@ export interface Joined {
 
 export interface Reckoning {
   readonly joined: (collection: string) => Promise<Joined>
-  /** How many documents each $unwind makes of one. The key is the printed stage. */
+  /** The number of documents that each $unwind makes from one document. The key is the printed stage. */
   readonly unwinds: ReadonlyMap<BsonDocument, number>
   /** True if the documents that $unionWith reads must be counted. False if the plan includes them. */
   readonly countsUnions: boolean
@@ -19,19 +18,19 @@ export interface Reckoning {
 
 interface Entering {
   readonly rows: number
-  /** The arrays of the entering documents together may have gathered this many documents. */
+  /** The number of documents that the arrays of the entering documents together may have gathered. */
   readonly held: number
 }
 
 interface Passed {
-  /** Documents that leave the stages. */
+  /** The number of documents that leave the stages. */
   readonly rows: number
   /**
-   * The arrays of the leaving documents together may have gathered this many documents. Absent if no stage changed
-   * this.
+   * The number of documents that the arrays of the leaving documents together may have gathered. Absent if no stage
+   * changed this.
    */
   readonly held?: number
-  /** Documents that joins read. */
+  /** The number of documents that joins read. */
   readonly reads: number
 }
 
@@ -122,7 +121,7 @@ const UNITS: Readonly<Record<string, number>> = {
 /** By the server's default, $densify creates at most this many documents. */
 const DENSIFIED_MAX = 500_000
 
-/** With constant bounds, the number of documents is known. If not, the server's limit is assumed. */
+/** With constant bounds, the number of documents is known. Otherwise, the server's limit is assumed. */
 function densified(fields: BsonDocument, rows: number): Passed {
   const { range } = fields
   const { step, bounds, unit } = isDocument(range) ? range : {}

@@ -1,5 +1,5 @@
-// Turns a failed login into one sentence for its kind of error. The raw error becomes only the cause, because it may
-// contain the user name, an address, or other text of the server.
+// Turns a failed login into one sentence for its kind of error. The raw error is only the cause, because it may contain
+// the user name, an address, or other text of the server.
 import { AppError } from '../../../errors.ts'
 import { RefusedAddress } from '../../allowed-addresses.ts'
 import { networkSentence } from '../../network-failure.ts'

@@ -21,7 +21,7 @@ async function explains(server: TestMongo): Promise<number> {
   return Number(metrics.commands.explain.total)
 }
 
-test('the documents that an index finds are counted if a join reads many documents for each of them', async (t) => {
+test('if a join reads many documents for each document that an index finds, these documents are counted', async (t) => {
   const server = await engineOrSkip(t, () => startMongod({ auth: true }))
   if (server === null) return
   await using _ = server
@@ -52,7 +52,7 @@ test('the documents that an index finds are counted if a join reads many documen
   await assert.rejects(ask({ n: { $lt: 2 } }, { $unionWith: 'parts' }, join), { code })
 })
 
-test('a lookup by an index is explained once for all values, and other queries each time', async (t) => {
+test('a look-up by an index is explained once for all values, and other queries each time', async (t) => {
   const server = await engineOrSkip(t, () => startMongod({ auth: true }))
   if (server === null) return
   await using _ = server

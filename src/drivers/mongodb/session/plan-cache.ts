@@ -7,7 +7,7 @@ import { isDocument, Scalar, type Bson, type BsonDocument, type MongoQuery } fro
 const REMEMBERED_MS = 60_000
 const REMEMBERED_MAX = 1_000
 
-/** The plan of each of these filters had cost 0. The value is the time when the plan was read. */
+/** Filters whose plan had cost 0. The value is the time when the plan was read. */
 export type Lookups = Map<string, number>
 
 /**
@@ -30,7 +30,7 @@ export function isRemembered(lookups: Lookups, lookup: string | null): boolean {
   return at !== undefined && performance.now() - at < REMEMBERED_MS
 }
 
-/** Only a filter whose plan has cost 0 is remembered. */
+/** Remembers a filter whose plan has cost 0. */
 export function remember(lookups: Lookups, lookup: string | null, cost: number): void {
   if (lookup === null || cost !== 0) return
   if (lookups.size >= REMEMBERED_MAX) lookups.clear()

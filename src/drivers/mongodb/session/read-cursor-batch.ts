@@ -8,8 +8,7 @@ interface Held {
 }
 
 /**
- * Removes the current batch from the cursor. It is a BSON array. Throws TypeError if the library has the batch
- * elsewhere.
+ * Removes the current batch, a BSON array, from the cursor. Throws TypeError if the library has the batch elsewhere.
  */
 export function takeBatch(cursor: object): Uint8Array {
   const held: unknown = Reflect.get(cursor, 'documents')

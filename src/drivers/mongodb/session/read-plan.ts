@@ -1,5 +1,5 @@
-// Reads the server's answer to explain. Skips what the cost does not depend on without decoding it, because rejected
-// plans and the bounds of index scans may have megabytes.
+// Reads the server's answer to explain. Parts that the cost does not depend on are not decoded, because rejected plans
+// and the bounds of index scans may have megabytes.
 import { endOfName, lengthAt, sizeOf } from './write-value.ts'
 
 export type PlanNode = Readonly<Record<string, unknown>>

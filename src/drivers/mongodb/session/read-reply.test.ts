@@ -8,7 +8,7 @@ const cursorOf = (id: bigint, firstBatch: readonly object[]): object => ({
 })
 const reply = (document: object): Buffer => Buffer.from(BSON.serialize(document))
 
-test('the documents of a first batch are the bytes of the server, and a cursor means that there are more documents', () => {
+test('the first batch of an answer keeps the bytes of the server, and a cursor means that there are more documents', () => {
   for (const documents of [[], [{ a: 1 }, { b: ['x'.repeat(1_000)] }]]) {
     for (const ok of [new BSON.Double(1), 1, BSON.Long.fromNumber(1)]) {
       const read = readReply(reply({ cursor: cursorOf(0n, documents), ok, operationTime: new BSON.Timestamp(1n) }))
@@ -26,7 +26,7 @@ test('an answer with an error has no batch, even if the answer has a cursor', ()
   assert.equal(readReply(reply({ cursor: cursorOf(0n, []), ok: 0 })), null)
 })
 
-test('bytes that are not an answer with a cursor are refused', () => {
+test('bytes that are no answer with a cursor are refused', () => {
   const whole = reply({ cursor: cursorOf(0n, [{ a: 1 }]), ok: new BSON.Double(1) })
   const wrong = [
     Buffer.of(),

@@ -4,7 +4,7 @@ import { endOfName, lengthAt, sizeOf } from './write-value.ts'
 export interface Batch {
   /** A BSON array of documents. */
   readonly bytes: Buffer
-  /** If there are more documents, the server keeps this cursor open. Null if there are none. */
+  /** The cursor that the server keeps open for more documents. Null if there are none. */
   readonly cursor: bigint | null
 }
 

@@ -82,7 +82,7 @@ const VALUES: readonly (readonly [string, unknown, string, string])[] = [
 ]
 
 for (const [name, value, json, type] of VALUES) {
-  test(`a value is written exactly: ${name}`, () => {
+  test(`a stored value is written exactly: ${name}`, () => {
     assert.deepEqual(written(value), [json, type])
     JSON.parse(json)
   })
@@ -97,7 +97,7 @@ test('a bad stored value does not fail the query: a date out of range, invalid U
   assert.equal(answer([text]).rows, '[["\uFFFDb"]]')
 })
 
-test('the columns are _id, the names of the query, then other names in order of appearance; missing values are null', () => {
+test('the columns are _id, the names of the query, then other names in order of appearance, and missing values are null', () => {
   const { columns, rows } = answer([{ x: 1, b: 2 }, { _id: 7, b: 'x', y: [','] }, { a: true }], ['a', 'b'])
   assert.deepEqual(
     columns.map(({ name, dataType }) => [name, dataType]),
@@ -116,7 +116,7 @@ test('the columns are _id, the names of the query, then other names in order of 
   ])
 })
 
-test('without rows, the columns are the names of the query', () => {
+test('an answer without rows has the names of the query as its columns', () => {
   assert.deepEqual(answer([], ['n', '_id']), {
     columns: [
       { name: '_id', dataType: 'null' },
@@ -133,7 +133,7 @@ test('documents without fields are rows too', () => {
   assert.deepEqual(answer([{}, {}]).rows, '[[],[]]')
 })
 
-test('rows over the caps are cut, where the nulls for late columns count', () => {
+test('rows over the limits are cut, and the nulls for late columns count', () => {
   const many = Array.from({ length: 50 }, (_, i) => ({ [`f${i}`]: i }))
   for (const bytesMax of [10, 100, 1_000, 5_000]) {
     const { rows, rowCount, truncated } = answer(many, [], { rowCap: 1_000, bytesMax })
@@ -146,12 +146,12 @@ test('rows over the caps are cut, where the nulls for late columns count', () =>
   )
 })
 
-test('more than 1,000 different fields are refused with a clear message', () => {
+test('an answer with more than 1,000 different fields is refused with a clear message', () => {
   const wide = Object.fromEntries(Array.from({ length: 1_001 }, (_, i) => [`f${i}`, i]))
   assert.throws(() => answer([wide]), { code: 'QUERY_FAILED' })
 })
 
-test('whatever lengths the server writes, reading ends and never goes past the end of the answer', () => {
+test('whatever lengths the server writes, reading ends, and never goes past the end of the answer', () => {
   const VALUE_AT = 7
   for (const value of ['text', { a: 'text' }, [1], new Binary(Buffer.from([1])), new Code('f', { a: 1 })]) {
     for (const length of [-2_147_483_648, -1, 0, 1_000, 2_147_483_647]) {
@@ -176,8 +176,8 @@ const int32 = (value: number): Buffer => {
 }
 
 /**
- * For each type, a small value that contains its length. The last number says how many bytes of the value the length
- * does not include.
+ * A small value of each type that contains its length. The last number says how many bytes of the value the length does
+ * not include.
  */
 const LENGTHS: readonly (readonly [string, number, Buffer, number])[] = [
   ['a string', 0x02, Buffer.concat([int32(2), Buffer.from('a\0')]), 4],
@@ -210,7 +210,7 @@ for (const [name, type, value, uncounted] of LENGTHS) {
   })
 }
 
-test('a value that is cut off is rejected, for each type', () => {
+test('a BSON value of any type that is cut off is rejected', () => {
   const sizes = new Map([
     ...LENGTHS.map(([, type, value]) => [type, value] as const),
     ...[0x01, 0x09, 0x11, 0x12].map((type) => [type, Buffer.alloc(8)] as const),
@@ -285,7 +285,7 @@ for (const [name, make] of LARGE) {
   })
 }
 
-test('many small documents are written in slices, and rewritten in slices if a column appears late', () => {
+test('many small documents are written in slices, and are rewritten in slices if a column appears late', () => {
   const documents = Array.from({ length: 20_000 }, (_, k) => ({ a: `text ${k}`, ...(k > 15_000 ? { _id: k } : {}) }))
   const whole = batchOf(documents)
   const result = new Result({ rowCap: 50_000, bytesMax: 64 << 20 }, [])
@@ -299,7 +299,7 @@ test('many small documents are written in slices, and rewritten in slices if a c
   )
 })
 
-test('a large pointer is written in slices', () => {
+test('a large DBPointer is written in slices', () => {
   const text = Buffer.from(`${'é"'.repeat(n * 4)}\0`)
   const value = Buffer.concat([int32(text.length), text, Buffer.alloc(12, 7)])
   const document = Buffer.concat([int32(0), Buffer.from('\u000cv\0'), value, Buffer.from([0])])
@@ -340,7 +340,7 @@ test('column names that are too long together are refused with a clear message',
   assert.throws(() => answer([named(22, '\u0001')]), refusal)
 })
 
-test('writing a large value stops at the cap', () => {
+test('writing a large value stops at the limit on bytes', () => {
   const out = new JsonBytes(16)
   const result = new Result({ rowCap: 10, bytesMax: 100_000 }, [], out)
   ran(result.addAll(batchOf([{ v: 1 }, { v: Array.from({ length: 100_000 }, () => '\u0001'.repeat(40)) }])))
@@ -357,7 +357,7 @@ test('a column name that is too long is refused with a clear message', () => {
   assert.throws(() => answer([{ ['x'.repeat(5_000)]: 1 }]), { code: 'QUERY_FAILED' })
 })
 
-test('writing stops between slices if the signal aborts', async () => {
+test('if the signal aborts, writing stops between two slices', async () => {
   const result = new Result({ rowCap: 10, bytesMax: 64 << 20 }, [])
   const ended = AbortSignal.abort(new Error('ended'))
   await assert.rejects(

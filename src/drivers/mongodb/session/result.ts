@@ -10,26 +10,26 @@ const COLUMNS_MAX = 1_000
 /** In bytes. A name is written without yielding, so its length is limited. */
 const NAME_BYTES_MAX = 4_096
 /**
- * For all names of columns together, as JSON, in bytes. Names of the exposure and of the query are shorter. Computed
+ * Limits the bytes of all column names together, as JSON. Names of the exposure and of the query are shorter. Computed
  * names, such as those of $arrayToObject, may be longer.
  */
 const NAMES_BYTES_MAX = 512 * 1024
-/** For names of at most this many bytes, escapes are not counted. 1,000 such names are shorter than NAMES_BYTES_MAX. */
+/** Escapes are not counted in names of at most this many bytes: 1,000 such names are shorter than NAMES_BYTES_MAX. */
 const SHORT_NAME_BYTES = 64
-/** In one document, where names may repeat. Its fields are found without yielding. */
+/** Limits the fields of one document, which are found without yielding. Names may repeat in a document. */
 const FIELDS_MAX = 10_000
-/** Pause after writing this many bytes of rows. A short document may become a long row of nulls. */
+/** Writing pauses after this many bytes of rows. A short document may become a long row of nulls. */
 const WRITTEN_AT_ONCE = 4 * AT_ONCE
 const ROWS_ROOM = 16 * 1024
 const COMMA = 0x2c
 const OPEN = 0x5b
 const CLOSE = 0x5d
-/** The bytes of `,null`. A row gets one for each column that first appears in a later row. */
+/** The bytes of `,null`. A row gets this text for each column that first appears in a later row. */
 const NULL_BYTES = 5
 
 export interface Caps {
   readonly rowCap: number
-  /** For all rows as JSON. */
+  /** The limit on the JSON of all rows. */
   readonly bytesMax: number
 }
 
@@ -51,17 +51,17 @@ export class Result {
   readonly #caps: Caps
   readonly #out: JsonBytes
   readonly #columns = new Map<string, Column>()
-  /** In the order of the table. */
+  /** The columns in the order of the table. */
   readonly #placed: Column[] = []
-  /** Where each row ends, and how many columns there were when the row was written. */
+  /** For each row, where it ends, and the number of columns when it was written. */
   readonly #ends: number[] = []
   readonly #widths: number[] = []
-  /** About the current document: type, start and size of each column's value. */
+  /** For each column, the type, start and size of its value in the current document. */
   #types = new Int32Array(64)
   #starts = new Int32Array(64)
   #sizes = new Int32Array(64)
   /**
-   * The column `_id`, if another column comes first. Then #ids has the range of the `_id` of each row in the output.
+   * The column `_id`, if another column comes first. #ids then has the place of the `_id` of each row in the output.
    */
   #id: Column | null = null
   readonly #ids: (Range | undefined)[] = []
@@ -101,7 +101,7 @@ export class Result {
       const begin = endOfName(from, at + 1) + 1
       const size = lengthAt(from, begin)
       if (this.#ends.length >= this.#caps.rowCap) {
-        // The query requests one row beyond the limit. So there are more rows.
+        // The query requests one row beyond the limit, so this row shows that there are more rows.
         this.#truncated = true
         return false
       }
@@ -129,7 +129,7 @@ export class Result {
     return start
   }
 
-  /** If the row does not fit, removes it. */
+  /** Removes the row again if it does not fit. */
   #end(start: number, columnsBefore: number): boolean {
     const out = this.#out
     out.byte(CLOSE)
@@ -187,7 +187,7 @@ export class Result {
     if (this.#id === null) copy(bytes, start, end, out)
     else {
       const id = this.#ids[n]
-      // The row was written before the column `_id` existed.
+      // This row was written before the column `_id` existed.
       if (id === undefined) {
         width++
         writeAscii(end > start ? 'null,' : 'null', out)

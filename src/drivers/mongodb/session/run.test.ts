@@ -1,5 +1,3 @@
-// Tests that a sort through a partly shown object uses its index and keeps the order, and that a collection that cannot
-// be counted is not scanned.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { BSON, type Db } from 'mongodb'
@@ -39,7 +37,7 @@ for (const [name, start] of [
   ['the real mongod', startMongod],
   ['the newest engine', startNewest],
 ] as const) {
-  test(`a limited sort on an indexed path of a partly shown object uses the index: ${name}`, async (t) => {
+  test(`a limited sort on an indexed path of a partly exposed object uses the index, and keeps the order: ${name}`, async (t) => {
     const server = await engineOrSkip<TestMongo>(t, start)
     if (server === null) return
     await using _ = server
@@ -84,7 +82,7 @@ for (const [name, start] of [
       return String((await connection.run(query, limits, soon())).rows)
     }
     assert.equal(await first(), '[[0,{"city":"c0000"}],[973,{"city":"c0001"}]]')
-    // Sorted by raw values, the hidden element would make z the first row. Sorted by shown values, z is last.
+    // By raw values, the hidden element would sort z first. By exposed values, z is last.
     await db.collection<{ _id: number }>('people').insertOne({ _id: -1, ...{ home: ['SECRET', { city: 'z' }] } })
     assert.equal(await first(), '[[0,{"city":"c0000"}],[973,{"city":"c0001"}]]')
     await db.collection<{ _id: number }>('people').insertOne({ _id: -2, ...{ home: [{ city: 'a' }] } })
@@ -134,7 +132,7 @@ describe('a collection that the login cannot count', { skip }, () => {
     assert.equal((await connection.run(query, limits, soon())).rowCount, 100)
   })
 
-  test('a collection that nobody could count is read only by an index or with a limit', async () => {
+  test('a collection whose documents nobody could count is read only by an index or with a limit', async () => {
     const run = async (body: object): Promise<number> =>
       (await connection.run(await confined(driver, uncounted(), body), limits, soon())).rowCount
     for (const body of [

@@ -18,7 +18,7 @@ import { SMALL_ROWS_MAX, type BsonDocument, type MongoQuery } from '../confined-
 import { Result } from './result.ts'
 import { LostConnection, type Wire } from './wire.ts'
 
-/** The connections of one datasource share these caches for some minutes. */
+/** The caches that all connections of one datasource share for some minutes. */
 export interface Known {
   readonly sizes: Map<string, { readonly documents: number | null; readonly at: number }>
   readonly lookups: Lookups
@@ -32,10 +32,10 @@ export interface Borrowed {
 export interface Running {
   readonly login: Login
   readonly known: Known
-  /** With its session, a cancelled query is ended in the database. Null if the server has no sessions. */
+  /** The session with which a cancelled query is ended in the database. Null if the server has no sessions. */
   readonly session: mongodb.ClientSession | null
   readonly signal: AbortSignal
-  /** The connection for small queries. */
+  /** Returns the connection for small queries. */
   readonly borrowed: () => Borrowed | Promise<Borrowed>
   /** The client would otherwise create collection objects again for each query. */
   readonly collections: Map<string, mongodb.Collection>
@@ -88,8 +88,8 @@ function resultOf(at: Running, query: MongoQuery, limits: Limits): Result {
 }
 
 /**
- * One more than the $limit of the pipeline, so that the server sees the end within the first batch and closes the
- * cursor. A batch is in memory as a whole, so its size is limited.
+ * Returns one more than the $limit of the pipeline, so that the server sees the end within the first batch and closes
+ * the cursor. A batch is in memory as a whole, so its size is limited.
  */
 function batchSizeOf({ rowCap }: MongoQuery): number {
   return Math.min(rowCap + 2, BATCH_MAX)
@@ -174,7 +174,7 @@ async function inBatches(
   return await runInSlices(result.finish(), at)
 }
 
-/** The cost by the plan. The query does not run. Throws AppError like runQuery(). */
+/** Returns the cost by the plan, without running the query. Throws AppError like runQuery(). */
 export async function estimateQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Estimate> {
   const left = timeLeft(limits.timeoutMs)
   return { cost: await explainedCost(at, query, query.early ?? query.pipeline, limits.maxCost, left) }
@@ -194,7 +194,7 @@ function collectionOf(at: Running, query: MongoQuery): mongodb.Collection {
   return made
 }
 
-/** Every operation of a query has these options. */
+/** Returns the options of every operation of a query. */
 export function shared(at: Running): { session?: mongodb.ClientSession; signal: AbortSignal } {
   return { ...(at.session === null ? {} : { session: at.session }), signal: at.signal }
 }
@@ -240,7 +240,7 @@ function sizeIn({ known: { sizes } }: Running, collection: string): number | nul
   return entry !== undefined && performance.now() - entry.at < SIZE_MS ? entry.documents : undefined
 }
 
-/** The counts come from metadata, so no document is read. */
+/** Counts from metadata, so no document is read. */
 function sizesOf(at: Running, left: () => number): Sizes {
   const { sizes } = at.known
   return async (collection) => {
@@ -253,7 +253,7 @@ function sizesOf(at: Running, left: () => number): Sizes {
   }
 }
 
-/** The count comes from metadata if possible. Returns null if the login may not count. */
+/** Counts from metadata if possible. Returns null if the login may not count. */
 export async function count(at: Running, collection: string, maxTimeMS: number): Promise<number | null> {
   try {
     const answer = await at.login.db.command({ count: collection, maxTimeMS }, shared(at))
@@ -267,7 +267,7 @@ export async function count(at: Running, collection: string, maxTimeMS: number):
   }
 }
 
-/** For a dropped collection, MongoDB answers like for an empty one. */
+/** MongoDB answers for a dropped collection like for an empty one, so this asks whether the collection exists. */
 export async function isThere(at: Running, collection: string, maxTimeMS: number): Promise<boolean> {
   const command = {
     listCollections: 1,

@@ -19,7 +19,7 @@ const uri = (text: string, more: Partial<SettingsInput> = {}): SettingsInput => 
   secrets: { uri: text },
 })
 
-test('the defaults of a DIRECT connection are safe', () => {
+test('the defaults of a DIRECT connection to MongoDB are safe', () => {
   const settings = readSettings(DIRECT)
   assert.deepEqual([settings.port, settings.sslMode, settings.config], [27_017, 'verify-full', {}])
   const target = targetOf(settings)
@@ -33,7 +33,7 @@ test('the defaults of a DIRECT connection are safe', () => {
   assert.deepEqual([set.direct, set.replicaSet, set.readPreference, set.authSource], [false, 'rs', 'secondary', 'shop'])
 })
 
-test('the settings of a URI show the host, port, database and user name, but no secret', () => {
+test('the settings of a MongoDB URI show the host, port, database and user name, but no secret', () => {
   const settings = readSettings(
     uri(
       `mongodb://ann:${SECRET}@a.example.test:27018,b.example.test/shop?replicaSet=rs&tls=true&retryWrites=true&w=majority`,

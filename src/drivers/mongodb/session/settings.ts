@@ -8,7 +8,7 @@ import { readUri, type Host, type UriParts } from './uri.ts'
 
 const SECRETS = ['password', 'uri', 'tlsCa', 'tlsCertificate', 'tlsKey'] as const
 const READ_PREFERENCES = ['primary', 'primaryPreferred', 'secondary', 'secondaryPreferred', 'nearest'] as const
-/** For a user name, an authSource and the name of a replica set. */
+/** Limits a user name, an authSource and the name of a replica set. */
 const NAME_MAX = 256
 
 const Config = z.strictObject({
@@ -26,7 +26,7 @@ export interface Target {
   readonly hosts: readonly Host[]
   readonly srv: boolean
   readonly database: string
-  /** Null without authentication, and for X.509, where the certificate contains the user name. */
+  /** Null without authentication. Also null for X.509, because the certificate contains the user name. */
   readonly username: string | null
   readonly password: string | null
   readonly mechanism: 'SCRAM' | 'SCRAM-SHA-1' | 'SCRAM-SHA-256' | 'X509' | null
@@ -151,7 +151,7 @@ const Direct = z.object({
   host: hostField,
   port: portField(27_017),
   database: nameField(63),
-  // For X.509, and for a server without authentication, there need be no user name.
+  // X.509, and a server without authentication, need no user name.
   username: nameField(NAME_MAX)
     .nullish()
     .transform((username) => username ?? null),
@@ -206,7 +206,7 @@ const MECHANISMS: Readonly<Record<string, Target['mechanism']>> = {
   'MONGODB-X509': 'X509',
 }
 
-/** Some parameters of the URI are also fields of config. Returns them as such fields. */
+/** Returns the parameters of the URI that are also fields of config. */
 function parametersOf(parts: UriParts, wrong: string[]): Asked {
   const at = (key: string): string | undefined => parts.parameters.get(key)
   const [mechanism, direct] = [at('authmechanism'), at('directconnection')]

@@ -1,6 +1,6 @@
 // Parses a mongodb:// or mongodb+srv:// URI. Only listed parameters are allowed, so a URI cannot name sockets, files,
-// proxies, or commands that the driver would run. Errors never quote the URI, because a secret may have been typed into
-// the wrong part.
+// proxies, or commands that the client library would run. Errors never quote the URI, because a secret may have been
+// typed into the wrong part.
 import { isIP } from 'node:net'
 import { wrongHost } from '../../connection-fields.ts'
 
@@ -22,8 +22,8 @@ export interface UriParts {
   readonly parameters: ReadonlyMap<string, string>
 }
 
-// The allowed parameters in lower case, because MongoDB ignores their case. Those in IDLE (writes, pools, names) have
-// no effect.
+// The allowed parameters in lower case, because MongoDB ignores their case. The parameters in IDLE (writes, pools,
+// names) have no effect.
 const MEANT = ['replicaset', 'authsource', 'authmechanism', 'tls', 'ssl', 'tlsinsecure', 'tlsallowinvalidcertificates']
 const MEANT_TOO = ['tlsallowinvalidhostnames', 'directconnection', 'readpreference', 'srvservicename', 'srvmaxhosts']
 const IDLE = ['retrywrites', 'retryreads', 'w', 'wtimeoutms', 'journal', 'appname', 'maxpoolsize', 'minpoolsize']

@@ -8,7 +8,7 @@ interface Pair extends AsyncDisposable {
   readonly wire: Wire
   /** The client's end of the socket. */
   readonly own: Socket
-  /** The server's end. */
+  /** The server's end of the socket. */
   readonly far: Socket
 }
 
@@ -48,7 +48,7 @@ const body = (size: number): Buffer => {
   return bytes
 }
 
-test('an answer does not depend on the chunks in which it arrives, and commands can follow each other', async () => {
+test('an answer of MongoDB does not depend on the chunks in which it arrives, and commands can follow each other', async () => {
   await using at = await pair()
   at.far.setNoDelay(true)
   for (const [n, cuts] of [[], [1], [2, 3], [4], [5], [FRAME - 1], [FRAME + 4], [3, 4, 1_000]].entries()) {
@@ -67,7 +67,7 @@ test('an answer does not depend on the chunks in which it arrives, and commands 
   assert.ok(at.wire.usable)
 })
 
-test('anything other than one plain answer to the command closes the connection', async () => {
+test('any data other than one plain answer to the command closes the connection', async () => {
   const short = body(8)
   short.writeInt32LE(9, 0)
   for (const wrong of [

@@ -1,6 +1,6 @@
 // Exchanges one command at a time with a MongoDB server: sends one message, and returns the BSON document of the answer
-// as bytes. Only OP_MSG with one body is supported, without checksum, compression and streams of answers. If anything
-// else arrives, the connection is closed.
+// as bytes. Only OP_MSG with one body is supported, without checksum, compression and streams of answers. Any other
+// data closes the connection.
 import type { Duplex } from 'node:stream'
 
 /** The socket was closed, or its bytes are no answer to our command. */
@@ -9,7 +9,7 @@ export class LostConnection extends Error {
 }
 
 const OP_MSG = 2013
-/** These bytes come before the document: the header, the flags, and the kind of the only section. */
+/** The bytes before the document: the header, the flags, and the kind of the only section. */
 export const FRAME = 21
 const LENGTH = 4
 /** The server's maxMessageSizeBytes. */
@@ -29,7 +29,7 @@ export class Wire {
   #message: Buffer | null = null
   readonly #length = Buffer.alloc(LENGTH)
   #filled = 0
-  /** A command was given up, but the server still has to answer it. */
+  /** True if the server still has to answer an abandoned command. */
   #isOwed = false
   readonly #quiet = Promise.withResolvers<undefined>()
 
@@ -84,7 +84,7 @@ export class Wire {
     exchange.reject(reason)
   }
 
-  /** Resolves when the server begins to answer the command that was given up, or has closed the socket. */
+  /** Resolves when the server begins to answer the abandoned command, or has closed the socket. */
   untilQuiet(): Promise<undefined> {
     return this.#isOwed ? this.#quiet.promise : Promise.resolve(undefined)
   }
@@ -140,7 +140,7 @@ export class Wire {
     this.#answer(message)
   }
 
-  /** Copies as much of the chunk as `into` still needs. Returns how much that was. */
+  /** Copies as much of the chunk as `into` still needs. Returns the number of copied bytes. */
   #fill(into: Buffer, chunk: Buffer, from: number): number {
     const size = Math.min(into.length - this.#filled, chunk.length - from)
     chunk.copy(into, this.#filled, from, from + size)

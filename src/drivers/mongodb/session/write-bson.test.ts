@@ -24,7 +24,7 @@ function same(document: BsonDocument): void {
 
 const LONG = 'é€😀'.repeat(500)
 
-test('every value is written as the client library writes it', () => {
+test('every BSON value is written as the client library writes it', () => {
   const json: readonly unknown[] = [
     ...[
       null,
@@ -70,7 +70,7 @@ test('every value is written as the client library writes it', () => {
   same(Object.fromEntries(json.map((each, n) => [`f${n}`, parseEjson(each)])))
 })
 
-test('random documents are written one after the other as the client library writes them', () => {
+test('random BSON documents are written one after the other as the client library writes them', () => {
   let state = 7
   const next = (most: number): number => (state = (state * 48_271) % 2_147_483_647) % most
   const value = (depth: number): Bson => {

@@ -1,5 +1,5 @@
 // Writes a confined query as BSON. The bytes are the same as those of to-bson.ts with the client library, but no
-// objects are created for it.
+// objects are created for them.
 import type * as mongodb from 'mongodb'
 import { isArray, Scalar, type Bson, type BsonDocument } from '../confined-query.ts'
 
@@ -7,11 +7,11 @@ type Library = Pick<typeof mongodb, 'BSON'>
 
 const INITIAL_BYTES = 4_096
 const KEPT_BYTES_MAX = 1 << 20
-/** One UTF-16 unit takes at most this many bytes in UTF-8. */
+/** The maximum UTF-8 bytes of one UTF-16 unit. */
 const UTF8_MAX = 3
 const [OLD_BINARY, UUID] = [0x02, 0x04]
 
-/** Collects one document. The buffer is then used for the next one. */
+/** Collects one document. The buffer is then used for the next document. */
 export class BsonBytes {
   readonly #library: Library
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
@@ -40,7 +40,6 @@ export class BsonBytes {
     this.#bytes.writeInt32LE(this.#length - at, at)
   }
 
-  /** Returns a copy. */
   bytes(): Buffer {
     const copy = Buffer.allocUnsafe(this.#length)
     this.#bytes.copy(copy, 0, 0, this.#length)
@@ -54,7 +53,7 @@ export class BsonBytes {
     this.#length += bytes.length
   }
 
-  /** The value is a document or an array. The caller then writes its fields and closes it. */
+  /** Starts a field that is a document or an array. The caller then writes its fields and closes it. */
   nested(name: string, kind: 'document' | 'array'): number {
     this.#head(kind === 'array' ? 0x04 : 0x03, name)
     return this.open()

@@ -4,7 +4,7 @@ import type { Login } from './connect.ts'
 import { FRAME } from './wire.ts'
 import { BsonBytes } from './write-bson.ts'
 
-/** Every command has these options. */
+/** The options of every command. */
 export const ALWAYS = { allowDiskUse: false, readConcern: { level: 'local' as const }, comment: 'vitrine' }
 
 export interface Command {
@@ -15,12 +15,12 @@ export interface Command {
   readonly maxTimeMS: number
 }
 
-/** For one borrowed connection. */
+/** Writes the commands of one borrowed connection. */
 export class CommandWriter {
   readonly #bytes: BsonBytes
-  /** All find and aggregate commands have these fields, as BSON. */
+  /** The fields of all find and aggregate commands, as BSON. */
   readonly #rest: Uint8Array
-  /** Every command has these fields, even one that reads no data. */
+  /** The fields of every command, even one that reads no data. */
   readonly #session: Uint8Array
 
   constructor({ library, database }: Login, session: mongodb.ClientSession | null, readPreference: object | null) {
@@ -73,7 +73,7 @@ function isFind(form: Command['form']): form is Find {
   return 'projection' in form
 }
 
-/** The fields of a find command that come from the query. */
+/** Returns the fields of a find command that come from the query. */
 export function fieldsOf({ filter, sort, skip, limit, projection }: Find): readonly (readonly [string, Bson])[] {
   const fields: [string, Bson][] = [['filter', filter]]
   if (sort !== null) fields.push(['sort', sort])

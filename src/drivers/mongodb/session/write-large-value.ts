@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import { AT_ONCE, writeBodyInSlices, writeText, type JsonBytes } from '../../json-bytes.ts'
 import { endOfCode, endOfName, lengthAt, sizeOf, writeAscii, writePointerId, writeValue } from './write-value.ts'
 
-/** In one slice. It is a multiple of 3, so that the base64 texts of the slices can be concatenated. */
+/** The bytes of one slice. A multiple of 3, so that the base64 texts of the slices can be concatenated. */
 const BASE64_AT_ONCE = 3 * 16 * 1024
 
 /**

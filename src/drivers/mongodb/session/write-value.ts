@@ -46,8 +46,8 @@ export function endOfName(from: Buffer, start: number): number {
 }
 
 /**
- * Only the length of a document includes the length field itself. Throws RangeError if the length exceeds the rest of
- * the buffer.
+ * Returns the length at this place. Only the length of a document includes the length field itself. Throws RangeError
+ * if the length goes past the end of the buffer.
  */
 export function lengthAt(from: Buffer, at: number): number {
   const length = from.readInt32LE(at)
@@ -104,7 +104,7 @@ function statedSize(type: number, from: Buffer, at: number): number {
   }
 }
 
-/** An empty document. */
+/** The bytes of an empty document. */
 const SCOPE_MIN = 5
 
 /** Returns where the text of code with a scope ends. Throws RangeError if there is no room for the scope. */
@@ -233,7 +233,7 @@ function writeUuid(from: Buffer, start: number, out: JsonBytes): void {
   out.length = at
 }
 
-/** Below this limit of its high 32 bits, a JavaScript number represents a 64-bit integer exactly. */
+/** Below this limit of its high 32 bits, a 64-bit integer is exact as a JavaScript number. */
 const HIGH_MAX = 2 ** 21
 
 function writeLong(from: Buffer, at: number, out: JsonBytes): void {
@@ -271,7 +271,7 @@ function writePattern(from: Buffer, at: number, out: JsonBytes): void {
   writeText(text, 0, text.length, out)
 }
 
-/** The deprecated type DBPointer is written as a DBRef document. */
+/** Writes the deprecated type DBPointer as a DBRef document. */
 function writePointer(from: Buffer, at: number, size: number, out: JsonBytes): void {
   writeAscii('{"$ref":', out)
   writeText(from, at + 4, at + size - 13, out)

@@ -2,7 +2,7 @@
 
 /**
  * The form of an operator's arguments. `any`: one expression or an array of expressions. `date`: the same, or {date,
- * timezone?}. `special`: a function of its own in expression.ts reads them. `Fields`: an object with these fields.
+ * timezone?}. `special`: a separate function in expression.ts reads them. `Fields`: an object with these fields.
  */
 export type Form = 'any' | 'date' | 'special' | Fields
 
@@ -79,7 +79,7 @@ const REASONS: ReadonlyMap<string, string> = new Map([
   ['$nearSphere', 'it sorts, and $match does not accept it'],
 ])
 
-/** Says why the operator is not allowed. Returns null for an unknown name. */
+/** Returns why the operator is not allowed, or null for an unknown name. */
 export function reasonAgainst(name: string): string | null {
   if (name.startsWith('$_internal')) return 'it is internal to the server'
   return REASONS.get(name) ?? null

@@ -1,5 +1,5 @@
-// Some names are newer than MongoDB 4.2. A query with a name that is newer than the server is refused and not sent. The
-// hint says which version the name needs.
+// The names that are newer than MongoDB 4.2. A query with a name that is newer than the server is refused, and the hint
+// says which version the name needs.
 
 export type Version = readonly [number, number]
 export type Vocabulary = 'stage' | 'expression' | 'accumulator' | 'window'
@@ -38,7 +38,7 @@ function since(version: Version, names: string): Record<string, Version> {
   return Object.fromEntries(names.split(' ').map((name) => [name, version]))
 }
 
-/** Returns the version that the name needs, if the server is older. Returns null if it is not. */
+/** Returns the version that the name needs if the server is older, otherwise null. */
 export function missing(vocabulary: Vocabulary, name: string, server: readonly number[]): string | null {
   const known = SINCE[vocabulary]
   const version = Object.hasOwn(known, name) ? known[name] : undefined

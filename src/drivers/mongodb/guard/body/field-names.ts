@@ -1,4 +1,4 @@
-// Checks the names and paths of fields, in keys and in strings.
+// Checks the names and paths of fields, both in keys and in strings.
 import { Broken, refusedLimit, refusedPath, shown } from '../refusals/refusal.ts'
 
 const PATH_MAX = 1_024
@@ -24,17 +24,17 @@ export function outputPath(of: string, path: string): readonly string[] {
   return components
 }
 
-/** The name of an output field must not be empty, contain a dot or start with $. */
+/** Checks the name of an output field: it must not be empty, contain a dot or start with $. */
 export function checkName(of: string, name: string): void {
   if (outputPath(of, name).length > 1) throw noName(of, name)
 }
 
-/** JSON.parse may treat such a name as an array index: a whole number of at most ten digits. */
+/** Names that JSON.parse may treat as an array index: whole numbers of at most ten digits. */
 const INTEGER = /^(?:0|[1-9]\d{0,9})$/
 
 /**
- * JSON.parse moves names that are whole numbers to the front, in ascending order. So the order in the body is lost, but
- * it matters in a value. Throws Broken for an object that has such a name and others.
+ * JSON.parse moves names that are whole numbers to the front. In a value, the order of fields matters, and it is lost.
+ * Throws Broken for an object that has both such a name and other names.
  */
 export function checkOrder(names: readonly string[]): void {
   if (names.length < 2) return

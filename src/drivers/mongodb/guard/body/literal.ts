@@ -25,7 +25,7 @@ export function literal(value: Bson): Bson {
   return value
 }
 
-/** The value of a $literal may have any names. Throws Broken if the order of its fields was lost. */
+/** Checks the value of a $literal, which may have any names. Throws Broken if the order of its fields was lost. */
 export function ordered(value: Bson): Bson {
   if (isArray(value)) value.forEach(ordered)
   else if (isDocument(value)) {

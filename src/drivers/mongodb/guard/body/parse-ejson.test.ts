@@ -10,7 +10,7 @@ function of(value: unknown): unknown {
   return lifted.of
 }
 
-test('every wrapper of Extended JSON is read in its exact form', () => {
+test('every Extended JSON wrapper is read in its exact form', () => {
   assert.deepEqual(of({ $oid: 'A'.repeat(24) }), { kind: '$oid', hex: 'a'.repeat(24) })
   assert.deepEqual(of({ $date: '2024-02-29T23:30:00.5-01:30' }), {
     kind: '$date',
@@ -35,7 +35,7 @@ test('every wrapper of Extended JSON is read in its exact form', () => {
   assert.deepEqual(parseEjson({ a: [1, 'x', null], $gt: 1e30 }), { a: [1, 'x', null], $gt: 1e30 })
 })
 
-test('a wrapper beside another key or in another form is refused', () => {
+test('an Extended JSON wrapper beside another key or in another form is refused', () => {
   for (const value of [
     { $oid: 'aa' },
     { $oid: 'a'.repeat(24), $gt: '' },

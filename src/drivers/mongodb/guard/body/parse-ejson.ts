@@ -1,6 +1,6 @@
 // Converts parsed JSON to BSON values. An object whose only key is an Extended JSON wrapper (such as $oid) becomes a
-// Scalar. A wrapper in any other form is an error. All other values stay unchanged. A body is never passed to the
-// parser of the client library.
+// Scalar. A malformed wrapper is an error. All other values stay unchanged. A body is never passed to the parser of the
+// client library.
 import { within } from '../refusals/error-place.ts'
 import { parsePattern } from './pattern-tree.ts'
 import { Broken } from '../refusals/refusal.ts'
@@ -103,7 +103,7 @@ function date(value: unknown): ScalarValue | undefined {
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?))?$/
 
 /**
- * A date with a time needs a zone. A date alone means midnight UTC. Returns milliseconds since 1970. Returns undefined
+ * Returns milliseconds since 1970. A date with a time needs a zone. A date alone means midnight UTC. Returns undefined
  * for any other text, and for a day that does not exist.
  */
 function isoDate(value: unknown): number | undefined {
@@ -180,7 +180,7 @@ export function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The number may be plain or wrapped. Returns undefined for decimals and other values. */
+/** Returns the value of a plain or wrapped number. Returns undefined for decimals and other values. */
 export function numberOf(value: Bson | undefined): number | undefined {
   if (typeof value === 'number') return value
   if (!(value instanceof Scalar)) return undefined

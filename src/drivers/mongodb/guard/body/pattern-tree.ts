@@ -1,18 +1,21 @@
-// Parses a regular expression (PCRE, as in mongod) to a tree. Unknown syntax is refused, for example recursion,
-// conditions, callouts and verbs. pattern-steps.ts uses the tree to bound the work of a search.
+// Parses a regular expression (PCRE, as in mongod) to a tree, which pattern-steps.ts uses to bound the work of a
+// search. Unknown syntax is refused, for example recursion, conditions, callouts and verbs.
 import { Broken, refusedLimit, refusedOperator } from '../refusals/refusal.ts'
 
 /** A set of characters: a bit for each ASCII character, and one bit for all other characters. */
 export type Chars = bigint
 
-/** A match can begin with one of `first`. `mayBeEmpty` is true if a match can be empty. */
+/**
+ * A part of a regular expression. `first` has the characters with which a match can begin. `mayBeEmpty` is true if a
+ * match can be empty.
+ */
 export type Pattern = Readonly<{ first: Chars; mayBeEmpty: boolean }> &
-  /** The work to compare a character. It is 1 for ASCII. */
+  /** `weight` is the work to compare a character. It is 1 for ASCII. */
   (
     | Readonly<{ kind: 'char'; isDot: boolean; weight: number }>
     /** A condition on the position, such as `^`, `$` or `\b`. */
     | Readonly<{ kind: 'position'; isStart: boolean }>
-    /** The group's text has at most `longest` characters. */
+    /** `longest` is the maximum length of the group's text. */
     | Readonly<{ kind: 'back reference'; index: number; longest: number }>
     | Readonly<{ kind: 'lookaround'; of: Pattern }>
     /** `index` is null for a group that does not capture. */
@@ -24,7 +27,7 @@ export type Pattern = Readonly<{ first: Chars; mayBeEmpty: boolean }> &
 export interface ParsedPattern {
   readonly tree: Pattern
   readonly length: number
-  /** Counts the capturing groups, and the whole match as one. */
+  /** The number of capturing groups, and one for the whole match. */
   readonly groups: number
   readonly hasLookaround: boolean
   /** True if a match can start only at the beginning of the string. */
@@ -36,11 +39,14 @@ export interface ParsedPattern {
 }
 
 const PATTERN_MAX = 512
-/** mongod compiles a larger pattern for milliseconds, about a dozen times, and no timeout ends this. */
+/**
+ * Limits the size of the compiled pattern. mongod compiles a larger pattern for milliseconds, about a dozen times, and
+ * no timeout ends this.
+ */
 const SIZE_MAX = 1_000
 /**
- * mongod looks up the other case of so many non-ASCII characters at most. It does so for each compilation, and no
- * timeout ends this.
+ * Limits the non-ASCII characters whose other case mongod looks up. It does so for each compilation, and no timeout
+ * ends this.
  */
 const FOLDED_MAX = 100_000
 const HINT =
@@ -88,7 +94,7 @@ const LISTED = 'hHv'
 const LISTED_WEIGHT = 8
 const LISTED_MEMBERS = 10
 const PROPERTY_WEIGHT = 6
-/** For a character outside of ASCII that has another case. */
+/** The weight of a non-ASCII character that has another case. */
 const FOLDED_WEIGHT = 2
 /** The other cases of a range of characters form at most this many ranges. */
 const FOLDED_RUNS = 1_500
@@ -96,14 +102,14 @@ const CONTROLS: Readonly<Record<string, number>> = { t: 9, n: 10, f: 12, r: 13, 
 const POSITIONS = 'bBAzZ'
 
 /**
- * `options` are some of `imsux`. Throws Refusal for unlisted syntax and for a pattern that exceeds a limit. Throws
- * Broken for an invalid pattern.
+ * Parses a pattern with the options `imsux`. Throws Refusal for unlisted syntax and for a pattern that exceeds a limit.
+ * Throws Broken for an invalid pattern.
  */
 export function parsePattern(pattern: string, options = ''): ParsedPattern {
   if (pattern.length > PATTERN_MAX)
     throw refusedLimit('regular expression', `a regular expression is longer than ${PATTERN_MAX} characters`)
   if (!/^[imsux]{0,10}$/.test(options)) throw new Broken('the options of a regular expression are letters of i m s u x')
-  // Options contain no slash, so no other pattern with other options has this key.
+  // Options contain no slash, so two patterns with different options never share a key.
   const key = `${options}/${pattern}`
   const known = parsed.get(key)
   if (known !== undefined) return known
@@ -113,10 +119,10 @@ export function parsePattern(pattern: string, options = ''): ParsedPattern {
   return made
 }
 
-/** The work of the guard for a character of a pattern. */
+/** The guard's work for each character of a pattern. */
 export const WORK_EACH = 8
 
-/** The guard looks at a pattern several times, so trees are cached. */
+/** Trees are cached, because the guard looks at a pattern several times. */
 const parsed = new Map<string, ParsedPattern>()
 const PARSED_MAX = 100
 
@@ -137,14 +143,14 @@ class Reader {
   readonly #dot: Chars
   #at = 0
   #groups = 1
-  /** For each group that was read, the maximum length of its text. The key is the group's number. */
+  /** The maximum length of the text of each group that was read. The key is the group's number. */
   readonly #longest = new Map<number, number>()
   #hasLookaround = false
   #folded = 0
 
   constructor(text: string, options: string) {
     this.#text = text
-    // An option inside the pattern may apply only to a part. It is counted for the whole pattern.
+    // An option inside the pattern may apply only to a part of it. It is counted for the whole pattern.
     const inner = Array.from(text.matchAll(/\(\?([a-z]+)[:)]/gi), ([, letters = '']) => letters).join('')
     const all = options + inner
     this.#isExtended = options.includes('x')
@@ -207,7 +213,7 @@ class Reader {
     return { kind: 'sequence', of, first, mayBeEmpty }
   }
 
-  /** A `?` or `+` after a quantifier does not change what a match can contain. */
+  /** Reads the quantifiers after an item. A `?` or `+` after a quantifier does not change what a match can contain. */
   #quantified(item: Pattern): Pattern {
     for (let of = item; ;) {
       this.#skipSpaces()
@@ -215,7 +221,7 @@ class Reader {
       const [whole = '', sign = '', least = '', comma = '', most = ''] =
         /^(?:([*+?])|\{(\d{1,5})(?:(,)(\d{0,5}))?\})/.exec(this.#text.slice(this.#at, this.#at + 16)) ?? []
       if (whole === '') {
-        // Versions of PCRE read such a brace differently.
+        // Versions of PCRE read this brace differently.
         if (/^\{[\d,\s]/.test(this.#text.slice(this.#at, this.#at + 2)))
           throw refused('a { that begins no {n}, {n,} or {n,m}')
         return of
@@ -240,7 +246,7 @@ class Reader {
     }
   }
 
-  /** Reads what a quantifier can follow. Returns null for options, which cannot have one. */
+  /** Reads what a quantifier can follow. Returns null for options, which cannot have a quantifier. */
   #item(): Pattern | null {
     const next = this.#next()
     switch (next) {
@@ -309,7 +315,7 @@ class Reader {
     return charOf(chars, isFolded ? FOLDED_WEIGHT : 1)
   }
 
-  /** Reads the rest of an escape. Returns the code of its character. */
+  /** Reads the end of an escape. Returns the code of its character. */
   #code(next: string): number {
     const control = CONTROLS[next]
     if (control !== undefined) return control
@@ -327,10 +333,10 @@ class Reader {
   #class(): Pattern {
     const isNegated = this.#takes('^')
     let chars = NO_CHARS
-    /** mongod compares a character with each of these characters and ranges outside of ASCII. */
+    /** Counts the characters and ranges outside of ASCII with which mongod compares a character. */
     let members = 0
-    // The option to ignore case may apply only to another part. So the other case of an excluded character may be
-    // excluded or not.
+    // The option to ignore case may apply only to another part of the pattern. So the other case of an excluded
+    // character may be excluded or not.
     const fold = (set: Chars): Chars => (isNegated ? set : this.#folding(set))
     for (let isFirst = true; ; isFirst = false) {
       if (this.#at >= this.#text.length) throw new Broken('a regular expression has a [ without its ]')
@@ -365,7 +371,7 @@ class Reader {
 
   /**
    * Returns how many members outside of ASCII a range adds to a class. If case is ignored, the other case of each
-   * character may be one more.
+   * character may be one more member.
    */
   #members(start: number, end: number): number {
     if (!this.#isCaseless) return end > 127 ? 1 : 0
@@ -387,7 +393,7 @@ class Reader {
     return this.#isCaseless ? folded(chars) : chars
   }
 
-  /** A character may be two UTF-16 units. */
+  /** Reads one character, which may be two UTF-16 units. */
   #next(): string {
     const code = this.#text.codePointAt(this.#at)
     if (code === undefined) throw new Broken('a regular expression ends too early')
@@ -413,7 +419,7 @@ export function partsOf(part: Pattern): readonly Pattern[] {
   return 'of' in part ? [part.of].flat() : []
 }
 
-/** A match of the part has at most this many characters. */
+/** Returns the maximum number of characters of a match. */
 export function longestOf(part: Pattern): number {
   switch (part.kind) {
     case 'char':
@@ -443,10 +449,10 @@ function membersOf(shorthand: Chars): number {
 }
 
 /**
- * The size of the compiled pattern. PCRE writes a repeated group `most` times, or `least` times if `most` is infinite.
+ * Returns the size of the compiled pattern. PCRE writes a repeated group `most` times, or `least` times if `most` is
+ * infinite.
  */
 function writtenSize(part: Pattern): number {
-  // A group has the size of its content.
   if (part.kind === 'group') return writtenSize(part.of)
   const size = partsOf(part).reduce((all, each) => all + writtenSize(each), 1)
   if (part.kind !== 'repeat' || part.of.kind === 'char') return size
@@ -476,7 +482,7 @@ function rangeSet(start: number, end: number): Chars {
 
 const CAPITALS = NAMED['upper'] ?? NO_CHARS
 const SMALLS = NAMED['lower'] ?? NO_CHARS
-/** These ASCII letters have another case outside of ASCII: the Kelvin sign for k, the long s for s. */
+/** ASCII letters that have another case outside of ASCII: the Kelvin sign for k, the long s for s. */
 const FOLDED_OUTSIDE = setOf(/[ks]/i)
 
 function folded(chars: Chars): Chars {

@@ -28,7 +28,7 @@ export function textOf(of: string, value: Bson | undefined): string {
   return value
 }
 
-/** The number must be at least `least`. It is printed as it was given. */
+/** Returns the number as it was given. Throws Broken unless it is whole and at least `least`. */
 export function wholeOf(of: string, value: Bson | undefined, least: number): Bson {
   const number = numberOf(value)
   if (value === undefined || number === undefined || !Number.isSafeInteger(number) || number < least) {
@@ -49,7 +49,7 @@ export function operatorOf(value: Bson | undefined): readonly [string, Bson] | n
   return first !== undefined && others.length === 0 && first[0].startsWith('$') ? first : null
 }
 
-/** How a projection understands the value: 1 means include, 0 means exclude, null means an expression. */
+/** Returns how a projection understands the value: 1 means include, 0 means exclude, null means an expression. */
 export function flagOf(value: Bson | undefined): 0 | 1 | null {
   if (typeof value === 'boolean') return value ? 1 : 0
   if (value instanceof Scalar && value.of.kind === '$numberDecimal') return Number(value.of.text) === 0 ? 0 : 1

@@ -1,5 +1,5 @@
 // Validates the form of a MongoDB query body, {collection, filter?, pipeline?, limit?}. A body may be nested as deeply
-// as its bytes allow, so nothing here recurses. judge.ts decides what the names in the body mean.
+// as its bytes allow, so nothing here recurses.
 import { z } from 'zod'
 import { invalidRequest } from '../../../../errors.ts'
 import type { QueryBody } from '../../../driver.ts'
@@ -15,7 +15,6 @@ const FORBIDDEN_KEYS = new Set(['__proto__', '_bsontype', 'toBSON'])
 
 export interface MongoBody extends QueryBody {
   readonly collection: string
-  /** A JSON object. */
   readonly filter: unknown
   /** JSON objects with one key each. Null if the body has no pipeline. */
   readonly pipeline: readonly unknown[] | null
@@ -55,7 +54,7 @@ export function readBody(body: unknown): MongoBody {
   return { text, limit, collection, filter, pipeline, depth, nodes, widest, hasOddNumber }
 }
 
-/** `text` is the field `text` of a MongoBody. Throws AppError INVALID_REQUEST for any other text. */
+/** Reads the field `text` of a MongoBody again. Throws AppError INVALID_REQUEST for any other text. */
 export function rereadBody(text: string): MongoBody {
   let body: unknown
   try {

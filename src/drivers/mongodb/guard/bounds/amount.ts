@@ -1,10 +1,9 @@
-// An amount is an upper bound that may depend on sizes which only the database knows. It is a polynomial in these
-// sizes. No coefficient is negative, so a larger size never makes an amount smaller.
+// An amount is an upper bound that may depend on sizes that only the database knows, for example the length of a stored
+// array. It is a polynomial in these sizes. No coefficient is negative, so a larger size never makes an amount smaller.
 
-/** The name of such a size, see value-size.ts. */
+/** The name of a size that only the database knows (value-size.ts). */
 export type Size = string
 
-/** A product of sizes and a number. */
 export interface Term {
   readonly times: number
   readonly sizes: readonly Size[]
@@ -12,11 +11,11 @@ export interface Term {
 
 export interface Amount {
   readonly constant: number
-  /** The key of a term is made of its sizes, see keyOf(). */
+  /** The key of a term is made of its sizes (keyOf). */
   readonly terms: ReadonlyMap<string, Term>
 }
 
-/** Above every limit. Sums and products stop at this number, so they stay finite. */
+/** A number above every limit. Sums and products stop at it, so they stay finite. */
 export const HUGE = 1e100
 /** An amount with more terms becomes HUGE. */
 const TERMS_MAX = 512
@@ -43,13 +42,14 @@ function bounded(n: number): number {
   return n < HUGE ? n : HUGE
 }
 
-/** A size may occur several times. */
+/** Returns the sizes in an amount. A size may occur several times. */
 export function sizesOf({ terms }: Amount): readonly Size[] {
   return [...terms.values()].flatMap(({ sizes }) => sizes)
 }
 
 /**
- * Returns two amounts. `of` has the terms with a size that `isOf` accepts. `rest` has all other terms and the constant.
+ * Splits an amount in two. `of` has the terms with a size that `isOf` accepts. `rest` has all other terms and the
+ * constant.
  */
 export function split(amount: Amount, isOf: (size: Size) => boolean): readonly [of: Amount, rest: Amount] {
   const [of, rest] = [new Map<string, Term>(), new Map<string, Term>()]
@@ -116,7 +116,7 @@ function keyOf(sizes: readonly Size[]): string {
   return sizes.join('\0')
 }
 
-/** Returns all terms. The constant is one of them. */
+/** Returns all terms, including the constant. */
 function each({ constant: own, terms }: Amount): readonly Term[] {
   return own === 0 ? [...terms.values()] : [{ times: own, sizes: [] }, ...terms.values()]
 }
@@ -155,7 +155,6 @@ export function replaced(amount: Amount, by: (size: Size, isFirst: boolean) => A
   return plus(...parts)
 }
 
-/** Replaces one size by an amount. */
 export function withSize(amount: Amount, size: Size, by: Amount): Amount {
   return replaced(amount, (each) => (each === size ? by : null))
 }

@@ -1,10 +1,10 @@
-// Counts the work of comparing texts by a collation. mongod uses ICU for this, which reads characters one by one. A
-// collation ignores some characters, so a comparison may read both texts to their ends, however early they differ.
+// Counts the work to compare texts by a collation. mongod uses ICU for this, which reads characters one by one. A
+// collation ignores some characters, so a comparison may read both texts to their ends, even if their first letters
+// differ.
 import { plus, product, scaled, sizeOf, type Amount } from './amount.ts'
 import { isStored, longestAt, runAt, type Extent } from './value-size.ts'
 import { isArray, isDocument, type Bson } from '../../confined-query.ts'
 
-/** What is known about the collation of a query. */
 export interface Collation {
   /**
    * True if the query may make long runs of combining marks. ICU sorts the marks of a run, and searches the run for
@@ -14,12 +14,12 @@ export interface Collation {
 }
 
 /**
- * To read a byte of a text by a collation takes 30 ns. Most scripts take up to 16 ns, ligatures and marks up to 75 ns.
+ * Reading a byte of a text by a collation takes 30 ns. Most scripts take up to 16 ns, ligatures and marks up to 75 ns.
  */
 export const BYTE_STEPS = 0.6
-/** For each pair of bytes in a run of marks. U+0F71 takes 12 ns, most other marks take at most 1 ns. */
+/** The steps for each pair of bytes in a run of marks. U+0F71 takes 12 ns, most other marks take at most 1 ns. */
 const PAIR_STEPS = 1 / 4
-/** For a comparison, without the bytes. */
+/** The steps of a comparison, besides those for its bytes. */
 export const COMPARISON_STEPS = 4
 
 /** The texts in a value that a collation reads. */
@@ -29,13 +29,12 @@ export interface Texts {
   readonly run: Amount
 }
 
-/** The texts in a whole value. */
 export function textsOf(extent: Extent): Texts {
   const { bytes, place } = extent
   return { bytes, run: place !== null && isStored(place) ? sizeOf(runAt(place)) : longestOf(extent) }
 }
 
-/** The longest element of an array. For a value that is no array, the value itself. */
+/** Returns the texts in the longest element of an array, or in a value that is no array. */
 export function longestText(extent: Extent): Texts {
   return { bytes: longestOf(extent), run: textsOf(extent).run }
 }
@@ -46,13 +45,13 @@ function longestOf({ bytes, place, isScalar, each }: Extent): Amount {
   return each === null ? bytes : each.bytes
 }
 
-/** The steps to read the texts to their ends. */
+/** Returns the steps to read the texts to their ends. */
 export function readByCollation({ bytes, run }: Texts, { hasMarks }: Collation): Amount {
   const steps = scaled(bytes, BYTE_STEPS)
   return hasMarks ? plus(steps, scaled(product(bytes, run), PAIR_STEPS)) : steps
 }
 
-/** A collation may ignore these characters. It ignores letters and digits only in the few listed cases. */
+/** Characters that a collation may ignore. It ignores letters and digits only in the few listed cases. */
 const IGNORED =
   /(?:[^\p{L}\p{N}]|[\u0640\u07fa\u0824\u0828\u0e2f\u0e46\u0f88-\u0f8c\u1cf2\u1cf3\ufc5e-\ufc63\ufcf2-\ufcf4\ufe70-\ufe7f\uff9e\uff9f])+/gu
 /** A run of fewer marks takes little time. */
@@ -61,9 +60,9 @@ const LONG_RUNS = /\p{M}{5,}/gu
 /** A text of the query that is compared with stored values. */
 export interface Compared {
   readonly bytes: number
-  /** In bytes. A collation may ignore these characters, so it may read them in each comparison. */
+  /** The bytes of characters that a collation may ignore. It may read them in each comparison. */
   readonly ignored: number
-  /** For the runs of marks. */
+  /** The steps for the runs of marks. */
   readonly marks: number
 }
 
@@ -92,14 +91,14 @@ export function mostOf(one: Compared, other: Compared): Compared {
   }
 }
 
-/** So many characters in a row that a collation may ignore that a comparison takes long. */
+/** A run of this many ignored characters makes a comparison take long. */
 const LONG_IGNORED = /[^\p{L}\p{N}]{32}/u
 
 export function mayReadLong(text: string): boolean {
   return LONG_IGNORED.test(text)
 }
 
-/** These operators can cut marks out of a stored text, or make marks from other characters. */
+/** Operators that can cut marks out of a stored text, or make marks from other characters. */
 const MARKING = new Set(
   '$substr $substrBytes $substrCP $split $regexFind $regexFindAll $ltrim $rtrim $trim $replaceAll $replaceOne $convert $deserializeEJSON $toArray $toObject'.split(
     ' ',

@@ -416,12 +416,12 @@ const STAYS: Readonly<Record<string, unknown>> = {
   ),
 }
 
-test('values that grow beyond the bounds are refused, with the bound, the size and what to write instead', () => {
+test('a query whose values grow beyond the bounds is refused, with the bound, the size and what to write instead', () => {
   for (const [name, x] of Object.entries(GROWS)) assertLimit(name, judged(x))
   for (const [name, pipeline] of Object.entries(STAGES)) assertLimit(name, piped(...pipeline))
 })
 
-test('filters that exclude values in a few conditions, or in long lists, are answered', () => {
+test('a filter that excludes values in a few conditions, or in long lists, is answered', () => {
   const numbers = Array.from({ length: 2_000 }, (_, k) => k)
   printedOf({ $match: { $and: conditions(9, () => ({ $nin: numbers })) } })
   printedOf({ $match: { $and: conditions(500, (k) => ({ $ne: k })) } })
@@ -443,7 +443,7 @@ test('windows with ordinary outputs are answered', () => {
   windows(outputs(30, (k) => ({ $sum: { $add: ['$n', k] }, window: { documents: ['unbounded', 'current'] } })))
 })
 
-test('comparisons of sets are printed without operators that hash their elements', () => {
+test('a comparison of sets is printed without operators that hash their elements', () => {
   for (const x of [{ $setEquals: ['$a', '$b', ['x']] }, { $setIsSubset: ['$a', { $setEquals: ['$a', '$b'] }] }])
     assert.doesNotMatch(printedOf({ $project: { x } }), /setEquals|setIsSubset/)
   const start = { from: 'people', startWith: '$big', connectFromField: 'a', connectToField: 'n', as: 'x' }
@@ -460,7 +460,7 @@ test('buckets with ordinary outputs are answered, and sets are made only after t
   assert.match(buckets({ x: { $addToSet: '$s' } }), /"x":{"\$push":"\$s"}.*{"\$set":{"x":{"\$setUnion":\["\$x"\]}}}/)
 })
 
-test('stored values by which computed values grow are measured before each stage that makes or reads the computed values', () => {
+test('before each stage that makes or reads computed values, the query measures the stored values that make them grow', () => {
   const read = { $group: { _id: '$$ROOT' } }
   for (const [name, pipeline] of Object.entries(MEASURED))
     assert.match(printedOf(...pipeline, read), /"vt_steps".*"vt_bytes"/, name)
@@ -473,7 +473,7 @@ function assertLimit(name: string, verdict: Verdict): void {
   assert.ok(verdict.hint.length > 20, name)
 }
 
-test('queries whose values stay within the bounds are answered', () => {
+test('a query whose values stay within the bounds is answered', () => {
   for (const [name, x] of Object.entries(STAYS)) {
     const verdict = judged(x)
     assert.equal(verdict.kind, 'confined', `${name}: ${verdict.kind === 'confined' ? '' : verdict.why}`)
@@ -546,7 +546,7 @@ function products(amount: string, least = 0): string[] {
   return terms.flatMap(([, times = '', sizes = '']) => (sizes !== '' && Number(times) >= least ? [sizes] : [])).sort()
 }
 
-test('values that a stage reads often are measured right before the stage', () => {
+test('values that a stage reads often are measured directly before the stage', () => {
   const often = (least: number, ...pipeline: object[]): string[] =>
     measuredBy(...pipeline).flatMap(({ steps }) => products(steps, least))
   assert.deepEqual(often(10, { $project: { x: map(range(5_000), { $concat: ['$s', 'x'] }) } }), ['#s'])
@@ -566,12 +566,12 @@ test('values that a stage reads often are measured right before the stage', () =
     )
 })
 
-/** An expression that takes about 200 steps for each element of the loop around it. */
+/** An expression that takes about 200 steps for each element of the enclosing loop. */
 const WORK = { $size: map(range(50), { $add: ['$$k', 1] }, 'k') }
 const longest = (...pipeline: object[]): string[] =>
   measuredBy(...pipeline).flatMap(({ steps }) => products(steps, 200))
 
-test('loops are measured where they run, whatever collection or stage their arrays come from', () => {
+test('a loop is measured in the stage where it runs, whatever collection or stage its array comes from', () => {
   const nested = (one: unknown, other: unknown): object => ({ $set: { x: map(one, map(other, WORK, 'f'), 'e') } })
   const inLookup = (x: object): object => ({ $lookup: { from: 'people', let: { t: '$a' }, as: 'o', pipeline: [x] } })
   assert.deepEqual(longest(inLookup(nested('$$t', '$b'))), ['|$t |b'])
@@ -589,7 +589,7 @@ test('loops are measured where they run, whatever collection or stage their arra
   assert.deepEqual(longest(pushed, nested('$all', '$all')), ['|all |all'])
 })
 
-test('loops over parts of an element are measured by the bytes of all elements', () => {
+test('a loop over parts of an element is measured by the bytes of all elements', () => {
   const steps = (x: unknown): string[] => longest({ $set: { x } })
   // Each element takes 200 steps and at least 5 bytes.
   const inBytes = (x: unknown): string[] => measuredBy({ $set: { x } }).flatMap((each) => products(each.steps, 40))
@@ -611,7 +611,7 @@ test('the query measures how many pairs of bytes a search or a regular expressio
   assert.ok(steps({ $split: ['$s', '$a'] }).includes('#a #s'))
 })
 
-test('a length check is printed for loops over stored values that take long, and for no other loops', () => {
+test('a length check is printed only for loops over stored values that take long', () => {
   const isHeld = (...pipeline: object[]): boolean => printedOf(...pipeline).includes('16000000')
   const work = { $size: map(range(1_000), { $add: ['$$k', 1] }, 'k') }
   const some = { $size: map(range(50), { $add: ['$$k', 1] }, 'k') }
@@ -683,7 +683,7 @@ test('the guard bounds how much longer than a stored array a computed array can 
   assert.ok(stepsIn(reduce({ $concatArrays: ['$$value', '$a'] }), '|a |a') / once >= 1)
 })
 
-test('cancel points come right before a slow stage, and keep all fields of a document with unknown fields', () => {
+test('cancel points come directly before a slow stage, and keep all fields of a document with unknown fields', () => {
   const heavy = { $set: { x: map(range(8_000), { $concat: ['$s', 'x'.repeat(2_000)] }) } }
   const stages = (...pipeline: object[]): string[] =>
     (JSON.parse(printedOf(...pipeline)) as object[]).map((stage) => Object.keys(stage)[0] ?? '')
@@ -700,14 +700,14 @@ test('cancel points come right before a slow stage, and keep all fields of a doc
   assert.match(open, /\{"\$replaceWith":"\$vt_document"\}/)
 })
 
-test('the longest text of an array is measured for a pattern whose steps grow with a power', () => {
+test('if the steps of a pattern grow with a power of the text, the longest text of an array is measured', () => {
   const steps = (...pipeline: object[]): string[] => measuredBy(...pipeline).flatMap((each) => products(each.steps))
   const found = { $filter: { input: '$a', cond: { $regexMatch: { input: '$$this', regex: 'x.*y.*z' } } } }
   assert.ok(steps({ $set: { x: found } }).includes('#a ^a ^a'))
   assert.ok(steps({ $unwind: '$n' }, { $match: { big: { $regex: 'x.*y.*z' } } }).includes('#big ^big ^big'))
 })
 
-test('slower stages get more cancel points', () => {
+test('a slower stage gets more cancel points', () => {
   const looks = (...pipeline: object[]): number =>
     Number(/"\$max":\[(\d+),\{"\$toInt"/.exec(printedOf(...pipeline))?.[1] ?? 0)
   assert.equal(looks({ $set: { x: { $sum: '$a' } } }), 0)
@@ -734,7 +734,7 @@ test('the arrays of all windows have at most 20,000 elements, because they are c
   assert.match(pushed(4), /,5000\]/)
 })
 
-/** Returns the verdict of a group with n accumulators over an array $t and an object $o, which the query has made. */
+/** Returns the verdict on a group with n accumulators over an array $t and an object $o that the query has made. */
 const accumulated = (n: number, by: object): Verdict => {
   const t = map(range(8_000), 'abcdefg')
   const outputs = Object.fromEntries(repeated(n, by).map((each, k) => [`q${k}`, each]))
@@ -761,7 +761,7 @@ test('the guard counts how often an accumulator reads each value', () => {
   }
 })
 
-test('comparisons of texts by a collation are counted', () => {
+test('the guard counts the work of comparing texts by a collation', () => {
   const [simple, collated] = [false, true].map((one) => {
     const catalog = mongoCatalog(
       { people: PATHS, others: PATHS },
@@ -838,7 +838,8 @@ test('comparisons of texts by a collation are counted', () => {
       collated([{ $match: filter }]),
       /^\{"(?:find"[^[]*"filter"|aggregate":"people","pipeline":\[\{"\$match")/,
     )
-  // A filter whose text the collation may ignore reads that text for each element, so it is measured.
+  // This filter reads its long text for each element, because the collation may ignore the text. So the work is
+  // measured.
   assert.match(collated([{ $match: { big: { $gt: '\u200b'.repeat(30_000) } } }]), /^.{0,200}vt_look/)
   // Each rank compares the sort key again.
   const ranks = outputs(90, () => ({ $rank: {} }))

@@ -1,6 +1,6 @@
 // mongod builds a value of any size in memory, and no timeout ends this. So before a query is sent, this file bounds
-// the size of each expression's value, and the steps to compute it. Loops multiply both. An extent is what is known
-// about a value (value-size.ts).
+// the size of each expression's value, and the steps to compute the value. Loops multiply both. An extent is what is
+// known about a value (value-size.ts).
 import { constant, HUGE, isConstant, most, plus, product, scaled, sizeOf, type Amount, type Size } from './amount.ts'
 import {
   anyOf,
@@ -45,15 +45,19 @@ import type { Variables } from '../documents/variables.ts'
 export interface Env {
   readonly meter: Meter
   /**
-   * The value at a path of the document. Inside $redact, the document is the object that $redact has descended into.
+   * Returns the value at a path of the document. Inside $redact, the document is the object that $redact has descended
+   * into.
    */
   readonly document: (path: readonly string[]) => Extent
-  /** The value at a path of the whole document. */
+  /** Returns the value at a path of the whole document. */
   readonly root: (path: readonly string[]) => Extent
   readonly variables: Variables<Extent>
 }
 
-/** The expression must be valid. Throws Refusal if it may exceed the bounds. */
+/**
+ * Returns what is known about the value of an expression, and counts its steps. The expression must be valid. Throws
+ * Refusal if it may exceed the bounds.
+ */
 export function grown(value: Bson | undefined, env: Env): Extent {
   env.meter.step()
   if (value === undefined) return SMALL
@@ -96,7 +100,8 @@ function along(path: readonly string[], document: Env['document'], env: Env): Ex
 }
 
 /**
- * Counts reading a path. If the path goes through an array, mongod visits all elements of `from` and makes a new array.
+ * Counts the reading of a path. If the path goes through an array, mongod visits all elements of `from` and makes a new
+ * array.
  */
 function read(found: Extent, from: Extent, env: Env): Extent {
   if (found === from) return found
@@ -115,7 +120,7 @@ function readWhole(whole: Extent, env: Env): Extent {
   return env.meter.made({ ...whole, kept: whole.bytes })
 }
 
-/** For each byte of an array that a path goes through. */
+/** Steps for each byte of an array that a path goes through. */
 const READ_STEPS = 1 / 15
 
 const words = (names: string): ReadonlySet<string> => new Set(names.split(' '))
@@ -165,7 +170,7 @@ function ofOperator(name: string, operand: Bson, env: Env): Extent {
   }
 }
 
-/** For an operator that computes each argument once. */
+/** Counts an operator that computes each argument once. */
 function ofValues(name: string, operand: Bson, env: Env): Extent {
   const args = argumentsOf(name, operand, env)
   env.meter.step(stepsOf(name, { operand, args, collation: env.meter.collation }))
@@ -246,7 +251,7 @@ function valueOf(name: string, operand: Bson, args: readonly Extent[]): Extent {
 
 const DATE_PARTS_BYTES = 1_500
 
-/** The elements of several arrays in a new array. mongod does not copy the elements. */
+/** Returns the extent of a new array with the elements of these arrays. mongod does not copy the elements. */
 function rebuilt(arrays: readonly Extent[]): Extent {
   const { bytes, items, kept: own } = together(arrays)
   const kept = plus(own, scaled(items, ELEMENT_KEPT))
@@ -257,7 +262,7 @@ function rebuilt(arrays: readonly Extent[]): Extent {
   return { ...anything(bytes, usual), kept, items, isLoose, each: each === null ? null : moved(each) }
 }
 
-/** If the query takes at most this many elements of an array, the array has as many elements as the query says. */
+/** If the query takes at most this many elements of an array, the number in the query is the bound. */
 const FEW = 100
 
 function shortened(array: Extent, n: Bson | undefined): Extent {
@@ -288,7 +293,7 @@ function argumentsOf(name: string, operand: Bson, env: Env): readonly Extent[] {
   return all(Object.values(operand), env)
 }
 
-/** If the fields of an operand are no arguments, the operand is an object literal or an operator. */
+/** False if the fields of an operand are no arguments, because the operand is an object literal or an operator. */
 function areArguments(name: string, operand: BsonDocument): boolean {
   const form = EXPRESSIONS.get(name)
   return form === 'date' ? Object.hasOwn(operand, 'date') : form !== 'any'
@@ -298,7 +303,6 @@ function all(values: readonly Bson[], env: Env): readonly Extent[] {
   return values.map((value) => grown(value, env))
 }
 
-/** The named arguments of an operand. */
 function fieldsIn(operand: Bson, args: readonly Extent[], names: readonly string[]): readonly Extent[] {
   const all = isDocument(operand) ? Object.keys(operand) : []
   return names.map((name) => args[all.indexOf(name)] ?? SMALL)
@@ -352,7 +356,7 @@ function ofLoop(name: '$map' | '$filter', operand: Bson, env: Env): Extent {
   return env.meter.made(shortened(rebuilt([input]), operand['limit']))
 }
 
-/** The variables of a loop: the element, whose size is `own`, and its index. */
+/** Returns the variables of a loop: the element, whose size is `own`, and its index. */
 function elementIn(operand: BsonDocument, input: Extent, own: Size): Map<string, Extent> {
   const { as = 'this', arrayIndexAs: at } = operand
   const variables = new Map([[String(as), elementOf(input, own)]])
@@ -360,7 +364,7 @@ function elementIn(operand: BsonDocument, input: Extent, own: Size): Map<string,
   return variables
 }
 
-/** The names of the fields that the object has in every document. */
+/** Returns the names of the fields that the object has in every document. */
 function sureNames(value: Bson | undefined): ReadonlySet<string> {
   if (!isDocument(value) || Object.keys(value).some((name) => name.startsWith('$'))) return new Set()
   return new Set(Object.entries(value).flatMap(([name, field]) => (isThere(field) ? [name] : [])))
@@ -378,8 +382,8 @@ function isThere(value: Bson): boolean {
 }
 
 /**
- * The extent of merged objects. For each argument, `sure` has the names of the fields that its object has in every
- * document. Such a field replaces the same field of an earlier object.
+ * Returns the extent of merged objects. For each argument, `sure` has the names of the fields that its object has in
+ * every document. Such a field replaces the same field of an earlier object.
  */
 function merged(args: readonly Extent[], sure: readonly ReadonlySet<string>[]): Extent {
   const [first = SMALL, ...others] = args
@@ -427,7 +431,6 @@ function ofField(name: '$setField' | '$getField', operand: Bson, env: Env): Exte
   return env.meter.made({ ...anything(plus(input.bytes, value.bytes, OBJECT_BYTES)), items: plus(input.items, 1) })
 }
 
-/** Returns the extent of $objectToArray. */
 function ofPairs(value: Extent): Extent {
   const each = value.fields === null ? null : largest([...value.fields.values()])
   const pair =
@@ -462,7 +465,7 @@ function ofZip(args: readonly Extent[]): Extent {
   return arrayOf(items, { bytes: plus(all.bytes, own), kept: plus(all.kept, own), each: null, usual })
 }
 
-/** mongod can count the pieces of a stored text before the stage. Any other text may have a piece for each byte. */
+/** Before the stage, mongod can count the pieces of a stored text. Any other text may have a piece for each byte. */
 function ofPieces(operand: Bson, value: Extent): Extent {
   const separator = isArray(operand) ? operand[1] : undefined
   const isCounted = typeof separator === 'string' && separator !== '' && !separator.startsWith('$')
@@ -479,7 +482,7 @@ const PIECE_KEPT = 32
 function ofMatches(operand: Bson, args: readonly Extent[], items: Amount, kept: number): Extent {
   const input = inputOf(operand, args)
   const { groups, hasLookaround } = patternOf(operand) ?? { groups: 1, hasLookaround: false }
-  // With a lookahead, a group may match the rest of the text for each match.
+  // With a lookahead, each match of a group may contain the whole remaining text.
   const ahead = hasLookaround ? product(scaled(input.bytes, groups), input.bytes) : input.bytes
   const all = plus(
     ahead,
@@ -489,7 +492,7 @@ function ofMatches(operand: Bson, args: readonly Extent[], items: Amount, kept: 
   return kept === 1 ? anything(all, 1) : arrayOf(items, { bytes: all, kept: all, each: null, usual: usualOf(items) })
 }
 
-/** A replacement may be longer than what it replaces. */
+/** A replacement may be longer than the replaced part. */
 function ofReplace(name: string, operand: Bson, args: readonly Extent[]): Extent {
   const [input = SMALL, find = SMALL, replacement = SMALL] = fieldsIn(operand, args, ['input', 'find', 'replacement'])
   if (name === '$replaceOne') return text(plus(input.bytes, replacement.bytes))
@@ -501,7 +504,7 @@ function ofReplace(name: string, operand: Bson, args: readonly Extent[]): Extent
 }
 
 /**
- * The step of a $reduce is computed twice. The first time, $$value has an unknown size, which shows how much one
+ * The body of a $reduce is judged twice. The first time, $$value has an unknown size, which shows how much one
  * iteration adds. The second time, $$value has its largest size, which shows the number of steps.
  */
 function ofReduce(operand: Bson, env: Env): Extent {

@@ -31,7 +31,7 @@ const bucketed = (n: number, output: object): object => ({
 })
 const lookup = (...pipeline: Stages): object => ({ $lookup: { from: 'people', pipeline, as: 'o' } })
 
-test('the stages that hold documents at the same time share a limit', () => {
+test('stages that hold documents at the same time share a limit on memory', () => {
   const CASES: Readonly<Record<string, readonly [allowed: Stages, refused: Stages]>> = {
     'groups in a facet': [[facet(9, SUMS)], [facet(10, SUMS)]],
     'groups and sorts in a facet': [[facet(8, SUMS, SORT, SUMS)], [facet(9, SUMS, SORT, SUMS)]],
@@ -70,7 +70,7 @@ test('the stages that hold documents at the same time share a limit', () => {
   }
 })
 
-test('stages one after the other, counts and totals hold little', () => {
+test('stages that run one after the other, counts and totals hold little memory', () => {
   assert.ok(isAllowed(Array.from({ length: 20 }, () => [SUMS, SORT]).flat()))
   assert.ok(isAllowed([facet(10, COUNT)]))
   assert.ok(isAllowed([facet(10, { $group: { _id: null, n: { $sum: '$n' }, mean: { $avg: '$n' } } })]))

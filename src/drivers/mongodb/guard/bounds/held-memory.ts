@@ -1,10 +1,10 @@
-// Some stages hold documents in memory, at the same time as others. mongod allows each of them 100 MB, and has no limit
-// for a whole query. So this file adds them up. A unit is 100 MB of the server's memory.
+// Some stages hold documents in memory at the same time. mongod allows 100 MB for each of these stages, and has no
+// limit for a whole query. So this file adds them up. A unit is 100 MB of the server's memory.
 import { numberOf } from '../body/parse-ejson.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
 import { refusedLimit } from '../refusals/refusal.ts'
 
-/** The stages of a query may hold this many units at the same time, about 1 GB. */
+/** The maximum for the stages of a query, about 1 GB. */
 const UNITS_MAX = 10
 
 /** A $group without accumulators. For small keys that take 380 MB, mongod counts 100 MB. */
@@ -20,9 +20,11 @@ const FACET = 1
 export class Held {
   #first = 0
   #last = 0
-  /** The largest sum of two neighbouring stages. The first one still holds its documents while the second one fills. */
+  /**
+   * The largest sum of two neighbouring stages. The first stage still holds its documents while the second stage fills.
+   */
   #pair = 0
-  /** Of all joins. */
+  /** The units of all joins. */
   #beside = 0
 
   /** Throws Refusal if the pipeline holds too much. */
@@ -60,7 +62,7 @@ export class Held {
   }
 }
 
-/** For a $group or $bucket with this key and these outputs. */
+/** Returns the units of a $group or $bucket with this key and these outputs. */
 export function unitsOfGroup(key: Bson, outputs: BsonDocument): number {
   const names = Object.values(outputs).map((output) => (isDocument(output) ? (Object.keys(output)[0] ?? '') : ''))
   if (isPlain(key) && names.every((name) => COUNTING.has(name))) return 0
@@ -81,7 +83,7 @@ function unitsOfOutput(output: Bson): number {
   return (name === '$maxN' || name === '$minN') && (n === undefined || n > FEW) ? ORDERED : 1
 }
 
-/** These accumulators keep values of many documents. */
+/** Accumulators that keep values of many documents. */
 const GATHERING = new Set(
   '$addToSet $bottomN $concatArrays $firstN $lastN $maxN $mergeObjects $minN $push $setUnion $topN'.split(' '),
 )
@@ -89,7 +91,7 @@ const GATHERING = new Set(
 /** This many values need less than a unit, however small they are. */
 const FEW = 100
 
-/** The value is one number. */
+/** Accumulators whose value is one number. */
 const COUNTING = new Set('$avg $count $stdDevPop $stdDevSamp $sum'.split(' '))
 
 /** True if the key is the same for all documents. */

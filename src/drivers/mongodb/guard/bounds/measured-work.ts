@@ -1,27 +1,27 @@
-// The work of a stage for one document may depend on the sizes of stored values. Then expressions measure it, right
-// before the stage. They read the values that the stage will read, so it does not matter where these values come from.
-// An amount is an upper bound that depends on such sizes (amount.ts).
+// The work of a stage for one document may depend on the sizes of stored values. The query then contains expressions
+// that measure these sizes directly before the stage. They read the values that the stage will read, so it does not
+// matter which earlier stage made the values. An amount is an upper bound that depends on sizes (amount.ts).
 import { replaced, sizeOf, sizesOf, type Amount } from './amount.ts'
 import type { Bson, BsonDocument } from '../../confined-query.ts'
 import { UNSEEN, type StageWork } from './step-meter.ts'
 import { refusedLimit } from '../refusals/refusal.ts'
 import { bytesAt, DOCUMENT, ELEMENT_LEAST, isStored, measureOf, type Measure } from './value-size.ts'
 
-/** For the values that a stage makes of one document, in bytes. */
+/** Limits the bytes of the values that a stage makes of one document. */
 export const MADE_MAX = 320 * 1024 * 1024
 export const DOCUMENT_MAX = 16 * 1024 * 1024
-/** For a stage and one document, about 0.8 s. */
+/** Limits the steps of a stage for one document, to about 0.8 s. */
 export const TURNS_MAX = 16_000_000
 /** If an amount has more sizes, mongod measures the whole document instead. */
 const SIZES_MAX = 12
 
 /**
- * The database computes these expressions for each document. An expression is null if its amount cannot be too large.
+ * Expressions that the database computes for each document. An expression is null if its amount cannot be too large.
  */
 export interface Measured {
   readonly steps: Bson | null
   readonly bytes: Bson | null
-  /** `steps` and `bytes` use these variables. */
+  /** The variables that `steps` and `bytes` use. */
   readonly vars: BsonDocument
   /** The limit on the steps of the stage. Absent if the stages of the query share a limit. */
   readonly most?: number
@@ -31,18 +31,17 @@ export const NOTHING: Measured = { steps: null, bytes: null, vars: {} }
 
 /** What is known about a document before a stage. */
 export interface Before {
-  /** The document has at most this many bytes. */
+  /** The maximum number of bytes of the document. */
   readonly size: number
   /**
-   * True if mongod has just read the document from the collection. Before it reads a large document, mongod checks for
+   * True if mongod has just read the document from the collection. Before mongod reads a large document, it checks for
    * a cancel.
    */
   readonly isRead: boolean
-  /** The limit on the steps of the stage. Absent if the stages of the query share a limit. */
   readonly most?: number
 }
 
-/** All stages of a query together may do this much work for one document without a measurement. */
+/** The work that all stages of a query together may do for one document without a measurement. */
 export class Spare {
   #read = TURNS_MAX
   /**
@@ -71,8 +70,8 @@ export class Spare {
 }
 
 /**
- * Returns the largest value of an amount, without its constant, for a document of `size` bytes. All fields together
- * have at most this size.
+ * Returns the largest value of an amount, without its constant, for a document of `size` bytes. All fields of the
+ * document together have at most this size.
  */
 export function worstOf(amount: Amount, size: number): number {
   const fields = new Map<string, number>()
@@ -121,7 +120,7 @@ class Printer {
   }
 
   #once(size: string): Bson {
-    // The size of an element means nothing outside its loop. If an amount still has such a size, it has no bound.
+    // The size of an element means nothing outside of its loop. An amount that still has such a size has no bound.
     if (!isStored(measureOf(size).place)) throw refusedLimit('steps', 'the work of a stage cannot be bounded')
     const known = this.#names.get(size)
     if (known !== undefined) return known
@@ -142,7 +141,8 @@ function wholeOf(size: string): Amount {
 const rounded = (n: number): number => Number(n.toPrecision(4))
 
 /**
- * Returns the path that reads a place. If a name of the place cannot be in a path, returns the path of the value above.
+ * Returns the path that reads a place. If a name of the place cannot be in a path, returns the path of the enclosing
+ * value.
  */
 function valueAt(place: string): string {
   const [head = '', ...names] = place.split('.')
@@ -165,7 +165,10 @@ function measured({ of, place, separator }: Measure): Bson {
   return of === 'word' ? word : { $cond: [isText, word, longestOf(value)] }
 }
 
-/** In a longer array, elements are not measured one by one. All elements together count as the longest. */
+/**
+ * In a longer array, elements are not measured one by one. The bytes of the whole array then count as the longest
+ * element.
+ */
 const MEASURED_EACH_MAX = 2_000
 
 /** Measures the bytes of the longest element of an array. For a value that is no array, measures the value. */

@@ -1,5 +1,5 @@
 // The steps that an operator takes, without those of its arguments. They depend on elements, on bytes, or on both. The
-// numbers were measured on mongod 6.0 and on the newest engine. A step is about 50 ns of the slower one.
+// numbers were measured on mongod 6.0 and on the newest engine. A step is about 50 ns on the slower engine.
 import { constant, HUGE, isConstant, most, NONE, plus, product, scaled, sizeOf, type Amount } from './amount.ts'
 import { COMPARISON_STEPS, longestText, readByCollation, textsOf, type Collation } from './collation.ts'
 import { isFixed, SMALL, together, wordAt, type Extent } from './value-size.ts'
@@ -19,9 +19,9 @@ type Steps = (given: Given) => Amount
 const words = (names: string): readonly string[] => names.split(' ')
 const each = (names: string, steps: Steps): [string, Steps][] => words(names).map((name) => [name, steps])
 
-/** mongod reads or copies this many bytes in a step. */
+/** The bytes that mongod reads or copies in a step. */
 export const STEP_READS = 100
-/** Of an array or an object, mongod reads only this many bytes in a step, because each element costs work. */
+/** The bytes of an array or an object that mongod reads in a step. They are fewer, because each element costs work. */
 const NESTED_READS = 20
 const byByte = (perByte: number, { bytes }: Extent = SMALL): Amount => scaled(bytes, perByte)
 const readingOne = ({ bytes, isScalar }: Extent): Amount => scaled(bytes, 1 / (isScalar ? STEP_READS : NESTED_READS))
@@ -72,7 +72,7 @@ const matching: Steps = (given) => {
   return plus(pattern.folding, searchSteps(pattern, { bytes, longest: bytes, run, starts: constant(1) }))
 }
 
-/** Searches texts for matches of a pattern. */
+/** Returns the steps to search texts for matches of a pattern. */
 export function searchSteps(pattern: ParsedPattern, texts: MatchedText): Amount {
   // mongod copies the match for each group.
   return plus(matchSteps(pattern, texts), scaled(texts.bytes, pattern.groups / STEP_READS))
@@ -84,7 +84,7 @@ const matchingAll: Steps = (given) => {
   return plus(matching(given), scaled(bytes, 20), product(scaled(bytes, 1 / 150), bytes))
 }
 
-/** Returns null if the pattern is null. */
+/** Returns the pattern of a regular expression operator, or null if it is null. */
 export function patternOf(operand: Bson): ParsedPattern | null {
   const { regex, options }: BsonDocument = isDocument(operand) ? operand : {}
   const literal = isDocument(regex) ? regex['$literal'] : regex
@@ -94,7 +94,10 @@ export function patternOf(operand: Bson): ParsedPattern | null {
   return isPattern ? parsePattern(literal.of.pattern, literal.of.options + own) : null
 }
 
-/** The steps of a conversion, without its bytes. With onError, mongod may throw and catch an error, which is slow. */
+/**
+ * Returns the steps of a conversion, without its bytes. With onError, mongod may throw and catch an error, which is
+ * slow.
+ */
 function caught(given: Given, steps: number): number {
   return argument(given, 'onError', 9) === undefined ? steps : 400
 }
@@ -106,7 +109,7 @@ function dividing({ args }: Given): Amount {
 
 const united: Steps = (given) => plus(elements(given, 10), reading(given, 4))
 
-/** For $setEquals, the guard prints two $setDifference of the first set and each other set. */
+/** The guard prints $setEquals as two $setDifference of the first set and each other set. */
 function differences(given: Given, steps: Steps): Amount {
   const [first = SMALL, ...others] = given.args
   return plus(...others.map((other) => scaled(steps({ ...given, args: [first, other] }), 2)))
@@ -139,11 +142,11 @@ const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
   ['$toDate', (given) => plus(80, readingText(given, 15))],
   ...each('$toDecimal $toDouble $toInt $toLong $toObjectId', (given) => plus(2, readingText(given, 15))),
   ...each('$strcasecmp $toLower $toUpper', (given) => byByte(1 / 6, { ...SMALL, ...together(given.args) })),
-  // The first character of the part may occur at each byte.
+  // The first character of the searched part may occur at each byte.
   ...each('$indexOfBytes $indexOfCP', searching(1 / 6, 1 / 3_000)),
   ['$split', searching(1 / 6, 1 / 100)],
   ['$replaceOne', searching(1 / 6, 1 / 3_000, 'input', 'find')],
-  // The part may occur at each byte.
+  // The searched part may occur at each byte.
   ['$replaceAll', searching(1, 1 / 3_000, 'input', 'find')],
   ...each('$ltrim $rtrim $trim', trimming),
   ...each('$regexFind $regexMatch', matching),
@@ -174,38 +177,38 @@ const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
   ),
 ])
 
-/** Reads a whole value once, for example the key of a group, to hash or to compare it. */
+/** Reads a whole value once, for example to hash or compare the key of a group. */
 export function keySteps(extent: Extent): Amount {
   const { items, isSingle } = extent
   return isSingle ? readingOne(extent) : plus(scaled(items, 1 / 2), readingOne(extent))
 }
 
 /**
- * Puts the elements of an array into a set by their hashes. mongod compares an element with all others of the same
+ * Puts the elements of an array into a set by their hashes. mongod compares an element with all elements of the same
  * hash. Decimals that are equal as doubles have the same hash. A number with a known bound is no decimal.
  */
 export function hashedSteps({ items, each, isSingle }: Extent): Amount {
   return isSingle || (each !== null && each.number !== null) ? NONE : scaled(product(items, items), 1 / 2)
 }
 
-/** In addition to keySteps(): reads the value by a collation. */
+/** The steps to read the value by a collation, which are added to keySteps(). */
 export function collatedKeySteps(extent: Extent, collation: Collation | null): Amount {
   return collation === null || isSmall(extent)
     ? NONE
     : plus(COMPARISON_STEPS, readByCollation(textsOf(extent), collation))
 }
 
-/** True if the value contains no long text. Then a collation makes its comparison no slower. */
+/** True if the value contains no long text. A collation does not make its comparison slower. */
 export function isSmall({ isScalar, bytes, fields, each }: Extent): boolean {
   if (isScalar) return isConstant(bytes) && bytes.constant <= SMALL.bytes.constant
   if (fields !== null) return [...fields.values()].every(isSmall)
   return each !== null && isSmall(each)
 }
 
-/** The additional steps of comparisons by a collation. Each of them reads both texts to their ends. */
+/** The additional steps of comparisons by a collation. Each comparison reads both texts to their ends. */
 type CollatedSteps = (given: Given, collation: Collation) => Amount
 
-/** For each element, `times` comparisons with the longest of these texts. */
+/** For each element, counts `times` comparisons with the longest of these texts. */
 function comparisons(items: Amount, longest: Extent, times: number, collation: Collation): Amount {
   return product(scaled(items, times), plus(COMPARISON_STEPS, readByCollation(longestText(longest), collation)))
 }
@@ -224,7 +227,7 @@ const searchingIn =
     return plus(product(plus(array.items, 1), each), readingAll([array], collation))
   }
 
-/** Each value is compared with the smallest so far, which may be the longest text. */
+/** Each value is compared with the smallest value so far, which may be the longest text. */
 const choosing: CollatedSteps = ({ args }, collation) => {
   const [only, ...others] = args
   if (only !== undefined && others.length === 0)
@@ -246,10 +249,7 @@ const ordering: CollatedSteps = (given, collation) => {
   return comparisons(input.items, input, 40, collation)
 }
 
-/**
- * The operators that compare values, with the additional steps for a collation. All other operators compare no values
- * (operator-steps.test.ts).
- */
+/** The operators that compare values, with the additional steps for a collation. */
 export const COMPARING: ReadonlyMap<string, CollatedSteps> = new Map<string, CollatedSteps>([
   ...words('$cmp $eq $gt $gte $lt $lte $ne').map((name): [string, CollatedSteps] => [name, pairwise]),
   ['$in', searchingIn(1)],

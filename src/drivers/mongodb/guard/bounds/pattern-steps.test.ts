@@ -1,5 +1,5 @@
-// Tests that the bounds of regular expressions hold for a matcher that backtracks, and that a pattern with unknown
-// syntax is refused. Without SEED, each run tests other random patterns; the title of the test names the seed.
+// The bounds of regular expressions must hold for a matcher that backtracks, and a pattern with unknown syntax must be
+// refused. Without SEED, each run tests other random patterns.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { constant } from './amount.ts'
@@ -13,7 +13,7 @@ const degreeOf = (pattern: string): number | null => {
   return tries && tries.length - 1
 }
 
-test('the bound counts in how many ways repetitions can divide a text', () => {
+test('the bound of a pattern counts in how many ways repetitions can divide a text', () => {
   const DEGREES: Readonly<Record<string, number | null>> = {
     abc: 0,
     'colou?r': 0,
@@ -59,7 +59,7 @@ test('the bound counts in how many ways repetitions can divide a text', () => {
   assert.ok((triesIn('https?://(?:www\\.)?(?:a|b|c)')?.[0] ?? 999) < 120)
 })
 
-test('unknown syntax and texts that are no pattern are refused', () => {
+test('unknown syntax of patterns, and texts that are no pattern, are refused', () => {
   for (const pattern of [
     '(?R)',
     '(?1)',
@@ -118,7 +118,7 @@ test('unknown syntax and texts that are no pattern are refused', () => {
   assert.doesNotThrow(() => parsePattern('[À-ÿ]', 'i'))
 })
 
-test('with the option x, spaces and comments are no characters', () => {
+test('with the option x, spaces and comments in a pattern are no characters', () => {
   assert.equal(triesOf(parsePattern('( a + ) + b', 'x').tree), null)
   assert.equal(triesOf(parsePattern('( a + ) + b').tree)?.length, 3)
   assert.equal(triesOf(parsePattern('(a+) # (\n+b', 'x').tree), null)
@@ -131,7 +131,7 @@ test('each part of a pattern counts, wherever it stands', () => {
     const parsed = parsePattern(pattern, options)
     return triesOf(parsed.tree) === null ? Infinity : matchSteps(parsed, text).constant
   }
-  // The tries that a part takes at each position, behind a repetition, and in each turn of a group.
+  // The tries for a part that is entered at each position, after a repetition, and in each turn of a group.
   for (const part of ['\\B', '^', '$', '(?=)', '(?!x)', '()', '(?:)', '(?:|)', '\\1', 'a{0}', 'b?', '(?>b*)'])
     for (const [before, after, atLeast] of [
       ['(y)', 'z', 1_000 / 20],
@@ -169,7 +169,7 @@ function triesTaken(pattern: ParsedPattern, text: string, isFound: boolean, most
         return text.startsWith(known, place) && go(place + known.length)
       }
       case 'lookaround':
-        // Whatever it finds, the matcher goes on.
+        // Whatever the matcher finds, it goes on.
         return at(part.of, place, () => false) || go(place)
       case 'group':
         return at(part.of, place, (there) => {
@@ -208,11 +208,11 @@ const CALLS_MAX = 300_000
 
 interface Made {
   readonly pattern: string
-  /** Returns a text that the pattern matches, or nearly. */
+  /** Returns a text that the pattern matches, or nearly matches. */
   readonly text: () => string
 }
 
-/** Writes random patterns, with texts made from them. */
+/** Writes random patterns, with texts that match them or nearly match them. */
 class Writer {
   #state: number
   #groups = 0
@@ -232,7 +232,7 @@ class Writer {
     return found
   }
 
-  /** Returns copies of one random unit, and texts from it. */
+  /** Returns copies of one random unit, and texts for it. */
   query(): { readonly pattern: string; readonly texts: readonly string[] } {
     this.#groups = 0
     const unit = this.#sequence(2)
@@ -292,7 +292,7 @@ class Writer {
   }
 }
 
-/** A quantifier, and the turns to write into a text. */
+/** A quantifier, and the least and most turns to write into a text. */
 type Quantifier = readonly [quantifier: string, least: number, most: number]
 
 const ONCE: Quantifier = ['', 1, 1]
@@ -338,7 +338,7 @@ const SEED = Number(process.env['SEED'] ?? process.env['RUN_SEED'] ?? 14)
 /** The steps of a try. */
 const TRY = 1 / 20
 
-test(`no text takes more tries than the bound, for random patterns (SEED=${SEED})`, () => {
+test(`for random patterns, no text takes more tries than the bound (SEED=${SEED})`, () => {
   const writer = new Writer(SEED)
   let [bounded, heavy, compared] = [0, 0, 0]
   for (let n = 0; n < 5_000; n++) {

@@ -5,15 +5,15 @@ import { constant, most, plus, product, scaled, type Amount } from './amount.ts'
 import { longestOf, NO_CHARS, partsOf, type Chars, type ParsedPattern, type Pattern } from '../body/pattern-tree.ts'
 import { refusedOperator } from '../refusals/refusal.ts'
 
-/** A try enters a part of a pattern, or runs over a character in a repetition. */
+/** The steps of a try, which enters a part of a pattern, or runs over a character in a repetition. */
 const TRY = 1 / 20
 /** The tries to come back to a repetition or an alternative, and end it in another way. */
 const WAY = 10
 /** The tries to begin an attempt at a position. */
 const START = 6.5
-/** With each capturing group, every try takes longer by this share, because mongod copies what the groups matched. */
+/** For each capturing group, every try takes longer by this share, because mongod copies what the groups matched. */
 const COPY = 1 / 30
-/** For each byte of a text, and for each text, whatever the pattern is. */
+/** The steps for each byte of a text, and for each text, whatever the pattern is. */
 const BYTE = 0.2
 const TEXT = 2
 const DEGREE_MAX = 3
@@ -23,17 +23,17 @@ const TRIES_MAX = 1e9
 type Polynomial = readonly number[]
 
 /**
- * Upper bounds for entering a part once. An entry is live if the next character of the text can begin the part. If the
- * part can be empty, the entry is also live if this character can begin what follows the part. At the end of a text, no
- * entry is live.
+ * Upper bounds for one attempt to match a part at a position, called an entry. An entry is live if the next character
+ * of the text can begin the part. If the part can be empty, the entry is also live if this character can begin what
+ * follows the part. At the end of a text, no entry is live.
  */
 interface Effort {
-  /** The tries of an entry that is live, and of one that is not. */
+  /** `tries` is for an entry that is live, `idle` for an entry that is not live. */
   readonly tries: Polynomial
   readonly idle: Polynomial
   /**
-   * After a live entry, the part may end several times. `live` counts the ends after which what follows has a live
-   * entry, and `dead` the others.
+   * After a live entry, the part may end several times. `live` counts the ends at which the following part has a live
+   * entry, and `dead` counts the other ends.
    */
   readonly live: Polynomial
   readonly dead: Polynomial
@@ -43,18 +43,18 @@ interface Effort {
 
 /** What follows a part. */
 interface Next {
-  /** It can begin with one of these characters. */
+  /** The characters with which it can begin. */
   readonly chars: Chars
   /**
-   * True if mongod knows these characters when it compiles the pattern. Then it knows where a repetition before them
+   * True if mongod knows these characters when it compiles the pattern. It then knows where a repetition before them
    * ends.
    */
   readonly isPlain: boolean
 }
 
 /**
- * About the texts that are searched: the bytes of all texts, the bytes of the longest one, the length of the longest
- * word, and the number of texts.
+ * The texts that are searched: the bytes of all texts, the bytes of the longest text, the length of the longest word,
+ * and the number of texts.
  */
 export interface MatchedText {
   readonly bytes: Amount
@@ -63,15 +63,15 @@ export interface MatchedText {
   readonly starts: Amount
 }
 
-/** The bounds of a pattern. They are computed once. */
+/** The bounds of a pattern. */
 interface Bound {
   readonly tries: Polynomial
-  /** The constant of `tries`, on average over the attempts at all positions. */
+  /** The constant of `tries`, averaged over the attempts at all positions. */
   readonly often: number
   /** True if the attempts at all positions together take as long as one attempt over the whole text. */
   readonly isOnce: boolean
   readonly isWide: boolean
-  /** A match begins with a string. Two occurrences of the string are at least this many characters apart. */
+  /** For a match that begins with a string: the minimum distance of two occurrences of this string, in characters. */
   readonly period: number
 }
 
@@ -92,7 +92,7 @@ export function boundOf(pattern: ParsedPattern): Bound {
   }
   const made = {
     tries,
-    // All lines together are the text, and the first repetition tries each of their characters.
+    // All lines together are the text, and the first repetition tries each character of its line.
     isOnce: isAnchored || triesEachLine(tree),
     isWide: isWide(tree),
     ...(tree.kind === 'sequence' ? fromString(tree.of, tries) : { often: tries[0] ?? 0, period: 1 }),
@@ -102,8 +102,8 @@ export function boundOf(pattern: ParsedPattern): Bound {
 }
 
 /**
- * For a pattern that begins with a string: how often its parts are entered. Each character of the string is entered
- * only where the characters before it were found.
+ * For a pattern that begins with a string: how often its parts are entered. A character of the string is entered only
+ * at places where the characters before it were found.
  */
 function fromString(parts: readonly Pattern[], [once = 0]: Polynomial): Pick<Bound, 'often' | 'period'> {
   const start = parts.findIndex(({ kind }) => kind !== 'position')
@@ -118,16 +118,16 @@ function fromString(parts: readonly Pattern[], [once = 0]: Polynomial): Pick<Bou
   return { often: often + rest / period, period }
 }
 
-/** The steps to search the texts if they have no match. Throws Refusal if there is no bound. */
+/** Returns the steps to search the texts if they have no match. Throws Refusal if there is no bound. */
 export function matchSteps(pattern: ParsedPattern, { bytes, longest, run, starts }: MatchedText): Amount {
   const { tries, often, isOnce, isWide: isWhole, period } = boundOf(pattern)
   const each = TRY * (1 + COPY * (pattern.groups - 1))
   // From later positions, less of the text is left. A lookbehind does not need what is left.
   const isShrinking = !isOnce && !pattern.hasLookaround
   const [once = 0, ...growing] = tries
-  // A text of the query may be one word.
+  // A text that the query contains may be one word.
   const reach = most(isWhole ? longest : run, constant(bytes.constant))
-  // The sum of a power over all texts is at most the size of all texts, times a power of the longest one.
+  // The sum of a power over all texts is at most the size of all texts, times a power of the longest text.
   let power = isOnce ? bytes : product(scaled(bytes, 1 / period), reach)
   const grown = growing.map((times, n) => {
     if (n > 0) power = product(power, reach)
@@ -183,8 +183,8 @@ function failing(parts: readonly Pattern[]): readonly Pattern[] {
 }
 
 /**
- * The tries to enter a part, without the parts in it. Nothing is free. The numbers were measured on mongod 6.0 and on
- * the newest engine.
+ * Returns the tries to enter a part, without the parts in it. The numbers were measured on mongod 6.0 and on the newest
+ * engine.
  */
 export function weightOf(part: Pattern): number {
   switch (part.kind) {
@@ -207,7 +207,7 @@ export function weightOf(part: Pattern): number {
   }
 }
 
-/** Returns null if the part has no bound. Each entry costs the weight of the part in any case. */
+/** Returns null if the part has no bound. Each entry costs at least the weight of the part. */
 function effortOf(part: Pattern, next: Next): Effort | null {
   const inner = effortInside(part, next)
   if (inner === null) return null
@@ -224,8 +224,8 @@ function effortInside(part: Pattern, next: Next): Effort | null {
     case 'back reference':
       return { ...backReference(part.longest), live: ONE, dead: NOTHING, empty: 1 }
     case 'lookaround': {
-      // mongod does not go back into a lookaround, so there is one way. A lookbehind may begin where no character
-      // follows.
+      // mongod does not go back into a lookaround, so there is one way. A lookbehind may begin at a position without a
+      // next character.
       const effort = effortOf(part.of, { chars: part.first, isPlain: false })
       if (effort === null) return null
       return { tries: effort.tries, idle: effort.tries, live: ONE, dead: NOTHING, empty: 1 }
@@ -245,7 +245,6 @@ const NOTHING: Polynomial = [0]
 const ONE: Polynomial = [1]
 const LENGTH: Polynomial = [1, 1]
 
-/** Compares the text of a group again. */
 function backReference(longest: number): Pick<Effort, 'tries' | 'idle'> {
   // matchSteps() divides each power by a factorial, because each repetition leaves less of the text. A back reference
   // does not leave less, so its tries are multiplied by the highest degree.
@@ -253,7 +252,7 @@ function backReference(longest: number): Pick<Effort, 'tries' | 'idle'> {
   return { tries, idle: tries }
 }
 
-/** If a part matches at most this many characters, it counts as these characters, and not as the whole text. */
+/** A part that matches at most this many characters counts as these characters, and not as the whole text. */
 const SHORT = 32
 
 function sequence(parts: readonly Pattern[], next: Next): Effort | null {
@@ -278,7 +277,7 @@ function sequence(parts: readonly Pattern[], next: Next): Effort | null {
   return { tries, idle, live, dead, empty }
 }
 
-/** A string occurs at most once in `period` characters. Returns the number of ways to end behind it. */
+/** Returns the number of ways to end after a string that occurs at most once in `period` characters. */
 function rarer(ways: Polynomial, period: number): Polynomial {
   // One way for each character becomes one way for each occurrence, and one more.
   return period < 2 ? ways : ways.map((n, degree) => (degree === 0 ? n : n / period) + (ways[degree + 1] ?? 0))
@@ -290,17 +289,18 @@ function rarer(ways: Polynomial, period: number): Polynomial {
  */
 const LITERAL_MAX = 24
 
-/**
- * A string in a sequence of parts: its first part, the part behind it, and how far apart two occurrences are at least.
- */
+/** A string in a sequence of parts. `start` is its first part, and `end` the part after it. */
 interface Literal {
   readonly start: number
   readonly end: number
-  /** The smallest period of the first n characters, at index n. For more characters, the last period holds. */
+  /**
+   * At index n, the minimum distance of two occurrences of the first n characters. For more characters, the last
+   * distance holds.
+   */
   readonly periods: readonly number[]
 }
 
-/** The string may be empty. */
+/** Finds the next string, which may be empty. */
 function literalAt(parts: readonly Pattern[], start: number): Literal {
   const found = parts.findIndex((part, n) => n >= start && part.kind !== 'char')
   const end = found === -1 ? parts.length : found
@@ -319,12 +319,12 @@ function repeats(chars: readonly Chars[], distance: number): boolean {
   return chars.every((each, n) => n < distance || (each & (chars[n - distance] ?? NO_CHARS)) !== 0n)
 }
 
-/** For the characters of the string before a part: how far apart two occurrences are at least. */
+/** Returns the minimum distance of two occurrences of the string's characters before `part`. */
 function periodBefore({ start, periods }: Literal, part: number): number {
   return periods[Math.min(part - start, periods.length - 1)] ?? 1
 }
 
-/** Returns for each part what follows it. */
+/** Returns what follows each part. */
 function followers(parts: readonly Pattern[], next: Next): readonly Next[] {
   const behind: Next[] = []
   let after = next
@@ -369,7 +369,7 @@ function alternatives(parts: readonly Pattern[], next: Next): Effort | null {
     dead = isOneWay ? larger(dead, effort.dead) : sum(dead, effort.dead)
     empty += effort.empty
   }
-  // If the next character decides for one alternative, the others may match nothing.
+  // If the next character decides for one alternative, the other alternatives may match nothing.
   if (isDecided && !isOneWay) dead = sum(dead, [empty])
   return { tries, idle, live, dead, empty: Math.min(TRIES_MAX, empty) }
 }
@@ -387,10 +387,9 @@ const ALL: Chars = -1n
 /** Comparing more alternatives with each other would take the guard too long. */
 const COMPARED_MAX = 32
 
-/** The parts of a sequence, or the part itself. */
 const partsIn = (part: Pattern): readonly Pattern[] => (part.kind === 'sequence' ? part.of : [part])
 
-/** Each match of the part begins with these characters, position by position. */
+/** Returns the characters with which each match of the part begins, position by position. */
 function charsAtStart(part: Pattern): readonly Chars[] {
   const parts = partsIn(part)
   const end = parts.findIndex(({ kind }) => kind !== 'char')
@@ -420,8 +419,8 @@ function repeated(repeat: Repeat, next: Next): Effort | null {
 
 function repeatedChar({ of, least, most: turns, isLazy }: Repeat, weight: number, next: Next): Effort {
   const isOneWay = turns === least || (of.first & next.chars) === 0n
-  // If mongod knows from the next character where a repetition ends, it does not come back to it. A lazy repetition
-  // always counts with the way back.
+  // If mongod knows from the next character where a repetition ends, it does not come back to the repetition. A lazy
+  // repetition always counts with the way back.
   const back = turns === least || (isOneWay && next.isPlain && !isLazy) ? 0 : WAY
   const ends = turns - least <= 3 ? [turns - least + 1] : LENGTH
   const tries = turns - least <= 3 ? [turns * weight + (turns - least) * back] : [weight + back, weight + back]
@@ -439,7 +438,7 @@ function run({ of, least, most: turns }: Repeat, { chars }: Next): Effort {
   return { tries: times([once + 2 * WAY], ends), idle: [once], live, dead, empty: least === 0 ? 1 : 0 }
 }
 
-/** Enters each part once. */
+/** Returns the tries to enter each part once. */
 function weightOfAll(part: Pattern): number {
   const back = part.kind === 'repeat' ? WAY : 0
   return partsOf(part).reduce((all, each) => all + weightOfAll(each), weightOf(part) + back)
@@ -481,8 +480,8 @@ function areStrings(parts: readonly Pattern[]): boolean {
 }
 
 /**
- * True if the next characters always decide how the match of a part goes on. Then a text has at most one way to match.
- * What follows the part can begin with `next`.
+ * True if the next characters always decide how the match of a part goes on. A text then has at most one way to match.
+ * `next` has the characters with which the following part can begin.
  */
 function isDecided(part: Pattern, next: Chars): boolean {
   switch (part.kind) {
@@ -509,7 +508,7 @@ function isDecided(part: Pattern, next: Chars): boolean {
   }
 }
 
-/** A repetition that matches a space or a line break may run over a whole text. */
+/** True for a repetition that matches a space or a line break, and so may run over a whole text. */
 function isWide(part: Pattern): boolean {
   if (part.kind === 'back reference') return part.longest > SHORT
   if (part.kind !== 'repeat') return partsOf(part).some(isWide)

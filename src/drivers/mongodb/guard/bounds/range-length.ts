@@ -1,6 +1,6 @@
 // mongod builds the whole array of a $range in memory, and a cancel does not interrupt this. So this file computes how
-// many elements a $range has. If this depends on stored values, it prints a form that fails in the database above the
-// bound.
+// many elements a $range has. If the number depends on stored values, this file prints a form that fails in the
+// database above the bound.
 import { arrayOf } from '../body/read-arguments.ts'
 import { constant, isConstant, most, NONE, plus, product, scaled, type Amount } from './amount.ts'
 import { together, type Extent } from './value-size.ts'
@@ -10,7 +10,10 @@ import { Broken, refusedLimit } from '../refusals/refusal.ts'
 
 const RANGE_MAX = 10_000
 
-/** Returns undefined if the start, the end or the step is computed. Throws Refusal if there are too many elements. */
+/**
+ * Returns the number of elements, or undefined if the start, the end or the step is computed. Throws Refusal if there
+ * are too many elements.
+ */
 export function writtenItems(value: Bson | undefined): number | undefined {
   const [start, end, step] = endsOf(value).map(numberOf)
   if (start === undefined || end === undefined || step === undefined) return undefined
@@ -51,7 +54,7 @@ function endsOf(value: Bson | undefined): readonly Bson[] {
   return ends.length === 2 ? [...ends, 1] : ends
 }
 
-/** The same range, but it fails if it has too many elements. */
+/** Prints the same range, but it fails if it has too many elements. */
 export function capped(ends: readonly Bson[]): Bson {
   const [start = 0, end = 0, step = 1] = ends
   // If the step points away from the end, this number is negative, and the range is empty.
@@ -61,7 +64,7 @@ export function capped(ends: readonly Bson[]): Bson {
   return { $let: { vars: { vt_from: start, vt_to: end, vt_by: step }, in: range } }
 }
 
-/** Returns the largest absolute value. Returns null if it depends on stored values. */
+/** Returns the largest absolute value, or null if it depends on stored values. */
 function certainBound(value: Bson | undefined, depth: number): Amount | null {
   const number = numberOf(value)
   if (number !== undefined) return constant(Math.abs(number))

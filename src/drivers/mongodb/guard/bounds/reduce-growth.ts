@@ -1,4 +1,4 @@
-// Bounds the value of a $reduce. The step was computed once, with a $$value of unknown size. If this size occurs in the
+// Bounds the value of a $reduce. The body was judged once, with a $$value of unknown size. If this size occurs in the
 // result, it shows how much a turn (one iteration) adds, and whether turns multiply the value.
 import {
   isConstant,
@@ -31,26 +31,30 @@ import {
 import { refusedLimit } from '../refusals/refusal.ts'
 
 export interface Turns {
-  /** `own` is the size of an element of the input. */
+  /** The size of an element of the input. */
   readonly input: Extent
   readonly own: Size
   readonly initial: Extent
   /** The result of one turn. In it, $$value is at the place `value`. */
   readonly turn: Extent
   readonly value: string
-  /** The query gives this name to $$value. */
+  /** The name of $$value in the query. */
   readonly name: string
 }
 
 /** If a turn may multiply the value, there may be at most this many turns. */
 const TURNS_MULTIPLIED = 16
 
-/** The extent of the result, which $$value does not exceed in any turn. Throws Refusal if turns multiply the value. */
+/**
+ * Returns the extent of the result, which $$value does not exceed in any turn. Throws Refusal if turns multiply the
+ * value.
+ */
 export function afterTurns(turns: Turns): Extent {
   const { initial, turn, input, own } = turns
   if (!isOfValue(turn.bytes, turns)) return scrubbed(largest([initial, atRest(turn, own, input)]), turns)
   const fields = fieldsAfter(turns)
-  // For an empty input, the result is the initial value. If its fields are unknown, it must stay possible.
+  // For an empty input, the result is the initial value. If the fields of the initial value are unknown, it must stay
+  // possible.
   if (fields !== null) return initial.fields === null ? largest([initial, object(fields)]) : object(fields)
   const bytes = bytesAfter(turns)
   const items = lengthAfter(turns, [])
@@ -65,7 +69,7 @@ export function afterTurns(turns: Turns): Extent {
   }
 }
 
-/** Each turn adds elements to a list. Returns its usual length at the end. */
+/** Returns the usual length of a list to which each turn adds elements. */
 function usualAfter({ initial, turn, input }: Turns): number {
   return initial.usual + input.usual * turn.usual
 }
@@ -79,7 +83,7 @@ function lengthOf(turns: Turns, name: string): Partial<Extent> {
   return items === null ? {} : { items, isLoose: false, usual: usualOf(items) }
 }
 
-/** Returns the fields of the result, if each field depends only on itself. If not, returns null. */
+/** Returns the fields of the result, or null unless each field depends only on itself. */
 function fieldsAfter(turns: Turns): ReadonlyMap<string, Extent> | null {
   const { initial, turn, value } = turns
   if (turn.fields === null || (initial.fields === null && !initial.isScalar)) return null
@@ -93,11 +97,11 @@ function fieldsAfter(turns: Turns): ReadonlyMap<string, Extent> | null {
     if (isOfOthers) return null
     fields.set(name, afterTurns({ ...turns, initial: start, turn: step, value: place }))
   }
-  // If the step passes on $$value as a whole, its fields do not bound the result.
+  // Removes the sizes of $$value, which mean nothing after the last turn.
   return sizesOf(turn.bytes).some((size) => placeOf(size) === value) ? null : fields
 }
 
-/** After the last turn, the sizes of $$value mean nothing, so they are removed. */
+/** Removes the sizes of $$value, which mean nothing after the last turn. */
 function scrubbed(extent: Extent, turns: Turns): Extent {
   const { bytes, number, items, fields, each } = extent
   return {
@@ -119,7 +123,6 @@ function isPartOf(place: string, whole: string): boolean {
   return place === whole || place.startsWith(`${whole}.`)
 }
 
-/** True if the amount depends on $$value. */
 function isOfValue(amount: Amount, { value }: Turns): boolean {
   return sizesOf(amount).some((size) => isPartOf(placeOf(size), value))
 }
@@ -143,7 +146,7 @@ function bytesAfter(turns: Turns): Amount {
   return scaled(grown, often ** input.items.constant)
 }
 
-/** How often the result can contain $$value, or a part of it. Parts that do not overlap count once. */
+/** Returns how often the result can contain $$value, or a part of it. Parts that do not overlap count once. */
 function oftenIn(terms: readonly Term[]): number {
   if (terms.some(({ sizes }) => sizes.length > 1)) return Infinity
   const found = terms.map(({ times, sizes: [size = ''] }) => {
@@ -165,7 +168,8 @@ function oftenIn(terms: readonly Term[]): number {
 }
 
 /**
- * The length after all turns of the value, or of the array at a path in it. Returns null if only the bytes bound it.
+ * Returns the length of the value, or of the array at a path in it, after all turns. Returns null if only the bytes
+ * bound it.
  */
 function lengthAfter(turns: Turns, path: readonly string[]): Amount | null {
   const { initial, turn, input, own, value } = turns

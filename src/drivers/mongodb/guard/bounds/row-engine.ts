@@ -3,12 +3,15 @@
 // are kept out of this engine: it compiles neither $redact nor the stages before and after it.
 import { isArray, isDocument, type Bson, type BsonDocument } from '../../confined-query.ts'
 
-/** For larger pipelines. This many parts are about 40 $cond sums, for which an explain takes 30 ms. */
+/**
+ * A pipeline with more parts is kept out of the engine. 300 parts are about 40 $cond sums, for which an explain takes
+ * 30 ms.
+ */
 const PARTS_MAX = 300
 
 const COMPILED = new Set(['$group', '$bucket', '$bucketAuto', '$sortByCount', '$count', '$lookup'])
 
-/** The $redact keeps all documents. It comes before the first stage that would be compiled. */
+/** Adds a $redact that keeps all documents, before the first stage that would be compiled. */
 export function keepFromCompiling(pipeline: BsonDocument[]): void {
   const first = pipeline.findIndex((stage) => Object.keys(stage).some((name) => COMPILED.has(name)))
   if (first === -1 || partsLeft(pipeline, PARTS_MAX) >= 0) return

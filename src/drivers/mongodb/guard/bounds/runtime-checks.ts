@@ -1,5 +1,6 @@
 // The guard assumes that gathered arrays are not too long, that documents are not too large for a stage, and that
-// mongod checks for a cancel during slow stages. The stages that this file prints make the database enforce this.
+// mongod checks for a cancel during slow stages. The stages that this file prints make the database enforce these
+// assumptions.
 import { MADE_MAX, TURNS_MAX, type Measured } from './measured-work.ts'
 import { STEPS_MAX, UNSEEN } from './step-meter.ts'
 import type { Bson, BsonDocument } from '../../confined-query.ts'
@@ -10,7 +11,7 @@ export interface Gathered {
   readonly as: 'array' | 'object'
 }
 
-/** If a gathered field has more than `length` elements or fields, the stage fails with its own error. */
+/** If a gathered field has more than `length` elements or fields, the printed stage fails with its own error code. */
 export function lengthCheck(gathered: readonly Gathered[], length: number): BsonDocument {
   const sizes = gathered.map(({ path, as }): Bson => {
     const value = `$${path}`
@@ -23,7 +24,7 @@ export function lengthCheck(gathered: readonly Gathered[], length: number): Bson
 /** An amount and its maximum, which shareLimits() may change when the whole query is printed. */
 export type Limit = [of: Bson, most: number]
 
-/** The expression is true within the limit. Above it, it fails. */
+/** Prints an expression that is true within the limit, and fails above it. */
 function isWithin(limit: Limit): Bson {
   // A third argument of 0 fails in the database with its own error code.
   const one: Bson = { $slice: [[1], 0, { $cond: [{ $lte: limit }, 1, 0] }] }
@@ -37,9 +38,9 @@ function isWithin(limit: Limit): Bson {
 export const QUICK_STEPS = Math.floor(STEPS_MAX / UNSEEN)
 
 /**
- * Cancel points are stages that multiply each document and drop the copies, so that mongod checks for a cancel every
- * STEPS_MAX steps. If the measured work for a document is too much, they fail. `name` is a field that no document has.
- * If it is null, the fields are unknown, and each document is wrapped in a new one.
+ * Prints cancel points: stages that multiply each document and drop the copies, so that mongod checks for a cancel
+ * every STEPS_MAX steps. They fail if the measured work for a document is too much. `name` is a field that no document
+ * has. If `name` is null, the fields are unknown, and each document is wrapped in a new one.
  */
 export function cancelPoints(
   steps: number,
@@ -69,7 +70,10 @@ function measuredTimes(least: number, { steps, bytes, vars, most }: Measured, li
   return Object.keys(vars).length === 0 ? work : { $let: { vars, in: work } }
 }
 
-/** Divides each limit among the stages that share it, so that all of them may do only as much work as one stage. */
+/**
+ * Divides each limit among the stages that share it, so that all of them together may do only as much work as one
+ * stage.
+ */
 export function shareLimits(limits: readonly Limit[]): void {
   for (const limit of limits) {
     const alike = limits.filter(([of]) => of === limit[0]).length

@@ -1,7 +1,7 @@
-// Counts the steps that a query takes in the database for one document, multiplied by the loops around them, and the
-// bytes of the values that it makes. mongod checks for a cancel between documents (old versions: every 128 documents of
-// a pipeline), but never within an operator. So the work for one document must be small before the query is sent, or
-// the database must measure it before the stage.
+// Counts the steps that a query takes in the database for one document, multiplied by the enclosing loops, and the
+// bytes of the values that it makes. mongod checks for a cancel between documents (old versions: every 128 documents),
+// but never within an operator. So either the work for one document is small, or the database measures it before the
+// stage.
 import {
   constant,
   DEGREE_MAX,
@@ -21,32 +21,33 @@ import { bytesAt, isStored, longestAt, type Extent } from './value-size.ts'
 import { refusedLimit } from '../refusals/refusal.ts'
 import type { Work } from './work-budget.ts'
 
-/** For one document, about 0.2 s. A step takes mongod about 50 ns. */
+/** The limit for one document, about 0.2 s. A step takes mongod about 50 ns. */
 export const STEPS_MAX = 4_000_000
 /** Old versions of mongod process this many documents between two checks for a cancel. */
 export const UNSEEN = 128
-/** For one value, as far as the query alone decides how large it is. */
+/** The limit for one value, as far as the query alone decides how large it is. */
 const BYTES_MAX = 64 * 1024 * 1024
-/** For all values of all stages. */
+/** The limit for all values of all stages. */
 const KEPT_MAX = 512 * 1024 * 1024
-/** mongod writes this many bytes in a step. */
+/** The bytes that mongod writes in a step. */
 const BYTES_WRITTEN = 100
 
 /**
  * The limit on comparisons of excluded values in the filters of a query, and the limit on comparisons of alternative
- * values: 550 conditions with one value each. For each condition, the planner compares the values of the condition with
- * all values of this path so far. A comparison takes up to 400 ns for each index, and no timeout ends the planner.
+ * values. It is reached with 550 conditions of one value each. For each condition, the planner compares its values with
+ * all values that it has collected for the path. A comparison takes up to 400 ns for each index, and no timeout ends
+ * the planner.
  */
 const PAIRS_MAX = 150_000
 
 /**
- * The limit on conditions in the $or of a query that has more than one $or. The planner makes up to 64 plans of the
+ * The limit on conditions in the $or of a query that has more than one $or. The planner makes up to 64 plans from the
  * choices between indexes in each $or, and copies the whole filter for each plan. A condition takes up to 2 µs in each
  * plan, and no timeout ends the planner. With a single $or, there are only 10 plans.
  */
 const CHOSEN_MAX = 5_000
 
-/** In a condition of a filter: what takes the planner long. */
+/** The parts of a filter's condition that take the planner long. */
 export interface Planned {
   /** For each $ne, $nin, $not and $nor, the number of values that it excludes. */
   readonly excluded: readonly number[]
@@ -54,11 +55,11 @@ export interface Planned {
   readonly alternatives: readonly number[]
   /** The number of $or with several branches. */
   readonly choices: number
-  /** In these $or. */
+  /** The number of conditions in these $or. */
   readonly chosen: number
 }
 
-/** Counts the comparisons of values: those of each condition are compared with all values so far. */
+/** Counts the comparisons of values: the values of each condition are compared with all values so far. */
 class Pairs {
   #values = 0
   #pairs = 0
@@ -94,7 +95,7 @@ export class Load {
     this.collation = collation
   }
 
-  /** Throws Refusal if there are too many. */
+  /** Throws Refusal if there are too many steps. */
   add(steps: number): void {
     this.#steps += steps
     if (this.#steps <= STEPS_MAX) return
@@ -141,16 +142,16 @@ function rounded(n: number): string {
   return n < 1e15 ? String(Math.round(n)) : 'countless'
 }
 
-/** For one document. */
+/** The work of a stage for one document. */
 export interface StageWork {
   readonly steps: Amount
-  /** For the values that exist at the same time. */
+  /** The memory of the values that exist at the same time. */
   readonly kept: Amount
-  /** For the values, with everything in them. */
+  /** The bytes of the values, with everything in them. */
   readonly bytes: Amount
 }
 
-/** For each byte of an array that mongod parses. */
+/** The steps for each byte of an array that mongod parses. */
 const PARSE_STEPS = 1 / 10
 
 /** What was counted before a loop began. */
@@ -160,12 +161,12 @@ export class Meter {
   readonly work: Work
   readonly #load: Load
   readonly #isRead: boolean
-  /** Stored arrays that the stage reads. */
+  /** The stored arrays that the stage reads. */
   readonly #parsed = new Map<string, Amount>()
   #steps: (Amount | number)[] = []
   #kept: (Amount | number)[] = []
   #bytes: (Amount | number)[] = []
-  /** The product of the constant lengths of the loops around. */
+  /** The product of the constant lengths of the enclosing loops. */
   #loops = 1
   #trials = 0
   #places = 0
@@ -183,13 +184,12 @@ export class Meter {
     return this.#load.collation
   }
 
-  /** Throws Refusal if the planner takes too long for the condition. */
   plan(condition: Planned): void {
     this.#load.plan(condition)
   }
 
   /**
-   * Counts comparing a value with a value of another document. If mongod may not check for a cancel between the
+   * Counts the comparison of a value with a value of another document. If mongod may not check for a cancel between the
    * documents, the steps count UNSEEN times.
    */
   compareKept(steps: Amount): void {
@@ -205,7 +205,7 @@ export class Meter {
     return { steps: plus(...this.#steps), kept: plus(...this.#kept), bytes: plus(...this.#bytes) }
   }
 
-  /** Throws Refusal if there are too many. */
+  /** Counts steps. Throws Refusal if there are too many. */
   step(steps: Amount | number = 1): void {
     this.#spend(steps)
     if (this.#trials > 0) return
@@ -219,12 +219,15 @@ export class Meter {
     this.#parsed.set(place, scaled(bytes, PARSE_STEPS))
   }
 
-  /** Counts steps only inside a loop. Outside a loop, there are no more such steps than the document has bytes. */
+  /**
+   * Counts steps inside a loop. Outside a loop, these steps are never more than the bytes of the document, so they are
+   * ignored.
+   */
   again(steps: Amount): void {
     if (this.#depth > 0) this.step(steps)
   }
 
-  /** The stage makes a value of this extent. Throws Refusal if it is too large. */
+  /** Counts the value that a stage makes. Throws Refusal if it is too large. */
   made(extent: Extent): Extent {
     this.#spend(extent.kept)
     if (this.#trials > 0) return extent
@@ -240,7 +243,7 @@ export class Meter {
     this.work.spend(typeof amount === 'number' ? 1 : 1 + amount.terms.size)
   }
 
-  /** A new size, for the element of a loop. */
+  /** Returns a new size, for the element of a loop. */
   element(): Size {
     return bytesAt(this.place())
   }
@@ -311,7 +314,7 @@ export class Meter {
   }
 }
 
-/** Of the longest element, if the database can measure it before the stage. */
+/** Returns the size of the longest element, if the database can measure it before the stage. */
 function longestIn(place: string | null | undefined): { readonly longest?: Amount } {
   return place === null || place === undefined || !isStored(place) ? {} : { longest: sizeOf(longestAt(place)) }
 }

@@ -1,29 +1,32 @@
-// Some stages sort all documents and then compute values for all of them in one loop. No timeout ends this loop. This
-// file bounds the steps until mongod checks for a cancel again.
+// Some stages sort all documents and then compute values for all of them in one loop, which no timeout ends. This file
+// bounds the steps until mongod checks for a cancel again.
 import { constant, HUGE, plus, sizesOf, type Amount } from './amount.ts'
 import { worstOf } from './measured-work.ts'
 import { refusedLimit } from '../refusals/refusal.ts'
 import { DOCUMENT, measureOf } from './value-size.ts'
 
-/** For one document. The 100 MB of the sort have room for 600,000 documents, which take at most 3 s. */
+/** The limit for one document. The 100 MB of the sort have room for 600,000 documents, which take at most 3 s. */
 const UNCHECKED_STEPS = 100
-/** In bytes, for a small document. The sort has room for fewer documents if they are larger. */
+/** The bytes of a small document. The sort has room for fewer documents if they are larger. */
 const DOCUMENT_KEPT = 170
 
-/** For a document of DOCUMENT_KEPT bytes. A larger document may take more steps, in proportion to its size. */
+/**
+ * Returns the steps for a document of DOCUMENT_KEPT bytes. A larger document may take more steps, in proportion to its
+ * size.
+ */
 function uncheckedSteps(amount: Amount): number {
   const isLinear = [...amount.terms.values()].every(({ sizes }) => sizes.length === 1)
   const isInside = sizesOf(amount).every((size) => measureOf(size).place.split('.', 1)[0] === DOCUMENT)
   return isLinear && isInside ? Math.max(amount.constant, worstOf(amount, DOCUMENT_KEPT)) : HUGE
 }
 
-/** An output makes a set, and the query can choose the hashes of its values. Then the steps have no bound. */
+/** For an output that makes a set of values whose hashes the query can choose. Its steps have no bound. */
 export const UNBOUNDED: Amount = constant(HUGE)
 
 /**
- * Some outputs of `of` read all documents of a partition before the first result. While the first of them reads the
- * documents, mongod checks for a cancel. The others read the same documents again from memory. Any output may be the
- * first one, so the cheapest is assumed to be.
+ * Checks outputs of `of` that read all documents of a partition before the first result. While the first output reads
+ * the documents, mongod checks for a cancel. The other outputs read the same documents again from memory. Any output
+ * may come first, so the cheapest is assumed to be first.
  */
 export function checkReadAgain(of: string, outputs: readonly Amount[]): void {
   const [, ...others] = outputs.toSorted((one, other) => uncheckedSteps(one) - uncheckedSteps(other))

@@ -1,5 +1,6 @@
-// Bounds the value of an expression: its bytes, with everything in it, and its number of elements. For what the query
-// writes, the bounds are numbers. For stored values, they are sizes that the database measures (measured-work.ts).
+// Bounds the value of an expression: its bytes, with everything in it, and its number of elements. For values that the
+// query writes, the bounds are numbers. For stored values, the bounds are sizes that the database measures
+// (measured-work.ts).
 import {
   constant,
   isConstant,
@@ -19,32 +20,32 @@ import { numberOf } from '../body/parse-ejson.ts'
 import { isArray, isDocument, Scalar, type Bson } from '../../confined-query.ts'
 
 /**
- * An extent is what is known about a value. Unknown facts are safe, because `bytes` bounds everything in the value, and
- * so also the length of each array in it.
+ * An extent is what is known about a value. If a fact is unknown, `bytes` still bounds everything in the value, also
+ * the length of each array in it.
  */
 export interface Extent {
   readonly bytes: Amount
-  /** The elements of an array, or the fields of an object. */
+  /** The number of elements of an array, or of fields of an object. */
   readonly items: Amount
-  /** True if `items` was computed from the bytes alone. */
   readonly isLoose: boolean
-  /** The memory that mongod allocates for the value. Parts that already exist do not count. */
+  /** The memory that mongod allocates for the value, without parts that already exist. */
   readonly kept: Amount
-  /** For a number: its largest absolute value. Null if it is unknown. */
+  /** The largest absolute value of a number. Null if it is unknown. */
   readonly number: Amount | null
-  /** For a string: it has at least this many bytes. */
+  /** The minimum number of bytes of a string. */
   readonly least: number
-  /** $unwind usually makes this many documents of the value. For the cost estimate. */
+  /** The number of documents that $unwind usually makes of the value, for the cost estimate. */
   readonly usual: number
   /**
-   * True if the value is not an array. The sample is trusted here: if a path has no array in the sample, it has none.
+   * True if the value is not an array. The sample is trusted here: a path without an array in the sample counts as a
+   * path without arrays.
    */
   readonly isSingle: boolean
-  /** For an object that the query writes: all its fields. Null for any other value. */
+  /** All fields of an object that the query writes. Null for any other value. */
   readonly fields: ReadonlyMap<string, Extent> | null
-  /** For an array: what is known about each element. Null if nothing is known. */
+  /** What is known about each element of an array. Null if nothing is known. */
   readonly each: Extent | null
-  /** Where the value is, in the document or in a variable, see DOCUMENT. Null if it is in neither. */
+  /** Where the value is in the document or in a variable (see DOCUMENT). Null if it is in neither. */
   readonly place: string | null
   /** True if the value is neither an array nor an object. */
   readonly isScalar: boolean
@@ -66,12 +67,12 @@ export function bytesAt(place: string): Size {
   return `#${place}`
 }
 
-/** The elements or fields of the value at a place. */
+/** The number of elements or fields of the value at a place. */
 export function lengthAt(place: string): Size {
   return `|${place}`
 }
 
-/** A separator splits the text at a place into this many pieces. */
+/** The number of pieces into which a separator splits the text at a place. */
 export function piecesAt(place: string, separator: string): Size {
   return `/${JSON.stringify([place, separator])}`
 }
@@ -120,19 +121,19 @@ export function measureOf(size: Size): Measure {
   return { ...whole, of: 'pieces', place: path, separator: names[0] ?? '' }
 }
 
-/** A stored array is assumed to have this many elements if there is no sample. */
+/** Without a sample, a stored array is assumed to have this many elements. */
 const ITEMS = 20
-/** In an array, an element has at least these bytes: a type, the index as text, and no value. */
+/** The minimum bytes of an element of an array: a type, the index as text, and no value. */
 export const ELEMENT_LEAST = 5
 const NAME_BYTES = 8
-/** An empty object takes this many bytes in mongod's memory. */
+/** The bytes of an empty object in mongod's memory. */
 export const OBJECT_BYTES = 200
 const SCALAR_BYTES = 16
 /**
  * For an element of an array, mongod reserves twice the size of the element, because an array that grows needs room.
  */
 export const ELEMENT_KEPT = 32
-/** For a field of an object, in mongod's memory. */
+/** The bytes of a field of an object in mongod's memory. */
 export const FIELD_KEPT = 48
 
 /** A number, a date or a boolean. */
@@ -156,14 +157,14 @@ export function number(bound: Amount | null): Extent {
 }
 
 /**
- * $unwind usually makes this many documents of an array of this length. If the query itself says the length, this is
- * exact.
+ * Returns the number of documents that $unwind usually makes of an array of this length. If the query itself says the
+ * length, the number is exact.
  */
 export function usualOf(items: Amount, otherwise = ITEMS): number {
   return isConstant(items) ? items.constant : otherwise
 }
 
-/** Only the bytes of the value are known. */
+/** Returns the extent of a value of which only the bytes are known. */
 export function anything(bytes: Amount, usual = ITEMS): Extent {
   const items = scaled(bytes, 1 / ELEMENT_LEAST)
   return { ...SMALL, bytes, items, isLoose: true, kept: bytes, usual, isSingle: false, isScalar: false }
@@ -173,8 +174,8 @@ export function anything(bytes: Amount, usual = ITEMS): Extent {
 const SOMEWHERE = anything(sizeOf(bytesAt(DOCUMENT)))
 
 /**
- * The stored value at one path. `items` is the length of its arrays in the sample, or null if there was no array.
- * `isFlat` is true if the sample had no array in an array.
+ * Returns the extent of the stored value at one path. `items` is the length of its arrays in the sample, or null if
+ * there was no array. `isFlat` is true if the sample had no array in an array.
  */
 export function stored(items?: number | null, isFlat = false): Extent {
   return {
@@ -192,7 +193,7 @@ export function isFixed({ bytes }: Extent): boolean {
   return isConstant(bytes)
 }
 
-/** The value at this place. Sizes that the query alone decides stay the same. */
+/** Returns the extent of the value at this place. Sizes that the query alone decides stay the same. */
 export function at(place: string, extent: Extent): Extent {
   if (isFixed(extent)) return { ...extent, kept: NONE }
   return {
@@ -209,14 +210,14 @@ export function at(place: string, extent: Extent): Extent {
   }
 }
 
-/** Each element of the array at this place. `each` is an element without a place. */
+/** Returns the extent of each element of the array at this place. `each` is an element without a place. */
 function elementAt(place: string, each: Extent): Extent {
   const { isSingle, isScalar } = each
   return isFixed(each) ? each : { ...anything(sizeOf(bytesAt(place))), kept: NONE, isSingle, isScalar }
 }
 
 /**
- * A value that a stage has computed, as later stages see it. Sizes of the document before the stage mean nothing there.
+ * Returns the extent of a computed value for later stages. There, sizes of the document before this stage mean nothing.
  */
 export function settled(extent: Extent): Extent {
   const { fields, each, number: bound, items, usual, isSingle, isScalar } = extent
@@ -240,24 +241,23 @@ function mapped(fields: Extent['fields'], by: (field: Extent, name: string) => E
   return fields === null ? null : new Map([...fields].map(([name, field]) => [name, by(field, name)]))
 }
 
-/** The same value, but without its place. */
 export function moved(extent: Extent): Extent {
   return extent.place === null ? extent : { ...extent, place: null }
 }
 
-/** Any value inside this value. */
+/** Returns the extent of any value inside this value. */
 export function inside(extent: Extent): Extent {
   const { bytes, kept } = extent
   return { ...anything(bytes, usualIn(extent)), kept }
 }
 
-/** The largest usual length of the value and of what is in it. */
+/** Returns the largest usual length of the value and of the values in it. */
 function usualIn({ usual, fields, each }: Extent): number {
   const parts = [...(fields?.values() ?? []), ...(each === null ? [] : [each])]
   return Math.max(usual, ...parts.map(usualIn))
 }
 
-/** The value at the path below this value. */
+/** Returns the extent of the value at the path below this value. */
 export function below(extent: Extent, [name, ...rest]: readonly string[]): Extent {
   if (name === undefined) return extent
   return below(fieldOf(extent, name), rest)
@@ -275,7 +275,7 @@ function fieldOf(extent: Extent, name: string): Extent {
   return { ...inside(extent), items, isLoose, each: element }
 }
 
-/** An array of this length. `all` is the size of all elements, and `kept` is their memory. */
+/** Returns the extent of an array of this length. `all` is the size of all elements, and `kept` is their memory. */
 export function arrayOf(
   items: Amount,
   { bytes: all, kept, each, usual }: Pick<Extent, 'bytes' | 'kept' | 'each' | 'usual'>,
@@ -294,24 +294,22 @@ export function arrayOf(
   }
 }
 
-/** An array with this many elements that are alike. */
+/** Returns the extent of an array with this many elements that are alike. */
 export function list(each: Extent, items: Amount, usual = isConstant(items) ? items.constant : ITEMS): Extent {
   return arrayOf(items, { bytes: product(items, each.bytes), kept: product(items, each.kept), each, usual })
 }
 
-/** An array in which a stage gathers values of many documents. */
+/** Returns the extent of an array in which a stage gathers values of many documents. */
 export function gatheredList(element: Extent, usual: number): Extent {
   return { ...SOMEWHERE, each: settled(element), usual }
 }
 
-/** A list that the query writes. */
 export function written(elements: readonly Extent[]): Extent {
   const { bytes, kept } = together(elements)
   const each = elements.length === 0 ? SMALL : largest(elements)
   return arrayOf(constant(elements.length), { bytes, kept, each, usual: elements.length })
 }
 
-/** An object that the query writes. */
 export function object(fields: ReadonlyMap<string, Extent>): Extent {
   let names = OBJECT_BYTES
   for (const name of fields.keys()) names += name.length + NAME_BYTES
@@ -320,12 +318,11 @@ export function object(fields: ReadonlyMap<string, Extent>): Extent {
   return { ...SMALL, bytes, kept, items: constant(fields.size), fields, isScalar: false }
 }
 
-/** A string. */
 export function text(bytes: Amount, least = 0): Extent {
   return { ...SMALL, bytes, kept: bytes, least }
 }
 
-/** The sums for these values. */
+/** Adds up the sizes of these values. */
 export function together(extents: readonly Extent[]): Pick<Extent, 'bytes' | 'items' | 'kept'> {
   return {
     bytes: plus(...extents.map(({ bytes }) => bytes)),
@@ -334,7 +331,7 @@ export function together(extents: readonly Extent[]): Pick<Extent, 'bytes' | 'it
   }
 }
 
-/** What is known about a value that may be any of these values. */
+/** Returns what is known about a value that may be any of these values. */
 export function largest(extents: readonly Extent[]): Extent {
   const [first = SMALL, ...others] = extents
   if (others.length === 0) return moved(first)
@@ -373,12 +370,12 @@ function largestEach(extents: readonly Extent[]): Extent | null {
   return each.length === 0 || each.length < extents.length ? null : largest(each)
 }
 
-/** An upper bound for the bytes of a string. */
+/** Returns an upper bound for the bytes of a string. */
 function bytesOf(value: string): number {
   return value.length + 2 * (value.match(/[^\0-\x7f]/g)?.length ?? 0)
 }
 
-/** A value that the query writes out. */
+/** Returns the extent of a literal. */
 export function literalExtent(value: Bson): Extent {
   const known = numberOf(value)
   if (known !== undefined) return number(constant(Math.abs(known)))
@@ -393,7 +390,7 @@ export function literalExtent(value: Bson): Extent {
 /** A string takes these bytes besides its characters. */
 export const TEXT_BYTES = 8
 
-/** The element of an array in a loop. `own` is its size. */
+/** Returns the extent of an element in a loop. `own` is its size. */
 export function elementOf({ each }: Extent, own: Size): Extent {
   if (each !== null && isFixed(each)) return { ...each, kept: NONE }
   const element = { ...anything(sizeOf(own)), kept: NONE }
@@ -404,12 +401,15 @@ export function elementOf({ each }: Extent, own: Size): Extent {
   return { ...element, items, isLoose, fields, isSingle, isScalar }
 }
 
-/** How many values a path of a filter or a sort finds. A path through arrays may find any element in them. */
+/**
+ * Returns the number of values that a path of a filter or a sort finds. A path through arrays may find any element in
+ * them.
+ */
 export function valuesFound({ bytes, items }: Extent, path: readonly string[]): Amount {
   return path.length > 1 ? scaled(bytes, 1 / ELEMENT_LEAST) : items
 }
 
-/** One element of an array, whichever it is. */
+/** Returns what is known about any element of an array. */
 export function anyOf(array: Extent): Extent {
   return array.each ?? inside(array)
 }
@@ -431,7 +431,7 @@ export function atRest(extent: Extent, own: Size, array: Extent): Extent {
   }
 }
 
-/** An array with one value (`body`) for each element of another array. */
+/** Returns the extent of an array that has one value (`body`) for each element of another array. */
 export function overEach(body: Extent, own: Size, array: Extent): Extent {
   const [bytes, kept] = [overAll(body.bytes, own, array), overAll(body.kept, own, array)]
   return arrayOf(array.items, { bytes, kept, each: atRest(body, own, array), usual: array.usual })

@@ -2,10 +2,10 @@
 // faster than the body, the query is refused before it delays other requests.
 import { refusedLimit } from '../refusals/refusal.ts'
 
-/** For one query, in a thread. A body of 20,000 plain values takes about 60,000 units. */
+/** The limit for one query in a guard thread. A body of 20,000 plain values takes about 60,000 units. */
 export const WORK_MAX = 200_000
 
-/** The main thread has no more budget for this query. A guard thread then judges the query from the start. */
+/** The main thread has used up its budget for this query. A guard thread then judges the query from the start. */
 export class TooMuchHere extends Error {}
 
 export class Work {

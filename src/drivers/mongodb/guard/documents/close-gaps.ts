@@ -1,6 +1,6 @@
-// If mongod 6.0 projects computed values (fields of a view, measurements of a time series), it leaves gaps in arrays
-// where hidden elements were. Answers do not show the gaps, but $size, $map and $unwind count them, which reveals how
-// many elements are hidden. The expression that this file builds closes the gaps.
+// If mongod 6.0 projects computed values (fields of a view, measurements of a time series), it leaves gaps in arrays at
+// the places of hidden elements. Answers do not show the gaps, but $size, $map and $unwind count them, which reveals
+// how many elements are hidden. The expression that this file builds closes the gaps.
 import { plus, scaled } from '../bounds/amount.ts'
 import type { Tree } from './exposed-tree.ts'
 import type { Meter } from '../bounds/step-meter.ts'
@@ -10,7 +10,7 @@ import type { Bson } from '../../confined-query.ts'
 /** Arrays that are nested more deeply may still have gaps, so they are emptied. */
 const NESTED_MAX = 2
 
-/** Closes the gaps in a field that the projection has cut. A missing field stays missing. */
+/** Closes the gaps in a field of which the projection keeps only a part. A missing field stays missing. */
 export function withoutGaps(path: string, tree: Tree): Bson {
   return { $cond: [{ $eq: [{ $type: path }, 'missing'] }, '$$REMOVE', closed(path, tree, NESTED_MAX)] }
 }
@@ -31,9 +31,9 @@ function parts(value: string, tree: Tree): Bson {
   return { $cond: [{ $eq: [{ $type: value }, 'object'] }, { $mergeObjects: [value, fields] }, value] }
 }
 
-/** For an object in an array. */
+/** The steps for an object in an array. */
 const CLOSING = 15
-/** An object in an array of an array has at least these bytes. */
+/** The minimum bytes of an object in an array of an array. */
 const OBJECT_LEAST = 2 * ELEMENT_LEAST
 
 /** Counts the steps of withoutGaps() for this value. */
@@ -43,7 +43,7 @@ export function countGaps(value: Extent, tree: Tree, meter: Meter): void {
   meter.made({ ...value, kept: scaled(value.items, OBJECT_BYTES * levels) })
 }
 
-/** The number of objects of which only a part is exposed. */
+/** Returns the number of partly exposed objects. */
 function partsIn(tree: Tree): number {
   return [...tree.values()].reduce((all, below) => all + (below === null ? 0 : partsIn(below)), 1)
 }

@@ -1,6 +1,6 @@
-// A shape has the known fields of a document at one point of a pipeline. Safety rests on the injected projection, not
-// on the shape. The shape is there to refuse hidden names with a clear message, and to find paths through objects of
-// which only a part is shown. An extent is what is known about a value (value-size.ts).
+// A shape has the known fields of a document at one point of a pipeline. It is used to refuse hidden names with a clear
+// message, and to find paths through partly exposed objects. Safety rests on the injected projection, not on the shape.
+// An extent is what is known about a value (value-size.ts).
 import { scaled, type Amount, constant } from '../bounds/amount.ts'
 import {
   at as placed,
@@ -18,7 +18,7 @@ import { refusedLimit } from '../refusals/refusal.ts'
 import type { Work } from '../bounds/work-budget.ts'
 
 /**
- * A projection that shows only a part of an object. After raise(), stages that read the object stay behind the
+ * A projection that shows only a part of an object. After raise(), stages that read the object stay after the
  * projection.
  */
 interface Cut {
@@ -26,37 +26,37 @@ interface Cut {
 }
 
 export interface Shape {
-  /** Null if the whole value is shown or computed. Then any path below it may be read. */
+  /** Null if the whole value is shown or computed. Any path below it may then be read. */
   readonly kids: ReadonlyMap<string, Shape> | null
-  /** True if there may be other fields too. */
+  /** True if there may be more fields. */
   readonly open: boolean
   /**
-   * The projections that show only a part of this object. They drop values that are no objects. If a comparison with
-   * null ran before such a projection, it could reveal such a value.
+   * The projections that show only a part of this object. They drop values that are no objects. A comparison with null
+   * before such a projection could reveal these values.
    */
   readonly cut: readonly Cut[]
-  /** The known facts about the value, if it is not an object that the query writes. */
-  readonly extent?: Extent
   /** What is known about the value, unless it is an object that the query writes. */
-  readonly isWritten?: true
+  readonly extent?: Extent
   /** The query writes the value as an object, so it is no array. */
+  readonly isWritten?: true
+  /** The value is stored, or the query makes it only of stored texts or dates. So the query cannot choose it. */
   readonly isStored?: true
 }
 
-/** For all depths of a document together. */
+/** The limit on the known fields of a document at all depths together. */
 const FIELDS_MAX = 5_000
 
 export const WHOLE: Shape = { kids: null, open: true, cut: [] }
 
-/** A document with these fields and no others. */
+/** Returns the shape of a document with these fields and no others. */
 export function closed(kids: ReadonlyMap<string, Shape>): Shape {
   return { kids, open: false, cut: [], isWritten: true }
 }
 
 export interface Found {
   /**
-   * whole: the value, or an object around it, is shown as a whole. parent: the value is an object of which only a part
-   * is shown. hidden: the value is not shown, or does not exist.
+   * whole: the value, or an object that contains it, is shown as a whole. parent: the value is a partly exposed object.
+   * hidden: the value is not shown, or does not exist.
    */
   readonly kind: 'whole' | 'parent' | 'hidden'
   readonly shape: Shape
@@ -70,7 +70,7 @@ export interface Found {
 
 export const isPlace = (component: string) => /^\d+$/.test(component)
 
-/** Arrays are transparent, so array indexes are skipped. */
+/** Paths do not show arrays, so array indexes are skipped. */
 export function find(shape: Shape, components: readonly string[]): Found {
   const crossed: Cut[] = []
   let at = shape
@@ -213,7 +213,7 @@ function weightOf(shape: Shape): number {
   return weight
 }
 
-/** Documents may have one shape or the other. */
+/** Returns the shape of documents that may have either shape. */
 export function union(one: Shape, other: Shape): Shape {
   const cut = [...new Set([...one.cut, ...other.cut])]
   if (one.kids === null || other.kids === null) {
@@ -266,12 +266,12 @@ function isSingle({ kids, extent, isWritten }: Shape): boolean {
   return isWritten === true || (kids !== null && extent?.isSingle === true)
 }
 
-/** A value that a stage has computed. */
+/** Returns the shape of a value that a stage has computed. */
 export function shapeWith(extent: Extent): Shape {
   return { ...WHOLE, extent: settled(extent) }
 }
 
-/** The value at a path, as a stage reads it. */
+/** Returns what is known about the value at a path, as a stage reads it. */
 export function valueAt(shape: Shape, path: readonly string[]): Extent {
   const place = [DOCUMENT, ...path].join('.')
   let [at, usual, single] = [shape, 1, true]
@@ -301,7 +301,7 @@ function many(
   return { ...all, each: isFixed(found) ? found : null }
 }
 
-/** An object in an array has at least this many bytes. */
+/** The minimum bytes of an object in an array. */
 const OBJECT_LEAST = 8
 
 /**
@@ -322,7 +322,7 @@ export function objectsAt(shape: Shape, path: readonly string[]): Amount {
 /** The search for similar names takes time in proportion to the number of paths. */
 const PATHS_MAX = 300
 
-/** For a hint. */
+/** Returns the known paths, for a hint. */
 export function pathsOf(shape: Shape, prefix = '', found: string[] = []): readonly string[] {
   for (const [name, below] of shape.kids ?? []) {
     if (found.length >= PATHS_MAX) break
@@ -332,7 +332,7 @@ export function pathsOf(shape: Shape, prefix = '', found: string[] = []): readon
   return found
 }
 
-/** All known fields at all depths, as a string that can be compared. */
+/** Returns all known fields at all depths, as a string that can be compared. */
 export function outlineOf({ kids, open }: Shape): string {
   const fields = [...(kids ?? [])].map(([name, below]) => `${JSON.stringify(name)}:${outlineOf(below)}`)
   return kids === null ? '*' : `{${fields.join()}${open ? '…' : ''}}`

@@ -17,7 +17,8 @@ export interface ExposedCollection {
   readonly database: string
   readonly name: string
   /**
-   * The value of the injected $project. It always includes: the exposed paths that are not below another exposed path.
+   * The value of the injected $project. It includes the exposed paths that are not below another exposed path, and
+   * never excludes a path.
    */
   readonly projection: BsonDocument
   readonly tree: Tree
@@ -25,7 +26,7 @@ export interface ExposedCollection {
   readonly extents: ReadonlyMap<string, Extent>
   /** The exposed top-level fields, in the order of the catalog. */
   readonly tops: readonly string[]
-  /** True for a view or a time series. The server puts stages of its own before the guard's stages. */
+  /** True for a view or a time series. The server puts its own stages before the guard's stages. */
   readonly rewritten: boolean
   /** False only if texts are known to be compared byte by byte. */
   readonly collated: boolean
@@ -35,7 +36,7 @@ export interface Exposed {
   readonly server: readonly number[]
   readonly versionText: string
   collection(name: string): ExposedCollection | undefined
-  /** The hint lists the exposed collections. The most similar name comes first. */
+  /** Returns a hint with the exposed collections. The most similar name comes first. */
   hint(name: string): Hint
 }
 
@@ -122,7 +123,7 @@ function itemsOf(name: string, detail: unknown): number | null | undefined {
   return 'items' in detail && typeof detail.items === 'number' ? detail.items : null
 }
 
-/** True if the sample has no array inside an array of the path. */
+/** True if the arrays in the sample contain no arrays. */
 function isFlat(detail: unknown): boolean {
   return typeof detail === 'object' && detail !== null && 'types' in detail && !('nested' in detail)
 }
@@ -158,7 +159,8 @@ function leaves(tree: Tree, prefix: string): string[] {
 }
 
 /**
- * The shape of a document after the injected projection. If the document is in a field, `as` is the name of the field.
+ * Returns the shape of a document after the injected projection. If the document is in a field, `as` is the name of the
+ * field.
  */
 export function shapeOf(collection: ExposedCollection, barrier: Barrier, as?: string): Shape {
   const kids = new Map<string, Shape>()
@@ -182,7 +184,7 @@ function partShape(
   return { kids, open: false, cut: all.cut, extent }
 }
 
-/** The projection is not yet placed. */
+/** Makes a barrier whose projection is not yet placed. */
 export function barrierOf(
   { tops, tree, rewritten, projection: exposed }: ExposedCollection,
   pipeline: BsonDocument[],

@@ -14,11 +14,10 @@ export interface Scope {
   readonly exposed: Exposed
   readonly shape: Shape
   /**
-   * Set inside $redact, when it has descended into an object: the size of this object. Null if the expression sees the
-   * whole document.
+   * Inside $redact, the size of the object into which it has descended. Null if the expression sees the whole document.
    */
   readonly part: string | null
-  /** Of the projection before this pipeline (barrier.ts). */
+  /** The barrier of the projection before this pipeline (barrier.ts). */
   readonly barrier: Barrier
   /** The variables of $let, $map, $lookup …, without $$. */
   readonly variables: Variables<Extent>
@@ -49,7 +48,7 @@ export function withVariables(
   return { ...scope, variables: scope.variables.with(own) }
 }
 
-/** Looks up a path such as address.city. Throws Broken for a malformed path, and Refusal for a hidden one. */
+/** Looks up a path such as address.city. Throws Broken for a malformed path, and Refusal for a hidden path. */
 export function locate(path: string, scope: Scope): Located {
   const components = componentsOf(path)
   scope.meter.work.spend(components.length)
@@ -60,7 +59,9 @@ export function locate(path: string, scope: Scope): Located {
 
 export type Located = Found & { readonly components: readonly string[] }
 
-/** Like locate(). If only a part of the value is shown, also raises the barriers that keep it behind the projection. */
+/**
+ * Like locate(). If the value is partly exposed, also raises the barriers that keep readers of it after the projection.
+ */
 export function resolve(path: string, scope: Scope): Located {
   const found = locate(path, scope)
   hold(found, scope)
@@ -68,8 +69,8 @@ export function resolve(path: string, scope: Scope): Located {
 }
 
 /**
- * A value of which only a part is shown must always go through the projection. Without a barrier, mongod 6.0 drops a
- * projection before a $group that reads whole documents.
+ * A partly exposed value must always go through the projection. Without a barrier, mongod 6.0 drops a projection before
+ * a $group that reads whole documents.
  */
 export function hold(found: Found, scope: Scope): void {
   if (found.kind !== 'parent') return
@@ -77,7 +78,7 @@ export function hold(found: Found, scope: Scope): void {
   for (const cut of [...found.crossed, ...found.shape.cut]) cut.raise()
 }
 
-/** The hint lists the known fields. The most similar name comes first. */
+/** Returns a hint with the known fields. The most similar name comes first. */
 export function fieldsHint(path: string, shape: Shape): Hint {
   const paths = pathsOf(shape)
   if (paths.length === 0) return { text: 'No field is known here.', near: [] }

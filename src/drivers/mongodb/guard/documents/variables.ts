@@ -1,5 +1,5 @@
-// The variables that are visible at one point of a query. A scope has its own variables and refers to the scope around
-// it, so nothing is copied. Scopes are nested no deeper than the body.
+// The variables that are visible at one point of a query. A scope has its own variables and refers to the enclosing
+// scope, so nothing is copied. Scopes are nested no deeper than the body.
 
 export class Variables<T> {
   readonly #around: Variables<T> | null

@@ -16,8 +16,8 @@ import { suggested } from '../refusals/suggestions.ts'
 type Form = 'expression' | 'nothing' | 'sorted' | Fields
 
 /**
- * How often mongod reads the value of each document as a whole, to copy, compare or hash it. `n` is the argument n. It
- * is undefined if it is computed.
+ * How often mongod reads the value of each document as a whole, to copy, compare or hash it. `n` is the argument n, or
+ * undefined if it is computed.
  */
 type Reads = (n: number | undefined) => number
 
@@ -28,7 +28,7 @@ interface Operator {
 
 /** Keeps a value, or adds it to a sum. */
 const kept: Reads = () => 1
-/** Compares each value with the one kept so far. */
+/** Compares each value with the value kept so far. */
 const compared: Reads = () => 2
 /** Looks up each value, or each element of it, in a set. */
 const inSet: Reads = () => 4
@@ -36,12 +36,12 @@ const inSet: Reads = () => 4
 const amongN: Reads = (n = N_UNKNOWN) => 2 + Math.log2(Math.max(1, n) + 1)
 const N_UNKNOWN = 2 ** 16
 
-/** For each output and each document, without the values. */
+/** The steps for each output and each document, without the values. */
 const OUTPUT_STEPS = 2
-/** To make the sort key of $top and similar operators, and for each of its fields. */
+/** The steps to make the sort key of $top and similar operators, and the steps for each of its fields. */
 const SORT_KEY_STEPS = 10
 const SORT_FIELD_STEPS = 10
-/** To compute an area for $integral. */
+/** The steps to compute an area for $integral. */
 const AREA_STEPS = 20
 
 const INPUT_N: Fields = { needed: ['input', 'n'], optional: [] }
@@ -89,9 +89,9 @@ const WINDOW_KEYS = 1.5
 export interface Accumulated {
   /** For example {$sum: …}. */
   readonly printed: BsonDocument
-  /** Of the value for one group or window. */
+  /** What is known about the value for one group or window. */
   readonly extent: Extent
-  /** The length of the value grows with the number of documents, so it may need a length check. */
+  /** Set if the length of the value grows with the number of documents, so that it may need a length check. */
   readonly gathers: 'array' | 'object' | null
   /** True if the accumulated values are stored, and not computed by the query. */
   readonly isStored: boolean
@@ -109,7 +109,7 @@ export function accumulator(of: string, value: Bson, scope: Scope): Accumulated 
 const ONE_OF = new Set('$first $last $max $min $top $bottom $locf $shift'.split(' '))
 const MANY_OF = new Set('$addToSet $push $topN $bottomN $firstN $lastN $maxN $minN'.split(' '))
 
-/** `usual` is the number of documents that $unwind makes of an array that has one value of each document. */
+/** `usual` is the number of documents that $unwind makes of an array with one value for each document. */
 function gathered(
   [name, value]: readonly [string, Bson],
   extents: readonly Extent[],
@@ -126,7 +126,7 @@ function gathered(
       return { extent: list(each, constant(n), Math.max(1, Math.min(n, few))), gathers: null }
     return { extent: gatheredList(each, usual), gathers: 'array' }
   }
-  // If all names are constant, the merged object has only these fields. If not, each document may add a field.
+  // If all names are constant, the merged object has only these fields. Otherwise, each document may add a field.
   if (name === '$mergeObjects')
     return each.fields === null ? { extent: STORED, gathers: 'object' } : { extent: object(each.fields), gathers: null }
   if (name === '$concatArrays' || name === '$setUnion')
@@ -140,7 +140,7 @@ const FEW = 100
 export interface Windowed extends Accumulated {
   /** True if mongod may read all documents of the partition to compute the first value. */
   readonly readsAhead: boolean
-  /** True if the values may have the same hash. Then mongod compares each value with all values before it. */
+  /** True if the values may have the same hash. mongod then compares each value with all previous values. */
   readonly compares: boolean
 }
 
@@ -192,7 +192,7 @@ export function windowOperator(value: Bson, scope: Scope, sortKeys: number): Win
  */
 export const WINDOW_ELEMENTS = 20_000
 
-/** A window has at most this many documents. */
+/** Returns the maximum number of documents of a window. */
 function documentsIn(window: Bson | undefined): number {
   const { documents }: BsonDocument = isDocument(window) ? window : {}
   const [first, last] = isArray(documents) ? documents.map((end) => (end === 'current' ? 0 : numberOf(end))) : []

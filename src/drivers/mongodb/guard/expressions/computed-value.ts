@@ -1,6 +1,5 @@
-// Confines an expression of a stage, checks it against the bounds, and computes the shape of its value. If the
-// expression is a path, this is the shape of the field. If it is an object, it is the shape of an object with the same
-// fields.
+// Confines an expression of a stage, checks it against the bounds, and computes the shape of its value. The shape of a
+// path is the shape of its field. The shape of an object expression is an object with the same fields.
 import { expression } from './expression.ts'
 import { sizeOf } from '../bounds/amount.ts'
 import { anything, STORED, type Extent } from '../bounds/value-size.ts'
@@ -22,7 +21,7 @@ export function computed(value: Bson | undefined, scope: Scope): Computed {
   const extent = grown(value, {
     meter,
     variables,
-    // Inside $redact, `part` may be set: only the size of the object is known into which $redact has descended.
+    // `part` is set inside $redact: only the size of the object is known into which $redact has descended.
     document: (path) => (part === null ? valueAt(shape, path) : anything(sizeOf(part))),
     root: (path) => valueAt(shape, path),
   })
@@ -56,7 +55,7 @@ const TEXTS = new Set(
   ),
 )
 
-/** True if the expression makes texts or dates only of stored values. Then the query cannot choose their hashes. */
+/** True if the expression makes texts or dates only of stored values, so that the query cannot choose their hashes. */
 function isOfStored(value: Bson, scope: Scope): boolean {
   if (typeof value === 'string') return !value.startsWith('$') || shapeOf(value, STORED, scope).isStored === true
   const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
@@ -64,7 +63,7 @@ function isOfStored(value: Bson, scope: Scope): boolean {
   return isText && parts.every((part) => isOfStored(part, scope))
 }
 
-/** $replaceRoot or $replaceWith has replaced the document with a value of this shape. */
+/** Returns the shape of a document that $replaceRoot or $replaceWith has replaced with a value of this shape. */
 export function asDocument(shape: Shape): Shape {
   return shape.kids === null ? { kids: new Map(), open: true, cut: shape.cut } : shape
 }

@@ -43,8 +43,8 @@ function unknownOperator(name: string): Error {
 
 /**
  * Prints $setIsSubset as $setDifference. mongod's own $setIsSubset and $setEquals hash their elements, and compare an
- * element with all others of the same hash. Decimals that are equal as doubles have the same hash. $setDifference sorts
- * its elements instead.
+ * element with all elements of the same hash. Decimals that are equal as doubles have the same hash. $setDifference
+ * sorts its elements instead.
  */
 function subset(args: Bson): BsonDocument {
   return isArray(args) && args.length === 2 ? { $eq: [{ $size: { $setDifference: args } }, 0] } : { $setIsSubset: args }
@@ -260,7 +260,7 @@ function field(name: '$getField' | '$setField' | '$unsetField', value: Bson | un
   }
 }
 
-/** A constant name is printed as a literal. If the field is read from the document itself, it must be a known field. */
+/** Prints a constant name as a literal. If the field is read from the document itself, it must be a known field. */
 function fieldName(written: Bson | undefined, input: Bson | undefined, scope: Scope): Bson {
   const literal = isDocument(written) && Object.keys(written).length === 1 ? written['$literal'] : undefined
   const name =

@@ -1,11 +1,11 @@
 // A $reduce must not nest its value deeper with each element (docs/guard/mongodb.md, CVE-2026-1849). So this file
-// computes how much deeper than $$value the result of a step can be. A literal, $map and similar operators add one
-// level. A path or an element removes one level.
+// computes how much deeper than $$value the result of one iteration can be. A literal, $map and similar operators add
+// one level. A path or an element removes one level.
 import { isArray, isDocument, type Bson } from '../../confined-query.ts'
 import { refusedOperator } from '../refusals/refusal.ts'
 import { Variables } from '../documents/variables.ts'
 
-/** The result does not contain $$value. */
+/** For a result that does not contain $$value. */
 const NONE = Number.NEGATIVE_INFINITY
 
 type Depths = Variables<number>
@@ -88,7 +88,7 @@ function ofOperator(name: string, operand: Bson, depths: Depths): number {
   }
 }
 
-/** The elements of a list of arrays, or of a path to such a list. */
+/** Returns the depth of the elements of a list of arrays, or of a path to a list of arrays. */
 function ofList(list: Bson | undefined, depths: Depths): number {
   return isArray(list) ? deepest(list, depths) : depthOf(list, depths)
 }

@@ -14,18 +14,18 @@ const KEYS_MAX = 32
 
 export interface SortSpec {
   readonly printed: BsonDocument
-  /** True if every path is shown as a whole. Then the sort may run before the projection. */
+  /** True if every path is shown as a whole, so that the sort may run before the projection. */
   readonly hoistable: boolean
   /**
-   * The first names of paths through objects of which only a part is shown. Before the projection, documents may sort
-   * differently.
+   * For each path through partly exposed objects, the names that lead through them. Before the projection, documents
+   * may sort differently.
    */
   readonly cut: readonly (readonly string[])[]
 }
 
 /**
- * `scope` is null for array elements whose fields are unknown. Then their paths are not looked up. `of` compares the
- * key of each document `times` times.
+ * `scope` is null for array elements with unknown fields, whose paths are not looked up. `of` compares the key of each
+ * document `times` times.
  */
 export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null, times = 1): SortSpec {
   const entries = Object.entries(value)
@@ -66,8 +66,8 @@ const PAIR_KEPT = 3
 const KEY_COPIES = 2
 
 /**
- * `of` sorts by this path. To find the smallest or the largest value, mongod reads all values at the path. It compares
- * the key of each document `times` times.
+ * Counts the sort of `of` by this path. To find the smallest or the largest value, mongod reads all values at the path.
+ * It compares the key of each document `times` times.
  */
 export function countKey(
   of: string,

@@ -11,7 +11,7 @@ const limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 1000, maxCos
 
 interface Told {
   readonly verdict: Denied | Malformed
-  /** The rest of the text, from the position. */
+  /** The text from the position to its end. */
   readonly from: string
 }
 
@@ -90,7 +90,7 @@ test('a refusal suggests similar exposed or allowed names, or the MongoDB name',
   }
 })
 
-test('a hint lists only exposed paths, and the most similar one comes first', () => {
+test('a hint lists only exposed paths, and the most similar path comes first', () => {
   const { verdict } = told({ filter: { brand: 1 } })
   assert.ok(verdict.kind === 'denied')
   assert.match(verdict.hint, /^Did you mean cards\.brand\? Fields here: cards\.brand, _id, name, home\.city, tags\./)

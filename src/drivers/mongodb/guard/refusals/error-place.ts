@@ -1,11 +1,11 @@
-// Finds where in the body a refusal belongs. While the error propagates, each level adds its object and key. The body
-// is searched for these objects only after the query was refused.
+// Finds the place in the body to which a refusal belongs. While the error propagates, each level adds its object and
+// key. The body is searched for these objects only after the query was refused.
 import { Broken, Refusal } from './refusal.ts'
 
 /** The keys from the top of the body to a value, such as pipeline, 2, $project, x. */
 export type Path = readonly (string | number)[]
 
-/** Runs `read` for one value of an object or array. If it throws a refusal, adds the place to it. */
+/** Runs `read` for one value of an object or array. If it throws a refusal, adds the place to the refusal. */
 export function within<T>(container: object, key: string | number, read: () => T): T {
   try {
     return read()
@@ -35,8 +35,8 @@ export function placeOf(error: Refusal | Broken, roots: Readonly<Record<string, 
 }
 
 /**
- * `text` comes from JSON.stringify. Returns where the last key of the path is in it, or where the element is if the
- * path ends in an array. Counts UTF-16 units from 0. Returns null if the text has no such path.
+ * Returns the position of the path's last key in `text`, in UTF-16 units from 0. If the path ends in an array, returns
+ * the position of the element. Returns null if `text` has no such path. `text` comes from JSON.stringify.
  */
 export function positionOf(text: string, path: Path): number | null {
   let at: unknown = JSON.parse(text)

@@ -1,6 +1,5 @@
-// The two errors that the guard throws while it walks a body, and their sentences. judge.ts turns them into a verdict.
-// A hidden name and a name that does not exist get the same sentence. A hint contains only exposed collections and
-// paths.
+// The two errors that the guard throws while it walks a body, and their sentences. A hidden name and a name that does
+// not exist get the same sentence. A hint contains only exposed collections and paths.
 import type { BlockedKind } from '../../../driver.ts'
 
 const NAME_MAX = 300
@@ -11,7 +10,7 @@ export interface Place {
 }
 
 /**
- * The text says what to write instead. `near` has the allowed names that the caller may mean. The nearest comes first.
+ * The text says what to write instead. `near` has the allowed names that the caller may mean, the most similar first.
  */
 export interface Hint {
   readonly text: string
@@ -25,7 +24,7 @@ export class Refusal extends Error {
   readonly hint: string
   /** The near names of the hint. */
   readonly near: readonly string[]
-  /** Where the error is in the body. The innermost place comes first. */
+  /** The places of the error in the body, the innermost first. */
   readonly trail: Place[] = []
 
   constructor(kind: BlockedKind, blocked: string, why: string, hint: string | Hint) {
@@ -37,7 +36,7 @@ export class Refusal extends Error {
   }
 }
 
-/** A value or an argument does not have the form that is required there. */
+/** A value or an argument does not have the required form. */
 export class Broken extends Error {
   override readonly name = 'Broken'
   readonly trail: Place[] = []
@@ -51,13 +50,13 @@ export function refusedPath(path: string, hint: string | Hint): Refusal {
   return new Refusal('column', path, `field ${shown(path)} does not exist or is not exposed`, hint)
 }
 
-/** `because` is null if the name is unknown. Then it may be mistyped. */
+/** `because` is null if the name is unknown, and so may be mistyped. */
 export function refusedStage(name: string, because: string | null, hint: string | Hint): Refusal {
   const why = because ?? 'it is not on the list of allowed stages'
   return new Refusal('stage', name, `stage ${shown(name)} is not allowed: ${why}`, mistyped(because, hint))
 }
 
-/** `because` is null if the name is unknown. Then it may be mistyped. */
+/** `because` is null if the name is unknown, and so may be mistyped. */
 export function refusedOperator(name: string, because: string | null, hint: string | Hint): Refusal {
   const why = because ?? 'it is not on the list of allowed operators'
   return new Refusal('operator', name, `operator ${shown(name)} is not allowed here: ${why}`, mistyped(because, hint))
@@ -68,7 +67,7 @@ function mistyped(because: string | null, hint: string | Hint): string | Hint {
   return because === null || typeof hint === 'string' ? hint : hint.text
 }
 
-/** For an array index in this path, mongod would take too long. */
+/** Refuses an array index in a path for which mongod would take too long. */
 export function refusedIndex(of: string, path: string): Refusal {
   const hint = 'Compute the element in a $set before it: {"$set": {"first": {"$arrayElemAt": ["$list", 0]}}}.'
   return refusedOperator(of, `its path ${shown(path)} has an array index`, hint)

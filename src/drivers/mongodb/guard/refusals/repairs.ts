@@ -1,10 +1,10 @@
 // Suggests repaired bodies for a refused body. Each repair makes one change: it uses a near name, removes an output
-// field, or removes a $out or $merge at the end. It never leaves out a condition, because the query would then answer
+// field, or removes a $out or $merge at the end. It never removes a condition, because the query would then answer
 // another question.
 import type { Denied } from '../../../driver.ts'
 import type { Path } from './error-place.ts'
 
-/** Implements Driver.repairs(). The refusal knows the fields at its place, so the near names come from it. */
+/** Implements Driver.repairs(). The near names come from the refusal, which knows the fields at its place. */
 export function repairs(body: object, { blocked, path, near = [] }: Denied): readonly object[] {
   if (path === undefined) return []
   const bodies = [
@@ -44,7 +44,7 @@ function renamed(value: unknown, key: string | number, from: string, to: string)
   return after === value ? null : [key, after]
 }
 
-/** Replaces the name in strings, as `$name` or `$$ROOT.name`. An operator is also replaced where it is a key. */
+/** Replaces the name in strings, as `$name` or `$$ROOT.name`. Also replaces the key of an operator. */
 function swapped(value: unknown, from: string, to: string): unknown {
   if (typeof value === 'string') {
     if (value === from) return to
@@ -68,7 +68,7 @@ function swapped(value: unknown, from: string, to: string): unknown {
 /** The fields of these stages decide what the answer contains, or in which order. */
 const OUTPUTS: ReadonlySet<string | number | undefined> = new Set(['$project', '$set', '$addFields', '$group', '$sort'])
 
-/** Removes an output field from the innermost stage around the refused part. At least one field must stay. */
+/** Removes an output field from the innermost stage that contains the refused part. At least one field must stay. */
 function withoutOutput(body: object, path: Path): unknown {
   const at = path.findLastIndex((key, n) => typeof path[n - 1] === 'number' && (OUTPUTS.has(key) || key === '$unset'))
   const field = path[at + 1]

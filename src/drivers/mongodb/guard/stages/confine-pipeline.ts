@@ -1,5 +1,5 @@
-// Confines a pipeline on one collection. Stages that read the same values before and after the projection come first,
-// because there they can use indexes. Then come the projection and all other stages
+// Confines a pipeline on one collection. First come stages that read the same values before and after the projection,
+// because before the projection they can use indexes. Then come the projection and all other stages
 // (docs/guard/mongodb.md#how-it-is-confined).
 import { barrierOf, shapeOf, type ExposedCollection } from '../documents/exposed.ts'
 import type { Extent } from '../bounds/value-size.ts'
@@ -13,7 +13,7 @@ import { checkStages, confineStage, stageOf } from './stages.ts'
 import type { Variables } from '../documents/variables.ts'
 
 /**
- * `isRead` is true if mongod reads the documents from the collection. In a $lookup it may read them again from a cache.
+ * `isRead` is true if mongod reads the documents from the collection. A $lookup may read them again from a cache.
  * Throws Broken if the pipeline is malformed, and Refusal if it is not allowed.
  */
 export function confinePipeline(

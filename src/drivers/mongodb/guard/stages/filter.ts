@@ -1,6 +1,7 @@
 // Confines filters. Operators must be on the list, every path is looked up, values are literals, and the filter is
-// printed again. This file also decides whether a filter can run before the projection, where it can use indexes
-// (docs/guard/mongodb.md#how-it-is-confined). A step is a unit of work in the database, about 50 ns (step-meter.ts).
+// printed again. This file also decides whether a filter can run before the projection, because there it can use
+// indexes (docs/guard/mongodb.md#how-it-is-confined). A step is a unit of work in the database, about 50 ns
+// (step-meter.ts).
 import { arrayOf, fieldsOf, textOf, wholeOf } from '../body/read-arguments.ts'
 import { reasonAgainst } from '../allowed/expression-list.ts'
 import { computed } from '../expressions/computed-value.ts'
@@ -35,8 +36,8 @@ const LIST_MAX = 2000
 export interface Filter {
   readonly printed: BsonDocument
   /**
-   * True if the whole filter may run before the projection. Then it has only exposed paths, no array index and no
-   * $expr, and needs few enough steps. It matches the same documents as after the projection.
+   * True if the whole filter may run before the projection. It has only exposed paths, no array index and no $expr, and
+   * needs few enough steps. It matches the same documents as after the projection.
    */
   readonly hoistable: boolean
   /**
@@ -59,23 +60,23 @@ interface Walk {
   readonly planned: Plan
 }
 
-/** Counts what is in a condition while it is confined. */
+/** Counts the parts of a condition while it is confined. */
 interface Plan extends Planned {
   readonly excluded: number[]
   readonly alternatives: number[]
   choices: number
   chosen: number
-  /** Tests so far, and the values in their lists. */
+  /** The tests so far, and the values in their lists. */
   tests: number
   values: number
 }
 
-/** For one document: all filters before the projection together may still take this many steps. */
+/** The steps that all filters before the projection may still take for one document. */
 export interface EarlySteps {
   left: number
 }
 
-/** For a document of any size, and all conditions that run before the projection. */
+/** The limit for a document of any size, and all conditions that run before the projection. */
 export const EARLY_STEPS_MAX = 24_000_000
 
 /**
@@ -138,7 +139,7 @@ function conditionOf(name: string, below: Bson, above: string, walk: Walk): Bson
       if (isCompared && isAlone(branch)) planned.alternatives.push(planned.values - before)
       return printed
     })
-    // mongod rewrites a $nor of one branch to $not, and an $or in it to $in.
+    // mongod rewrites a $nor of one branch to $not, and an $or inside the $nor to $in.
     if (name === '$nor') planned.excluded.push(planned.values - values)
     if (name === '$or' && branches.length > 1) {
       planned.choices++
@@ -161,7 +162,7 @@ function alternatives(name: string, value: Bson): readonly Bson[] {
   return value
 }
 
-/** Returns whether mongod rewrites an $or to one $in. Otherwise the planner sorts all values for each branch. */
+/** Returns whether mongod rewrites an $or to one $in. Otherwise, the planner sorts all values for each branch. */
 function isOneList(branches: readonly Bson[]): boolean {
   const [path, ...others] = new Set(branches.map(equalPath))
   return path !== null && others.length === 0
@@ -180,8 +181,8 @@ function equalPath(branch: Bson): string | null {
 }
 
 /**
- * Returns whether a branch of an $or is one test. The planner merges such tests of one path. It does not merge
- * branches with several tests.
+ * Returns whether a branch of an $or is one test. The planner merges tests of one path, but not branches with several
+ * tests.
  */
 function isAlone(branch: Bson | undefined): boolean {
   if (!isDocument(branch)) return false
@@ -196,8 +197,8 @@ function isAlone(branch: Bson | undefined): boolean {
 const COMPARISONS = new Set(['$eq', '$gt', '$gte', '$lt', '$lte'])
 
 /**
- * Adds the number of values of each comparison in an $expr. mongod makes conditions of comparisons, also of those in
- * an expression that it replaces by a part of it, such as a $cond.
+ * Adds the number of values of each comparison in an $expr. mongod makes conditions of comparisons, even of those
+ * inside a $cond that it replaces by one of its parts.
  */
 function countCompared(value: Bson, found: number[]): void {
   if (isArray(value)) for (const each of value) countCompared(each, found)
@@ -209,7 +210,7 @@ function countCompared(value: Bson, found: number[]): void {
   }
 }
 
-/** Returns the length of the list of an $in, as far as it is constant. */
+/** Returns the length of the list of an $in, or 1 if the list is computed. */
 function listed(args: Bson): number {
   const list = isArray(args) ? args[1] : undefined
   const values = isDocument(list) ? list['$literal'] : list
@@ -228,7 +229,7 @@ function refusedName(name: string): Error {
   return refusedOperator(name, reasonAgainst(name), suggested(name, OPERATORS, HINT))
 }
 
-/** Each value at the path is tested `times` times. Also counts the regular expressions. */
+/** Counts a test of each value at the path, `times` times. Also counts the regular expressions. */
 function countTests(found: Located, walk: Walk, { times = 1, patterns = [], texts = NO_TEXTS }: Tests): void {
   const { meter } = walk.scope
   walk.planned.tests++
@@ -262,14 +263,14 @@ function countTests(found: Located, walk: Walk, { times = 1, patterns = [], text
 }
 
 /**
- * A collation may ignore characters. Then a comparison reads a whole text of the query for each of the `values`. If the
- * query has computed the other text, the comparison reads this text as a whole too, however short the first one is.
+ * A collation may ignore characters. A comparison then reads a whole text of the query for each of the `values`. If the
+ * query has computed the other text, the comparison reads that text as a whole too, however short the first text is.
  */
 function countCollated(tested: Extent, values: Amount, { count, rounds, longest, total }: Texts, walk: Walk): void {
   const { meter } = walk.scope
   const { bytes, ignored, marks } = longest
   if (meter.collation === null || bytes === 0) return
-  // When mongod parses the query, it sorts a list.
+  // When mongod parses the query, it sorts the list.
   const parsed = count * COMPARISON_STEPS + total.ignored * BYTE_STEPS + total.marks
   meter.step(Math.log2(count + 1) * parsed)
   if (marks > 0) meter.step(scaled(values, rounds * marks))
@@ -281,17 +282,17 @@ function countCollated(tested: Extent, values: Amount, { count, rounds, longest,
   walk.computed = plus(walk.computed, scaled(readByCollation(textsOfValue(tested), meter.collation), rounds))
 }
 
-/** In an array, a text takes these bytes besides its characters. */
+/** The bytes of a text in an array, besides its characters. */
 const TEXT_IN_ARRAY = 8
-/** In bytes. Stored texts are trusted to have no more characters that a collation ignores. */
+/** The bytes of ignored characters in a stored text. Stored texts are trusted to have no more. */
 const TRUSTED = 65_536
 
-/** A test compares each value with these texts. */
+/** The texts of the query with which a test compares each value. */
 interface Texts {
   readonly count: number
-  /** So many of them are compared with one value. */
+  /** The number of texts that are compared with one value. */
   readonly rounds: number
-  /** For the largest of them. */
+  /** The largest of the texts. */
   readonly longest: Compared
   readonly total: Compared
 }
@@ -308,7 +309,7 @@ function textsOf(name: string, operand: Bson): Texts {
 
 const LISTS = new Set(['$in', '$nin', '$all'])
 
-/** The value comes from the query. Returns the sums for all texts in it. */
+/** Returns the sums for all texts in a value of the query. */
 function textsIn(value: Bson): Compared {
   if (typeof value === 'string') return comparedWith(value)
   const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
@@ -330,7 +331,7 @@ interface Tests {
 const PATTERN_STEPS = 3
 const INDEXES_MAX = 3
 
-/** The value comes from the query. Returns its approximate size. */
+/** Returns the approximate size of a value of the query. */
 function bytesIn(value: Bson): number {
   if (typeof value === 'string') return value.length
   if (isArray(value)) return value.reduce<number>((all, each) => all + bytesIn(each), 0)
@@ -359,7 +360,7 @@ function markPath(found: Located, walk: Walk): void {
   hold(found, walk.scope)
 }
 
-/** A comparison with null must stay behind a projection that cuts the path. */
+/** A comparison with null must stay after a projection that shows only a part of an object on the path. */
 function compared(value: Bson, found: Located, walk: Walk): Bson {
   if (found.crossed.length > 0 && holdsNull(value)) {
     walk.hoistable = false
@@ -450,10 +451,12 @@ function test({ path, name, operand, options: own }: Test, found: Located, walk:
   }
 }
 
-/** For a stored point, which mongod parses for each test. The corners of the query's area are not included. */
+/**
+ * The steps for a stored point, which mongod parses for each test. The corners of the query's area are not included.
+ */
 const POINT_STEPS = 160
 
-/** For each byte of a stored shape. */
+/** The steps for each byte of a stored shape. */
 const CORNER_STEPS = 2
 /**
  * To find crossings, mongod compares each side of a ring with each other side. A pair of sides takes 170 ns, and a
@@ -463,7 +466,7 @@ const CORNERS_COMPARED = 360
 const SIDES_STEPS = 3.4
 const RING_MAX = 500
 
-/** Checks the rings of a shape in the query. */
+/** Returns the steps for the rings of a shape in the query. Throws Refusal if a ring has too many corners. */
 function ringSteps(shape: Bson): number {
   if (isDocument(shape)) return Object.values(shape).reduce<number>((all, each) => all + ringSteps(each), 0)
   if (!isArray(shape)) return 0
@@ -477,7 +480,7 @@ function ringSteps(shape: Bson): number {
   return SIDES_STEPS * corners ** 2 + shape.reduce<number>((all, each) => all + ringSteps(each), 0)
 }
 
-/** The steps of an operator for each value. For each value of an $all, mongod searches the whole array. */
+/** Returns the steps of an operator for each value. For each value of an $all, mongod searches the whole array. */
 function timesOf(name: string, operand: Bson): number {
   if (name.startsWith('$geo')) return POINT_STEPS + numbersIn(operand) / 8
   if (name.startsWith('$bits')) return isArray(operand) ? 1 + operand.length : 1 + bytesIn(operand) * 8
@@ -489,7 +492,7 @@ function timesOf(name: string, operand: Bson): number {
 
 const DECIMAL_STEPS = 5
 
-/** Compares a stored value with a value of the query. */
+/** Returns the steps to compare a stored value with a value of the query. */
 function comparing(value: Bson): number {
   if (value instanceof Scalar && value.of.kind === '$numberDecimal') return DECIMAL_STEPS
   const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []

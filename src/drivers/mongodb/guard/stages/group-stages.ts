@@ -53,7 +53,7 @@ function outputs(of: string, value: BsonDocument, flow: Flow, written = value): 
   return { printed, shapes, merges }
 }
 
-/** Documents are grouped by this key. */
+/** Confines the key by which documents are grouped. */
 function keyed(value: Bson | undefined, scope: Scope): Computed {
   const key = computed(value, scope)
   scope.meter.step(keySteps(key.extent))
@@ -126,7 +126,7 @@ export function bucketAuto(value: Bson, flow: Flow): void {
 /**
  * mongod computes the outputs of a $bucketAuto after its sort, and does not check for a cancel there. To add an element
  * to a set, it compares all elements with the same hash. So elements are first gathered in lists, and the sets are made
- * later. `sets` are the names of these lists.
+ * in a later stage. `sets` are the names of these lists.
  */
 function uncheckedOutputs(written: BsonDocument, flow: Flow): readonly [Outputs, sets: readonly string[]] {
   const sets: string[] = []
@@ -216,7 +216,7 @@ export function setWindowFields(value: Bson, flow: Flow): void {
 /** Without a collation, mongod sorts at most 100 MB, so this many comparisons of keys take little time. */
 const RANKS_FREE = 10
 
-/** $rank and $denseRank compare the sort key of each document with that of the document before. */
+/** $rank and $denseRank compare the sort key of each document with that of the previous document. */
 function countRanks(output: BsonDocument, sortBy: Bson | undefined, { meter, shape }: Scope): void {
   const isRank = (below: Bson): boolean =>
     isDocument(below) && (Object.hasOwn(below, '$rank') || Object.hasOwn(below, '$denseRank'))

@@ -68,21 +68,21 @@ export function lookup(value: Bson, flow: Flow): void {
   flow.set('$lookup', [[as, manyOf(inner.shape, rows)]])
 }
 
-/** In units of held-memory.ts, for the documents that a $lookup keeps for the next document. */
+/** The memory for the documents that a $lookup keeps for the next document, in units of held-memory.ts. */
 const CACHE = 1
-/** For the documents that a $graphLookup has found, and for those that it keeps. */
+/** The memory for the documents that a $graphLookup has found, and for those that it keeps. */
 const GRAPH = 2
 
 /** A $lookup without foreignField is assumed to find this many documents. */
 const FOUND_ALL = 100
 
 /**
- * By a field other than _id, a join is assumed to find this many documents. The cost estimate uses this number for a
- * later $unwind of them.
+ * A join by another field than _id is assumed to find this many documents. The cost estimate uses this number for a
+ * later $unwind.
  */
 const FOUND = 10
 
-/** An array of documents. `rows` is their number for the cost estimate. */
+/** Returns the shape of an array of documents. `rows` is their number for the cost estimate. */
 function manyOf(shape: Shape, rows: number): Shape {
   const { isWritten: _, ...known } = shape
   return { ...known, extent: { ...STORED, usual: rows } }
@@ -109,7 +109,7 @@ function withoutIndexes(path: string, scope: Scope): Located {
   return found
 }
 
-/** For each value that mongod looks up, in bytes. */
+/** The memory for each value that mongod looks up, in bytes. */
 const SOUGHT_KEPT = 600
 const SOUGHT_STEPS = 20
 
@@ -118,7 +118,7 @@ const LIST_COMPARISONS = 20
 /** An array of the foreign document is assumed to be at most this many times as long as usual. */
 const FOREIGN_LENGTHS = 10
 
-/** A stage looks up all elements of an array. `found` is the foreign value. */
+/** Counts the work of a stage that looks up all elements of an array. `found` is the foreign value. */
 function countSought(value: Extent, found: Extent, { scope }: Flow): void {
   const { collation } = scope.meter
   if (collation !== null) {
@@ -217,7 +217,7 @@ export function graphLookup(value: Bson, flow: Flow): void {
   reproject(from, as, depthField, flow)
 }
 
-/** mongod would match a regular expression with connectToField, so these are removed from the values. */
+/** mongod would match a regular expression with connectToField, so regular expressions are removed from the values. */
 function withoutPatterns(printed: Bson): Bson {
   const isPattern = (value: string): Bson => ({ $eq: [{ $type: value }, 'regex'] })
   const list: Bson = { $filter: { input: '$$vt_start', as: 'vt_one', cond: { $not: [isPattern('$$vt_one')] } } }
@@ -226,8 +226,8 @@ function withoutPatterns(printed: Bson): Bson {
 }
 
 /**
- * A null matches documents without the field, which would reveal hidden elements. So a path below an object of which
- * only a part is shown is refused.
+ * A null matches documents without the field, which would reveal hidden elements. So a path below a partly exposed
+ * object is refused.
  */
 function checkNullAlike(path: string, raw: Scope): void {
   if (resolve(path, raw).crossed.length === 0) return
@@ -246,7 +246,7 @@ function depthOf(value: Bson | undefined, raw: Scope): string | null {
   throw refusedPath(name, 'depthField must be a new name without dots that no exposed field has.')
 }
 
-/** The filter runs on raw documents. It must match the same documents before and after the projection. */
+/** Confines a filter that runs on raw documents. It must match the same documents before and after the projection. */
 function restrictionOf(value: Bson | undefined, raw: Scope): BsonDocument | null {
   if (value === undefined) return null
   const { printed, hoistable } = filter(value, raw, { left: EARLY_STEPS_MAX })
@@ -259,9 +259,9 @@ function restrictionOf(value: Bson | undefined, raw: Scope): BsonDocument | null
 }
 
 /**
- * $graphLookup returns whole documents and takes no pipeline, so its documents are projected afterwards: by a $lookup
- * with $documents or, where that is not possible ($facet, servers before 5.1), by a $project that names the known
- * fields.
+ * $graphLookup returns whole documents and takes no pipeline, so its documents are projected afterwards. This is done
+ * by a $lookup with $documents or, if that is not possible ($facet, servers before 5.1), by a $project that names the
+ * known fields.
  */
 function reproject(from: ExposedCollection, as: string, depthField: string | null, flow: Flow): void {
   const projection = { ...from.projection, ...(depthField === null ? {} : { [depthField]: 1 }) }
@@ -278,7 +278,7 @@ function reproject(from: ExposedCollection, as: string, depthField: string | nul
   flow.set('$graphLookup', [[as, manyOf({ ...found, kids }, FOUND)]])
 }
 
-/** The stage closes the gaps in the documents of $graphLookup. Returns how it is printed. */
+/** Counts the stage that closes the gaps in the documents of $graphLookup. Returns a function that prints it. */
 function closing(
   from: ExposedCollection,
   as: string,
@@ -299,9 +299,7 @@ function closing(
   return (print) => found.closeGaps(from.tree, print)
 }
 
-/**
- * The projection includes the known fields of the document, and the exposed fields of the documents that were found.
- */
+/** Makes a projection of the known fields of the document, and the exposed fields of the documents that were found. */
 function beside(projection: BsonDocument, as: string, flow: Flow): BsonDocument {
   const { kids, open }: Shape = flow.shape
   if (kids === null || open || as.includes('.')) {

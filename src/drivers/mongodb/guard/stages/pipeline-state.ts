@@ -22,13 +22,13 @@ import type { Work } from '../bounds/work-budget.ts'
 const JOINS_MAX = 4
 const STAGES_MAX = 80
 
-/** Shared by all pipelines of one query. */
+/** The state that all pipelines of one query share. */
 export class Whole {
   readonly exposed: Exposed
   readonly joins: Join[] = []
   readonly unwinds = new Map<BsonDocument, number>()
   readonly load: Load
-  /** The stages may still do this work without a measurement. */
+  /** The work that the stages may still do without a measurement. */
   readonly spare = new Spare()
   /** See shareLimits(). */
   readonly limits: Limit[] = []
@@ -60,20 +60,20 @@ export class Whole {
   }
 }
 
-/** A stage that gathers documents may take this much memory in mongod, in bytes. */
+/** The bytes that a stage that gathers documents may take in mongod. */
 const GATHERED_MAX = 100 * 1024 * 1024
-/** To write, keep or remove a field in one object. */
+/** The steps to write, keep or remove a field in one object. */
 const OBJECT_STEPS = 4
 
 export class Flow {
   readonly whole: Whole
-  /** The variables of the $lookup around this pipeline. */
+  /** The variables of the $lookup that contains this pipeline. */
   readonly variables: Variables<Extent>
   readonly inFacet: boolean
   readonly out: BsonDocument[]
   /** The memory that stages of this pipeline hold at the same time. */
   readonly held = new Held()
-  /** Of the projection before this pipeline (barrier.ts). */
+  /** The barrier of the projection before this pipeline (barrier.ts). */
   readonly barrier: Barrier
   shape: Shape
   /** The top-level names whose order the query decides. */
@@ -85,10 +85,10 @@ export class Flow {
    * far.
    */
   isRead: boolean
-  /** The document has at most this many bytes. */
+  /** The maximum number of bytes of a document. */
   size: number
   #meter: Meter
-  /** If the stage sorts before it computes, it may take this many steps for one document. */
+  /** If the stage sorts before it computes, the steps that it may take for one document. */
   #most: number | undefined
   #next: (() => void) | null = null
 
@@ -115,8 +115,8 @@ export class Flow {
   }
 
   /**
-   * Prints one stage. If it may take long for one document, stages are added before it. They fail for a document for
-   * which it takes too long, and let mongod check for a cancel.
+   * Prints one stage. If it may take long for one document, adds stages before it that let mongod check for a cancel,
+   * and that fail for a document that takes too long.
    */
   stage(print: () => void): void {
     const looks = this.#looks()
@@ -143,7 +143,7 @@ export class Flow {
     this.#next = print
   }
 
-  /** Prints the stage that closes gaps in fields that the projection has cut. Adds cancel points before it. */
+  /** Prints the stage that closes gaps in partly exposed fields. Adds cancel points before it. */
   closeGaps(tree: Tree, print: () => void): void {
     this.stage(() => {
       for (const [name, below] of tree) if (below !== null) countGaps(valueAt(this.shape, [name]), below, this.#meter)
@@ -151,32 +151,30 @@ export class Flow {
     })
   }
 
-  /**
-   * For each document, the stage has made an array of many documents. Adds cancel points (runtime-checks.ts) after it.
-   */
+  /** Adds cancel points (runtime-checks.ts) after a stage that has made an array of many documents in each document. */
   lookAgain(): void {
     this.out.push(...this.#looks()(STEPS_MAX, NOTHING))
   }
 
-  /** The amounts that are measured before the stage. */
+  /** Returns the amounts that are measured before the stage. */
   #measured(isRead: boolean): Measured {
     const [{ stage }, size] = [this.#meter, this.size]
     this.size += worstOf(stage.bytes, size) + stage.bytes.constant
     return this.whole.spare.measured(stage, { size, isRead, ...(this.#most !== undefined && { most: this.#most }) })
   }
 
-  /** The stage has put other documents into each document. */
+  /** Notes that the stage has put other documents into each document. */
   gatherInto(): void {
     this.size += GATHERED_MAX
   }
 
-  /** The stage has made other documents, or several documents of each document. */
+  /** Notes that the stage has made other documents, or several documents of each document. */
   gather(): void {
     this.isRead = false
     this.gatherInto()
   }
 
-  /** The function gets the steps of a stage, and returns the cancel points before it. */
+  /** Returns a function that gets the steps of a stage, and returns the cancel points before it. */
   #looks(): (steps: number, work: Measured) => readonly BsonDocument[] {
     const { kids, open } = this.shape
     const { limits } = this.whole
@@ -186,12 +184,12 @@ export class Flow {
     return (steps, work) => cancelPoints(steps, name, work, limits)
   }
 
-  /** If a gathered array has more than `most` elements, the check fails the query. */
+  /** Adds a check that fails the query if a gathered array has more than `most` elements. */
   hold(gathered: readonly Gathered[], most: number): void {
     if (gathered.length > 0) this.out.push(lengthCheck(gathered, most))
   }
 
-  /** Cancel points do not help before a stage that sorts before it computes. */
+  /** Checks a stage that sorts before it computes. Cancel points before it do not help. */
   checkSorted(name: string): void {
     this.#most = QUICK_STEPS
     const steps = this.#meter.stage.steps.constant
@@ -225,7 +223,7 @@ export class Flow {
     if (!isConstant(objects)) this.#meter.made({ ...STORED, kept: scaled(objects, OBJECT_BYTES) })
   }
 
-  /** The stage writes these fields in this order. Checks their paths. */
+  /** Sets the fields that a stage writes, in this order. Checks their paths. */
   set(of: string, fields: Iterable<readonly [path: string, shape: Shape]>): void {
     const draft = new Draft(this.shape, this.whole.work)
     const columns = new Set(this.columns)

@@ -1,5 +1,4 @@
-// Confines the 25 allowed stages (docs/guard/mongodb.md#what-is-allowed). Each stage has a reader. Every other stage is
-// refused with a reason.
+// Confines the 25 allowed stages (docs/guard/mongodb.md#what-is-allowed). Every other stage is refused with a reason.
 import { booleanOf, fieldsOf, textOf, wholeOf } from '../body/read-arguments.ts'
 import { asDocument, computed } from '../expressions/computed-value.ts'
 import { plus, scaled } from '../bounds/amount.ts'
@@ -24,7 +23,7 @@ const BRANCHES_MAX = 10
 
 type Reader = (value: Bson, flow: Flow) => void
 
-/** Besides the steps, which its reader counts, the guard must know this about the cost of a stage. */
+/** How a stage is read, and what it costs besides the steps that its reader counts. */
 interface Stage {
   readonly read: Reader
   /** True if the stage neither gathers nor multiplies documents. */
@@ -211,11 +210,11 @@ function redact(value: Bson, flow: Flow): void {
   scope.meter.loop(objects, part, () => print(own))
 }
 
-/** An object inside another object has at least this many bytes. */
+/** The minimum bytes of an object inside another object. */
 const OBJECT_LEAST = 8
 /**
- * Objects are assumed to be nested at most this deep. The bytes of a nested object count again in each object around
- * it.
+ * Objects are assumed to be nested at most this deep. The bytes of a nested object count again in each enclosing
+ * object.
  */
 const LEVELS = 20
 
