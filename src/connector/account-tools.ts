@@ -11,7 +11,7 @@ type Ops = Pick<Operations, 'listTeams' | 'listDatasources'>
 const Nothing = z.strictObject({})
 const OfTeam = z.strictObject({ teamId: Id.exactOptional() })
 
-/** Returns the account, and what this connection may do. So an agent can find out why a call was refused. */
+/** Returns the account, and what this connection may do, so that an agent can find out why a call was refused. */
 export async function whoami(
   operations: Pick<Operations, 'getAccount'>,
   arrival: Arrival,
@@ -21,7 +21,7 @@ export async function whoami(
   return { ...(await operations.getAccount(arrival, {})), access: accessOf(arrival.caller) }
 }
 
-/** For teams, datasources and the expiry, null means that there is no restriction. */
+/** For teams, datasources and the expiry, null means no restriction. */
 function accessOf(caller: Arrival['caller']): JsonObject {
   if (caller.kind === 'session') return { scopes: [], teamIds: null, datasourceIds: null, expiresAt: null }
   const { scopes, teamIds, datasourceIds, endedTeamIds, expiresAt } = caller
@@ -39,8 +39,8 @@ export async function listTeams(operations: Ops, arrival: Arrival, args: JsonObj
 }
 
 /**
- * Returns the datasources of one team, or of all teams in which the account is ACTIVE. A team may refuse the call. If
- * the agent requested this team, the refusal is thrown. Otherwise `note` contains it.
+ * Returns the datasources of one team, or of all teams in which the account is ACTIVE. If the requested team refuses
+ * the call, throws the refusal. If one of all teams refuses the call, `note` contains the refusal.
  */
 export async function listDatasources(operations: Ops, arrival: Arrival, args: JsonObject): Promise<JsonObject> {
   const { teamId } = readArguments(OfTeam, args)
@@ -54,8 +54,8 @@ export async function listDatasources(operations: Ops, arrival: Arrival, args: J
 }
 
 /**
- * Returns the datasources of all teams in which the account is ACTIVE, in the order of the teams. If a team refuses the
- * call, the refusal is in `notes`.
+ * Returns the datasources of all teams in which the account is ACTIVE, in the order of the teams. `notes` has the
+ * refusals of teams.
  */
 export async function everyDatasource(
   operations: Ops,
@@ -79,7 +79,7 @@ export async function everyDatasource(
   return { items: lists.flat(), notes }
 }
 
-/** With these codes, one team refuses the call. The other teams are still listed. */
+/** With these codes, one team refuses the call, and the other teams are still listed. */
 const REFUSES_A_TEAM: ReadonlySet<string> = new Set(['TEAM_FORBIDDEN', 'TEAM_NOT_OPENED', 'SECOND_FACTOR_REQUIRED'])
 
 interface ShownDatasource {
@@ -90,7 +90,7 @@ interface ShownDatasource {
   readonly [field: string]: unknown
 }
 
-/** Returns what helps an agent to choose a datasource. It does not need host, port and the like. */
+/** Returns the fields with which an agent chooses a datasource, without host, port and the like. */
 async function ofTeam(
   operations: Ops,
   arrival: Arrival,

@@ -1,6 +1,5 @@
-// mcp-route.ts answers tool calls itself. All other messages, in old and new versions of the protocol, are answered
-// here with the SDK of the protocol. Most services get few of them, so this file and the SDK are loaded when the first
-// one comes.
+// Answers with the SDK of the protocol, for all messages except the tool calls that mcp-route.ts answers itself. Most
+// services get few of these messages, so this file and the SDK are loaded when the first one arrives.
 import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
 import type { Arrival } from '../auth/caller.ts'
 import { callTool, isTool, type ToolDeps } from './call-tool.ts'
@@ -18,7 +17,7 @@ export type Sdk = (headers: Headers, body: unknown, arrival: Arrival) => Promise
 const HOUR_MS = 3_600_000
 /** How long clients may cache an answer that is the same for every caller. */
 const PUBLIC = { ttlMs: HOUR_MS, cacheScope: 'public' } as const
-/** How long clients may cache an answer that depends on what the caller may access. */
+/** How long clients may cache an answer that depends on the caller's access. */
 const PRIVATE = { ttlMs: 60_000, cacheScope: 'private' } as const
 
 /** `makeServer` creates the server for one message. Conformance tests pass a server with other tools. */
@@ -101,7 +100,7 @@ function addPrompts(server: Server, { log }: ToolDeps, arrival: Arrival): void {
   )
 }
 
-/** Only a tool can return a refusal as its result. Here, a refusal is thrown as an error of the protocol. */
+/** Throws a refusal as an error of the protocol, because only a tool can return a refusal as its result. */
 async function asProtocol<T>(log: ToolDeps['log'], { requestId = '' }: Arrival, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -1,6 +1,5 @@
-// Runs one tool. If the call is refused, the refusal is the result of the tool, so that the model can read it and go
-// on. Two kinds of refusals are answered with an HTTP status instead: invalid credentials, and a scope that a grant
-// does not have.
+// Runs one tool. A refusal is the result of the tool, so that the model can read it and go on. Only invalid
+// credentials, and a scope that a grant lacks, are answered with an HTTP status.
 import type { Arrival } from '../auth/caller.ts'
 import { AppError, EXPOSE_URL } from '../errors.ts'
 import { HungUp } from '../hang-up.ts'
@@ -23,9 +22,9 @@ export function isTool(name: string): name is ToolName {
 }
 
 /**
- * Throws two refusals, which the route answers with an HTTP status. After UNAUTHENTICATED, the client signs in again.
- * After SCOPE_REQUIRED for a grant, the client asks for the scope. Throws HungUp if the client hung up. Other refusals
- * are returned as the answer.
+ * Returns refusals as the answer, except two that the route answers with an HTTP status. It throws UNAUTHENTICATED,
+ * after which the client signs in again, and SCOPE_REQUIRED for a grant, after which the client asks for the scope.
+ * Throws HungUp if the client hung up.
  */
 export async function callTool(
   { operations, log }: ToolDeps,

@@ -1,6 +1,6 @@
-// The audit records the name of a client. Before version 2026-07-28 of the protocol, a client sends its name only in
-// the message `initialize`. This service keeps no sessions, so it takes the name from the last `initialize` with the
-// same User-Agent and the same key or grant.
+// The audit records the name of a client. In versions of the protocol before 2026-07-28, only the message `initialize`
+// contains the name. This service keeps no sessions, so it uses the last `initialize` with the same User-Agent and the
+// same key or grant.
 import type { Caller } from '../auth/caller.ts'
 import { clientOf } from '../auth/client-name-and-address.ts'
 import { BoundedMap } from '../bounded-map.ts'

@@ -1,4 +1,4 @@
-// The tool describe_datasource returns the same description as REST, page by page, as compact text.
+// The tool describe_datasource: the description of REST as compact text, page by page.
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
 import { describedPage, type DescribedPage } from '../compact-text/write-page.ts'

@@ -11,11 +11,11 @@ const answerOf = (rows: readonly unknown[][], name = 'a') =>
     durationMs: 1,
   })
 
-test('an answer that is short enough is not changed', () => {
+test('an answer to run_query that is short enough is not changed', () => {
   assert.equal(rowsWithin(answerOf([[1], [2]]), 1_000), null)
 })
 
-test('a long answer loses as few rows from the end as possible', () => {
+test('a long answer to run_query loses as few rows from the end as possible', () => {
   const rows = [['a"],["b'], ['\\'], [{ rows: [[1]] }], ['é😀'], ['"rows":['], ['last']]
   for (const name of ['a', '"rows":[', ']}', '\\"']) {
     const whole = answerOf(rows, name)
@@ -29,7 +29,7 @@ test('a long answer loses as few rows from the end as possible', () => {
   }
 })
 
-test('an answer whose columns alone are too long has no rows', () => {
+test('an answer to run_query whose columns alone are too long has no rows', () => {
   const cut = rowsWithin(answerOf([[1], [2]], 'x'.repeat(500)), 100)
   assert.deepEqual(JSON.parse(cut?.json ?? '').rows, [])
 })

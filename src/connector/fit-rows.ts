@@ -1,5 +1,5 @@
-// Removes rows from the end of a query's answer, until the answer has at most a given number of bytes. src/query limits
-// only the bytes of the rows. But if there are a thousand columns, their names can be most of the answer.
+// Removes rows from the end of a query's answer until the answer has at most a given number of bytes. src/query limits
+// only the bytes of the rows, but the names of a thousand columns can be most of an answer.
 
 const [QUOTE, BACKSLASH, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [34, 92, 123, 125, 91, 93] as const
 const ROWS = '"rows":['
@@ -10,8 +10,8 @@ interface Fitted {
 }
 
 /**
- * `json` is `{"columns":…,"rows":[…],"rowCount":…,"truncated":…,…}`. Returns null if it is short enough. If it is too
- * long even without rows, returns it without rows.
+ * Returns null if `json` is short enough. `json` is `{"columns":…,"rows":[…],"rowCount":…,"truncated":…,…}`. If it is
+ * too long even without rows, returns it without rows.
  */
 export function rowsWithin(json: string, bytesMax: number): Fitted | null {
   let surplus = Buffer.byteLength(json) - bytesMax
@@ -33,7 +33,7 @@ export function rowsWithin(json: string, bytesMax: number): Fitted | null {
   return { json: json.slice(0, at) + tail, rowCount: kept }
 }
 
-/** Returns the position of `"rows":[`. A column's name may contain the same text, so skip the columns first. */
+/** Returns the position of `"rows":[`. Skips the columns first, because a column's name may contain the same text. */
 function columnsEnd(json: string): number {
   return valueEnd(json, '{"columns":'.length) + 1
 }

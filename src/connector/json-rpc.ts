@@ -1,5 +1,5 @@
-// JSON-RPC messages of the Model Context Protocol. Recognizes a plain `tools/call`, and writes results and errors. If
-// there is any doubt about a message, toolCallOf() leaves it to the SDK, which answers or refuses it.
+// JSON-RPC messages of the Model Context Protocol. Recognizes a plain `tools/call`, and writes results and errors. In
+// case of doubt, toolCallOf() leaves a message to the SDK.
 import type { IncomingHttpHeaders } from 'node:http'
 import { clientOf } from '../auth/client-name-and-address.ts'
 import { VERSION } from '../contract/version.ts'
@@ -13,9 +13,9 @@ export interface ToolCall {
   readonly isModern: boolean
   readonly name: string
   readonly args: JsonObject
-  /** Set if the client asks for progress notifications. Each notification must contain this token. */
+  /** Set if the client asks for progress notifications, which must contain this token. */
   readonly progressToken: MessageId | undefined
-  /** The name that the client gives itself, `name/version`, if the message contains it. */
+  /** The client's own name, `name/version`, if the message contains it. */
   readonly client: string | undefined
 }
 
@@ -29,7 +29,7 @@ const LEGACY_VERSIONS: ReadonlySet<string> = new Set([
 ])
 
 const META = 'io.modelcontextprotocol/'
-/** This is in `initialize`, in `server/discover`, and in the `_meta` of every modern result. */
+/** Is in `initialize`, in `server/discover`, and in the `_meta` of every modern result. */
 export const SERVER_INFO = { name: 'vitrine', title: 'Vitrine', version: VERSION } as const
 
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params'])
@@ -51,8 +51,8 @@ export function toolCallOf(headers: IncomingHttpHeaders, body: unknown): ToolCal
 }
 
 /**
- * In the modern protocol, headers repeat fields of the body, so that proxies can read them. Returns true if headers and
- * body agree, and if `_meta` is valid and asks for no log messages.
+ * Returns true if headers and body agree, and if `_meta` is valid and asks for no log messages. In the modern protocol,
+ * headers repeat fields of the body, so that proxies can read them.
  */
 function isModernCall(headers: IncomingHttpHeaders, name: string, meta: JsonObject): boolean {
   const capabilities = meta[`${META}clientCapabilities`]
@@ -69,14 +69,14 @@ function isModernCall(headers: IncomingHttpHeaders, name: string, meta: JsonObje
   )
 }
 
-/** Like the SDK, requires that the client accepts JSON and event streams, and that it sends no unknown version. */
+/** Like the SDK, requires that the client accepts JSON and event streams, and sends no unknown version. */
 function isLegacyCall(headers: IncomingHttpHeaders): boolean {
   const { accept = '', 'mcp-protocol-version': version } = headers
   if (!accept.includes('application/json') || !accept.includes('text/event-stream')) return false
   return version === undefined || (typeof version === 'string' && LEGACY_VERSIONS.has(version))
 }
 
-/** `info` is how a client describes itself. Returns `name/version`, or undefined if `info` has another shape. */
+/** Returns `name/version`, or undefined if the client's `info` about itself has another shape. */
 export function clientInfoOf(info: unknown): string | undefined {
   if (!isObject(info)) return undefined
   const { name, version } = info
@@ -100,7 +100,6 @@ export interface ToolAnswer {
   readonly aside?: string
 }
 
-/** The answer comes first. */
 export function contentOf({ json, aside }: ToolAnswer): { readonly type: 'text'; readonly text: string }[] {
   const texts = aside === undefined ? [json] : [json, aside]
   return texts.map((text) => ({ type: 'text', text }))
@@ -108,7 +107,7 @@ export function contentOf({ json, aside }: ToolAnswer): { readonly type: 'text';
 
 const MODERN_END = `,"resultType":"complete","_meta":${JSON.stringify({ [`${META}serverInfo`]: SERVER_INFO })}`
 
-/** Some clients show the model only `content`, and others only `structuredContent`. So both contain the same JSON. */
+/** Both `content` and `structuredContent` contain the JSON, because some clients show the model only one of them. */
 export function resultMessage(call: Pick<ToolCall, 'id' | 'isModern'>, answer: ToolAnswer): string {
   const { json, isError } = answer
   const content = JSON.stringify(contentOf(answer))
@@ -124,7 +123,7 @@ export function progressMessage(progressToken: MessageId, progress: number, mess
 /** The error codes of JSON-RPC. `refused` is in the range that JSON-RPC reserves for servers. */
 export const RPC = { parse: -32700, invalidRequest: -32600, noMethod: -32601, refused: -32000 } as const
 
-/** `id` is the id of the refused message. It is null if the id could not be read. */
+/** `id` is the id of the refused message, or null if it could not be read. */
 export function errorMessage(code: number, message: string, data?: JsonObject, id: MessageId | null = null): string {
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, ...(data !== undefined && { data }) } })
 }

@@ -1,6 +1,6 @@
-// The agent connector: POST /mcp, with the Model Context Protocol. It runs the same operations as REST, under the same
-// rules. Most messages are a plain `tools/call`, which this folder answers itself. The SDK of the protocol answers the
-// other messages (docs/decisions/0027-hot-path.md). There are no sessions, so any process can answer the next request.
+// The agent connector: POST /mcp, with the Model Context Protocol. It runs the same operations as REST. This folder
+// answers a plain `tools/call` itself, and the SDK of the protocol answers all other messages
+// (docs/decisions/0027-hot-path.md). There are no sessions, so any process can answer the next request.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival } from '../auth/caller.ts'
@@ -27,11 +27,11 @@ export interface ConnectorDoor extends ToolDeps, Place {
 
 const PATH = '/mcp'
 const JSON_TYPE = 'application/json'
-/** A message needs four fields. If there were many unknown ones, the SDK would take long to list them. */
+/** A message needs four fields. With many unknown fields, the SDK would take long to list them. */
 const FIELDS_MAX = 16
 const OTHER_METHODS = ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** All errors are JSON-RPC messages, even those of the HTTP layer. */
+/** All errors are JSON-RPC messages, even errors of the HTTP layer. */
 export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void {
   const names = new ClientNames()
   let loading: Promise<Sdk> | undefined
@@ -64,7 +64,7 @@ export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void 
         if (caller === null) throw new AppError('INTERNAL', 'The caller was not authenticated.')
         if (body === undefined) return send(reply, 400, errorMessage(RPC.parse, 'The body is empty. Send one message.'))
         if (Array.isArray(body)) {
-          // In a batch, one request could run many queries.
+          // A batch could run many queries in one request.
           return send(reply, 400, errorMessage(RPC.invalidRequest, 'Batches are not accepted. Send one message.'))
         }
         if (isObject(body) && Object.keys(body).length > FIELDS_MAX) {
@@ -98,8 +98,8 @@ export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void 
 }
 
 /**
- * Calls a tool without the SDK. The answer is one JSON text. If the call is slow and the client asked for progress, the
- * answer is a stream of events.
+ * Calls a tool without the SDK. The answer is one JSON text, or a stream of events if the call is slow and the client
+ * asked for progress.
  */
 async function answerCall(
   door: ConnectorDoor,
@@ -127,7 +127,8 @@ async function answerCall(
 }
 
 /**
- * Returns true if the client asks for notifications about changed lists. This service has none, so it opens no stream.
+ * Returns true if the client asks for notifications about changed lists. This service sends none, so it opens no
+ * stream.
  */
 function isListening(body: unknown): body is { readonly id: MessageId } {
   return isObject(body) && body['method'] === 'subscriptions/listen' && isId(body['id'])
@@ -143,8 +144,8 @@ function headersOf({ headers }: FastifyRequest): Headers {
 }
 
 /**
- * Refuses a request with an HTTP status, for example because the token or the body is invalid, or a grant does not have
- * the scope. If the client hung up, nothing is sent.
+ * Refuses a request with an HTTP status, for example because the token or the body is invalid, or a grant lacks the
+ * scope. Sends nothing if the client hung up.
  */
 function refuse(door: ConnectorDoor, request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
   const known = bodyRefusal(error)
@@ -172,7 +173,7 @@ interface BodyRefusal {
   readonly message: string
 }
 
-/** Fastify's texts quote the input, so they are replaced. */
+/** Replaces Fastify's texts, because they quote the input. */
 function bodyRefusal(error: unknown): BodyRefusal | null {
   if (!(error instanceof Error) || error instanceof AppError) return null
   const code = 'code' in error ? error.code : undefined

@@ -1,5 +1,5 @@
-// Finds the scope that a message needs. If a grant does not have it, the answer is a 403 that names the scope, so that
-// the client can ask the person for it. If an API key does not have it, the operation refuses the call later.
+// Finds the scope that a message needs. If a grant lacks it, the answer is a 403 that names the scope, so that the
+// client can ask the person for it. If an API key lacks it, the operation refuses the call later.
 import type { Caller, Scope } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
 import { ROUTES } from '../contract/key-routes.ts'

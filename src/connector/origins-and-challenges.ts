@@ -27,26 +27,26 @@ export function foreignPlace(
   if (loopback && !isOurs(URL.parse(`http://${headers.host ?? ''}`)?.hostname)) {
     return 'The header Host names another host. Use the address of this service.'
   }
-  // A request without Origin comes from a program, and not from a web page.
+  // A request without Origin comes from a program, not from a web page.
   if (headers.origin === undefined || headers.origin === publicUrl || corsOrigins.has(headers.origin)) return null
   const origin = URL.parse(headers.origin)
   if (loopback && origin !== null && isLoopbackName(origin.hostname)) return null
   return 'Pages of other sites may not use this address.'
 }
 
-/** A client should ask for these scopes first. */
+/** The scopes that a client should request first. */
 const SCOPES: readonly Scope[] = ['profile', 'data:schema', 'data:read']
 
 /**
- * Returns the header WWW-Authenticate of a 401. It contains the address of the document that tells a client how to sign
- * in. `isInvalid` is true if the client sent an invalid token.
+ * Returns the header WWW-Authenticate of a 401, with the address of the document that tells a client how to sign in.
+ * `isInvalid` is true if the client sent an invalid token.
  */
 export function challenge(place: Place, isInvalid: boolean): string {
   const error = isInvalid ? 'error="invalid_token", ' : ''
   return `Bearer ${error}${resourceMetadata(place)}, scope="${SCOPES.join(' ')}"`
 }
 
-/** Returns the header WWW-Authenticate of a 403. With it, the client can ask for the missing scope. */
+/** Returns the header WWW-Authenticate of a 403, so that the client can request the missing scope. */
 export function scopeChallenge(place: Place, { extra }: AppError): string {
   return `Bearer error="insufficient_scope", ${resourceMetadata(place)}, scope="${String(extra['requiredScope'])}"`
 }

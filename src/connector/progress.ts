@@ -1,5 +1,5 @@
-// A call that takes under a second is answered with plain JSON. A longer call, if the client asked for progress, is
-// answered with a stream of events: progress every two seconds, and then the result.
+// A call that takes under a second is answered with plain JSON. A longer call is answered with a stream of events if
+// the client asked for progress: progress every two seconds, and then the result.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ServerResponse } from 'node:http'
 
@@ -8,8 +8,8 @@ export const FIRST_MS = 1_000
 export const NEXT_MS = 2_000
 
 /**
- * Returns true if the work ends within FIRST_MS. If the work fails, its error is not thrown here, because the caller
- * also awaits the work.
+ * Returns true if the work ends within FIRST_MS. Does not throw the error of the work, because the caller also awaits
+ * the work.
  */
 export async function endsSoon(work: Promise<unknown>): Promise<boolean> {
   const timer = new AbortController()

@@ -1,4 +1,4 @@
-// A prompt is a text that a person picks in the client. There is only one, which turns a question into a query.
+// A prompt is a text that a person picks in the client. The only one turns a question into a query.
 import { invalidRequest } from '../errors.ts'
 import type { JsonObject } from './json-object.ts'
 

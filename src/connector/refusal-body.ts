@@ -1,4 +1,4 @@
-// Turns an error into the body of a refusal, as in REST. An unexpected error is logged with the request id, and the
+// Converts an error to the body of a refusal, as in REST. An unexpected error is logged with the request id, and the
 // caller gets only this id.
 import { AppError } from '../errors.ts'
 

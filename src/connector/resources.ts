@@ -1,6 +1,5 @@
-// A resource is the description of one table. The list of resources has only tables with published documentation. All
-// texts come from the description that REST returns. So a hidden table has no resource, and no text contains the name
-// of a hidden column.
+// A resource is the description of one table. Only tables with published documentation are listed. All texts come from
+// the description that REST returns, so no resource reveals a hidden table or column.
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
 import { invalidRequest, notFound } from '../errors.ts'

@@ -1,4 +1,4 @@
-// The tool run_query. Its answers are short enough for a model's context. If rows were left out, the answer says so.
+// The tool run_query. Its answers are short enough for a model's context, and say if rows were left out.
 import { z } from 'zod'
 import type { Arrival } from '../auth/caller.ts'
 import { invalidRequest } from '../errors.ts'
@@ -10,17 +10,15 @@ import type { JsonObject } from './json-object.ts'
 import { rowsWithin } from './fit-rows.ts'
 
 const ROWS = 100
-/** The default limit of bytes. At BYTES_PER_TOKEN this is less than 25,000 tokens, after which clients cut a result. */
+/** The default limit of bytes. At BYTES_PER_TOKEN, this is less than 25,000 tokens, at which clients cut a result. */
 const BYTES = 48 * 1024
-/** The limit of bytes if the caller sets `limit`. A caller that asks for more rows can use a longer answer. */
+/** The limit of bytes if the caller sets `limit`. Then the caller can use a longer answer. */
 const BYTES_WITH_LIMIT = 256 * 1024
-/** How many bytes one token has in rows of numbers and short texts, as JSON arrays. */
+/** How many bytes a token has in rows of numbers and short texts, as JSON arrays. */
 const BYTES_PER_TOKEN = 2
 
 const FIELDS: ReadonlySet<string> = new Set(['sql', 'collection', 'filter', 'pipeline', 'limit'])
-/**
- * What an answer contains besides the rows needs about this many bytes. At most half of the limit is reserved for it.
- */
+/** The approximate size of an answer without its rows. At most half of the limit is reserved for it. */
 const ABOUT_BYTES = 1_024
 
 /**
@@ -46,7 +44,7 @@ export async function runQuery(
 
 const Place = z.strictObject({ teamId: Id, datasourceId: Id, budgetTokens: BudgetTokens.exactOptional() })
 
-/** Refuses arguments that no driver knows. The driver reads the arguments that are the query. */
+/** Refuses arguments that no driver knows. The driver reads the arguments of the query itself. */
 function readPlace(place: JsonObject, rest: JsonObject) {
   const given = Object.fromEntries(Object.entries(place).filter(([, value]) => value !== undefined))
   const read = Place.safeParse(given)
@@ -61,7 +59,7 @@ function readPlace(place: JsonObject, rest: JsonObject) {
   return { params: { teamId, id }, budget }
 }
 
-/** The order of the arguments stays, because a refusal may contain a position in the text of the body. */
+/** Keeps the order of the arguments, because a refusal may contain a position in the text of the body. */
 async function bodyOf(args: JsonObject): Promise<JsonObject> {
   const entries = Object.entries(args).map(async ([name, value]) => [
     name,

@@ -1,4 +1,4 @@
-// Wrong arguments of a tool are answered with INVALID_REQUEST and one line for each of them, as in REST.
+// Wrong arguments of a tool are answered with INVALID_REQUEST and one line per problem, as in REST.
 import { z, type ZodType } from 'zod'
 import { VALUES } from '../contract/route-type.ts'
 import { invalidRequest } from '../errors.ts'
@@ -19,8 +19,8 @@ export function readArguments<S extends ZodType>(schema: S, args: JsonObject): z
 }
 
 /**
- * Many clients send JSON text where an object is expected. Parses such a text, with the checks for a body. Returns
- * other values unchanged. Throws INVALID_REQUEST if the text is not JSON.
+ * Parses a text with the checks for a body, because many clients send JSON text instead of an object. Returns other
+ * values unchanged. Throws INVALID_REQUEST if the text is not JSON.
  */
 export async function parsedText(name: string, value: unknown): Promise<unknown> {
   if (typeof value !== 'string') return value

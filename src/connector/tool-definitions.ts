@@ -1,7 +1,7 @@
 // The definitions of the five tools, as clients see them. They are the same for every caller, because prompt caches
 // need the same bytes each time. test/door/connector-tools.test.ts limits their tokens.
 
-/** A tool as in the answer to `tools/list`. A schema has `type: object`, and no alternatives at its top level. */
+/** A tool in the answer to `tools/list`. A schema has `type: object`, and no alternatives at its top level. */
 export interface ToolDefinition {
   readonly name: ToolName
   readonly title: string

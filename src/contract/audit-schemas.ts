@@ -6,10 +6,9 @@ import { at, Blocked, count, Page, text, time } from './schemas.ts'
 const id = z.string().regex(/^[\w-]{1,200}$/, 'must be an id')
 const Outcome = z.enum(['ANSWERED', 'DENIED', 'FAILED'])
 
-/** The maximum number of values for one parameter. */
 const VALUES_MAX = 100
 
-/** Accepts one or several values. The caller separates values by commas, or repeats the parameter. */
+/** Accepts one or several values: separated by commas, or as a repeated parameter. */
 function several<V extends z.ZodType>(item: V, split = (text: string): readonly string[] => text.split(',')) {
   const all = z.array(item).min(1).max(VALUES_MAX)
   const read = (sent: unknown) =>
@@ -19,7 +18,7 @@ function several<V extends z.ZodType>(item: V, split = (text: string): readonly 
     .meta({ ...z.toJSONSchema(all, { io: 'input' }), description: 'Several values are separated by commas.' })
 }
 
-/** `table,cost` is split. `table:orders` has a name, which may contain commas, so it is not split. */
+/** `table,cost` is split, but `table:orders` is not, because its name may contain commas. */
 const splitKinds = (text: string) => (text.includes(':') ? [text] : text.split(','))
 
 const filter = {
@@ -54,7 +53,6 @@ const { accountId: _account, ...ownFilter } = filter
 export const ActivityQuery = Page.extend(ownFilter)
 export const AuditExportQuery = z.strictObject({ ...filter, format: z.enum(['csv', 'jsonl']).exactOptional() })
 
-/** The object that a change affects. */
 export const Target = z.object({
   kind: z.enum([
     'account',
@@ -77,7 +75,7 @@ export const Target = z.object({
 
 const Value = z.union([z.string(), z.number(), z.boolean(), z.null(), z.array(z.string())])
 const names = z.array(z.string())
-/** How many items there are in all. Present only if the list was cut. */
+/** The number of all items. Present only if the list was truncated. */
 const cutCount = count.optional()
 const Changes = z.record(
   z.string(),
@@ -141,7 +139,7 @@ export const AuditItem = z.object({
   rowCount: count.optional(),
   bytes: count.optional(),
   durationMs: z.number().min(0).optional(),
-  /** How many calls the row stands for, if more than one. */
+  /** How many calls the row counts, if more than one. */
   times: z.int().min(1).optional(),
 })
 export const AuditPage = z.object({ items: z.array(AuditItem), nextCursor: z.string().nullable() })

@@ -1,5 +1,5 @@
-// A schema stops reading an invalid body after a limited number of problems. Otherwise an invalid body would take
-// longer than a valid one, because a problem costs many times as much as a value.
+// A problem costs many times as much as a value. So a schema stops reading an invalid body after a limited number of
+// problems.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { z, type ZodType } from 'zod'
@@ -21,7 +21,7 @@ function fieldsOf(body: ZodType): readonly string[] {
 }
 
 const routes: Readonly<Record<string, Route>> = { ...ROUTES, ...SESSION_ROUTES }
-/** Routes whose schemas read many values. Every other route accepts few values, or a driver reads its body. */
+/** Routes whose schemas read many values. Other routes accept few values, or a driver reads their body. */
 const large = Object.entries(routes).filter(([, route]) => route.valuesMax !== undefined && route.rawBody !== true)
 
 describe('schemas of large bodies', () => {
@@ -40,7 +40,7 @@ describe('schemas of large bodies', () => {
   for (const [id, { body }] of large) {
     if (body === undefined) continue
     for (const field of fieldsOf(body)) {
-      test(`${id}: the schema stops reading soon if every element of ${field} is wrong`, () => {
+      test(`the schema of ${id} stops reading soon if every element of ${field} is wrong`, () => {
         for (const [title, value] of Object.entries(WRONG)) {
           const { error } = body.safeParse({ [field]: value })
           assert.ok(error !== undefined, title)

@@ -1,4 +1,4 @@
-// The JSON of a datasource's whole catalog. Managers see it when they choose what to expose.
+// The JSON of a datasource's whole catalog, for managers who choose what to expose.
 import { z } from 'zod'
 import { at, count } from './schemas.ts'
 
@@ -14,8 +14,8 @@ const ChoiceColumn = z.object({
   /** The comment in the database. */
   comment: z.string().optional(),
   /**
-   * This column is a path of a document. `partOf` is the column that contains the path. If that column is exposed, this
-   * one is too.
+   * The column that contains this column, if this column is a path of a document. If that column is exposed, this one
+   * is too.
    */
   partOf: z.string().optional(),
   unexposable: z.string().optional().meta({ description: 'Why the column cannot be exposed.' }),

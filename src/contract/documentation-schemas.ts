@@ -13,11 +13,11 @@ const Text = z.object({
   origin: Origin,
   status: Status,
   restsOn: z.array(z.string()),
-  /** True if a column that the text depends on was removed, or changed its type, since the text was written. */
+  /** True if a column that the text depends on was removed or changed its type since the text was written. */
   stale: z.boolean(),
 })
 const ColumnText = Text.partial().extend({
-  /** Whether a person marked the column's values as personal data. If null, rules decide. */
+  /** A person's mark: true if the values are personal, false if not, null if the rules decide. */
   personal: z.boolean().nullable(),
 })
 const TableDocumentation = z.object({
@@ -36,13 +36,13 @@ export const Documentation = z.object({
   publishedAt: at.nullable(),
 })
 
-/** If `status` is absent, it is ACCEPTED. */
+/** Default of `status`: ACCEPTED. */
 const optionalFields = {
-  /** Ignored. The service decides: a generated text that was not changed stays GENERATED, any other text is HUMAN. */
+  /** Ignored: an unchanged generated text stays GENERATED, and any other text is HUMAN. */
   origin: Origin.exactOptional(),
   status: Status.exactOptional(),
   restsOn: listOf(identifier, 100).exactOptional(),
-  /** Ignored, because the service computes the value. It is accepted so that a client can send an answer back. */
+  /** Ignored, but accepted, so that a client can send an answer back. */
   stale: z.boolean().exactOptional(),
 }
 const submittedText = (max: number) => z.strictObject({ text: text(max).min(1), ...optionalFields })
@@ -56,7 +56,7 @@ export const DocumentationPut = z.strictObject({
   examples: submittedText(4_000).nullable().exactOptional(),
   statements: listOf(submittedText(500), 50).exactOptional(),
   columns: byName(SubmittedColumn, { name: identifier, most: COLUMNS_MAX }).exactOptional(),
-  /** The version that the client has read. If absent, the change overwrites the changes of others. */
+  /** The version that the client has read. If absent, the save overwrites changes by other people. */
   version: z.int().min(0).exactOptional(),
 })
 export const DocumentationSaved = TableDocumentation.extend({
@@ -67,9 +67,9 @@ export const DocumentationSaved = TableDocumentation.extend({
 
 const Chosen = listOf(z.strictObject({ schema: identifier, table: identifier }), 10_000, 1)
 export const GenerateOrder = z.strictObject({
-  /** If absent, every exposed table. */
+  /** Default: every exposed table. */
   tables: Chosen.exactOptional(),
-  /** Whether to use the operator's language model. If absent, the model is used if there is one. */
+  /** Whether to use the operator's language model. Default: true if there is one. */
   model: z.boolean().exactOptional(),
 })
 export const PublishOrder = z.strictObject({ version: z.int().min(0).exactOptional() })
@@ -78,9 +78,9 @@ export const Published = z.object({ publishedAt: at.nullable(), version: count, 
 
 const Kind = z.enum(['summary', 'examples', 'statements', 'columns'])
 export const AcceptOrder = z.strictObject({
-  /** If absent, every documented table. */
+  /** Default: every documented table. */
   tables: Chosen.exactOptional(),
-  /** If absent, all kinds of texts. */
+  /** Default: all kinds of texts. */
   kinds: listOf(Kind, 4, 1).exactOptional(),
   version: z.int().min(0).exactOptional(),
 })
@@ -91,7 +91,7 @@ export const Accepted = z.object({
   }),
   version: count,
 })
-/** The fields count texts. `added`, `changed` and `removed` compare a publication with the one before. */
+/** The fields count texts. `added`, `changed` and `removed` compare a publication with the previous one. */
 export const Publications = z.object({
   items: z.array(
     z.object({

@@ -7,16 +7,16 @@ const RequestedTables = listOf(
   z.strictObject({
     schema: identifier,
     table: identifier,
-    /** Null stands for all columns that are known now and may be exposed. */
+    /** Null means all columns that are known now and may be exposed. */
     columns: listOf(identifier, 100_000).nullable(),
   }),
   100_000,
 )
 export const ExposurePut = z.strictObject({
   tables: RequestedTables,
-  /** The version that the client has read. If absent, the change overwrites the changes of others. */
+  /** The version that the client has read. If absent, the save overwrites changes by other people. */
   version: z.int().min(0).exactOptional(),
-  /** The reason for the change. People read it in the history. */
+  /** The reason for the change, for the history. */
   note: text(200).exactOptional(),
 })
 const Author = z.object({ accountId: z.string(), name: z.string().nullable() })
@@ -30,14 +30,12 @@ export const Exposure = z.object({
   author: Author.nullable(),
   savedAt: at.nullable(),
   note: z.string().nullable(),
-  /** Only in the answer to a PUT: warnings for the author, as full sentences. */
+  /** Warnings for the author, as full sentences. Only in the answer to a PUT. */
   warnings: z.array(z.string()).optional(),
 })
 const about = { version: count, author: Author, savedAt: at, note: z.string().nullable() }
 export const ExposureVersion = z.object({ ...about, tables: z.array(ExposureTable), createdAt: at })
-/**
- * A version without its tables. `added` and `removed` count columns. Versions that an old release saved have no counts.
- */
+/** A version without its tables. `added` and `removed` count columns. Old versions have no counts. */
 const BriefVersion = z.object({
   ...about,
   tables: count.nullable(),
@@ -65,7 +63,7 @@ export const Drift = z.object({
   added: z.array(DriftItem),
   removed: z.array(DriftItem),
   retyped: z.array(DriftItem),
-  /** When the catalog was read with which drift compares the newest catalog. Null if there is none. */
+  /** The time of the catalog with which the newest catalog is compared. Null if there is none. */
   since: at.nullable(),
   /** The time of the last introspection. */
   schemaCapturedAt: at.nullable(),
@@ -73,30 +71,28 @@ export const Drift = z.object({
 
 export const PreviewOrder = z.strictObject({
   tables: RequestedTables,
-  /** Queries of this many days are taken from the audit and judged again. */
+  /** Queries of this many days are read from the audit and judged again. */
   days: z.int().min(1).max(3650),
 })
 const ReplayResult = z.object({
   count,
-  /** At most 100, the newest. */
+  /** The newest, at most 100. */
   auditIds: z.array(z.string()),
 })
 /**
- * The `result` of a preview job. It has queries that only the current exposure allows, queries that only the proposed
- * exposure allows, and queries whose verdict is unknown.
+ * The `result` of a preview job: queries that only the current exposure allows, queries that only the proposed exposure
+ * allows, and queries whose verdict is unknown.
  */
 export const Preview = z.object({ nowRefused: ReplayResult, nowAllowed: ReplayResult, cannotTell: ReplayResult })
 
-/**
- * Commands that make the database itself refuse hidden tables and columns. `notes` says what these commands cannot do.
- */
+/** Commands that make the database itself refuse hidden tables and columns. `notes` says what they cannot do. */
 export const ExposureGrants = z.object({
   kind: z.enum(['SQL', 'MONGO', 'GCLOUD']),
   text: z.string(),
   notes: z.array(z.string()),
 })
 
-/** A body for putExposure. `added` has the tables and columns that this body adds to the exposure. */
+/** A body for putExposure. `added` has the tables and columns that it adds to the exposure. */
 export const Widened = z.object({
   tables: z.array(ExposureTable),
   version: count,

@@ -2,19 +2,16 @@
 // object for each problem. With many problems, this takes longer than all other work on a body.
 import { z, type ZodType } from 'zod'
 
-/** After this many elements, parsing stops if there was a problem. */
+/** Parsing stops after a part of this many elements that had a problem. */
 const PART = 32
 
-/**
- * An option for parsers. Without it, a message would list all unknown keys, which takes long for 30,000 keys. The
- * callers name the first few keys themselves.
- */
+/** An option for parsers. Otherwise, the message would list all unknown keys, which takes long for 30,000 keys. */
 export const BRIEF = {
   error: (issue: z.core.$ZodRawIssue): string | undefined =>
     issue.code === 'unrecognized_keys' ? 'unknown keys' : undefined,
 }
 
-/** An array of limited length. Parsing stops after the first part that has a problem. */
+/** Returns a schema for an array of limited length. Parsing stops after the first part that has a problem. */
 export function listOf<V extends ZodType>(item: V, most: number, least = 0) {
   const part = z.array(item)
   return z
@@ -51,7 +48,7 @@ export function listOf<V extends ZodType>(item: V, most: number, least = 0) {
     })
 }
 
-/** Each part numbers its elements from 0. Adds `from`, to get the positions in the whole list. */
+/** Each part numbers its elements from 0. Adds `from` to get the positions in the whole list. */
 function moved(issues: readonly z.core.$ZodIssue[], from: number): z.core.$ZodRawIssue[] {
   return issues.map((issue) => {
     const [n, ...rest] = issue.path

@@ -1,12 +1,12 @@
-// Objects whose keys are database names. `__proto__` and `constructor` are valid names, so keys are read into a Map and
-// never looked up in an object. z.record would drop `__proto__`.
+// Objects whose keys are database names. `__proto__` and `constructor` are valid names, so keys are read into a Map.
+// z.record would drop `__proto__`.
 import { z, type ZodType } from 'zod'
 import { BRIEF } from './long-lists.ts'
 
 /** Reading stops after this many problems. */
 const ISSUES_ENOUGH = 50
 
-/** Reads an object into a Map. `most` is the maximum number of names. */
+/** Returns a schema that reads an object into a Map. `most` is the maximum number of names. */
 export function byName<V extends ZodType>(
   value: V,
   { name = z.string(), most = Infinity }: { readonly name?: ZodType<string>; readonly most?: number } = {},
@@ -22,7 +22,7 @@ export function byName<V extends ZodType>(
         return read
       }
       for (const [key, item] of entries ?? []) {
-        // Further problems would cost time and tell the caller little.
+        // More problems would cost time and tell the caller little.
         if (ctx.issues.length >= ISSUES_ENOUGH) break
         const [of, result] = [name.safeParse(key), value.safeParse(item, BRIEF)]
         for (const { error } of [of, result]) {
@@ -39,18 +39,18 @@ export function byName<V extends ZodType>(
     .meta({ ...asRecord(value, name), ...(most < Infinity && { maxProperties: most }) })
 }
 
-/** Writes a Map as an object. */
+/** Returns a schema that writes a Map as an object. */
 export function toNames<V extends ZodType>(value: V) {
   return z
     .custom<ReadonlyMap<string, z.input<V>>>((it) => entriesOf(it) !== null)
     .transform((it) =>
-      // fromEntries() creates own properties, even for a name like `__proto__`.
+      // fromEntries() creates own properties, even for `__proto__`.
       Object.fromEntries((entriesOf(it) ?? []).map(([name, item]) => [name, value.parse(item)])),
     )
     .meta(asRecord(value, z.string()))
 }
 
-/** Each Map in the value is written as an object. */
+/** Writes each Map in the value as an object. */
 export function jsonOf(value: unknown): string {
   return JSON.stringify(value, (_, item: unknown) => (item instanceof Map ? Object.fromEntries(item) : item))
 }

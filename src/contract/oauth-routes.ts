@@ -1,5 +1,5 @@
-// The routes with which agents get access (OAuth 2.1), for openapi.json. http/oauth-routes.ts mounts them. Where the
-// OAuth standards demand it, they accept forms, and their refusals have the format of OAuth.
+// The routes of OAuth 2.1 for openapi.json. http/oauth-routes.ts mounts them. Forms and refusals in the format of OAuth
+// are used only where the OAuth standards demand them.
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 
@@ -10,13 +10,13 @@ export interface OAuthRoute {
   readonly query?: z.ZodType
   readonly body?: { readonly type: 'json' | 'form'; readonly schema: z.ZodType }
   readonly answer: z.ZodType | 'page' | 'redirect' | 'empty'
-  /** If absent, the status is 200, unless the answer is a redirect. */
+  /** Default: 200, or 302 for a redirect. */
   readonly status?: number
   /** The route needs the session cookie. */
   readonly cookie?: true
-  /** What `error` may be in a 400 (RFC 6749 §5.2, RFC 7591 §3.2.2). */
+  /** The values of `error` in a 400 (RFC 6749 §5.2, RFC 7591 §3.2.2). */
   readonly oauthErrors?: readonly string[]
-  /** Codes of refusals that have the same format as those of the other routes. */
+  /** Codes of refusals in the usual format. */
   readonly errors: readonly Code[]
 }
 

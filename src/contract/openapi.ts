@@ -1,5 +1,5 @@
-// Prints all routes as an OpenAPI 3.1 document. A route lists only some of its error codes. The others follow from its
-// kind (401, for example) or from its fields (place, role, body), and are added here.
+// Prints all routes as an OpenAPI 3.1 document. A route lists only some of its error codes. This file adds the codes
+// that follow from its kind (such as 401) or from its fields (place, role, body).
 import { z } from 'zod'
 import type { ZodType } from 'zod'
 import type { Code } from '../errors.ts'
@@ -28,7 +28,7 @@ const TAG = {
   open: 'Without a token',
 } as const
 
-/** `routes` are those that need a token. The document also has the routes without a token. */
+/** `routes` are the routes that need a token. The document also has the routes without a token. */
 export function openapi(routes: Readonly<Record<string, Route>>): Json {
   const paths: Record<string, Record<string, Json>> = {}
   for (const [id, route] of Object.entries(routes)) {
@@ -228,12 +228,12 @@ function answers(route: Route): Record<string, Json> {
   }
 }
 
-/** Only JSON formats get a schema. It describes one line of the file. */
+/** Only JSON formats get a schema, which describes one line of the file. */
 function files(types: readonly string[], row: ZodType): Json {
   return Object.fromEntries(types.map((type) => [type, type.includes('json') ? { schema: schemaOf(row) } : {}]))
 }
 
-/** Returns one response per status. Its codes are in the description and in an enum. */
+/** Returns one response per status, with its codes in the description and in an enum. */
 function refusals(all: readonly Code[]): Record<string, Json> {
   const byStatus = Map.groupBy(all, (code) => STATUS[code])
   return Object.fromEntries(
@@ -259,14 +259,14 @@ function refusals(all: readonly Code[]): Record<string, Json> {
   )
 }
 
-/** Returns the codes that the route lists, and the codes that follow from the other fields of the route. */
+/** Returns the codes that the route lists, and the codes that follow from its other fields. */
 export function codesOf(route: Route): readonly Code[] {
   const codes = new Set<Code>(['UNAUTHENTICATED', 'SCOPE_REQUIRED', 'INVALID_REQUEST', 'INTERNAL'])
   if (route.place !== undefined) codes.add(route.stranger ?? 'NOT_FOUND')
   if (route.place === 'team' && route.invited !== true) codes.add('TEAM_NOT_OPENED')
   if (route.place !== undefined && route.withoutSecondFactor !== true) codes.add('SECOND_FACTOR_REQUIRED')
   if (route.role !== undefined) codes.add('ROLE_REQUIRED')
-  // A change may be refused because the audit cannot record it.
+  // The audit may be unable to record a change.
   if (route.method !== 'GET') codes.add('OVERLOADED')
   if (route.body !== undefined) codes.add('BODY_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE')
   codes.add('STORE_UNAVAILABLE')
@@ -282,7 +282,7 @@ function signInCodesOf(route: SignInRoute): readonly Code[] {
   return [...codes]
 }
 
-/** Other schemas reference these schemas by name. */
+/** The schemas that other schemas reference by name. */
 const NAMED = {
   Account: shapes.Account,
   Team: shapes.Team,
@@ -302,7 +302,7 @@ const NAMED = {
   Job: shapes.Job,
 } as const satisfies Record<string, ZodType>
 
-/** zod cannot print the schemas of name-keyed-objects.ts and long-lists.ts. They bring their own JSON Schema. */
+/** zod cannot print the schemas of name-keyed-objects.ts and long-lists.ts, which bring their own JSON Schema. */
 const PRINTED = { io: 'input', unrepresentable: 'any' } as const
 
 const registry = z.registry<{ id: string }>()
@@ -313,7 +313,7 @@ function components(): Json {
   return bare(printed.schemas)
 }
 
-/** Returns JSON Schema 2020-12, which OpenAPI 3.1 uses. Named schemas become references. */
+/** Returns JSON Schema 2020-12, as in OpenAPI 3.1. Named schemas become references. */
 function schemaOf(schema: ZodType): Json {
   const named = Object.entries(NAMED).find(([, candidate]) => candidate === schema)
   if (named !== undefined) return { $ref: `#/components/schemas/${named[0]}` }
@@ -323,7 +323,7 @@ function schemaOf(schema: ZodType): Json {
   return bare(z.toJSONSchema(schema, PRINTED))
 }
 
-/** Removes `$schema` and `$id`. Also removes the patterns of times, because `format` is clearer. */
+/** Removes `$schema`, `$id`, and the patterns of times, because `format` is clearer. */
 function bare(value: unknown): Json {
   if (Array.isArray(value)) return value.map(bare)
   if (typeof value === 'object' && value !== null) {

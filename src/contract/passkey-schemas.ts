@@ -1,6 +1,6 @@
 // The JSON of passkeys (WebAuthn Level 3). In the browser, PublicKeyCredential.toJSON() writes it, and
 // parseCreationOptionsFromJSON() and parseRequestOptionsFromJSON() read it. Binary values are base64url. Unknown fields
-// are dropped instead of refused, because browsers add fields as the standard grows.
+// are dropped, because browsers add fields as the standard grows.
 import { z } from 'zod'
 
 const bytes = (max: number) =>

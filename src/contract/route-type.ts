@@ -1,5 +1,5 @@
-// Declares what a REST route is. key-routes.ts and signed-in-routes.ts have one entry per operation, from which the
-// router and openapi.json are made. The access matrix in the tests must have a row for each entry.
+// Declares what a REST route is. The router and openapi.json are made from the routes in key-routes.ts and
+// signed-in-routes.ts. The access matrix in the tests must have a row for each route.
 import type { ZodType } from 'zod'
 import type { z } from 'zod'
 import type { Code } from '../errors.ts'
@@ -19,11 +19,11 @@ export interface Route {
   /** For example `/teams/{teamId}/datasources/{id}/schema`. */
   readonly path: string
   readonly summary: string
-  /** The scope that an API key needs. If absent, the route refuses every API key and needs a session. */
+  /** The scope that an API key needs. If absent, the route needs a session. */
   readonly scope?: Scope
   /**
-   * What the path names. Before the query string and the body are read, the service checks that it exists and that the
-   * caller has access (404), then the role (403).
+   * The object in the path. The service checks that it exists and that the caller has access (404), then the role
+   * (403), before it reads the query string and the body.
    */
   readonly place?: 'team' | 'datasource'
   readonly role?: 'ADMIN' | 'OWNER'
@@ -33,14 +33,14 @@ export interface Route {
   readonly withoutSecondFactor?: true
   /** Callers outside the team get this code instead of NOT_FOUND. */
   readonly stranger?: 'TEAM_FORBIDDEN'
-  /** Query parameters. If absent, every parameter is refused. */
+  /** Query parameters. If absent, none is allowed. */
   readonly query?: ZodType
   readonly body?: ZodType
   /** A missing body counts as {}. */
   readonly bodyOptional?: true
-  /** Keys in the body are database names, which may be `__proto__`. The schema must read them with byName(). */
+  /** Keys in the body are database names, such as `__proto__`. The schema must read them with byName(). */
   readonly namesAsKeys?: true
-  /** The handler checks access and reads the body itself. `body` only documents it. */
+  /** The handler checks access and reads the body itself. `body` is only documentation. */
   readonly rawBody?: true
   /** In bytes. Default: 1 MiB. */
   readonly bodyLimit?: number
@@ -52,7 +52,7 @@ export interface Route {
   readonly status?: 200 | 201 | 202 | 204
   /** The route starts a job if the work takes long. Then the answer has a jobId and the status 202. */
   readonly startsJob?: true
-  /** The handler returns JSON text and headers. `answer` documents the JSON, and contract tests check it. */
+  /** The handler returns JSON text and headers. `answer` documents the JSON for openapi.json and tests. */
   readonly prebuilt?: true
   /** The handler streams a file of one of these media types. `answer` describes one row of the file. */
   readonly streams?: readonly string[]

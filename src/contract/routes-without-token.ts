@@ -1,5 +1,5 @@
-// These routes need no API key and no access token, because the path contains a secret. Not listed here are /auth,
-// /health and /docs, which need no token either.
+// Routes without an API key or access token, because the path contains a secret. /auth, /health and /docs need no token
+// either, but are not listed here.
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 import { at, Role } from './schemas.ts'

@@ -1,5 +1,5 @@
-// The JSON of docs/contract.md and docs/session.md. A body with an unknown field is refused. An answer loses fields
-// that are not declared.
+// The JSON of docs/contract.md and docs/session.md. A body with an unknown field is refused. Undeclared fields are
+// removed from an answer.
 import { listOf } from './long-lists.ts'
 import { z } from 'zod'
 
@@ -7,7 +7,7 @@ const isText = (value: string) => value.isWellFormed() && !value.includes('\0')
 
 /** A well-formed string without NUL, which every store and log can contain. */
 export const text = (max: number) => z.string().max(max).refine(isText, 'must not contain NUL or lone surrogates')
-/** A name that a person chose. It must not be blank. */
+/** A name that a person chose. */
 export const name = text(100).refine((value) => value.trim() !== '', 'must not be empty')
 const id = text(128).min(1)
 /** The name of a schema, table or column. */
@@ -16,9 +16,8 @@ export const identifier = text(1024).min(1)
 export const time = z.iso.datetime({ offset: true })
 /** A number of things, bytes or rows, or a position in a text. */
 export const count = z.int().min(0)
-/** A fraction. */
 const share = z.number().min(0)
-/** A time in UTC from our own store, in ISO 8601. It is not validated again. */
+/** A time in UTC from our own store, in ISO 8601. */
 export const at = z.string().meta({ format: 'date-time' })
 
 export const Scope = z.enum(['profile', 'data:schema', 'data:read'])
@@ -51,7 +50,7 @@ export const Team = z.object({
   status: MembershipStatus,
   /** Includes INVITED members. */
   memberCount: count,
-  /** Counts only datasources that the caller may use. */
+  /** Only datasources that the caller may use. */
   dataSourceCount: count,
   createdAt: at,
 })
@@ -76,7 +75,7 @@ export const Datasource = z.object({
   minRole: Role.nullable(),
   lastTestedAt: at.nullable(),
   lastError: z.string().nullable(),
-  // Only signed-in managers get these fields.
+  // Only for signed-in managers.
   lastGrade: Grade.nullable().optional().meta({ description: 'The grade of the last test.' }),
   schemaCapturedAt: at.nullable().optional(),
   tableCount: count.nullable().optional(),
@@ -94,8 +93,7 @@ export const ColumnStats = z.object({
   nullFrac: share.optional(),
   distinctCount: count.optional(),
   /**
-   * The most common value comes first. Values that the type allows, but no profile has found, come last and have no
-   * share.
+   * The most common value comes first. Values that the type allows but no profile has found come last, without a share.
    */
   values: z.array(z.object({ value: z.unknown(), share: share.optional() })).optional(),
   range: z.object({ min: z.unknown(), max: z.unknown() }).optional(),
@@ -156,10 +154,10 @@ export const Description = z.object({
 const Scalar = z.union([z.null(), z.boolean(), z.number(), z.string()])
 const Param = z.union([Scalar, z.strictObject({ type: z.string(), value: Scalar })])
 const SqlBody = z.strictObject({
-  /** The maximum is 100,000 bytes for BIGQUERY, and 65,536 bytes for POSTGRES. */
+  /** The maximum is 100,000 bytes for BIGQUERY and 65,536 bytes for POSTGRES. */
   sql: text(100_000),
   limit: z.int().min(1).exactOptional(),
-  /** By position, or (only for BIGQUERY) by name. */
+  /** By position, or by name (only BIGQUERY). */
   params: z.union([z.array(Param), z.record(z.string(), Param)]).exactOptional(),
 })
 const MongoBody = z.strictObject({
@@ -185,7 +183,7 @@ export const Blocked = z.object({
   name: z.string(),
 })
 
-/** docs/errors.md lists the extra fields of each code. */
+/** docs/errors.md lists the additional fields of each code. */
 export const ErrorBody = z.looseObject({
   error: z.string().meta({ description: 'For people and agents. Safe to show unchanged.' }),
   code: z.string().meta({ description: 'For programs. Stable.' }),
@@ -195,7 +193,7 @@ export const ErrorBody = z.looseObject({
 
 export const AccountChange = z.strictObject({ name: name.exactOptional() })
 /**
- * To confirm a deletion, `confirm` is the account's e-mail address or the team's slug. If it is missing, the error is
+ * `confirm` is the account's e-mail address or the team's slug. If it is missing, the error is
  * REAUTHENTICATION_REQUIRED.
  */
 export const Confirmation = z.strictObject({ confirm: text(254).exactOptional() })
@@ -218,7 +216,7 @@ export const ApiKey = z.object({
   replacedBy: z.string().optional(),
   lastClient: z.string().optional().meta({ description: 'The name that the client of the last use gave itself.' }),
 })
-/** `key` is shown only this once. */
+/** `key` is never shown again. */
 export const NewApiKey = ApiKey.extend({ key: z.string() })
 export const ApiKeyOrder = z.strictObject({
   name,
@@ -233,7 +231,7 @@ export const Rotation = z.strictObject({ graceSeconds: z.int().min(0).max(86_400
 /** A member's key, as the team's managers see it. */
 export const TeamKey = ApiKey.extend({ accountId: z.string(), email: z.string() })
 
-/** A person granted this access to an agent. */
+/** The access that a person granted to an agent. */
 export const Grant = z.object({
   id: z.string(),
   clientName: z.string().meta({ description: 'The name that the agent gave itself.' }),
@@ -271,10 +269,10 @@ export const TeamSettings = z.strictObject({
     .max(2 ** 50),
   auditRetentionDays: z.int().min(1).max(3650),
   auditRedactLiterals: z.boolean(),
-  /** The team's routes refuse members without a second factor, and the keys of such members. */
+  /** If true, the team's routes refuse members without a second factor, and their keys. */
   requireSecondFactor: z.boolean(),
 })
-/** Fields that are absent stay unchanged. A nested object is replaced as a whole. */
+/** Absent fields stay unchanged. A nested object is replaced as a whole. */
 const TeamSettingsChange = z.strictObject({
   queryBudget: QueryBudget.exactOptional(),
   rowCap: TeamSettings.shape.rowCap.exactOptional(),
@@ -298,7 +296,7 @@ export const TeamChange = z.strictObject({
   slug: slug.exactOptional(),
   settings: TeamSettingsChange.exactOptional(),
 })
-/** `settings` is absent while the caller is INVITED. */
+/** `settings` is absent if the caller is INVITED. */
 export const TeamDetail = Team.extend({ settings: TeamSettings.optional() })
 
 /** `invitationId` is set for an invited address that is not a member yet. */
@@ -312,7 +310,7 @@ export const Member = z.object({
   createdAt: at,
   expiresAt: at.optional(),
 })
-/** The answer is the same whether or not the address has an account. `inviteToken` is shown only this once. */
+/** The answer does not reveal whether the address has an account. `inviteToken` is never shown again. */
 export const Invited = Member.extend({ inviteToken: z.string() })
 export const MemberOrder = z.strictObject({ email: z.email().max(254), role: Role })
 export const MemberChange = z.strictObject({ role: Role })
@@ -344,7 +342,7 @@ const connection = {
 export const DatasourceOrder = z.strictObject({ name, type: DatasourceType, ...connection })
 export const DatasourceChange = z.strictObject({ name: name.exactOptional(), ...connection })
 
-/** A connection can be tested before it is saved, so it needs no name. */
+/** A connection can be tested before it is saved, so the name is optional. */
 export const DatasourceTrial = z.strictObject({ name: name.exactOptional(), type: DatasourceType, ...connection })
 
 const TestStep = z.object({
@@ -367,7 +365,7 @@ export const TestReport = z.object({
   error: z.string().optional(),
   testedAt: at,
 })
-/** `parsed` has the values that were read from the URI. Nothing here is secret. */
+/** `parsed` has the values in the URI, but no secrets. */
 export const TrialReport = TestReport.extend({
   parsed: z
     .object({
@@ -405,7 +403,7 @@ export const Job = z.object({
   state: JobState,
   done: count,
   total: count,
-  /** What a running job is processing, such as a table. */
+  /** The item that a running job is processing, such as a table. */
   step: z.string().nullable(),
   /** Null if the service started the job. `name` is null if the account was deleted. */
   startedBy: z.object({ accountId: z.string(), name: z.string().nullable() }).nullable(),
@@ -418,7 +416,7 @@ export const Job = z.object({
 export const Access = z.object({ accountIds: z.array(z.string()) })
 export const AccessPut = z.strictObject({ accountIds: listOf(id, 10_000) })
 
-/** The verdict on a query that did not run. */
+/** The verdict on a query that was checked but not run. */
 export const CheckResult = z.object({
   verdict: z.enum(['ALLOWED', 'DENIED', 'INVALID']),
   error: z.string().optional(),

@@ -1,5 +1,5 @@
-// The routes of signing in. src/sign-in/allowed-paths.ts allows only these paths of the sign-in library, and
-// openapi.json documents them. They use a session cookie instead of a token, and accept no API keys.
+// The routes of signing in, for openapi.json. src/sign-in/allowed-paths.ts allows only these paths. They use a session
+// cookie instead of a token.
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 import { SignInOptions } from './instance-schemas.ts'
@@ -14,24 +14,24 @@ export interface SignInRoute {
   /** The operation id. */
   readonly id: string
   readonly summary: string
-  /** A route without a body uses the method GET. */
+  /** If absent, the method is GET. */
   readonly body?: z.ZodType
-  /** If absent, every parameter is refused. */
+  /** If absent, no parameter is allowed. */
   readonly query?: z.ZodType
   readonly answer: z.ZodType | 'page' | 'redirect'
   /** The route needs the cookie of a session, or of a sign-in that waits for a code. */
   readonly cookie?: true
-  /** Codes that not every route has. */
+  /** Codes in addition to those of every route. */
   readonly errors: readonly Code[]
 }
 
 const email = z.email().max(254)
-/** The minimum length is only for new passwords. A short password at the sign-in is simply wrong. */
+/** Also accepts short passwords: at the sign-in, such a password is simply wrong. */
 const password = text(PASSWORD.max).min(1)
 const newPassword = text(PASSWORD.max).min(PASSWORD.min)
-/** The browser opens this address from a link in a mail. sign-in/allowed-origins.ts checks it. */
+/** The address to which a mailed link leads. sign-in/allowed-origins.ts checks it. */
 const place = text(2_000).exactOptional()
-/** Our tokens are shorter. Longer ones are not looked up. */
+/** Our tokens are shorter. */
 const token = text(2_000).min(1)
 const code = text(100).min(1)
 const nothing = z.strictObject({})
@@ -52,7 +52,7 @@ export const SignInBody = z.strictObject({ email, password, rememberMe: z.boolea
 export const PasswordChange = z.strictObject({
   currentPassword: password,
   newPassword,
-  /** By default, a new password ends the other sessions. */
+  /** By default, a new password ends all other sessions. */
   revokeOtherSessions: z.boolean().default(true),
 })
 export const Verification = z.strictObject({ token, password, callbackURL: place })
@@ -86,7 +86,7 @@ export const ProviderSignIn = z.strictObject({
   inviteToken: text(200).exactOptional(),
 })
 export const ProviderChoice = z.strictObject({ provider })
-/** Providers add other parameters. They are dropped. */
+/** Other parameters of providers are dropped. */
 export const ProviderReturn = z.object({
   state: text(200).exactOptional(),
   code: text(4_000).exactOptional(),
@@ -113,8 +113,8 @@ export const Reset = z.strictObject({
     })
     .exactOptional(),
   /**
-   * A code of the second factor. With it, the factor ends unless `keep.secondFactor` is set. Without it, the factor
-   * stays.
+   * A code of the second factor. With it, the second factor ends unless `keep.secondFactor` is set. Without it, the
+   * second factor stays.
    */
   code: code.exactOptional(),
 })
@@ -151,7 +151,7 @@ const HeldKey = z.object({
   lastUsedAt: at.nullable(),
   expiresAt: at.nullable(),
 })
-/** A person granted this access to an agent. */
+/** The access that a person granted to an agent. */
 const HeldGrant = z.object({
   id: z.string(),
   clientName: z.string(),

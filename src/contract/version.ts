@@ -1,2 +1,2 @@
-// The same version as in package.json. docs.test.ts checks this.
+// The version in package.json.
 export const VERSION = '0.1.0'

@@ -6,7 +6,7 @@ import { at, count, name, text } from './schemas.ts'
 export const WEBHOOK_EVENTS = ['refusals', 'drift', 'keyExpiring', 'datasourceError'] as const
 const Event = z.enum(WEBHOOK_EVENTS)
 const Format = z.enum(['JSON', 'SLACK'])
-/** The event `refusals` is sent if the team has `count` refused queries within `minutes`. */
+/** The event `refusals` is sent after `count` refused queries of the team within `minutes`. */
 const Refusals = z.strictObject({ count: z.int().min(1).max(1_000_000), minutes: z.int().min(1).max(1_440) })
 
 const url = text(2_000)
@@ -61,7 +61,7 @@ const Webhook = z.object({
   waiting: count.meta({ description: 'The number of deliveries that are pending or being retried.' }),
   dropped: count.meta({ description: 'The number of events that were dropped because the queue was full.' }),
 })
-/** `secret` is shown only this once. */
+/** `secret` is never shown again. */
 const FreshWebhook = Webhook.extend({ secret: z.string().optional() })
 
 const WebhookTest = z.object({

@@ -21,15 +21,15 @@ interface Ask {
 }
 
 interface AgentView {
-  /** The reason why the role or key cannot reach the datasource. Null if it can. */
+  /** Why the role or key cannot reach the datasource. Null if it can. */
   readonly barred: string | null
   /** Null if barred. */
   readonly page: (DescribedPage & { readonly tokens: number }) | null
 }
 
 /**
- * Throws ROLE_REQUIRED for a role above the caller's own, and NOT_FOUND for another account's key. Throws
- * INVALID_REQUEST for a cursor that belongs to another description.
+ * Throws ROLE_REQUIRED for a role above the caller's own, NOT_FOUND for another account's key, and INVALID_REQUEST for
+ * a cursor of another description.
  */
 export async function viewAsAgent(deps: Deps, call: Call, at: Reached, { as, ...ask }: Ask): Promise<AgentView> {
   const barred = as === undefined ? null : await barredAs(deps, call, at, readAs(as), 'data:schema')
@@ -41,7 +41,7 @@ async function pageOf(deps: Deps, at: Reached, ask: Omit<Ask, 'as'>): Promise<Ag
   return { ...page, tokens: tokensOf(page) }
 }
 
-/** Reads `as`, which is a role or a key id. No key id equals the name of a role. */
+/** Reads `as`: a role, or a key id. No key id equals the name of a role. */
 function readAs(as: string): As {
   const role = As.safeParse({ role: as })
   return role.success ? role.data : { keyId: as }

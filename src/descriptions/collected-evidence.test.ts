@@ -39,7 +39,7 @@ async function* of(...rows: readonly AuditItem[]): AsyncIterable<readonly AuditI
   for (const row of rows) yield [row]
 }
 
-test('refusals of seven days are counted by the hour, and each row only once over several scans', async () => {
+test('refused queries of seven days are counted by the hour, and several scans count each audit row only once', async () => {
   const collected = new CollectedEvidence(catalog, 1)
   const recent = refused(NOW - 1_000)
   await collected.refusals(NOW).take(of(recent, refused(NOW - 8 * HOUR_MS)))
@@ -56,7 +56,7 @@ test('refusals of seven days are counted by the hour, and each row only once ove
   assert.notEqual(afterAWeek.stamp, evidence.stamp)
 })
 
-test('after a scan that is cut short, the evidence starts at the oldest row that was read', async () => {
+test('after a scan of the audit that stops early, the evidence starts at the oldest row that was read', async () => {
   const collected = new CollectedEvidence(catalog, 1)
   const cut = async function* () {
     yield* of(refused(NOW - 1_000), refused(NOW - HOUR_MS))
@@ -73,7 +73,7 @@ test('after a scan that is cut short, the evidence starts at the oldest row that
   )
 })
 
-test('a scan that fails before its first row leaves everything to the next scan', async () => {
+test('if a scan of the audit fails before its first row, the next scan reads everything', async () => {
   const collected = new CollectedEvidence(catalog, 1)
   const from = collected.refusals(NOW).filter.from
   const failed = async function* (): AsyncIterable<readonly AuditItem[]> {
@@ -103,7 +103,7 @@ test('the evidence says when a table, a named column, and all columns were last 
   assert.equal(seen?.column('note').lastReadAt, iso(first))
 })
 
-test('a refusal for an unknown name, a function or the cost counts for no column', async () => {
+test('a query that was refused for an unknown name, a function or its cost counts for no column', async () => {
   const collected = new CollectedEvidence(catalog, 1)
   const cost: AuditItem = { ...refused(NOW - 1), blocked: { kind: 'cost', name: '1' } }
   const routine: AuditItem = { ...refused(NOW - 3), blocked: { kind: 'function', name: 'email' } }

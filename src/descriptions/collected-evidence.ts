@@ -1,5 +1,5 @@
-// Counts, for each table and column of one catalog, how often it was refused and when it was last read. This is the
-// "evidence" that is shown to the person who chooses the exposure. The audit rows come from query-evidence.ts.
+// Counts how often each table and column of a catalog was refused, and when it was last read. This "evidence" is shown
+// to the person who chooses the exposure. query-evidence.ts reads the audit rows.
 import type { AuditItem } from '../audit/reading/page.ts'
 import type { AuditFilter } from '../audit/reading/row-filter.ts'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
@@ -17,9 +17,9 @@ import {
 import { inSlices } from '../event-loop-slices.ts'
 
 export interface Evidence {
-  /** Refusals are counted from this time on. Null until a scan has read at least some rows. */
+  /** Refusals are counted from this time on. Null until a scan has read rows. */
   readonly refusalsSince: string | null
-  /** Answered queries are known from this time on. Null until a scan has read at least some rows. */
+  /** Answered queries are known from this time on. Null until a scan has read rows. */
   readonly readsSince: string | null
   /** False while the audit is still being read. */
   readonly complete: boolean
@@ -30,49 +30,45 @@ export interface Evidence {
 }
 
 export interface TableEvidence {
-  /** The number of refused queries that named the table or one of its columns. */
+  /** How many refused queries named the table or one of its columns. */
   readonly refusals: number
   /** When an answered query last read the table. */
   readonly lastReadAt: string | undefined
   column(name: string): { readonly refusals: number; readonly lastReadAt: string | undefined }
 }
 
-/** One scan of the audit, newest rows first. `filter` selects the rows: either the refused or the answered queries. */
+/** One scan of the audit, newest rows first. `filter` selects either the refused or the answered queries. */
 interface Scan {
   readonly filter: AuditFilter
-  /**
-   * Takes the rows of the scan, and stops after ROWS_MAX rows. If the iteration throws, the rows so far stay counted.
-   */
+  /** Counts the rows, and stops after ROWS_MAX rows. If the iteration throws, the rows so far stay counted. */
   take(rows: AsyncIterable<readonly AuditItem[]>): Promise<void>
 }
 
 const HOUR_MS = 3_600_000
-/** Refusals are counted over this many hours. */
 const REFUSAL_HOURS = 7 * 24
-/** Answered queries are searched over this many days. */
 const READ_DAYS = 30
-/** A scan stops after the batch with which it has read this many rows. */
+/** A scan stops after the batch in which it reaches this many rows. */
 const ROWS_MAX = 20_000
-/** Another process may store a row up to this long after the time that is written in the row. */
+/** Another process may store a row up to this long after the time in the row. */
 const LATE_MS = 10_000
 /**
- * Rows are read newest first. An older row with the same query text cannot change when a column was last read, so it is
- * skipped. A scan remembers at most this many texts.
+ * How many query texts a scan remembers. Rows are read newest first, so a second row with the same text is older and
+ * cannot change when a column was last read.
  */
 const TEXTS_MAX = 5_000
 
-/** How far the audit was read, separately for refused and for answered queries. */
+/** How far the audit was read: for refused queries, and separately for answered queries. */
 interface Progress {
   /** The next scan starts LATE_MS before this time. Null before the first scan. */
   upTo: number | null
-  /** All rows from this time on were read. Null before the first scan. */
+  /** All rows since this time were read. Null before the first scan. */
   since: number | null
-  /** The ids of the rows of the last LATE_MS. The next scan reads this period again and skips these rows. */
+  /** The ids of the rows of the last LATE_MS. The next scan reads this period again and skips them. */
   recent: ReadonlySet<string>
 }
 
 interface Facts {
-  /** The numbers of refusals. The key is the hour, counted since 1970. */
+  /** The number of refusals by hour. An hour is counted since 1970. */
   readonly refusals: Map<number, number>
   readonly columnRefusals: Map<string, Map<number, number>>
   readonly columnReads: Map<string, string>
@@ -100,9 +96,7 @@ export class CollectedEvidence {
     this.#byKey = new Map(catalog.tables.map((table) => [tableKey(table.schema, table.table), table]))
   }
 
-  /**
-   * Returns a scan of the refused queries of the last seven days. Queries that an earlier scan has read are left out.
-   */
+  /** Returns a scan of the refused queries of the last seven days. Skips queries that an earlier scan has read. */
   refusals(now: number): Scan {
     const from = (Math.floor(now / HOUR_MS) - REFUSAL_HOURS) * HOUR_MS
     const progress = this.#refused
@@ -112,9 +106,7 @@ export class CollectedEvidence {
     }
   }
 
-  /**
-   * Returns a scan of the answered queries of the last thirty days. Queries that an earlier scan has read are left out.
-   */
+  /** Returns a scan of the answered queries of the last thirty days. Skips queries that an earlier scan has read. */
   reads(now: number): Scan {
     const from = now - READ_DAYS * 24 * HOUR_MS
     const progress = this.#read
@@ -143,8 +135,8 @@ export class CollectedEvidence {
   }
 
   /**
-   * Reads the rows of a scan. If the scan stops early, the older rows are never read, so the evidence starts at the
-   * oldest row that was read.
+   * Reads the rows of a scan. If the scan stops early, older rows are never read, and the evidence starts at the oldest
+   * row that was read.
    */
   async #take(
     progress: Progress,

@@ -1,5 +1,5 @@
 // Adds statistics to the columns of a description. The stored profiles are cached per table, so that after a change
-// only the profiles of the changed tables are read again.
+// only the changed profiles are read again.
 import type { Kysely } from 'kysely'
 import type { Catalog, CatalogColumn, CatalogTable, Driver, Scalar } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
@@ -11,15 +11,14 @@ import { profilesOf, stampsOf, type KeptColumn, type KeptProfile } from '../prof
 import type { Tables } from '../store/tables.ts'
 import { inSlices } from '../event-loop-slices.ts'
 
-/** The statistics of the exposed columns. */
 export interface Known {
   /** The time of the newest profile in the statistics. Null if there is none. */
   readonly capturedAt: string | null
-  /** Returns a function that returns the `stats` of a column of the table (docs/contract.md), or null. */
+  /** Returns a function that returns the `stats` of a column (docs/contract.md), or null. */
   statsOf(table: CatalogTable): (column: CatalogColumn) => Stats | null
 }
 
-/** The `stats` of a column as in docs/contract.md. JSON omits undefined fields. */
+/** The `stats` of a column (docs/contract.md). JSON omits undefined fields. */
 interface Stats {
   readonly nullFrac?: number | undefined
   readonly distinctCount?: number | undefined
@@ -46,8 +45,8 @@ export interface SeenTable {
 export type SeenTables = ReadonlyMap<string, SeenTable>
 
 /**
- * The profiles that were read last, for each datasource. A stamp (stampsOf()) changes with the profile of its table. A
- * table's profile is reused while its stamp is unchanged.
+ * The profiles that were last read, by datasource. A table's profile is reused while its stamp (stampsOf()) is
+ * unchanged.
  */
 export type Seen = BoundedMap<DatasourceId, SeenTables>
 
@@ -55,14 +54,14 @@ const DATASOURCES_MAX = 500
 const WEIGHT_MAX = 32 * 1024 * 1024
 /** The weight of a column in bytes, without its texts and statistics. */
 const COLUMN_WEIGHT = 120
-/** One statement reads the profiles of this many tables. */
+/** How many profiles one statement reads. */
 const TABLES = 50
 
 export function openColumnStats(): Seen {
   return new BoundedMap(DATASOURCES_MAX, WEIGHT_MAX)
 }
 
-/** Returns statistics only of columns in `exposed`, even if the store holds more profiles. */
+/** Returns statistics only of columns in `exposed`. */
 export async function columnStatsOf(
   deps: { readonly db: Kysely<Tables>; readonly seen: Seen },
   id: DatasourceId,
@@ -86,7 +85,7 @@ export async function columnStatsOf(
       let next = 0
       return (column) => {
         // A profile usually has its columns in the order of the table. Columns that were hidden or profiled later may
-        // be in another position.
+        // be elsewhere.
         const found =
           columns[next]?.name === column.name ? columns[next] : columns.find((it) => it.name === column.name)
         next++
@@ -97,7 +96,7 @@ export async function columnStatsOf(
   }
 }
 
-/** Returns all stored profiles. Cached profiles are not read again while their stamp is unchanged. */
+/** Returns all stored profiles. Reads only the profiles whose stamp has changed. */
 export async function readSeen(
   { db, seen }: { readonly db: Kysely<Tables>; readonly seen: Seen },
   id: DatasourceId,
@@ -156,7 +155,7 @@ function signalOf(key: LikelyKey | undefined, typed: Driver['typed']): string | 
 
 function statsOf(seen: SeenColumn, column: CatalogColumn, key: string | undefined): Stats {
   const { stats } = seen
-  // The values of a key are not listed, because they do not help to write a query.
+  // The values of a key do not help to write a query.
   const isKey = column.primaryKey || column.references !== null || key !== undefined
   if (!isKey && column.signals === undefined && column.labels === undefined) return stats
   const shared = isKey ? undefined : stats.values
@@ -172,8 +171,8 @@ function ownOf({ signals = [], labels = [] }: CatalogColumn): Stats | null {
 }
 
 /**
- * Returns the values of the profile, followed by the labels (such as the values of an enum) that the profile lacks.
- * These labels have no share.
+ * Returns the values of the profile, followed by the labels (such as the values of an enum) that the profile lacks,
+ * without a share.
  */
 function withLabels(values: Stats['values'], labels: readonly Scalar[] = []): Stats['values'] {
   if (labels.length === 0) return values

@@ -1,5 +1,4 @@
-// Returns the description of a datasource: the exposed tables and columns, or the whole catalog if a manager asks for
-// it. Never queries the database.
+// Returns the description of a datasource: the exposed tables and columns, or the whole catalog for managers.
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import { roleAtLeast } from '../teams/roles.ts'
@@ -18,12 +17,12 @@ interface Deps {
   readonly descriptions: Descriptions
 }
 
-/** Headers that let only the caller cache the answer. The caller must revalidate it with the ETag. */
+/** Only the caller may cache the answer, and must revalidate it with the ETag. */
 export const PRIVATE = { 'cache-control': 'private, no-cache', vary: 'Authorization' } as const
 
 /**
- * If `full` is set, returns the whole catalog, and throws ROLE_REQUIRED for callers below ADMIN, and NOT_CONNECTED
- * before the first introspection.
+ * With `full`, returns the whole catalog, and throws ROLE_REQUIRED for callers below ADMIN. Throws NOT_CONNECTED before
+ * the first introspection.
  */
 export async function describeDatasource(
   deps: Deps,

@@ -1,4 +1,3 @@
-// Tests cached descriptions on both stores: which changes invalidate them, and which version each reader gets.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openRooms, type Rooms } from '../../test/support/connected.ts'
@@ -49,7 +48,7 @@ for (const dialect of DIALECTS) {
     const fresh = (): Descriptions => openDescriptions({ ...rooms, catalogs: openCatalogs(rooms) })
     const text = async (part: Part) => (await rooms.descriptions.of(await at.at(), part)).json.toString()
 
-    test('after a change both descriptions are rendered again, and columns that the change hides are gone from one', async () => {
+    test('after a change, both descriptions are rendered again, and the exposed one has no hidden columns', async () => {
       await at.expose(SHOWN)
       await at.profile()
       const call = at.call()
@@ -76,20 +75,20 @@ for (const dialect of DIALECTS) {
       assert.ok(!(await text('e')).includes('canary'), 'the exposed part shows nothing of a hidden column')
     })
 
-    test('a cached description stays if a change does not affect it', async () => {
+    test('a cached description is not rendered again if a change does not affect it', async () => {
       const before = await rooms.descriptions.of(await at.at(), 'e')
       await rooms.store.write((tx) => tx.updateTable('datasources').set({ min_role: 'OWNER' }).execute())
       assert.equal(await rooms.descriptions.of(await at.at(), 'e'), before)
     })
 
-    test('concurrent readers share one rendering', async () => {
+    test('concurrent readers of a description share one rendering', async () => {
       const descriptions = fresh()
       const now = await at.at()
       const all = await Promise.all(Array.from({ length: 5 }, () => descriptions.of(now, 'e')))
       assert.equal(new Set(all).size, 1)
     })
 
-    test('a reader with an older row gets the matching description, and the next reader the newest', async () => {
+    test('a reader with an older datasource row gets the description of that version, and the next reader the newest description', async () => {
       await at.expose(SHOWN)
       const old = await at.at()
       await at.expose(HIDDEN)

@@ -1,6 +1,6 @@
 // Caches descriptions in memory, as JSON. A cached description is valid only for the versions of the catalog, the
-// exposure, the profiles and the documentation that it was rendered from. So a change need not clear the cache: the
-// next reader finds other versions and renders again.
+// exposure, the profiles and the documentation that it was rendered from. So after a change, the next reader renders
+// again.
 import { createHash } from 'node:crypto'
 import type { DatasourceRow } from '../datasources/datasource-rows.ts'
 import { BoundedMap } from '../bounded-map.ts'
@@ -25,10 +25,7 @@ export interface Rendered {
 export interface Descriptions {
   /** Returns the description for the versions of this row. Concurrent readers share one rendering. */
   of(at: Described, part: Part): Promise<Rendered>
-  /**
-   * Returns the whole catalog, for the person who chooses what to expose (GET …/catalog). `full` is the datasource's
-   * catalog.
-   */
+  /** Returns the whole catalog, for the person who chooses what to expose (GET …/catalog). */
   catalog(at: Described, full: Catalog, evidence: Evidence): Promise<Rendered>
 }
 
@@ -53,7 +50,7 @@ class CachedDescriptions implements Descriptions {
   readonly #deps: Deps
   /** After a change, only the changed profiles and publications are read again. */
   readonly #read = { stats: openColumnStats(), published: openPublishedTexts() }
-  /** The description that was rendered last, for each part and datasource. */
+  /** The last description of each part and datasource. */
   readonly #rendered = new BoundedMap<string, Entry>(ENTRIES_MAX, BYTES_MAX)
   readonly #names: NameReadings = new BoundedMap(NAMES_MAX)
   /** Renderings in progress, by part, datasource and versions. */
@@ -75,9 +72,7 @@ class CachedDescriptions implements Descriptions {
     return this.#cached(`c/${at.id}`, versions, () => renderCatalog(deps, at, full, evidence))
   }
 
-  /**
-   * Returns the cached JSON, or renders it. `place` is the part and the datasource's id. The ETag starts with the part.
-   */
+  /** Returns the cached JSON, or renders it. `place` is the part and the datasource's id. */
   async #cached(place: string, versions: string, render: () => Promise<JoinedTables>): Promise<Rendered> {
     const cached = this.#rendered.get(place)
     if (cached?.versions === versions) return cached

@@ -1,4 +1,4 @@
-// Returns the whole catalog of a datasource, for managers who choose the exposure. Never queries the database.
+// Returns the whole catalog of a datasource, for managers who choose the exposure.
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'

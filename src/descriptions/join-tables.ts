@@ -1,4 +1,4 @@
-// Joins the JSON of thousands of tables into one buffer, in slices, so that the event loop is not blocked for long.
+// Joins the JSON of thousands of tables into one buffer, in slices that do not block the event loop for long.
 import type { CatalogTable } from '../drivers/driver.ts'
 import { inSlices } from '../event-loop-slices.ts'
 
@@ -30,10 +30,8 @@ export async function joinedTables(
 }
 
 const BYTES_MIN = 64 * 1024
-/** The maximum length of a UTF-16 code unit in UTF-8. */
 const CHAR_BYTES = 3
 
-/** Appends texts as UTF-8. */
 class Bytes {
   #all = Buffer.allocUnsafe(BYTES_MIN)
   #length = 0
@@ -52,7 +50,7 @@ class Bytes {
     this.#length += this.#all.write(text, this.#length)
   }
 
-  /** Returns a copy without the unused bytes at the end, because the result is cached. */
+  /** Returns a copy without the unused bytes, because the result is cached. */
   done(): Buffer {
     return Buffer.copyBytesFrom(this.#all, 0, this.#length)
   }

@@ -36,7 +36,7 @@ const catalog: Catalog = {
 const names = namesOf(catalog)
 const keys = (tables: readonly CatalogTable[]) => tables.map((each) => `${each.schema}.${each.table}`).sort()
 
-describe('a query names tables', () => {
+describe('the tables that a query names', () => {
   const rows: readonly (readonly [string, readonly string[]])[] = [
     ['SELECT * FROM CUSTOMERS', ['public.Customers']],
     ['SELECT 1 FROM orders o', ['archive.orders', 'public.orders']],
@@ -46,11 +46,11 @@ describe('a query names tables', () => {
     ['SELECT 1 FROM reorders', []],
   ]
   for (const [text, tables] of rows)
-    test(`${text} names ${tables.join(' and ') || 'no table'}`, () =>
+    test(`the query ${text} names ${tables.join(' and ') || 'no table'}`, () =>
       assert.deepEqual(keys(tablesNamed(namesIn(text), names)), tables))
 })
 
-describe('a refusal may mean tables', () => {
+describe('the tables that a refusal may mean', () => {
   const rows: readonly (readonly [string, readonly string[]])[] = [
     ['orders', ['archive.orders', 'public.orders']],
     ['archive.orders', ['archive.orders']],
@@ -60,11 +60,11 @@ describe('a refusal may mean tables', () => {
     ['nothing', []],
   ]
   for (const [name, tables] of rows)
-    test(`${name} may mean ${tables.join(' and ') || 'no table'}`, () =>
+    test(`a refusal of ${name} may mean ${tables.join(' and ') || 'no table'}`, () =>
       assert.deepEqual(keys(tablesBlocked(name, names)), tables))
 })
 
-describe('a refusal may mean a column', () => {
+describe('the column that a refusal may mean', () => {
   const columns = columnsByName(table('public', 't', ['Email', 'address', 'address.city']))
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['email', 'Email'],
@@ -74,7 +74,8 @@ describe('a refusal may mean a column', () => {
     ['phone', undefined],
   ]
   for (const [name, column] of rows)
-    test(`${name} may mean ${column ?? 'no column'}`, () => assert.equal(columnBlocked(name, columns), column))
+    test(`a refusal of ${name} may mean ${column ?? 'no column'}`, () =>
+      assert.equal(columnBlocked(name, columns), column))
 })
 
 test('the names in a query include words, quoted names, and each path with its parents and its last part', () => {
@@ -82,7 +83,7 @@ test('the names in a query include words, quoted names, and each path with its p
   for (const name of ['address.city', 'address', 'city', 'kind', '_id']) assert.ok(found.has(name), name)
 })
 
-describe('a query may read every column', () => {
+describe('queries that read every column', () => {
   const rows: readonly (readonly [string, boolean])[] = [
     ['SELECT * FROM t', true],
     ['select distinct * from t', true],
@@ -95,9 +96,10 @@ describe('a query may read every column', () => {
     ['{"collection":"t","pipeline":[{"$group":{"_id":null}}]}', false],
   ]
   for (const [text, all] of rows)
-    test(`${text} reads ${all ? 'every column' : 'only some columns'}`, () => assert.equal(readsAll(text), all))
+    test(`the query ${text} reads ${all ? 'every column' : 'only some columns'}`, () =>
+      assert.equal(readsAll(text), all))
 })
 
-test('only the beginning of a text of a megabyte is read', () => {
+test('names are found only at the beginning of a query of a megabyte', () => {
   assert.equal(namesIn(`SELECT ${'"x'.repeat(500_000)} FROM orders`).has('orders'), false)
 })

@@ -1,18 +1,17 @@
-// Finds the tables and columns of a catalog that are named in a query or in a refusal. Only the spelling is compared,
-// so this works for every kind of database, but may be wrong. The result is only shown to people: no check depends on
-// it.
+// Finds the tables and columns of a catalog that are named in a query or in a refusal. Compares only the spelling, so
+// it works for every kind of database, but may be wrong. The result is only shown to people.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 
 /** Only this many characters of a query are read. */
 const TEXT_MAX = 20_000
-/** Tables of several schemas may have the same name. At most this many are found for one name. */
+/** Tables of several schemas may have the same name. At most this many tables are found for a name. */
 const TABLES_MAX = 4
 
 /** The names of a catalog's tables, in lower case. */
 export interface TableNames {
   /** The tables by name, without their schema. */
   readonly byName: ReadonlyMap<string, readonly CatalogTable[]>
-  /** Shard families (such as BigQuery's `events_*`), with the prefix of their tables' names. */
+  /** Shard families (such as BigQuery's `events_*`), with the common prefix of their tables. */
   readonly families: readonly { readonly prefix: string; readonly table: CatalogTable }[]
 }
 
@@ -29,14 +28,14 @@ export function namesOf(catalog: Catalog): TableNames {
   return { byName, families }
 }
 
-/** Returns the names of the columns of a table. Each key is the name in lower case. */
+/** Returns the column names of a table by their lower-case form. */
 export function columnsByName(table: CatalogTable): ReadonlyMap<string, string> {
   return new Map(table.columns.map(({ name }) => [name.toLowerCase(), name]))
 }
 
 /**
  * Returns everything in a query that may be a name, in lower case: each word, each quoted name, and the parts of quoted
- * paths. For `"address.city"` these are `address.city`, `address` and `city`. Reads only the first TEXT_MAX characters.
+ * paths. For `"address.city"`, these are `address.city`, `address` and `city`.
  */
 export function namesIn(text: string): ReadonlySet<string> {
   const lower = text.slice(0, TEXT_MAX).toLowerCase()
@@ -50,8 +49,8 @@ export function namesIn(text: string): ReadonlySet<string> {
 }
 
 /**
- * Returns the tables with one of these names, at most TABLES_MAX for each name. A shard family is also returned if one
- * of the names begins with its prefix. The order has no meaning.
+ * Returns the tables with one of these names, in any order. Also returns a shard family if a name begins with its
+ * prefix.
  */
 export function tablesNamed(names: ReadonlySet<string>, tables: TableNames): readonly CatalogTable[] {
   const found: CatalogTable[] = []
@@ -63,8 +62,8 @@ export function tablesNamed(names: ReadonlySet<string>, tables: TableNames): rea
 }
 
 /**
- * Returns the tables that may be meant by `name`, the `blocked.name` of a refusal. It may be `orders`, `public.orders`
- * or `project.dataset.orders`.
+ * Returns the tables that the `blocked.name` of a refusal may mean. The name may be `orders`, `public.orders` or
+ * `project.dataset.orders`.
  */
 export function tablesBlocked(name: string, tables: TableNames): readonly CatalogTable[] {
   const lower = name.toLowerCase()
@@ -87,8 +86,8 @@ export function tablesBlocked(name: string, tables: TableNames): readonly Catalo
 }
 
 /**
- * Returns the column that is meant by `name`, the `blocked.name` of a refusal: `email` or `c.email`. For an unknown
- * path such as `address.zip`, returns the column that contains it, such as `address`.
+ * Returns the column that the `blocked.name` of a refusal means: `email` or `c.email`. For an unknown path such as
+ * `address.zip`, returns the known column that contains it, such as `address`.
  */
 export function columnBlocked(name: string, columns: ReadonlyMap<string, string>): string | undefined {
   const lower = name.toLowerCase()
@@ -100,8 +99,8 @@ export function columnBlocked(name: string, columns: ReadonlyMap<string, string>
 }
 
 /**
- * Returns true if the query asks for every column: by `SELECT *` or `t.*`, or because no stage of a MongoDB query
- * selects or groups fields.
+ * Returns true if the query reads every column: by `SELECT *` or `t.*`, or because no stage of a MongoDB query selects
+ * or groups fields.
  */
 export function readsAll(text: string): boolean {
   const part = text.slice(0, TEXT_MAX)

@@ -1,4 +1,4 @@
-// Finds the published documentation for a description, but only about exposed tables and columns.
+// Finds the published documentation of exposed tables and columns for a description.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { publishedOf, publishedRevision } from '../documentation/publish.ts'
@@ -16,7 +16,7 @@ interface DocumentationObject {
   readonly publishedAt: string
 }
 
-/** The texts of one table. If `description` is null, the database's comment is shown instead. */
+/** The texts of one table. If `description` is null, the database's comment is shown. */
 interface DocumentedTable {
   readonly documentation: DocumentationObject | null
   readonly description: string | null
@@ -25,7 +25,7 @@ interface DocumentedTable {
 
 export type Documented = (table: Pick<CatalogTable, 'schema' | 'table'>) => DocumentedTable
 
-/** The publication that was read last, for each datasource. It is reused while its stamp is unchanged. */
+/** The publication that was last read, by datasource. It is reused while its stamp is unchanged. */
 export type Published = BoundedMap<DatasourceId, Publication>
 
 interface Publication {
@@ -36,7 +36,7 @@ interface Publication {
 }
 
 const DATASOURCES_MAX = 500
-/** The maximum size of the cache, in characters of texts and names. The texts take several times as much memory. */
+/** The maximum size of the cache, in characters of texts and names. In memory, they take several times as much. */
 const CHARS_MAX = 4 * 1024 * 1024
 
 export function openPublishedTexts(): Published {

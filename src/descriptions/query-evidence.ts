@@ -1,6 +1,6 @@
-// A person who chooses the exposure wants to know which tables and columns are needed. So this file reads from the
-// audit how often each of them was refused recently, and when it was last read. The first call for a catalog version
-// reads a limited part of the audit in the background. Later calls read only newer rows.
+// Reads from the audit how often each table and column was refused recently, and when it was last read, for the person
+// who chooses the exposure. The first call for a catalog version reads a limited part of the audit in the background.
+// Later calls read only newer rows.
 import { once } from 'node:events'
 import type { Audit } from '../audit/audit.ts'
 import { BoundedMap } from '../bounded-map.ts'
@@ -10,10 +10,7 @@ import type { DatasourceId, TeamId } from '../ids.ts'
 import { CollectedEvidence, type Evidence } from './collected-evidence.ts'
 
 export interface QueryEvidence extends AsyncDisposable {
-  /**
-   * Returns what is known so far. Waits only a moment for the scan of the audit, which continues in the background for
-   * the next call.
-   */
+  /** Returns what is known so far. Waits only a moment for the scan of the audit, which continues in the background. */
   of(at: EvidencePlace, catalog: Catalog): Promise<Evidence>
 }
 
@@ -31,7 +28,7 @@ interface Deps {
 
 /** The time limit of a scan. */
 const SCAN_MS = 10_000
-/** The maximum time that a call waits for a scan. */
+/** How long a call waits for a scan. */
 const WAIT_MS = 60
 /**
  * The minimum pause between two scans for one datasource. After a long scan, the pause is PAUSES times as long as the
@@ -83,7 +80,7 @@ class AuditedEvidence implements QueryEvidence {
   }
 
   /**
-   * Never rejects: if the audit cannot be read, the catalog is shown without this evidence, and the next call tries
+   * Never rejects. If the audit cannot be read, the catalog is shown without the evidence, and the next call tries
    * again.
    */
   async #collect(at: EvidencePlace, collected: CollectedEvidence): Promise<void> {

@@ -1,6 +1,5 @@
-// Renders the whole catalog as JSON in UTF-8, for the person who chooses the exposure. For each column, the JSON also
-// says whether it is exposed, whether it may be personal, and whether it was refused or read recently. Never queries
-// the database.
+// Renders the whole catalog as JSON in UTF-8, for the person who chooses the exposure. Shows for each column whether it
+// is exposed, whether it may be personal, and whether it was refused or read recently.
 import { readMarks, markedDrafts } from '../profiles/personal-marks.ts'
 import { guessByName, guessPersonal, readColumnName, type PersonalGuess } from '../profiles/personal-guess.ts'
 import type { NameReading } from '../profiles/personal-names.ts'
@@ -23,10 +22,10 @@ export interface RenderCatalogDeps {
   readonly names: NameReadings
 }
 
-/** Caches whether the name and type of a column suggest personal data. The same names occur in many tables. */
+/** Caches whether a column's name and type suggest personal data, because many tables have the same names. */
 export type NameReadings = BoundedMap<string, NameReading>
 
-/** What is known about one table besides its catalog entry. */
+/** What is known about a table besides its catalog entry. */
 interface About {
   readonly exposed: CatalogTable | undefined
   readonly marks: Marks
@@ -62,7 +61,7 @@ export async function renderCatalog(
 const NONE_SEEN: ReadonlyMap<string, SeenTable> = new Map()
 const NO_MARKS: Marks = new Map()
 
-/** Returns which columns people have marked as personal or not personal, by tableKey. */
+/** Returns by tableKey which columns people have marked as personal or not personal. */
 async function marksOf(
   deps: Pick<RenderCatalogDeps, 'store'>,
   { id, row }: Pick<Reached, 'id' | 'row'>,
@@ -91,7 +90,7 @@ function tableTexts(names: NameReadings, table: CatalogTable, about: About): rea
     ...(evidence?.lastReadAt !== undefined && { lastReadAt: evidence.lastReadAt }),
   }
   let texts = ''
-  // Exposed columns are in the order of the table. Profiled columns usually are.
+  // Exposed columns are in the order of the table, and profiled columns usually are.
   let [nextExposed, nextSeen] = [0, 0]
   for (const column of table.columns) {
     const isExposed = exposed?.columns[nextExposed]?.name === column.name
@@ -120,8 +119,8 @@ function nameGuess(names: NameReadings, table: string, column: CatalogColumn): P
 }
 
 /**
- * Writes the JSON of a column by hand. JSON.stringify takes three times as long, and a catalog may have tens of
- * thousands of columns.
+ * Writes the JSON of a column by hand. A catalog may have tens of thousands of columns, and JSON.stringify takes three
+ * times as long.
  */
 function columnText(
   column: CatalogColumn,

@@ -1,5 +1,4 @@
-// Renders a description as JSON in UTF-8: either only the exposed tables and columns, or the whole catalog. Never
-// queries the database, and never blocks the event loop for long.
+// Renders a description as JSON in UTF-8: the exposed tables and columns, or the whole catalog.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
@@ -9,7 +8,7 @@ import { columnStatsOf, type Known, type Seen } from './column-stats.ts'
 import type { Reached } from '../datasources/require-reach.ts'
 import { joinedTables, type JoinedTables } from './join-tables.ts'
 
-/** 'e' stands for the exposed tables and columns, and 'f' for the whole (full) catalog. */
+/** 'e' means the exposed tables and columns, 'f' the whole (full) catalog. */
 export type Part = 'e' | 'f'
 
 /** The datasource to describe, for example a `Reached`. */
@@ -50,7 +49,8 @@ function byKey(catalog: Catalog | null): ReadonlyMap<string, CatalogTable> {
 }
 
 /**
- * Returns the JSON of a table. `exposed` has only the exposed columns of the table. It is undefined for a hidden table.
+ * Returns the JSON of a table. `exposed` has only the exposed columns of the table, and is undefined for a hidden
+ * table.
  */
 function tableText(
   table: CatalogTable,

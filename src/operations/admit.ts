@@ -1,11 +1,11 @@
-// Decides who may call an operation: checks the scope, and that the key, grant or session is still valid. If an
-// operation declares no scope, only sessions may call it.
+// Decides who may call an operation: checks the scope, and that the key, grant or session is still valid. Only sessions
+// may call an operation without a scope.
 import type { Authenticator } from '../auth/authenticate.ts'
 import { holds, type Caller } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
 import { AppError } from '../errors.ts'
 
-/** Throws SCOPE_REQUIRED. REST and the connector may call it before they read a body. */
+/** Throws SCOPE_REQUIRED. REST and the connector call this before they read a body. */
 export function admit(caller: Caller, { scope }: Pick<Route, 'scope'>): void {
   if (scope === undefined) {
     if (caller.kind !== 'session') {
@@ -24,13 +24,13 @@ export function admit(caller: Caller, { scope }: Pick<Route, 'scope'>): void {
   }
 }
 
-/** A request body may take half a minute to arrive. If it took longer than this, the caller is looked up again. */
+/** A body may take half a minute to arrive. If it takes longer than this, the caller is looked up again. */
 const KNOWN_MS = 1_000
 
 /**
- * Throws SCOPE_REQUIRED. Throws UNAUTHENTICATED if the key, grant or session has ended. Otherwise returns the current
- * caller. The caller is looked up again if the body was slow, or if the operation declares no scope, because such
- * operations make lasting changes. `knownAt` is the time of the authentication by performance.now().
+ * Throws SCOPE_REQUIRED, or UNAUTHENTICATED if the key, grant or session has ended. Otherwise returns the current
+ * caller. Looks up the caller again if the body was slow, or if the operation has no scope, because such operations
+ * make lasting changes. `knownAt` is the time of the authentication by performance.now().
  */
 export async function admitNow(
   authenticator: Pick<Authenticator, 'again'>,
@@ -43,7 +43,7 @@ export async function admitNow(
   return now
 }
 
-/** Returns true if admitNow() would admit this caller without looking it up again. */
+/** Returns true if admitNow() would admit this caller without another look-up. */
 export function isAdmitted(caller: Caller, knownAt: number, route: Pick<Route, 'scope'>): boolean {
   return route.scope !== undefined && isFresh(knownAt, route) && holds(caller, route.scope)
 }

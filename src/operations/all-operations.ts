@@ -1,5 +1,5 @@
-// Each operation of the contract becomes a function under its operation id. REST and the connector authenticate the
-// caller and then call these functions.
+// Returns a function for each operation of the contract. REST and the connector authenticate the caller and then call
+// these functions.
 import { ROUTES } from '../contract/key-routes.ts'
 import { SESSION_ROUTES } from '../contract/signed-in-routes.ts'
 import { accessOperations } from './access-lists.ts'

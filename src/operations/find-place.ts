@@ -1,6 +1,5 @@
-// Finds the team or datasource in the path, before the query string and the body are validated. The folders teams/ and
-// datasources/ decide who has access. This file calls them in a fixed order, and refuses path parameters that cannot be
-// ids.
+// Finds the team or datasource in the path, before the query string and the body are validated. Refuses path parameters
+// that cannot be ids. teams/ and datasources/ decide who has access.
 import type { Call, Caller } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
 import type { Reached } from '../datasources/require-reach.ts'
@@ -20,7 +19,7 @@ export interface Places {
   /** Throws SECOND_FACTOR_REQUIRED, then NOT_FOUND (the same text for every cause), then ROLE_REQUIRED. */
   datasource(call: Call, teamId: TeamId, id: DatasourceId, need: { role?: 'ADMIN' | 'OWNER' }): Promise<Reached>
   /**
-   * For operations that need no role: the result of datasource() without waiting. Returns null if a cache lacks
+   * Returns the result of datasource() without waiting, for operations that need no role. Returns null if a cache lacks
    * something, or if datasource() would throw.
    */
   knownDatasource(caller: Caller, teamId: TeamId, id: DatasourceId): Reached | null
@@ -31,7 +30,7 @@ export interface Placed {
   readonly reached?: Reached
 }
 
-/** The characters of our ids and tokens. Ids with other characters are not looked up. */
+/** The characters of our ids and tokens. */
 const ID = /^[\w-]{1,200}$/
 /**
  * These parameters are names of database objects. A name may contain any character except NUL and lone surrogates,
@@ -59,8 +58,8 @@ export async function place(
 }
 
 /**
- * Returns the result of place() without waiting. Works only for operations on a datasource that need no role. Returns
- * null if a cache lacks something. Then call place(), which finds the datasource or throws.
+ * Returns the result of place() without waiting, for operations on a datasource that need no role. Returns null if a
+ * cache lacks something. Then call place().
  */
 export function knownPlace(
   places: Places,

@@ -1,5 +1,5 @@
-// Derives the types of the input and the answer of each operation from the routes of the contract. So the compiler
-// reports a missing operation, and an answer without the declared shape.
+// Derives the input and answer types of each operation from the routes of the contract. So the compiler reports a
+// missing operation, and an answer without the declared shape.
 import type { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'
@@ -23,7 +23,7 @@ import type { Membership } from '../teams/require-membership.ts'
 type Routes = typeof ROUTES & typeof SESSION_ROUTES
 export type OperationId = keyof Routes
 
-/** The input as it arrived, unchecked: strings from the path, the parsed query string and the parsed body. */
+/** The unchecked input: strings from the path, the parsed query string and the parsed body. */
 export interface Input {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: unknown
@@ -42,7 +42,7 @@ interface ParamTypes {
   readonly requestId: ExposureRequestId
   readonly webhookId: WebhookId
   readonly inviteToken: string
-  /** As the database spells them. */
+  /** As in the database. */
   readonly schema: string
   readonly table: string
   readonly version: string
@@ -52,14 +52,14 @@ type Params<Path> = { readonly [N in ParamName<Path>]: N extends keyof ParamType
 
 type Output<S> = S extends z.ZodType ? z.output<S> : Record<string, never>
 type Body<R extends Route> = R extends { rawBody: true } ? unknown : R extends { body: infer S } ? Output<S> : undefined
-/** What the path names. Before the operation runs, it is looked up and the caller's access to it is checked. */
+/** The object that the path names, after the caller's access to it was checked. */
 type Placed<R extends Route> = R extends { place: 'datasource' }
   ? { readonly membership: Membership; readonly reached: Reached }
   : R extends { place: 'team' }
     ? { readonly membership: Membership }
     : unknown
 
-/** The input of one call, after all checks. For example, `createKey` gets an `At<'createKey'>`. */
+/** The input of one call after all checks, for example `At<'createKey'>`. */
 type At<N extends OperationId> = AtRoute<Routes[N]>
 type AtRoute<R extends Route> = Placed<R> & {
   readonly call: Call
@@ -68,7 +68,7 @@ type AtRoute<R extends Route> = Placed<R> & {
   readonly body: Body<R>
 }
 
-/** Makes properties readonly at every depth, because the operations return readonly values. */
+/** Makes properties readonly at every depth, because operations return readonly values. */
 type Frozen<T> = T extends readonly (infer U)[]
   ? readonly Frozen<U>[]
   : T extends ReadonlyMap<infer K, infer V>
@@ -79,7 +79,7 @@ type Frozen<T> = T extends readonly (infer U)[]
 
 /**
  * A long JSON text in parts, in borrowed memory. The sender calls release() when neither code nor a socket needs a part
- * any longer. Without release(), the memory is garbage-collected later.
+ * any longer. Otherwise the memory is garbage-collected later.
  */
 export interface LentJson {
   readonly parts: readonly (string | Buffer)[]
@@ -88,19 +88,17 @@ export interface LentJson {
   toString(): string
 }
 
-/** An answer that is already JSON text. A caller that has the version `etag` may get "304 Not Modified". */
+/** An answer that is already JSON text. A caller that already has the version `etag` may get "304 Not Modified". */
 export interface Prebuilt {
   readonly json: string | Buffer | LentJson
   readonly etag?: string
   readonly headers?: Readonly<Record<string, string>>
   /**
-   * Only in the description of a datasource: the byte offset of each table in `json`. With it, the connector reads
-   * single tables.
+   * The byte offset of each table in `json`, so that the connector can read single tables. Only in the description of a
+   * datasource.
    */
   readonly starts?: readonly number[]
-  /**
-   * Only in an answer that lacks rows of its query: the number of rows in the answer, and the limit that was reached.
-   */
+  /** How many rows the answer has, and which limit was reached. Only if the answer lacks rows of its query. */
   readonly cut?: { readonly rowCount: number; readonly by: 'rows' | 'bytes' }
 }
 

@@ -24,10 +24,7 @@ export interface SharedDeps {
   readonly audit: Pick<Audit, 'record' | 'refused'>
 }
 
-/**
- * A definition whose `at` has a more specific type must be assignable to this type. This works because methods are
- * bivariant.
- */
+/** Definitions with a more specific type of `at` are assignable to this type, because methods are bivariant. */
 type AnyRun = { run(at: AnyAt): Promise<unknown> }['run']
 export type AnyDefinition = AnyRun | { require(at: AnyAt): Promise<void>; run(at: AnyAt): Promise<unknown> }
 
@@ -83,17 +80,14 @@ function operation(shared: SharedDeps, id: string, route: Route, definition: Any
   return isQuick(route) ? quick(shared, id, route, run, ordinary) : ordinary
 }
 
-/**
- * True for the routes that run or check a query. src/query validates the body and records the call, so nothing is left
- * to do after the run.
- */
+/** True for routes that run or check a query. src/query validates the body and records the call. */
 function isQuick(route: Route): boolean {
   return route.rawBody === true && route.method === 'POST' && route.scope !== undefined && route.query === undefined
 }
 
 /**
- * Queries are frequent, and promises take time. If the caches know the caller and the datasource, this function takes
- * the same steps without a promise. If a check fails or a cache lacks something, `ordinary` runs instead.
+ * Takes the same steps without promises, because queries are frequent and promises take time. If a check fails or a
+ * cache lacks the caller or the datasource, `ordinary` runs instead.
  */
 function quick(shared: SharedDeps, id: string, route: Route, run: AnyRun, ordinary: Operation): Operation {
   return (arrival, input) => {
@@ -123,9 +117,9 @@ async function runValidated(
 }
 
 /**
- * Some operations validate their body themselves, after their own errors 404 and 409. An unknown query parameter must
- * be reported after these errors too. So with such a parameter, the operation runs without a body. If it gets as far as
- * refusing the missing body, the error about the parameter is thrown instead.
+ * Some operations validate their body themselves, after their errors 404 and 409. An unknown query parameter must be
+ * reported after these errors too. So in this case, the operation runs without a body. When it refuses the missing
+ * body, the error about the parameter is thrown instead.
  */
 async function runWithRawBody(run: AnyRun, at: AnyAt, route: Route, query: unknown, body: unknown): Promise<unknown> {
   const surplus = surplusOf(route, query)
@@ -148,8 +142,8 @@ function surplusOf(route: Route, query: unknown): AppError | null {
 }
 
 /**
- * Reads of a datasource are recorded here. A change is recorded by its operation, in the same transaction. A prebuilt
- * answer is recorded by the code that makes it.
+ * Only reads of a datasource are recorded here. A change is recorded by its operation, in the same transaction. A
+ * prebuilt answer is recorded by the code that makes it.
  */
 function isRecordedRead(route: Route): boolean {
   return route.method === 'GET' && route.place === 'datasource' && route.prebuilt !== true

@@ -88,7 +88,7 @@ describe('parseInSlices', () => {
     })
   }
 
-  test('wherever a text is damaged, parseInSlices() does the same as JSON.parse', () => {
+  test('parseInSlices() accepts and refuses damaged texts like JSON.parse', () => {
     const whole = String.raw`{"a":[1,-2.5e3,"x\"y\\",{"b":null,"\u0063":[true,[],{}]}],"d":"é"}`
     const outcome = (read: () => unknown): string => {
       try {
@@ -116,7 +116,7 @@ describe('parseInSlices', () => {
     assert.ok(refused > 500, String(refused))
   })
 
-  test('a key with a special meaning in JavaScript is refused, unless keys may be database names', () => {
+  test('parseInSlices() refuses a key with a special meaning in JavaScript, unless keys may be database names', () => {
     for (const text of [
       '{"__proto__":1}',
       '[{"a":{"__proto__":{}}}]',
@@ -131,7 +131,7 @@ describe('parseInSlices', () => {
     assert.equal(Object.getPrototypeOf(parsed('{"__proto__":{"x":1}}', { namesAsKeys: true })), Object.prototype)
   })
 
-  test('each number is reported as written, with the object or array that contains it', () => {
+  test('parseInSlices() reports each number as written, with the object or array that contains it', () => {
     const visited: unknown[] = []
     const onNumber: Reading['onNumber'] = (holder, key, value, source) =>
       visited.push([Array.isArray(holder), key, value, source])
@@ -143,7 +143,7 @@ describe('parseInSlices', () => {
     ])
   })
 
-  test('parsing yields to the event loop at least every 500 values, for values of any kind', async () => {
+  test('parseInSlices() yields to the event loop at least every 500 values, for values of any kind', async () => {
     for (const value of [
       many(30_000, (k) => ({ [`k${k}`]: 1 })),
       many(30_000, () => []),

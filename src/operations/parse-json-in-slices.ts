@@ -1,5 +1,5 @@
-// Parses a long JSON text in slices. The result is the same as that of JSON.parse, which would block the event loop: it
-// takes 25 ms for 30,000 new keys. Short texts are parsed by JSON.parse.
+// Parses a long JSON text in slices, with the same result as JSON.parse. JSON.parse would block the event loop: 30,000
+// new keys take 25 ms.
 import { setImmediate } from 'node:timers/promises'
 
 export interface Reading {
@@ -9,11 +9,11 @@ export interface Reading {
   readonly onNumber?: (holder: object, key: string, value: number, source: string) => void
 }
 
-/** After this many values or characters, parsing yields to the event loop. This takes about one millisecond. */
+/** After this many values or characters, which take about one millisecond, parsing yields to the event loop. */
 const VALUES_AT_ONCE = 500
 const CHARACTERS_AT_ONCE = 1 << 16
 
-/** Throws SyntaxError. The text may be nested as deeply as scan-json.ts accepts. */
+/** Throws SyntaxError. Accepts the same nesting as scan-json.ts. */
 export async function parseInSlices(text: string, reading: Reading = {}): Promise<unknown> {
   const parsing = parse(text, reading)
   for (;;) {
@@ -89,8 +89,8 @@ function put(holder: Open, value: unknown, namesAsKeys: boolean): void {
 }
 
 /**
- * Fastify refuses these keys too. Code that copies an object with such a key could change the prototype of other
- * objects.
+ * Returns true for keys that Fastify refuses too. Code that copies an object with such a key could change the prototype
+ * of other objects.
  */
 function isPoison(key: string, value: unknown): boolean {
   if (key === '__proto__') return true
@@ -98,11 +98,11 @@ function isPoison(key: string, value: unknown): boolean {
 }
 
 const [SPACE, BACKSLASH] = [32, 92] as const
-/** Characters of numbers, and of the words true, false and null. JSON.parse then decides whether they are valid. */
+/** The characters of numbers, and of true, false and null. JSON.parse decides whether they are valid. */
 const WORD = /[-+.\w]+/y
 const SPACES = /[\t\n\r ]+/y
 
-/** A position in a text. It is always at the start of a token or at the end of the text. */
+/** A position in a text, always at the start of a token or at the end of the text. */
 class Cursor {
   readonly #text: string
   #at = 0
@@ -126,7 +126,7 @@ class Cursor {
     return this.#at >= this.#text.length
   }
 
-  /** If this character comes next, consumes it and returns true. */
+  /** Returns true if this character comes next, and consumes it. */
   takes(character: string): boolean {
     if (this.#text[this.#at] !== character) return false
     this.#at++
@@ -141,7 +141,7 @@ class Cursor {
     return key
   }
 
-  /** Returns the text of a string, number or word, and moves behind it. */
+  /** Reads a string, number or word, and returns its text. */
   scalar(): string {
     const from = this.#at
     this.#at = this.#text[from] === '"' ? this.#endOfString(from) : this.#endOfWord(from)

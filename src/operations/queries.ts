@@ -1,4 +1,4 @@
-// The fields of a query's body depend on the type of the datasource, so its driver reads the body.
+// The datasource's driver reads the body of a query, whose fields depend on the kind of database.
 import { checkQuery, type CheckDeps } from '../query/check-query.ts'
 import { runQuery, type QueryDeps } from '../query/run-query.ts'
 import type { Definitions } from './operation-types.ts'

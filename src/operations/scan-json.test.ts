@@ -15,7 +15,7 @@ function object(fields: number): string {
   return `{${Array.from({ length: fields }, (_, i) => `"${i}":1`).join()}}`
 }
 
-describe('scan-json', () => {
+describe('the scan of a JSON body', () => {
   test('a body with invalid UTF-8 is refused, not repaired', () => {
     for (const bytes of [[0xff], [0xc3], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80]]) {
       assert.throws(() => textOf(Buffer.from([0x22, ...bytes, 0x22])), { code: 'INVALID_REQUEST' }, String(bytes))
@@ -32,7 +32,8 @@ describe('scan-json', () => {
     ['in a key', String.raw`{"\ud800":1}`],
     ['after an escaped backslash and an escape', String.raw`["\\\ud800"]`],
   ] as const) {
-    test(`a lone surrogate is refused: ${title}`, () => assert.match(String(detail(text)), /lone surrogate/))
+    test(`a body with a lone surrogate is refused: ${title}`, () =>
+      assert.match(String(detail(text)), /lone surrogate/))
   }
 
   for (const [title, text] of [
@@ -46,7 +47,7 @@ describe('scan-json', () => {
     ['a string that ends in backslashes', String.raw`{"a":"\\","b":"\\\\"}`],
     ['a text that is not an object', '"x"'],
   ] as const) {
-    test(`the body is accepted: ${title}`, () => assert.equal(detail(text), null))
+    test(`a body is accepted: ${title}`, () => assert.equal(detail(text), null))
   }
 
   for (const [title, text] of [
@@ -57,10 +58,10 @@ describe('scan-json', () => {
     ['with an object between the two', '{"a":{"b":1},"a":2}'],
     ['__proto__', '{"__proto__":1,"__proto__":2}'],
   ] as const) {
-    test(`a duplicate key is refused: ${title}`, () => assert.match(String(detail(text)), /occurs twice/))
+    test(`a body with a duplicate key is refused: ${title}`, () => assert.match(String(detail(text)), /occurs twice/))
   }
 
-  test('the error names the duplicate key and its position', () => {
+  test('the error about a body names the duplicate key and its position', () => {
     assert.deepEqual(detail('{"limit":1,"limit":2}'), ['body: "limit" occurs twice in one object, at character 11'])
   })
 
@@ -89,7 +90,7 @@ describe('scan-json', () => {
     }
   })
 
-  test('a scan of invalid JSON does not throw', () => {
+  test('scanning invalid JSON does not throw', () => {
     const texts = [
       '',
       '"',
@@ -126,12 +127,12 @@ describe('scan-json', () => {
     assert.match(String((await refusalOf(`[${'1,'.repeat(n)}1]`, 9))?.message), /more than 9 values/)
   })
 
-  test('an object with too many fields to validate in one step is refused', async () => {
+  test('a body is refused if an object has too many fields to validate in one step', async () => {
     assert.equal(await refusalOf(`[${object(10_000)},${object(10_000)}]`, MANY), null)
     assert.match(String(await refusalOf(object(10_001), MANY)), /an object with more than 10000 fields/)
   })
 
-  test('a string that is too long to parse in one step is refused', async () => {
+  test('a body is refused if a string is too long to parse in one step', async () => {
     for (const long of ['x'.repeat((1 << 20) + 1), '\\n'.repeat(1 << 19) + 'x']) {
       assert.match(String(await refusalOf(`["a","${long}"]`, MANY)), /string of more than 1048576 characters/)
       assert.equal(await refusalOf(`["a","${long.slice(2)}"]`, MANY), null)

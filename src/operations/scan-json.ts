@@ -1,18 +1,18 @@
 // Checks the text of a JSON body before it is parsed. A body must be unambiguous: valid UTF-8, no lone surrogates, no
-// duplicate keys. Otherwise a proxy, a log or a database could interpret it differently. Its cost must also be bounded,
-// because parsing takes time per value, and recursion takes stack per level.
+// duplicate keys. Otherwise a proxy, a log or a database could interpret it differently. Its cost must be bounded:
+// parsing takes time per value, and recursion takes stack per level.
 import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
 import { invalidRequest, type AppError } from '../errors.ts'
 
-/** The maximum nesting of arrays and objects. Functions that serialize or compare values recurse. */
+/** The maximum nesting of arrays and objects, because functions that serialize or compare values recurse. */
 export const DEPTH_MAX = 1_000
-/** The maximum number of fields of one object. All fields of an object are validated in one step. */
+/** The maximum number of fields of one object, because they are all validated in one step. */
 const FIELDS_MAX = 10_000
-/** The maximum number of characters of one string. A string is parsed in one step. */
+/** The maximum number of characters of one string, because a string is parsed in one step. */
 const STRING_MAX = 1 << 20
 /**
- * After this many characters, scanning yields to the event loop. This takes about one millisecond. A shorter body is
+ * After this many characters, which take about one millisecond, scanning yields to the event loop. A shorter body is
  * scanned at once.
  */
 const CHARACTERS_AT_ONCE = 1 << 16
@@ -24,8 +24,8 @@ export function textOf(body: Buffer): string {
 }
 
 /**
- * Returns null if the text may be parsed. For invalid JSON, the result does not matter, because the parser refuses it.
- * Returns a promise only for a long text, which is scanned in steps.
+ * Returns null if the text may be parsed, or if it is invalid JSON, which the parser refuses. Returns a promise only
+ * for a long text, which is scanned in steps.
  */
 export function refusalOf(text: string, valuesMax: number): AppError | null | Promise<AppError | null> {
   const scanning = scan(text, valuesMax)
@@ -57,9 +57,9 @@ const [SPACE, QUOTE, COMMA, COLON, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, BACKSLASH
  * problem, or null.
  */
 export function* scan(text: string, valuesMax: number): Generator<undefined, string | null> {
-  /** The keys of each open object. The entry is undefined before the first key, and for an array. */
+  /** The keys of each open object. Undefined before the first key, and for an array. */
   const openNames: (Set<string> | undefined)[] = []
-  /** Counts the values. The root counts one. Each non-empty array or object counts its commas plus one. */
+  /** Counts the values: one for the root, and for each non-empty array or object, its commas plus one. */
   let values = 1
   /** The last string: the positions of its quotes, and whether it has escapes. */
   let string = { from: 0, to: 0, isEscaped: false }
@@ -93,7 +93,7 @@ export function* scan(text: string, valuesMax: number): Generator<undefined, str
       const end = placeOf('"', text, at + 1)
       if (end - at > STRING_MAX) return STRING_TOO_LONG
       string = { from: at, to: end, isEscaped: false }
-      // Most strings have no escape, so indexOf finds their end.
+      // Most strings have no escape, so the next quote ends the string.
       if (end < escape) at = end
       else isInString = true
     } else if (unit === COLON) {
@@ -127,8 +127,8 @@ function placeOf(sought: string, text: string, from: number): number {
 const UNIT_LENGTH = 6
 
 /**
- * Returns the length of the escape sequence at a position, where a surrogate pair counts as one sequence. Returns 0 for
- * a lone surrogate.
+ * Returns the length of the escape sequence at a position. A surrogate pair is one sequence. Returns 0 for a lone
+ * surrogate.
  */
 function escapeAt(text: string, at: number): number {
   const unit = escapedUnit(text, at)
@@ -158,7 +158,7 @@ function unescaped(inner: string): string {
   try {
     return String(JSON.parse(`"${inner}"`))
   } catch {
-    // This is invalid JSON, which the parser refuses.
+    // Invalid JSON, which the parser refuses.
     return inner
   }
 }

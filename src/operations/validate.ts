@@ -10,7 +10,7 @@ const Nothing = z.strictObject({})
 const DETAILS_MAX = 50
 const DETAIL_LENGTH_MAX = 300
 
-/** A route that declares no query parameters accepts none. Throws INVALID_REQUEST. */
+/** Throws INVALID_REQUEST. A route that declares no query parameters accepts none. */
 export function readQuery(route: Route, query: unknown): unknown {
   if (route.query === undefined && isEmpty(query)) return {}
   return read(route.query ?? Nothing, { ...asRecord(query) }, 'query parameter')
@@ -19,7 +19,7 @@ export function readQuery(route: Route, query: unknown): unknown {
 /** Throws INVALID_REQUEST. */
 export function readBody(route: Pick<Route, 'body' | 'bodyOptional' | 'rawBody'>, body: unknown): unknown {
   if (route.rawBody === true) return body
-  // Only a missing body counts as an empty object. A null body is invalid.
+  // A missing body is an empty object, but a null body is invalid.
   const given = body === undefined ? {} : body
   if (route.body === undefined) return void read(Nothing, given, 'field')
   if (body === undefined && route.bodyOptional !== true) throw invalidRequest(['body: a JSON body is required'])

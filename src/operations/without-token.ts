@@ -1,5 +1,5 @@
-// Operations without an access token (contract/routes-without-token.ts). The path contains a secret, such as the token
-// of an invitation, which authorizes the caller.
+// Operations without an access token (contract/routes-without-token.ts). A secret in the path, such as the token of an
+// invitation, authorizes the caller.
 import { notFound } from '../errors.ts'
 import type { OPEN_ROUTES } from '../contract/routes-without-token.ts'
 import { previewInvitation } from '../teams/invitation-preview.ts'
@@ -11,7 +11,7 @@ interface OpenInput {
 
 export type OpenOperations = Readonly<Record<keyof typeof OPEN_ROUTES, (input: OpenInput) => Promise<unknown>>>
 
-/** The characters of our tokens. A token with other characters is not looked up. */
+/** The characters of our tokens. */
 const TOKEN = /^[\w-]{1,200}$/
 
 export function openRouteOperations(deps: Parameters<typeof previewInvitation>[0]): OpenOperations {

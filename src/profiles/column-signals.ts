@@ -1,5 +1,5 @@
-// Writes signals: short observations about a column, such as “mostly null”. Some signals are stored with the profile,
-// so they contain no name and no value. The others are added when a description is rendered.
+// Writes signals: short observations about a column, such as “mostly null”. Signals that are stored with the profile
+// contain no name and no value. More signals are added when a description is rendered.
 import type { CatalogColumn, ColumnProfile } from '../drivers/driver.ts'
 import type { KeptColumn } from './stored-profiles.ts'
 
@@ -13,7 +13,7 @@ interface About {
 
 /**
  * If at least this share of the values is null, the column is “mostly null”. A look is a recognized form of text, such
- * as an e-mail address. If at least this share of the texts has the look, the signal does not say “mostly”.
+ * as an e-mail address. If at least this share of the texts has the look, the signal omits “mostly”.
  */
 const MOSTLY = 0.9
 /** A signal such as “constant” needs at least this many rows. */
@@ -38,7 +38,7 @@ export const LOOKS: Readonly<Record<string, string>> = {
   freeText: 'free text',
 }
 
-/** Returns the signals stored with a column's profile. */
+/** Returns the signals that are stored with a column's profile. */
 export function signalsOf(seen: ColumnProfile, column: CatalogColumn, about: About): readonly string[] {
   return [
     ...ofNulls(seen, column),
@@ -76,10 +76,10 @@ function ofLooks({ sample, kind }: ColumnProfile, { look }: About): string[] {
 }
 
 const DAY_MS = 86_400_000
-/** The minimum share of rows that the values shown must cover to count as all values. */
+/** The values shown count as all values if they cover at least this share of the rows. */
 const ALL = 0.9995
 
-/** Returns the signals derived from the shown statistics of a column. */
+/** Returns the signals that follow from the shown statistics of a column. */
 export function shownSignals(kept: KeptColumn, capturedAt: string): readonly string[] {
   const signals: string[] = []
   const isChoice = kept.values?.some(({ value }) => typeof value !== 'boolean') === true
@@ -92,7 +92,7 @@ export function shownSignals(kept: KeptColumn, capturedAt: string): readonly str
   return signals
 }
 
-/** Returns the latest time of the range, in milliseconds since 1970, or null if the column contains no times. */
+/** Returns the latest time of the range, in milliseconds since 1970. Null if the column contains no times. */
 function newestOf({ range }: KeptColumn): number | null {
   if (range === null || typeof range.max !== 'string' || !/^\d{4}-\d{2}-\d{2}/.test(range.max)) return null
   const text = /^\d{4}-\d{2}-\d{2}$/.test(range.max) || range.max.endsWith('Z') ? range.max : `${range.max}Z`

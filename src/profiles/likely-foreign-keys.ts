@@ -1,6 +1,5 @@
-// Finds columns that look like foreign keys although the database does not declare them. For example,
-// `orders.customer_id` may reference `customers.id`. Compares names, types and ranges of values. Only exposed tables
-// are compared, so no hidden name is revealed.
+// Finds columns that look like undeclared foreign keys, by names, types and ranges of values. For example,
+// `orders.customer_id` may reference `customers.id`. Compares only exposed tables, so no hidden name is revealed.
 import type { Catalog, CatalogColumn, CatalogTable, Scalar } from '../drivers/driver.ts'
 import { compare } from '../drivers/profile-from-sample.ts'
 import { tableKey } from '../drivers/table-key.ts'
@@ -49,7 +48,7 @@ export function likelyKeys(
   return found
 }
 
-/** Returns the primary keys with one column. Each key of the map is a name that a referencing column may have. */
+/** Returns the primary keys with one column, by the names that a referencing column may have. */
 function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, SeenTable>): ReadonlyMap<string, readonly Key[]> {
   const keys = new Map<string, Key[]>()
   for (const table of exposed.tables) {
@@ -57,7 +56,7 @@ function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, SeenTable>):
     if (column === undefined || others.length > 0) continue
     const profile = profiles.get(tableKey(table.schema, table.table))
     const kept = profile?.columns.find((each) => each.name === column.name)
-    // If the values are not unique, the primary key has several columns, and only this one is exposed.
+    // If the values are not unique, the primary key has other columns that are not exposed.
     if (kept !== undefined && !kept.unique && (profile?.rowsSampled ?? 0) > 1) continue
     const range = kept?.range ?? null
     const key = { schema: table.schema, table: table.table, column: column.name, type: column.type, range }
@@ -72,7 +71,7 @@ function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, SeenTable>):
 
 /**
  * Returns the names that a referencing column may have: for customers.id, these are customer_id and customers_id. If
- * the key has a more specific name than `id`, a referencing column may also have that name.
+ * the key has a more specific name than `id`, a referencing column may have the same name.
  */
 function namesFor(table: string, column: string): ReadonlySet<string> {
   const [plain, key] = [folded(table), folded(column).replace(/^id$|^key$/, 'id')]
@@ -103,7 +102,7 @@ function likelyKey(table: CatalogTable, column: CatalogColumn, seen: SeenTable, 
   return only === undefined || others.length > 0 ? null : only
 }
 
-/** Returns true if all values of `range` are within the range of the key. Also returns true if a range is unknown. */
+/** Returns true if all values of `range` are within the range of the key, or if a range is unknown. */
 function isWithin(range: KeptColumn['range'], key: KeptColumn['range']): boolean {
   if (range === null || key === null) return true
   return isUpTo(key.min, range.min) && isUpTo(range.max, key.max)

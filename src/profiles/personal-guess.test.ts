@@ -17,12 +17,12 @@ const COLUMNS = [
 ] as const
 
 for (const [table, name, type, why] of COLUMNS) {
-  test(`${table}.${name} of type ${type}: ${why ?? 'nothing noticed'}`, () => {
+  test(`the guess about ${table}.${name} of type ${type} is: ${why ?? 'not personal'}`, () => {
     assert.deepEqual(guessByName(table, readColumnName({ name, type })), { guess: why !== null, why })
   })
 }
 
-test('a column of an enumerated type is not personal, whatever its name', () => {
+test('a column of an enumerated type is not personal, whatever its name is', () => {
   assert.deepEqual(
     guessByName('users', readColumnName({ name: 'phone', type: 'phone_kind', labels: ['home'] })),
     NOT_PERSONAL,
@@ -31,7 +31,7 @@ test('a column of an enumerated type is not personal, whatever its name', () => 
 
 const BY_NAME = guessByName('customers', readColumnName({ name: 'email', type: 'text' }))
 
-test('the mark of a person wins over the profile, and values that look personal win over the name', () => {
+test('a mark by a person decides before the profile, and values that look personal decide before the name', () => {
   const kept = { personal: true, look: 'phone' }
   assert.deepEqual(guessPersonal(BY_NAME, { mark: false, kept }).guess, false)
   assert.match(guessPersonal(NOT_PERSONAL, { mark: true, kept: undefined }).why ?? '', /A person marked/)

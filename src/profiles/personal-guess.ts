@@ -1,6 +1,5 @@
-// Guesses whether a column contains personal data, for the person who chooses the exposure. If a person has already
-// marked the column, the mark decides. Otherwise the column counts as personal if its stored profile, or its name and
-// type, suggest so. No rows or values are read.
+// Guesses whether a column contains personal data, for the person who chooses the exposure. If a person marked the
+// column, the mark decides. Otherwise the stored profile decides, or the name and type. Reads no rows or values.
 import type { CatalogColumn, ValueKind } from '../drivers/driver.ts'
 import { isAboutPeople, PEOPLE_NAMES, readName, type NameReading } from './personal-names.ts'
 import { PERSONAL_LOOKS } from './privacy.ts'
@@ -14,7 +13,7 @@ export interface PersonalGuess {
 }
 
 export interface KnownOfColumn {
-  /** The decision of a person. Null if no person decided. */
+  /** A person's decision, or null. */
   readonly mark: boolean | null
   /** Undefined if the column was not profiled with its current type. */
   readonly kept: Pick<KeptColumn, 'personal' | 'look'> | undefined
@@ -34,7 +33,7 @@ export function guessPersonal(byName: PersonalGuess, { mark, kept }: KnownOfColu
 const MARKED: PersonalGuess = { guess: true, why: 'A person marked the column as personal.' }
 const CLEARED: PersonalGuess = { guess: false, why: 'A person marked the column as not personal.' }
 
-/** The result depends only on the name and the type, so it can be cached for all tables. */
+/** Depends only on the name and the type, so the result can be cached for all tables. */
 export function readColumnName(column: Pick<CatalogColumn, 'name' | 'type' | 'labels'>): NameReading {
   return readName(column.name, kindOf(column))
 }
@@ -44,7 +43,7 @@ export function guessByName(table: string, { what, isName }: NameReading): Perso
   return found === null ? NOT_PERSONAL : { guess: true, why: `The name suggests ${found}.` }
 }
 
-/** The patterns are tried in this order, so that an `interval` is a time and not an `int`. */
+/** The order matters: an `interval` is a time and not an `int`. */
 const KINDS: readonly (readonly [RegExp, ValueKind])[] = [
   [/^bool/, 'boolean'],
   [/^(?:date|time|interval)/, 'time'],

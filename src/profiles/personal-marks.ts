@@ -1,5 +1,5 @@
-// A person can mark a column as personal or as not personal. The marks are stored in the drafts of the documentation.
-// This file reads them.
+// Reads which columns people have marked as personal or as not personal. The drafts of the documentation contain these
+// marks.
 import type { Kysely, Transaction } from 'kysely'
 import { z } from 'zod'
 import { byName } from '../contract/name-keyed-objects.ts'
@@ -37,7 +37,7 @@ export async function markedDrafts(
     .selectFrom('documentation')
     .select(['schema', 'table', 'draft'])
     .where('datasource_id', '=', datasourceId)
-    // Most drafts have no marks and need not be read.
+    // Most drafts have no marks.
     .where((eb) => eb.or([eb('draft', 'like', '%"personal":true%'), eb('draft', 'like', '%"personal":false%')]))
     .execute()
 }

@@ -1,19 +1,17 @@
-// Decides whether the name of a column suggests personal data. Knows several languages, and any way to join words
+// Decides whether the name of a column suggests personal data, in several languages and with any way to join words
 // (`firstName`, `first_name`). In doubt, the column counts as personal. A person can override the decision.
 import type { ValueKind } from '../drivers/driver.ts'
 
 interface Category {
-  /** The contents of the column, in words that are shown to people: "e-mail addresses". */
+  /** The contents of the column in words for people: "e-mail addresses". */
   readonly what: string
-  /** The value types that can contain such data. A time, such as email_sent_at, is not an e-mail address. */
+  /** The kinds of values that can be such data. A time, such as email_sent_at, is not an e-mail address. */
   readonly kinds: readonly ValueKind[]
-  /** These must be whole words of the column's name. */
+  /** Match only as whole words of the column's name. */
   readonly words: ReadonlySet<string>
-  /** These may occur anywhere in the column's name, after separators are removed. */
+  /** Match anywhere in the column's name, after separators are removed. */
   readonly stems: readonly string[]
-  /**
-   * Usually the rule does not apply to `phone_type` or `has_phone` (see ABOUT and ASKS). If `always` is true, it does.
-   */
+  /** If true, the rule also applies to names like `phone_type` and `has_phone` (see ABOUT and ASKS). */
   readonly always?: true
 }
 
@@ -146,7 +144,7 @@ const PEOPLE = new Set(
     .join(' ')
     .split(' '),
 )
-/** A column whose last word is one of these only describes the thing: phone_type, email_verified. */
+/** If the last word is one of these, the column only describes the personal data: phone_type, email_verified. */
 const ABOUT = new Set(
   [
     'id ids key fk ref type kind status state count total flag verified confirmed enabled active at on category class',
@@ -155,14 +153,13 @@ const ABOUT = new Set(
     .join(' ')
     .split(' '),
 )
-/** A column whose first word is one of these answers a question with yes or no: has_email. */
+/** If the first word is one of these, the column answers yes or no: has_email. */
 const ASKS = new Set('has have is are can may needs wants allow allows hat ist'.split(' '))
 
-/** The result for a column's name. */
 export interface NameReading {
   /** The kind of personal data, in words for people, or null. */
   readonly what: string | null
-  /** True if the column is just called "name". The column contains names of people if the table is about people. */
+  /** True if the column is just called "name". It contains names of people if the table is about people. */
   readonly isName: boolean
 }
 

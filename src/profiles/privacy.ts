@@ -1,6 +1,6 @@
 // Decides which data about the values of a column may be stored (KeptColumn in stored-profiles.ts). No other file
-// decides this. Values, ranges and JSON keys are stored only for columns that are not personal. A value or key is
-// stored only if several rows share it.
+// decides this. Values, ranges and JSON keys are stored only if the column is not personal. A value or key is stored
+// only if several rows share it.
 import type { CatalogColumn, CatalogTable, ColumnProfile, TableProfile } from '../drivers/driver.ts'
 import { lookOf } from '../drivers/recognize-text.ts'
 import { isPersonalName } from './personal-names.ts'
@@ -9,16 +9,16 @@ import type { KeptColumn, KeptKey, KeptProfile } from './stored-profiles.ts'
 
 /** A value is stored only if at least this many rows share it. A rarer value may identify a row. */
 const ROWS_MIN = 5
-/** A column with more distinct values is not categorical, and none of its values is stored. */
+/** If a column has more distinct values, none of its values is stored. */
 const DISTINCT_MAX = 50
 /** The maximum length of a stored value or JSON key. */
 const CHARS_MAX = 64
-/** If at least this share of the sampled values looks personal, the whole column counts as personal. */
+/** A column is personal if at least this share of its sampled values looks personal. */
 const PERSONAL_SHARE = 0.2
-/** If at least this share of the sampled texts has one look, the column has this look. */
+/** A column has a look if at least this share of its sampled texts has the look. */
 const LOOK_SHARE = 0.5
 
-/** Texts with these looks are personal data. A look is a recognized form of a text, such as an e-mail address. */
+/** Looks of personal data. A look is a recognized form of a text, such as an e-mail address. */
 export const PERSONAL_LOOKS: ReadonlySet<string> = new Set([
   'email',
   'phone',
@@ -28,9 +28,7 @@ export const PERSONAL_LOOKS: ReadonlySet<string> = new Set([
   'ipAddress',
 ])
 
-/**
- * What people decided about a column: true for personal, false for not personal. Undecided columns are null or absent.
- */
+/** What people decided about a column: true for personal, false for not personal, null or absent if undecided. */
 export type Marks = ReadonlyMap<string, boolean | null>
 
 /** Returns the data of a profile that may be stored. `table` must contain only exposed columns. */
@@ -81,8 +79,8 @@ function allowedColumn(
 }
 
 /**
- * Decides whether a column is personal, by its name or the look of its sampled values. A column with the kind `text` or
- * `other` is also personal if the profile lists values but none was sampled: then their look is unknown.
+ * Decides whether a column is personal, by its name or the look of its sampled values. A column of the kind `text` or
+ * `other` is also personal if the profile lists values but none was sampled, because their look is unknown.
  */
 function isPersonal(seen: ColumnProfile, table: string): boolean {
   if (isPersonalName({ table, column: seen.name, kind: seen.kind })) return true
@@ -94,9 +92,9 @@ function isPersonal(seen: ColumnProfile, table: string): boolean {
 }
 
 /**
- * Returns the values that may be stored: no rare values, no long values, and no values that look personal. If a person
- * marked the column as not personal, values may look personal. Returns null if the column has too many distinct values,
- * or if no value is left.
+ * Returns the values that may be stored: no rare values, no long values, and no values that look personal, unless a
+ * person marked the column as not personal. Returns null if the column has too many distinct values, or if no value is
+ * left.
  */
 function shareable({ values, distinctCount }: ColumnProfile, isCleared: boolean): KeptColumn['values'] {
   if (values === null || distinctCount === null || distinctCount > DISTINCT_MAX) return null
@@ -112,9 +110,9 @@ function shareable({ values, distinctCount }: ColumnProfile, isCleared: boolean)
 }
 
 /**
- * Returns the JSON keys that may be stored. A key may be data, such as an e-mail address. So rare and long keys are
- * left out, and keys with a recognized look too, unless a person marked the column as not personal. Returns null if no
- * key is left, or if there are many keys and most of them are rare.
+ * Returns the JSON keys that may be stored. A key may be data, such as an e-mail address, so rare and long keys are
+ * left out, and keys with a look, unless a person marked the column as not personal. Returns null if no key is left, or
+ * if there are many keys and most of them are rare.
  */
 function sharedKeys(keys: (ColumnProfile['keys'] & object) | null, isCleared: boolean): readonly KeptKey[] | null {
   if (keys === null) return null
@@ -126,7 +124,7 @@ function sharedKeys(keys: (ColumnProfile['keys'] & object) | null, isCleared: bo
 }
 
 /**
- * A column with a neutral name may contain telephone or identity numbers. Then the ends of its range may identify a
+ * A column with a neutral name may contain telephone or identity numbers, and then the ends of its range may identify a
  * person. Returns true if nearly all values are distinct, the ends of the range are whole numbers, and the greatest has
  * nine or more digits. Primary and foreign keys are exempt.
  */
@@ -144,7 +142,7 @@ function areNumbersOfPeople({ kind, range, sample }: ColumnProfile, column: Cata
   )
 }
 
-/** “Nearly all” means at least this share of the sampled values. */
+/** At least this share of the sampled values must be distinct. */
 const MOSTLY = 0.9
 const LONG = /^\d{9}/
 
@@ -159,7 +157,7 @@ function lookAt({ kind, sample }: ColumnProfile): string | null {
   return found?.[0] ?? null
 }
 
-/** Rounds to four digits. A share that is not exactly 0 or 1 is never rounded to 0 or 1. */
+/** Rounds to four digits, but never to 0 or 1. */
 function rounded(share: number | null): number | null {
   if (share === null || share === 0 || share === 1) return share
   return Math.min(0.9999, Math.max(0.0001, Math.round(share * 10_000) / 10_000))

@@ -1,4 +1,3 @@
-// Tests which columns are personal by name, which values the privacy rules allow, and the signals.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ColumnSample } from '../drivers/profile-from-sample.ts'
@@ -10,7 +9,7 @@ import { allowedProfile } from './privacy.ts'
 import { shownSignals } from './column-signals.ts'
 import type { KeptColumn } from './stored-profiles.ts'
 
-describe('a column is personal by its name', () => {
+describe('columns that are personal by their name', () => {
   const says = (columns: string, kind: ValueKind, table = 'things') =>
     columns.split(' ').map((column) => [column, isPersonalName({ table, column, kind })])
   const all = (columns: string, personal: boolean) => columns.split(' ').map((column) => [column, personal])
@@ -194,7 +193,7 @@ describe('the privacy rules', () => {
 })
 
 describe('signals', () => {
-  test('signals report only what the profile found', () => {
+  test('the signals of a column report only what the profile found', () => {
     assert.deepEqual(kept('a', ['x', 'y', 'x']).signals, ['always populated although nullable'])
     assert.deepEqual(kept('a', ['x', 'y', 'x'], { more: { nullable: false } }).signals, [])
     assert.deepEqual(kept('a', ['x', 'y', null]).signals, ['unique'])
@@ -211,7 +210,7 @@ describe('signals', () => {
     assert.deepEqual(shownSignals(kept('a', [...times(5, 'x'), ...times(5, 'y'), 'z']), at), [])
   })
 
-  test('a signal reports the age of the newest time', () => {
+  test('a signal of a column reports the age of its newest time', () => {
     const at = '2026-01-10T12:00:00.000Z'
     const age = (value: string): readonly string[] =>
       shownSignals(kept('at', [value, '2020-01-01'], { kind: 'time' }), at)

@@ -1,19 +1,18 @@
-// Reads, writes and deletes stored profiles. Some data must be deleted when its column is hidden or marked as personal.
-// It is deleted in the same transaction. Callers must write only data that privacy.ts allows.
+// Reads, writes and deletes stored profiles. When a column is hidden or marked as personal, some of its data is deleted
+// in the same transaction. Callers must write only data that privacy.ts allows.
 import type { Kysely, Transaction } from 'kysely'
 import type { CatalogTable, Scalar } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
 
-/** The stored profile of one column. */
 export interface KeptColumn {
   readonly name: string
-  /** The type when the column was profiled. If the type has changed, the profile is not used. */
+  /** The type when the column was profiled. The profile is not used after a change of the type. */
   readonly type: string
   /** From 0 to 1. Null if no row was read. */
   readonly nullFrac: number | null
-  /** The number of distinct values in the whole table. Estimated if not every row was read. */
+  /** The number of distinct values in the table. Estimated if not every row was read. */
   readonly distinctCount: number | null
   /** The most common values come first. Null if no value may be stored. */
   readonly values: readonly { readonly value: Scalar; readonly share: number }[] | null
@@ -21,17 +20,17 @@ export interface KeptColumn {
   readonly range: { readonly min: Scalar; readonly max: Scalar } | null
   /** For JSON: the top-level keys, most common first. Absent if no key may be stored. */
   readonly keys?: readonly KeptKey[]
-  /** True if the column is personal by its name or its values, or because a person marked it. */
+  /** True if the column is personal by its name, its values, or a person's mark. */
   readonly personal: boolean
   /** True if no value was seen twice. */
   readonly unique: boolean
-  /** The look of at least half of the column's texts (recognize-text.ts), if there is one. */
+  /** The look (recognize-text.ts) of at least half of the column's texts, if they have one. */
   readonly look: string | null
   /** Short observations that contain no name and no value. */
   readonly signals: readonly string[]
 }
 
-/** A key that occurs in several JSON objects. */
+/** A key that several JSON objects have. */
 export interface KeptKey {
   readonly key: string
   /** The share of objects with this key, from 0 to 1. */
@@ -40,7 +39,6 @@ export interface KeptKey {
   readonly types: readonly string[]
 }
 
-/** The profile of one table. */
 export interface KeptProfile {
   readonly schema: string
   readonly table: string
@@ -55,8 +53,8 @@ export interface KeptProfile {
 type Stored = Omit<KeptProfile, 'schema' | 'table' | 'capturedAt'>
 
 /**
- * Returns the stored profiles by tableKey. If `names` is given, returns only the profiles of tables with these names.
- * The caller must leave out what the current exposure hides.
+ * Returns the stored profiles by tableKey. If `names` is given, only of tables with these names. The caller must leave
+ * out what the current exposure hides.
  */
 export async function profilesOf(
   db: Kysely<Tables>,
@@ -77,7 +75,7 @@ export async function profilesOf(
   )
 }
 
-/** `stamp` changes when the table is profiled again, and when a part of its profile is deleted. */
+/** `stamp` changes when the table is profiled again, or when a part of its profile is deleted. */
 export interface Stamp {
   readonly table: string
   readonly stamp: string
@@ -99,8 +97,8 @@ export async function stampsOf(db: Kysely<Tables>, datasourceId: DatasourceId): 
 }
 
 /**
- * Parses a profile. The profiles of a thousand tables are megabytes, and zod would take several times as long as these
- * checks. Throws TypeError for an invalid profile, which means a defect or a damaged store.
+ * Parses a profile. Throws TypeError for an invalid profile, which means that the store is damaged. Does not use zod,
+ * which would take several times as long for the profiles of a thousand tables.
  */
 function readProfile(json: string): Stored {
   const read: unknown = JSON.parse(json)
@@ -160,7 +158,7 @@ function isRange(it: unknown): boolean {
   return isObject(it) && isScalar(it['min']) && isScalar(it['max'])
 }
 
-/** Returns which tables a job has profiled so far: the number of columns by tableKey. */
+/** Returns the tables that a job has profiled so far: the number of columns by tableKey. */
 export async function writtenBy(
   db: Kysely<Tables>,
   datasourceId: DatasourceId,
@@ -225,7 +223,7 @@ export async function forgetHidden(
 
 /**
  * Deletes the values, the range and the keys of columns that a person marks as personal, in the transaction that saves
- * the mark. Must be called for every mark, even if there is no profile: a running profile job then notices the mark.
+ * the mark. Must be called for every mark, even without a profile, so that a running profile job notices the mark.
  */
 export async function forgetPersonal(
   tx: Transaction<Tables>,
@@ -244,13 +242,13 @@ export async function forgetPersonal(
   )
 }
 
-/** Deletes all profiles of a datasource. Called when its connection has changed. */
+/** Deletes all profiles of a datasource, because its connection has changed. */
 export async function forgetAll(tx: Transaction<Tables>, datasourceId: DatasourceId): Promise<void> {
   await tx.deleteFrom('profiles').where('datasource_id', '=', datasourceId).execute()
   await raiseVersion(tx, datasourceId)
 }
 
-/** After this, descriptions that were rendered from the previous profiles are rendered again. */
+/** Makes descriptions of the previous profiles outdated. */
 export async function raiseVersion(tx: Transaction<Tables>, datasourceId: DatasourceId): Promise<void> {
   await tx
     .updateTable('datasources')
