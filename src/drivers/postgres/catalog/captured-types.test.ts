@@ -13,7 +13,7 @@ const POSTGIS: CapturedExtension = {
   shadowed: [],
 }
 
-/** Columns of a row: oid, schema, name, typtype, oid, schema and name of the base, delimiter, four flags. */
+/** Columns of a row: oid, schema, name, typtype; oid, schema and name of the base type; delimiter; four flags. */
 function typeRow(oid: number, name: string, type: string, extension = 0, of = 0): (string | null)[] {
   return [String(oid), 'public', name, type, String(of), 'public', 'x', ',', 'f', String(extension), 'f', name, 'f']
 }

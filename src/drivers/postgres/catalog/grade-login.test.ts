@@ -21,7 +21,7 @@ let everything: Catalog
 let exposed: Catalog
 
 before(async () => {
-  // A cluster of its own, even if other tests share one: the test changes roles and grants.
+  // The test changes roles and grants, so it has its own cluster.
   postgres = await startPostgres({ settings: {} })
   shop = await postgres.createDatabase('shop', readFileSync(join(attacks, 'fixture.sql'), 'utf8'))
   await using session = await askAs(postgres, shop)
@@ -93,7 +93,7 @@ test('a service account that can write and create gets warnings, although it own
 
 test('the printed SQL creates a login that passes every step and reads only the exposed columns', async () => {
   const lines = step(await graded('postgres', postgres.password), 'superuser').remedy ?? ''
-  // The test would warn of this cast, but SQL for a login cannot remove it.
+  // The test would warn about this cast, but the SQL for a login cannot remove it.
   await postgres.query(shop, 'DROP CAST (integer AS public.secret_ref)')
   await postgres.query(shop, `${lines}\nALTER ROLE vitrine_reader PASSWORD 'reader-pw';`)
   const steps = await graded('vitrine_reader', 'reader-pw')
@@ -126,7 +126,7 @@ test('the printed SQL creates a login that passes every step and reads only the 
   )
 })
 
-/** The guard confines a query of each exposed table. */
+/** Runs a confined query of each exposed table with this login. */
 async function readConfined(username: string, password: string): Promise<void> {
   const signal = AbortSignal.timeout(60_000)
   const limits = { rowCap: 1_000, maxResponseBytes: 10_000_000, timeoutMs: 10_000, maxCost: 1e9 }
@@ -149,7 +149,7 @@ async function readConfined(username: string, password: string): Promise<void> {
   }
 }
 
-test('a login gets warnings of its roles, BYPASSRLS, ownership and missing grants', async () => {
+test('a login gets warnings about its roles, BYPASSRLS, ownership and missing grants', async () => {
   const database = await postgres.createDatabase(
     'logins',
     `CREATE ROLE owner_of; CREATE ROLE strong LOGIN PASSWORD 'pw' BYPASSRLS; GRANT pg_read_all_data TO strong; GRANT owner_of TO strong;
@@ -167,7 +167,7 @@ test('a login gets warnings of its roles, BYPASSRLS, ownership and missing grant
   assert.equal(step(weak, 'grants').remedy, 'GRANT SELECT ("b") ON "public"."a" TO "weak";')
 })
 
-test('the printed SQL revokes CREATE from PUBLIC, and a cast that a user made between built-in types fails the grade', async () => {
+test('the printed SQL revokes CREATE from PUBLIC, and a user-defined cast between built-in types fails the test', async () => {
   const database = await postgres.createDatabase('open', 'GRANT CREATE ON SCHEMA public TO PUBLIC')
   await postgres.query('postgres', `CREATE ROLE plain LOGIN PASSWORD 'pw'`)
   const open = await graded('plain', 'pw', null, database)

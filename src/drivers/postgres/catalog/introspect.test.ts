@@ -44,7 +44,7 @@ const names = (catalog: Catalog): string[] => catalog.tables.map((one) => `${one
 const capture = (catalog: Catalog): PostgresCapture => catalog.capture as PostgresCapture
 const detail = (one: CatalogTable): TableDetail => one.detail as TableDetail
 
-test('counts the tables that PostgreSQL plans for a query: partitions, children, and the tables of views', async () => {
+test('introspection counts the tables that PostgreSQL plans for a query: partitions, children, tables of views', async () => {
   const seen = await fill(
     'planned',
     `CREATE TABLE days (id int, day int) PARTITION BY RANGE (day);
@@ -83,7 +83,7 @@ describe('the database “shop” of the attacks', () => {
     )
   })
 
-  test('reports kinds, row estimates and sizes', () => {
+  test('introspection reports the kind, the estimated rows and the size of each table', () => {
     const about = (name: string): unknown[] => {
       const one = table(seen, name)
       return [one.kind, one.estimatedRows, detail(one).pages > 0]
@@ -96,7 +96,7 @@ describe('the database “shop” of the attacks', () => {
     assert.deepEqual(about('events'), ['table', 105, true])
   })
 
-  test('lists columns in order, with their types as the login would write them', () => {
+  test('introspection lists columns in order, with their types as the login would write them', () => {
     const orders = table(seen, 'orders').columns
     assert.deepEqual(
       orders.map((one) => [one.name, one.type, one.nullable]),
@@ -116,7 +116,7 @@ describe('the database “shop” of the attacks', () => {
     assert.equal((column(seen, 'typed_values', 'ia').detail as ColumnDetail).type.name, '_int4')
   })
 
-  test('lists primary keys in key order, and foreign keys column by column, including composite keys', () => {
+  test('introspection lists primary keys in key order, and the columns of foreign keys, even composite ones', () => {
     assert.deepEqual(detail(table(seen, 'order_items')).primaryKey, ['order_id', 'line_no'])
     assert.deepEqual(detail(table(seen, 'measurements_2023')).primaryKey, ['sensor_id', 'at'])
     assert.equal(column(seen, 'regions', 'code').primaryKey, true)
@@ -134,7 +134,7 @@ describe('the database “shop” of the attacks', () => {
     assert.deepEqual(column(seen, 'employees', 'manager_id').references?.table, 'employees')
   })
 
-  test('comments become descriptions', () => {
+  test('comments in the database become descriptions', () => {
     assert.equal(table(seen, 'customers').description, 'CANARY_comment_customers')
     assert.equal(column(seen, 'customers', 'ssn').description, 'CANARY_comment_ssn')
     assert.equal(column(seen, 'customers', 'id').description, null)
@@ -188,7 +188,7 @@ test('the captured path is the login’s own, not the session’s fixed path', a
   }
 })
 
-test('handles generated, dropped, quoted and domain columns, and keys that are deferrable or include more columns', async () => {
+test('introspection handles generated, dropped, quoted and domain columns, and unusual primary keys', async () => {
   const seen = await fill(
     'odd',
     `CREATE DOMAIN never_null AS text NOT NULL; CREATE DOMAIN above AS never_null; CREATE DOMAIN mail AS text CHECK (VALUE ~ '@');
@@ -226,7 +226,7 @@ test('handles generated, dropped, quoted and domain columns, and keys that are d
   assert.ok(!names(seen).some((name) => name.endsWith('.mine')))
 })
 
-test('decides which types a query may name, and which columns cannot be exposed', async () => {
+test('introspection decides which types a query may name, and which columns cannot be exposed', async () => {
   const seen = await fill(
     'types',
     `CREATE TYPE e AS ENUM ('a'); CREATE DOMAIN plain AS e; CREATE DOMAIN checked AS int CHECK (VALUE > 0);
@@ -315,7 +315,7 @@ test('a column of a type that names objects can be exposed, but not a row or ran
   assert.match(column(seen, 't', 'hs').unexposable ?? '', /holder contains names of objects/)
 })
 
-test('a user-defined cast or operator class on built-in types makes the database unusable, and is named', async () => {
+test('introspection fails for a user-defined cast or operator class on built-in types, and names it', async () => {
   const cast = `CREATE FUNCTION leak(jsonb) RETURNS date LANGUAGE sql AS 'SELECT current_date'; CREATE CAST (jsonb AS date) WITH FUNCTION leak(jsonb)`
   await assert.rejects(fill('casts', cast), /the cast \(jsonb AS date\) with function public\.leak\(jsonb\)/)
   const cmp = `CREATE FUNCTION lt(point, point) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT true';
@@ -345,7 +345,7 @@ test('the schema of a trusted extension may be on the path, unless it contains o
       ['hstore', null],
     ],
   )
-  // Once the function is gone, public is trusted: it contains only objects of the extension, and tables.
+  // Without the function, public is trusted: it contains only tables and objects of the extension.
   const name = await postgres.createDatabase(
     'extensions2',
     'REVOKE CREATE ON SCHEMA public FROM PUBLIC; CREATE EXTENSION hstore; CREATE TABLE t (h hstore)',

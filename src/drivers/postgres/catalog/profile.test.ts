@@ -1,5 +1,4 @@
-// Compares the profile of a table with the result of plain SQL over the same rows. Also profiles tables with unusual
-// data.
+// Compares the profile of a table with the result of plain SQL over the same rows, also for unusual data.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -83,7 +82,7 @@ describe('profiles of tables', () => {
   const columns = (profiled: TableProfile): Map<string, ColumnProfile> =>
     new Map(profiled.columns.map((column) => [column.name, column]))
 
-  test('for a small table every number is exact, and values have the same form as in an answer', async () => {
+  test('the profile of a small table is exact, and values have the same form as in an answer', async () => {
     const profiled = await profile('kinds')
     assert.deepEqual([profiled.rowsSampled, profiled.complete, profiled.estimatedRows], [200, true, 200])
     const of = columns(profiled)
@@ -124,7 +123,7 @@ describe('profiles of tables', () => {
     assert.deepEqual(of.get('id')?.signals, ['ascends in the order rows are stored'])
   })
 
-  test('for a large table the statistics and some pages are used, and the result is close to plain SQL', async () => {
+  test('the profile of a large table uses statistics and some pages, and is close to the result of plain SQL', async () => {
     const profiled = await profile('large')
     assert.equal(profiled.complete, false)
     assert.ok(profiled.rowsSampled > 5_000 && profiled.rowsSampled <= 10_000, String(profiled.rowsSampled))
@@ -176,7 +175,7 @@ describe('profiles of tables', () => {
     assert.ok(profiled.columns.every((column) => column.range !== null))
   })
 
-  test('the first rows of a view are read, unless reading costs too much, fails or takes too long', async () => {
+  test('the profile of a view reads its first rows, unless that costs too much, fails or takes too long', async () => {
     const profiled = await profile('recent')
     assert.deepEqual(
       [profiled.rowsSampled, profiled.complete, columns(profiled).get('kind')?.distinctCount],
@@ -230,7 +229,7 @@ describe('profiles of tables', () => {
     assert.ok(connection.usable)
   })
 
-  test('over TLS, rows are read in slices too, with the same result', async () => {
+  test('a profile over TLS also reads rows in slices, with the same result', async () => {
     await using certificates = await makeCertificates()
     const file = (name: string): string => join(certificates.folder, name)
     const tls = { certFile: file('server.crt'), keyFile: file('server.key'), caFile: file('ca.crt') }

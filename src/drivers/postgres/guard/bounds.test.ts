@@ -1,5 +1,4 @@
-// Tests that no text delays other requests. Long texts are judged in a thread, and no text breaks the thread or exceeds
-// its deadline.
+// Tests that no text delays other requests, breaks a thread, or exceeds its deadline.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { shop, table } from '../../../../test/support/postgres-catalog.ts'
@@ -13,7 +12,7 @@ after(() => guard[Symbol.asyncDispose]())
 
 const TEXT_MAX = 65_536
 
-/** Returns a text of this length in which the piece is repeated. */
+/** Repeats the piece up to this length. */
 function filled(head: string, piece: string, tail = '', length = TEXT_MAX): string {
   return head + piece.repeat(Math.floor((length - head.length - tail.length) / piece.length)) + tail
 }
@@ -58,7 +57,7 @@ function msOf({ user, system }: NodeJS.CpuUsage): number {
 
 describe('a text of 64 KiB', () => {
   for (const [name, make] of Object.entries(FAMILIES)) {
-    test(`made of ${name} is judged without breaking a thread, and without delaying other queries`, async () => {
+    test(`a text of 64 KiB made of ${name} is judged without breaking a thread or delaying other queries`, async () => {
       await guard.judge('SELECT 1', shop())
       const before = process.threadCpuUsage()
       const verdict = await guard.judge(make(TEXT_MAX), shop())
@@ -66,8 +65,8 @@ describe('a text of 64 KiB', () => {
       const said = JSON.stringify(verdict)
       assert.doesNotMatch(said, /parser ran out of time or memory/)
       assert.ok(said.length < 4_000, `the answer repeats the text: ${said.length}`)
-      // Without the bounds, some texts blocked the main thread for seconds. The thread's CPU time does not depend on
-      // other load.
+      // Without the bounds, some texts blocked the main thread for seconds. Other load does not change the thread's CPU
+      // time.
       assert.ok(busyMs < 500, `the main thread worked for ${busyMs} ms`)
     })
   }
@@ -85,7 +84,7 @@ test('a text of 4 KiB, which the main thread may judge, takes less than a second
 const TEXTS = shop({}, [table('t', ['id int4', 'a text', 'j jsonb', 'v tsvector', 'q tsquery', 'p _text'])])
 type Around = (inner: string) => string
 
-/** Calls whose argument is printed several times, because the guard measures it. Each nests in itself. */
+/** Calls whose argument the guard prints several times. Each is nested in itself. */
 const MEASURED: Readonly<Record<string, readonly [Around, string?]>> = {
   replace: [(x) => `replace(${x}, a, a)`],
   translate: [(x) => `translate(${x}, a, a)`],
@@ -102,7 +101,7 @@ const MEASURED: Readonly<Record<string, readonly [Around, string?]>> = {
   ts_rank: [(x) => `ts_rank(v, (${x})::text::tsquery)::text`],
   to_tsquery: [(x) => `to_tsquery(${x})::text`],
   '@@': [(x) => `(v @@ ${x})::text`],
-  // PostgreSQL, not the guard, repeats the arguments of these.
+  // For these, PostgreSQL repeats the arguments.
   BETWEEN: [(x) => `((${x}) BETWEEN a AND a)::text`],
   'NOT BETWEEN SYMMETRIC': [(x) => `((${x}) NOT BETWEEN SYMMETRIC a AND a)::text`],
   'BETWEEN SYMMETRIC, in a bound': [(x) => `(a BETWEEN SYMMETRIC (${x}) AND a)::text`],
@@ -123,7 +122,7 @@ const MEASURED: Readonly<Record<string, readonly [Around, string?]>> = {
 
 describe('nested calls, which multiply what is printed,', () => {
   for (const [name, [around, innermost = 'a']] of Object.entries(MEASURED)) {
-    test(`of ${name} do not delay other queries`, async () => {
+    test(`nested calls of ${name} do not delay other queries`, async () => {
       for (const levels of [8, 11, 24, 50]) {
         let inner = innermost
         for (let level = 0; level < levels; level++) inner = around(inner)
@@ -138,7 +137,7 @@ describe('nested calls, which multiply what is printed,', () => {
     })
   }
 
-  test('are refused with the bound, the size and what to write instead', async () => {
+  test('the refusal of nested calls names the size and the limit, and says what to write instead', async () => {
     const verdict = await guard.judge(`SELECT ${'normalize('.repeat(9)}a${')'.repeat(9)} FROM t`, TEXTS)
     assert.ok(verdict.kind === 'denied')
     assert.match(verdict.why, /becomes \d{6} expressions.*; the limit is 120000$/)
@@ -146,15 +145,15 @@ describe('nested calls, which multiply what is printed,', () => {
     await guard.confined('WITH v AS MATERIALIZED (SELECT normalize(a) AS x FROM t) SELECT normalize(x) FROM v', TEXTS)
   })
 
-  test('with short constants are printed as they are written', async () => {
+  test('nested calls with short constants are printed as they are written', async () => {
     const stripped = "replace(replace(replace(replace(replace(a, ' ', ''), '-', ''), '(', ''), ')', ''), '+', '')"
     const { text } = await guard.confined(`SELECT ${stripped} AS phone FROM t`, TEXTS)
     assert.doesNotMatch(text, /CASE/)
     assert.equal(text.split('"replace"(').length - 1, 5)
   })
 
-  // PostgreSQL puts the expression of a sub-select into each place that reads its column.
-  test('in nested sub-selects are refused before the database multiplies them', async () => {
+  // PostgreSQL copies the expression of a sub-select to each place that reads its column.
+  test('calls in nested sub-selects are refused if the database would multiply them', async () => {
     const nested = (levels: number, value: string, end = '') =>
       `SELECT ${value} AS v, a FROM (`.repeat(levels) + 'SELECT a AS v, a FROM t' + `${end}) q`.repeat(levels)
     const chain = (levels: number, how = '') => {
@@ -194,7 +193,7 @@ describe('nested calls, which multiply what is printed,', () => {
     await guard.confined('SELECT * FROM ('.repeat(30) + 'SELECT * FROM t' + ') q'.repeat(30), TEXTS)
   })
 
-  test('of a few levels are answered', async () => {
+  test('a few levels of nested calls are allowed', async () => {
     await guard.confined('SELECT split_part(split_part(split_part(a, lower(a), 1), p[1], 2), p[2], 1) FROM t', TEXTS)
     await guard.confined('SELECT btrim(btrim(btrim(btrim(a, a), a), a), a) FROM t', TEXTS)
   })
@@ -212,7 +211,7 @@ test('a join by 1,000 names does not delay other queries', async () => {
     const verdict = await guard.judge(`SELECT count(*) FROM wide ${join}`, wide)
     const busyMs = msOf(process.threadCpuUsage(before))
     assert.equal(verdict.kind, 'confined')
-    // Before, the sizes of all columns were searched for each name: 80 ms.
+    // Before the mend, the sizes of all columns were searched for each name: 80 ms.
     assert.ok(busyMs < 50, `the main thread worked for ${busyMs} ms: ${join.slice(0, 20)}`)
   }
 })

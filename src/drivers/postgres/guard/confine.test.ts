@@ -1,4 +1,4 @@
-// Compares the text that the guard prints for a query, or the refusal and its name.
+// Compares the text that the guard prints for a query, or the name of its refusal, with the expected one.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { catalog, shop, table, type } from '../../../../test/support/postgres-catalog.ts'
@@ -14,18 +14,16 @@ after(() => guard[Symbol.asyncDispose]())
 type Row = readonly [string, string, string]
 
 function each(title: string, rows: readonly Row[], exposed = shop()): void {
-  describe(title, () => {
-    for (const [name, sql, expected] of rows) {
-      test(name, async () => {
-        const verdict = await guard.judge(sql, exposed)
-        const said = say(verdict)
-        if (verdict.kind === 'denied') assert.match(verdict.hint, /^\S.*[.\d]$/s)
-        if (verdict.kind === 'malformed') assert.equal(typeof verdict.position, 'number')
-        assert.equal(said.replace(/ LIMIT 1001$/, ''), expected)
-        assert.deepEqual(guard.reported, [])
-      })
-    }
-  })
+  for (const [name, sql, expected] of rows) {
+    test(`${title}: ${name}`, async () => {
+      const verdict = await guard.judge(sql, exposed)
+      const said = say(verdict)
+      if (verdict.kind === 'denied') assert.match(verdict.hint, /^\S.*[.\d]$/s)
+      if (verdict.kind === 'malformed') assert.equal(typeof verdict.position, 'number')
+      assert.equal(said.replace(/ LIMIT 1001$/, ''), expected)
+      assert.deepEqual(guard.reported, [])
+    })
+  }
 }
 
 const customers = (columns: string, alias = 't1'): string =>
@@ -37,7 +35,7 @@ const customers = (columns: string, alias = 't1'): string =>
     .map((name) => `"${name}"`)
     .join(', ')})`
 
-each('prints a query that can read nothing else', [
+each('the printed query reads only what is exposed', [
   ['a constant needs no table', "SELECT 'x'", `SELECT 'x' AS "?column?"`],
   [
     'a table becomes a sub-select of the columns that are read',
@@ -82,7 +80,7 @@ each('prints a query that can read nothing else', [
 ])
 
 each(
-  'prints columns whose names look like a function or a generated alias',
+  'a column may be named like a function or a generated alias',
   [
     [
       'no column is qualified, because a dropped column would become a call on the whole row',
@@ -103,7 +101,7 @@ each(
   catalog([table('odd', ['max int4', 't1 int4', 'n int4'])]),
 )
 
-each('reads fields of known rows, and a dot calls no function', [
+each('a dot reads a field of a known row, and never calls a function', [
   [
     'f.pg_read_file, where f is a function in FROM',
     "SELECT f.pg_read_file FROM unnest(ARRAY['/etc/passwd']) AS f",
@@ -157,7 +155,7 @@ each('reads fields of known rows, and a dot calls no function', [
   ['a system column of a row', 'SELECT c.tableoid FROM customers c', 'column: c.tableoid'],
 ])
 
-each('resolves each name like PostgreSQL', [
+each('each name means what it means in PostgreSQL', [
   ['a caller cannot use the generated alias inside a sub-select', 'SELECT t0.ssn FROM customers', 'column: t0.ssn'],
   ['a caller cannot use the generated alias of a sub-select', 'SELECT t1.id FROM customers', 'column: t1.id'],
   ['a caller cannot read a generated alias as a row', 'SELECT to_jsonb(t0) FROM customers', 'column: t0'],
@@ -202,7 +200,7 @@ each('resolves each name like PostgreSQL', [
   ['quotes preserve the case of a name', 'SELECT 1 FROM "Customers"', 'table: Customers'],
 ])
 
-each('refuses a column of a row that PostgreSQL does not know', [
+each('a column of a row is refused if PostgreSQL does not know the row', [
   ['a sub-query', 'SELECT ((SELECT c FROM customers c LIMIT 1)).name', 'column: name'],
   ['all columns of a sub-query', 'SELECT ((SELECT customers FROM customers LIMIT 1)).*', 'column: id'],
   ['an output of a sub-query', 'SELECT (q.r).name FROM (SELECT (SELECT c FROM customers c) AS r) q', 'column: name'],
@@ -234,7 +232,7 @@ test('NATURAL JOIN joins on the exposed columns that both sides have', async () 
   assert.match((await guard.confined('SELECT * FROM a NATURAL LEFT JOIN b', hidden)).text, /LEFT JOIN .* ON TRUE/)
 })
 
-describe('cannot read a table from any part of an expression', () => {
+describe('a query cannot read a hidden table', () => {
   const slots: readonly string[] = [
     'SELECT # ',
     'SELECT 1 ORDER BY #',
@@ -321,7 +319,7 @@ describe('cannot read a table from any part of an expression', () => {
   ]
   const queries = ['(SELECT max(token) FROM secrets)', '(TABLE secrets)', 'EXISTS (SELECT 1 FROM secrets)']
   for (const slot of slots) {
-    test(slot, async () => {
+    test(`no part of an expression can read a hidden table: ${slot}`, async () => {
       for (const query of queries)
         assert.equal(say(await guard.judge(slot.replace('#', query), shop())), 'table: secrets')
       assert.equal(say(await guard.judge(slot.replace('#', 'pg_read_file(1)'), shop())), 'function: pg_read_file')
@@ -346,13 +344,13 @@ describe('cannot read a table from any part of an expression', () => {
     'WITH RECURSIVE r AS (SELECT 1 UNION SELECT 1 FROM r, secrets) SELECT 1',
   ]
   for (const sql of whole) {
-    test(sql, async () => {
+    test(`no part of a query can read a hidden table: ${sql}`, async () => {
       assert.equal(say(await guard.judge(sql, shop())), 'table: secrets')
     })
   }
 })
 
-each('accepts only one SELECT that only reads', [
+each('only one SELECT that only reads is allowed', [
   ['two statements', 'SELECT 1; SELECT 2', 'statement: more than one statement'],
   ['a trailing semicolon is fine', 'SELECT 1;', 'SELECT 1 AS "?column?"'],
   ['DELETE', 'DELETE FROM orders', 'statement: DELETE'],
@@ -372,7 +370,7 @@ each('accepts only one SELECT that only reads', [
   ['a text that is not SQL', 'SELEC 1', 'malformed'],
 ])
 
-each('names only listed functions, text search configurations, collations and operators', [
+each('only listed functions, text search configurations, collations and operators may be named', [
   ['a user’s function', 'SELECT get_ssn(1)', 'function: get_ssn'],
   ['a user’s function with its schema', 'SELECT public.get_ssn(1)', 'function: public.get_ssn'],
   ['a listed name in another schema', 'SELECT public.lower($$A$$)', 'function: public.lower'],
@@ -471,7 +469,7 @@ each('names only listed functions, text search configurations, collations and op
   ['a prefix operator that PostgreSQL does not have', 'SELECT ! true', 'operator: !'],
 ])
 
-each('limits the memory that a function allocates', [
+each('the memory that a function allocates is limited', [
   ['repeat', "SELECT repeat('x', 1000000000)", 'limit: repeat'],
   [
     'lpad of a column by a constant',
@@ -491,7 +489,7 @@ each('limits the memory that a function allocates', [
 ])
 
 each(
-  'accepts only type names that reveal nothing hidden and run no user-defined code',
+  'a type may be named only if that reveals nothing hidden and runs no user-defined code',
   [
     ['regclass', "SELECT 'x'::regclass", 'type: regclass'],
     ['an array of regclass', "SELECT '{}'::regclass[]", 'type: regclass'],
@@ -553,7 +551,7 @@ each(
   ),
 )
 
-each('prints numbers and strings in a form that every server reads alike', [
+each('numbers and strings are printed in a form that every server reads alike', [
   [
     'hexadecimal',
     'SELECT 0xFFFFFFFFFF, 0b101, 0o17',
@@ -571,7 +569,7 @@ each('prints numbers and strings in a form that every server reads alike', [
   ['dollars', 'SELECT $x$;--$x$', `SELECT ';--' AS "?column?"`],
 ])
 
-describe('GROUP BY of a table’s key also covers the table’s other columns, as on a server', () => {
+describe('GROUP BY of a table’s key', () => {
   const rows: readonly Row[] = [
     [
       'the key covers the other columns',
@@ -616,13 +614,13 @@ describe('GROUP BY of a table’s key also covers the table’s other columns, a
     ['a row as a whole', 'SELECT to_jsonb(c) FROM customers c GROUP BY id', 'GROUP BY "t1"."id", "t1"'],
   ]
   for (const [name, sql, expected] of rows) {
-    test(name, async () => {
+    test(`GROUP BY of a primary key is printed so that the server accepts it: ${name}`, async () => {
       const { text } = await guard.confined(sql, shop())
       assert.equal(/GROUP BY .*?(?= HAVING| ORDER BY (?!"t1"."name"\))| LIMIT|$)/.exec(text)?.[0], expected)
     })
   }
 
-  test('a json column, for which no = exists, is taken from any row of the group', async () => {
+  test('a json column, which has no equality operator, is read from any row of the group', async () => {
     const sql = 'SELECT id, doc FROM products GROUP BY id'
     const { text } = await guard.confined(sql, shop({ serverVersion: 160_000 }))
     assert.match(text, /"any_value"\("t1"\."doc"\) AS "doc".* GROUP BY "t1"\."id" LIMIT/)
@@ -631,14 +629,14 @@ describe('GROUP BY of a table’s key also covers the table’s other columns, a
     assert.match(older, /"array_agg"\("t1"\."doc"\) FILTER \(WHERE .*collected.*\)\)\[1\] AS "doc"/)
   })
 
-  test('a key with a hidden column covers no other columns', async () => {
+  test('GROUP BY of a key with a hidden column covers no other columns', async () => {
     const exposed = catalog([table('regions', ['country text', 'label text'], { key: ['country', 'code'] })])
     const { text } = await guard.confined('SELECT country, label FROM regions GROUP BY country', exposed)
     assert.match(text, /GROUP BY "t1"\."country" LIMIT/)
   })
 })
 
-describe('requests at most one row more than the answer may have', () => {
+describe('the row cap', () => {
   const rows: readonly Row[] = [
     ['no limit', 'SELECT 1', 'LIMIT 1001'],
     ['a lower limit', 'SELECT 1 LIMIT 5', 'LIMIT 5'],
@@ -650,13 +648,13 @@ describe('requests at most one row more than the answer may have', () => {
     ['VALUES', 'VALUES (1), (2)', 'LIMIT 1001'],
   ]
   for (const [name, sql, expected] of rows) {
-    test(name, async () => {
+    test(`the printed query returns at most one row more than the answer may have: ${name}`, async () => {
       const { text } = await guard.confined(sql, shop())
       assert.ok(text.endsWith(expected), text)
     })
   }
 
-  test('WITH TIES stays, and an outer query has the limit', async () => {
+  test('a query WITH TIES keeps its LIMIT, and an outer query gets the row cap', async () => {
     const sql = 'SELECT name FROM customers ORDER BY country FETCH FIRST 2 ROWS WITH TIES'
     const { text } = await guard.confined(sql, shop())
     assert.match(
@@ -665,7 +663,7 @@ describe('requests at most one row more than the answer may have', () => {
     )
   })
 
-  test('the caller’s limit lowers the team’s, and cannot raise it', async () => {
+  test('the caller’s limit can lower the team’s limit, but not raise it', async () => {
     const query = await guard.confined('SELECT 1', shop(), { limit: 7 })
     assert.deepEqual([query.rowCap, query.text.endsWith('LIMIT 8')], [7, true])
     assert.equal((await guard.confined('SELECT 1', shop(), { limit: 1e6 })).rowCap, 1_000)
@@ -762,7 +760,7 @@ test('a refusal has the blocked name, a hint and a position', async () => {
   })
 })
 
-describe('refuses features that the server does not have yet', () => {
+describe('features that the server does not have yet', () => {
   const older: readonly Row[] = [
     [
       'a function',
@@ -784,7 +782,7 @@ describe('refuses features that the server does not have yet', () => {
     ['a collation', 'SELECT $$a$$ COLLATE pg_c_utf8', 'collation pg_c_utf8 needs PostgreSQL 17, this server is 14.'],
   ]
   for (const [name, sql, hint] of older) {
-    test(name, async () => {
+    test(`a feature that the server does not have yet is refused: ${name}`, async () => {
       const verdict = await guard.judge(sql, shop({ serverVersion: 140_023 }))
       assert.equal(verdict.kind === 'denied' && verdict.hint, hint)
       assert.equal((await guard.judge(sql, shop())).kind, 'confined')
@@ -797,16 +795,16 @@ describe('refuses features that the server does not have yet', () => {
   })
 })
 
-describe('the weight of a query counts each WITH query as often as the server would plan it', () => {
+describe('the weight of a query', () => {
   const doubling = (n: number, how: string): string =>
     `WITH a0 AS (SELECT 1 AS x)${Array.from({ length: n }, (_, i) => `, a${i + 1} AS ${how} (SELECT l.x FROM a${i} l, a${i} r)`).join('')} SELECT * FROM a${n}`
 
-  test('thirty doublings are refused, and so are 102 WITH queries', async () => {
+  test('30 WITH queries that each read the previous one twice are refused, and so are 102 WITH queries', async () => {
     assert.equal(say(await guard.judge(doubling(30, 'NOT MATERIALIZED'), shop())), 'limit: WITH')
     assert.equal(say(await guard.judge(doubling(101, ''), shop())), 'limit: WITH')
   })
 
-  test('a WITH query that is used twice and not inlined counts once, and six doublings are allowed', async () => {
+  test('a WITH query that is not inlined counts once, and six inlined doublings are allowed', async () => {
     assert.match(say(await guard.judge(doubling(30, ''), shop())), /^WITH/)
     assert.match(say(await guard.judge(doubling(6, 'NOT MATERIALIZED'), shop())), /^WITH/)
   })

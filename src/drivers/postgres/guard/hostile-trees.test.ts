@@ -1,5 +1,5 @@
-// Gives the guard parse trees that no parser would make. Each tree has one hostile part, and the test tries it at every
-// position of every allowed node. The guard must refuse the part, or print it as a string or a quoted name.
+// Gives the guard parse trees that no parser would make. It tries a hostile part at every position of every allowed
+// node. The guard must refuse the part, or print it as a string or a quoted name.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { audit } from '../../../../test/support/postgres-audit.ts'
@@ -14,7 +14,7 @@ import type { Parsed, Parser } from './syntax/parser.ts'
 
 before(() => loadModule())
 
-/** Together, these queries contain every node of the allow-list. */
+/** Together, these queries contain every allowed node. */
 const QUERIES = [
   'SELECT DISTINCT ON (id) id AS a, c.*, -total FROM orders c WHERE id IN (1, 2.5) AND NOT (note IS NULL OR flag IS TRUE) ORDER BY id DESC NULLS LAST LIMIT 3 OFFSET 1',
   "SELECT CASE id WHEN 1 THEN 'x' ELSE 'y' END, COALESCE(note, 'z'), GREATEST(1, id), NULLIF(id, 0), ARRAY[1, id], ROW(id, note), (tags)[1:2], (tags)[1] FROM orders",
@@ -52,7 +52,6 @@ interface Place {
   readonly kind: string
 }
 
-/** Returns all positions in a tree of allowed nodes. */
 function* places(name: string, struct: Json): Generator<Place> {
   const keys = new Map<string, string>(Object.entries(Object.entries(NODES).find(([each]) => each === name)?.[1] ?? {}))
   for (const [key, value] of Object.entries(struct)) {
@@ -105,15 +104,14 @@ async function judged(tree: unknown): Promise<{ readonly said: string; readonly 
   try {
     return { said: say(await confine(parser, { text: 'x', limit: null, ...params }, exposed, CAPS, signal)), reported }
   } catch (error) {
-    // The hostile part may be the number of a parameter. Then a value may be missing or not used.
+    // If the hostile part is the number of a parameter, a value may be missing or unused.
     if (!(error instanceof AppError) || error.code !== 'INVALID_REQUEST') throw error
     return { said: `params: ${error.message}`, reported }
   }
 }
 
 /**
- * Makes each change at each position of each query, one at a time, and checks the result. Returns how many trees were
- * checked.
+ * Makes each change at each position of each query, one at a time, and checks the result. Returns the number of trees.
  */
 async function eachPlace(
   change: (place: Place) => readonly unknown[],
@@ -138,7 +136,7 @@ async function eachPlace(
 
 const where = (place: Place, sql: string): string => `${place.of}.${String(place.key)} of ${sql}`
 
-test('the unchanged queries are allowed, and contain every allowed node', async () => {
+test('the sample queries are allowed, and contain every allowed node', async () => {
   const met = new Set(['SelectStmt'])
   for (const sql of QUERIES) {
     const tree = treeOf(sql)
@@ -156,7 +154,7 @@ test('the unchanged queries are allowed, and contain every allowed node', async 
 })
 
 describe('the guard refuses', () => {
-  test('an unknown key in every node', async () => {
+  test('the guard refuses an unknown key in every node', async () => {
     const count = await eachPlace(
       ({ value, kind }) =>
         kind.startsWith('struct:') && isJson(value)
@@ -171,7 +169,7 @@ describe('the guard refuses', () => {
     assert.ok(count > 500)
   })
 
-  test('an unknown node at every position of a node', async () => {
+  test('the guard refuses an unknown node at every position of a node', async () => {
     await eachPlace(
       ({ kind }) => (kind === 'node' || kind === 'item' ? [{ UnheardOf: {} }, { A_Const: {}, UnheardOf: {} }] : []),
       async (place, tree, _put, sql) => {
@@ -180,7 +178,7 @@ describe('the guard refuses', () => {
     )
   })
 
-  test('a value of another kind at every position', async () => {
+  test('the guard refuses a value of another kind at every position', async () => {
     await eachPlace(
       ({ kind }) =>
         kind === 'text' ? [1, null, ['x']] : kind === 'flag' ? [false, 'x'] : kind === 'int' ? ['1'] : [7, 'x'],
@@ -190,7 +188,7 @@ describe('the guard refuses', () => {
     )
   })
 
-  test('a query of a hidden table at every position of a node', async () => {
+  test('the guard refuses a query of a hidden table at every position of a node', async () => {
     const select = { targetList: [], fromClause: [{ RangeVar: { relname: 'secrets', inh: true } }], op: 'SETOP_NONE' }
     const hidden = [
       { SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: { SelectStmt: select } } },
@@ -253,7 +251,7 @@ const HOSTILE = [
   'Infinity',
 ]
 
-test('a hostile text at every position of a text stays a text, or is refused', async () => {
+test('a hostile string at every position of a string is printed as a string or name, or is refused', async () => {
   let confined = 0
   const count = await eachPlace(
     ({ kind }) => (kind === 'text' ? HOSTILE : []),

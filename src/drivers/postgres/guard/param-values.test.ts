@@ -14,7 +14,7 @@ test('at most 20 wrong parameters are reported, because each hint takes time', (
   assert.equal(lookUps, 20)
 })
 
-test('refuses a value that is used as too large a regular expression', () => {
+test('a parameter that the query uses as too large a regular expression is refused', () => {
   const bound = bindParams({ values: ['([a-z]{1,255}){1,40}abcdefghijklmnop', '^a{2}$'], json: '' }, () =>
     exposedOf(shop()),
   )

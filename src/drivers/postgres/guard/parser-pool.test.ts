@@ -9,7 +9,7 @@ const of = (text: string) => ({ text, catalog, rowCap: 10, params: [] })
 /** A text long enough to keep a thread busy for some time. */
 const LONG = `SELECT 1 IN (1${', 1'.repeat(9_900)})`
 
-test('returns the position of a syntax error in UTF-16 units', async () => {
+test('the position of a syntax error counts UTF-16 units', async () => {
   await using parser = await openParser({ threads: 1 })
   const text = "SELECT '😀' FRM x y"
   for (const parsed of [parser.parse(text), await parser.judge(of(text), SIGNAL)]) {
@@ -19,7 +19,7 @@ test('returns the position of a syntax error in UTF-16 units', async () => {
   assert.equal(parser.parse(' ').kind, 'malformed')
 })
 
-test('a message of the parser repeats at most a short part of the text', async () => {
+test('a syntax error repeats at most a short part of the text', async () => {
   await using parser = await openParser({ threads: 1 })
   const long = `SELECT 'a' "${'b'.repeat(60_000)}" "c" FROM`
   const parsed = await parser.judge(of(long), SIGNAL)
@@ -28,7 +28,7 @@ test('a message of the parser repeats at most a short part of the text', async (
   assert.ok(far.kind === 'malformed' && far.why.length < 200, JSON.stringify(far).slice(0, 300))
 })
 
-test('ends a thread that takes too long, and continues with another thread', async () => {
+test('a thread that takes too long is ended, and another thread judges the next text', async () => {
   const problems: string[] = []
   await using parser = await openParser({ threads: 1, deadlineMs: 1, report: (problem) => problems.push(problem) })
   assert.equal((await parser.judge(of(LONG), SIGNAL)).kind, 'lost')
@@ -36,7 +36,7 @@ test('ends a thread that takes too long, and continues with another thread', asy
   assert.equal(problems.length, 2)
 })
 
-test('judges with more catalogs than a thread stores', async () => {
+test('texts for more catalogs than a thread stores are judged', async () => {
   await using parser = await openParser({ threads: 1 })
   const catalogs = Array.from({ length: 6 }, () => shop())
   for (const each of [...catalogs, ...catalogs]) {
@@ -45,7 +45,7 @@ test('judges with more catalogs than a thread stores', async () => {
   }
 })
 
-test('rejects when the caller disconnects, and judges the next text', async () => {
+test('judging ends when the caller disconnects, and the next text is judged', async () => {
   await using parser = await openParser({ threads: 1 })
   const gone = new AbortController()
   const waiting = parser.judge(of(LONG), gone.signal)
@@ -76,7 +76,7 @@ test('one owner cannot fill the queue: its further texts are refused, and those 
   assert.deepEqual([refused[0].code, refused[0].extra], ['OVERLOADED', { retryAfter: 2 }])
 })
 
-test('reports a defect with a hash, never the text', async () => {
+test('a defect is reported with a hash of the text, never with the text', async () => {
   const problems: string[] = []
   await using parser = await openParser({ report: (problem, hash) => problems.push(problem, hash) })
   parser.report('it differs', 'SELECT secret')
@@ -85,7 +85,7 @@ test('reports a defect with a hash, never the text', async () => {
 })
 
 // This test must be the last test, because it breaks the parser of this process.
-test('does not use the parser of the main thread again after a text broke it, and reports the defect once', async () => {
+test('the parser of the main thread is not used again after a text broke it, and the defect is reported once', async () => {
   const problems: string[] = []
   await using parser = await openParser({ threads: 1, report: (problem) => problems.push(problem) })
   assert.equal(parser.parse(`SELECT 1${'+1'.repeat(100_000)}`).kind, 'lost')

@@ -1,4 +1,4 @@
-// A redacted text must have no literal of the text. It keeps names, except unusual quoted names.
+// A redacted text must contain no literal. Names stay, except unusual quoted ones.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, test } from 'node:test'
@@ -57,7 +57,7 @@ test('literals, comments and unusual names are removed, however they are spelled
     assert.ok(kept !== null && !/SECRET|5EC/.test(kept), `${text} → ${kept}`)
   }
   // libpg-query does not parse two of the texts. It refuses 1SECRET, as PostgreSQL 15 and newer do. In the last text,
-  // it ends the string at the comment, where a server continues it.
+  // it ends the string at the comment, but a server continues it.
   assert.equal(seen, SECRETS.length - 2)
 })
 
@@ -74,8 +74,8 @@ test('texts on which a quadratic scanner would take minutes are redacted', () =>
 })
 
 /**
- * Returns the byte positions of strings and numbers. Leaves out true, false, NULL, and words of which the grammar makes
- * strings.
+ * Returns the byte positions of strings and numbers. Leaves out true, false, NULL, and words that the grammar turns
+ * into strings.
  */
 function constants(tree: unknown, bytes: Buffer, found = new Set<number>()): Set<number> {
   if (typeof tree !== 'object' || tree === null) return found

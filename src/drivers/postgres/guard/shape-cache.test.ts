@@ -14,7 +14,7 @@ after(() => parser[Symbol.asyncDispose]())
 const limits: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 20, timeoutMs: 1_000, maxCost: 1e6 }
 const signal = new AbortController().signal
 
-/** Returns a new catalog object, for which nothing is cached. */
+/** Returns a new catalog object, so that nothing is cached for it. */
 const catalog = () => catalogOf([table('orders', ['id int4', 'total numeric', 'note text'], { key: ['id'] })])
 
 /** Returns the printed text, or the refusal as JSON. */
@@ -110,7 +110,7 @@ test('a third query of a shape is not parsed again', async () => {
   assert.equal(parsed, before)
 })
 
-/** For each text, returns how often the parser is called for it. The texts are confined one after the other. */
+/** Returns for each text how often confining it calls the parser, one text after the other. */
 async function parses(shown: Catalog, texts: readonly string[]): Promise<number[]> {
   let parsed = 0
   const counting = { ...parser, parse: (...args: Parameters<typeof parser.parse>) => (parsed++, parser.parse(...args)) }

@@ -10,7 +10,7 @@ before(async () => {
 })
 after(() => parser[Symbol.asyncDispose]())
 
-/** Returns a parser that counts the texts, and the turns of the event loop between them. */
+/** Returns a parser that counts the texts and the turns of the event loop between them. */
 function counted(): { readonly parser: Parser; readonly parsed: number; readonly turns: number } & Disposable {
   const count = { parsed: 0, turns: 0 }
   let ended = false
@@ -31,7 +31,7 @@ test('the warm-up gives the event loop a turn between two sample queries', async
   using count = counted()
   await warmUp(count.parser, new AbortController().signal)
   assert.ok(count.parsed > 0)
-  // Each query is parsed twice: as the caller's text, and as the printed text.
+  // Each query is parsed twice: the caller's text, and the printed text.
   assert.ok(count.turns >= count.parsed / 2, `${count.turns} turns, ${count.parsed} texts`)
 })
 

@@ -119,7 +119,8 @@ const TLS: readonly (readonly [string, () => Wanted, RegExp])[] = [
   ],
 ]
 for (const [title, wanted, expected] of TLS) {
-  test(`TLS: ${title}`, async () => assert.match(await tryLogin(wanted()), expected))
+  test(`a TLS login ${OK === expected ? 'succeeds' : 'fails'}: ${title}`, async () =>
+    assert.match(await tryLogin(wanted()), expected))
 }
 
 const LOGINS: readonly (readonly [string, Wanted, RegExp])[] = [
@@ -148,23 +149,24 @@ const LOGINS: readonly (readonly [string, Wanted, RegExp])[] = [
   ],
 ]
 for (const [title, wanted, expected] of LOGINS) {
-  test(`login: ${title}`, async () => assert.match(await tryLogin({ sslMode: 'disable', ...wanted }), expected))
+  test(`a login ${OK === expected ? 'succeeds' : 'fails'}: ${title}`, async () =>
+    assert.match(await tryLogin({ sslMode: 'disable', ...wanted }), expected))
 }
 
-test('login: the sentence says that the database does not exist', async () => {
+test('the error of a login says that the database does not exist', async () => {
   const gone = await tryLogin({ database: 'gone', secrets: { tlsCa: pem['ca.crt'] ?? '' } })
   assert.match(gone, /does not have this database/)
 })
 
-test('login: the sentence says that no server listens on the port', async () => {
+test('the error of a login says that no server listens on the port', async () => {
   assert.match(await tryLogin({ port: 1, sslMode: 'disable' }), /^DATASOURCE_UNAVAILABLE: .*nothing listens/)
 })
 
-test('login: a private address is refused if the operator does not allow it', async () => {
+test('a login at a private address is refused if the operator does not allow it', async () => {
   assert.match(await tryLogin({ database: 'plain', sslMode: 'disable' }, false), /VITRINE_ALLOW_PRIVATE_HOSTS/)
 })
 
-test('a URI logs in, with its password percent-encoded', async () => {
+test('a URI with a percent-encoded password logs in', async () => {
   const uri = `postgres://ann:${encodeURIComponent('pass:wörd/@#')}@localhost:${server.port}/plain?sslmode=disable`
   const settings = readSettings({ connectionMode: 'URI', secrets: { uri } })
   assert.deepEqual(

@@ -1,4 +1,4 @@
-// Long values are written in slices, so that other requests get a turn. The result must be the same as without slices.
+// Long values are written in slices, so that other requests get a turn. The JSON must be the same as without slices.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AT_ONCE, JsonBytes, writeRaw, writeText, type WriteValue } from '../../json-bytes.ts'
@@ -12,7 +12,7 @@ const pair = compositeWriter([
 ])
 const texts = arrayWriter(writeText, COMMA)
 const long = (text: string): string => text.repeat(Math.ceil((3 * AT_ONCE) / Buffer.byteLength(text)))
-/** Returns the text of a value as it stands in quotes in an array. */
+/** Returns the text of a value inside the quotes of an array. */
 const inArray = (text: string): string => `"${text.replaceAll(/["\\]/g, '\\$&')}"`
 const inRow = (text: string): string => `"${text.replaceAll(/["\\]/g, '$&$&')}"`
 const many = (n: number, make: (k: number) => string): string => Array.from({ length: n }, (_, k) => make(k)).join()
@@ -55,7 +55,7 @@ const VALUES: readonly (readonly [string, WriteValue, string])[] = [
 ]
 
 for (const [name, write, text] of VALUES) {
-  test(`${name} has the same JSON if it is written in slices`, () => {
+  test(`the JSON is the same if it is written in slices: ${name}`, () => {
     const from = Buffer.from(`(${text})`)
     const whole = new JsonBytes(16)
     write(from, 1, from.length - 1, whole)

@@ -1,5 +1,4 @@
-// A pooler gives a server connection to several clients. Nothing that the service sets may stay there after its
-// transaction.
+// A pooler gives a server connection to several clients, so no setting may outlive the service's transaction.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Client } from 'pg'
@@ -18,7 +17,7 @@ const SETUP = `CREATE TABLE orders (id int PRIMARY KEY, kind int NOT NULL, note 
 INSERT INTO orders SELECT i, i % 7, 'note ' || i FROM generate_series(1, 500) i; ANALYZE orders;
 CREATE VIEW few AS SELECT * FROM orders WHERE kind = 3`
 
-/** Returns everything that the server keeps for a session after a transaction. */
+/** Returns all that the server keeps for a session after a transaction. */
 const STATE = `SELECT 'setting ' || name || ' ' || setting FROM pg_catalog.pg_settings
 UNION ALL SELECT 'statement ' || name FROM pg_catalog.pg_prepared_statements
 UNION ALL SELECT 'cursor ' || name FROM pg_catalog.pg_cursors WHERE name <> ''
@@ -39,7 +38,7 @@ async function work(connection: Connection): Promise<void> {
   for (const table of catalog.tables) {
     await connection.profile(table, catalog, { rows: 100, timeoutMs: 60_000, bytes: null }, never)
   }
-  // At first, a look-up explains its cost. Later ones are prepared, and then keep settings if that is allowed.
+  // The first lookups are explained. Later ones are prepared, and then keep settings if that is allowed.
   for (let id = 1; id < 8; id++) await ask(`SELECT note FROM orders WHERE id = ${id}`)
   for (let kind = 1; kind < 5; kind++) await ask(`SELECT note FROM orders WHERE kind = ${kind} ORDER BY id LIMIT 2`)
   await ask("SELECT count(*), md5(max(few.note)) FROM orders JOIN few USING (id) WHERE few.note LIKE 'n%'")

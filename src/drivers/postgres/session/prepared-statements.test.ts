@@ -1,5 +1,5 @@
-// Prepared statements must give the same answers as the texts of the queries, also after a table or the server has
-// changed, or after many other shapes.
+// Prepared queries must give the same answers as their texts, even after a table or the server has changed, or after
+// many other shapes.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { LIMITS, openSession, settingsOf, type TestSession } from '../../../../test/support/postgres-session.ts'
@@ -42,8 +42,7 @@ interface Caller extends TestSession {
   /** Confines and runs a query. Returns the rows as JSON, or the code of the error. */
   ask(sql: string, params?: readonly (number | string)[]): Promise<string>
   /**
-   * Returns the prepared queries of the session: their names, and how often each ran with a generic plan and with a
-   * custom plan.
+   * Returns the names of the session's prepared queries, and how often each ran with a generic and with a custom plan.
    */
   prepared(): Promise<readonly (readonly [name: string, generic: string, custom: string])[]>
 }
@@ -79,7 +78,7 @@ async function open(more: object = {}): Promise<Caller> {
   return caller
 }
 
-/** Runs the same query without anything cached. */
+/** Runs the same query with empty caches. */
 async function unprepared(caller: Caller, sql: string): Promise<string> {
   const { catalog } = caller
   caller.catalog = { ...catalog }
@@ -120,7 +119,7 @@ test('a prepared query gives the same answers as its text, for various numbers, 
   assert.ok((await caller.prepared()).length > 5)
 })
 
-/** Types of each kind, with two strings for each. Some strings are not valid for the type. */
+/** Types of each kind, with two strings for each. Some strings are invalid for the type. */
 const TYPED: readonly (readonly [type: string, value: string, other: string])[] = [
   ['text', 'a', 'Zoë 東'],
   ['varchar(3)', 'ab ', 'abcdef'],
@@ -223,7 +222,7 @@ test('the parameters of a caller and the numbers of the text are bound together'
   assert.equal((await caller.prepared()).length, 1)
 })
 
-test('if a column of a prepared query gets another type, the query fails with SCHEMA_STALE and the session is abandoned', async () => {
+test('a prepared query fails with SCHEMA_STALE, and its session is abandoned, if a column gets another type', async () => {
   await using caller = await open()
   const look = (id: number): Promise<string> => caller.ask(`SELECT name FROM changing WHERE id = ${id}`)
   for (const id of [1, 2, 1]) assert.match(await look(id), /one|two/)
@@ -232,7 +231,7 @@ test('if a column of a prepared query gets another type, the query fails with SC
   assert.equal(caller.login.session.wire.usable, false)
 })
 
-test('if a column of a prepared query gets another length, the query is prepared again or fails, and gives no old answer', async () => {
+test('a prepared query never gives an old answer after a column gets another length', async () => {
   await server.query(database, 'CREATE TABLE longer (id int PRIMARY KEY, name varchar(3))')
   await server.query(database, "INSERT INTO longer VALUES (1, 'abc')")
   await using caller = await open()
@@ -244,7 +243,8 @@ test('if a column of a prepared query gets another length, the query is prepared
 })
 
 for (const forget of ['DEALLOCATE ALL', 'DISCARD ALL']) {
-  test(`after a server has dropped prepared statements, it gets the texts of queries: ${forget}`, () => forgets(forget))
+  test(`queries are sent as text after the server has dropped the prepared statements: ${forget}`, () =>
+    forgets(forget))
 }
 
 async function forgets(how: string): Promise<void> {
@@ -259,7 +259,7 @@ async function forgets(how: string): Promise<void> {
   assert.equal((await caller.prepared()).length, 0)
 }
 
-test('behind an undetected pooler, a name never refers to a statement of another session', async () => {
+test('behind a pooler that the login did not reveal, no name means a statement of another session', async () => {
   await using pooler = await startTransactionPooler(server.port)
   const callers: Caller[] = []
   try {
@@ -281,7 +281,7 @@ test('behind an undetected pooler, a name never refers to a statement of another
   }
 })
 
-test('a session keeps at most STATEMENTS_MAX prepared queries, all of one exposure', async () => {
+test('a session has at most STATEMENTS_MAX prepared queries, all of one exposure', async () => {
   await using caller = await open()
   for (let shape = 0; shape < STATEMENTS_MAX + 20; shape++) {
     for (const id of [1, 2, 3]) await caller.ask(`SELECT id AS s${shape} FROM orders WHERE id = ${id}`)
@@ -292,7 +292,7 @@ test('a session keeps at most STATEMENTS_MAX prepared queries, all of one exposu
   assert.equal((await caller.prepared()).length, 1)
 })
 
-/** Returns a list for each request from now on: the statements by name that the session has sent with it. */
+/** Returns a list for each request from now on: the names of the statements that the session sent with it. */
 function sentBy({ login }: Caller): string[][] {
   const { wire } = login.session
   const requests: string[][] = []
@@ -315,13 +315,13 @@ async function settingsIn({ login }: Caller): Promise<(string | null)[] | undefi
   return texts.answers[0]?.[0]
 }
 
-test('several look-ups in a row set the settings of the session once, and then run without a statement around them', async () => {
+test('consecutive lookups by primary key set the settings of the session once, and then run alone', async () => {
   await using caller = await open()
   const look = (id: number): Promise<string> => caller.ask(`SELECT note FROM orders WHERE id = ${id}`)
   for (const id of [1, 2, 3]) await look(id)
   const sent = sentBy(caller)
   for (const id of [4, 5, 6, 7]) assert.match(await look(id), new RegExp(`note ${id}"`))
-  // The fourth look-up opens and ends a transaction with two settings. The fifth also sets four settings for the
+  // The fourth lookup opens and ends a transaction with two settings. The fifth also sets four settings for the
   // session.
   assert.deepEqual(
     sent.map((names) => names.length),
@@ -342,7 +342,7 @@ test('several look-ups in a row set the settings of the session once, and then r
   )
 })
 
-test('after any other query, a look-up runs in a transaction that sets everything again', async () => {
+test('after any other query, a lookup runs in a transaction that sets everything again', async () => {
   const POISON = SETTINGS.map((name, n) => `set_config('${name}', '${POISONS[n]}', false)`)
   for (const other of ['text', 'function', 'failure', 'other limits']) {
     await using caller = await open()
@@ -389,7 +389,7 @@ test('after any other query, a look-up runs in a transaction that sets everythin
   }
 })
 
-test('a look-up without a statement around it is READ ONLY, and reads only the columns for which it was confined', async () => {
+test('a lookup without BEGIN is READ ONLY, and reads only the columns for which it was confined', async () => {
   const fresh = await server.createDatabase(
     'kept',
     'CREATE TABLE held (id int PRIMARY KEY, note text, secret_note text); INSERT INTO held VALUES (1, $$a$$, $$b$$)',
@@ -413,7 +413,7 @@ test('a look-up without a statement around it is READ ONLY, and reads only the c
   )
 })
 
-test('a look-up without a statement around it ends at its timeout', async () => {
+test('a lookup without BEGIN ends at its timeout', async () => {
   const fresh = await server.createDatabase(
     'locked',
     "CREATE TABLE held (id int PRIMARY KEY, note text); INSERT INTO held VALUES (1, 'a')",
@@ -461,7 +461,7 @@ test('a session keeps no settings for a table with a policy, or behind a pooler 
   assert.ok(!sentPooled.some((names) => names.length === 1), JSON.stringify(sentPooled))
 })
 
-test('when row-level security is switched on, the session keeps no settings, and the policies run in a READ ONLY transaction', async () => {
+test('after row-level security is switched on, policies run in a READ ONLY transaction, and no settings are kept', async () => {
   const fresh = await server.createDatabase(
     'switched',
     `CREATE TABLE held (id int PRIMARY KEY, note text); INSERT INTO held VALUES (1, 'a'); ANALYZE held;
@@ -492,8 +492,7 @@ test('when row-level security is switched on, the session keeps no settings, and
     assert.equal(isBare(), false)
   }
   assert.deepEqual(await server.query(fresh, 'SELECT n FROM log'), [])
-  // When the table has no policies any more, look-ups may again run without a statement, READ ONLY and with the
-  // timeout.
+  // Without policies, lookups may run without BEGIN again, READ ONLY and with the timeout.
   await server.query(fresh, 'ALTER TABLE held DISABLE ROW LEVEL SECURITY')
   caller.running.known.sizes.clear()
   await until('a look-up runs without a statement around it again', async () => {
@@ -507,7 +506,7 @@ test('when row-level security is switched on, the session keeps no settings, and
   assert.deepEqual(settings.answers, [[['on', `${LIMITS.timeoutMs / 1_000}s`]]])
 })
 
-test('when a rule turns a table into a view, the session keeps no settings', async (t) => {
+test('the session keeps no settings after a rule turns a table into a view', async (t) => {
   const [[version = '0'] = []] = await server.query('postgres', 'SHOW server_version_num')
   if (Number(version) >= 160_000) return t.skip('PostgreSQL 16 and newer refuse such a rule')
   const fresh = await server.createDatabase('ruled', 'CREATE TABLE held (id int, note text); ANALYZE held')

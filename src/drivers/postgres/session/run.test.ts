@@ -84,7 +84,7 @@ test('after an error, the next query runs on the same session', async () => {
   assert.equal(state, 'idle')
 })
 
-test('two statements in one text never run', async () => {
+test('a text with two statements never runs', async () => {
   await using session = await open()
   await failed(session.run('SELECT 1; CREATE TABLE evil (x int)'))
   for (const text of ['COMMIT', 'SET search_path = public', 'EXPLAIN ANALYZE SELECT 1']) {
@@ -160,7 +160,7 @@ test('an error that quotes 100 MB is reported, and the session stays usable', as
   assert.equal((await at.run(confined('SELECT 1'), LIMITS, never)).rows, '[[1]]')
 })
 
-test('rows that span chunks, and chunks with many rows, are read correctly', async () => {
+test('rows over several chunks, and many rows in one chunk, are read correctly', async () => {
   await using session = await open()
   const rows = await session.run(
     `SELECT g, repeat('é', g * 37) FROM generate_series(1, 700) g`,
@@ -172,7 +172,7 @@ test('rows that span chunks, and chunks with many rows, are read correctly', asy
 })
 
 test('a query that takes too long is cancelled in the database and fails with QUERY_TIMEOUT', async () => {
-  // Tried again, because on a busy machine the server may take longer than the half second after which the session is
+  // Retry, because on a busy machine the server may take longer than the half second after which the session is
   // abandoned.
   await until('the session stays usable', async () => {
     await using at = await connection()
@@ -228,13 +228,13 @@ test('a plan over the cost limit is refused with estimate and limit, and does no
   assert.equal((await at.run(confined('SELECT 1'), LIMITS, never)).rows, '[[1]]')
 })
 
-test('a query is planned once for its cost and its rows, and leaves no statement behind', async () => {
+test('a query is planned only once, for its cost and its rows, and its prepared statement is closed', async () => {
   const planned = async (): Promise<number> => {
     const sql = `SELECT coalesce(sum(calls), 0) FROM pg_stat_user_functions WHERE funcname = 'folded'`
     return Number((await server.query(database, sql))[0]?.[0])
   }
   const at = await open()
-  // The function is immutable and its arguments are constant. So the planner calls it, and the plan has its result.
+  // The function is immutable and its arguments are constant, so the planner calls it, and the plan shows the result.
   for (let n = 0; n < 20; n++) assert.equal((await at.run('SELECT public.folded(2)')).rows, '[[3]]')
   await failed(at.run('SELECT public.folded(2), 1 / (SELECT count(*) FROM public.orders WHERE id < 0)'))
   await failed(at.run('SELECT public.folded(2) FROM public.orders a, public.orders b', {}, { maxCost: 1 }))
@@ -246,7 +246,7 @@ test('a query is planned once for its cost and its rows, and leaves no statement
   assert.equal(await planned(), 22)
 })
 
-test('after the server has forgotten the name of a planned query, the session sends no more names', async () => {
+test('after the server lost a prepared statement, the session names no more statements', async () => {
   await using at = await open()
   const text = 'SELECT count(*) FROM public.orders a JOIN public.orders b USING (id)'
   const { wire } = at.running.session
@@ -270,7 +270,7 @@ test('estimate() returns the planner’s cost and runs nothing', async () => {
   assert.ok(cost > 0 && cost < 1)
 })
 
-test('a query finds out the size of its plain table, and EXPLAIN decides only if the cost limit is below the bound', async () => {
+test('EXPLAIN runs only for an unknown table size, or if the size does not keep the cost under the limit', async () => {
   await using session = await open()
   const bound = { schema: 'public', table: 'orders', operations: 1, sorts: false }
   await session.run('SELECT id FROM public.orders WHERE id = 1', { bound }, { maxCost: 1e6 })
@@ -310,7 +310,7 @@ test('the cost bound that follows from a table’s size is never below the plann
   }
 })
 
-test('if the database does not know a name that the guard has found, the query fails with SCHEMA_STALE', async () => {
+test('a query fails with SCHEMA_STALE if the database does not know a name that the guard found', async () => {
   await using session = await open()
   assert.equal((await failed(session.run('SELECT id FROM public.gone'))).code, 'SCHEMA_STALE')
   assert.equal((await failed(session.run('SELECT b.gone FROM public.orders AS b'))).code, 'SCHEMA_STALE')
@@ -318,7 +318,7 @@ test('if the database does not know a name that the guard has found, the query f
   assert.deepEqual([error.code, error.message], ['QUERY_FAILED', 'operator does not exist: text + integer'])
 })
 
-test('if the server has another major version than at introspection, a query fails with SCHEMA_STALE', async () => {
+test('a query fails with SCHEMA_STALE if the server has another major version than at introspection', async () => {
   await using session = await open()
   assert.equal((await failed(session.run('SELECT 1', { serverVersion: 90_600 }))).code, 'SCHEMA_STALE')
 })
@@ -330,7 +330,7 @@ test('the message of an error inside a function is not shown', async () => {
   assert.ok(!error.message.includes('token') && !error.message.includes('canary'), error.message)
 })
 
-test('an answer has the column names of the database, also duplicate and unusual names', async () => {
+test('an answer has the column names of the database, even duplicate and unusual ones', async () => {
   await using session = await open()
   const rows = await session.run('SELECT 1 AS "A b", 2 AS "é", 3 AS "A b"')
   assert.deepEqual(

@@ -21,7 +21,7 @@ function detailsOf(input: SettingsInput): readonly unknown[] {
   return assert.fail('was read')
 }
 
-test('DIRECT: the fields are kept, and the defaults are verify-full and port 5432', () => {
+test('DIRECT settings keep their fields, and the defaults are verify-full and port 5432', () => {
   const settings = readSettings({ ...DIRECT, port: null, secrets: { password: SECRET } })
   const { secrets, ...shown } = settings
   assert.deepEqual(shown, { ...DIRECT, port: 5432, sslMode: 'verify-full', config: {} })
@@ -29,7 +29,7 @@ test('DIRECT: the fields are kept, and the defaults are verify-full and port 543
   assert.equal(targetOf(settings).password, SECRET)
 })
 
-test('URI: the shown fields come from the URI, and its password stays a secret', () => {
+test('the shown fields of URI settings come from the URI, and its password stays a secret', () => {
   const uri = `postgresql://ann:${SECRET}@db.example.com:6543/shop%20b?sslmode=require&application_name=x`
   const settings = readSettings({ connectionMode: 'URI', secrets: { uri } })
   const { secrets, ...shown } = settings
@@ -46,7 +46,7 @@ test('URI: the shown fields come from the URI, and its password stays a secret',
   assert.equal(targetOf(settings).password, SECRET)
 })
 
-test('URI: an IPv6 host is accepted, and the default port and sslMode are filled in', () => {
+test('a URI with an IPv6 host is accepted, and gets the default port and sslMode', () => {
   const settings = readSettings({ connectionMode: 'URI', secrets: { uri: 'postgres://ann@[2606:4700::1]/shop' } })
   assert.deepEqual([settings.host, settings.port, settings.sslMode], ['2606:4700::1', 5432, 'verify-full'])
 })

@@ -1,4 +1,4 @@
-// Mistakes in spatial queries must be explained. The messages are those of PostGIS 3.3, which reports them as internal
+// Mistakes in spatial queries must be explained. The messages are from PostGIS 3.3, which reports them as internal
 // errors.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

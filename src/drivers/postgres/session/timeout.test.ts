@@ -1,4 +1,4 @@
-// Tests that a 504 says that the query was cancelled only if the server confirmed the cancellation.
+// A 504 may say that the query was cancelled only if the server confirmed the cancellation.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, connect, type Socket } from 'node:net'
@@ -15,9 +15,7 @@ import { targetOf } from './settings.ts'
 const never = new AbortController().signal
 const SLOW = 'SELECT count(*) FROM generate_series(1, 1e12)'
 
-/**
- * Starts a relay to the server. It can stop forwarding on all connections, or only on those that are open at that time.
- */
+/** Starts a relay to the server. It can stop forwarding on all connections, or only on the current ones. */
 async function relay(
   port: number,
 ): Promise<AsyncDisposable & { readonly port: number; silence(): void; silenceOpen(): void }> {
@@ -68,13 +66,12 @@ test('a 504 says that the query was cancelled only if the server confirmed the c
   const query = seal('POSTGRES', queryOf(SLOW, version))
   const limits = { ...LIMITS, timeoutMs: 300 }
 
-  // In the first case, the timeout of the server ends the query. In the second case, the deadline of the service does.
+  // First, the timeout of the server ends the query. Then, the deadline of the service does.
   for (const [timeoutMs, deadlineMs] of [
     [300, 60_000],
     [LIMITS.timeoutMs, 200],
   ] as const) {
-    // Tried again, because on a busy machine the server may take longer than the half second that a caller waits for
-    // it.
+    // Retry, because on a busy machine the server may take longer than the half second that a caller waits.
     await until('the server confirms in time', async () => {
       await using at = await open()
       const error: unknown = await at
@@ -94,7 +91,7 @@ test('a 504 says that the query was cancelled only if the server confirmed the c
   assert.equal(silent.usable, false)
 })
 
-test('work that was given up counts as ended when another session sees that the server no longer runs it', async () => {
+test('a query that was given up counts as ended when another session sees that the server does not run it', async () => {
   await using server = await startPostgres()
   const database = await server.createDatabase('unseen')
   const version = Number((await server.query(database, 'SHOW server_version_num'))[0]?.[0])

@@ -1,4 +1,4 @@
-// Rows as the server sends them, cut into chunks anywhere, must become what JSON.stringify writes for the same values.
+// Rows of the server, cut into chunks anywhere, must become the JSON that JSON.stringify writes.
 // write-scalar-value.test.ts tests more types with a real server.
 import assert from 'node:assert/strict'
 import { Duplex } from 'node:stream'
@@ -49,7 +49,7 @@ function dataRow(values: readonly Value[]): Buffer {
 
 const READY = Buffer.concat([message('C', Buffer.from('SELECT\0')), message('Z', Buffer.from('I'))])
 
-/** Returns the answer to these messages. They arrive in chunks of the given sizes. */
+/** Returns the answer to these messages, which arrive in chunks of the given sizes. */
 async function answer(
   messages: readonly Buffer[],
   sizes: () => number,
@@ -62,7 +62,7 @@ async function answer(
   const outcome = wire.exchange(Buffer.alloc(0), 1, result)
   outcome.catch(() => undefined)
   const all = Buffer.concat([...messages, READY])
-  // Each chunk is in the same buffer, like that of a socket.
+  // All chunks are in the same buffer, as from a socket.
   const buffer = Buffer.alloc(65_536)
   for (let at = 0; at < all.length;) {
     const length = all.copy(buffer, 0, at, at + Math.min(sizes(), buffer.length))
@@ -172,7 +172,7 @@ test('an answer without columns has empty rows', async () => {
   assert.equal(read.rows, '[[],[]]')
 })
 
-test('short values of numeric types that are not JSON numbers become strings', async () => {
+test('short values of numeric types become strings if they are not JSON numbers', async () => {
   const texts = ['NaN', 'Infinity', '-Infinity']
   const rows = texts.map((text) => message('D', Buffer.concat([count(2), cell(text), cell(text)])))
   const read = await answer([description([OIDS.numeric, OIDS.float8]), ...rows], () => 65_536)
@@ -198,7 +198,7 @@ test('a long answer gives other requests a turn between its chunks', async () =>
   wire.take(description([OIDS.text]))
   const rows = Buffer.concat(Array.from({ length: 64 }, () => dataRow(['"\n'.repeat(500)])))
   let pauses = 0
-  // Until the socket is paused, Node passes on chunks in one turn.
+  // Node passes on chunks in one turn until the socket is paused.
   for (let chunk = 0; chunk < 400; chunk++) {
     wire.take(rows)
     if (!socket.isPaused()) continue
@@ -210,7 +210,7 @@ test('a long answer gives other requests a turn between its chunks', async () =>
   assert.ok(pauses > 1, `${pauses} pauses`)
 })
 
-test('after the look-up of a type, other requests get turns while the waiting rows are written', async () => {
+test('other requests get turns while the rows that waited for the look-up of a type are written', async () => {
   const types = new TypeBook()
   const result = new Result(CAPS, types, new JsonBytes(16))
   const field = { name: 'c0', typeOid: 99_999, tableOid: 0, number: 0 }
@@ -231,7 +231,7 @@ test('after the look-up of a type, other requests get turns while the waiting ro
   assert.equal(result.finish().rowCount, 200)
 })
 
-/** Returns a function. When it is called, it returns how many turns of the event loop there were. */
+/** Counts turns of the event loop. Call the returned function to stop and get the number. */
 function countTurns(): () => number {
   let turns = 0
   let isOver = false
@@ -281,7 +281,7 @@ test('a long value gives other requests a turn after each slice, and its socket 
   assert.equal(socket.isPaused(), false)
 })
 
-test('after an exchange was given up, no further slice of a long value is written', async () => {
+test('no further slice of a long value is written after the request was given up', async () => {
   const socket = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
   const wire = new Wire(socket)
   const out = new JsonBytes(16)

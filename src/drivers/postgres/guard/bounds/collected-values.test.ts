@@ -1,4 +1,4 @@
-// Tests which collected values the printed text measures, and that the others are printed as they are.
+// Tests for which collected values the printed text checks their length.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { shop } from '../../../../../test/support/postgres-catalog.ts'
@@ -13,7 +13,7 @@ after(() => guard[Symbol.asyncDispose]())
 const printed = async (sql: string): Promise<string> => (await guard.confined(sql, shop())).text
 
 const X = "(SELECT string_agg(name, '') AS x FROM customers) q"
-/** A function that makes an array of each letter. */
+/** string_to_array() makes an array of each letter, so its argument must be checked. */
 const split = (value: string, from: string): string => `SELECT string_to_array(${value}, NULL) FROM ${from}`
 
 const MEASURED: readonly (readonly [string, string])[] = [
@@ -61,7 +61,7 @@ const MEASURED: readonly (readonly [string, string])[] = [
 ]
 
 for (const [name, sql] of MEASURED) {
-  test(`a collected value that a query computes with is measured: ${name}`, async () => {
+  test(`the printed text checks the length of a collected value that a query computes with: ${name}`, async () => {
     assert.match(await printed(sql), /vitrine bound: \d+ collected_value /)
   })
 }
@@ -81,12 +81,12 @@ const UNMEASURED: readonly (readonly [string, string])[] = [
 ]
 
 for (const [name, sql] of UNMEASURED) {
-  test(`is printed without a measure: ${name}`, async () => {
+  test(`the printed text checks the length of no collected value: ${name}`, async () => {
     assert.doesNotMatch(await printed(sql), /collected_value/)
   })
 }
 
-test('nested calls print a collected value once', async () => {
+test('the printed text contains a collected value once, even if calls are nested', async () => {
   const nested = (depth: number): string =>
     `SELECT ${'regexp_replace('.repeat(depth)}string_agg(name, '')${", 'a', 'b')".repeat(depth)} FROM customers`
   const [three, six] = [await printed(nested(3)), await printed(nested(6))]
@@ -94,18 +94,18 @@ test('nested calls print a collected value once', async () => {
   assert.ok(six.length < 2.2 * three.length)
 })
 
-test('a column of a sub-select that aggregates is measured without a copy of it', async () => {
+test('the check of a collected column adds no sub-select', async () => {
   const text = await printed(split('q.x', X))
   assert.match(text, /collected_value/)
   assert.doesNotMatch(text, /OFFSET/)
 })
 
-test('a value that a function may make longer is measured again', async () => {
+test('the length of a value is checked again after a function that may make it longer', async () => {
   const text = await printed(`SELECT md5(replace(upper(q.x), 'a', 'bb')) FROM ${X}`)
   assert.equal(text.match(/vitrine bound: \d+ collected_value /g)?.length, 2)
 })
 
-test('a set of collected values is refused where it cannot be measured', async () => {
+test('a set of collected values is refused where its length cannot be checked', async () => {
   const said = say(await guard.judge(split('unnest(array_agg(name))', 'customers'), shop()))
   assert.match(said, /limit: collected_value/)
 })

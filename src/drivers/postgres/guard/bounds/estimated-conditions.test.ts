@@ -1,4 +1,4 @@
-// Tests which conditions are printed inside COALESCE, where the planner does not estimate them.
+// Tests which conditions are printed inside COALESCE, so that the planner does not estimate them.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { shop, table } from '../../../../../test/support/postgres-catalog.ts'
@@ -17,7 +17,7 @@ const and = (count: number, arm: (n: number) => string): string => or(count, arm
 const like = (n: number): string => `a ILIKE '%w${n}%'`
 const joined = (n: number): string => (n % 2 ? 'x.a = y.b' : 'x.b = y.a')
 
-/** Ordinary queries, which are printed as before. */
+/** Ordinary queries. */
 const SAME: readonly (readonly [string, string])[] = [
   ['50 ILIKE in OR', `SELECT id FROM notes WHERE ${or(50, like)}`],
   ['50 ILIKE in OR and a key', `SELECT id FROM notes WHERE id = 1 AND (${or(50, like)})`],
@@ -42,7 +42,7 @@ const SAME: readonly (readonly [string, string])[] = [
   ['remainders', `SELECT id FROM notes WHERE ${or(300, (n) => `id % ${n + 2} = 0`)}`],
 ]
 
-/** Queries that the planner would estimate for too long. Each has this many conditions in COALESCE. */
+/** Queries whose conditions the planner would estimate for too long, with the number of conditions in COALESCE. */
 const HIDDEN: readonly (readonly [string, string, number])[] = [
   ['LIKE in OR', `SELECT id FROM notes WHERE id = 1 AND (${or(101, like)})`, 1],
   ['LIKE in AND', `SELECT id FROM notes WHERE id = 1 AND ${and(101, like)}`, 3],
@@ -90,13 +90,13 @@ const hidden = async (sql: string): Promise<number> =>
   (await guard.confined(sql, exposed)).text.split('COALESCE(').length - 1
 
 for (const [name, sql] of SAME) {
-  test(`leaves to the planner: ${name}`, async () => {
+  test(`conditions that are cheap to estimate are printed without COALESCE: ${name}`, async () => {
     assert.equal(await hidden(sql), 0)
   })
 }
 
 for (const [name, sql, count] of HIDDEN) {
-  test(`hides from the planner: ${name}`, async () => {
+  test(`conditions that are costly to estimate are printed inside COALESCE: ${name}`, async () => {
     assert.equal(await hidden(sql), count)
   })
 }

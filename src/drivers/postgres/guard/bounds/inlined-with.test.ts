@@ -1,4 +1,4 @@
-// Tests on a real server that conditions are moved into a WITH that collects, and which WITH queries stay.
+// Tests on a real server which WITH queries are inlined, so that conditions apply before they collect rows.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
@@ -13,20 +13,23 @@ CREATE INDEX ON lines (buyer);
 ANALYZE lines`
 const EXPOSED = shop({}, [table('lines', ['id int4', 'buyer int4', 'word text'], { key: ['id'] })])
 
-/** Rows and columns of a table for each buyer. */
+/** Collects the rows of each buyer. */
 const EACH = 'SELECT buyer, array_agg(id ORDER BY id) AS ids FROM lines GROUP BY 1'
 
-/** PostgreSQL reads one buyer by the index. */
+/** The guard inlines these, so PostgreSQL can find the rows of buyer 9 by the index. */
 const MOVED: readonly (readonly [string, string])[] = [
   ['a condition', `WITH v AS (${EACH}) SELECT * FROM v WHERE buyer = 9`],
   ['NOT MATERIALIZED', `WITH v AS NOT MATERIALIZED (${EACH}) SELECT * FROM v WHERE buyer = 9`],
   ['other names', `WITH v(a, b) AS (${EACH}) SELECT w, to_json(w), w.c FROM v AS w(c) WHERE c = 9`],
-  ['a WITH of another', `WITH v AS (${EACH}), w AS (SELECT * FROM v WHERE buyer < 99) SELECT * FROM w WHERE buyer = 9`],
+  [
+    'a WITH query that another WITH query reads',
+    `WITH v AS (${EACH}), w AS (SELECT * FROM v WHERE buyer < 99) SELECT * FROM w WHERE buyer = 9`,
+  ],
   ['a WITH in a WITH', `WITH w AS (WITH v AS (${EACH}) SELECT * FROM v) SELECT * FROM w WHERE buyer = 9`],
   ['a WITH that is read twice', `WITH v AS (${EACH}), w AS (SELECT * FROM v WHERE buyer = 9) SELECT * FROM w a, w b`],
   ['a join', `WITH v AS (${EACH}) SELECT v.* FROM lines l JOIN v ON v.buyer = l.id WHERE l.id = 9`],
   [
-    'a sub-query of each row',
+    'a WITH query inside a sub-query for each row',
     `WITH v AS (${EACH}) SELECT (SELECT ids FROM v WHERE buyer = l.id) FROM lines l WHERE id = 9`,
   ],
   ['an arm', `WITH v AS (${EACH}) SELECT 1 AS buyer, '{}'::int[] AS ids UNION ALL (SELECT * FROM v WHERE buyer = 9)`],
@@ -48,7 +51,7 @@ const MOVED: readonly (readonly [string, string])[] = [
   ],
 ]
 
-/** PostgreSQL keeps the WITH without a counter too, or moves nothing into it. */
+/** PostgreSQL would not inline these, even without a counter, or could move no condition into them. */
 const KEPT: readonly (readonly [string, string])[] = [
   ['MATERIALIZED', `WITH v AS MATERIALIZED (${EACH}) SELECT * FROM v WHERE buyer = 9`],
   ['two reads', `WITH v AS (${EACH}) SELECT * FROM v a JOIN v b USING (buyer) WHERE buyer = 9`],
@@ -94,7 +97,7 @@ describe('a WITH that collects', () => {
   }
 
   for (const [name, sql] of MOVED) {
-    test(`takes the conditions of the query that reads it: ${name}`, async () => {
+    test(`conditions apply before a WITH query collects its rows: ${name}`, async () => {
       const { text } = await guard.confined(sql, EXPOSED)
       const { rows } = await client.query<{ 'QUERY PLAN': string }>(`EXPLAIN (COSTS OFF) ${text}`)
       const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
@@ -104,14 +107,14 @@ describe('a WITH that collects', () => {
   }
 
   for (const [name, sql] of KEPT) {
-    test(`stays a WITH: ${name}`, async () => {
+    test(`a WITH query is not inlined: ${name}`, async () => {
       const { text } = await guard.confined(sql, EXPOSED)
       assert.match(text, /WITH .* AS (?:(?:NOT )?MATERIALIZED )?\(/)
       await sameRows(sql, text)
     })
   }
 
-  test('moves the others of one WITH', async () => {
+  test('of several WITH queries, only those that collect are inlined', async () => {
     const sql = `WITH v AS (${EACH}), w AS (SELECT 9 AS n), u AS (${EACH}) SELECT v.* FROM v, w WHERE buyer = n`
     const { text } = await guard.confined(sql, EXPOSED)
     assert.equal(text.match(/ AS \((?=SELECT)/g)?.length, 2, text)

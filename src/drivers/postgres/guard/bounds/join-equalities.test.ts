@@ -58,12 +58,12 @@ const CASES: readonly (readonly [string, string, string])[] = [
 ]
 
 for (const [name, sql, expected] of CASES) {
-  test(`${expected === '' ? 'may merge' : 'does not merge'}: ${name}`, async () => {
+  test(`a query runs ${expected === '' ? 'with' : 'without'} merge joins: ${name}`, async () => {
     assert.equal((await guard.confined(sql, exposed)).switchedOff, expected)
   })
 }
 
-test('refuses joins by more than 1,000 equalities', async () => {
+test('a query that joins by more than 1,000 equalities is refused', async () => {
   const verdict = await guard.judge(`SELECT count(*) FROM ${natural('wide', 3)}`, exposed)
   assert.ok(verdict.kind === 'denied')
   assert.match(verdict.why, /^the query joins by 1600 equalities of columns; the limit is 1000$/)

@@ -1,4 +1,4 @@
-// Tests which jsonpaths are linear in the document, which are bounded by its size, and which are refused.
+// Tests which jsonpaths have linear work, which need a bound on the document, and which are refused.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { shop } from '../../../../../test/support/postgres-catalog.ts'
@@ -53,7 +53,7 @@ for (const text of [
   '('.repeat(200) + '1',
   `$${'[0]'.repeat(2_000)}`,
 ]) {
-  test(`is no path that the guard knows: ${text.slice(0, 20)}`, () => {
+  test(`the parser of jsonpath refuses the text: ${text.slice(0, 20)}`, () => {
     assert.equal(pathWork(text), null)
   })
 }
@@ -68,7 +68,7 @@ const FREE: readonly string[] = [
   "SELECT jsonb_path_exists(to_jsonb(name), '$[*] ? (@ > $min)', '{\"min\": 1}') FROM customers",
 ]
 for (const sql of FREE) {
-  test(`is printed without a bound: ${sql}`, async () => {
+  test(`the printed text does not bound the work of the jsonpath: ${sql}`, async () => {
     const said = say(await guard.judge(sql, shop()))
     assert.match(said, /^SELECT/)
     assert.doesNotMatch(said, /vitrine bound: \d+ jsonpath/)
@@ -90,7 +90,7 @@ const BOUNDED: readonly string[] = [
   "SELECT j.a FROM customers, JSON_TABLE(name, '$.**' COLUMNS (NESTED PATH '$.**' COLUMNS (a text PATH '$'))) j",
 ]
 for (const sql of BOUNDED) {
-  test(`is printed with a bound: ${sql}`, async () => {
+  test(`the printed text bounds the work of the jsonpath: ${sql}`, async () => {
     assert.match(say(await guard.judge(sql, shop())), /^SELECT.*vitrine bound: \d+ jsonpath /s)
   })
 }
@@ -105,7 +105,7 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ["SELECT t.p FROM json_to_record('{}') AS t(p jsonpath)", 'type: jsonpath'],
 ]
 for (const [sql, expected] of REFUSED) {
-  test(`is refused: ${sql}`, async () => {
+  test(`the jsonpath is refused: ${sql}`, async () => {
     const verdict = await guard.judge(sql, shop())
     assert.equal(say(verdict), expected)
     assert.ok(verdict.kind === 'denied' && verdict.hint !== '')

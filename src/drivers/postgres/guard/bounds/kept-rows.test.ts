@@ -1,4 +1,4 @@
-// Tests which sorts with LIMIT are printed so that PostgreSQL does not keep their rows in memory, on a real server.
+// Tests on a real server that a sort with LIMIT does not keep many long rows in memory.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
@@ -7,7 +7,7 @@ import { openGuard, type Guard } from '../../../../../test/support/postgres-guar
 import { startPostgres, type TestPostgres } from '../../../../../test/support/postgres.ts'
 
 const ROWS = 'FROM generate_series(1, 5000) g'
-/** PostgreSQL decides to keep the first rows when it has read short ones, and the long ones come later. */
+/** PostgreSQL reads short rows first, decides to keep the first rows, and then reads long ones. */
 const LONG = `(SELECT g, CASE WHEN g > 4500 THEN repeat(repeat('x', 9000), 10) || g ELSE '' END AS x ${ROWS} OFFSET 0) q`
 
 /** Each query returns the numbers from 5000 down, or up. */
@@ -55,7 +55,7 @@ describe('a sort with LIMIT', () => {
   }
 
   for (const [name, sql] of KEPT) {
-    test(`sorts all rows, and returns the same rows as the caller’s text: ${name}`, async () => {
+    test(`a sort with LIMIT sorts all rows, and the result is the same: ${name}`, async () => {
       const { text } = await guard.confined(sql, shop())
       assert.equal(await isTop(text), false, text)
       const printed = await client.query(text)
@@ -69,12 +69,12 @@ describe('a sort with LIMIT', () => {
   }
 
   for (const [name, sql] of FREE) {
-    test(`keeps only the first rows: ${name}`, async () => {
+    test(`a sort with LIMIT keeps only the first rows: ${name}`, async () => {
       assert.equal(await isTop((await guard.confined(sql, shop())).text), true)
     })
   }
 
-  test('returns whole rows with NULL in them', async () => {
+  test('a sort with LIMIT returns whole rows that contain NULL', async () => {
     const sql = `SELECT r FROM (SELECT NULL::int AS a, x FROM ${LONG}) r ORDER BY x`
     const { text } = await guard.confined(sql, shop())
     assert.equal((await client.query(text)).rows.length > 0, true)

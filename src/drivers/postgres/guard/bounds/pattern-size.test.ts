@@ -1,4 +1,4 @@
-// Tests that regular expressions compile to a bounded size. The sizes were measured with PostgreSQL 15.
+// Tests that the size of compiled regular expressions is bounded. The sizes were measured with PostgreSQL 15.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { shop } from '../../../../../test/support/postgres-catalog.ts'
@@ -13,7 +13,7 @@ before(async () => {
 after(() => guard[Symbol.asyncDispose]())
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz'
-/** A pattern of which PostgreSQL keeps 40 MB. */
+/** PostgreSQL keeps 40 MB for this pattern. */
 const LARGE = `([a-z]{1,255}){1,40}${LETTERS}`
 const LIMIT = 'limit: regular expression'
 
@@ -35,7 +35,7 @@ const REFUSED: readonly (readonly [string, string])[] = [
 ]
 
 for (const [name, condition] of REFUSED) {
-  test(`refuses a regular expression that compiles to too large an automaton: ${name}`, async () => {
+  test(`a regular expression that compiles to too large an automaton is refused: ${name}`, async () => {
     assert.equal(say(await guard.judge(`SELECT 1 FROM customers WHERE ${condition}`, shop())), LIMIT)
   })
 }
@@ -50,7 +50,7 @@ const MEASURED: readonly (readonly [string, string])[] = [
 ]
 
 for (const [name, condition] of MEASURED) {
-  test(`measures a regular expression that the query makes: ${name}`, async () => {
+  test(`the printed text bounds the size of a regular expression that the query makes: ${name}`, async () => {
     assert.match(
       say(await guard.judge(`SELECT 1 FROM customers WHERE ${condition}`, shop())),
       /vitrine bound: \d+ pattern /,
@@ -58,7 +58,7 @@ for (const [name, condition] of MEASURED) {
   })
 }
 
-test('prints other regular expressions as they are', async () => {
+test('small regular expressions are printed as they are written', async () => {
   const said = say(
     await guard.judge(
       `SELECT substring(name, 2), substring(name FROM id), substring(name, strpos(name, 'a') + 1) FROM customers
@@ -70,7 +70,7 @@ test('prints other regular expressions as they are', async () => {
   assert.doesNotMatch(said, /vitrine bound: \d+ pattern/)
 })
 
-test('refuses a parameter that is too large a regular expression', async () => {
+test('a parameter is refused if it is too large a regular expression', async () => {
   const sql =
     'SELECT 1 FROM customers WHERE name = $1 AND name ~ $2 AND name SIMILAR TO $3 AND regexp_match(name, $4) IS NULL'
   const asked = (at: number): Promise<unknown> =>
@@ -100,8 +100,8 @@ test('ordinary patterns are far below the limit', () => {
   for (const pattern of ORDINARY) assert.equal(largePattern(pattern), null, pattern.slice(0, 60))
 })
 
-test('arcs are counted about as PostgreSQL builds them', () => {
-  // One arc takes 10 to 30 bytes of what was measured.
+test('the number of arcs is proportional to the measured memory of a regular expression', () => {
+  // An arc takes 10 to 30 of the measured bytes.
   const measured: readonly (readonly [string, number])[] = [
     [`([a-z]{1,255}){1,5}${LETTERS}`, 4.8e6],
     [`[a-z]{1,255}${LETTERS}`, 0.5e6],

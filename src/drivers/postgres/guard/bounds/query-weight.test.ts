@@ -17,10 +17,7 @@ function nested(count: number, innermost: string, around: (query: string) => str
   return query
 }
 
-/**
- * Asserts that the process has used little CPU time since `before`. Other load may delay a test, but adds nothing to
- * its CPU time.
- */
+/** Asserts that the process used little CPU time since `before`. Other load does not change its CPU time. */
 function assertQuick(before: NodeJS.CpuUsage): void {
   const { user, system } = process.cpuUsage(before)
   assert.ok(user + system < 3_000_000, `it took ${(user + system) / 1000} ms of CPU time`)
@@ -60,7 +57,7 @@ for (const [name, sql, expected] of [
     null,
   ],
 ] as const) {
-  test(`counts ${name}`, async () => {
+  test(`the limit on sorts counts the copies that PostgreSQL makes: ${name}`, async () => {
     const said = say(await guard.judge(sql, shop()))
     if (expected === null) assert.match(said, /^\(*WITH/)
     else assert.equal(said, expected)
@@ -96,7 +93,7 @@ for (const [name, sql, expected] of [
   ['more tables than the limit on the weight', `SELECT 1 FROM ${list(2_900, (n) => `orders a${n}`)}`, 'limit: WITH'],
   ['a list of too many columns', `SELECT 1 FROM (SELECT ${list(4_000, () => '1 a')}) q`, 'limit: columns'],
 ] as const) {
-  test(`${name}: refused immediately`, async () => {
+  test(`a query is refused immediately because of ${name}`, async () => {
     const before = process.cpuUsage()
     assert.equal(say(await guard.judge(sql, wide)), expected)
     assertQuick(before)

@@ -55,7 +55,7 @@ before(async () => {
 })
 after(() => guard[Symbol.asyncDispose]())
 
-describe('PostGIS answers', () => {
+describe('allowed queries of PostGIS', () => {
   for (const sql of [
     'SELECT st_x(g), st_y(g), st_astext(g), st_asgeojson(g), st_asgeojson(g, 6), st_asgeojson(g, 6, 1) FROM places',
     'SELECT st_distance(g, st_setsrid(st_makepoint(lon, lat + 1), 4326)) FROM places',
@@ -82,7 +82,7 @@ describe('PostGIS answers', () => {
     "SELECT upper(wkt) || 'x' || lower(wkt), nullif(upper(wkt), lower(wkt)), array_append(ARRAY[upper(wkt)], lower(wkt)) FROM places",
     'SELECT bytes, spot, st_x(spot), pin, coalesce(pin, pin), pin::pin FROM places',
   ]) {
-    test(sql, async () => {
+    test(`a PostGIS query is allowed: ${sql}`, async () => {
       const verdict = await guard.judge(sql, places)
       assert.equal(verdict.kind, 'confined', say(verdict))
     })
@@ -93,7 +93,7 @@ const BYTES = "decode('01' || wkt, 'hex')"
 
 const CRS = '{"type":"Point","coordinates":[1,1],"\\u0063rs":{"type":"name","properties":{"name":"a:1"}}}'
 
-describe('PostGIS refuses what reads spatial_ref_sys by an SRID of the caller, a file, or has no bound', () => {
+describe('queries of PostGIS that could read spatial_ref_sys or a file, or that have no bound', () => {
   for (const sql of [
     'SELECT st_asgeojson(st_setsrid(g, 990001)) FROM places',
     'SELECT st_asgeojson(g, 9, 4) FROM places',
@@ -202,14 +202,14 @@ describe('PostGIS refuses what reads spatial_ref_sys by an SRID of the caller, a
     'SELECT st_union(g) FROM places',
     'SELECT st_clusterdbscan(g, 1, 1) OVER () FROM places',
   ]) {
-    test(sql, async () => {
+    test(`a PostGIS query is refused: ${sql}`, async () => {
       const verdict = await guard.judge(sql, places)
       assert.equal(verdict.kind, 'denied', say(verdict))
       assert.match(verdict.kind === 'denied' ? verdict.hint : '', /\.$/)
     })
   }
 
-  test('a parameter with an SRID', () => {
+  test('a parameter with an SRID that is not listed is refused', () => {
     for (const value of ['SRID=990001;POINT(1 1)', { type: 'gis.geometry', value: 'SRID=990001;POINT(1 1)' }]) {
       assert.throws(() => bindParams({ json: '[]', values: [value] }, () => exposedOf(places)), /SRID/)
     }
@@ -235,7 +235,7 @@ describe('an aggregate of PostGIS that keeps all rows', () => {
     'SELECT st_collect(DISTINCT st_setsrid(g, 4326)) FILTER (WHERE id > 1) FROM places',
     'SELECT st_collect(g) OVER (ORDER BY id) FROM places',
   ]) {
-    test(`is counted: ${sql}`, async () => {
+    test(`the rows of an aggregate of PostGIS are counted: ${sql}`, async () => {
       assert.match(await printed(sql), /vitrine\.collected/)
     })
   }
@@ -244,12 +244,12 @@ describe('an aggregate of PostGIS that keeps all rows', () => {
     'SELECT st_makeline(a.g, b.g) FROM places a, places b',
     'SELECT st_collect(ARRAY[g, g]) FROM places',
   ]) {
-    test(`is another function with other arguments: ${sql}`, async () => {
+    test(`a function of PostGIS with the name of an aggregate is not counted: ${sql}`, async () => {
       assert.doesNotMatch(await printed(sql), /vitrine\.collected/)
     })
   }
 
-  test('makes a collected value', async () => {
+  test('the length of a value that an aggregate of PostGIS collects is checked', async () => {
     const measured = (sql: string): Promise<string> => printed(`SELECT ${sql} FROM places`)
     assert.match(await measured('st_length(st_makeline(g))'), /bound: 4194304 collected_value/)
     assert.match(await measured('st_simplify(st_collect(g), 1)'), /bound: 524288 collected_value/)
@@ -257,7 +257,7 @@ describe('an aggregate of PostGIS that keeps all rows', () => {
     assert.doesNotMatch(await measured('st_length(st_setsrid(g, 4326))'), /collected_value/)
   })
 
-  test('makes values that the copies of a row count, and that && may compare', async () => {
+  test('copies of a value that an aggregate of PostGIS collects count, and && may compare them', async () => {
     const lines = '(SELECT st_makeline(g) AS g FROM places) x'
     const calls = Array.from({ length: 400 }, () => 'st_length(st_setsrid(x.g, 4326))').join(', ')
     const [, limit] = /bound: (\d+) st_makeline/.exec(await printed(`SELECT ${calls} FROM ${lines}`)) ?? []
@@ -269,7 +269,7 @@ describe('an aggregate of PostGIS that keeps all rows', () => {
   })
 })
 
-test('a cached query keeps the checks of its constants', async () => {
+test('a cached query still checks its constants', async () => {
   const pairs = [
     ['SELECT st_setsrid(g, #) FROM places', '4326', '990001'],
     ['SELECT id FROM places WHERE gg IN (#)', "'POINT(1 1)'", "'SRID=990001;POINT(1 1)'"],

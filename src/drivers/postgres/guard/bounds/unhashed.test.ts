@@ -245,12 +245,12 @@ const CASES: readonly (readonly [string, string, string])[] = [
   ],
 ]
 for (const [name, sql, expected] of CASES) {
-  test(`${expected === '' ? 'hashes' : `without ${expected}`}: ${name}`, async () => {
+  test(`a query runs ${expected === '' ? 'with all hash tables' : `without ${expected}`}: ${name}`, async () => {
     assert.equal((await guard.confined(sql, shop())).switchedOff, expected)
   })
 }
 
-test('a chain of EXCEPT takes work in proportion to its length', async () => {
+test('a chain of 60 EXCEPT is judged in less than a second', async () => {
   const before = process.threadCpuUsage()
   await guard.judge(Array.from({ length: 60 }, () => 'SELECT id FROM orders').join(' EXCEPT '), shop())
   const { user, system } = process.threadCpuUsage(before)
@@ -258,7 +258,7 @@ test('a chain of EXCEPT takes work in proportion to its length', async () => {
   assert.ok(user + system < 1_000_000, `${user + system} µs`)
 })
 
-test('a parameter with a type may be cast again', async () => {
+test('a second cast of a parameter switches hash joins off only if it may make the text longer', async () => {
   const settings = async (sql: string, type: string, value: string): Promise<string> =>
     (
       await guard.confined(`SELECT c.name FROM customers c JOIN ${sql} x ON x = c.name`, shop(), {
@@ -272,7 +272,7 @@ test('a parameter with a type may be cast again', async () => {
   assert.equal(await settings('string_to_table($1::text, NULL)', 'numeric[]', '{1e900}'), JOINS)
 })
 
-test('a known shape with other numbers runs with its own settings', async () => {
+test('a cached query with other numbers gets the planner settings for these numbers', async () => {
   const exposed = shop()
   const many = 'SELECT count(*) FROM customers a JOIN generate_series(1, NUMBER) b ON a.id = b'
   const settings = async (number: number): Promise<string> =>
@@ -295,7 +295,7 @@ function counted<T extends object>(value: T, steps: { count: number }): T {
   })
 }
 
-test('reads nested aggregates once for each level', async () => {
+test('the work for nested aggregates is proportional to their number', async () => {
   const stepsFor = async (levels: number): Promise<number> => {
     const { text } = await guard.confined(`SELECT ${'json_agg('.repeat(levels)}1${')'.repeat(levels)}`, shop())
     const parsed = parseText(text)

@@ -1,4 +1,4 @@
-// Texts that the prescan must refuse before the parser reads them, and texts that it must accept.
+// Tests which texts the prescan refuses before the parser reads them.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { prescan } from './prescan.ts'
@@ -8,7 +8,7 @@ describe('comments', () => {
     const scanned = prescan(text)
     return scanned.kind === 'fine' ? scanned.text : scanned.kind
   }
-  test('become spaces for the parser, one for each UTF-16 unit', () => {
+  test('comments become spaces for the parser, one for each UTF-16 unit', () => {
     for (const [text, expected] of [
       ['SELECT 1 /* a /* b */ c */, 2 -- d\n', 'SELECT 1                  , 2     \n'],
       ['SELECT/**/1', 'SELECT    1'],
@@ -20,15 +20,15 @@ describe('comments', () => {
       assert.equal(expected.length, text.length)
     }
   })
-  test('of the form /*…*/ still separate two strings that a line break would join', () => {
+  test('comments of the form /*…*/ still separate two strings that a line break would join', () => {
     assert.equal(handedOn("SELECT 'a' /* c */\n'b'"), "SELECT 'a' /**/   \n'b'")
     assert.equal(handedOn("SELECT 'a' -- c\n /* c *//**/ 'b'"), "SELECT 'a'     \n /**/        'b'")
   })
-  test('that never end are refused with the position of their start', () => {
+  test('a comment that never ends is refused with the position of its start', () => {
     const scanned = prescan('SELECT 1 /* a /* b */')
     assert.deepEqual(scanned, { kind: 'malformed', why: 'unterminated /* comment', at: 9 })
   })
-  test('may be nested eight deep at most', () => {
+  test('comments may be nested at most eight deep', () => {
     const nested = (depth: number) => `SELECT ${'/*'.repeat(depth)}${'*/'.repeat(depth)} 1`
     assert.equal(prescan(nested(8)).kind, 'fine')
     const why = 'comments are nested too deep'
@@ -55,7 +55,7 @@ describe('depth', () => {
     const scanned = prescan(text)
     return scanned.kind === 'fine' ? scanned.depth : Number.POSITIVE_INFINITY
   }
-  test('of a flat list is small, whatever its length', () => {
+  test('the depth of a flat list is small, whatever its length', () => {
     const flat = [
       `SELECT 1 IN (${'1, '.repeat(9_900)}1)`,
       `VALUES ${"(1, 'a'), ".repeat(3_000)}(1, 'b')`,
@@ -66,7 +66,7 @@ describe('depth', () => {
     ]
     for (const text of flat) assert.ok(depthOf(text) < 10, text.slice(0, 40))
   })
-  test('of a chain of 500 parts is 500 to 1,199', () => {
+  test('the depth of a chain of 500 parts is 500 to 1,199', () => {
     const chains = [
       `SELECT 1${' + 1'.repeat(500)}`,
       `SELECT ${'- '.repeat(500)}1`,
@@ -79,7 +79,7 @@ describe('depth', () => {
     ]
     for (const text of chains) assert.ok(depthOf(text) >= 500 && depthOf(text) < 1_200, text.slice(0, 40))
   })
-  test('over 1,600 is refused', () => {
+  test('a depth of more than 1,600 is refused', () => {
     assert.equal(prescan(`SELECT ${'('.repeat(1_601)}`).kind, 'deep')
     assert.equal(prescan(`SELECT 1${'+1'.repeat(1_601)}`).kind, 'deep')
   })

@@ -1,5 +1,5 @@
-// The tree that the cache makes for a text of a known form must equal the tree of the parser. For the printed texts of
-// the corpus, test/attacks/postgres/attacks.test.ts tests this.
+// For a text of a known form, the tree from the cache must equal the parser's. For the printed texts of the corpus,
+// test/attacks/postgres/attacks.test.ts tests this.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadModule } from 'libpg-query'
@@ -8,7 +8,7 @@ import { parseText } from './parse-text.ts'
 
 await loadModule()
 
-/** Returns the tree without positions, like a confined tree. */
+/** Returns the tree without positions. */
 function treeOf(text: string): object {
   const parsed = parseText(text)
   assert.ok(parsed.kind === 'tree', text)
@@ -19,7 +19,7 @@ function treeOf(text: string): object {
   return stmts[0].stmt.SelectStmt
 }
 
-/** Makes the form known. Returns what isKnownSame() returns next, and how often it has called the parser. */
+/** Makes the form known. Then returns the result of isKnownSame(), and how often it called the parser. */
 function known(text: string, tree = treeOf(text)): { same: true | undefined; parses: number } {
   let parses = 0
   const parse = (each: string) => (parses++, parseText(each))

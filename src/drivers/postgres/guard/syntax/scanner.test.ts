@@ -1,4 +1,4 @@
-// The scanner must find the same tokens as that of PostgreSQL. Otherwise, the prescan would count wrongly.
+// The scanner must find the same tokens as PostgreSQL's. Otherwise, the prescan would count wrongly.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { loadModule, scanSync } from 'libpg-query'
@@ -8,7 +8,7 @@ import { Scanner } from './scanner.ts'
 
 before(() => loadModule())
 
-/** Returns where each closed token begins and ends, in UTF-16 units. Leaves out spaces and comments. */
+/** Returns where each closed token begins and ends, in UTF-16 units, without spaces and comments. */
 function ours(text: string): string[] {
   const out: string[] = []
   const scanner = new Scanner(text)
@@ -20,9 +20,9 @@ function ours(text: string): string[] {
 }
 
 /**
- * Returns the same by the scanner of libpg-query, or null if it refuses the text. It gets the text of the prescan,
- * without comments, as the parser does: unlike PostgreSQL, it counts comments as tokens, and so does not join two
- * strings with a comment between them.
+ * Returns the tokens of libpg-query's scanner, or null if it refuses the text. It reads the text of the prescan, which
+ * has no comments, because it counts comments as tokens, unlike PostgreSQL, and so does not join two strings with a
+ * comment between them.
  */
 function theirs(text: string): string[] | null {
   try {
@@ -34,13 +34,13 @@ function theirs(text: string): string[] | null {
   }
 }
 
-/** Returns the text of the prescan. If the prescan refuses the text, returns it unchanged. */
+/** Returns the text of the prescan, or the unchanged text if the prescan refuses it. */
 function withoutComments(text: string): string {
   const scanned = prescan(text)
   return scanned.kind === 'fine' ? scanned.text : text
 }
 
-/** Parts of texts that are difficult to separate if they stand side by side. */
+/** Parts that are difficult to separate if one directly follows another. */
 const PIECES = [
   ...["'", "''", '"', '""', '$', '$$', '$a$', '$1', '\\', "\\'", "E'", "e'", "b'", "x'", "n'", "U&'", 'U&"', 'u&'],
   ...[

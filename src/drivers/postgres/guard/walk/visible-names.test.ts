@@ -18,7 +18,7 @@ const text = (each: Column | null | undefined): string | null | undefined =>
   each && (each.read().ColumnRef?.fields?.[0]?.String?.sval ?? '')
 const stars = (shown: Shown): string => shown.star().map(text).join(' ')
 
-test('after a comma, both sides are visible, and a name that both sides have is ambiguous', () => {
+test('the columns of both sides of a comma are visible, and a name of both sides is ambiguous', () => {
   const shown = table('a', 'id', 'x')
   shown.take(table('b', 'id', 'y'), [])
   assert.equal(stars(shown), 'a.id a.x b.id b.y')
@@ -31,7 +31,7 @@ test('after a comma, both sides are visible, and a name that both sides have is 
   )
 })
 
-test('after USING, the merged columns come first, and each side has only its other columns', () => {
+test('* lists the columns of USING first, then the other columns of each side', () => {
   const shown = table('a', 'x', 'id')
   assert.equal(text(shown.column('id')), 'a.id')
   shown.take(table('b', 'y', 'id'), [column('j', 'id')])
@@ -43,7 +43,7 @@ test('after USING, the merged columns come first, and each side has only its oth
   assert.equal(shown.count, 4)
 })
 
-test('a join on the right side keeps its merged columns', () => {
+test('a join on the right side of a comma keeps its columns of USING', () => {
   const right = table('b', 'id', 'x')
   right.take(table('c', 'id'), [column('j', 'id')])
   const shown = table('a', 'z')
@@ -60,7 +60,7 @@ test('a join of more than 64 columns lists them in the same order as a smaller j
   assert.equal(stars(shown), ['k.y', 'k.id', ...many.map((name) => `a.${name}`)].join(' '))
 })
 
-test('an item without a schema is found by its name only', () => {
+test('a FROM item without a schema is found only by its unqualified name', () => {
   const shown = table('a', 'id')
   assert.equal(shown.tables('a', undefined).length, 1)
   assert.equal(shown.tables('a', 'public').length, 0)
