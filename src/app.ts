@@ -1,5 +1,5 @@
-// Opens all rooms (composition-root.ts) and lets people and agents in through two doors, REST and the agent connector.
-// Starts and stops the HTTP server.
+// Opens all rooms (composition-root.ts) and two doors to them: REST, and the agent connector. Starts and stops the HTTP
+// server.
 import type { Logger } from 'pino'
 import type { Authenticator } from './auth/authenticate.ts'
 import type { Config } from './config.ts'
@@ -43,10 +43,10 @@ export interface AppOptions {
 
 export interface App extends AsyncDisposable {
   /**
-   * Shuts down in three steps. For config.drainDelayMs, requests are still accepted, but the readiness probe fails.
-   * Then no more requests are accepted, and running ones may go on for config.graceMs. Queries that still run after
-   * that are cancelled in the database, answered with 503 and audited. `hurry` ends the first two steps. If the app is
-   * disposed, only the third step happens.
+   * Shuts down in three steps. For config.drainDelayMs, requests are accepted, but the readiness probe fails. Then, for
+   * up to config.graceMs, running requests may finish, but no request is accepted. Then queries that still run are
+   * cancelled in the database, answered with 503 and audited. `hurry` ends the first two steps. Disposing the app skips
+   * them.
    */
   drain(hurry: AbortSignal): Promise<void>
   /** Starts to accept requests. Returns the address, for example `http://127.0.0.1:3000`. */
@@ -63,7 +63,7 @@ export interface App extends AsyncDisposable {
   readonly operations: Operations
 }
 
-/** Opens everything except the main port, which listen() opens. If something fails, closes what is open and throws. */
+/** Opens everything except the main port. If something fails, closes what is open and throws. */
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, log, documents, passwords } = options
   await using opened = new AsyncDisposableStack()

@@ -1,16 +1,13 @@
-// A map whose number of entries and total weight are limited. If it is full, it drops the entry that was not used for
-// longest.
+// A map with a maximum number of entries and a maximum total weight. If it is full, it drops the least recently used
+// entry.
 
-/**
- * At most `entriesMax` entries, with a total weight of at most `weightMax`. An entry that is heavier than that is kept,
- * but alone.
- */
+/** An entry that is heavier than `weightMax` is kept, but alone. */
 export class BoundedMap<K, V> {
   readonly #entries = new Map<K, { readonly value: V; readonly weight: number }>()
   readonly #entriesMax: number
   readonly #weightMax: number
   #weight = 0
-  /** The key that was used last. Its entry is already at the end of the map. */
+  /** The most recently used key. Its entry is at the end of the map. */
   #newest: K | undefined
 
   constructor(entriesMax: number, weightMax = Number.POSITIVE_INFINITY) {

@@ -1,4 +1,4 @@
-// The verbs of `vitrine`. After wrong usage, the usage is printed and the exit code is 2.
+// The verbs of `vitrine`. After wrong usage, prints the usage and returns the exit code 2.
 import { openapi } from './contract/openapi.ts'
 import { ROUTES } from './contract/key-routes.ts'
 import { SESSION_ROUTES } from './contract/signed-in-routes.ts'
@@ -9,8 +9,8 @@ import { openStore } from './store/open.ts'
 interface Verb {
   readonly about: string
   /**
-   * `rest` has the arguments after the verb. It is empty unless `takes` is true. Returns the exit code, or nothing to
-   * use process.exitCode or 0.
+   * Returns the exit code, or nothing to use process.exitCode or 0. `rest` has the arguments after the verb. It is
+   * empty unless `takes` is true.
    */
   readonly run: (env: Environment, rest: readonly string[]) => Promise<number | void>
   readonly takes?: true

@@ -19,7 +19,7 @@ function clocks() {
   return { at, pass, open }
 }
 
-test('a clock that agrees with the elapsed time is trusted, even for months', () => {
+test('a clock is trusted as long as it agrees with the elapsed time', () => {
   const { at, pass, open } = clocks()
   const doubt = open(at.wall - DAY)
   for (let n = 0; n < 100; n++) {
@@ -28,7 +28,7 @@ test('a clock that agrees with the elapsed time is trusted, even for months', ()
   }
 })
 
-test('after a jump of 40 days, forwards or backwards, the clock is doubted until a day has passed', () => {
+test('after a jump of 40 days, forwards or backwards, the clock is doubted for a day', () => {
   for (const jump of [40 * DAY, -40 * DAY]) {
     const { at, pass, open } = clocks()
     const doubt = open(null)
@@ -58,7 +58,7 @@ test('a correction of the clock by minutes does not count as a jump', () => {
   assert.equal(doubt.reason(), null)
 })
 
-test('the log warns only once for a jump', async () => {
+test('the log warns only once about a jump of the clock', async () => {
   const { at, open } = clocks()
   const warned: string[] = []
   await using watch = watchClock(open(at.wall), { warn: (_, message) => void warned.push(message) })

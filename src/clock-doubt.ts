@@ -1,7 +1,7 @@
-// If the clock of the machine jumps ahead, all data looks old. It would be removed because of its age, and could not be
-// restored. So for a day after a jump, nothing is removed. An operator can correct the clock in that time.
+// If the clock of the machine jumps ahead, all data looks old, and would be removed for ever. So for a day after a
+// jump, nothing is removed, and an operator can correct the clock.
 
-/** The clock and the elapsed time may differ by this much. Leap seconds and slow corrections are less. */
+/** The allowed difference between the clock and the elapsed time. Leap seconds and slow corrections are smaller. */
 const JUMP_MS = 3_600_000
 /**
  * If the service did not run for longer than this, the clock is doubted too: it may have been wrong before, or may be
@@ -12,7 +12,7 @@ const PAUSE_MS = 20 * 86_400_000
 const BELIEVED_MS = 86_400_000
 
 export interface ClockDoubt {
-  /** Returns the reason why nothing may be removed because of its age now. Null if the clock is trusted. */
+  /** Returns why nothing may be removed by age now. Null if the clock is trusted. */
   reason(): string | null
 }
 

@@ -1,6 +1,5 @@
 // Opens the store, the drivers, and the services of the other folders of src/ (“rooms”), in the order of their
-// dependencies. Only this file decides which room uses which other room. app.ts puts REST and the agent connector in
-// front of them. Tests open the rooms directly.
+// dependencies. Only this file decides which room uses which other room. Tests open the rooms directly.
 import { newestTime } from './audit/reading/newest-rows.ts'
 import { openAudit } from './audit/audit.ts'
 import { attempts } from './auth/attempt-counter.ts'
@@ -77,7 +76,7 @@ interface RoomsLog {
 
 export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
-/** If a room cannot be opened, closes the others and throws. */
+/** If a room cannot be opened, closes the opened rooms and throws. */
 export async function openRooms(options: RoomsOptions) {
   const { config, log, origin, now = Date.now, leases: leaseOptions = {}, documents, transport, passwords } = options
   await using opened = new AsyncDisposableStack()
@@ -97,7 +96,7 @@ export async function openRooms(options: RoomsOptions) {
   const clock = openClockDoubt(
     () => Date.now(),
     () => performance.now(),
-    // Before this process writes any row.
+    // Read before this process writes any row.
     await newestTime(store),
   )
   opened.use(watchClock(clock, log))
@@ -208,7 +207,7 @@ export async function openRooms(options: RoomsOptions) {
   }
 }
 
-/** Limits the tests of webhooks that run at the same time, for each team and in this process. */
+/** Limits concurrent tests of webhooks, per team and in this process. */
 const WEBHOOK_TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Other tests are still running.' }
 
 export function sharedDepsOf(rooms: Rooms): SharedDeps {

@@ -1,4 +1,3 @@
-// Tests that no requester can take all slots of a concurrency limit, and in which order work waits for a slot.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
@@ -15,7 +14,10 @@ interface By {
   readonly address?: string
 }
 
-/** Asks for 100 slots, each for another key, and returns how many it got. Accounts and teams differ unless named. */
+/**
+ * Takes up to 100 slots with different keys, and returns how many it got. Accounts and teams differ unless `by` names
+ * them.
+ */
 function taken(limit: ConcurrencyLimit, by: (n: number) => By): number {
   let count = 0
   for (let n = 0; n < 100; n++) {
@@ -31,7 +33,7 @@ function taken(limit: ConcurrencyLimit, by: (n: number) => By): number {
   return count
 }
 
-test('one account takes less than a quarter of the free slots, however many teams it has', () => {
+test('one account gets less than a quarter of the free slots, however many teams it has', () => {
   const limit = open()
   assert.equal(
     taken(limit, () => ({ account: 'eve' })),
@@ -47,7 +49,7 @@ test('one account takes less than a quarter of the free slots, however many team
   )
 })
 
-test('one team takes less than a quarter of the free slots, however many members it has', () => {
+test('one team gets less than a quarter of the free slots, however many members it has', () => {
   const limit = open()
   assert.equal(
     taken(limit, () => ({ team: 'eve’s' })),
@@ -59,7 +61,7 @@ test('one team takes less than a quarter of the free slots, however many members
   )
 })
 
-test('one network takes half of the slots, however many accounts and teams it has', () => {
+test('one network gets half of the slots, however many accounts and teams it has', () => {
   const limit = open()
   assert.equal(
     taken(limit, () => ({ address: '203.0.113.7' })),
@@ -92,7 +94,7 @@ test('a slot that is disposed is free for everybody', () => {
   limit.take('b', eve, 'eve’s')
 })
 
-test('work that waits in several lanes begins in turn, so a long lane delays another by one slot', async () => {
+test('lanes with waiting work take turns, so a long lane delays another lane by one slot', async () => {
   const limit = openFairLimit({ each: 1, all: 1 })
   const slot = await limit.take('first')
   const begun: string[] = []
@@ -108,7 +110,7 @@ test('work that waits in several lanes begins in turn, so a long lane delays ano
   assert.deepEqual(begun, ['a', 'x', 'b', 'y', 'c', 'd'])
 })
 
-test('work that is aborted while it waits leaves the queue, and does not keep the place of its key', async () => {
+test('work that is aborted while it waits leaves the queue, and frees the place of its key', async () => {
   const limit = openFairLimit({ each: 1, all: 1 })
   const slot = await limit.take('first')
   const gone = new AbortController()
@@ -123,7 +125,7 @@ test('work that is aborted while it waits leaves the queue, and does not keep th
   assert.notEqual(await limit.take('a', { waitMs: 0 }), null)
 })
 
-test('a key takes a fifth of the waiting places at most, and newcomers still find one', async () => {
+test('one key gets at most a fifth of the waiting places, and newcomers still find one', async () => {
   const limit = openFairLimit({ each: 1, all: 1, waiting: 100 })
   const slot = await limit.take('first')
   const waits: Promise<unknown>[] = []
@@ -131,7 +133,7 @@ test('a key takes a fifth of the waiting places at most, and newcomers still fin
     using _slot = await limit.take(key, {})
     return _slot !== null
   }
-  /** Asks a hundred times, and returns how many of them wait. */
+  /** Takes a hundred times, and returns how many of the calls wait. */
   const waiting = async (key: string) => {
     let refused = 0
     for (let n = 0; n < 100; n++) waits.push(wait(key).then((isTaken) => (isTaken ? 0 : refused++)))
@@ -144,7 +146,7 @@ test('a key takes a fifth of the waiting places at most, and newcomers still fin
   assert.equal(await waiting('first'), 13)
   slot[Symbol.dispose]()
   await Promise.all(waits)
-  // All have left, so the places are free again.
+  // All waiting work has left, so the places are free again.
   const again = await limit.take('other')
   assert.equal(await waiting('eve'), 20)
   again[Symbol.dispose]()

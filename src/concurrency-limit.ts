@@ -1,6 +1,6 @@
-// Limits how much slow work of one kind runs at the same time in this process. A ConcurrencyLimit refuses work over the
-// limit at once, and says when to retry. No requester can take all slots. With a FairLimit, work waits instead, in a
-// queue that no requester can fill.
+// Limits how much slow work of one kind runs at the same time in this process. A ConcurrencyLimit refuses work beyond
+// the limit at once, and says when to retry. A FairLimit lets work wait in a queue. No requester can take all slots, or
+// fill the queue.
 import { AppError } from './errors.ts'
 
 interface Requester {
@@ -11,8 +11,8 @@ interface Requester {
 
 export interface ConcurrencyLimit {
   /**
-   * Takes a slot for work on `key`. The slot is free again when the result is disposed. If this caller and team get no
-   * slot now, throws RATE_LIMITED with `retryAfter`.
+   * Takes a slot for work on `key`, until the result is disposed. Throws RATE_LIMITED with `retryAfter` if this caller
+   * and team get no slot now.
    */
   take(key: string, call: Requester, teamId: string): Disposable
 }
@@ -26,10 +26,9 @@ interface Limits {
 }
 
 /**
- * A requester gets another slot only while it holds fewer slots than this share of the free ones. So an account holds
- * at most a quarter of all slots, and less if others hold some: a newcomer always finds a free slot. A person may have
- * several accounts, but they often have the same team or network. Many people may share a network, so a network may
- * hold half of all slots.
+ * A requester gets another slot only while it holds fewer slots than this share of the free slots. So an account never
+ * holds more than a quarter of all slots, and a newcomer always finds a free slot. A person may have several accounts,
+ * but they often share a team or a network. A network may hold half of all slots, because many people may share it.
  */
 const SHARE = { account: 1 / 4, team: 1 / 4, network: 1 }
 
@@ -67,9 +66,8 @@ export function openConcurrencyLimit(limits: Limits, networkOf: (address: string
 export interface FairLimit {
   /**
    * Waits until the work may run. The slot is free again when the result is disposed. Work with the same key runs in
-   * the order in which it came, and the keys take turns. With `wait`, returns null if too much work waits or if the
-   * work could not begin in time, and throws the reason of the signal if it aborts first. Without `wait`, the work
-   * waits until it may run.
+   * the order of arrival, and keys take turns. With `wait`, returns null if too much work waits or if the work could not
+   * begin in time, and throws the reason of the signal if it aborts first.
    */
   take(key: string): Promise<Disposable>
   take(key: string, wait: Wait): Promise<Disposable | null>
@@ -79,19 +77,16 @@ interface Wait {
   readonly waitMs?: number
   /** If it aborts, the work leaves the queue. */
   readonly signal?: AbortSignal
-  /** While work waits in several lanes, the lanes take turns. Then a long queue in one lane does not delay another. */
+  /** Lanes with waiting work take turns, so that a long queue in one lane does not delay another lane. */
   readonly lane?: string
 }
 
 interface FairLimits {
-  /** The maximum for each key. */
   readonly each: number
-  /** The maximum in all. */
   readonly all: number
   /**
-   * How much work may wait. Work of a key may wait only while the key has fewer places than a quarter of the free ones.
-   * So a key takes at most a fifth of all places, and a newcomer finds a free place. Without this number, any amount of
-   * work may wait.
+   * How much work may wait. Without this number, any amount. Work may wait only while its key has fewer waiting places
+   * than a quarter of the free places. So a key takes at most a fifth of all places, and a newcomer finds a free place.
    */
   readonly waiting?: number
 }
@@ -162,11 +157,11 @@ class FairSlots implements FairLimit {
   }
 }
 
-/** Slots are given to the lanes in turn, and within a lane in the order of arrival. */
+/** Lanes get slots in turn. Within a lane, the oldest work comes first. */
 class Slots {
   #taken = 0
   readonly #max: number
-  /** The work that waits, for each lane that has any. The lane whose turn is next and the oldest work come first. */
+  /** The waiting work of each lane. The first lane has the next turn, and the first work is the oldest. */
   readonly #waiting = new Map<string, Set<(isTaken: boolean) => void>>()
 
   constructor(max: number) {
@@ -184,7 +179,7 @@ class Slots {
     return true
   }
 
-  /** Returns false if no slot was free until the time `until`. Throws if `signal` aborts first. */
+  /** Returns false if no slot became free until the time `until`. Throws if `signal` aborts first. */
   async take(lane: string, until: number | null, signal: AbortSignal | undefined): Promise<boolean> {
     signal?.throwIfAborted()
     const { promise, resolve } = Promise.withResolvers<boolean>()
@@ -206,7 +201,7 @@ class Slots {
     }
   }
 
-  /** The slot goes to the work that has waited for longest in the lane whose turn it is. */
+  /** Gives the slot to the oldest waiting work in the lane that has the next turn. */
   release(): void {
     for (const [lane, waiting] of this.#waiting) {
       this.#waiting.delete(lane)

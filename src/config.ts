@@ -1,5 +1,5 @@
-// Reads the settings from the environment, once. No other file reads settings. One error lists all problems. An unknown
-// variable with the prefix VITRINE_ is an error, because a typo must not turn a protection off.
+// Reads the settings from the environment, once. One error lists all problems. An unknown variable with the prefix
+// VITRINE_ is an error, because a typo must not turn a protection off.
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { bareHost } from './host-names.ts'
@@ -9,8 +9,8 @@ export { VERSION } from './contract/version.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Limits that the operator sets for all teams (docs/operating.md#settings-of-a-team). `queryBudget` is that for the
- * field `limit` of a team's budget.
+ * Limits that the operator sets for all teams (docs/operating.md#settings-of-a-team). `queryBudget` limits the field
+ * `limit` of a team's budget.
  */
 const CEILINGS = {
   queryBudget: 'VITRINE_MAX_QUERY_BUDGET',
@@ -26,13 +26,13 @@ const CEILINGS = {
 export type Ceiling = keyof typeof CEILINGS
 
 /**
- * How long running requests may go on after SIGTERM, by default. This is longer than the default statement timeout, so
- * that a typical query can finish.
+ * The default time for running requests after SIGTERM. It is longer than the default statement timeout, so that a
+ * typical query can finish.
  */
 const GRACE_MS = 20_000
 /**
- * After SIGTERM, a load balancer needs time to notice that the service will end. This is the default, except on
- * loopback.
+ * The default of `drainDelayMs`, except on loopback. A load balancer needs this time to notice that the service is
+ * ending.
  */
 const DRAIN_DELAY_MS = 3_000
 
@@ -44,11 +44,11 @@ export interface Smtp {
   readonly port: number
   /**
    * implicit: TLS from the first byte. required: mail is sent only after STARTTLS. offered: STARTTLS if the server
-   * offers it. local: the same with any certificate, because the server is on this machine. none: never TLS.
+   * offers it. local: like offered, but with any certificate, because the server is on this machine. none: never TLS.
    */
   readonly tls: 'implicit' | 'required' | 'offered' | 'local' | 'none'
   readonly login: { readonly user: string; readonly password: string } | null
-  /** The sender of mails. If null, it follows from the login or the public URL. */
+  /** The sender of mails. If null, the login or the public URL determines it. */
   readonly from: string | null
 }
 
@@ -63,7 +63,7 @@ export interface ModelSettings {
   readonly name: string
 }
 
-/** People can sign in to Vitrine with an account of this service. */
+/** A service with whose accounts people can sign in to Vitrine. */
 export interface Provider {
   readonly id: 'github' | 'google' | 'oidc'
   /** The name on buttons. */
@@ -72,17 +72,17 @@ export interface Provider {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
-  /** What counts if the provider does not say whether it has verified an e-mail address. */
+  /** The default if the provider does not say whether it has verified an e-mail address. */
   readonly trustEmail: boolean
 }
 
-/** Returns the name of the OpenID Connect provider, as the console shows it. */
+/** Returns the name of the OpenID Connect provider in the console. */
 export function oidcNameOf({ providers }: Pick<Config, 'providers'>): { readonly oidcName?: string } {
   const oidc = providers.find(({ id }) => id === 'oidc')
   return oidc === undefined ? {} : { oidcName: oidc.name }
 }
 
-/** The demo account's e-mail address. Its domain is reserved (RFC 2606), so nobody can get mail there. */
+/** The demo account's e-mail address. Nobody can get mail there, because its domain is reserved (RFC 2606). */
 export const DEMO_EMAIL = 'demo@vitrine.example'
 
 export interface Config {
@@ -90,7 +90,7 @@ export interface Config {
   readonly port: number
   readonly host: string
   /**
-   * True if only this machine can reach the service. By default, anybody may then sign up, and private hosts are
+   * True if only this machine can reach the service. Then, by default, anybody may sign up, and private hosts are
    * allowed.
    */
   readonly loopback: boolean
@@ -101,7 +101,7 @@ export interface Config {
   readonly databaseUrl: string | null
   /** The Redis that counts query budgets for several processes. May contain a password, so it is never logged. */
   readonly redisUrl: string | null
-  /** 32 bytes. If null, `secretKeyCommand` prints the key, or it is created once in the data folder. */
+  /** 32 bytes. If null, `secretKeyCommand` prints the key, or the key is created once in the data folder. */
   readonly secretKey: Uint8Array | null
   /** A shell command that prints the key, for a key management service. */
   readonly secretKeyCommand: string | null
@@ -109,7 +109,7 @@ export interface Config {
   readonly secretKeyPrevious: Uint8Array | null
   /** If null, links are logged instead of mailed. Contains a password, so it is never logged. */
   readonly smtp: Smtp | null
-  /** The providers with which people may sign in. They contain secrets, so they are never logged. */
+  /** The providers with which people may sign in. Contains secrets, so it is never logged. */
   readonly providers: readonly Provider[]
   /** If null, documentation is proposed without a model. Contains a key, so it is never logged. */
   readonly model: ModelSettings | null
@@ -146,7 +146,7 @@ export interface Config {
   readonly metricsAddr: string | null
   /** host:port of a separate listener for probes, or null. The API also answers probes. */
   readonly healthAddr: string | null
-  /** How long requests are still accepted after SIGTERM, while /health/ready already answers 503. */
+  /** How long requests are accepted after SIGTERM, while /health/ready answers 503. */
   readonly drainDelayMs: number
   readonly connectionsMax: number
   readonly connectionsPerAddressMax: number
@@ -243,8 +243,7 @@ export function readConfig(env: Environment, start: Start = {}): Config {
     smtp,
     providers,
     model,
-    // The demo is for newcomers. It does not run by default if others can reach the service, if addresses are verified
-    // by mail, or if the store is PostgreSQL.
+    // The demo is for newcomers. By default, it runs only on loopback, without mail, and with a SQLite store.
     demo: from.flag('VITRINE_DEMO') ?? (start.demo === true && loopback && smtp === null && databaseUrl === null),
     signup: from.oneOf('VITRINE_SIGNUP', SIGNUP) ?? (loopback ? 'open' : 'invited'),
     allowPrivateHosts: from.flag('VITRINE_ALLOW_PRIVATE_HOSTS') ?? loopback,
@@ -331,7 +330,7 @@ function plain(name: string): string {
 type Reader = ReturnType<typeof reader>
 
 function reader(env: Environment, problems: string[]) {
-  /** An empty variable counts as unset. Compose files pass such variables. */
+  /** An empty variable counts as unset, because Compose files pass such variables. */
   const text = (name: string): string | null => env[name]?.trim() || null
   const parsed = <T>(name: string, what: string, parse: (text: string) => T | null): T | null => {
     const given = text(name)
@@ -417,7 +416,7 @@ function otelOf(from: Reader, problems: string[]): Config['otel'] {
   }
 }
 
-/** Parses `name=value,name=value`, with percent-encoded values, as the standard says. Invalid pairs are left out. */
+/** Parses `name=value,name=value`, with percent-encoded values, as in the standard. Invalid pairs are left out. */
 function pairsOf(text: string | null): Readonly<Record<string, string>> {
   const pairs = (text ?? '').split(',').flatMap((pair) => {
     const at = pair.indexOf('=')
@@ -431,7 +430,7 @@ function pairsOf(text: string | null): Readonly<Record<string, string>> {
   return Object.fromEntries(pairs)
 }
 
-/** Says what is wrong with the URL, but repeats no part of it that may have the password. */
+/** Returns the problem with the URL, without any part that may contain the password. */
 function postgresUrlProblem(text: string): string | null {
   const example = 'postgres://user:password@host:5432/database'
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase()
@@ -440,7 +439,7 @@ function postgresUrlProblem(text: string): string | null {
       ? `must begin with postgres://, as in ${example}`
       : `must begin with postgres://, not ${scheme}://. Vitrine keeps its store in PostgreSQL or, without DATABASE_URL, in a file`
   }
-  // Without the slashes, the library would take login and password for the database name.
+  // Without the slashes, the library would read login and password as the database name.
   if (!/^postgres(ql)?:\/\//i.test(text)) return `must have two slashes after postgres:, as in ${example}`
   const port = /^[^/]*\/\/(?:[^/?#]*@)?(?:\[[^\]]*\]|[^:/?#@]*):([^/?#@]*)(?:[/?#]|$)/.exec(text)?.[1]
   if (port !== undefined && port !== '' && integer(1, 65_535)(port) === null) {
@@ -470,7 +469,7 @@ function smtpUrl(text: string): Smtp | null {
   if (tls !== undefined && (tls !== 'none' || url.protocol === 'smtps:')) return null
   const host = bareHost(url.hostname)
   const implicit = url.protocol === 'smtps:'
-  // By default, a password leaves this machine only over TLS. With tls=none, the operator can change this.
+  // By default, a password leaves this machine only over TLS. The operator can change this with tls=none.
   const upgrade = isLoopback(host) ? 'local' : login === null ? 'offered' : 'required'
   return {
     host,
@@ -482,7 +481,8 @@ function smtpUrl(text: string): Smtp | null {
 }
 
 /**
- * An operator would not notice an incomplete configuration. So URL and name must both be set, or no variable at all.
+ * URL and name must both be set, or no variable at all, because an operator would not notice an incomplete
+ * configuration.
  */
 function modelOf(from: Reader, problems: string[]): ModelSettings | null {
   const url = from.parsed(
@@ -512,8 +512,8 @@ function modelOf(from: Reader, problems: string[]): ModelSettings | null {
 }
 
 /**
- * Returns the providers, and adds incomplete ones to the problems. A provider sends people back to the public URL. A
- * service that others can reach therefore needs one.
+ * Returns the providers. Adds incomplete providers to the problems, and a missing public URL if the service is not on
+ * loopback, because a provider sends people back to the public URL.
  */
 function providersOf(from: Reader, problems: string[], loopback: boolean): readonly Provider[] {
   const found = [gitHubOf(from, problems), googleOf(from, problems), oidcOf(from, problems)].filter(
@@ -558,8 +558,8 @@ function oidcOf(from: Reader, problems: string[]): Provider | null {
 }
 
 /**
- * Returns null if no variable of the provider is set, or if a required one is missing or wrong. `more` has the ends of
- * the names of further variables, which are useless without a client.
+ * Returns null if no variable of the provider is set, or if a required one is missing or wrong. `more` has the suffixes
+ * of additional variables, which are useless without a client.
  */
 function clientOf(
   from: Reader,
@@ -580,7 +580,7 @@ function clientOf(
   return clientId === null || clientSecret === null ? null : { clientId, clientSecret }
 }
 
-/** Returns null unless the URL has HTTPS, or HTTP and leads to this machine. */
+/** Returns null unless the URL has HTTPS, or has HTTP and leads to this machine. */
 function providerUrl(text: string): URL | null {
   const url = URL.parse(text)
   if (url === null || url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') return null
@@ -593,7 +593,7 @@ function providerOrigin(text: string): string | null {
   return url === null || url.pathname !== '/' ? null : url.origin
 }
 
-/** Issuers are compared character by character, so the text is returned as it is. Null if it is no valid URL. */
+/** Returns the text unchanged, because issuers are compared character by character. Null if it is no valid URL. */
 function issuerUrl(text: string): string | null {
   return providerUrl(text) === null ? null : text
 }
@@ -604,7 +604,7 @@ function modelUrl(text: string): URL | null {
   return url.search === '' && url.hash === '' && url.username === '' && url.password === '' ? url : null
 }
 
-/** Returns null if the URL has no login, and undefined if it has only a half of one, or one with a wrong encoding. */
+/** Returns null if the URL has no login, and undefined if the login is incomplete or has a wrong encoding. */
 function smtpLogin(url: URL): Smtp['login'] | undefined {
   if (url.username === '' && url.password === '') return null
   if (url.username === '' || url.password === '') return undefined

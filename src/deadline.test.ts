@@ -100,7 +100,7 @@ describe('a deadline', () => {
     assert.deepEqual([deadline.ended, deadline.timedOut, deadline.signal.reason], [refusal, false, refusal])
   })
 
-  test('a listener that was removed is not called', () => {
+  test('a removed listener of a deadline is not called', () => {
     const caller = new AbortController()
     using deadline = deadlineOf(caller.signal, LONG)
     const heard: number[] = []

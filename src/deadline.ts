@@ -1,16 +1,16 @@
-// Ends a call when the caller hangs up, when the timeout has passed, or when somebody refuses it. Every query has a
-// deadline, so it must be cheap: an AbortSignal is made only if somebody needs it, and calls share timers and
-// listeners. A `using` block releases its deadline at the end, without an abort.
+// Ends a call when the caller hangs up, when the timeout has passed, or when somebody refuses it. It must be cheap,
+// because every query has a deadline: it creates an AbortSignal only if needed, and calls share timers and listeners. A
+// `using` block releases its deadline at the end, without an abort.
 import type { AppError } from './errors.ts'
 
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal
-  /** Like `signal`, but cheaper. The steps of every query use it. */
+  /** Like `signal`, but cheaper, for the steps of every query. */
   readonly stop: CallStop
   readonly timedOut: boolean
   /** The refusal, if end() has ended the call. */
   readonly ended: AppError | null
-  /** Ends the call with this refusal, unless the call has ended already. */
+  /** Ends the call with this refusal, unless it has ended already. */
   end(refusal: AppError): void
 }
 
@@ -29,7 +29,7 @@ export function deadlineOf(caller: AbortSignal, timeoutMs: number): Deadline {
   return new CallDeadline(caller, timeoutMs)
 }
 
-/** One object without closures, because every query makes one. */
+/** One object without closures, because every query creates one. */
 class CallDeadline implements Deadline, CallStop {
   readonly expiresAt: number
   earlier: CallDeadline | null = null
@@ -125,7 +125,7 @@ class CallDeadline implements Deadline, CallStop {
 
 const NONE: readonly (() => void)[] = []
 
-/** The running calls of each caller's signal. The signal has one listener for all of them. */
+/** The running calls of each caller's signal, for which one listener is enough. */
 const running = new WeakMap<AbortSignal, CallDeadline[]>()
 
 function callsOf(caller: AbortSignal): CallDeadline[] {
@@ -143,7 +143,7 @@ function callsOf(caller: AbortSignal): CallDeadline[] {
   return calls
 }
 
-/** Calls with the same timeout expire in the order in which they began, so they need only one timer. */
+/** Calls with the same timeout expire in the order in which they began, so one timer is enough. */
 class Queue {
   readonly #timeoutMs: number
   #first: CallDeadline | null = null
@@ -165,7 +165,7 @@ class Queue {
     else if (this.#first === call) this.#timer.ref()
   }
 
-  /** The timer stays for the next call. It does not keep the process alive. */
+  /** Keeps the timer for the next call. The timer does not keep the process alive. */
   remove(call: CallDeadline): void {
     const { earlier, later } = call
     if (earlier === null) this.#first = later
@@ -189,7 +189,7 @@ class Queue {
     try {
       while (this.#first !== null && this.#first.expiresAt <= now) this.#first.expire()
     } finally {
-      // Also if a listener has thrown an error. A listener may have begun another call.
+      // Also after an error of a listener. A listener may have begun another call.
       this.#isExpiring = false
       if (this.#first === null) queues.delete(this.#timeoutMs)
       else this.#arm(Math.max(1, this.#first.expiresAt - now))
@@ -211,7 +211,7 @@ function queueOf(timeoutMs: number): Queue {
   return queue
 }
 
-/** Returns true if a timeout aborted the signal: a deadline's, or that of AbortSignal.timeout. */
+/** Returns true if a timeout aborted the signal: of a deadline, or of AbortSignal.timeout. */
 export function isTimeout(signal: AbortSignal): boolean {
   return signal.aborted && signal.reason instanceof Error && signal.reason.name === 'TimeoutError'
 }

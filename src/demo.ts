@@ -1,5 +1,5 @@
-// The demo for newcomers: a shop in a real PostgreSQL beside the service, and three commands to try. The demo adds the
-// shop through the REST API, as any client would.
+// The demo for newcomers: a shop in a real PostgreSQL beside the service, and three commands to try. It adds the shop
+// through the REST API, as any client would.
 import { readFile, writeFile } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -17,14 +17,14 @@ export interface DemoOptions {
   readonly isNew: boolean
   /** True if a new account must first open a mailed link. */
   readonly asksMail: boolean
-  /** Called before something is downloaded. */
+  /** Called before a download. */
   readonly say: (line: string) => void
   readonly signal: AbortSignal
 }
 
 /**
- * What the first start has created. It is stored in a file of the data folder, with mode 0600, because it has a
- * password and a key.
+ * What the first start has created. Stored in a file of the data folder with mode 0600, because it contains a password
+ * and a key.
  */
 const Kept = z.object({
   email: z.string(),
@@ -41,9 +41,9 @@ export interface Demo extends AsyncDisposable {
 }
 
 /**
- * Starts the server of the shop. At the first start, also adds the shop as a datasource. Returns null if the store is
- * already used without the demo. Throws an Error for the operator if the server cannot run, or if the service refuses
- * something.
+ * Starts the shop's database server. At the first start, also adds the shop as a datasource. Returns null if the store
+ * is already used without the demo. Throws an Error for the operator if the server cannot run, or if the service
+ * refuses a request.
  */
 export async function openDemo(options: DemoOptions): Promise<Demo | null> {
   const file = join(options.dataDir, 'demo.json')
@@ -69,7 +69,7 @@ async function readKept(file: string): Promise<Kept | null> {
   }
 }
 
-/** Throws an Error that has the path, but not the body of the request. */
+/** Throws an Error with the path, but without the body of the request. */
 async function ask(options: DemoOptions, step: Step): Promise<Answer> {
   const { method = 'POST', path, body, token, cookie } = step
   const res = await fetch(options.address + path, {
@@ -114,7 +114,7 @@ function required(value: string | undefined, what: string): string {
   return value
 }
 
-/** The first start creates the account, the team, the datasource, the exposure and the key. */
+/** Creates the account, the team, the datasource, the exposure and the key at the first start. */
 async function connect(options: DemoOptions, shop: DemoServer): Promise<Kept> {
   const email = DEMO_EMAIL
   const password = randomBytes(12).toString('base64url')
@@ -149,7 +149,7 @@ async function connect(options: DemoOptions, shop: DemoServer): Promise<Kept> {
   return { email, password, key: required(issued.json.key, 'key'), teamId, datasourceId, port: shop.port }
 }
 
-/** At a later start, the server may have another port. */
+/** The database server may have another port than at the last start. */
 async function updatePort(options: DemoOptions, kept: Kept, shop: DemoServer): Promise<Kept> {
   if (kept.port === shop.port) return kept
   const { email, password, teamId, datasourceId } = kept

@@ -1,5 +1,4 @@
-// The errors of the API. A code that is no longer used stays in the table as a comment, so that nobody gives it another
-// meaning.
+// The errors of the API. A retired code stays in the table as a comment, so that nobody gives it another meaning.
 
 /** The HTTP status of each code (docs/errors.md). */
 export const STATUS = {
@@ -34,8 +33,8 @@ export const STATUS = {
 export type Code = keyof typeof STATUS
 
 /**
- * The header of a refused query that has the URL at which a manager can expose the table or column. The URL is not in
- * the body, because the body must be exactly the same for hidden and for missing names.
+ * The header of a refused query with the URL at which a manager can expose the table or column. The URL is not in the
+ * body, because the body must be the same for hidden and missing names.
  */
 export const EXPOSE_URL = 'vitrine-expose-url'
 
@@ -43,14 +42,14 @@ export const EXPOSE_URL = 'vitrine-expose-url'
 export type ErrorExtra = Readonly<Record<string, unknown>>
 
 /**
- * An error that the caller gets. `message` is shown as it is, so it must not have secrets, hidden names or error texts
- * of a database. `cause` is only for the log.
+ * An error for the caller. `message` is sent unchanged, so it must not contain secrets, hidden names or error texts of
+ * a database. `cause` is only for the log.
  */
 export class AppError extends Error {
   override readonly name = 'AppError'
   readonly code: Code
   readonly extra: ErrorExtra
-  /** Headers of the answer, such as RateLimit-*. The HTTP layer adds those that follow from the code. */
+  /** Headers of the answer, such as RateLimit-*. The HTTP layer adds the headers that follow from the code. */
   readonly headers: Readonly<Record<string, string>>
 
   constructor(code: Code, message: string, options: AppErrorOptions = {}) {
@@ -75,7 +74,7 @@ interface AppErrorOptions {
   readonly cause?: unknown
 }
 
-/** An object that is hidden from the caller and one that does not exist get exactly the same answer. */
+/** The same answer for an object that is hidden from the caller and for one that does not exist. */
 export function notFound(): AppError {
   return new AppError('NOT_FOUND', 'Not found, or you have no access.')
 }
@@ -91,7 +90,7 @@ export interface Issue {
 
 /**
  * For a wrong body, parameter or field. `details` has a line for each problem, such as `tables[0].columns: must be …`.
- * `issues` has the same problems for programs. If it is missing, it is read from the lines.
+ * `issues` has the same problems for programs. If missing, it is parsed from the lines.
  */
 export function invalidRequest(all: readonly string[], message?: string, issues?: readonly Issue[]): AppError {
   const details = all.slice(0, DETAILS_MAX)

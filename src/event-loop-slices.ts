@@ -4,8 +4,8 @@ import { setImmediate } from 'node:timers/promises'
 const SLICE_MS = 8
 
 /**
- * Returns a function. Call it and await its result between two steps of the work. It returns undefined until a slice is
- * over, and then a promise that gives other requests a turn.
+ * Returns a function to call and await between two steps of the work. It returns undefined, or after each slice, a
+ * promise that lets other requests run.
  */
 export function inSlices(): () => Promise<void> | undefined {
   let began = performance.now()

@@ -1,4 +1,4 @@
-// Fetches an npm package that few starts need, once for each user of the machine. npm takes it from its cache or
+// Fetches an npm package that few starts need, once for each user of the machine. npm reads it from its cache or
 // downloads it, and compares it with the given hash. No script of the package runs. This file must also run under Node
 // 20.
 import { execFile } from 'node:child_process'

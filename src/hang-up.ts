@@ -1,5 +1,5 @@
-// Makes a signal that aborts when the caller disconnects before the answer was sent. It listens to the response.
-// Fastify's request.signal listens to the event `close` of the request, which may have come before.
+// Creates a signal that aborts when the caller disconnects before the answer was sent. Fastify's request.signal is not
+// enough, because it listens to the event `close` of the request, which may have come before.
 import type { ServerResponse } from 'node:http'
 
 /** Nobody sees this error, because the caller has disconnected. */

@@ -1,4 +1,4 @@
-// How hosts are written in URLs.
+// The forms of hosts in URLs.
 
 /** The names of this machine in a URL. */
 export const LOOPBACK_NAMES: readonly string[] = ['127.0.0.1', 'localhost', '[::1]']
@@ -8,7 +8,8 @@ export function isLoopbackName(hostname: string): boolean {
 }
 
 /**
- * In a URL, an IPv6 address is in brackets (RFC 3986, section 3.2.2). Sockets and certificates need it without them.
+ * In a URL, an IPv6 address is in brackets (RFC 3986, section 3.2.2). Sockets and certificates need it without
+ * brackets.
  */
 export function bareHost(hostname: string): string {
   return hostname.replace(/^\[(.*)\]$/, '$1')

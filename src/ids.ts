@@ -1,5 +1,5 @@
-// In the API, ids are plain strings. In the code, each kind of id has its own type, so that nobody can pass a team's id
-// for a datasource's id.
+// In the API, ids are plain strings. In the code, each kind of id has its own type, so that a team's id cannot be
+// passed for a datasource's id.
 import { randomUUID } from 'node:crypto'
 
 declare const kind: unique symbol

@@ -1,11 +1,10 @@
-// The log has one line of JSON for each event, on standard output. It must not have names or values of any database. It
-// must not have secrets, except for a link that cannot be mailed (mail/send-mail.ts). So only those parts of an error
-// are logged that help to find a bug.
+// The log has one line of JSON for each event, on standard output. It must contain no names or values of any database,
+// and no secrets, except a link that cannot be mailed (mail/send-mail.ts). So only harmless parts of an error are
+// logged.
 import { pino } from 'pino'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 
-/** The level is that of LOG_LEVEL. */
 export function openLog(config: Pick<Config, 'logLevel'>): Logger {
   return pino({ level: config.logLevel, base: null, serializers: { err: errorForLog } })
 }
@@ -20,14 +19,14 @@ interface LoggedError {
 }
 
 /**
- * The messages of these errors come from the JavaScript engine or from an assertion, and are about our code. Other
- * messages may contain a query, a row or an e-mail address.
+ * The messages of these errors are about our code, because they come from the JavaScript engine or from an assertion.
+ * Other messages may contain a query, a row or an e-mail address.
  */
 const ENGINE_ERRORS: ReadonlySet<string> = new Set(['TypeError', 'RangeError', 'ReferenceError', 'AssertionError'])
 const FRAMES_MAX = 20
 const CAUSES_MAX = 4
 
-/** The message is included only if it cannot contain data. */
+/** Includes the message only if it cannot contain data. */
 export function errorForLog(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, at: [] }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
@@ -40,7 +39,7 @@ export function errorForLog(error: unknown, depth = 0): LoggedError {
   }
 }
 
-/** The first lines of a stack are the message. Only the lines with a location in the code are returned. */
+/** Returns only the lines with a location in the code, because the first lines of a stack are the message. */
 function framesOf(error: Error): string[] {
   return (error.stack ?? '')
     .split('\n')

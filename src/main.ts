@@ -1,4 +1,5 @@
-// `npm start` runs this file. It checks the version of Node first, because an older version cannot parse the rest.
+// `npm start` runs this file. It checks the version of Node first, because an older version cannot parse the other
+// files.
 import { nodeProblem } from './node-version.ts'
 
 const problem = nodeProblem(process.version)

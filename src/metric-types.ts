@@ -20,7 +20,7 @@ export class Durations {
     return this.#ms / 1000
   }
 
-  /** For each bucket, returns its bound and how many durations were not longer. */
+  /** Returns the bound of each bucket, and how many durations were not longer. */
   cumulative(): readonly (readonly [bound: number, count: number])[] {
     let total = 0
     return this.#counts.map((count, n) => [BOUNDS[n] ?? Infinity, (total += count)])

@@ -1,9 +1,12 @@
-// The bundle needs AsyncDisposableStack, which Node 22 does not have. (The bundler rewrites `using`.) Under Node 22,
-// this file also suppresses Node's warning about node:sqlite.
+// Provides AsyncDisposableStack for the bundle, which Node 22 lacks. (The bundler rewrites `using`.) Under Node 22,
+// also suppresses Node's warning about node:sqlite.
 
 type Close = () => unknown
 
-/** AsyncDisposableStack of the ECMAScript specification. If several resources fail, it throws only the first error. */
+/**
+ * AsyncDisposableStack of the ECMAScript specification, except that it throws only the first error if several resources
+ * fail.
+ */
 export class Disposables implements AsyncDisposableStack {
   readonly [Symbol.toStringTag] = 'AsyncDisposableStack'
   #closes: Close[] | null = []

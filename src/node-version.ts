@@ -1,9 +1,9 @@
 // Checks that Node is new enough. This file must run under any version, so it imports no other file.
 
-/** The oldest version for the bundle. Before it, parts of node:sqlite are missing. */
+/** The oldest version for the bundle. Older versions lack parts of node:sqlite. */
 export const NODE_BUNDLE_MIN = '22.16'
 
-/** The source (.ts) has syntax of Node 24, which the bundle does not have. */
+/** Unlike the bundle, the source (.ts) has syntax of Node 24. */
 const NODE_MIN = import.meta.url.endsWith('.ts') ? '24.0' : NODE_BUNDLE_MIN
 
 /**

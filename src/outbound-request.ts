@@ -13,7 +13,7 @@ import { dial } from './drivers/allowed-addresses.ts'
 /** How connections are opened. Tests connect to their own server. */
 export interface Transport {
   readonly dial: (at: { readonly host: string; readonly port: number }, signal: AbortSignal) => ReturnType<typeof dial>
-  /** If present, only this certificate is trusted. Otherwise those of Node are. */
+  /** The only trusted certificate. If missing, Node's certificates are trusted. */
   readonly ca?: string
   readonly deadlineMs?: number
 }
@@ -34,14 +34,14 @@ export interface Incoming {
 
 const DEADLINE_MS = 5_000
 /**
- * How many interim answers (1xx) may come before the answer. Without a limit, a server could send them until the
- * deadline, and parsing them would take half of the CPU time.
+ * How many interim answers (1xx) may precede the answer. Without a limit, a server could send them until the deadline,
+ * and parsing them would take half of the CPU time.
  */
 const INTERIM_MAX = 8
 
 /**
- * Returns a function that connects to public addresses only. For a host that `mayBePrivate` accepts, it also connects
- * to private addresses. It never connects to the metadata service of a cloud.
+ * Returns a function that connects to public addresses, and for hosts that `mayBePrivate` accepts, also to private
+ * addresses. It never connects to the metadata service of a cloud.
  */
 export function dialing(mayBePrivate: (host: string) => boolean): Transport['dial'] {
   return (at, signal) => dial(at, mayBePrivate(at.host), signal)
@@ -79,8 +79,7 @@ export async function exchange<T>(
     const connection = isSecure ? secured(socket, host, ca) : socket
     const options: RequestOptions = {
       method: body === undefined ? 'GET' : 'POST',
-      // Node uses this connection because there is no agent. An agent would connect again, to an address that was not
-      // checked.
+      // Without an agent, Node uses this connection. An agent would connect again, to an address that was not checked.
       createConnection: () => connection,
       headers: {
         ...headers,

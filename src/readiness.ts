@@ -13,7 +13,7 @@ export interface ReadinessDeps {
   readonly isDraining: () => boolean
 }
 
-/** Returns a function that throws what /health/ready answers if the service is not ready. */
+/** Returns a function that throws the answer of /health/ready if the service is not ready. */
 export function readiness({ store, audit, isDraining }: ReadinessDeps): () => Promise<void> {
   return async () => {
     if (isDraining()) throw notReady('OVERLOADED', 'The service is shutting down.')

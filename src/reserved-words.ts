@@ -1,4 +1,4 @@
-// In SQL, a name that is a reserved word must be quoted.
+// The reserved words of SQL, which must be quoted as names.
 
 /** The reserved keywords of PostgreSQL (manual, appendix C). */
 export const RESERVED_IN_POSTGRES: ReadonlySet<string> = new Set(

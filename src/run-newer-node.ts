@@ -34,7 +34,7 @@ export async function runUnderNewerNode(script: string, argv: readonly string[],
     return refused(`${problem} ${why} Install a newer Node from https://nodejs.org, then run it again.`)
   }
   const child = spawn(node, [script, ...argv], { stdio: 'inherit' })
-  // A process manager sends a signal only to this process, so it is passed on. A terminal sends it to both processes.
+  // A process manager sends a signal only to this process, so pass it on. A terminal sends it to both processes.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {
       if (signal === 'SIGTERM' || !process.stdin.isTTY) child.kill(signal)

@@ -22,7 +22,7 @@ const refuses = (place: SecretPlace, sealed: string, by = secrets) =>
     },
   )
 
-describe('a sealed value', () => {
+describe('a sealed secret', () => {
   const sealed = secrets.seal(place, TEXT)
 
   test('a sealed value opens for its own place, and sealing the same text again gives another value', () => {

@@ -1,5 +1,5 @@
-// All keys are derived from one root key (HKDF-SHA-256). The secrets of datasources and webhooks are encrypted
-// (AES-256-GCM). This file never logs or shows a secret.
+// Derives all keys from one root key (HKDF-SHA-256), and encrypts the secrets of datasources and webhooks
+// (AES-256-GCM). Never logs a secret.
 import { execFile } from 'node:child_process'
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
 import { chmod, link, open, readFile, rm } from 'node:fs/promises'
@@ -13,8 +13,8 @@ import type { Store } from './store/open.ts'
 import type { Tables } from './store/tables.ts'
 
 /**
- * Where a secret belongs. A sealed secret can be opened only with the same place. So nobody can use it for another team
- * or datasource by copying it in the store.
+ * Where a secret belongs. A sealed secret can be opened only for its own place, so it is useless if somebody copies it
+ * to another team or datasource in the store.
  */
 export interface SecretPlace {
   readonly teamId: TeamId
@@ -27,11 +27,11 @@ export interface Secrets {
   /** Encrypts a secret. Returns `v1.<key id>.<nonce, text and tag in base64url>`. */
   seal(place: SecretPlace, text: string): string
   /**
-   * Decrypts a secret. Throws an Error if it is damaged, belongs elsewhere, or was sealed with another root key. The
-   * Error has no secret.
+   * Decrypts a secret. Throws an Error without secrets if it is damaged, belongs elsewhere, or was sealed with another
+   * root key.
    */
   open(place: SecretPlace, sealed: string): string
-  /** Returns true if it was sealed with the current root key, and not with the previous one. */
+  /** Returns true if the secret was sealed with the current root key, and not with the previous one. */
   isCurrent(sealed: string): boolean
   /** Returns 32 bytes for one purpose. They stay the same when the root key is rotated. */
   derive(label: string): Uint8Array
@@ -40,17 +40,17 @@ export interface Secrets {
 const VERSION = 'v1'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** The row of `marks` with this name has the id of the store's root key. */
+/** The mark with the id of the store's root key. */
 const ROOT_MARK = 'root key'
 /**
- * The row of `marks` with this name has the first root key of the store, sealed with the current one. Only a store
- * whose root key was rotated has it.
+ * The mark with the first root key of the store, sealed with the current one. Only a store whose root key was rotated
+ * has it.
  */
 const FIRST_ROOT_MARK = 'first root key'
 
 type KeyConfig = Pick<Config, 'dataDir' | 'secretKey'> & Partial<Pick<Config, 'secretKeyCommand' | 'secretKeyPrevious'>>
 
-/** New secrets are sealed with `current`. During a rotation, `previous` opens the old ones. */
+/** New secrets are sealed with `current`. During a rotation, `previous` opens the old secrets. */
 export interface RootKeys {
   readonly current: RootKey
   readonly previous: RootKey | null
@@ -63,9 +63,9 @@ interface RootKey {
 }
 
 /**
- * The root key comes from the configuration, or is made once in the data folder (mode 0600). With `asIs`, no key is
- * made; if there is none, throws an Error for the operator. Pass the store as `db` if its root key may have been
- * rotated.
+ * Reads the root key from the configuration, or from the data folder, where it is created once (mode 0600). With
+ * `asIs`, creates no key, and throws an Error for the operator if there is none. Pass the store as `db` if its root key
+ * may have been rotated.
  */
 export async function openSecrets(
   config: KeyConfig,
@@ -84,8 +84,8 @@ export async function rootKeysOf(config: KeyConfig, asIs: boolean): Promise<Root
 }
 
 /**
- * Called at the start, so that a wrong key is noticed before the first query. Throws an Error for the operator if the
- * store has another root key. A new store gets the id of the key.
+ * Throws an Error for the operator if the store has another root key. Called at the start, so that a wrong key is
+ * noticed before the first query. Stores the id of the key in a new store.
  */
 export async function requireKeyOf(store: Pick<Store, 'write'>, keys: RootKeys): Promise<void> {
   const stored = await store.write(async (tx) => {
@@ -97,8 +97,8 @@ export async function requireKeyOf(store: Pick<Store, 'write'>, keys: RootKeys):
 }
 
 /**
- * Called before this process writes anything. If the store exists, but the root key is missing or is another one,
- * throws an Error for the operator, because the secrets could not be opened.
+ * Throws an Error for the operator if the store exists but the root key is missing or is another one. Called before
+ * this process writes anything.
  */
 export async function requireKeyBefore(db: Kysely<Tables>, config: KeyConfig): Promise<void> {
   const tables = await db.introspection.getTables()
@@ -121,8 +121,8 @@ export async function requireKnownKeyOf(store: Pick<Store, 'db'>, config: KeyCon
 }
 
 /**
- * From now on, the store belongs to the current root key. The previous one only opens secrets that are not sealed again
- * yet. Returns false if the store already belonged to the current key.
+ * Makes the store belong to the current root key. After that, the previous key only opens secrets that are not sealed
+ * again yet. Returns false if the store already belonged to the current key.
  */
 export async function adoptRootKey(store: Pick<Store, 'write'>, keys: RootKeys): Promise<boolean> {
   return await store.write(async (tx) => {
@@ -149,14 +149,14 @@ export async function adoptRootKey(store: Pick<Store, 'write'>, keys: RootKeys):
 }
 
 /**
- * After a rotation, secrets are sealed with the current root key, but all other keys are still derived from the first
- * root key of the store. Returns that first key. Returns undefined if it is the current one, or without `db`.
+ * Returns the first root key of the store, from which all keys are derived even after a rotation, except the key that
+ * seals secrets. Undefined if it is the current one, or without `db`.
  */
 async function firstRootOf(db: Kysely<Tables> | undefined, keys: RootKeys): Promise<Uint8Array | undefined> {
   if (db === undefined) return undefined
   const sealed = await markOf(db, FIRST_ROOT_MARK)
   if (sealed === undefined) {
-    // Until adoptRootKey() has run, the store may still belong to the previous key.
+    // Before adoptRootKey(), the store may still belong to the previous key.
     const mark = await markOf(db, ROOT_MARK)
     return mark !== undefined && mark === keys.previous?.id ? keys.previous.bytes : undefined
   }
@@ -214,8 +214,8 @@ export function secretsFrom(root: Uint8Array, previous?: Uint8Array, first: Uint
 }
 
 function sealerOf(root: Uint8Array): { readonly key: Uint8Array; readonly id: string } {
-  // With the id, we can tell a secret that was sealed with another root key from a damaged one. The id is derived from
-  // the key, and does not reveal it.
+  // The id distinguishes a secret that was sealed with another root key from a damaged one. It is derived from the key,
+  // and does not reveal it.
   const id = Buffer.from(keyOf(root, 'id of the key of datasource secrets')).toString('hex').slice(0, 8)
   return { key: keyOf(root, 'datasource secrets'), id }
 }
@@ -228,8 +228,8 @@ function sealText(key: Uint8Array, bound: string, text: string): string {
 }
 
 /**
- * Returns null if the text was changed, or if the key or the place is wrong. The error of the library may have data, so
- * it is dropped.
+ * Returns null if the text was changed, or if the key or the place is wrong. Drops the library's error, because it may
+ * contain data.
  */
 function openText(key: Uint8Array, bound: string, sealed: string): string | null {
   const body = Buffer.from(sealed, 'base64url')
@@ -250,7 +250,7 @@ function binding(place: SecretPlace, keyId: string): string {
 
 const COMMAND_MS = 30_000
 const COMMAND_BYTES = 4_096
-/** The results are kept, so that a process asks its key management service only once. */
+/** Cached, so that a process asks its key management service only once. */
 const commands = new Map<string, Promise<Uint8Array>>()
 
 async function configuredKey(config: KeyConfig): Promise<Uint8Array | null> {
@@ -261,7 +261,7 @@ async function configuredKey(config: KeyConfig): Promise<Uint8Array | null> {
   return await asked
 }
 
-/** The command and its output may both contain secrets, so the Error for the operator contains neither. */
+/** The command and its output may contain secrets, so the Error for the operator contains neither. */
 async function askCommand(command: string): Promise<Uint8Array> {
   const ask = promisify(execFile)
   let text: string
@@ -285,7 +285,7 @@ export function keyPath(dataDir: string): string {
   return join(dataDir, 'secret.key')
 }
 
-/** The file with the previous root key. It exists only during a rotation. */
+/** The file with the previous root key, which exists only during a rotation. */
 export function previousKeyPath(dataDir: string): string {
   return join(dataDir, 'secret.key.previous')
 }
@@ -327,8 +327,8 @@ async function readKeyFile(path: string): Promise<string | null> {
 }
 
 /**
- * If another process makes the key at the same time, returns that one. The key is first written to a draft, which is
- * then linked to its name, so a crash cannot leave half a key.
+ * Creates the file and returns its text. If another process creates it at the same time, returns that text. Writes a
+ * draft first and links it to the name, so a crash cannot leave half a key.
  */
 export async function createKeyFile(path: string): Promise<string> {
   const draft = `${path}.${randomUUID()}`
@@ -340,7 +340,7 @@ export async function createKeyFile(path: string): Promise<string> {
   try {
     await link(draft, path)
   } catch (error) {
-    // Another process has created the key first. Use that one.
+    // Another process created the key first.
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
   } finally {
     await rm(draft, { force: true })

@@ -1,5 +1,4 @@
-// The service as a process: reads the configuration, opens the app, waits for a signal, and closes the app. If the
-// start fails, prints the reason.
+// The service as a process: reads the configuration, opens the app, waits for a signal, and closes the app.
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import { createApp } from './app.ts'
@@ -10,7 +9,7 @@ import type { Demo } from './demo.ts'
 import { openLog } from './log.ts'
 import { openControl } from './upkeep/control-socket.ts'
 
-/** Runs until SIGTERM or SIGINT. If the start fails, sets the exit code. Never throws. */
+/** Runs until SIGTERM or SIGINT. If the start fails, prints the reason and sets the exit code. Never throws. */
 export async function serve(env: Environment, start: Start = {}): Promise<void> {
   const stop = new AbortController()
   const hurry = new AbortController()
@@ -44,17 +43,17 @@ async function run(config: Config, log: Logger, stop: AbortSignal, hurry: AbortS
   if (!stop.aborted) await once(stop, 'abort')
   log.info('stopping')
   await warming
-  // A query may still be running in the database of the demo, so drain before that database stops.
+  // A query may still run in the demo's database, so drain before that database stops.
   await app.drain(hurry)
 }
 
-/** For each wildcard host, how it is written in a URL, and the loopback address to open instead. */
+/** For each wildcard host, its form in a URL, and the loopback address to open instead. */
 const EVERY_ADDRESS: ReadonlyMap<string, readonly [string, string]> = new Map([
   ['0.0.0.0', ['0.0.0.0', '127.0.0.1']],
   ['::', ['[::]', '[::1]']],
 ])
 
-/** If others can reach the service, the printed text must not be only a loopback address. */
+/** If other machines can reach the service, the printed text must not be only a loopback address. */
 function listeningText(host: string, address: string): string {
   const every = EVERY_ADDRESS.get(host)
   if (every === undefined) return address
@@ -85,7 +84,7 @@ async function startDemo(app: App, { stop, ...place }: DemoPlace): Promise<Demo 
 }
 
 /**
- * Explains an address that cannot be used. Other errors with our own text keep it, and unexpected ones are printed with
+ * Explains an address that cannot be used. Errors with our own text keep it, and unexpected errors are printed with
  * their stack.
  */
 function sentence(error: unknown): string {

@@ -1,14 +1,13 @@
-// Shuts the service down. Running requests get a grace period. Then their queries are cancelled, and the sockets are
-// closed.
+// Shuts the service down: after a grace period for running requests, cancels their queries and closes the sockets.
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import { deadlineOf } from './deadline.ts'
 import type { Connections } from './http/connections.ts'
 import type { RunningQueries } from './query/running-queries.ts'
 
-/** While the service is draining, idle connections are closed this often. */
+/** How often idle connections are closed while the service is draining. */
 const IDLE_LOOK_MS = 50
-/** While the service is draining, incomplete requests have this long to arrive. */
+/** How long incomplete requests may take to arrive while the service is draining. */
 const ARRIVAL_MS = 1_000
 /** How long the last refusals may take before the sockets are closed. */
 const LAST_ANSWERS_MS = 2_000
@@ -25,8 +24,8 @@ export async function drainServer(
   hurry: AbortSignal,
 ): Promise<void> {
   const closed = close()
-  // A connection that was busy when the server closed becomes idle after its answer. So look for idle connections again
-  // and again.
+  // A connection that was busy when the server closed becomes idle after its answer, so look for idle connections
+  // repeatedly.
   const lateFrom = performance.now() + ARRIVAL_MS
   const idle = setInterval(() => {
     server.closeIdleConnections()

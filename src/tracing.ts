@@ -1,7 +1,6 @@
-// Sends spans to OpenTelemetry. A sampled request has a span. If it is a query, it also has spans for the guard, for
-// the wait for a connection, and for the database. Spans are created after the answer, from recorded times, so that no
-// query waits for them. They contain no text, name or value of a caller or a database. This file is loaded only if the
-// environment contains an endpoint for spans.
+// Sends spans to OpenTelemetry. Each sampled request has a span. A query also has spans for the guard, for the wait for
+// a connection, and for the database. Spans are created after the answer, from recorded times, so that no query waits
+// for them. They contain no text, name or value of a caller or a database.
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags, type Context } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
@@ -22,7 +21,7 @@ export interface TracedRequest {
   readonly status: number
   readonly code: string | null
   readonly durationMs: number
-  /** The times of the query, if the request is one. */
+  /** The times of the query, if the request is a query. */
   readonly trace?: Trace | null | undefined
   /** The W3C Trace Context that a trusted proxy has sent. */
   readonly traceparent?: string | undefined
@@ -32,11 +31,10 @@ export interface Tracing extends AsyncDisposable {
   request(traced: TracedRequest): void
 }
 
-/** The maximum number of spans that wait to be sent. The library drops further ones. */
+/** The maximum number of spans that wait to be sent. More spans are dropped. */
 const WAITING_MAX = 2_048
-/** How often spans are sent. */
 const EVERY_MS = 2_000
-/** The timeout for sending spans. So a shutdown waits at most this long for the last ones. */
+/** The timeout for sending spans, and so the longest wait of a shutdown for the last ones. */
 const LAST_MS = 3_000
 
 export function openTracing(settings: NonNullable<Config['otel']>): Tracing {

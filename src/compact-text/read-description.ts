@@ -1,6 +1,5 @@
-// The JSON of a large datasource has megabytes, and parsing all of it would block the event loop. So the tables of a
-// description are parsed one by one. The input is the JSON of the REST API, so the compact text cannot show more than
-// REST does.
+// Parses the tables of a description one by one, because parsing megabytes of JSON at once would block the event loop.
+// The input is the JSON of the REST API, so the compact text cannot show more than REST does.
 import type { z } from 'zod'
 import { Description as DescriptionSchema, ExposedTable } from '../contract/schemas.ts'
 

@@ -1,16 +1,16 @@
-// Ranks tables by searched words. The name of a table weighs most, followed by columns, descriptions and documentation.
-// The search covers only exposed names and texts, so it never finds a hidden name.
+// Ranks tables by searched words. The name of a table weighs most, then columns, descriptions and documentation. The
+// search covers only exposed names and texts.
 import type { Table } from './read-description.ts'
 
-/** The maximum number of words in a search. Further words are ignored. */
+/** Further words are ignored. */
 const WORDS_MAX = 20
 
 const WEIGHT = { table: 100, column: 40, description: 10, documentation: 3 } as const
 /** A word that only starts with the searched word gets this share of the weight. */
 const PREFIX_SHARE = 0.6
 /**
- * A searched word with fewer characters does not match the start of a longer word. A final s is removed only from
- * longer words.
+ * A searched word must have at least this many characters to match the start of a longer word. Only longer words lose a
+ * final s.
  */
 const PREFIX_CHARS = 3
 
@@ -47,7 +47,7 @@ export function scoreOf(table: Table, sought: readonly string[]): number {
   return found === 0 ? 0 : found * WEIGHT.table * WORDS_MAX + sum
 }
 
-/** Returns the words of a table with their weights. The heaviest words come first. */
+/** Returns the words of a table with their weights, heaviest first. */
 function textsOf(table: Table): readonly (readonly [number, readonly string[]])[] {
   const { documentation, columns } = table
   const about = columns.flatMap(({ description, stats }) => [

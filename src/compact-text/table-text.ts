@@ -1,5 +1,5 @@
-// Writes tables as compact text for a language model. The JSON of the same tables takes ten times as many tokens. A
-// line break in a name or text never starts a new line, so data cannot imitate a table.
+// Writes tables as compact text for a language model. JSON would take ten times as many tokens. A line break in a name
+// or text never starts a new line, so data cannot imitate a table.
 import { RESERVED_IN_GOOGLESQL, RESERVED_IN_POSTGRES } from '../reserved-words.ts'
 import type { Table } from './read-description.ts'
 
@@ -53,7 +53,7 @@ function referenceText(to: NonNullable<Column['references']>, schema: string, ki
   return path.map((name) => written(name, kind)).join('.')
 }
 
-/** The short type names of PostgreSQL. They take a quarter of the tokens of the long names. */
+/** The short type names of PostgreSQL, which take a quarter of the tokens of the long names. */
 const SHORT: readonly (readonly [RegExp, string])[] = [
   [/^character varying\b/, 'varchar'],
   [/^character\b/, 'char'],
@@ -74,7 +74,7 @@ const PLAIN = {
   MONGODB: /^[^\s\p{Cc}\p{Zl}\p{Zp}"(),:[\]]+$/u,
 } as const
 
-/** Returns a name as it is written in a query. In BigQuery, a column with dots is a path of nested fields. */
+/** Returns a name as in a query. In BigQuery, a column with dots is a path of nested fields. */
 function written(name: string, kind: Kind): string {
   if (kind === 'BIGQUERY') return name.split('.').map(inGoogleSql).join('.')
   if (PLAIN[kind].test(name) && !(kind === 'POSTGRES' && RESERVED_IN_POSTGRES.has(name))) return name
@@ -131,7 +131,7 @@ function line(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim()
 }
 
-/** A longer sentence is cut. */
+/** A longer sentence is truncated. */
 const BRIEF_CHARS = 100
 
 function brief(text: string | null): string {

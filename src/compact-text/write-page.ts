@@ -8,18 +8,18 @@ import { descriptionOf, type Description, type DescriptionJson, type Table } fro
 import { scoreOf, soughtWords } from './table-search.ts'
 import { DETAILS, legend, schemaLine, tableText, type Detail } from './table-text.ts'
 
-/** The fields are validated. */
+/** Validated. */
 export interface PageAsk {
   readonly datasourceId: string
   readonly search?: string
   readonly tables?: readonly string[]
   readonly detail?: Detail
   readonly cursor?: string
-  /** The page has at most this many tokens. */
+  /** The maximum number of tokens on the page. */
   readonly budgetTokens?: number
 }
 
-/** A page of the text, and which part of the description it shows. Agents get this object as it is. */
+/** A page of the text, and which part of the description it shows. Agents get this object unchanged. */
 export interface DescribedPage {
   readonly id: string
   readonly name: string
@@ -36,14 +36,14 @@ export interface DescribedPage {
 
 /** The default maximum of tokens on a page. Clients handle this size well. */
 const TOKENS = 12_000
-/** Measured. A list of names has fewer bytes per token than columns with their types. */
+/** Measured. Lists of names have fewer bytes per token than columns with types. */
 const BYTES_PER_TOKEN: Readonly<Record<Detail, number>> = { names: 3, columns: 4, full: 4 }
 /** The maximum number of bytes for the tables of a page, even if the caller allows more tokens. */
 const BYTES_MAX = 256 * 1024
 /** The maximum number of tables that a search returns. */
 const FOUND_MAX = 20
 
-/** Throws INVALID_REQUEST for an invalid cursor, and for a cursor that belongs to another description or request. */
+/** Throws INVALID_REQUEST for an invalid cursor, and for a cursor of another description or request. */
 export async function describedPage(json: DescriptionJson, ask: PageAsk): Promise<DescribedPage> {
   const description = descriptionOf(json)
   const page = cursorOf(ask, description)
@@ -62,7 +62,7 @@ export function tokensOf({ schema, detail }: Pick<DescribedPage, 'schema' | 'det
 interface Chosen {
   /** The tables to show, in their order. */
   readonly indexes: readonly number[]
-  /** Requested tables that are hidden or do not exist. The reader cannot tell which of the two applies. */
+  /** Requested tables that are hidden or do not exist. The reader cannot tell which. */
   readonly missing: readonly string[]
 }
 
@@ -90,8 +90,8 @@ async function choose(ask: PageAsk, description: Description): Promise<Chosen> {
 }
 
 /**
- * Returns the default level of detail. It is `full` for requested tables, and `columns` for a search. For all tables it
- * is `columns` if they fit on one page, and `names` if not.
+ * Returns the default level of detail: `full` for requested tables, `columns` for a search. For all tables, `columns`
+ * if they fit on one page, otherwise `names`.
  */
 async function detailFor(
   ask: PageAsk,
@@ -214,7 +214,7 @@ class PageText {
   }
 }
 
-/** The maximum number of bytes that one UTF-16 code unit takes in UTF-8. */
+/** The maximum length of a UTF-16 code unit in UTF-8. */
 const WIDEST = 3
 
 function bytesOf(lines: readonly string[]): number {
@@ -246,7 +246,7 @@ function cursorOf(ask: PageAsk, { version }: Description): z.infer<typeof Cursor
   return cursor.data
 }
 
-/** A cursor stores this digest, so that it can be used only with the same arguments. */
+/** A cursor contains this digest, so that it can be used only with the same arguments. */
 function digest({ datasourceId, search, tables, detail }: PageAsk): string {
   const text = JSON.stringify([datasourceId, search ?? null, tables ?? null, detail ?? null])
   return createHash('sha256').update(text).digest('base64url').slice(0, 12)

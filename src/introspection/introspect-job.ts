@@ -1,6 +1,5 @@
-// Introspects a database over a new connection and stores the result as the newest catalog. An introspection may take
-// long, so it runs as a job. A new column stays hidden until an exposure with it is saved. Only a column that is nested
-// in an exposed column is shown immediately.
+// Introspects a database over a new connection and stores the result as the newest catalog, in a job. A new column
+// stays hidden until an exposure with it is saved, unless it is nested in an exposed column.
 import { setImmediate } from 'node:timers/promises'
 import { z } from 'zod'
 import { changesOf, listedOf, pathName, type Changes } from '../audit/recorded-changes.ts'
@@ -27,7 +26,7 @@ import { requireEnabled } from '../exposure/require-usable.ts'
 import { readRow, type DatasourceRow } from '../datasources/datasource-rows.ts'
 
 const INTROSPECT_MS = 30 * 60_000
-/** A caller who has waited this long gets the id of the job instead of the result. */
+/** After this time, a caller gets the id of the job instead of the result. */
 const PATIENCE_MS = 10_000
 
 export type IntrospectDeps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases'>
@@ -58,7 +57,7 @@ export async function introspectDatasource(
     try {
       return await introspect(deps, call, at, progress, signal)
     } catch (error) {
-      // The caller may already have received the id of the job. So the job itself records its failure in the audit.
+      // Recorded here, because the caller may already have the id of the job.
       deps.audit.refused(call, { teamId: at.teamId, datasourceId: at.id }, error)
       throw error
     }
@@ -69,7 +68,7 @@ export async function introspectDatasource(
     const target = { kind: 'job', id: job.id, name: INTROSPECT } as const
     deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED', target })
   }
-  // This process cannot wait for a job of another process. The caller polls the job instead.
+  // This process cannot wait for another process, so the caller polls the job.
   if (job.isElsewhere) return { jobId: job.id }
   const { promise: late, resolve } = Promise.withResolvers<null>()
   const timer = setTimeout(() => resolve(null), patienceMs)
@@ -124,8 +123,8 @@ interface Stored {
 }
 
 /**
- * Stores the catalog and deletes old ones. Keeps the previous catalog, because other processes may still read it. Also
- * keeps the catalog for which the exposure was saved, because drift is computed from it.
+ * Stores the catalog and deletes old ones. Keeps the previous catalog, because other processes may still read it, and
+ * the catalog for which the exposure was saved, because drift is computed from it.
  */
 async function keep(
   deps: IntrospectDeps,
@@ -137,7 +136,7 @@ async function keep(
     const row = await readRow(deps.store, at.id)
     if (row?.connection_version !== at.row.connection_version) throw changedMeanwhile()
     const before = await deps.catalogs.full(row)
-    // If the database or the login is another one, the previous catalog says nothing about the new one.
+    // The previous catalog counts only if it is from the same database and login.
     const shown = await deps.catalogs.shown(row)
     const isSame = before !== null && (await connectionOf(deps.store, row)) === row.connection_version
     const after = isSame ? retainUnsampled(before, found, shown) : found
@@ -161,7 +160,7 @@ async function connectionOf(store: Store, row: DatasourceRow): Promise<number | 
   return catalog?.connection_version ?? null
 }
 
-/** Writes the catalog. Returns false if the catalog, the connection or the exposure changed in the meantime. */
+/** Returns false if the catalog, the connection or the exposure changed in the meantime. */
 async function write(
   deps: IntrospectDeps,
   call: Call | null,
@@ -224,8 +223,8 @@ async function write(
 }
 
 /**
- * Finds the tables in which the saved exposure contains a column that may no longer be exposed. Returns their keys
- * (tableKey).
+ * Returns the keys (tableKey) of the tables in which the saved exposure contains a column that may no longer be
+ * exposed.
  */
 function barredTables(catalog: Catalog, exposed: Catalog, shown: readonly ShownTable[]): ReadonlySet<string> {
   const keyed = ({ tables }: Catalog) =>
@@ -251,7 +250,7 @@ interface Differences {
   readonly changed: readonly CatalogTable[]
 }
 
-/** Catalogs may be large, so this yields to the event loop. */
+/** Yields to the event loop, because catalogs may be large. */
 async function compare(before: Catalog | null, after: Catalog): Promise<Differences> {
   const turn = inSlices()
   const keyed = (catalog: Catalog | null) =>

@@ -1,4 +1,4 @@
-// Compares the statistics in the demo shop's description with plain SQL queries on the same rows.
+// These tests compare the statistics in the demo shop's description with plain SQL queries on the same rows.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
@@ -100,7 +100,7 @@ describe('the profile of the demo shop', () => {
     assert.ok(compared > 15, String(compared))
   })
 
-  test('nothing is stored about hidden columns, and no values or ranges of personal columns', () => {
+  test('a profile stores nothing about hidden columns, and no values or ranges of personal columns', () => {
     for (const hidden of ['password_hash', 'purchase_price', 'iban', 'salary', 'card_last4', 'postal_code']) {
       assert.ok(!stored.includes(`"${hidden}"`), hidden)
     }
@@ -111,7 +111,7 @@ describe('the profile of the demo shop', () => {
   })
 })
 
-/** Parses a time from the description or from PostgreSQL. Returns milliseconds. */
+/** Parses a time from the description or from PostgreSQL, and returns milliseconds. */
 function momentOf(text: string): number {
   const iso = text.replace(' ', 'T').replace(/\+00$/, 'Z')
   return Date.parse(/T/.test(iso) && !iso.endsWith('Z') ? `${iso}Z` : iso)

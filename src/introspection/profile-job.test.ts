@@ -306,7 +306,7 @@ describe('profiles', () => {
     withProfiles(first)
     const at = await Profiled.connect(first, orderOf(database), SHOWN)
     await at.profile()
-    // The store after the process was killed: a running job that has finished one table.
+    // This is the store after the process was killed: a running job that has finished one table.
     const job = { id: left, datasource_id: at.id, kind: 'profile', state: 'RUNNING', done: 1, total: 2 } as const
     const when = { created_at: new Date().toISOString(), updated_at: new Date().toISOString() }
     await first.store.write(async (tx) => {

@@ -1,6 +1,6 @@
-// Profiles the values of exposed columns, table by table, over a connection outside the pool. The profile runs as a
-// job, which resumes after a restart. The rules in profiles/privacy.ts decide what is stored. The exposure may change
-// while the job runs, so it is checked again before the profile of a table is stored.
+// Profiles the values of exposed columns, table by table, over a connection outside the pool. The job resumes after a
+// restart. profiles/privacy.ts decides what is stored. The exposure is checked again before the profile of a table is
+// stored, because it may have changed.
 import { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
@@ -33,7 +33,6 @@ interface Order {
   readonly sample?: boolean
 }
 
-/** The `result` of the job. */
 interface Profiled {
   readonly tables: number
   readonly columns: number
@@ -41,10 +40,10 @@ interface Profiled {
 }
 
 const KIND = 'profile'
-/** The timeout of the whole job. Tables that were finished before are kept. */
+/** The timeout of the whole job. Finished tables are kept. */
 const PROFILE_MS = 30 * 60_000
 const TABLE_MS = 60_000
-/** The timeout of one statement. A shorter statement timeout of the team applies instead. */
+/** The timeout of one statement, unless the statement timeout of the team is shorter. */
 const STATEMENT_MS = 10_000
 const ROWS = 10_000
 /**
@@ -81,7 +80,7 @@ const Input = z.object({
   sample: z.boolean(),
 })
 
-/** Registers the kind of job, so that profiles resume after a restart. Call this once, before the first profile. */
+/** Lets profiles resume after a restart. Call this once, before the first profile. */
 export function resumeProfiles(deps: ProfileDeps): void {
   deps.jobs.resumable(KIND, (id, input) => async (progress, ended, run) => {
     const order = Input.parse(input)
@@ -157,7 +156,7 @@ class Profiler implements AsyncDisposable {
     return { tables, columns, skipped }
   }
 
-  /** Lets descriptions show the stored profiles. After a failure, these are the tables that were finished before. */
+  /** Lets descriptions show the stored profiles, even if the job failed after some tables. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#disconnect()
     if (this.#kept === 0) return
@@ -169,7 +168,7 @@ class Profiler implements AsyncDisposable {
     })
   }
 
-  /** Profiles one table. Returns how many columns were stored, or why none were. */
+  /** Profiles one table. Returns how many columns were stored, or why none was. */
   async #table(schema: string, name: string): Promise<{ readonly columns: number } | { readonly why: string }> {
     const now = await this.#exposedNow(schema, name)
     if (now === null) return { why: NOT_EXPOSED }
@@ -232,9 +231,9 @@ class Profiler implements AsyncDisposable {
   }
 
   /**
-   * Stores what the privacy rules allow. The same transaction reads which columns are marked as personal, and checks
-   * that the exposure and the connection have not changed. Returns the number of stored columns, or null if the table
-   * is no longer exposed.
+   * Stores what the privacy rules allow. The same transaction reads the marks of personal columns, and checks that the
+   * exposure and the connection have not changed. Returns the number of stored columns, or null if the table is no
+   * longer exposed.
    */
   async #keep(schema: string, name: string, profile: TableProfile, capturedAt: string): Promise<number | null> {
     const { store } = this.#deps
@@ -267,5 +266,5 @@ interface Todo {
 }
 
 const NOT_EXPOSED = 'It is no longer exposed.'
-/** Errors that concern one table only. The job skips the table. */
+/** Errors that concern only one table. The job skips the table. */
 const SKIPPED = new Set(['SCHEMA_STALE', 'QUERY_TIMEOUT', 'QUERY_FAILED', 'QUERY_DENIED'])

@@ -1,6 +1,6 @@
-// Some databases do not declare their columns: introspection finds columns in a sample of rows. A sample may miss a
-// rare column by chance. If the column were removed each time, the exposure would drift with every sample. So a column
-// that was found before is retained as long as its absence may be chance.
+// Some databases do not declare their columns, so introspection finds columns in a sample of rows. A sample may miss a
+// rare column by chance, and without the column, the exposure would drift. So a known column is retained as long as its
+// absence may be chance.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 
@@ -8,7 +8,7 @@ import { tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 const CHANCE_MIN = 0.001
 /** An exposed column that fewer than this share of rows had is never removed because of samples. */
 const RARE = 0.01
-/** When a table has this many columns, no further missing columns are retained, except exposed ones. */
+/** If a table has this many columns, no more missing columns are retained, except exposed ones. */
 const COLUMNS_MAX = 500
 
 /** Returns `after` with the retained columns. Both catalogs must come from the same connection. */
@@ -40,7 +40,7 @@ function withRetained(was: CatalogTable, table: CatalogTable, exposed: ReadonlyS
   return retained.size === 0 ? table : { ...table, columns: inserted(was.columns, table.columns, retained) }
 }
 
-/** Counts `rows` more sampled rows without the column. Returns null if the column counts as removed. */
+/** Counts `rows` more sampled rows without the column. Returns null if the column must be removed. */
 function agedColumn(column: CatalogColumn, rows: number, isExposed: boolean): CatalogColumn | null {
   const { seen } = column
   if (rows === 0) return column

@@ -92,7 +92,7 @@ for (const dialect of DIALECTS) {
       }
     }
 
-    test('an introspection runs the configured hours after the last one, or up to a tenth later', async () => {
+    test('a scheduled introspection runs the configured hours after the last one, or up to a tenth later', async () => {
       await using world = await opened()
       const shop = await connected(world.rooms, { reintrospectHours: 10 })
       await using scheduled = world.scheduled()
@@ -144,7 +144,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await rooms.catalogs.exposed(await shop.row()))?.tables[0]?.columns.length, 1)
     })
 
-    test('an unreachable database gets the status ERROR with a reason, is retried with backoff, and loses the status on success', async () => {
+    test('the introspection of an unreachable database is retried with backoff, and sets the status ERROR until it succeeds', async () => {
       await using world = await opened()
       const { rooms, clock } = world
       const shop = await connected(rooms)

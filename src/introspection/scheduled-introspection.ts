@@ -1,6 +1,6 @@
-// Introspects each datasource again `config.reintrospectHours` after its last introspection, so that drift is noticed
-// without a caller. The store contains the schedule. So a restart does not change it, and only one of several processes
-// runs an introspection. Datasources that are disabled or were never introspected are skipped.
+// Introspects each datasource again `config.reintrospectHours` after its last introspection, so that drift is noticed.
+// The schedule is in the store, so a restart does not change it, and only one of several processes runs an
+// introspection. Skips datasources that are disabled or were never introspected.
 import { createHash } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import { AppError } from '../errors.ts'
@@ -26,19 +26,19 @@ type Deps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases' | 'jo
 
 const EVERY_MS = 60_000
 /**
- * The maximum numbers of introspections at the same time in this process: of the teams of one owner, and in all. Each
- * opens one connection. An introspection of a slow database takes up to half an hour, so one account must not take all.
+ * The maximum number of concurrent introspections in this process: for the teams of one owner, and in total. Each opens
+ * one connection. A slow database takes up to half an hour, so one account must not take all places.
  */
 const AT_ONCE = { each: 2, all: 8 }
 /**
- * A process claims an introspection before it runs it, so that no other process does. The claim is valid for this time.
- * The process renews it at each check, so the claims of a dead process expire soon.
+ * How long a claim is valid. A process claims an introspection before it runs it, and renews the claim at each check,
+ * so the claims of a dead process expire soon.
  */
 const CLAIM_MS = 5 * EVERY_MS
 const HOUR_MS = 3_600_000
 /**
- * Datasources that were introspected at the same time should not all be due at the same time. So each is delayed by up
- * to this share of `reintrospectHours`.
+ * Each introspection is delayed by up to this share of `reintrospectHours`. Otherwise datasources that were
+ * introspected together would always be due together.
  */
 const JITTER = 0.1
 /** The delay after the first failure. Each further failure doubles the delay, up to `reintrospectHours`. */
@@ -102,13 +102,13 @@ class Scheduled implements Reintrospection {
       const work = this.#work(due)
         .catch((err: unknown) => this.#deps.log?.error({ err }, 'a scheduled introspection could not be recorded'))
         .finally(() => this.#active.delete(due.row.id))
-        // Fewer are running now, so check again.
+        // There is room for another introspection now.
         .then(() => this.#look())
       this.#active.set(due.row.id, { owner, work })
     }
   }
 
-  /** Returns the due datasources that no process has claimed. The longest overdue comes first. */
+  /** Returns the due datasources that no process has claimed, the longest overdue first. */
   async #due(): Promise<readonly Due[]> {
     const now = this.#now()
     const rows = await this.#deps.store.db
@@ -177,11 +177,11 @@ class Scheduled implements Reintrospection {
       const driver = this.#deps.drivers.get(row.type)
       if (driver === undefined) throw new AppError('INTERNAL', `There is no driver for ${row.type}.`)
       const at = { id: row.id, teamId: row.team_id, row, driver }
-      // It runs as a job, so concurrent callers share it. Whatever cancels the datasource's jobs cancels it too.
+      // As a job, it can be shared by concurrent callers, and is cancelled with the datasource's jobs.
       const job = await this.#deps.jobs.start(row.id, INTROSPECT, (progress, ended) =>
         introspect(this.#deps, null, at, progress, AbortSignal.any([ended, this.#closing.signal])),
       )
-      // If a caller started the job, a shutdown does not wait for it here. src/jobs ends the job.
+      // Does not wait at a shutdown, because a caller may have started the job. src/jobs ends it.
       const found = await unlessAborted(job.ended(), this.#closing.signal)
       await this.#forgive(due)
       this.#deps.log?.info({ ...datasource, found }, 'scheduled introspection finished')
@@ -194,8 +194,8 @@ class Scheduled implements Reintrospection {
   }
 
   /**
-   * Called after a success. If a failed scheduled introspection had set the status ERROR, clears the status. An ERROR
-   * with another cause stays. The row in `reintrospections` was already deleted when the catalog was stored.
+   * Called after a success. Clears the status ERROR if a failed scheduled introspection had set it. The row in
+   * `reintrospections` was already deleted when the catalog was stored.
    */
   async #forgive({ row, error }: Due): Promise<void> {
     if (error === null) return

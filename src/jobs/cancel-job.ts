@@ -6,7 +6,7 @@ import { notFound } from '../errors.ts'
 import type { DatasourceId, JobId, TeamId } from '../ids.ts'
 import type { Jobs } from './jobs.ts'
 
-/** A finished job does not change. Throws NOT_FOUND if the datasource has no such job. */
+/** Throws NOT_FOUND if the datasource has no such job. A job that has ended stays unchanged. */
 export async function cancelJob(
   deps: { readonly audit: Audit; readonly jobs: Jobs },
   call: Call,

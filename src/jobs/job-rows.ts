@@ -1,6 +1,5 @@
-// Reads and writes the jobs table, which all processes share. A process that runs a job updates its row from time to
-// time (a heartbeat). A job without a heartbeat is abandoned: its process has ended. Some kinds of jobs are resumable,
-// so another process can run them again.
+// Reads and writes the jobs table, which all processes share. A process that runs a job updates its row at intervals (a
+// heartbeat). A job without a heartbeat is abandoned, because its process has ended.
 import type { Transaction } from 'kysely'
 import type { AccountId, DatasourceId, JobId } from '../ids.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
@@ -10,7 +9,7 @@ import { hasEnded, INTERRUPTED, type JobFilter, type JobState } from './job-type
 
 export type JobStore = Pick<Store, 'db' | 'dialect' | 'append'>
 
-/** `input` is JSON. It is null if the kind is not resumable. */
+/** `input` is JSON, or null if the kind is not resumable. */
 export interface NewJob {
   readonly id: JobId
   readonly datasourceId: DatasourceId
@@ -26,7 +25,7 @@ export interface LostJob extends Omit<NewJob, 'input' | 'startedBy'> {
   readonly heard: string
 }
 
-/** The jobs of this process. The store may not have their newest state yet. */
+/** The jobs of this process. Their newest state may not be stored yet. */
 export interface OwnJobs {
   has(id: JobId): boolean
   /** Returns true if the work has ended, even if its end is not stored yet. */
@@ -48,14 +47,14 @@ const LISTED_MAX = 100
 
 export class JobRows {
   readonly #store: JobStore
-  /** Only one process uses a SQLite store. So every job that was running before this process started is abandoned. */
+  /** Every job that was running before this time is abandoned, because only one process uses a SQLite store. */
   readonly #startedAt = iso(Date.now())
 
   constructor(store: JobStore) {
     this.#store = store
   }
 
-  /** Abandoned jobs become FAILED, unless they are resumable. Jobs that have not changed for KEPT_DAYS are deleted. */
+  /** Sets abandoned jobs to FAILED, unless they are resumable. Deletes jobs that have not changed for KEPT_DAYS. */
   async bury(): Promise<void> {
     await this.#store.append(async (tx) => {
       await tx
@@ -71,9 +70,9 @@ export class JobRows {
   }
 
   /**
-   * Inserts the job and returns its id. If an equal job runs (same kind, datasource and input), returns the id of that
-   * job. Returns null if `atMost` jobs of the kind already run for the datasource. Throws the errors of `own.admit()`.
-   * The transaction makes this safe for several processes.
+   * Inserts the job and returns its id. If a job of the same kind, datasource and input runs, returns its id instead.
+   * Returns null if `atMost` jobs of the kind already run for the datasource. Throws the errors of `own.admit()`. The
+   * transaction makes this safe for several processes.
    */
   async claim(job: NewJob, atMost: number, own: OwnJobs): Promise<JobId | null> {
     return await this.#store.append(async (tx) => {
@@ -94,7 +93,8 @@ export class JobRows {
   }
 
   /**
-   * Returns the running jobs of this kind and datasource. Abandoned jobs that are not resumable become FAILED first.
+   * Returns the running jobs of this kind and datasource. First sets abandoned jobs to FAILED, unless they are
+   * resumable.
    */
   async #running(tx: Transaction<Tables>, { datasourceId, kind, input }: NewJob, own: OwnJobs) {
     const rows = await tx
@@ -149,7 +149,7 @@ export class JobRows {
     return rows.map((row) => stateOf(row, reachedBy(row.id)))
   }
 
-  /** Inputs may be large and callers poll, so inputs are not selected. */
+  /** Does not select inputs, because they may be large, and callers poll. */
   #states(datasourceId: DatasourceId) {
     return this.#store.db
       .selectFrom('jobs')
@@ -186,7 +186,7 @@ export class JobRows {
     )
   }
 
-  /** Stores progress and a heartbeat. Returns false if the job has ended in the meantime. */
+  /** Stores progress and a heartbeat. Returns false if the job has ended. */
   async alive(id: JobId, { done, total, step }: Reached): Promise<boolean> {
     const set = { done, total, step, updated_at: iso(Date.now()) }
     const { numUpdatedRows } = await this.#store.append((tx) =>
@@ -219,7 +219,7 @@ export class JobRows {
     )
   }
 
-  /** Takes over an abandoned job. If several processes try, only one succeeds. */
+  /** Takes over an abandoned job. Returns false if another process took it first. */
   async take({ id, heard }: LostJob): Promise<boolean> {
     const { numUpdatedRows } = await this.#store.append((tx) =>
       tx

@@ -1,16 +1,15 @@
 import type { AccountId, DatasourceId, JobId, TeamId } from '../ids.ts'
 import type { JobTable } from '../store/tables.ts'
 
-/** Reports progress, and the item that is being processed, such as a table. Without `step`, the last item stays. */
+/** Reports progress, and the item that is being processed, such as a table. Without `step`, the item stays the same. */
 export type Progress = (done: number, total: number, step?: string) => void
 
 /**
- * The work of a job. The returned value must be plain data, and becomes the job's `result`. The id stays the same when
- * a job is resumed.
+ * The work of a job. The returned value must be plain data, and becomes the job's `result`. A resumed job keeps its id.
  */
 export type Work = (progress: Progress, signal: AbortSignal, id: JobId) => Promise<unknown>
 
-/** When a process resumes a job, this function creates its work again from the stored input. */
+/** Creates the work again from the stored input, in a process that resumes the job. */
 export type Resume = (datasourceId: DatasourceId, input: unknown) => Work
 
 /** The caller who starts a job, and the team of the datasource. */
@@ -24,8 +23,8 @@ export interface Starter {
 export interface Job {
   readonly id: JobId
   /**
-   * Resolves or rejects when the work has ended and this is stored. If another process runs the job and the job
-   * fails, rejects with CONFLICT and the stored error.
+   * Resolves or rejects when the work has ended and its end is stored. Rejects with CONFLICT and the stored error if
+   * another process runs the job and it fails.
    */
   ended(): Promise<unknown>
   readonly isShared: boolean

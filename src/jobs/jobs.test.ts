@@ -17,7 +17,7 @@ async function datasource(store: Store): Promise<DatasourceId> {
   return row.id
 }
 
-/** Work that ends only when its signal aborts. */
+/** Ends only when its signal aborts. */
 const endless: Work = (_progress, signal) =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 
@@ -113,7 +113,6 @@ test('a cancelled job ends and stays CANCELLED, and cancelling a job of another 
   assert.equal(await jobs.cancel(id, job.id), true)
   await assert.rejects(job.ended())
   assert.equal((await jobs.find(id, job.id))?.state, 'CANCELLED')
-  // A cancelled job does not block the next one.
   assert.notEqual((await jobs.start(id, 'look', endless)).id, job.id)
 })
 
@@ -182,7 +181,7 @@ for (const dialect of DIALECTS) {
     await assert.rejects(begun.ended())
     assert.equal((await first.find(id, begun.id))?.state, 'RUNNING')
 
-    // Of two processes, only one resumes the job.
+    // Only one of two processes resumes the job.
     await using one = await openJobs({ store })
     await using other = await openJobs({ store })
     const seen: unknown[] = []
@@ -313,7 +312,7 @@ test('an abandoned job does not block new jobs, unless it is resumable', async (
   assert.equal((await jobs.begin(id, 'count', 'all', 1))?.id, lost)
 })
 
-test('one account and one team run ten jobs at the same time, and others can still start theirs', async () => {
+test('one account or team runs at most ten jobs at the same time, and other callers can still start jobs', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using jobs = await openJobs({ store })
@@ -331,7 +330,7 @@ test('one account and one team run ten jobs at the same time, and others can sti
   const team = newId<TeamId>()
   for (let n = 0; n < 8; n++) await start(n < 4 ? vic : newId<AccountId>(), team)
   await assert.rejects(start(newId<AccountId>(), team), { code: 'RATE_LIMITED' })
-  // The service itself is not limited, and a job that ends leaves its place to another.
+  // The service itself is not limited, and a job that ends makes room for another job.
   await jobs.start(await datasource(store), 'look', endless)
   await jobs.cancel(first.id, first.job.id)
   await start(newId<AccountId>(), team)

@@ -1,6 +1,6 @@
 // Background jobs for work that takes long, such as introspections, profiles and previews. The process that starts a
-// job runs it and stores its progress. If that process ends, the job fails, or another process runs it again if its
-// kind is resumable.
+// job runs it and stores its progress. If that process ends, the job fails. If its kind is resumable, another process
+// runs it again instead.
 import { setTimeout } from 'node:timers/promises'
 import { openConcurrencyLimit, type ConcurrencyLimit } from '../concurrency-limit.ts'
 import { AppError } from '../errors.ts'
@@ -23,12 +23,12 @@ export type { Work } from './job-types.ts'
 export interface Jobs extends AsyncDisposable {
   /**
    * Starts a job, for the caller `by` or for the service itself. If a job of this kind already runs for the datasource
-   * in any process, returns that job. Throws RATE_LIMITED if too many jobs of callers run in this process.
+   * in any process, returns that job. Throws RATE_LIMITED if callers have too many jobs in this process.
    */
   start(datasourceId: DatasourceId, kind: string, work: Work, by?: Starter): Promise<Job>
   /**
-   * Makes a kind of job resumable: if its process ends, another process runs it again from the start. Call this once
-   * for each kind, before its first job.
+   * Makes a kind of job resumable: if its process ends, another process runs the job again from the start. Call this
+   * once per kind, before its first job.
    */
   resumable(kind: string, resume: Resume): void
   /**
@@ -42,8 +42,8 @@ export interface Jobs extends AsyncDisposable {
   /** Returns the newest 100 jobs that match, without their results. */
   list(datasourceId: DatasourceId, filter: JobFilter): Promise<readonly JobState[]>
   /**
-   * Cancels a job, even if another process runs it. An ended job does not change. Returns false if the datasource has
-   * no such job.
+   * Cancels a job, even if another process runs it. A job that has ended stays unchanged. Returns false if the
+   * datasource has no such job.
    */
   cancel(datasourceId: DatasourceId, id: JobId): Promise<boolean>
   /** Cancels all jobs of a datasource, and waits until those of this process have ended. */
@@ -53,13 +53,12 @@ export interface Jobs extends AsyncDisposable {
 interface Deps {
   readonly store: JobStore
   readonly log?: { error(detail: object, message: string): void }
-  /** Returns the network of an address. */
   readonly networkOf?: (address: string) => string
 }
 
 /**
- * Jobs that callers started and that wait or run in this process. One account or team gets ten of them in an idle
- * process, and less while others hold some. `each` is the maximum of a datasource. Jobs that were resumed do not count.
+ * Jobs that callers started and that wait or run in this process. In an idle process, one account or team gets ten of
+ * them, and fewer while other callers have jobs. `each` is the maximum of a datasource. Resumed jobs do not count.
  */
 const STARTED = {
   each: 10,
@@ -78,16 +77,16 @@ interface Running {
   total: number
   step: string | null
   isWritten: boolean
-  /** True if the work has ended, even if its end is not stored yet. From now on, a new request gets a new job. */
+  /** True if the work has ended, even if its end is not stored yet. Then a new request gets a new job. */
   isOver: boolean
 }
 
 /** How often this process stores that its jobs are still running. */
 const HEARTBEAT_MS = 2_000
-/** Every tenth heartbeat also looks for abandoned jobs. */
+/** Every tenth heartbeat also searches for abandoned jobs. */
 const BEATS_PER_SEARCH = 10
 const POLL_MS = 500
-/** The maximum length of a stored step. It may contain the name of a table, which may be long. */
+/** The maximum length of a stored step, which may contain the long name of a table. */
 const STEP_CHARS_MAX = 300
 const FAILED = 'The job failed because of a bug in the service.'
 
@@ -106,7 +105,7 @@ class ProcessJobs implements Jobs {
   readonly #resumes = new Map<string, Resume>()
   readonly #started: ConcurrencyLimit
   readonly #heartbeat: NodeJS.Timeout
-  /** Heartbeats and searches for abandoned jobs, one after the other. Closing waits for them. */
+  /** Heartbeats and searches for abandoned jobs. Closing waits for them. */
   #work: Promise<void> = Promise.resolve()
   #beats = 0
   readonly #closing = new AbortController()
@@ -122,7 +121,7 @@ class ProcessJobs implements Jobs {
   async start(datasourceId: DatasourceId, kind: string, work: Work, by?: Starter): Promise<Job> {
     const requested = { id: newId<JobId>(), datasourceId, kind, input: null, startedBy: by?.caller.accountId ?? null }
     const job = await this.#start(requested, work, 1, by)
-    // Without an input there is only one job at a time, and callers share it. So claim() returns an id here.
+    // Callers share the only job without an input, so claim() returns an id.
     if (job === null) throw new AppError('INTERNAL', `Jobs of the kind ${kind} are resumable: use begin().`)
     return job
   }
@@ -149,7 +148,7 @@ class ProcessJobs implements Jobs {
   async #start(requested: NewJob, work: Work, atMost: number, by: Starter | undefined): Promise<Job | null> {
     let slot: Disposable | undefined
     const { promise: written, resolve, reject } = Promise.withResolvers<void>()
-    // Once the row is written, other callers may find it. They must also find the running job.
+    // When the row is written, other callers may find it, and must also find the running job.
     const job = this.#add(requested, written, work)
     try {
       const id = await this.#rows.claim(requested, atMost, {
@@ -209,7 +208,7 @@ class ProcessJobs implements Jobs {
       isOver: false,
     }
     this.#running.set(id, job)
-    // The error is already stored with the job, so nobody has to handle this rejection.
+    // The error is stored with the job, so nobody has to handle this rejection.
     ended.catch(() => undefined).finally(() => this.#running.delete(id))
     return job
   }
@@ -232,7 +231,7 @@ class ProcessJobs implements Jobs {
   }
 
   async endAll(datasourceId: DatasourceId): Promise<void> {
-    // Other processes notice at their next heartbeat that their jobs were cancelled.
+    // Other processes notice the cancellation at their next heartbeat.
     await this.#rows.cancelAll(datasourceId)
     const own = [...this.#running.values()].filter((job) => job.datasourceId === datasourceId)
     for (const job of own) job.control.abort()
@@ -252,7 +251,7 @@ class ProcessJobs implements Jobs {
     await Promise.allSettled(all.map((job) => job.ended))
   }
 
-  /** Another process may run the job again, so this process must no longer store how it ended. */
+  /** Another process may run the job again, so this process must not store how it ended. */
   async #leave(job: Running): Promise<void> {
     await this.#rows.leave(job.id, job)
     this.#running.delete(job.id)
@@ -279,7 +278,7 @@ class ProcessJobs implements Jobs {
       await this.#rows.end(job.id, { state: 'DONE', result: JSON.stringify(result ?? null) }, job)
       return result
     } catch (error) {
-      // If another process may run the job again, do not store an end here.
+      // Another process may run the job again, so do not store an end.
       if (this.#running.get(job.id) !== job) throw error
       if (!(error instanceof AppError) && !job.control.signal.aborted) this.#logFailure(error)
       const message = error instanceof AppError ? error.message : FAILED

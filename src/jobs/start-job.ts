@@ -1,5 +1,4 @@
-// Starts a resumable job for a caller, and records this in the audit. The folder that registered the kind of job does
-// the work.
+// Starts a resumable job for a caller, and records this in the audit.
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import { AppError } from '../errors.ts'

@@ -7,11 +7,11 @@ type Paragraph = string | { readonly link: string } | { readonly copy: string }
 export interface Letter {
   readonly kind:
     'verification' | 'password reset' | 'invitation' | 'signed up again' | 'key expiring' | 'security notice'
-  /** One address that a schema has validated. */
+  /** One validated address. */
   readonly to: string
   readonly subject: string
   readonly body: readonly Paragraph[]
-  /** The link that the recipient needs. Without SMTP, the link is logged instead. */
+  /** The link that the recipient needs. Without SMTP, it is logged instead. */
   readonly link?: string
 }
 
@@ -43,7 +43,7 @@ export function resetLetter(to: string, link: string): Letter {
   }
 }
 
-/** If somebody signs up with an address that already has an account, the owner of the address gets this letter. */
+/** For the owner of an address if somebody signs up with it again. */
 export function signedUpAgainLetter(to: string, origin: string): Letter {
   return {
     kind: 'signed up again',
@@ -102,7 +102,7 @@ export function keyExpiringLetter({ to, origin, name, hint, expiresAt }: EndingK
   }
 }
 
-/** The account's owner gets a notice of such a change. */
+/** A change of which the account's owner gets a notice. */
 export type SecurityChange =
   | { readonly kind: 'new key'; readonly name: string; readonly hint: string }
   | { readonly kind: 'password changed' }
@@ -121,7 +121,7 @@ export interface SecurityNotice {
   readonly origin: string
   readonly change: SecurityChange
   readonly at: Date
-  /** The name that the client gives itself. */
+  /** The client's own name. */
   readonly client: string | undefined
   readonly address: string | undefined
 }
@@ -148,7 +148,7 @@ export function securityLetter({ to, origin, change, at, client, address }: Secu
   }
 }
 
-/** Returns a sentence with the name of the object that was changed, such as a key. */
+/** Returns a sentence with the name of the changed object, such as a key. */
 function aboutOf(change: SecurityChange): string {
   if (!('name' in change)) return ''
   const hint = 'hint' in change ? ` and ends in ${plain(change.hint)}` : ''
@@ -242,7 +242,7 @@ export function htmlOf({ body }: Letter): string {
   return `<!doctype html><html><body>${paragraphs.join('\n')}</body></html>\n`
 }
 
-/** Text from other people is cut after this number of UTF-16 code units. */
+/** Text from other people is truncated to this number of UTF-16 code units. */
 const WORDS_MAX = 80
 
 /** Puts text from other people on one line and removes links, so that nobody can advertise in the name of a team. */

@@ -8,7 +8,6 @@ import { startSmtp } from '../../test/support/mail.ts'
 import { invitationLetter, resetLetter, verificationLetter, type Letter } from './mail-texts.ts'
 import { openMail } from './send-mail.ts'
 
-/** Who causes the letters, if it does not matter. */
 const SOURCE = 'network 192.0.2.1'
 const LINK = 'https://vitrine.example.com/auth/reset-password?token=s3cr3t-token'
 const letter = resetLetter('ada@example.test', LINK)
@@ -45,7 +44,7 @@ describe('mail', () => {
     assert.deepEqual(at.lines, [])
   })
 
-  test('the sender is the login, or an address at our own host', async () => {
+  test('the sender of a letter is the login, or an address at our own host', async () => {
     await using smtp = await startSmtp({ onAuth: (_auth, _session, done) => done(null, { user: 'x' }) })
     const login = smtp.url.replace('//', '//post%40example.com:pass@')
     await using one = post(login)
@@ -56,7 +55,7 @@ describe('mail', () => {
     assert.equal((await smtp.next(letter.to)).from, 'vitrine@vitrine.example.com')
   })
 
-  test('text from other people adds no header, recipient or link', async () => {
+  test('text from other people adds no header, recipient or link to a letter', async () => {
     await using smtp = await startSmtp()
     await using at = post(smtp.url)
     const team = 'Win\r\nBcc: eve@example.test\r\n\r\n<b>https://evil.example www.evil.example</b>\u2028x'
@@ -146,7 +145,7 @@ describe('mail', () => {
     assert.ok(at.lines.every((line) => line.includes('"mail":"verification"')))
   })
 
-  test('a flood of letters from one source neither drops nor delays a letter from another', async () => {
+  test('a flood of letters from one source neither drops nor delays a letter from another source', async () => {
     const flood = verificationLetter('flood@example.test', LINK)
     const held = Promise.withResolvers<void>()
     await using smtp = await startSmtp({

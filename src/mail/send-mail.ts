@@ -1,5 +1,5 @@
-// Sends mail. Letters wait in memory, in two queues, and are sent a few at a time to the server of SMTP_URL. Callers
-// never wait. The log of a failure contains no address and no text. Of the server's reply, it contains only the status.
+// Sends mail. Letters wait in memory, in two queues, and are sent a few at a time to the server of SMTP_URL. The log of
+// a failure contains no address, no text, and only the status of the server's reply.
 import { isIP } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import type { Transporter } from 'nodemailer'
@@ -12,8 +12,8 @@ export interface Mail extends AsyncDisposable {
   /** False without SMTP_URL. Then addresses cannot be verified by mail, and links are logged. */
   readonly isOn: boolean
   /**
-   * Queues a letter. `source` is who caused it: an account or a network. Never throws and never waits. The letter is
-   * dropped if too many wait.
+   * Queues a letter. `source` is the account or network that caused it. Never throws and never waits. Drops the letter
+   * if too many wait.
    */
   send(letter: Letter, source: string): void
 }
@@ -29,8 +29,8 @@ interface Deps {
 }
 
 /**
- * How many letters of a queue are sent at the same time, from one source and in all, and how many wait. Sources take
- * turns, and one source gets a part of the waiting places (concurrency-limit.ts).
+ * How many letters of a queue are sent at the same time, from one source and in total, and how many wait. Sources take
+ * turns, and one source gets only a part of the waiting places (concurrency-limit.ts).
  */
 const TURNS = { each: 1, all: 2, waiting: 2_000 }
 /**
@@ -40,7 +40,7 @@ const TURNS = { each: 1, all: 2, waiting: 2_000 }
 const TO_STRANGERS: ReadonlySet<Letter['kind']> = new Set(['verification', 'signed up again', 'invitation'])
 /** The pauses before the second and the third attempt. After the third failure, the letter is dropped. */
 const PAUSES_MS = [1_000, 10_000]
-/** Shutdown waits this long for letters that are being sent. */
+/** How long a shutdown waits for letters that are being sent. */
 const ENDING_MS = 3_000
 const TIMEOUTS_MS = { dnsTimeout: 5_000, connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 20_000 }
 
@@ -61,7 +61,7 @@ function inTwoQueues(smtp: Smtp, sender: string, log: Log): Mail {
   }
 }
 
-/** The operator can pass the link on. A letter without a link is not essential, so it is dropped. */
+/** Logs the link, which the operator can pass on. Drops a letter without a link. */
 function noMail(log: Log): Mail {
   return {
     isOn: false,
@@ -144,7 +144,7 @@ class Queue implements AsyncDisposable {
     const transport = await this.#transport
     await transport.sendMail({
       from: { name: 'Vitrine', address: this.#sender },
-      // nodemailer parses a string as a list of addresses, so the recipient is an object.
+      // An object, because nodemailer parses a string as a list of addresses.
       to: { name: '', address: letter.to },
       subject: letter.subject,
       text: textOf(letter),
@@ -154,7 +154,6 @@ class Queue implements AsyncDisposable {
   }
 }
 
-/** nodemailer is loaded for the first letter. */
 async function openTransport({ host, port, tls, login }: Smtp): Promise<Transporter> {
   const { createTransport } = await import('nodemailer')
   return createTransport({
@@ -172,9 +171,8 @@ async function openTransport({ host, port, tls, login }: Smtp): Promise<Transpor
 }
 
 /**
- * The sender is the `from` parameter of SMTP_URL. Without it, the sender is the login, if that is an address. If not,
- * the sender is vitrine@ and the host of VITRINE_PUBLIC_URL, or else the host of SMTP_URL. localhost replaces a host
- * that is an IP address.
+ * The sender is the `from` parameter of SMTP_URL, or else the login if it is an address, or else vitrine@ and a host:
+ * the host of VITRINE_PUBLIC_URL, or else of SMTP_URL. localhost replaces an IP address.
  */
 function senderOf({ from, login, host }: Smtp, publicUrl: string | null): string {
   if (from !== null) return from
@@ -195,7 +193,7 @@ function statusOf(error: unknown): number | undefined {
     : undefined
 }
 
-/** True if the server rejected the letter or the login permanently, so that another attempt would fail too. */
+/** True if the server rejected the letter or the login permanently. */
 function isFinal(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   return (statusOf(error) ?? 0) >= 500 || code === 'EAUTH'

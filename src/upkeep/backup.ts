@@ -1,6 +1,5 @@
 // `vitrine backup` copies the whole store to one SQLite file, and `vitrine restore` reads such a file. `export` and
-// `import` are other names for the two commands. Both work for SQLite and for PostgreSQL. The file does not contain the
-// root key.
+// `import` are other names for them. The store may be SQLite or PostgreSQL. The file does not contain the root key.
 import { existsSync } from 'node:fs'
 import { chmod, copyFile, mkdtemp, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -16,7 +15,7 @@ export interface Out {
   line(text: string): void
 }
 
-/** The service may be running. Throws an Error for the operator. */
+/** Throws an Error for the operator. The service may be running. */
 export async function runBackup([file, ...more]: readonly string[], env: Environment, out: Out): Promise<void> {
   const to = resolve(oneFile(file, more, 'backup'))
   const config = readConfig(env)

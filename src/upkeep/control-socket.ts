@@ -1,5 +1,5 @@
-// Only one process can open the embedded store. So while the service is running, `vitrine backup` asks the service for
-// a copy, over a socket in the data folder. Only the folder's owner may enter it.
+// Only one process can open the embedded store. So `vitrine backup` asks a running service for a copy, over a socket in
+// the data folder, which only the folder's owner may enter.
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
@@ -28,7 +28,7 @@ export async function openControl(
 ): Promise<AsyncDisposable | null> {
   const path = socketPath(dataDir)
   if (path.length > PATH_MAX) return null
-  // We hold the lock of the store, so no other process uses this folder. The file is a leftover.
+  // A leftover of an earlier process: we hold the lock of the store, so no other process uses this folder.
   await rm(path, { force: true })
   const server = createServer({ allowHalfOpen: true }, (socket) => void answer(socket, copyTo))
   server.maxConnections = 4

@@ -11,12 +11,12 @@ export interface CopySide {
 
 type Row = Readonly<Record<string, unknown>>
 
-/** This many rows are read at once. A row may have several megabytes. */
+/** How many rows are read at once. A row may have several megabytes. */
 const ROWS = 100
 /** SQLite accepts 32,766 parameters in a statement, PostgreSQL 65,535. */
 const PARAMETERS = 30_000
 
-/** All rows are copied in one transaction. Returns the number of rows. */
+/** Copies all rows in one transaction. Returns their number. */
 export async function copyRows(from: CopySide, to: CopySide): Promise<number> {
   return await from.db
     .transaction()
@@ -115,7 +115,7 @@ async function insert(
   }
 }
 
-/** SQLite has no booleans and stores 0 and 1. */
+/** SQLite stores booleans as 0 and 1. */
 function valueOf(value: unknown, isBoolean: boolean): unknown {
   return isBoolean && value !== null ? value === 1 : value
 }

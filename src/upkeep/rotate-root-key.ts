@@ -1,5 +1,5 @@
 // `vitrine secrets rotate`: seals every secret of datasources and webhooks with a new root key. Meanwhile, both keys
-// are valid. The rotation can be interrupted at any point and run again.
+// are valid. An interrupted rotation can be run again.
 import { existsSync } from 'node:fs'
 import { link, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -21,10 +21,10 @@ interface Out {
   line(text: string): void
 }
 
-/** The number of datasources that are read together. */
+/** How many datasources are read together. */
 const PORTION = 100
 
-/** Throws an Error for the operator if there is no second key, or neither key belongs to the store. */
+/** Throws an Error for the operator if there is no second key, or if neither key belongs to the store. */
 export async function runSecrets([what, ...more]: readonly string[], env: Environment, out: Out): Promise<void> {
   if (what !== 'rotate' || more.length > 0) throw new Error('Usage: vitrine secrets rotate')
   const config = readConfig(env)
@@ -49,7 +49,7 @@ export async function runSecrets([what, ...more]: readonly string[], env: Enviro
   )
 }
 
-/** Adds a new key to the data folder. The old key stays beside it until all secrets are sealed again. */
+/** Adds a new key to the data folder. Keeps the old key beside it until all secrets are sealed again. */
 async function replaceFile({ dataDir }: Config): Promise<void> {
   const [path, previous] = [keyPath(dataDir), previousKeyPath(dataDir)]
   if (!existsSync(previous)) await link(path, previous)
@@ -63,7 +63,7 @@ async function replaceFile({ dataDir }: Config): Promise<void> {
   await folder.sync()
 }
 
-/** Seals the datasource secrets of the previous key again, with the current key. Returns their number. */
+/** Seals the datasource secrets of the previous key with the current key. Returns their number. */
 async function sealAgain(store: Store, secrets: Secrets): Promise<number> {
   let count = 0
   for (let last: DatasourceId | null = null; ;) {
@@ -92,7 +92,7 @@ async function sealAgain(store: Store, secrets: Secrets): Promise<number> {
   }
 }
 
-/** Does the same for the secrets of webhooks. Reads the ids of all webhooks together: a team has only a few. */
+/** Does the same for webhooks. Reads the ids of all webhooks together, because a team has only a few. */
 async function sealWebhooksAgain(store: Store, secrets: Secrets): Promise<number> {
   let count = 0
   for (const { id } of await store.db.selectFrom('webhooks').select('id').orderBy('id').execute()) {

@@ -1,6 +1,6 @@
 // The queue of deliveries is in the store. A process claims a delivery and then sends it. If the process stops, its
-// claim expires after a minute, and another process can send the delivery. A failed delivery is tried again for half a
-// day, with growing pauses.
+// claim expires after a minute, and another process sends the delivery. A failed delivery is retried for half a day,
+// with growing pauses.
 import type { ExpressionBuilder, Transaction } from 'kysely'
 import { newId, type DeliveryId, type WebhookId } from '../ids.ts'
 import { deleteInPortions } from '../store/delete-in-portions.ts'
@@ -10,7 +10,7 @@ import { bodyOf, type Condition } from './event-messages.ts'
 import type { Sent } from './send-message.ts'
 import type { WebhookRow } from './webhooks.ts'
 
-/** The maximum number of waiting deliveries of one webhook. Further events are only counted. */
+/** The maximum number of waiting deliveries of one webhook. More events are only counted. */
 const WAITING_MAX = 200
 const CLAIM_MS = 60_000
 /** The pauses before the second attempt, the third attempt, and so on. */
@@ -24,9 +24,8 @@ export interface Claimed {
 }
 
 /**
- * `conditions` are true now. Compares them with those that were true before, and queues a message for each new one, up
- * to WAITING_MAX. Returns the number of queued messages. If two processes call this at the same time, each message is
- * queued once.
+ * Queues a message for each of these true `conditions` that was not true before, up to WAITING_MAX. Returns the number
+ * of queued messages. Each message is queued once, even if two processes call this at the same time.
  */
 export async function enqueue(
   store: Store,
@@ -130,7 +129,7 @@ export async function webhooksWithDue(
     .execute()
 }
 
-/** Claims the delivery of a webhook that has been due for longest. Returns null if none is due. */
+/** Claims the longest due delivery of a webhook. Returns null if none is due. */
 export async function claimNext(store: Store, webhookId: WebhookId, now: number): Promise<Claimed | null> {
   const at = new Date(now).toISOString()
   for (;;) {
@@ -182,7 +181,6 @@ export async function release(store: Store, { delivery }: Claimed): Promise<void
   )
 }
 
-/** Removes deliveries that have ended and are older than a week. */
 export async function pruneDeliveries(store: Store, now: number): Promise<void> {
   const before = new Date(now - KEPT_MS).toISOString()
   await deleteInPortions(store, 'webhook_deliveries', (eb) =>

@@ -1,6 +1,6 @@
-// Looks for new conditions once a minute, and for deliveries to send every few seconds. Every process does this. The
-// store makes sure that a condition is reported only once, and that only one process sends a delivery. Webhooks and
-// accounts take turns, so a slow receiver delays only the webhooks of its own account.
+// Looks for new conditions once a minute, and for deliveries to send every few seconds. Every process does this, but
+// each condition is reported only once, and each delivery is sent by only one process. Webhooks and accounts take
+// turns, so a slow receiver delays only the webhooks of its own account.
 import { openFairLimit } from '../concurrency-limit.ts'
 import type { WebhookId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
@@ -27,8 +27,8 @@ interface Deps extends Omit<ConditionDeps, 'now'> {
 const LOOK_MS = 60_000
 const DELIVER_MS = 5_000
 /**
- * How many messages this process sends at the same time: for one account, and in all. A webhook sends one message at a
- * time. An account can have 100 teams. Its receivers, if they never answer, must not take all places.
+ * How many messages this process sends at the same time: for one account, and in total. A webhook sends one message at
+ * a time. An account can have 100 teams, whose silent receivers must not take all places.
  */
 const AT_ONCE = { each: 2, all: 8 }
 
@@ -70,7 +70,7 @@ export function openDeliverer(deps: Deps): Deliverer {
       await attempt(claimed)
     }
   }
-  /** Begins to send the due deliveries, and does not wait for them. */
+  /** Begins to send the due deliveries, without waiting for them. */
   const start = async (): Promise<void> => {
     for (const webhook of await webhooksWithDue(store, sending.now())) {
       const { id } = webhook
@@ -106,7 +106,7 @@ export function openDeliverer(deps: Deps): Deliverer {
   }
 }
 
-/** Returns a function that runs `work`. If it is called while `work` runs, it waits until that run has ended. */
+/** Returns a function that runs `work`. A call while `work` runs joins that run. */
 function oneAtATime(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
   return () => (running ??= work().finally(() => (running = undefined)))

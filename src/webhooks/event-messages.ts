@@ -10,9 +10,12 @@ interface Named {
   readonly name: string
 }
 
-/** Something that is true now, such as a datasource with an error. A webhook reports it once, when it becomes true. */
+/**
+ * Something that is true now, for example that a datasource has an error. A webhook reports it once, when it becomes
+ * true.
+ */
 export interface Condition {
-  /** The same while the condition is true. */
+  /** Does not change while the condition is true. */
   readonly key: string
   readonly event: WebhookEvent
   /** One line for people. */
@@ -66,7 +69,7 @@ interface Message {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** Another attempt sends the same body. */
+/** Each attempt sends the same body. */
 export function bodyOf(format: WebhookFormat, message: Message): string {
   if (format === 'JSON') return JSON.stringify(message)
   return JSON.stringify({ text: `*${escaped(message.team.name)}*: ${escaped(message.text)}` })

@@ -1,5 +1,5 @@
-// Finds the conditions of a webhook that are true now. Only data that the webhook's account may see is read. SQLite
-// answers synchronously, so long searches let other requests run in between.
+// Finds the conditions of a webhook that are true now, in data that the webhook's account may see. SQLite calls block
+// the event loop, so long searches let other requests run in between.
 import { EXPIRING_MS } from '../auth/key-expiry-warnings.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
 import type { DatasourceId } from '../ids.ts'
@@ -17,7 +17,7 @@ export interface ConditionDeps {
   readonly now: () => number
 }
 
-/** Awaited between two steps. Lets other requests run from time to time. */
+/** Awaited between two steps, to let other requests run from time to time. */
 type Turn = () => Promise<void> | undefined
 
 /** What all webhooks of one account in one team share. */
@@ -29,7 +29,7 @@ interface Seen {
   keys?: readonly Condition[]
 }
 
-/** Finds the conditions of many webhooks. The datasources and keys of an account in a team are read only once. */
+/** Finds the conditions of many webhooks. Reads the datasources and keys of an account in a team only once. */
 export class ConditionFinder {
   readonly #deps: ConditionDeps
   readonly #turn: Turn
@@ -75,10 +75,10 @@ async function managerOf(store: Store, webhook: WebhookRow): Promise<Membership 
   return membership !== null && roleAtLeast(membership.role, 'ADMIN') ? membership : null
 }
 
-/** One statement counts the refusals of this time. A day can have hundreds of thousands. */
+/** One statement counts the refusals of this period. A day can have hundreds of thousands. */
 const SLICE_MS = 3_600_000
 
-/** Refused rows are never packed, so only single audit rows are read. */
+/** Refused rows are never packed, so this reads only single audit rows. */
 async function refusals(
   { store, now }: ConditionDeps,
   webhook: WebhookRow,

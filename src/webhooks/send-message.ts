@@ -1,5 +1,5 @@
-// Sends one message, signed by the rules of standardwebhooks.com. Connects only to an allowed address, follows no
-// redirect and reads no body. So nobody can explore the network of this service with a webhook.
+// Sends one message, signed by the rules of standardwebhooks.com. It connects only to an allowed address, follows no
+// redirect and reads no body, so that nobody can explore this service's network with a webhook.
 import { createHmac } from 'node:crypto'
 import { deadlineOf } from '../deadline.ts'
 import { AppError } from '../errors.ts'
@@ -17,7 +17,7 @@ export interface SendOptions {
   /** If true, http:// is allowed too. */
   readonly allowPrivateHosts: boolean
   readonly now: () => number
-  /** Tests trust only this certificate. Without it, Node's certificates are trusted. */
+  /** The only trusted certificate, for tests. If missing, Node's certificates are trusted. */
   readonly ca?: string
 }
 
@@ -78,7 +78,7 @@ function signatureOf(secret: string, id: string, timestamp: string, body: string
   return createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
 }
 
-/** Other texts of errors may reveal something about the network, so this returns a sentence of our own. */
+/** Returns our own sentence, because other error texts may reveal something about the network. */
 function sentenceOf(error: unknown): string {
   if (error instanceof AppError) return error.message
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''

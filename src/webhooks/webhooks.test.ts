@@ -1,4 +1,3 @@
-// The tests use a real receiver, and set the clock.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
@@ -83,7 +82,7 @@ describe('webhooks', () => {
     await worker.deliver()
   }
 
-  test('two webhooks of one account read its datasources once, and other work runs before each of them', async () => {
+  test('two webhooks of one account read its datasources once, and other requests run in between', async () => {
     for (let n = 0; n < 3; n++) await connect()
     const [first, second] = [await make(owner), await make(owner)]
     const rows = await rooms.store.db
@@ -98,7 +97,7 @@ describe('webhooks', () => {
     assert.deepEqual([rows.length, calls], [2, { summaries: 3, turns: 3 + 2 }])
   })
 
-  test('a datasource in ERROR is reported once, and again when it fails again', async () => {
+  test('a webhook reports a datasource in ERROR once, and again after the next failure', async () => {
     const id = await connect()
     await make(owner)
     await setStatus(id, 'ERROR')
@@ -170,7 +169,7 @@ describe('webhooks', () => {
     assert.equal(events().length, 1)
   })
 
-  test('the refusals of a day are counted hour by hour, and other work runs in between', async () => {
+  test('the refusals of a day are counted hour by hour, and other requests run in between', async () => {
     const id = await connect()
     const { id: webhookId } = await make(owner, { events: ['refusals'], refusals: { count: 1, minutes: 1_440 } })
     const row = await rowOf(webhookId)
@@ -193,7 +192,7 @@ describe('webhooks', () => {
     assert.equal(turns, 24)
   })
 
-  test('only refusals of queries within the configured minutes are counted', async () => {
+  test('a webhook counts only refused queries within the configured minutes', async () => {
     const id = await connect()
     await make(owner, { events: ['refusals'], refusals: { count: 3, minutes: 10 } })
     const call = sessionCall(owner.accountId, 'runQuery')
@@ -217,7 +216,7 @@ describe('webhooks', () => {
     assert.equal(events().length, 1)
   })
 
-  test('a key that expires within a week is reported', async () => {
+  test('a webhook reports a key that expires within a week', async () => {
     await make(owner, { events: ['keyExpiring'] })
     const row = (name: string, days: number) => ({
       id: newId<ApiKeyId>(),
@@ -243,7 +242,7 @@ describe('webhooks', () => {
     )
   })
 
-  test('drift is reported when a database changes after its exposure was saved', async () => {
+  test('a webhook reports drift when a database changes after its exposure was saved', async () => {
     await using postgres = await startPostgres()
     const database = await postgres.createDatabase('drifting', 'CREATE TABLE t (id int)')
     const { host, port, superuser: username, password } = postgres
@@ -341,7 +340,7 @@ describe('webhooks', () => {
     silent.close()
   })
 
-  test('when a process ends, another one sends its delivery, but only after the claim has expired', async () => {
+  test('if a process ends, another process sends its delivery after the claim has expired', async () => {
     const { id } = await make(owner)
     await enqueue(rooms.store, await rowOf(id), [condition(1)], now)
     // The first process claims the delivery, and ends before it sends the message.
@@ -355,7 +354,7 @@ describe('webhooks', () => {
     assert.equal((await deliveries(id))[0]?.state, 'DELIVERED')
   })
 
-  test('the queue of a webhook has a limit, and deliveries beyond it are counted', async () => {
+  test('the queue of a webhook has a limit, and dropped deliveries are counted', async () => {
     const { id } = await make(owner)
     const many = Array.from({ length: 205 }, (_, n) => condition(n))
     assert.equal(await enqueue(rooms.store, await rowOf(id), many, now), 200)
@@ -383,7 +382,7 @@ describe('webhooks', () => {
     assert.equal(await count(), 3)
   })
 
-  test('over TLS, the certificate must be valid for the host', async () => {
+  test('a webhook is delivered over TLS only if the certificate of the receiver is valid for its host', async () => {
     await using certificates = await makeCertificates()
     const { pem } = certificates
     await using secure = await startReceiver({ key: pem['server.key'] ?? '', cert: pem['server.crt'] ?? '' })

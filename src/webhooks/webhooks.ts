@@ -1,6 +1,6 @@
 // Managers of a team create, change and delete its webhooks. The URL and the secret are stored encrypted, and the
-// secret is shown once. A webhook reports only what one account can reach: the account that has created or last changed
-// it. When this account no longer manages the team, the webhook reports nothing.
+// secret is shown once. A webhook reports only what the account that created or last changed it can reach. When this
+// account no longer manages the team, the webhook reports nothing.
 import { randomBytes } from 'node:crypto'
 import type { Selectable, Transaction } from 'kysely'
 import { z } from 'zod'
@@ -20,7 +20,7 @@ import { send, type SendOptions, type Sent } from './send-message.ts'
 
 export interface WebhookDeps extends TeamChangeDeps {
   readonly secrets: Pick<Secrets, 'seal' | 'open'>
-  /** Limits the tests of webhooks that run at the same time, for each team and in all. */
+  /** Limits concurrent tests of webhooks, per team and in total. */
   readonly webhookTests: ConcurrencyLimit
   readonly sending: SendOptions
 }
@@ -167,7 +167,7 @@ export async function deleteWebhook(
   })
 }
 
-/** Sends a message once, not through the queue. Throws RATE_LIMITED if too many tests are running. */
+/** Sends a message once, without the queue. Throws RATE_LIMITED if too many tests are running. */
 export async function testWebhook(
   deps: WebhookDeps,
   call: Call,

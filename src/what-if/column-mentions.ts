@@ -1,5 +1,5 @@
-// Finds the tables and columns that may be meant by a name in a query or in a refusal. For example, `orders` may mean
-// the table `shop.orders`. Only names are compared, so some of the tables and columns found may not be meant.
+// Finds the tables and columns that a name in a query or in a refusal may mean. For example, `orders` may mean the
+// table `shop.orders`. Compares only names, so it may find too many.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 
 /** Returns the tables whose name occurs in the text, in catalog order. */
@@ -13,7 +13,7 @@ export function mentioned(catalog: Catalog, text: string): readonly CatalogTable
   })
 }
 
-/** Returns the tables that may be meant by `name`, the name of a refused table. The most likely table comes first. */
+/** Returns the tables that the name of a refused table may mean, the most likely table first. */
 export function tablesMeant(tables: readonly CatalogTable[], name: string): readonly CatalogTable[] {
   return ranked(tables, ({ schema, table }) => {
     const [full, whole] = [`${schema}.${table}`, stem(table)]
@@ -25,9 +25,8 @@ export function tablesMeant(tables: readonly CatalogTable[], name: string): read
 }
 
 /**
- * Returns the columns that may be meant by `name`, the name of a refused column. The most likely column comes first. For
- * the unknown name `address.city`, the column `address` is returned if its contents are unknown. `all` contains every
- * column of the table.
+ * Returns the columns that the name of a refused column may mean, the most likely column first. For the unknown name
+ * `address.city`, returns the column `address` if its contents are unknown. `all` contains every column of the table.
  */
 export function columnsMeant(
   columns: readonly CatalogColumn[],
@@ -51,8 +50,8 @@ export function columnsMeant(
 }
 
 /**
- * Returns true if the column may contain fields that the catalog does not list. If it returns false, an unknown path
- * such as `address.ctiy` is misspelled.
+ * Returns true if the column may contain fields that the catalog does not list. If not, an unknown path such as
+ * `address.ctiy` is misspelled.
  */
 function mayHoldMore(column: CatalogColumn, all: readonly CatalogColumn[]): boolean {
   if (all.some((each) => each.partOf === column.name)) return false
@@ -61,8 +60,8 @@ function mayHoldMore(column: CatalogColumn, all: readonly CatalogColumn[]): bool
 
 /**
  * `parts` are the columns nested in one column. Returns those whose full name, such as `address.city`, occurs in
- * `text`. If there are none, returns those whose last name, such as `city`, occurs in `text`. If there are none of
- * these either, returns the first of `parts`.
+ * `text`. If there are none, returns those whose last name, such as `city`, occurs. Otherwise, returns the first of
+ * `parts`.
  */
 export function partsMeant(parts: readonly CatalogColumn[], text: string): readonly CatalogColumn[] {
   const words = (escaped: string) =>
@@ -78,8 +77,8 @@ export function partsMeant(parts: readonly CatalogColumn[], text: string): reado
 }
 
 /**
- * Returns the name without a final `*`. The BigQuery tables `events_1` and `events_2` are one table `events_*` in the
- * catalog, and a query may contain either form.
+ * Returns the name without a final `*`. In the catalog, the BigQuery tables `events_1` and `events_2` are one table
+ * `events_*`. A query may contain either form.
  */
 function stem(table: string): string {
   return table.replace(/\*$/, '')

@@ -1,6 +1,5 @@
-// Lists which hidden tables and columns the refused queries of a team wanted to read. Refusals of the same table or
-// column form a group. Only names are compared here. The operation exposureFromRefusal finds the exact change of the
-// exposure.
+// Lists which hidden tables and columns the refused queries of a team wanted to read, one group per table or column.
+// Compares only names. exposureFromRefusal finds the exact change of the exposure.
 import { setImmediate } from 'node:timers/promises'
 import type { Audit } from '../audit/audit.ts'
 import { Blocked } from '../audit/refusal-reason.ts'
@@ -25,8 +24,8 @@ export interface RefusalDeps {
 }
 
 /**
- * The table or column that a refused query most likely meant. `schema`, `table` and `column` are missing if there is no
- * candidate, or more than one.
+ * The table or column that a refused query most likely meant. `schema`, `table` and `column` are missing if there is
+ * not exactly one candidate.
  */
 interface Meant {
   readonly schema?: string
@@ -51,7 +50,7 @@ const DAYS = 7
 const DAY_MS = 86_400_000
 /**
  * The limits of one call. Older refusals and smaller groups are left out. If there are more than TEXTS_MAX different
- * queries, the others are counted as not `fixable`.
+ * queries, the remaining ones are not `fixable`.
  */
 const ROWS_MAX = 100_000
 const TEXTS_MAX = 1_000
@@ -112,7 +111,7 @@ function newGroup(
 
 const NOT_FIXABLE: Meant = { fixable: false }
 
-/** Finds what a refused query meant. Equal queries with equal refusals are searched only once. */
+/** Finds what a refused query meant. Searches only once for equal queries with equal refusals. */
 function meaningsOf({ store, catalogs }: RefusalDeps) {
   const known = new Map<string, Meant>()
   const sources = new Map<DatasourceId, Promise<Source | null>>()
@@ -122,7 +121,7 @@ function meaningsOf({ store, catalogs }: RefusalDeps) {
     return full === null || exposed === null ? null : { full, shown: columnsByTable(exposed) }
   }
   return async (id: DatasourceId, blocked: Denied['blocked'], text: string | null): Promise<Meant> => {
-    // Without the text of the query, exposureFromRefusal cannot find a change. It can add only tables and columns.
+    // exposureFromRefusal needs the text of the query, and can add only tables and columns.
     if (text === null || (blocked.kind !== 'table' && blocked.kind !== 'column')) return NOT_FIXABLE
     const key = JSON.stringify([id, blocked.kind, blocked.name, text])
     const found = known.get(key)

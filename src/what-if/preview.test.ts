@@ -36,8 +36,8 @@ for (const dialect of DIALECTS) {
     }
 
     /**
-     * Creates a datasource that exposes only column x. Records `count` queries for x and `count` for y in the audit.
-     * About half of the queries for each column are equal.
+     * Creates a datasource that exposes only column x. Records `count` queries for x and `count` for y in the audit,
+     * about half of them equal.
      */
     async function asked(rooms: Rooms, count: number) {
       const teamId = await addTeam(rooms)
@@ -107,7 +107,6 @@ for (const dialect of DIALECTS) {
       const cancelled = await ended(rooms, shop.id, next.jobId)
       assert.deepEqual([cancelled.state, cancelled.result], ['CANCELLED', undefined])
       assert.ok(cancelled.done < 600)
-      // A cancelled preview leaves the queue.
       const last = await shop.begin(deps, 'y')
       assert.equal((await ended(rooms, shop.id, last.jobId)).state, 'DONE')
     })

@@ -1,6 +1,5 @@
-// Shows what another exposure would change. The preview judges the audited queries of the last days twice: once with
-// the current exposure, and once with the proposed one. It changes no exposure and queries no datasource. It runs as a
-// job. Few previews run at the same time, and owners take turns.
+// Shows what another exposure would change. A preview judges the audited queries of the last days twice: with the
+// current exposure, and with the proposed one. It changes no exposure and queries no datasource. It runs as a job.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Audit } from '../audit/audit.ts'
@@ -48,17 +47,17 @@ export interface Preview {
 }
 
 const KIND = 'preview'
-/** The timeout of one preview. The time in the queue does not count. */
+/** The timeout of one preview, without its time in the queue. */
 const PREVIEW_MS = 10 * 60_000
 const IDS_MAX = 100
 /**
- * How many previews run at the same time in this process, for all teams of one owner and in all, and how many wait.
- * Other requests get their turn after each query that a preview judges, so many previews would delay them.
+ * How many previews run at the same time in this process: for all teams of one owner, and in total. `waiting` is how
+ * many wait. Other requests run after each query that a preview judges, so many previews would delay them.
  */
 const REPLAYS = { each: 1, all: 2, waiting: 200 }
 /** The maximum number of different previews of one datasource that wait or run. */
 const AT_ONCE_MAX = 3
-/** Equal queries are judged once. The outcomes of at most this many different queries are remembered. */
+/** Equal queries are judged once. Remembers the outcomes of at most this many different queries. */
 const OUTCOMES_MAX = 50_000
 const DAY_MS = 86_400_000
 
@@ -92,7 +91,7 @@ export function openReplays(): FairLimit {
   return openFairLimit(REPLAYS)
 }
 
-/** Registers the kind of job, so that previews resume after a restart. Call this once, before the first preview. */
+/** Lets previews resume after a restart. Call this once, before the first preview. */
 export function resumePreviews(deps: PreviewDeps): void {
   deps.jobs.resumable(KIND, (id, input) => async (progress, ended) => {
     const { tables, days } = Input.parse(input)
@@ -136,8 +135,8 @@ async function replay(
     throw new AppError('CONFLICT', 'This datasource was deleted in the meantime.')
   const [full, exposed] = await Promise.all([deps.catalogs.full(row), deps.catalogs.exposed(row)])
   if (full === null || exposed === null) throw notIntrospected()
-  // Drivers cache checked queries and use the catalog object as the key. With a copy of the object, the preview cannot
-  // evict the entries of real queries.
+  // Drivers cache checked queries by catalog object. With a copy of the catalog, the preview does not evict the entries
+  // of real queries.
   const sides: Sides = { driver, teamId: row.team_id, now: { ...exposed }, then: cut(full, order.tables) }
   const since = new Date(Date.now() - order.days * DAY_MS).toISOString()
   const scope = { id: row.id, teamId: row.team_id, since }

@@ -31,8 +31,8 @@ interface Deps {
 }
 
 /**
- * `tables` and `version` are the body of the PUT request that saves the exposure. `added` are the columns that the
- * current exposure does not have.
+ * `tables` and `version` are the body of the PUT request that saves the exposure. `added` has the columns that the
+ * current exposure lacks.
  */
 export interface Widened {
   readonly tables: readonly ShownTable[]
@@ -92,8 +92,8 @@ async function searched(ground: Ground, caller: AbortSignal): Promise<Widening> 
 }
 
 /**
- * Some guards leave unknown column names to the database. If the database reported that it did not find a column, adds
- * the hidden column that has this name.
+ * Adds the hidden column with the name that the database did not find. This is needed for guards that leave unknown
+ * column names to the database.
  */
 async function withColumn(
   ground: Ground,
@@ -117,10 +117,7 @@ async function withColumn(
   return hidden.length === 1 ? { additions: hidden } : { why: `several of its tables have the column ${blocked.name}.` }
 }
 
-/**
- * Returns false if the query passes without the table. Then the query does not read the table, but happens to contain
- * its name.
- */
+/** Returns false if the query passes without the table. Then the query only happens to contain the table's name. */
 async function isRead(
   { driver, body, full, saved, teamId }: Ground,
   table: CatalogTable,

@@ -1,4 +1,4 @@
-// Reads a datasource's queries from the audit, page by page, so that they need not all fit in memory.
+// Reads a datasource's queries from the audit, page by page, because all of them may not fit in memory.
 import { readDetail } from '../audit/row-detail.ts'
 import { newest, rowOfTeam } from '../audit/reading/newest-rows.ts'
 import type { AuditFilter } from '../audit/reading/row-filter.ts'
@@ -12,7 +12,7 @@ export interface AuditedQuery {
   readonly text: string | null
   readonly params: unknown
   readonly code: string | null
-  /** JSON of the table, column or other object that the query was refused for. */
+  /** The refused table, column or other object, as JSON. */
   readonly blocked: string | null
 }
 
@@ -46,7 +46,7 @@ export async function* auditedQueries(
   }
 }
 
-/** Returns an audit row of this datasource with any action, or null if there is none. */
+/** Returns an audit row of this datasource with any action, or null. */
 export async function auditedQuery(
   store: Pick<Store, 'db'>,
   { id: datasourceId, teamId }: Pick<AuditScope, 'id' | 'teamId'>,

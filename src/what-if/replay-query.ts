@@ -1,14 +1,14 @@
-// Asks only the guard whether an audited query would pass now. The query is not sent to its database, counts against no
-// budget, and changes no cache.
+// Asks only the guard whether an audited query would pass now. Does not send the query to its database, spend budget or
+// change a cache.
 import { setImmediate } from 'node:timers/promises'
 import type { Catalog, Driver, Limits, QueryBody, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 import type { TeamId } from '../ids.ts'
 
-/** The verdict does not depend on these limits. They only affect the query that would be sent. */
+/** These limits do not affect the verdict, only the query that would be sent. */
 const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 1, timeoutMs: 10_000, maxCost: 1 }
 
-/** Rebuilds the request body from the audited text and parameters. Returns null if the text cannot be parsed. */
+/** Returns the request body for the audited text and parameters. Null if the text cannot be parsed. */
 export function bodyOf(driver: Pick<Driver, 'reread'>, text: string, params: unknown): QueryBody | null {
   try {
     return driver.reread(text, params)

@@ -1,6 +1,6 @@
-// Searches for the smallest additional exposure that lets one query pass. The guard names the table or column for which
-// it refuses the query. The search adds a column that this name may mean, asks the guard again, and repeats this until
-// the query passes. Then it drops every added column that is not needed. The search parses no query language.
+// Searches for the smallest additional exposure with which a query passes. The guard names the table or column for
+// which it refuses the query. The search adds a column that this name may mean, and asks the guard again, until the
+// query passes. Then it removes every added column that is not needed. It parses no query language.
 import type { Catalog, CatalogColumn, CatalogTable, Denied, Driver, QueryBody, Verdict } from '../drivers/driver.ts'
 import { cut, tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 import type { TeamId } from '../ids.ts'
@@ -13,8 +13,7 @@ export interface Addition {
 }
 
 /**
- * The columns to add, or the reason why no additional exposure lets the query pass. No columns if the query already
- * passes.
+ * The columns to add (none if the query already passes), or the reason why no additional exposure lets the query pass.
  */
 export type Widening = { readonly additions: readonly Addition[] } | { readonly why: string }
 
@@ -26,7 +25,7 @@ export interface Ground {
   readonly teamId: TeamId
 }
 
-/** If the guard has judged the query more often than this, the search adds no further columns. */
+/** After this many verdicts of the guard, the search adds no more columns. */
 const TRIES_MAX = 400
 const TOO_MUCH = 'the search took too many tries.'
 
@@ -42,7 +41,7 @@ export async function widen(ground: Ground, signal: AbortSignal): Promise<Wideni
 class Search {
   readonly #driver: Driver
   readonly #body: QueryBody
-  /** The tables that the query names. Other tables do not matter, and a smaller catalog makes each attempt cheaper. */
+  /** The tables that the query names. A smaller catalog makes each attempt cheaper. */
   readonly #near: Catalog
   readonly #saved: readonly ShownTable[]
   readonly #teamId: TeamId
@@ -58,7 +57,7 @@ class Search {
     this.#signal = signal
   }
 
-  /** Adds columns until the query passes. The result may have columns that the query does not need. */
+  /** Adds columns until the query passes. Some of them may not be needed. */
   async grow(): Promise<Widening> {
     let additions: readonly Addition[] = []
     for (;;) {
@@ -97,8 +96,8 @@ class Search {
       const by = (columns: readonly CatalogColumn[]) => [...others, ...columns.map((each) => ({ table, column: each }))]
       const fewer = by(partsMeant(parts, this.#body.text))
       const outline = await this.#outline(fewer)
-      // If the other nested columns change the result too, then the query returns the whole column. Otherwise, the ones
-      // that it names are enough.
+      // If the remaining nested columns also change the result, then the query returns the whole column. Otherwise, the
+      // nested columns that it names are enough.
       if (outline !== null && outline === (await this.#outline(by(parts)))) return await this.narrow(fewer)
     }
     return additions
@@ -129,8 +128,8 @@ class Search {
       if (!isSame(denied, await this.#judged(more))) return more
     }
     if (candidates.length < 2) return null
-    // Several hidden columns may have the same name, and their refusals have the same text. So adding one of them seems
-    // to change nothing. Try all of them together.
+    // Several hidden columns may have the same name, so that their refusals have the same text. Then adding one of them
+    // seems to change nothing, so add all of them.
     const more = [...additions, ...candidates]
     return isSame(denied, await this.#judged(more)) ? null : more
   }
@@ -153,20 +152,19 @@ class Search {
     })
   }
 
-  /** Returns the column of a hidden table that is tried first: a column that the query names, or the first one. */
+  /** Returns the column of a hidden table to try first: a column that the query names, or else the first column. */
   #first(table: CatalogTable): CatalogColumn | undefined {
     const columns = exposable(table)
     const text = this.#body.text.toLowerCase()
     return columns.find((column) => text.includes(column.name.toLowerCase())) ?? columns[0]
   }
 
-  /** When no single column has helped, tries all columns together. */
+  /** Adds all columns together, if no single column has helped. */
   async #all(additions: readonly Addition[], denied: Denied): Promise<Widening> {
     const { blocked } = denied
     // `orders.*` is not the name of a missing column.
     const isLost = blocked.kind === 'column' && !blocked.name.endsWith('*') && !isMeant(this.#near, blocked.name)
-    // If all of `address` is exposed, the misspelled path `address.ctiy` passes too. So an unknown path is refused
-    // before that is tried.
+    // If all of `address` is exposed, the misspelled path `address.ctiy` passes too. So refuse an unknown path first.
     if (isLost && blocked.name.includes('.')) return { why: notInCatalog(blocked.name) }
     const shown = this.#shown(additions)
     const rest = this.#near.tables.flatMap((table) =>
@@ -179,7 +177,7 @@ class Search {
     return { why: isLost ? notInCatalog(blocked.name) : (this.#forbidden(denied) ?? `${denied.why}.`) }
   }
 
-  /** Returns the reason why the refused column may not be exposed. Null if the column may be exposed or is unknown. */
+  /** Returns why the refused column may not be exposed. Null if it may be exposed or is unknown. */
   #forbidden({ blocked }: Denied): string | null {
     if (blocked.kind !== 'column') return null
     for (const table of this.#near.tables) {
@@ -252,7 +250,7 @@ function exposable(table: CatalogTable): readonly CatalogColumn[] {
   return table.columns.filter((column) => column.unexposable === null && column.partOf === undefined)
 }
 
-/** Returns true if `name` may mean a column of the tables, or something nested in one. */
+/** Returns true if `name` may mean a column of the tables, or something nested in a column. */
 export function isMeant({ tables }: Pick<Catalog, 'tables'>, name: string): boolean {
   return tables.some(({ columns }) => columnsMeant(columns, name, columns).length > 0)
 }
