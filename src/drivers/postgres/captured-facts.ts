@@ -43,7 +43,7 @@ export interface CapturedExtension {
   readonly trusted: boolean
   /** The functions in the extension's schema that belong to the extension (pg_depend), by name. */
   readonly functions: readonly string[]
-  /** The operators of the extension, likewise. */
+  /** The operators of the extension in its schema, by symbol. */
   readonly operators: readonly string[]
   /**
    * Names of `functions` and `operators` that an object of no trusted extension in the schema also has. The guard

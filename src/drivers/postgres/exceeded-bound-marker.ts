@@ -1,6 +1,5 @@
-// Some bounds can be checked only by the database, in the printed text. If a bound is exceeded, the text casts a marker
-// string to a number. The cast fails, and the error message of the database repeats the marker, which says which bound
-// was exceeded.
+// Some bounds can be checked only by the database. If such a bound is exceeded, the printed text casts a marker string
+// to a number. The cast fails, and the database's error message repeats the marker, which names the bound.
 
 const MARK = 'vitrine bound:'
 const PATTERN = /vitrine bound: (\d{1,12}) ([a-z_]+|LIKE) (\d{1,20})"/

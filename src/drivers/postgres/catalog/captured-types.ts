@@ -24,7 +24,7 @@ export interface ReadTypes {
 
 interface TypeRow {
   readonly type: Omit<CapturedType, 'refused'>
-  /** The name by format_type. */
+  /** The name that format_type() returns. */
   readonly shown: string
   readonly notNull: boolean
   /** True for the row type of a table or view, and an array of it. False for a stand-alone composite type. */
@@ -130,7 +130,7 @@ function attributeOf(row: Row): CapturedAttribute {
 interface Judgement {
   readonly unexposable: string | null
   readonly refused: string | null
-  /** True if the values are names of objects in the database, as of regclass, or arrays of such names. */
+  /** True if the values are names of objects in the database, like those of regclass, or arrays of such names. */
   readonly isLookedUp: boolean
 }
 
@@ -168,7 +168,7 @@ function judgement(known: Known): (oid: number) => Judgement {
     judged.set(oid, { unexposable: own, refused: own, isLookedUp: false })
     const verdicts = row === undefined ? [] : oidsBelow(known, row.type).map(judge)
     const names = verdicts.some((verdict) => verdict.isLookedUp)
-    // A column of such a domain or array can be read as text. A composite type with such a field cannot.
+    // A domain or an array of such names can be read as text. A composite type with such a field cannot.
     const isPlain = row?.type.kind === 'domain' || row?.type.kind === 'array'
     const field = names && !isPlain ? holdsNames(row) : null
     const unexposable = own ?? verdicts.find((verdict) => verdict.unexposable !== null)?.unexposable ?? field

@@ -8,8 +8,8 @@ const firstUserOid = 16384
 /**
  * Reads the facts about the server and the login. Sets the search_path that the login has without the service's
  * start-up options: that of ALTER ROLE or ALTER DATABASE, or the server's default. (A reset_val that begins with
- * pg_catalog is from the start-up options.) No other query may follow in the transaction. Before version 15, there is
- * no datlocprovider, and JSON gives ''.
+ * pg_catalog is from the start-up options.) No other query may follow in the transaction. Before version 15, the column
+ * datlocprovider does not exist. Read through JSON, it is then ''.
  */
 export const server = `
 SELECT current_setting('server_version_num'), current_database(), rolsuper, array_to_json(current_schemas(false)),
@@ -185,7 +185,7 @@ SELECT e.enumtypid, e.enumlabel FROM (
   FROM pg_enum) e WHERE e.place <= ${most} ORDER BY e.enumtypid, e.enumsortorder`
 }
 
-/** Returns SQL for the valid CHECKs of one column. Larger expressions are no short lists of labels. */
+/** Returns SQL for the valid CHECKs of one column, except large ones, which are no short lists of labels. */
 export function columnChecks(serverVersion: number): string {
   return `
 SELECT k.conrelid, k.conkey[1], pg_get_expr(k.conbin, k.conrelid) FROM pg_constraint k
@@ -205,7 +205,7 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_class'::regclass AND d.objsubid = 0
 WHERE ${readable} ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C"`
 
-/** Returns the SQL condition that a column never contains null. A NOT NULL constraint may be unvalidated since 18. */
+/** Returns the SQL condition that a column never contains null. Since version 18, NOT NULL may be unvalidated. */
 function neverNull(serverVersion: number): string {
   if (serverVersion < 180000) return 'a.attnotnull'
   return `(a.attnotnull AND NOT EXISTS (SELECT FROM pg_constraint k

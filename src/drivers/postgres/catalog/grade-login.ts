@@ -26,7 +26,7 @@ interface Facts {
   readonly roles: readonly string[]
   readonly writable: readonly string[]
   readonly owned: readonly string[]
-  /** Schemas in which the login may create objects, of those on its search_path or of trusted extensions. */
+  /** Schemas on the login's search_path, or of trusted extensions, in which the login may create objects. */
   readonly creatable: readonly string[]
   /** The same schemas for PUBLIC. */
   readonly open: readonly string[]

@@ -1,6 +1,6 @@
-// Checks that implicit objects have not changed: those that a query can run without naming them. They are casts,
-// operator classes, overloads of allowed functions and operators, and CHECKs of domains. Introspection judges them
-// (trusted-extensions.ts) and stores a digest. Before a query, the database computes the digest again.
+// Implicit objects are objects that a query can run without naming them: casts, operator classes, overloads of allowed
+// functions and operators, and CHECKs of domains. Introspection judges them (trusted-extensions.ts) and stores a digest
+// of them. Before a query, the database computes the digest again, to check that nothing has changed.
 import { randomBytes } from 'node:crypto'
 import type { ImplicitObjects } from '../captured-facts.ts'
 import { literal } from '../quote.ts'

@@ -1,5 +1,6 @@
 // Decides how a profile reads each column. Short values are read whole, and long ones are cut. Of a JSON object, only
-// the keys are read. Of other types, only whether the value is null. Values have the same form as in an answer.
+// the keys are read. For other types, the profile reads only whether the value is null. Values have the same form as in
+// an answer.
 import { z } from 'zod'
 import { KEY_CHARS_MAX } from '../../json-keys-from-sample.ts'
 import { JsonBytes, writeText, type WriteValue } from '../../json-bytes.ts'

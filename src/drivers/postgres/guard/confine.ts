@@ -40,7 +40,7 @@ export function confine(
   return judged(parser, asked, shape, params, signalOf(stop))
 }
 
-/** Seals a query with its parameters. Refuses parameters with too long lists. */
+/** Seals a query with its parameters. Refuses lists in parameters that are too long. */
 function confined(parser: Parser, asked: Case, query: PostgresQuery, params: BoundParams): Verdict {
   const texts = boundTexts(params, query)
   const long = query.lists && longLists(query.lists, texts)

@@ -10,7 +10,7 @@ import { locateHere } from './judge.ts'
 import { parseText } from './syntax/parse-text.ts'
 
 export interface ParserOptions {
-  /** Rarely do more than two queries need a thread at the same time. */
+  /** The number of threads. More than two are rarely needed at the same time. */
   readonly threads?: number
   /** The deadline for one text. On an idle machine, no text takes half of it. */
   readonly deadlineMs?: number

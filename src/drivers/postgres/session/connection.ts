@@ -31,7 +31,7 @@ import { ask, estimateQuery, readInto, runQuery, type Known, type Running } from
 import type { Session } from './session.ts'
 import { NO_ROWS, type Sink } from './wire.ts'
 
-// How much later than the server's timeout the service's own deadline is. It applies if the server does not end the
+// The service's own deadline is this much later than the server's timeout. It applies if the server does not end the
 // statement.
 const GRACE_MS = 500
 // How long a caller waits for the server to confirm a cancel request.
@@ -55,7 +55,7 @@ export class PostgresConnection implements Connection {
   readonly #login: Login
   readonly #known: () => Known
   readonly #session: Session
-  /** Set when a cancel request is sent. It might cancel another statement, so the session runs no more. */
+  /** Set when a cancel request is sent. It might cancel a later statement, so the session runs none. */
   #cancelling: Promise<void> | null = null
   /** The timer for the deadline, or for failing the request after a cancel request. */
   #timer: NodeJS.Timeout | undefined
@@ -120,7 +120,7 @@ export class PostgresConnection implements Connection {
     return reportOf(steps, latencyMs, this.#session.server.versionText)
   }
 
-  /** Runs one statement that the service itself writes, with only pg_catalog on the search_path. Returns texts. */
+  /** Runs a statement that the service itself writes, with only pg_catalog on the search_path. Returns rows as text. */
   ask(sql: string, signal: AbortSignal): Promise<(string | null)[][]> {
     return this.#within(ASK_MS + GRACE_MS, signal, () => ask(this.#session, sql, ASK_MS))
   }

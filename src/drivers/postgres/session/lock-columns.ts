@@ -6,7 +6,7 @@ import { identifier, qualified } from '../quote.ts'
 import { readFields, type Field } from './protocol-messages.ts'
 import type { Expectation } from './wire.ts'
 
-/** Returns the statement that describes a table's columns, without its name: see wrap() in guard/walk/walk-from.ts. */
+/** Returns a SELECT of the columns. wrap() in guard/walk/walk-from.ts says why they are not qualified. */
 export function heldSql({ schema, table, columns }: ReadTable): string {
   return `SELECT ${columns.map(({ name }) => identifier(name)).join(', ')} FROM ${qualified([schema, table])}`
 }

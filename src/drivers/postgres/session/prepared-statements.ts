@@ -8,9 +8,7 @@ export const STATEMENTS_MAX = 100
 
 export interface Statement {
   readonly name: string
-  /**
-   * The server's description of the rows. Null before the first answer. The server refuses a statement if it changes.
-   */
+  /** The server's description of the rows, or null before the first answer. If it changes, the statement fails. */
   fields: readonly Field[] | null
 }
 

@@ -37,7 +37,7 @@ export function closeStatement(name: string): Buffer {
   })
 }
 
-/** Returns a Bind message, which makes the statement with these parameters the unnamed portal, in text format. */
+/** Returns a Bind message: the statement with these parameters becomes the unnamed portal, in text format. */
 export function bindMessage(name: string, parameters: readonly (string | null)[] = []): Buffer {
   const sizes = parameters.map((text) => (text === null ? NULL : Buffer.byteLength(text)))
   const values = sizes.reduce((sum, size) => sum + 4 + Math.max(size, 0), 0)
@@ -64,7 +64,7 @@ export const EXECUTE = message('E', 5, (into, at) => into.fill(0, at))
 export const SYNC = message('S', 0, () => undefined)
 export const TERMINATE = message('X', 0, () => undefined)
 
-/** Returns the messages that run one statement, for which rows do not matter. */
+/** Returns the messages that run one statement without describing its rows. */
 export function statement(text: string): Buffer {
   return Buffer.concat([parseMessage('', text), bindMessage(''), EXECUTE])
 }
@@ -93,7 +93,7 @@ export interface Field {
   readonly typeOid: number
 }
 
-/** Reads a RowDescription from from[start…end). Throws RangeError if a field is longer than the body. */
+/** Reads the RowDescription in from[start…end). Throws RangeError if a field is longer than the body. */
 export function readFields(from: Buffer, start: number, end: number): Field[] {
   const fields: Field[] = []
   let at = start + 2

@@ -28,7 +28,7 @@ import type { Sink } from './wire.ts'
 export interface Known {
   readonly types: TypeBook
   readonly sizes: Map<string, { readonly size: TableSize | null; readonly at: number }>
-  /** When each table was last checked whose size bounds the cost. */
+  /** For each table whose size bounds the cost: when it was last checked. */
   readonly plain: Pick<Map<string, Checked>, 'get' | 'set' | 'clear'>
   /** The last digest of implicit objects that was checked, and when. */
   implicit: ({ readonly digest: string } & Checked) | null
@@ -204,7 +204,7 @@ function tableCheck(known: Known, { bound }: PostgresQuery, now: number): Check 
   }
 }
 
-/** Returns whether this query must check. Then, other queries need not, unless the last check is no longer valid. */
+/** Returns whether this query must check. If so, others need not check while the last check is valid. */
 function isDue(last: Checked, now: number): boolean {
   const isValid = now - last.at < CHECK_MS
   if (isValid && now - last.renewedAt < RENEW_MS) return false

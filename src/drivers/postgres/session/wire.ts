@@ -71,7 +71,7 @@ const SLICE_MS = 2
  * yields, which took 300 ms for arrays of composites.
  */
 const TURN_MS = 8
-/** After a request is given up, its remaining bytes are still read. After this many, they yield to the event loop. */
+/** After a request is given up, its remaining bytes are read, with a turn of the event loop after this many. */
 const LEFT_OVER_BYTES = 1024 * 1024
 // Messages that are no rows are stored up to this length, because an error may quote a long value.
 const KEPT = 64 * 1024

@@ -69,8 +69,8 @@ function unknownOperator(walk: Walk, names: readonly string[], at: number | unde
 }
 
 /**
- * Returns up to three operators that begin the symbol or begin with it, the nearest length first. Symbols are too short
- * to compare by edit distance.
+ * Returns up to three operators that are the beginning of the symbol, or begin with it. Those of the nearest length
+ * come first. Symbols are too short to compare by edit distance.
  */
 function alike(symbol: string): string[] {
   const near = [...OWN_OPERATORS].filter((own) => own.length > 1 && (own.startsWith(symbol) || symbol.startsWith(own)))

@@ -15,13 +15,13 @@ export const REPEATED_MAX = 262_144
 export const FREE_COUNT = 16
 /** The limit for a search: the bytes of one string times the bytes of the other. */
 const SEARCHED_MAX = 536_870_912
-/** A string constant of at most this many bytes is searched, and searched for, in less than a second. */
+/** A search takes less than a second if one of its strings is a constant of at most this many bytes. */
 export const FREE_BYTES = 64
 /** A LIKE pattern of at most this many bytes needs no bound: a search for 256 bytes in a megabyte took a second. */
 export const FREE_PATTERN = 256
-/** The limit in bytes for normalize(), whose time is quadratic: 20,000 combining characters took 6 s, uncancelled. */
+/** The limit in bytes for normalize(): 20,000 combining characters took 6 s, and no cancel ended it. */
 const NORMALIZED_MAX = 4_096
-/** The largest int4. As a length, PostgreSQL refuses it (54000) before it allocates memory. */
+/** The largest int4. PostgreSQL refuses this length (54000) before it allocates memory. */
 export const REFUSED_COUNT = 2_147_483_647
 
 /** Returns the arguments of a pg_catalog function, bounded if needed. Throws Refusal. */
@@ -99,8 +99,8 @@ function unless(bound: Bound, count: Node): Node {
 }
 
 /**
- * Returns an expression with the value of `text` that fails if the size exceeds the limit. `type` is a type that is not
- * text.
+ * Returns an expression with the value of `text` that fails if the size exceeds the limit. If `type` is given, the
+ * failing branch is cast to it.
  */
 export function unlessText(bound: Bound, text: Node, type?: TypeName): Node {
   const condition = isMore(bound)

@@ -1,7 +1,7 @@
 // Limits the memory of rows that a query collects. PostgreSQL moves sorts, joins and groups to disk. But array_agg()
 // and similar aggregates, ARRAY(SELECT …), the hash tables of EXCEPT, INTERSECT and NOT IN, and the rows of a recursive
 // UNION stay in memory. The planner's estimate of the rows is easily misled. So the printed text adds the bytes of each
-// collected row to a setting of the transaction (SET LOCAL), and fails when the sum exceeds the limit.
+// collected row to a setting of the transaction, and fails when the sum exceeds the limit.
 import { AGGREGATES } from '../allowed/allowed-functions.ts'
 import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { EXTENSION_COLLECTS } from '../allowed/types-and-extensions.ts'
@@ -19,14 +19,14 @@ export const COLLECTED_MAX = 268_435_456
 const ROW_BYTES = 40
 /** The longest text of a numeric: 131,072 digits before the point, 16,383 after it, sign and point. */
 export const NUMBER_BYTES = 147_457
-/** The bytes that a hash table needs for a row in addition. */
+/** The additional bytes of a row in a hash table. */
 const HASH_BYTES = 56
 /** Each byte of a text is counted this many times: a growing text is copied, and jsonb has larger parts. */
 const TEXT_TIMES = 2
 const JSONB_TIMES = 4
 /** The bytes for each element, key and container while jsonb is built. */
 const JSONB_PART_BYTES = 96
-/** The bytes that an aggregate of PostGIS needs for a geometry in addition. */
+/** The additional bytes of a geometry in an aggregate of PostGIS. */
 const GEOMETRY_BYTES = 64
 /** The prefix of the settings that the printed text uses. */
 const SETTINGS = 'vitrine'
@@ -108,7 +108,7 @@ function measured(walk: Walk, level: Level, name: string, value: Node): { value:
   return { value: measuredQuery(alias, name, value, offsetOf(level, value)), bytes: numberOf(measuredIn(alias)) }
 }
 
-/** A moving window frame of at most this many rows counts as one whole. */
+/** A window frame of at most this many rows is counted as a whole, not row by row. */
 const FRAME_ROWS = 1_000
 
 /** A window frame of a constant number of rows. `largest` is the setting with the largest size of the frame so far. */

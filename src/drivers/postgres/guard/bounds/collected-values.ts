@@ -51,7 +51,7 @@ export function copiedInto(made: readonly Node[] | undefined): readonly Node[] |
   return made?.filter((each) => !ONCE.has(each))
 }
 
-/** Returns the limit that holds for both of two columns that UNION or USING makes one. */
+/** Returns the greater limit of two columns, for the column that UNION or USING makes of them. */
 export function maxCollected(one: Field | undefined, other: Field | undefined): number {
   return Math.max(one?.collected ?? Infinity, other?.collected ?? Infinity)
 }
@@ -375,7 +375,7 @@ export function measure(
 
 const ALIASES = new WeakMap<Walk, string>()
 
-/** Returns one alias for all checked values. For GROUP BY, repeated expressions must be printed equal. */
+/** Returns the one alias for all checked values. With different aliases, GROUP BY would not find equal expressions. */
 function aliasIn(walk: Walk): string {
   const alias = ALIASES.get(walk) ?? newAlias(walk, 't', 'a measured value')
   ALIASES.set(walk, alias)

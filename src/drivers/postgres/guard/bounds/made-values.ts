@@ -1,8 +1,8 @@
 // Adds up the memory and the searches of all expressions of a query for one row. PostgreSQL frees the values of a row
 // only after the row, and checks for a cancel only between rows: 1,000 calls on a value of a megabyte took 6 GB, and
 // outlived the timeout by 16 s. The guard refuses a query whose constants alone exceed a limit. Only the database knows
-// how long stored values are, and values that are collected from rows. For these, the sums tell which limits the
-// printed text must check.
+// the lengths of stored values, and of values that a query collects from rows. For these, the sums tell which limits
+// the printed text must check.
 import { Refusal } from '../refusal.ts'
 
 /**
@@ -26,7 +26,7 @@ export interface Copied {
   readonly by: number
 }
 
-/** The copies that a query makes of the columns of tables, for one row. */
+/** How many copies of each column a query makes for one row. */
 export interface StoredCopies {
   readonly of: ReadonlyMap<StoredColumn, number>
   /** The copies of all columns together. Of the branches of CASE, the one with the most copies counts. */
@@ -39,9 +39,9 @@ interface Counts {
   readonly own: number
   /** Copies of stored values, of parameters and of collected values. */
   readonly copies: number
-  /** The part of `copies` whose column is not known. */
+  /** How many of `copies` are of values whose column is not known. */
   readonly others: number
-  /** The part of `copies` that are copies of collected values. */
+  /** How many of `copies` are of collected values. */
   readonly collected: number
   /** The bytes of all constants that are searched for in stored values. */
   readonly sought: number
@@ -72,9 +72,9 @@ type Tally =
 
 /** The limit on the bytes from constants in all values of a row. */
 const OWN_MAX = 201_326_592
-/** The limit on copies whose column is not known, such as those of parameters, which have at most 65,536 bytes. */
+/** The limit on copies of other values, such as parameters, which have at most 65,536 bytes. */
 const COPIES_MAX = 6_000
-/** The same limit after countKept(), when the copies that steps of the plan keep count too. */
+/** The limit on copies of other values, including those that steps of the plan keep (countKept()). */
 const KEPT_MAX = 65_536
 /** The limit on the bytes of all copies of stored values in a row. */
 export const STORED_MAX = 134_217_728
@@ -94,9 +94,9 @@ const SOUGHT_COLLECTED_MAX = 2_147_483_648
 /** A search for this many bytes counts as one copy of the searched value. */
 const SOUGHT_OF_A_COPY = SOUGHT_MAX / STORED_MAX
 const STEPS_MAX = 1_073_741_824
-/** The bytes of collected values that all calls may take together: 64 calls of 4 MB. */
+/** The limit on the bytes of collected values that all calls together take: 64 calls of 4 MB. */
 const TAKEN_MAX = 268_435_456
-/** A division takes one step for this product: the digits of one number times the digits of the other. */
+/** The steps of a division are the digits of one number times the digits of the other, divided by this. */
 export const DIGITS_OF_A_STEP = 40
 /** A limit of at least this many digits is not printed: the query then computes few products. */
 const MANY_DIGITS = 40_000
@@ -190,7 +190,7 @@ export class MadeValues {
 
   /**
    * Adds copies of a value. If the value contains parts of another value, one copy of each part counts as one copy of
-   * that value: all parts together are no longer. Throws Refusal.
+   * that value, because all its parts together are no longer than the value. Throws Refusal.
    */
   addCopies({ columns, times, parts }: Value, copies: number, { own = 0, isCollected = false } = {}): void {
     if (times === 0) {
@@ -239,7 +239,7 @@ export class MadeValues {
     this.#wholes.set(part, whole)
   }
 
-  /** Returns how many more copies of the whole value the copies of a part count as. */
+  /** Counts `times` more copies of a part. Returns how many copies of the whole value this adds. */
   #copiesOf(part: string, times: number): number {
     const value = part.slice(0, part.indexOf('\0'))
     const count = (this.#ofPart.get(part) ?? 0) + times
@@ -257,7 +257,6 @@ export class MadeValues {
     return this.#made.own
   }
 
-  /** Returns what `run` adds, and the result of `run`. */
   during<T>(run: () => T): { result: T; made: Made } {
     const [before, all] = [this.#made, this.#log]
     const from = all.length
@@ -421,7 +420,7 @@ function greatestOfAll(alternatives: readonly Sums[]): Sums {
   return most
 }
 
-/** Returns for each column its copies, or its searches as copies if these are more. */
+/** For each column, returns its copies, or its searches (as copies) if these are more. */
 function readsOf(tally: Tally, greatest: (alternatives: readonly Sums[]) => Sums): Map<StoredColumn, number> {
   return greaterReads(tallied(tally, greatest))
 }

@@ -11,7 +11,9 @@ import { Refusal } from '../refusal.ts'
 import type { TypeName } from '../../captured-facts.ts'
 import { givesRows, literalText, steadily, unlessAny, unlessText, wholeNumber } from './argument-bounds.ts'
 
-/** The longest allowed run in a value that the printed text searched. Stored values are assumed to have none longer. */
+/**
+ * The longest allowed run in a value that the printed text searched. Stored values are assumed to have no longer run.
+ */
 export const RUN = 32
 /** A value in which more runs may join is searched. */
 export const RUNS_MAX = 32
@@ -20,13 +22,13 @@ export const RUNS_MAX = 32
  * marks took 0.1 s, and a query may compare the same values 10,000 times.
  */
 const MARKS_OF_A_RUN = 2
-/** The runs that count for a run of RUN marks, which a parameter or a searched value may have. */
+/** A parameter or a searched value counts as this many runs, because it may have one run of RUN marks. */
 const RUNS_OF_A_LONG_RUN = RUN / MARKS_OF_A_RUN
-/** Counts as more than RUNS_MAX in every sum. */
+/** A number of runs that exceeds RUNS_MAX. */
 const MANY = 1e6
 /**
- * The runs in a json value, or in its text, that is parsed from a text which the query made. Its marks may be escape
- * sequences (\u0301), so a search finds them only in the strings that are read from it.
+ * The runs of a json value that is parsed from a text which the query made. Its marks may be escape sequences (\u0301),
+ * so a search finds them only in strings that are read from the value.
  */
 const HIDDEN = Infinity
 /** A text of at most this many bytes has no run longer than RUN. */

@@ -47,15 +47,15 @@ const TAKES_PATTERN = /^(?:regexp_\w+|substring)$/
 const COUNTS = /^(?:\w*length|strpos|position|int[248])$/
 
 /**
- * Returns the right operand of an operator in MATCHES. A constant pattern is checked at once, a parameter when its
- * value is known, and a pattern that the query makes in the printed text. Throws Refusal.
+ * Returns the right operand of an operator in MATCHES. A constant pattern is checked at once, and a parameter when its
+ * value is known. The printed text checks a pattern that the query makes. Throws Refusal.
  */
 export function boundedRegex(walk: Walk, level: Level, left: Typed, right: Typed, at: number | undefined): Node {
   if (!mayBeText(walk.exposed, left.type)) return right.node
   return boundedOne(walk, level, right, at, '')
 }
 
-/** Does the same for the pattern among the arguments of a function. Throws Refusal. */
+/** Returns the arguments of a function, with the same checks of its pattern. Throws Refusal. */
 export function boundedRegexArguments(
   walk: Walk,
   level: Level,
@@ -133,7 +133,7 @@ function isPlain(node: Node): boolean {
 
 const PLAIN_MAX = 64
 
-/** Returns the query of ANY or ALL, with a bound on each row, which is a pattern. Throws Refusal. */
+/** Returns the query of ANY or ALL, with a check of each row, which is a pattern. Throws Refusal. */
 export function boundedRegexRows(
   walk: Walk,
   level: Level,

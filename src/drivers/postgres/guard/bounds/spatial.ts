@@ -104,7 +104,7 @@ function mayBecomeSpatial(exposed: Exposed, { node, type, isStored }: Typed): bo
   return isSpatial(exposed, type)
 }
 
-/** Returns the arguments of st_asgeojson. By default, its options would print a name from spatial_ref_sys. */
+/** Returns the arguments of st_asgeojson. Without explicit options, it prints a name from spatial_ref_sys. */
 function geoJson(exposed: Exposed, given: readonly Typed[], at: number | undefined): readonly Node[] {
   const [value, digits, options] = given
   if (!value || value.type?.kind === 'row') {

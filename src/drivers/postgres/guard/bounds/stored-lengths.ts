@@ -95,7 +95,7 @@ function holds(bound: Bound): Node {
   return { NullTest: { arg: checked, nulltesttype: 'IS_NOT_NULL' } }
 }
 
-/** A number with fewer stored bytes, and a number between these ends, has few digits. */
+/** A number has few digits if it has at most this many stored bytes and is between these ends. */
 const SHORT_NUMBER = 48
 const ENDS = ['1e300', '-1e300'] as const
 

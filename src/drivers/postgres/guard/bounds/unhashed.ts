@@ -1,7 +1,8 @@
 // Decides which queries PostgreSQL must run without hash joins, or without hashed groups. Usually, hash tables go to
-// disk when they grow. But a hash join keeps all rows of one key in memory, and hashed groups do not notice when a
-// value in a group grows. The planner avoids neither if its estimates are wrong. Stored rows are limited by what is
-// stored. So only a query that itself makes many rows or long values must sort instead. Its answer is the same.
+// disk when they grow. But a hash join keeps all rows of one key in memory, and PostgreSQL does not notice when a value
+// in a hashed group grows. The planner avoids neither if its estimates are wrong. The size of the database limits
+// queries that only read stored rows. So only a query that itself makes many rows or long values must sort instead. Its
+// answer is the same.
 import { RETURNS_ROWS } from '../allowed/allowed-functions.ts'
 import { isNode, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import type { SwitchedOff } from '../../confined-query.ts'
@@ -94,7 +95,7 @@ class Rows {
     this.#note(known.reduce((all, rows) => all * rows, 1))
   }
 
-  /** Sets `multiply` if the rows are many. Infinity stands for the rows of a table, which are not made. */
+  /** Sets `multiply` if the query makes many rows. Infinity stands for the rows of a table. */
   #note(rows: number): void {
     if (rows > MANY_ROWS && rows !== Infinity) this.multiply = true
   }
@@ -287,7 +288,7 @@ function seriesRows({ funcname, args = [] }: Struct<'FuncCall'>): number {
   if (step && CALENDAR.test(stepText(step) ?? '')) return calendarDays(from, to)
   const each = step === undefined ? 1 : (wholeNumber(step) ?? 0)
   const ends = [wholeNumber(from) ?? Infinity, wholeNumber(to) ?? Infinity]
-  // A cached shape tries larger numbers one by one (shape-cache.ts), and the length would differ for each.
+  // shape-cache.ts replaces the numbers by large marks, one at a time. The length must not depend on them.
   if (!Number.isInteger(each) || each === 0 || ends.some((end) => Math.abs(end) > SERIES_END)) return Infinity
   const [first = 0, last = 0] = ends
   return Math.abs(last - first) / Math.abs(each) + 1

@@ -1,6 +1,6 @@
 // Reads the text before the parser: replaces comments by spaces, counts tokens, and refuses texts that would slow the
 // parser down or overflow its stack. To find the end of an operator, PostgreSQL's scanner reads the whole run of
-// operator characters, and for the next operator reads it again. For `/**//**/…` or `+-+-…`, this takes time quadratic
+// operator characters, and reads it again for the next operator. For `/**//**/…` or `+-+-…`, this takes time quadratic
 // in the length of the run. Without comments, and with short runs, it takes linear time (bounds.test.ts).
 import { Scanner, type TokenKind } from './scanner.ts'
 

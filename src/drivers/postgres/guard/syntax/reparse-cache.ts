@@ -1,8 +1,8 @@
-// Saves parsing each printed text again for the comparison with the confined tree. The form of a text is the text
-// without plain names, strings and numbers. PostgreSQL's grammar depends only on the kinds of tokens, so texts of one
-// form have equal trees except for these tokens. A form is parsed once with marks in its gaps, which show the places of
-// the tokens in the tree. For each text of the form, its tokens replace the marks, and the tree is compared node by
-// node.
+// The guard parses each printed text again and compares it with the confined tree. This file saves most of the parsing.
+// The form of a text is the text without plain names, strings and numbers. PostgreSQL's grammar depends only on the
+// kinds of tokens, so texts of one form have equal trees except for these tokens. A form is parsed once with marks in
+// its gaps, which show the places of the tokens in the tree. For each text of the form, its tokens replace the marks,
+// and the tree is compared node by node.
 import type { Parse } from './parser.ts'
 import { SeenTwice } from '../../../seen-twice-cache.ts'
 import { isSameTree, PLACES, Slot } from './verify-printed.ts'

@@ -90,7 +90,7 @@ export function newLevel(parent: Level | null, ctes: CteScope | null): Level {
   }
 }
 
-/** What the guard knows about a parameter. `type` is null if the context decides. Plain data, for the worker. */
+/** What the guard knows about a parameter. `type` is null if the context decides. Sent to worker threads. */
 export interface ParamForm {
   readonly cast: Struct<'TypeName'> | null
   readonly type: SqlType | null

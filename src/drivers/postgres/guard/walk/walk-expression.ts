@@ -275,7 +275,7 @@ function caseOf(walk: Walk, level: Level, { arg, args, defresult, location }: St
   return { node, type: unified(walk, results, location) }
 }
 
-/** Returns the common type that PostgreSQL gives to these values, or null if it is unknown. */
+/** Returns the type to which PostgreSQL converts all these values, or null if it is unknown. */
 function unified({ exposed }: Walk, values: readonly Typed[], at: number | undefined): SqlType | null {
   checkUnified(exposed, values, at)
   return unifiedType(

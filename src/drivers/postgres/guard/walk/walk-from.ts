@@ -493,7 +493,7 @@ function functionItem(walk: Walk, level: Level, node: Struct<'RangeFunction'>): 
     ...(ordinality && { ordinality }),
     ...(is_rowsfrom && { is_rowsfrom }),
     functions: parts.map((each) => each.node),
-    // The grammar allows either a definition list or an alias list.
+    // The grammar does not allow a definition list together with an alias list.
     alias: shown ? { aliasname: made.alias.aliasname ?? '' } : made.alias,
     ...(shown && { coldeflist: shown }),
   }
