@@ -1,13 +1,12 @@
-// Introspection stores these facts about a BigQuery project besides tables and columns. Only this driver reads them.
-// They are stored as JSON with the catalog, so they are plain data. A datasource whose capture has another
-// CAPTURE_VERSION must be introspected again.
+// The facts that introspection stores about a BigQuery project besides tables and columns. They are stored as JSON, so
+// they are plain data. If the stored facts have another CAPTURE_VERSION, the datasource must be introspected again.
 
 export const CAPTURE_VERSION = 2
 
 export interface BigQueryCapture {
   readonly version: number
   /**
-   * The id of the project that contains every table. A project of a domain has a colon in its id (`example.com:lake`).
+   * The id of the project that contains every table. The id of a project in a domain has a colon (`example.com:lake`).
    */
   readonly project: string
   /** The location of the jobs, for example EU or europe-west1. */
@@ -15,8 +14,8 @@ export interface BigQueryCapture {
   /** The datasets with is_case_insensitive. Their table names ignore case. */
   readonly caseInsensitiveDatasets: readonly string[]
   /**
-   * The ids of all tables and views of each introspected dataset, exposed or not, with each shard of a family. A
-   * wildcard such as `events_*` could match any of them.
+   * For each introspected dataset, the ids of all tables, views and shards, also of hidden ones. A wildcard such as
+   * `events_*` could match any of them.
    */
   readonly tableIds: Readonly<Record<string, readonly string[]>>
 }
@@ -40,26 +39,26 @@ export type PseudoColumn = '_PARTITIONTIME' | '_PARTITIONDATE'
 export interface BigQueryTableDetail {
   readonly tableType: TableType
   /**
-   * Set for a family of shards. Then the name of the CatalogTable is `<prefix>*`, and its columns are those of the
+   * Set for a family of shards. The name of the CatalogTable is then `<prefix>*`, and its columns are those of the
    * newest shard.
    */
   readonly family: ShardFamily | null
   /** The id of the shard of a family that was created last. Absent in older catalogs. */
   readonly newestShard?: string
-  /** The names of all top-level columns, exposed or not. */
+  /** The names of all top-level columns, also of hidden ones. */
   readonly columns: readonly string[]
   /**
    * A table that is partitioned by ingestion time has _PARTITIONTIME, and also _PARTITIONDATE if it is partitioned by
-   * day. CatalogTable.columns has them too, so that an exposure can show or hide them. `SELECT *` does not return them.
+   * day. They are in CatalogTable.columns too, so that an exposure can show or hide them. `SELECT *` does not return
+   * them.
    */
   readonly pseudoColumns: readonly PseudoColumn[]
   /**
-   * For a VIEW or a MATERIALIZED_VIEW: the tables that the view reads, as `project.dataset.table`. A dry run of the
-   * view reported them. If null, these tables are unknown, and the guard refuses the view. Empty for other types of
-   * table.
+   * The tables that a VIEW or MATERIALIZED_VIEW reads, as `project.dataset.table`. A dry run of the view reported them.
+   * If null, these tables are unknown, and the guard refuses the view. Empty for other types of table.
    */
   readonly closure: readonly string[] | null
-  /** In milliseconds since 1970. For a family, the time of its newest shard, whose columns the wildcard has. */
+  /** In milliseconds since 1970. For a family, the time of its newest shard. */
   readonly createdAt: number | null
   /** True if BigQuery refuses a query without a filter on the partition. */
   readonly requirePartitionFilter: boolean
@@ -82,7 +81,7 @@ export interface ColumnType {
 export interface BigQueryColumnDetail {
   readonly type: ColumnType
   /**
-   * True if a policy tag guards the column or a part of it. Then a query that names the column may fail, because the
+   * True if a policy tag guards the column or a part of it. A query that names the column may then fail, because the
    * login may not read it.
    */
   readonly policyTagged: boolean

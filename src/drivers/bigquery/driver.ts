@@ -30,8 +30,8 @@ export interface BigQueryOptions {
   /** Datasources may use another address than Google's. Such an address never gets a token. */
   readonly allowEndpoint?: boolean
   /**
-   * Called if BigQuery interprets a query differently than the guard. Then one of them has a defect, or a table or view
-   * has changed since introspection.
+   * Called if BigQuery interprets a query differently than the guard: one of them has a defect, or a table or view has
+   * changed since introspection.
    */
   readonly alarm?: (disagreement: Disagreement) => void
   /** Tests use it to open sockets without a network. */

@@ -1,5 +1,5 @@
 // Checks the value of one parameter against its type, and writes it as a string for BigQuery's REST API. An invalid
-// value is refused here, before anything is sent.
+// value is refused before anything is sent.
 import type { Param } from '../driver.ts'
 
 /** A scalar or an array of scalars, as `queryParameters` needs it. */
@@ -78,7 +78,6 @@ const WRITERS: Readonly<Record<string, (value: boolean | number | string) => str
   },
 }
 
-/** For a message. */
 const TYPES = `${Object.keys(WRITERS).join(', ')} and ARRAY<…> of them`
 
 /**

@@ -1,5 +1,5 @@
-// Compares the parameters in the text of a query with those that the caller sent. Their values are sent to BigQuery
-// separately, and never printed into the text.
+// Compares the parameters in a query with those that the caller sent. Their values are sent to BigQuery separately, and
+// never printed into the SQL.
 import { invalidRequest } from '../../errors.ts'
 import type { Param, Params } from '../driver.ts'
 import { lex } from './guard/lex.ts'
@@ -16,7 +16,7 @@ const NAME = /^[A-Za-z_]\w{0,127}$/
 
 /**
  * Throws AppError INVALID_REQUEST if a parameter is missing or superfluous, or if its value does not match its type. A
- * text that the lexer refuses is left to the guard.
+ * query that the lexer refuses is left to the guard.
  */
 export function checkParams(text: string, params: Params | undefined): void {
   if (params === undefined && !/[@?]/.test(text)) return
@@ -36,7 +36,7 @@ function tokensOf(text: string): readonly Token[] | null {
   }
 }
 
-/** checkParams() must have checked the parameters. Returns null if the text or the request has none. */
+/** checkParams() must have checked the parameters. Returns null if the query or the request has none. */
 export function boundOf(tokens: readonly Token[], params: Params | undefined): Bound | null {
   if (params === undefined || !tokens.some(isParameter)) return null
   const { values } = params
@@ -45,7 +45,7 @@ export function boundOf(tokens: readonly Token[], params: Params | undefined): B
   return { parameterMode: 'NAMED', queryParameters }
 }
 
-/** Returns the first parameter of the text that has no value, or null. Names ignore case. */
+/** Returns the first parameter of the query that has no value, or null. Names ignore case. */
 export function unbound(tokens: readonly Token[], params: Params | undefined): Token | null {
   const values = params?.values ?? []
   if (isList(values)) {

@@ -9,7 +9,7 @@ import { identifier, typedPath } from './quote.ts'
 const NAMES = ['Plain', 'two words', 'ünïcødé', 'select', 'Group', '1st', "it's", 'say "hi"', 'my-table', '_x']
 
 describe('names in GoogleSQL', () => {
-  test('names are in backquotes only if necessary', () => {
+  test('GoogleSQL names are in backquotes only if necessary', () => {
     assert.equal(typedPath(['Billing', 'invoices_2024', 'a.b']), 'Billing.invoices_2024.a.b')
     assert.equal(typedPath(['my-set', 'Order', 'a.my field']), '`my-set`.`Order`.a.`my field`')
   })

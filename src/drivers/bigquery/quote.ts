@@ -6,7 +6,7 @@ export function identifier(name: string): string {
 }
 
 /**
- * Returns a path as a caller must write it, with backquotes only where necessary. A name with dots is a path of nested
+ * Returns a path as a caller must write it, with backquotes only if necessary. A name with dots is a path of nested
  * fields, so each part is quoted separately.
  */
 export function typedPath(names: readonly string[]): string {

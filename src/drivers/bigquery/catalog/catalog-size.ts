@@ -1,12 +1,12 @@
-// A catalog is stored as one text and kept in memory, and the owner of the project decides how large it is. So its size
-// is limited.
+// Limits the size of a catalog. A catalog is stored as one text and kept in memory, and the owner of the project
+// decides how large it is.
 import type { ColumnType } from '../captured-facts.ts'
 import { unavailable } from '../session/failure.ts'
 import type { Resource } from './table-resource.ts'
 
-/** For all tables together, including the fields of structs. */
+/** The limit on columns of all tables together. The fields of structs count. */
 const FIELDS_MAX = 500_000
-/** For all tables together: the names and types of columns, and all descriptions. */
+/** The limit on names, types and descriptions of all tables together. */
 const TEXT_MAX = 64 * 1024 * 1024
 
 export class Size {

@@ -1,5 +1,4 @@
-// A job runs in one location and cannot read other locations. So a datasource has one location, which must be the
-// location of all its datasets.
+// A job runs in one location and cannot read other locations. So all datasets of a datasource must be in one location.
 import { z } from 'zod'
 import { mapConcurrently } from '../session/abortable.ts'
 import { Unreadable } from '../session/http-exchange.ts'
@@ -11,7 +10,7 @@ import { readPages } from './list-pages.ts'
 
 const DATASETS_MAX = 1_000
 const AT_ONCE = 8
-/** BigQuery uses this location by default. */
+/** BigQuery's default location. */
 const USUAL_LOCATION = 'US'
 
 export interface Dataset {

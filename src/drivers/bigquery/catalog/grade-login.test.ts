@@ -19,8 +19,8 @@ async function grade(at: ConnectedBigQuery) {
 
 const granted: Known = { says: /CREATE TABLE/, analysis: { statistics: { statementType: 'CREATE_TABLE' } } }
 
-describe('credentials', () => {
-  test('credentials pass if they may read the exposed tables and write nothing, and the test runs and creates nothing', async () => {
+describe('a grade of BigQuery credentials', () => {
+  test('credentials that may read the exposed tables and write nothing pass, and the test runs and creates nothing', async () => {
     await using at = await connectBigQuery()
     const { report, step } = await grade(at)
     assert.equal(report.grade, 'PASS')
@@ -31,7 +31,7 @@ describe('credentials', () => {
     assert.deepEqual(at.double.violations, [])
   })
 
-  test('the report says how many tables were tested, if more than ten are exposed', async () => {
+  test('if more than ten tables are exposed, the report says how many were tested', async () => {
     await using at = await connectBigQuery()
     const tables = Array.from({ length: 11 }, () => at.exposed.tables)
       .flat()
@@ -41,7 +41,7 @@ describe('credentials', () => {
     assert.match(step?.message ?? '', /tested for the first 10 of 11 tables/)
   })
 
-  test('credentials get a warning if they may create tables, with the commands that create better credentials', async () => {
+  test('credentials that may create tables get a warning, with the commands for better credentials', async () => {
     await using at = await connectBigQuery({ known: [granted] })
     const { report, step } = await grade(at)
     assert.deepEqual([report.grade, step('writes').status], ['WARN', 'WARN'])
@@ -58,7 +58,7 @@ describe('credentials', () => {
     assert.match((await grade(at)).step('writes').message, /unknown whether/)
   })
 
-  test('credentials get a warning if they may not read the exposed tables', async () => {
+  test('credentials that may not read the exposed tables get a warning', async () => {
     await using at = await connectBigQuery({ known: [{ says: /COUNT.*secrets/, analysis: DENIED }] })
     const { step } = await grade(at)
     assert.deepEqual(
@@ -77,7 +77,7 @@ describe('credentials', () => {
     )
   })
 
-  test('credentials fail if they may not run queries, and the report names the missing permission', async () => {
+  test('credentials that may not run queries fail, and the report names the missing permission', async () => {
     const analysis = {
       error: {
         ...DENIED.error,
@@ -90,7 +90,7 @@ describe('credentials', () => {
     assert.match(report.error ?? '', /bigquery\.jobs\.create/)
   })
 
-  test('credentials get a warning if they see no dataset, or none in the chosen location', async () => {
+  test('credentials that see no dataset, or none in the chosen location, get a warning', async () => {
     await using at = await connectBigQuery({ config: { location: 'EU' }, double: { datasets: {} } })
     assert.equal((await grade(at)).step('datasets').status, 'WARN')
     await using other = await connectBigQuery({
@@ -101,7 +101,7 @@ describe('credentials', () => {
     assert.match((await grade(other)).step('datasets').message, /no dataset of vitrine-test in US/)
   })
 
-  test('credentials cannot be tested if the project has not enabled the API, and the error says so', async () => {
+  test('if the project has not enabled the API, credentials cannot be tested, and the error says so', async () => {
     await using at = await connectBigQuery()
     at.double.rig('datasets', failed({ status: 403, reason: 'accessNotConfigured', message: 'CANARY' }), 9)
     await assert.rejects(at.connection.test(null, AbortSignal.timeout(60_000)), {
@@ -110,7 +110,7 @@ describe('credentials', () => {
     })
   })
 
-  test('credentials get a note without a warning if they see other datasets too', async () => {
+  test('credentials that see further datasets get a note without a warning', async () => {
     const shop = {
       shop: { tables: {} },
       hr: { tables: { salaries: { schema: { fields: [{ name: 'x', type: 'INTEGER' }] } } } },
@@ -121,7 +121,7 @@ describe('credentials', () => {
     assert.match(step.message, /also see hr/)
   })
 
-  test('an emulator gets a warning instead, and no test for writing', async () => {
+  test('an emulator gets a warning, and no test for writing', async () => {
     await using at = await connectBigQuery({ emulator: true, known: [granted] })
     const { report, step } = await grade(at)
     assert.deepEqual([step('connection').status, step('writes').status], ['WARN', 'PASS'])
@@ -129,7 +129,7 @@ describe('credentials', () => {
     assert.ok(at.double.requests.every(({ body }) => !JSON.stringify(body ?? '').includes('CREATE')))
   })
 
-  test('the commands for better credentials grant a role on the whole dataset if it has a family of shards', async () => {
+  test('if a dataset has a family of shards, the commands for better credentials grant a role on the whole dataset', async () => {
     const table = { schema: { fields: [{ name: 'x', type: 'INTEGER' }] } }
     await using at = await connectBigQuery({
       known: [granted],

@@ -1,6 +1,6 @@
 // Grades the credentials of a project. They should have the rights to read the exposed tables, and no other rights. If
-// a right is missing or unnecessary, or if that is unknown, the step has commands that create a better service account.
-// Grading changes nothing: it only lists and reads datasets, and does dry runs.
+// a right is missing, unnecessary or unknown, the step has commands for a better service account. Grading changes
+// nothing: it only lists and reads datasets, and does dry runs.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import { mapConcurrently } from '../session/abortable.ts'
@@ -13,7 +13,7 @@ import { betterLogin } from './least-privilege-login.ts'
 import { findDatasets, listDatasets, type Dataset } from './datasets.ts'
 
 const AT_ONCE = 8
-/** Rights are tested for at most this many datasets, and for at most this many tables. */
+/** The maximum number of datasets, and the maximum number of tables, for which rights are tested. */
 const TRIED_MAX = 10
 const LISTED_MAX = 100
 
@@ -129,7 +129,7 @@ async function writes({ rest, target, datasets, place, better, signal }: Facts):
   return pass(name, `The credentials may not create tables${limitOf(datasets, 'in', 'datasets')}.`)
 }
 
-/** Tests whether the credentials may read the first exposed tables, by dry runs, which read nothing. */
+/** Tests by dry runs, which read nothing, whether the credentials may read the first exposed tables. */
 async function reads({ rest, target, exposed, place, better, signal }: Facts): Promise<TestStep> {
   const name = 'tables'
   if (exposed === null)
@@ -148,7 +148,7 @@ async function reads({ rest, target, exposed, place, better, signal }: Facts): P
   return pass(name, `The credentials may read what is exposed${limitOf(exposed.tables, 'tested for', 'tables')}.`)
 }
 
-/** If not all were tested, returns how many were, for example ` (in the first 10 of 12 datasets)`. */
+/** Returns for example ` (in the first 10 of 12 datasets)`, or '' if all were tested. */
 function limitOf(all: readonly unknown[], how: string, what: string): string {
   return all.length > TRIED_MAX ? ` (${how} the first ${TRIED_MAX} of ${all.length} ${what})` : ''
 }

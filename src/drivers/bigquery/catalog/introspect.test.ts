@@ -119,7 +119,7 @@ function found(at: ConnectedBigQuery, schema: string, table: string): CatalogTab
 }
 
 describe('introspect', () => {
-  test('a project is read in pages, by free calls only', async () => {
+  test('a project is introspected in pages, by free calls only', async () => {
     await using at = await connectBigQuery({ known: KNOWN, double: { datasets: LAKE, pageItems: 1 } })
     await at.connection.introspect(AbortSignal.timeout(60_000))
     assert.deepEqual([...new Set(at.double.requests.map(({ kind }) => kind))].sort(), [
@@ -134,7 +134,7 @@ describe('introspect', () => {
     assert.deepEqual(at.double.violations, [])
   })
 
-  test('columns have GoogleSQL types, keys, and signals for partitioning and clustering', async () => {
+  test('introspected columns have GoogleSQL types, keys, and signals for partitioning and clustering', async () => {
     await using at = await connect(LAKE)
     const orders = found(at, 'shop', 'orders')
     const { detail: _, columns, warnings, ...rest } = orders
@@ -170,7 +170,7 @@ describe('introspect', () => {
     assert.match(warnings.join(), /Policy tags guard ssn.*only with a filter/)
   })
 
-  test('each sort of table has its own kind', async () => {
+  test('the catalog has a separate kind for each type of table', async () => {
     await using at = await connect(LAKE)
     const kinds = ['v_orders', 'mv', 'sheet', 'old', 'ranged', 'empty', 'names with-dashes'].map((table) => {
       const { kind, estimatedRows } = found(at, 'shop', table)
@@ -204,14 +204,14 @@ describe('introspect', () => {
     }
   })
 
-  test('the pseudo columns of ingestion time are listed', async () => {
+  test('the pseudo columns of a table that is partitioned by ingestion time are listed', async () => {
     await using at = await connect(LAKE)
     const names = (table: string) => found(at, 'shop', table).columns.map(({ name, type }) => `${name} ${type}`)
     assert.deepEqual(names('loads'), ['x INT64', '_PARTITIONTIME TIMESTAMP', '_PARTITIONDATE DATE'])
     assert.deepEqual(names('hourly'), ['x INT64', '_PARTITIONTIME TIMESTAMP'])
   })
 
-  test('dated shards are listed as one table with the creation time of the newest shard, and similar names separately', async () => {
+  test('dated shards are listed as one table with the creation time of the newest shard, and similar names are listed separately', async () => {
     await using at = await connect(LAKE)
     assert.deepEqual(
       at.catalog.tables
@@ -235,7 +235,7 @@ describe('introspect', () => {
     assert.partialDeepStrictEqual(at.catalog.capture, { tableIds: { web: ['events_20240101', 'events_20240103'] } })
   })
 
-  test('a table whose name only looks like a shard is not exposed with the family', async () => {
+  test('a table whose name looks like a shard, but is none, is not exposed with the family', async () => {
     await using at = await connect(LAKE)
     const exposed = cut(at.catalog, [{ schema: 'web', table: 'events_*', columns: ['x'] }])
     const judged = async (sql: string) =>
@@ -243,7 +243,7 @@ describe('introspect', () => {
     assert.equal(await judged('SELECT x FROM web.events_20240101'), 'confined')
     assert.equal(await judged('SELECT x FROM web.events_20240108'), 'confined')
     assert.equal(await judged('SELECT x FROM web.events_20240107'), 'denied')
-    // BigQuery reports that the query reads events_20240107, which is hidden. So the query of the wildcard does not
+    // BigQuery reports that the query reads events_20240107, which is hidden. So the query on the wildcard does not
     // run.
     const query = await at.driver.confine(
       at.driver.read({ sql: 'SELECT x FROM `web.events_*`' }),
@@ -271,14 +271,14 @@ describe('introspect', () => {
     await assert.rejects(at.connection.estimate(query.query, WIDE, soon()), { code: 'QUERY_DENIED' })
   })
 
-  test('only the chosen datasets are read', async () => {
+  test('only the chosen datasets are introspected', async () => {
     await using at = await connect(LAKE, { datasets: ['web'] })
     assert.deepEqual([...new Set(at.catalog.tables.map(({ schema }) => schema))], ['web'])
     await at.connection.introspect(AbortSignal.timeout(60_000))
     assert.equal(at.double.count('datasets'), 0)
   })
 
-  test('a table is left out if it is dropped in the meantime or is not visible', async () => {
+  test('a table that is dropped during introspection, or is not visible, is left out', async () => {
     await using at = await connect(LAKE)
     at.double.rig(({ kind, url }) => kind === 'table' && /orders$/.test(url.pathname), {
       status: 404,
@@ -332,7 +332,7 @@ describe('introspect', () => {
   })
 })
 
-describe('introspect refuses', () => {
+describe('introspection of a wrong or too large project', () => {
   const fails = (promise: Promise<unknown>, message: RegExp) =>
     assert.rejects(promise, (error: Error & { code?: string }) => {
       assert.equal(error.code, 'DATASOURCE_UNAVAILABLE')
@@ -354,7 +354,7 @@ describe('introspect refuses', () => {
     await fails(connect(LAKE, { datasets: ['nope'] }), /dataset nope does not exist, or the credentials may not see it/)
   })
 
-  test('for an invalid response, either the project is refused or the invalid items are left out', async () => {
+  test('after an invalid response, either the project is refused, or the invalid items are left out', async () => {
     await using at = await connect(LAKE)
     const bodies = [
       [],
@@ -399,7 +399,7 @@ describe('introspect refuses', () => {
     await fails(connect({ big: { tables: many } }), /more than 10000 tables/)
   })
 
-  test('a project with too many fields is refused, where the fields of structs count', async () => {
+  test('a project with too many fields is refused, and the fields of structs count', async () => {
     const fields = Array.from({ length: 9_999 }, (_, n) => ({ name: `f${n}`, type: 'INTEGER' }))
     const wide: WireTableResource = { schema: { fields: [{ name: 'all', type: 'RECORD', fields }] } }
     const many = Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`t${n}`, wide]))

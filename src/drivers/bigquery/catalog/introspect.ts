@@ -55,8 +55,8 @@ export async function introspect(
 }
 
 /**
- * A dataset that was dropped in the meantime, or whose tables may not be listed, counts as empty. If config names the
- * dataset, throws AppError DATASOURCE_UNAVAILABLE instead. Rethrows every other error.
+ * A dataset that was dropped meanwhile, or whose tables may not be listed, counts as empty. But if config names the
+ * dataset, throws AppError DATASOURCE_UNAVAILABLE. Rethrows every other error.
  */
 function notListed(target: Target, dataset: string, error: unknown): FoundTables {
   if (!(error instanceof ErrorResponse) || !/^(notFound|accessDenied)$/.test(error.reason)) throw error
@@ -71,7 +71,7 @@ interface At {
   readonly size: Size
 }
 
-/** Returns null if the table was dropped in the meantime, or if the credentials see only its name. */
+/** Returns null if the table was dropped meanwhile, or if the credentials see only its name. */
 async function tableOf(at: At, found: Found, signal: AbortSignal): Promise<CatalogTable | null> {
   const { project } = at.target
   const path = ['projects', project, 'datasets', found.dataset, 'tables', found.newest.id]
@@ -116,7 +116,7 @@ function isTagged(detail: unknown): boolean {
   return typeof detail === 'object' && detail !== null && Reflect.get(detail, 'policyTagged') === true
 }
 
-/** A dry run of a view reports the tables that the view reads. Returns null if BigQuery does not report them. */
+/** Finds the tables that a view reads, by a dry run. Returns null if BigQuery does not report them. */
 async function closureOf(at: At, { dataset, newest }: Found, signal: AbortSignal): Promise<readonly string[] | null> {
   const text = `SELECT * FROM \`${at.target.project}.${dataset}.${newest.id}\``
   try {
@@ -147,7 +147,7 @@ function kindOf({ family, newest }: Found, { timePartitioning, rangePartitioning
   return newest.type === 'TABLE' && isPartitioned ? 'partitioned table' : KINDS[newest.type]
 }
 
-/** For a family, assumes that each shard has as many rows as the newest one. */
+/** For a family, assumes that each shard has as many rows as the newest shard. */
 function rowsOf({ family, shards, newest }: Found, { numRows }: Resource): number | null {
   if (numRows === undefined || newest.type === 'VIEW' || newest.type === 'EXTERNAL') return null
   return family === null ? numRows : numRows * shards

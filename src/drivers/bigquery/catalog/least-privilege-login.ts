@@ -1,5 +1,5 @@
-// Writes commands that create a service account with only the rights that an exposure needs. A person reads and runs
-// them. Vitrine never runs them.
+// Writes commands that create a service account with only the rights that an exposure needs. Vitrine never runs them: a
+// person does.
 import type { Agreement, AgreementInput, Catalog, CatalogTable } from '../../driver.ts'
 import { few } from '../../test-report.ts'
 
@@ -9,7 +9,7 @@ export interface BetterLogin {
   readonly location: string
   /** The catalog with only the exposed tables. Null if there is no exposure yet. */
   readonly exposed: Catalog | null
-  /** The account in use. The new account gets another name. */
+  /** The account that Vitrine uses. The new account gets another name. */
   readonly email: string | null
 }
 
@@ -65,7 +65,7 @@ export function betterLogin({ project, billingProject, location, exposed, email 
   ].join('\n')
 }
 
-/** True if the table stands for dated shards. Their name is `<prefix>*`, which no real table can have. */
+/** True if the table stands for dated shards. Its name is `<prefix>*`, which no real table can have. */
 function isFamily({ table }: CatalogTable): boolean {
   return table.endsWith('*')
 }

@@ -8,7 +8,7 @@ const Page = z.looseObject({ nextPageToken: z.string().min(1).max(16_384).option
 
 export interface List {
   readonly path: readonly string[]
-  /** The list is in this field of the response. BigQuery omits an empty list. */
+  /** The field of the response with the list. BigQuery omits an empty list. */
   readonly key: string
   readonly pageMax: number
 }

@@ -1,5 +1,5 @@
 // Writes the query of a profile, which samples the exposed columns: their values, with long texts cut, and the keys of
-// JSON columns. The query contains names of the catalog, and nothing that a caller wrote.
+// JSON columns. The query contains only names of the catalog, and nothing that a caller wrote.
 import { z } from 'zod'
 import type { CatalogColumn, ValueKind } from '../../driver.ts'
 import { KEY_CHARS_MAX } from '../../json-keys-from-sample.ts'
@@ -12,7 +12,7 @@ export interface ReadColumn {
   readonly kind: ValueKind
   /** The expression in the select list. Null if the column is not sampled. */
   readonly sql: string | null
-  /** The cell of a JSON object lists its keys (see keysIn). For another JSON value, the cell is empty. */
+  /** The cell of a JSON object lists its keys (see keysIn). The cell of any other JSON value is empty. */
   readonly hasKeys?: true
 }
 
@@ -48,7 +48,7 @@ export function readColumn({ name, detail }: CatalogColumn): ReadColumn {
   return { name, kind, sql: type.name === 'STRING' ? `LEFT(${sql}, ${CHARS_MAX})` : sql }
 }
 
-/** Of one JSON value. */
+/** The number of keys of one JSON value that are sampled. */
 const KEYS_MAX = 200
 
 /**
@@ -64,7 +64,7 @@ function keysSql(sql: string): string {
 const Keys = z.array(z.object({ k: z.string(), t: z.string().nullable() }))
 
 /**
- * Reads a cell of keysSql(). Each key has the JSON type of its value. Returns null if the cell was no object. Leaves
+ * Reads a cell of keysSql(): each key with the JSON type of its value. Returns null if the value was no object. Leaves
  * out keys that are longer than KEY_CHARS_MAX, and keys with special characters: JSON_KEYS quotes such a key, and
  * BigQuery then finds no value for the quoted key.
  */

@@ -1,5 +1,5 @@
 // Profiles one table. The metadata of tables.get is free. If the job may also read bytes, a query samples the exposed
-// columns. That query runs like a caller's query: a dry run first, then limits on bytes, rows and time.
+// columns. It runs like a caller's query: a dry run first, then limits on bytes, rows and time.
 import { ColumnSample } from '../../profile-from-sample.ts'
 import { KeySample } from '../../json-keys-from-sample.ts'
 import type { Catalog, CatalogTable, ColumnProfile, Limits, ProfileBounds, Scalar, TableProfile } from '../../driver.ts'
@@ -15,13 +15,10 @@ import { Families } from '../shard-families.ts'
 import { keysIn, readColumn, sampleOf, type ReadColumn, type Sample } from './profile-query.ts'
 import { readResource, type Resource } from './table-resource.ts'
 
-/**
- * A wide table is sampled with fewer rows, so that the sample has at most this many cells. But it always has ROWS_MIN
- * rows.
- */
+/** Limits the cells of a sample. A wide table is sampled with fewer rows, but at least ROWS_MIN. */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
-/** The JSON of all sampled rows is in memory at the same time. This is its maximum size. */
+/** Limits the JSON of all sampled rows, which is in memory at the same time. */
 const ANSWER_BYTES = 16 * 1024 * 1024
 
 const METADATA_MS = 10_000
@@ -108,7 +105,7 @@ function isCounted({ tableType }: BigQueryTableDetail): boolean {
   return tableType !== 'VIEW' && tableType !== 'EXTERNAL'
 }
 
-/** What the metadata alone says about a column. */
+/** Returns what the metadata alone says about a column. */
 function fact({ name, kind }: ReadColumn, nullable: boolean, signals: readonly string[]): ColumnProfile {
   const unknown = { distinctCount: null, values: null, range: null, sample: null }
   return { name, kind, nullFrac: nullable ? null : 0, ...unknown, signals }
@@ -183,7 +180,7 @@ export function* countCells(json: Buffer, samples: readonly Sampled[]): Generato
     const row = listOf(JSON.parse(json.toString('utf8', at, end)))
     for (const [n, { values, keys }] of samples.entries()) {
       const cell = scalarOf(row[n])
-      // For a JSON column, the cell has only the keys. So only count that there is a value.
+      // The cell of a JSON column has only keys. So only count that there is a value.
       values.add(keys === null || cell === null ? cell : undefined)
       const object = keys === null || typeof cell !== 'string' ? null : keysIn(cell)
       if (object !== null) keys?.add(object)

@@ -10,7 +10,6 @@ const PAGE_MAX = 1_000
 /** The maximum number of ids in all datasets together. Each shard has its own id. */
 const IDS_MAX = 200_000
 
-/** One item of tables.list. */
 interface Listed {
   readonly id: string
   readonly type: TableType

@@ -1,7 +1,6 @@
 // The built-in functions of GoogleSQL that a query may call. They read no data except their arguments. Names are in
-// capitals. Not in the list, and therefore refused, are functions that read the session (SESSION_USER), encrypt (KEYS,
-// AEAD, DETERMINISTIC_*, DLP_*) or call other services (ML, AI, OBJ, EXTERNAL_*, ST_REGIONSTATS), and all table
-// functions.
+// capitals. Refused are functions that read the session (SESSION_USER), encrypt (KEYS, AEAD, DETERMINISTIC_*, DLP_*) or
+// call other services (ML, AI, OBJ, EXTERNAL_*, ST_REGIONSTATS), and all table functions.
 
 /** Functions without a dot in their name. */
 export const PLAIN_FUNCTIONS: ReadonlySet<string> = new Set(

@@ -1,4 +1,4 @@
-// If BigQuery does not find a column, the hint has the names that are visible at this point of the caller's text. It is
+// If BigQuery does not find a column, the hint has the names that are visible at this point of the caller's SQL. It is
 // computed only after the query has failed, so the state of the walk is kept as long as the query.
 import { typedName } from '../quote.ts'
 import { near } from './did-you-mean.ts'
@@ -11,8 +11,8 @@ const ITEMS_MAX = 20
 const COMPARED_MAX = 10_000
 
 /**
- * The caller wrote `name` at the position `at`, but there is no such column. The hint has the nearest names, then the
- * names that FROM makes visible. `at` is -1 if the position is unknown.
+ * Returns a hint for the unknown column `name` at the position `at`: the nearest names, then the names that FROM makes
+ * visible. `at` is -1 if the position is unknown.
  */
 export function columnHint({ runs, sets }: Walk, name: string, at: number): string {
   const holding = runs.find(({ run }) =>

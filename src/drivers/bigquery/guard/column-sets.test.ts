@@ -4,7 +4,7 @@ import { ColumnSets } from './column-sets.ts'
 import type { Source } from './source.ts'
 import { Work } from './work-budget.ts'
 
-/** Counts how often it is searched. */
+/** Counts the searches in this set. */
 class Searched extends Set<string> {
   times = 0
 
@@ -19,7 +19,7 @@ function tableOf(table: string, columns: readonly string[]): Source & { readonly
   return { ...known, names: new Searched(columns) }
 }
 
-test('each table is searched once for a name', () => {
+test('each table is searched once for a column name', () => {
   const work = new Work()
   const sets = new ColumnSets(work)
   const tables = Array.from({ length: 50 }, (_, n) => tableOf(`t${n}`, ['id', `c${n}`]))
@@ -29,7 +29,7 @@ test('each table is searched once for a name', () => {
   assert.equal(work.spent, 50)
 })
 
-test('a name is found in tables and lists that are added after the first search', () => {
+test('a column name is found in tables and lists that are added after the first search', () => {
   const sets = new ColumnSets(new Work())
   const first = sets.ofTable(tableOf('a', ['id']))
   assert.equal(sets.has(first, 'late'), false)

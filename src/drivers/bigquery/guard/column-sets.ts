@@ -1,9 +1,10 @@
 // The columns that are visible in each part of a query. Each table and each list of names has one bit. The columns of a
-// star, a join or a WITH query are a mask of such bits. So a query that repeats `a.*` a thousand times copies no names.
+// star, a join or a WITH query are a mask of these bits. So a query that repeats `a.*` a thousand times copies no
+// names.
 import type { Source } from './source.ts'
 import type { Work } from './work-budget.ts'
 
-/** A union of sets, one bit each. */
+/** A union of tables and lists, one bit each. */
 export type Columns = bigint
 
 export const NO_COLUMNS: Columns = 0n
@@ -11,9 +12,11 @@ export const NO_COLUMNS: Columns = 0n
 export class ColumnSets {
   /** The names as written. The index is the bit. */
   readonly #lists: (readonly string[])[] = []
-  /** For each name in lower case, the bits of the lists that contain it, and of the tables that were searched for it. */
+  /**
+   * For each name in lower case, the bits of the lists that contain it, and of the tables that were searched for it.
+   */
   readonly #listed = new Map<string, Columns>()
-  /** How many of the tables were searched for a name. */
+  /** For each name, how many of the tables were searched for it. */
   readonly #searched = new Map<string, number>()
   readonly #tables: Source[] = []
   readonly #bits = new Map<Source, Columns>()
@@ -32,7 +35,7 @@ export class ColumnSets {
     return bit
   }
 
-  /** `isCertain` is false if some names may be no columns. Then no hint contains these names. */
+  /** If `isCertain` is false, some names may be no columns, and no hint contains them. */
   ofNames(names: readonly string[], isCertain = true): Columns {
     if (names.length === 0) return NO_COLUMNS
     const bit = this.#add(isCertain ? names : [])

@@ -10,7 +10,7 @@ const O = 'FROM `lake-1.shop.orders` AS _vt'
 const WHOLE_C = `(SELECT _vt.\`id\`, _vt.\`name\`, _vt.\`address\` ${C})`
 const WHOLE_O = `(SELECT _vt.\`id\`, _vt.\`customer_id\`, _vt.\`items\`, _vt.\`total\` ${O})`
 
-/** Title, SQL, printed text. */
+/** Title, SQL, printed SQL. */
 type Case = readonly [string, string, string]
 
 function prints(cases: readonly Case[]): void {
@@ -119,7 +119,7 @@ describe('an array of a visible item becomes UNNEST, never a table', () => {
       `SELECT 1 FROM (SELECT _vt.\`id\` ${O}) AS shop , UNNEST(shop . customers) AS \`customers\``,
     ],
   ])
-  test('parentheses do not see the items before them', () => {
+  test('a sub-query in parentheses in FROM does not see the items before the parentheses', () => {
     assert.equal(outcomeOf(SHOP, 'SELECT 1 FROM shop.orders o, (shop.customers c CROSS JOIN o.items)'), 'table o.items')
     assert.match(
       outcomeOf(SHOP, 'SELECT 1 FROM (shop.customers c CROSS JOIN shop.orders o), o.items'),
@@ -129,7 +129,7 @@ describe('an array of a visible item becomes UNNEST, never a table', () => {
   test('a sub-query in FROM does not see its neighbours', () => {
     assert.equal(outcomeOf(SHOP, 'SELECT 1 FROM shop.orders o, (SELECT 1 FROM o.items)'), 'table o.items')
   })
-  test('a WITH query is an item only after FROM names it', () => {
+  test('the name of a WITH query means an item only after FROM names it', () => {
     assert.equal(outcomeOf(SHOP, 'WITH o AS (SELECT 1) SELECT 1 FROM o.items'), 'table o.items')
     assert.match(
       outcomeOf(SHOP, 'WITH o AS (SELECT [1] AS items) SELECT 1 FROM o, o.items'),
@@ -161,12 +161,12 @@ describe('WITH queries', () => {
       `WITH customers AS (SELECT 1 AS id) SELECT id FROM (SELECT _vt.\`id\` ${C}) AS \`customers\``,
     ],
   ])
-  test('WITH queries are not visible to earlier WITH queries, to themselves, or outside the query that has the WITH clause', () => {
+  test('a WITH query is not visible to earlier WITH queries, to itself, or outside the query with the WITH clause', () => {
     assert.equal(outcomeOf(SHOP, 'WITH a AS (SELECT * FROM b), b AS (SELECT 1) SELECT 1 FROM a'), 'table b')
     assert.equal(outcomeOf(SHOP, 'WITH a AS (SELECT * FROM a) SELECT 1 FROM a'), 'table a')
     assert.equal(outcomeOf(SHOP, 'SELECT (WITH a AS (SELECT 1) SELECT 1 FROM a) FROM a'), 'table a')
   })
-  test('WITH queries do not see the row of an outer query', () => {
+  test('a WITH query does not see the row of an outer query', () => {
     assert.equal(
       outcomeOf(SHOP, 'SELECT (WITH a AS (SELECT 1 FROM o.items) SELECT 1 FROM a) FROM shop.orders o'),
       'table o.items',
@@ -282,7 +282,7 @@ describe('pipes', () => {
     'INSERT INTO shop.x',
     'EXPORT DATA',
   ])
-    test(`|> ${operator} is refused by name`, () => {
+    test(`the pipe operator |> ${operator} is refused by name`, () => {
       assert.equal(
         outcomeOf(SHOP, `FROM shop.customers |> ${operator}`),
         `statement |> ${operator.split(' ')[0] ?? ''}`,
@@ -326,7 +326,7 @@ describe('wildcards', () => {
       `SELECT (SELECT AS STRUCT t . * EXCEPT (_vt_suffix)) FROM ${from('events_*', regex('^[0-9]{8}$'), '_vt.`event_name`, _vt.`ts`, _vt._TABLE_SUFFIX AS _vt_suffix')} AS t WHERE _vt_suffix = "x"`,
     ],
   ])
-  test('a wildcard that matches hidden tables or no exposed tables is refused, and so is one without backquotes', () => {
+  test('a wildcard is refused if it matches hidden tables or no exposed tables, or lacks backquotes', () => {
     for (const name of [
       'events*',
       'e*',
@@ -377,7 +377,7 @@ describe('wildcards', () => {
 })
 
 describe('pseudo columns', () => {
-  test('pseudo columns are read only if the query names them, and get generated names that `names` maps back', () => {
+  test('a pseudo column is read only if the query names it, and gets a generated name that `names` maps back', () => {
     const query = confined(
       SHOP,
       'SELECT *, _PARTITIONTIME AS t, _PARTITIONDATE FROM shop.daily JOIN shop.customers USING (id)',
@@ -402,7 +402,7 @@ describe('pseudo columns', () => {
       'SELECT _PARTITIONTIME, _vt_pdate FROM (SELECT _vt.`a`, _vt._PARTITIONDATE AS _vt_pdate FROM `lake-1.d.t` AS _vt) AS `t`'
     assert.equal(outcomeOf(half, 'SELECT _PARTITIONTIME, _PARTITIONDATE FROM d.t'), wanted)
   })
-  test('a wildcard has the pseudo columns that all its tables expose', () => {
+  test('a wildcard has only the pseudo columns that all its tables expose', () => {
     const days = (hidden: string[]) =>
       catalogOf(
         [
@@ -431,7 +431,7 @@ describe('pseudo columns', () => {
       /^SELECT a \. id, b \. \* EXCEPT \(_vt_ptime\) FROM .* USING \( _vt_ptime \)$/,
     )
   })
-  test('a field with the name of a pseudo column is no pseudo column', () => {
+  test('a field of a value with the name of a pseudo column is no pseudo column', () => {
     assert.match(
       outcomeOf(
         SHOP,
@@ -444,7 +444,7 @@ describe('pseudo columns', () => {
       /^SELECT id \. _PARTITIONTIME AS field FROM .* WHERE _vt_ptime IS NULL$/,
     )
   })
-  test('the name of a pseudo column is an ordinary name if no table has the pseudo column', () => {
+  test('if no table has a pseudo column, its name is an ordinary name', () => {
     assert.match(outcomeOf(SHOP, 'SELECT _PARTITIONTIME FROM shop.customers'), /^SELECT _PARTITIONTIME FROM/)
   })
   for (const sql of [
@@ -564,7 +564,7 @@ describe('a verdict', () => {
     assert.equal(verdict.position, sql.indexOf('customers'))
     assert.match(verdict.hint, /shop\.customers/)
   })
-  test('the verdict is the same for a hidden name and for a missing name', () => {
+  test('a hidden name and a missing name get the same verdict', () => {
     const verdictFor = (sql: string, name: string) => JSON.stringify(judge(SHOP, sql)).replaceAll(name, '…')
     for (const [sql, hidden, none] of [
       ['SELECT * FROM shop.§', 'notez', 'notex'],
@@ -614,7 +614,7 @@ describe('a verdict', () => {
 })
 
 describe('generated names', () => {
-  test('generated names differ from the names of the caller and from all columns, even hidden ones', () => {
+  test("generated names differ from the caller's names and from all columns, even hidden ones", () => {
     assert.match(
       outcomeOf(SHOP, 'SELECT id AS _vt FROM shop.customers'),
       /SELECT _vt100000\.`id` FROM .* AS _vt100000\)/,
@@ -623,7 +623,7 @@ describe('generated names', () => {
     assert.match(outcomeOf(odd, 'SELECT a FROM d.t'), /AS _vt100000\)/)
     assert.match(outcomeOf(SHOP, 'SELECT _vt1000005, _vt100001 FROM shop.customers'), /AS _vt100002\)/)
   })
-  test('a column that cannot be quoted is not exposed, and a table with only such columns is not exposed either', () => {
+  test('a column that cannot be quoted is hidden, and so is a table with only such columns', () => {
     const odd = catalogOf([
       { name: 'd.t', columns: ['a`b', 'c'] },
       { name: 'd.u', columns: ['a\\'] },
@@ -634,7 +634,7 @@ describe('generated names', () => {
 })
 
 describe('the project', () => {
-  test('the id of the project may contain a domain', () => {
+  test('in a query, the id of the project may contain a domain', () => {
     const scoped = catalogOf([{ name: 'd.t', columns: ['a'] }], [], { project: 'example.com:lake' })
     const wanted = 'SELECT a FROM (SELECT _vt.`a` FROM `example.com:lake.d.t` AS _vt) AS `t`'
     assert.equal(outcomeOf(scoped, 'SELECT a FROM `example.com:lake.d.t`'), wanted)
@@ -646,7 +646,7 @@ describe('the project', () => {
     assert.match(outcomeOf(any, 'SELECT a FROM d.tAB'), /FROM `lake-1\.d\.Tab` AS _vt\) AS `tAB`/)
     assert.equal(outcomeOf(any, 'SELECT a FROM D.Tab'), 'table D.Tab')
   })
-  test('the project must be introspected again if its capture has another version', () => {
+  test('a project whose stored facts have another version must be introspected again', () => {
     const stale = catalogOf([], [], { version: 0 })
     assert.throws(() => judge(stale, 'SELECT 1'), { code: 'SCHEMA_STALE' })
     assert.throws(() => judge({ ...stale, capture: {} }, 'SELECT 1'), TypeError)
@@ -657,7 +657,7 @@ describe('size', () => {
   const wide = catalogOf([
     { name: 'd.wide', columns: Array.from({ length: 5_000 }, (_, n) => `a_rather_long_column_name_${n}`) },
   ])
-  test('a short text whose printed text would be too long is refused', () => {
+  test('a short query whose printed SQL would be too long is refused', () => {
     const sql = `SELECT * FROM ${Array.from({ length: 2_000 }, (_, n) => `d.wide t${n}`).join(', ')}`
     assert.equal(outcomeOf(wide, sql), 'limit length')
     assert.match(outcomeOf(wide, sql.replace('*', 'COUNT(*)')), /^SELECT/)

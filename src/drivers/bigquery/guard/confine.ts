@@ -1,5 +1,5 @@
-// Turns a caller's GoogleSQL into a text that can read only exposed data, or refuses it. The guard lexes, parses,
-// resolves names and prints. It uses no database, no clock and no I/O, and refuses everything that it does not know.
+// Turns a caller's GoogleSQL into SQL that can read only exposed data, or refuses it. The guard lexes, parses, resolves
+// names and prints. It uses no database, no clock and no I/O, and refuses everything that it does not know.
 import { seal } from '../../confined.ts'
 import type { Catalog, Limits, QueryBody, Verdict } from '../../driver.ts'
 import type { BigQueryQuery, ReadTable } from '../confined-query.ts'
@@ -20,8 +20,8 @@ import type { Token } from './tokens.ts'
 import { Work } from './work-budget.ts'
 
 /**
- * The sealed value is a BigQueryQuery. Throws AppError SCHEMA_STALE if the capture has another version. `work` counts
- * the steps of the guard, and stops it when there are too many.
+ * The sealed value is a BigQueryQuery. Throws AppError SCHEMA_STALE if the stored facts have another version. `work`
+ * counts the steps of the guard, and stops it when there are too many.
  */
 export function confine(body: QueryBody, exposed: Catalog, limits: Limits, work = new Work()): Verdict {
   const rowCap = Math.min(body.limit ?? limits.rowCap, limits.rowCap)
@@ -81,7 +81,7 @@ function rewrite(body: QueryBody, exposed: Exposed, rowCap: number, work: Work):
   }
 }
 
-/** The reader of the body has already refused a missing parameter. This checks it a second time. */
+/** The reader of the body has already refused a missing parameter. This is a second check. */
 function checkBound(tokens: readonly Token[], { params }: QueryBody): void {
   const missing = unbound(tokens, params)
   if (missing === null) return
@@ -89,7 +89,7 @@ function checkBound(tokens: readonly Token[], { params }: QueryBody): void {
   throw refusedStatement(missing.text, missing.at, hint, `parameter ${missing.text} has no value`)
 }
 
-/** Returns every name in the text, in lower case. A quoted path such as `a.b` is split at its dots. */
+/** Returns every name in the SQL, in lower case. A quoted path such as `a.b` is split at its dots. */
 function wordsOf(tokens: readonly Token[]): Set<string> {
   const words = new Set<string>()
   for (const { name } of tokens) {
@@ -101,7 +101,7 @@ function wordsOf(tokens: readonly Token[]): Set<string> {
   return words
 }
 
-/** Returns `_vt`. If a name in the text or in the tables begins with `_vt`, adds a number. */
+/** Returns `_vt`. If a name in the SQL or in the tables begins with `_vt`, adds a number. */
 function prefixOf(exposed: Exposed, words: ReadonlySet<string>): string {
   const taken = [...exposed.likeOurs, ...[...words].filter(isLikeOurs)]
   if (taken.length === 0) return '_vt'

@@ -26,11 +26,11 @@ export interface ExposedFamily extends ShardFamily {
 export interface Exposed {
   readonly capture: BigQueryCapture
   /**
-   * Finds an exposed table, view or shard. `id` is its name in the database's spelling. Returns null for other names,
-   * and for wildcards.
+   * Finds an exposed table, view or shard. `id` is its name in the database's spelling. Returns null for unknown and
+   * hidden names, and for wildcards.
    */
   find(dataset: string, table: string): { readonly of: ExposedTable; readonly id: string } | null
-  /** The ids of everything in a dataset, exposed or not. */
+  /** Returns the ids of everything in a dataset, exposed or not. */
   ids(dataset: string): readonly string[]
   /** True if the dataset contains this id, exposed or not. */
   holds(dataset: string, id: string): boolean
@@ -39,31 +39,26 @@ export interface Exposed {
   tables(dataset: string): ReadonlyMap<string, ExposedTable>
   /** Returns the exposed tables with this name in all datasets, as `dataset.table`. */
   named(table: string): readonly string[]
-  /**
-   * Columns (exposed or hidden) whose names start with `_vt`, in lower case. A generated name must differ from them.
-   */
+  /** Exposed and hidden columns whose names start with `_vt`, in lower case. A generated name must differ from them. */
   readonly likeOurs: readonly string[]
-  /** Everything exposed, as `dataset.table`. */
+  /** The names of everything exposed, as `dataset.table`. */
   readonly names: readonly string[]
-  /** A sentence for a hint: what is exposed. */
+  /** A sentence for a hint that lists what is exposed. */
   readonly listed: string
 }
 
 /** A name that does not match cannot be written in backquotes. */
 const PRINTABLE = /^[^`\\\p{Cc}]+$/u
 
-/** Cached for the catalog object. Throws AppError SCHEMA_STALE for a capture of another version. */
+/** Cached for the catalog object. Throws AppError SCHEMA_STALE if the stored facts have another version. */
 export const exposedOf: (catalog: Catalog) => Exposed = catalogLookup('BigQuery', isCapture, build)
 
 interface Dataset {
   readonly tables: Map<string, ExposedTable>
   readonly families: ExposedFamily[]
-  /** Finds the family of a shard. It is empty until all families are known. */
+  /** Finds the family of a shard. Empty until all families are known. */
   byShard: Families<ExposedFamily>
-  /**
-   * The spelling of each table name. The key is the name in lower case. Null if names in the dataset do not ignore
-   * case.
-   */
+  /** The spelling of each table name. The key is the name in lower case. Null unless the dataset ignores case. */
   readonly spellings: Map<string, string> | null
 }
 
@@ -126,8 +121,8 @@ function find(dataset: Dataset, name: string): { of: ExposedTable; id: string } 
 }
 
 /**
- * If the name of the table or of its dataset cannot be printed, or none of its exposed columns, the table counts as not
- * exposed. Then returns null.
+ * Returns null, as for a hidden table, if the name of the table or dataset cannot be printed, or none of the exposed
+ * columns can.
  */
 function tableOf(table: CatalogTable): ExposedTable | null {
   const { detail } = table

@@ -1,4 +1,4 @@
-// The first word of a text must begin a query. If it begins one of the statements in WRITES, the refusal names the
+// The first word of the SQL must begin a query. If it begins one of the statements in WRITES, the refusal names the
 // statement.
 import { near } from './did-you-mean.ts'
 import { Malformed, refusedStatement, shown } from './refusal.ts'

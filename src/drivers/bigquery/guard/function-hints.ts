@@ -1,8 +1,8 @@
-// Hints for functions of other SQL dialects and for misspelled functions: what GoogleSQL has instead.
+// Hints for functions of other SQL dialects and for misspelled functions.
 import { PLAIN_FUNCTIONS } from './allowed-functions.ts'
 import { near } from './did-you-mean.ts'
 
-/** The key is the function of the other dialect, in capitals. */
+/** The key is the function of the other dialect, in capitals. The value is what GoogleSQL has instead. */
 const FUNCTIONS: Readonly<Record<string, string>> = {
   ARRAY_JOIN: 'ARRAY_TO_STRING(array, separator)',
   ADD_MONTHS: 'DATE_ADD(day, INTERVAL n MONTH)',

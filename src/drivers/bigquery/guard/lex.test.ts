@@ -45,7 +45,7 @@ describe('strings', () => {
 })
 
 describe('names', () => {
-  test('after a dot every word is a name, and is quoted if it would not stay a name otherwise', () => {
+  test('after a dot every word is a name, and is quoted if it would not stay a name without quotes', () => {
     assert.deepEqual(texts('SELECT id.FROM, x.select.y'), [
       SELECT,
       'id',
@@ -66,7 +66,7 @@ describe('names', () => {
     for (const text of ['SELECT .FROM x', 'SELECT CASE WHEN a THEN b END.FROM x', 'SELECT 1 .FROM x', 'SELECT ..FROM'])
       assert.throws(() => lex(text), Malformed, text)
   })
-  test('a name in backquotes contains no backslash, backquote or control character, and is not empty', () => {
+  test('a name in backquotes is refused if it is empty or contains a backslash, backquote or control character', () => {
     assert.deepEqual(texts('SELECT `häß lich.x-1*`'), [SELECT, '`häß lich.x-1*`'])
     for (const name of ['``', '`a\\`b`', '`a\nb`', '`a', '`\u0000`'])
       assert.throws(() => lex(`SELECT ${name}`), Malformed)
@@ -74,7 +74,7 @@ describe('names', () => {
 })
 
 describe('numbers', () => {
-  test('numbers stay unchanged', () => {
+  test('numbers are printed unchanged', () => {
     const numbers = ['1', '1.5', '.5', '1.', '1e10', '1.5E-3', '0xFf', '.5e+1']
     assert.deepEqual(
       texts(`SELECT ${numbers.join(' , ')}`)
@@ -84,7 +84,7 @@ describe('numbers', () => {
     )
   })
   for (const text of ['1.FROM', '1from', '0x1g', '1e', '1`a`'])
-    test(`${text} is refused because a letter or a backquote follows a number`, () =>
+    test(`${text} is refused because a letter or a backquote directly follows a number`, () =>
       assert.throws(() => lex(`SELECT ${text} x`), /glued/))
   test('the parts of a project name with dashes are separate tokens, and may begin with a digit', () => {
     assert.deepEqual(texts('FROM my-project-1.d.t'), ['FROM', 'my', '-', 'project', '-', '1', '.', 'd', '.', 't'])
@@ -93,12 +93,12 @@ describe('numbers', () => {
 })
 
 describe('other tokens', () => {
-  test('Unicode blanks are blanks, and unknown signs outside strings are refused', () => {
+  test('Unicode blanks count as blanks, and unknown signs outside of strings are refused', () => {
     assert.deepEqual(texts('\ufeffSELECT\u00a01\u3000,\u2009 2'), [SELECT, '1', ',', '2'])
     for (const sign of ['$', '{', '}', ':', '\\', 'é', '\u0001', '\u2028'])
       assert.throws(() => lex(`SELECT ${sign}`), Error, sign)
   })
-  test('parameters are printed in one spelling', () => {
+  test('a parameter is always printed in the same spelling', () => {
     assert.deepEqual(
       lex('SELECT @Run_Date ? @select')
         .slice(1)
@@ -106,7 +106,7 @@ describe('other tokens', () => {
       ['parameter @run_date', 'parameter ?', 'parameter @select'],
     )
   })
-  test('hints and system variables are refused by name', () => {
+  test('query hints and system variables are refused by name', () => {
     for (const [text, name] of [
       ['SELECT 1 FROM t@{x=1}', '@'],
       ['SELECT @@project_id', '@@'],
@@ -118,21 +118,21 @@ describe('other tokens', () => {
       )
     }
   })
-  test('semicolons may end a text, but not divide the text', () => {
+  test('semicolons may end a query, but not divide it', () => {
     assert.deepEqual(texts('SELECT 1 ; ; -- end\n;'), [SELECT, '1'])
     assert.throws(() => lex('SELECT 1; SELECT 2'), Refusal)
     assert.throws(() => lex('SELECT 1; ; x'), Refusal)
   })
-  test('operators are single tokens', () => {
+  test('an operator of several signs is a single token', () => {
     assert.deepEqual(texts('SELECT a||b<<2!=3=>4->5|>6>=7<>8'), [
       ...[SELECT, 'a', '||', 'b', '<<', '2', '!=', '3', '=>', '4', '->', '5', '|>', '6', '>=', '7', '<>', '8'],
     ])
   })
-  test('positions count UTF-16 units of the text', () => {
+  test("the positions of tokens count UTF-16 units of the caller's SQL", () => {
     const text = "SELECT '😀', x"
     assert.equal(lex(text).at(-1)?.at, text.indexOf('x'))
   })
-  test('NUL, too long texts and too many tokens are refused', () => {
+  test('a query with a NUL, too many characters or too many tokens is refused', () => {
     assert.throws(() => lex("SELECT '\0'"), Malformed)
     assert.throws(() => lex(`SELECT '${'a'.repeat(100_000)}'`), /bound of 100000/)
     assert.throws(() => lex(`SELECT ${','.repeat(20_001)}`), /bound of 20000/)

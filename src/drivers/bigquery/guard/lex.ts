@@ -1,5 +1,5 @@
-// Splits a text into tokens by the lexical rules of GoogleSQL, and drops comments. The time is proportional to the
-// length of the text. Unknown characters are refused, and so are some valid forms that nobody needs.
+// Splits SQL into tokens by the lexical rules of GoogleSQL, and drops comments. The time is proportional to the length
+// of the SQL. Unknown characters are refused, and so are some valid forms that nobody needs.
 import { Malformed, refusedLimit, refusedOperator, refusedStatement, shown } from './refusal.ts'
 import { checkStart } from './first-word.ts'
 import { RESERVED_IN_GOOGLESQL } from '../../../reserved-words.ts'
@@ -25,8 +25,8 @@ const QUOTED = /`[^`\\\p{Cc}]+`/uy
 const PARAMETER = /@[A-Za-z_]\w{0,127}(?!\w)|\?/y
 const SYMBOL = /\|>|\|\||<<|>>|<=|>=|<>|!=|->|=>|[-+*/%~&|^=<>!.,()[\]]/y
 /**
- * For each opening quote, matches the rest of the string. A quote after a backslash does not end the string, not even
- * in a raw string.
+ * For each opening quote, matches the string to its end. A quote after a backslash does not end the string, not even in
+ * a raw string.
  */
 const BODY: ReadonlyMap<string, RegExp> = new Map([
   ["'", /(?:[^'\\\r\n]|\\[^\r\n])*'/y],
@@ -42,8 +42,7 @@ interface Lexer {
 }
 
 /**
- * A semicolon at the end is dropped. Throws Malformed if the text is malformed, and Refusal if it is too long or not
- * allowed.
+ * Drops a semicolon at the end. Throws Malformed if the SQL is malformed, and Refusal if it is too long or not allowed.
  */
 export function lex(text: string, work = new Work()): Token[] {
   const nul = text.indexOf('\0')
@@ -72,7 +71,7 @@ export function lex(text: string, work = new Work()): Token[] {
   return tokens
 }
 
-/** Skips blanks and comments. Returns false at the end of the text. */
+/** Skips blanks and comments. Returns false at the end of the SQL. */
 function skip(lexer: Lexer): boolean {
   const { text } = lexer
   for (;;) {

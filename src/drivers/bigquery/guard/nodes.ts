@@ -14,7 +14,7 @@ export type Piece = Token | Nested
 
 export type Run = readonly Piece[]
 
-/** Returns the keyword or sign of a token, or '' if there is none. */
+/** Returns the keyword or sign of a token, or ''. */
 export function keyOf(piece: Piece | undefined): string {
   return piece === undefined || piece.kind === 'nested' ? '' : piece.key
 }
@@ -62,7 +62,7 @@ export type SelectItem = Star | { readonly kind: 'expression'; readonly run: Run
 /** `*`, `t.*` or `f(x).*`, with EXCEPT and REPLACE. */
 export interface Star {
   readonly kind: 'star'
-  /** What comes before the dot: `t` or `f(x)`. Empty for a bare star. */
+  /** The tokens before the dot: `t` or `f(x)`. Empty for a bare star. */
   readonly of: Run
   /** The names in EXCEPT (…). */
   readonly except: readonly Token[]
@@ -79,7 +79,7 @@ export interface FromPart {
   /** A comma, or the words of a join. Empty for the first item. */
   readonly joiner: readonly Token[]
   readonly item: FromItem
-  /** All ON … and USING (…) that follow, with these words. */
+  /** All ON … and USING (…) after the item, with these words. */
   readonly conditions: readonly Run[]
 }
 
@@ -110,7 +110,7 @@ export interface Path {
 
 export interface Unnest {
   readonly kind: 'unnest'
-  /** What is between the parentheses. */
+  /** The content of the parentheses. */
   readonly run: Run
   readonly alias: Token | null
   readonly offset: readonly Token[]

@@ -1,6 +1,6 @@
 // Parses an expression to a run: checks the brackets, finds sub-queries, and checks calls against the list of allowed
-// functions. BigQuery checks the rest of the syntax. But the guard must find everything that can name a table, so it
-// knows every reserved word, and a reserved word that no rule allows ends the run.
+// functions. BigQuery checks all other syntax. But the guard must find everything that can name a table, so it knows
+// every reserved word, and a reserved word that no rule allows ends the run.
 import { functionHint, partFirst } from './function-hints.ts'
 import { isNoCall, mayCall } from './allowed-functions.ts'
 import { keyOf, type Piece, type Query } from './nodes.ts'
@@ -17,7 +17,7 @@ const PLAIN = words(
   `ALL AND ANY ARRAY AS ASC AT BETWEEN CASE CAST COLLATE CUBE DESC DISTINCT ELSE END ESCAPE EXISTS EXTRACT FALSE GROUPING
   IF IGNORE IN INTERVAL IS LIKE NOT NULL NULLS OR OVER RANGE RESPECT ROLLUP SOME STRUCT THEN TO TRUE WHEN`,
 )
-/** Also allowed in parentheses: for arguments of aggregates and for windows. */
+/** More reserved words that are allowed in parentheses: for arguments of aggregates and for windows. */
 const INSIDE = words(
   `BY CURRENT EXCLUDE FOLLOWING GROUP GROUPS HAVING LIMIT NO ORDER PARTITION PRECEDING ROWS UNBOUNDED WHERE`,
 )
@@ -133,7 +133,7 @@ function readReserved(reader: Reader, run: Piece[], wanted: Wanted): boolean {
 /** The parentheses after these reserved words contain arguments, and never the first operand of a larger query. */
 const CALLS = words('CAST COLLATE GROUPING IF LEFT RANGE RIGHT STRUCT UNNEST WITH')
 
-/** True after x IS [NOT] DISTINCT. Then FROM y may follow. */
+/** True after x IS [NOT] DISTINCT, which FROM y may follow. */
 function isDistinctFrom(run: readonly Piece[]): boolean {
   if (keyOf(run.at(-1)) !== 'DISTINCT') return false
   return keyOf(run.at(-2)) === 'IS' || (keyOf(run.at(-2)) === 'NOT' && keyOf(run.at(-3)) === 'IS')
@@ -164,8 +164,8 @@ function readPlain(reader: Reader, run: Piece[]): boolean {
 }
 
 /**
- * The hint has GoogleSQL's name for the function, and says which functions may be called. Returns undefined if no name
- * is similar.
+ * Returns a hint with GoogleSQL's name for the function, and with the functions that may be called. Returns undefined
+ * if no name is similar.
  */
 function hintOf(path: readonly string[]): string | undefined {
   const [name = ''] = path
@@ -252,10 +252,7 @@ function readParentheses(reader: Reader, run: Piece[], inside: Wanted, isCall: b
   })
 }
 
-/**
- * The first operand of ((SELECT …) UNION ALL …) was read. Reads the rest. Returns null if the parentheses contain no
- * query.
- */
+/** Continues after the first operand of ((SELECT …) UNION ALL …). Returns null if the parentheses contain no query. */
 function continuedQuery(reader: Reader, run: readonly Piece[], start: number): Query | null {
   const first = run[start]
   if (run.length !== start + 1 || first?.kind !== 'nested' || !CONTINUATIONS.has(key(reader))) return null

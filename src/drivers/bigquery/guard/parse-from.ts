@@ -61,8 +61,8 @@ function readUnnest(reader: Reader): Unnest {
 }
 
 /**
- * Reads ( query ) or ( joins ). What begins with ((query) is a query, unless the inner query is followed by a join, an
- * alias, a pivot or a sample.
+ * Reads ( query ) or ( joins ). Text that begins with ((query) is a query, unless a join, an alias, a pivot or a sample
+ * follows the inner query.
  */
 function readGroup(reader: Reader): FromItem {
   expect(reader, '(')
@@ -139,7 +139,7 @@ export function takeAlias(reader: Reader): Token | null {
   return token !== undefined && isName(token) && !isClause(reader) ? take(reader) : null
 }
 
-/** True if PIVOT or UNPIVOT starts a clause here. If not, the word is a name. Refuses MATCH_RECOGNIZE. */
+/** True if PIVOT or UNPIVOT starts a clause here. Otherwise, the word is a name. Refuses MATCH_RECOGNIZE. */
 function isClause(reader: Reader): boolean {
   if (key(reader) === 'PIVOT') return key(reader, 1) === '('
   if (key(reader) === 'UNPIVOT') return ['(', 'INCLUDE', 'EXCLUDE'].includes(key(reader, 1))

@@ -1,5 +1,5 @@
-// Parses pipe operators such as |> WHERE …. An operator that only shapes rows becomes a run. An operator that adds
-// tables becomes a node. Others are refused by name.
+// Parses pipe operators such as |> WHERE …. An operator that only shapes rows becomes a run, and an operator that adds
+// tables becomes a node. All other operators are refused by name.
 import { readRun, type Wanted } from './parse-expression.ts'
 import type { Piece, Pipe, Query } from './nodes.ts'
 import { readHead, readNested, readWith, takeSetOperator } from './parse.ts'

@@ -1,5 +1,5 @@
 // Parses a query by recursive descent: WITH, SELECT, set operations, ORDER BY, pipes. Everything that can name a table
-// becomes a node. The rest becomes runs.
+// becomes a node. All other text becomes runs.
 import { LIST, readRun, type Wanted } from './parse-expression.ts'
 import { readFrom, takeAlias } from './parse-from.ts'
 import { readPipe } from './parse-pipe.ts'
@@ -18,7 +18,7 @@ export function parse(tokens: readonly Token[], work: Work): Query {
   return query
 }
 
-/** True if a query begins here. `WITH (` does not: it is an operator of expressions. */
+/** True if a query begins here. `WITH (` begins none: it is an operator of expressions. */
 export function isQueryStart(reader: Reader): boolean {
   const word = key(reader)
   return word === 'SELECT' || word === 'FROM' || (word === 'WITH' && key(reader, 1) !== '(')

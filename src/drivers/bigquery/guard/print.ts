@@ -8,7 +8,7 @@ import type { Resolved, Walk } from './walk-state.ts'
 import type { Suffixes } from './source.ts'
 import { isName, type Token } from './tokens.ts'
 
-/** Throws Refusal (limit) if the text becomes longer than BigQuery accepts. */
+/** Throws Refusal (limit) if the printed SQL becomes longer than BigQuery accepts. */
 export function print(walk: Walk, query: Query): Printed {
   const out = new Out(walk.work)
   new Printer(walk, out).query(query)

@@ -1,4 +1,4 @@
-// Prints the columns of a table. Each list is printed once, even if the text names the table several times.
+// Prints the columns of a table. Each list is printed once, even if the query names the table several times.
 import type { Source } from './source.ts'
 import type { Work } from './work-budget.ts'
 
@@ -9,7 +9,7 @@ export class PrintedColumns {
   readonly #whole = new Map<Source, Printed>()
   readonly #used = new Map<Source, Printed>()
 
-  /** `words` has every name of the text, in lower case. `prefix` is the alias of the table inside its sub-select. */
+  /** `words` has every name of the query, in lower case. `prefix` is the alias of the table inside its sub-select. */
   constructor(words: ReadonlySet<string>, prefix: string, work: Work) {
     this.#words = words
     this.#prefix = prefix
@@ -17,8 +17,8 @@ export class PrintedColumns {
   }
 
   /**
-   * If the query reads whole rows, all exposed columns. If not, only the columns that the text names, because an older
-   * shard may lack the others. There must be at least one column, so if the text names none, one is printed.
+   * If the query reads whole rows, prints all exposed columns. Otherwise prints only the columns that the query names,
+   * because an older shard may lack other columns. At least one column must be printed, even if the query names none.
    */
   of(source: Source, isWhole: boolean): Printed {
     const known = isWhole ? this.#whole : this.#used

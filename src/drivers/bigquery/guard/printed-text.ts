@@ -1,12 +1,12 @@
-// Collects the words of the printed text, with one space between them: open() adds no space after its word, and close()
-// adds none before its word. Limits the length, and stores the position of each word in the caller's text.
+// Collects the words of the printed SQL, with one space between them: open() adds no space after its word, and close()
+// adds none before its word. Limits the length, and stores the position of each word in the caller's SQL.
 import { refusedLimit } from './refusal.ts'
 import type { Work } from './work-budget.ts'
 
 /** In bytes. BigQuery accepts queries of up to 1 MB. */
 const PRINTED_MAX = 1_000_000
 
-/** A position in the caller's text. */
+/** A position in the caller's SQL. */
 export interface From {
   readonly at: number
 }
@@ -14,8 +14,8 @@ export interface From {
 export interface Printed {
   readonly text: string
   /**
-   * Maps an offset in the printed text to the position of the same word in the caller's text. Returns null for a
-   * negative offset.
+   * Maps an offset in the printed SQL to the position of the same word in the caller's SQL. Returns null for a negative
+   * offset.
    */
   placeOf(offset: number): number | null
 }
@@ -32,19 +32,19 @@ export class Out {
     this.#work = work
   }
 
-  /** Throws Refusal (limit) if the printed text becomes too long. */
+  /** Throws Refusal (limit) if the printed SQL becomes too long. */
   word(text: string, from: From): void {
     this.#push(this.#isGlued ? text : ` ${text}`, from, text.length)
     this.#isGlued = false
   }
 
-  /** The next word follows without a space. For opening parentheses. */
+  /** For an opening parenthesis: the next word follows without a space. */
   open(text: string, from: From): void {
     this.word(text, from)
     this.#isGlued = true
   }
 
-  /** The word follows without a space. For closing parentheses and commas. */
+  /** For a closing parenthesis or a comma: the word follows without a space. */
   close(text: string, from: From): void {
     this.#push(text, from, text.length)
     this.#isGlued = false

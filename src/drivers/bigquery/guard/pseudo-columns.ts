@@ -11,7 +11,6 @@ import type { Walk } from './walk-state.ts'
 
 export type Pseudo = Source['pseudoColumns'][number]
 
-/** In lower case. */
 const PSEUDO: readonly string[] = ['_table_suffix', '_partitiontime', '_partitiondate']
 
 export function ourName(prefix: string, pseudo: Pseudo): string {
@@ -33,8 +32,8 @@ export function refusedBeside(form: string, at: number): Error {
 }
 
 /**
- * Something other than a star reads all rows of the scope as a whole. Throws Refusal if the rows contain a pseudo
- * column.
+ * Notes that the query reads all rows of the scope as a whole, by other syntax than a star. Throws Refusal if the rows
+ * contain a pseudo column.
  */
 export function readWhole(scope: Scope, form: string): void {
   scope.readAll()
@@ -42,8 +41,8 @@ export function readWhole(scope: Scope, form: string): void {
 }
 
 /**
- * A star leaves out the generated names. If the caller names an own column like a pseudo column, that column gets a
- * generated name too, and the star would leave it out as well. So this is refused.
+ * A star leaves out the generated names. If one of the caller's columns is named like a pseudo column, it gets a
+ * generated name too, and the star would leave it out. So this is refused.
  */
 export function checkStar({ sets, renamed }: Walk, scope: Scope): void {
   if (scope.isJoinedByPseudo) throw refusedBeside('a star and a JOIN … USING it', -1)
@@ -65,15 +64,15 @@ export function checkRow({ sets }: Walk, columns: Columns, form: string, at: num
   if (PSEUDO.some((name) => sets.has(columns, name))) throw refusedBeside(form, at)
 }
 
-/** UNPIVOT turns the names of columns into values. Throws Refusal if one is a pseudo column. */
+/** UNPIVOT turns the names of columns into values. Throws Refusal if one of them is a pseudo column. */
 export function checkUnpivot(run: Run): void {
   if (keyOf(run[0]) !== 'UNPIVOT') return
   for (const piece of run) if (piece.kind !== 'nested' && isPseudo(piece)) throw refusedBeside('UNPIVOT', piece.at)
 }
 
 /**
- * True for a field of a value that only has the name of a pseudo column (JSON '…'._TABLE_SUFFIX), because what comes
- * before the dot is no item of FROM. Such a field keeps its name. No field of a STRUCT has a generated name.
+ * True for a field of a value that only has the name of a pseudo column (JSON '…'._TABLE_SUFFIX): the text before the
+ * dot is no item of FROM. This field keeps its name. No field of a STRUCT has a generated name.
  */
 export function isField(run: Run, index: number, scope: Scope | null): boolean {
   const [piece, dot, owner, before] = [run[index], run[index - 1], run[index - 2], run[index - 3]]

@@ -1,4 +1,4 @@
-// A redacted text contains no string, number or comment. A quoted name stays only if it consists of ASCII letters,
+// A redacted query contains no string, number or comment. A quoted name stays only if it consists of ASCII letters,
 // digits, _, - and dots, with at most one * at its end.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -31,7 +31,7 @@ test('redactedSql() removes comments, odd names, and strings in every kind of qu
   }
 })
 
-test('redactedSql() returns null for a text that the lexer refuses', () => {
+test('redactedSql() returns null for a query that the lexer refuses', () => {
   for (const text of ["SELECT 'SECRET", 'SELECT `SECRET', 'SELECT @@SECRET', 'SELECT 1; SELECT 2']) {
     assert.equal(redactedSql(text), null)
   }

@@ -1,4 +1,4 @@
-// An audit may be forbidden to store values. For it, this file removes literals and comments from a query.
+// Removes literals and comments from a query, for an audit that must not store values.
 import { lex } from './lex.ts'
 import { Malformed, Refusal } from './refusal.ts'
 import { PART } from './tokens.ts'
@@ -9,7 +9,7 @@ const PLAIN_NAME = /^[\w.-]+\*?$/
 /**
  * Returns the tokens with one space between them. Each string and number becomes ?, except numbers in the name of a
  * project. A quoted name that does not match PLAIN_NAME becomes `?` in backquotes. Returns null if the lexer refuses
- * the text.
+ * the query.
  */
 export function redactedSql(text: string): string | null {
   try {

@@ -1,10 +1,10 @@
-// The two errors with which the guard refuses a query, and their sentences. confine.ts turns them into a verdict. A
-// hidden name and a missing name get the same sentence. No hint contains a hidden name.
+// The two errors with which the guard refuses a query, and their sentences. A hidden name and a missing name get the
+// same sentence. No hint contains a hidden name.
 import type { BlockedKind } from '../../driver.ts'
 
 const NAME_MAX = 300
 
-/** `at` is an offset in the caller's text in UTF-16 units, or -1 if it is unknown. */
+/** `at` is an offset in the caller's SQL in UTF-16 units, or -1 if it is unknown. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly kind: BlockedKind
@@ -49,13 +49,12 @@ export function refusedTable(name: string, hint: string, at: number): Refusal {
   return new Refusal('table', name, `table ${shown(name)} does not exist or is not exposed`, hint, at)
 }
 
-/** The runner uses this sentence too, for a column that the dry run does not find. */
+/** The runner also uses this sentence, for a column that the dry run does not find. */
 export function refusedColumn(name: string, at: number): Refusal {
   const why = `column ${shown(name)} does not exist or is not exposed`
   return new Refusal('column', name, why, 'Use a column that GET …/schema lists.', at)
 }
 
-/** A sentence for a hint. */
 export const CALLABLE =
   "You can call GoogleSQL's own functions for numbers, text, dates, JSON, arrays, geography, aggregates and windows; you cannot call functions that use a model or another service."
 const ROUTINE = 'User-defined routines cannot be called, because they may read any table: write the expression itself.'

@@ -13,7 +13,7 @@ import type { Walk } from './walk-state.ts'
 
 const TABLES_MAX = 50
 
-/** The items are added to `scope` one by one, because each item sees the items before it. */
+/** Adds the items to `scope` one by one, because each item sees the items before it. */
 export function resolveFrom(walk: Walk, from: From, ctes: Ctes | null, outer: Scope | null, scope: Scope): void {
   for (const part of from.parts) resolvePart(walk, part, ctes, outer, scope)
 }
@@ -73,7 +73,7 @@ function checkUnnest(walk: Walk, run: Run, scope: Scope): void {
   throw refusedColumn(first, run[0]?.kind === 'nested' ? -1 : (run[0]?.at ?? -1))
 }
 
-/** WITH OFFSET adds a column, named by its alias or `offset`. */
+/** WITH OFFSET adds a column, which is named by its alias or `offset`. */
 function offsetOf({ sets }: Walk, offset: readonly Token[]): Columns {
   const last = offset.at(-1)
   return last === undefined ? NO_COLUMNS : sets.ofNames([last.name])

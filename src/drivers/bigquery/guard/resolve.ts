@@ -29,7 +29,7 @@ function resolveWith(walk: Walk, { recursive, ctes: list }: With, ctes: Ctes): C
 
 interface Found {
   readonly columns: Columns
-  /** ORDER BY and later pipes see this scope. */
+  /** The scope that ORDER BY and later pipes see. */
   readonly scope: Scope | null
 }
 

@@ -6,9 +6,9 @@ import type { Work } from './work-budget.ts'
 export interface Entry {
   /** In lower case. Empty if the item has no name. */
   readonly alias: string
-  /** As far as they are known. */
+  /** The columns of the item, as far as they are known. */
   readonly columns: Columns
-  /** The sub-select of the item also returns pseudo columns. These are their generated names. */
+  /** The generated names of the pseudo columns that the item's sub-select also returns. */
   readonly exports: readonly string[]
   /** True if the query reads whole rows, for example by a star, a pivot, a pipe, or the alias itself. */
   isWhole: boolean
@@ -18,7 +18,7 @@ export function entryOf(alias: string, columns: Columns, exports: readonly strin
   return { alias: alias.toLowerCase(), columns, exports, isWhole: false }
 }
 
-/** Shared by all scopes of a query. */
+/** What all scopes of a query share. */
 export interface Known {
   readonly sets: ColumnSets
   readonly work: Work
@@ -33,7 +33,7 @@ export class Scope {
   #aliases = new Map<string, Entry>()
   readonly #exports = new Set<string>()
   #columns = NO_COLUMNS
-  /** This many of the first entries are already marked as read whole. */
+  /** The number of leading entries that are already marked as read whole. */
   #whole = 0
   isJoinedByPseudo = false
 
@@ -46,7 +46,7 @@ export class Scope {
     return this.#entries.length === 0
   }
 
-  /** A bare star shows these columns. */
+  /** The columns that a bare star shows. */
   get columns(): Columns {
     return this.#columns
   }

@@ -5,14 +5,14 @@ import type { AllowedShards } from '../confined-query.ts'
 export interface Source {
   readonly dataset: string
   readonly table: string
-  /** Only these columns may be printed. There is at least one. */
+  /** The columns that may be printed. There is at least one. */
   readonly columns: readonly string[]
   /** The columns in lower case. */
   readonly names: ReadonlySet<string>
   readonly pseudoColumns: readonly ('_TABLE_SUFFIX' | PseudoColumn)[]
   /** The suffixes that a wildcard may read. They are always printed as a filter. Null for a table. */
   readonly suffixes: Suffixes | null
-  /** The dry run may report these tables, as `project.dataset.table`. */
+  /** The tables that the dry run may report, as `project.dataset.table`. */
   readonly closure: readonly string[]
   readonly shards: readonly AllowedShards[]
 }

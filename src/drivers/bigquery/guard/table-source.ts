@@ -16,7 +16,7 @@ export function sourceOf(exposed: Exposed, work: Work, parts: readonly string[],
   if (parts.length === 1) throw unqualified(exposed, name, at)
   checkMetadata(parts, name, at)
   const { project } = exposed.capture
-  // The id of a project may contain a domain and therefore dots, so the whole text is compared.
+  // The id of a project may contain a domain and therefore dots, so the whole path is compared.
   const own = name.startsWith(`${project}.`) ? name.slice(project.length + 1).split('.') : parts
   const [dataset, table] = own
   if (dataset === undefined || table === undefined || own.length !== 2) throw otherProject(project, name, at)

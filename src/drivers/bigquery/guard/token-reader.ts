@@ -1,4 +1,4 @@
-// The tokens of a text, and the position of the parser. This file contains no grammar.
+// The tokens of a query, and the position of the parser. This file contains no grammar.
 import { Malformed, refusedLimit, shown } from './refusal.ts'
 import { isName, type Token } from './tokens.ts'
 import type { Work } from './work-budget.ts'

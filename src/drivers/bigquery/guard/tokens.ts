@@ -5,16 +5,16 @@ type TokenKind = 'word' | 'quoted' | 'string' | 'number' | 'parameter' | 'symbol
 
 export interface Token {
   readonly kind: TokenKind
-  /** As it is printed. */
+  /** The token as it is printed. */
   readonly text: string
   /**
-   * The grammar reads this field. It is a word in capitals, a sign, or PART. It is empty for all other tokens, and for
-   * a word after a dot.
+   * The field that the grammar reads: a word in capitals, a sign, or PART. Empty for all other tokens, and for a word
+   * after a dot.
    */
   readonly key: string
   /** The name of an identifier or a PART, without backquotes. Empty for all other tokens. */
   readonly name: string
-  /** Where the token starts and ends in the caller's text, in UTF-16 units. */
+  /** The start and end of the token in the caller's SQL, in UTF-16 units. */
   readonly at: number
   readonly end: number
 }

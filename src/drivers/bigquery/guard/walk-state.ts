@@ -14,11 +14,11 @@ export type Resolved =
 
 export interface Walk extends Known {
   readonly exposed: Exposed
-  /** Every expression with its scope. Hints need them. */
+  /** Every expression with its scope, for hints. */
   readonly runs: { readonly run: Run; readonly scope: Scope | null }[]
-  /** All names in the text, in lower case. */
+  /** All names in the query, in lower case. */
   readonly words: ReadonlySet<string>
-  /** All generated names start with this prefix. */
+  /** The prefix of all generated names. */
   readonly prefix: string
   readonly printed: PrintedColumns
   readonly paths: Map<Path, Resolved>

@@ -1,5 +1,5 @@
 // A wildcard such as `events_2024*` also matches tables that nobody exposed, and future tables. So it is allowed only
-// inside an exposed family of dated shards, or if every table that it matches is exposed. The printed text always
+// inside an exposed family of dated shards, or if every table that it matches is exposed. The printed SQL always
 // filters the suffix, so that the wildcard reads only allowed tables.
 import type { PseudoColumn } from '../captured-facts.ts'
 import type { Exposed, ExposedFamily, ExposedTable } from './exposed.ts'
@@ -7,7 +7,7 @@ import type { Source, Suffixes } from './source.ts'
 import type { Work } from './work-budget.ts'
 
 /**
- * These characters have no special meaning in a pattern or a string: letters, marks, digits, dashes, spaces and
+ * Characters without a special meaning in a pattern or a string: letters, marks, digits, dashes, spaces and
  * underscores.
  */
 const SAFE = /^[\p{L}\p{M}\p{N}_ -]*$/u
@@ -70,8 +70,8 @@ function suffixesOf(read: readonly ExposedFamily[], single: readonly string[], p
 }
 
 /**
- * In BigQuery, a wildcard has the columns of its newest table. Returns those that are exposed there and hidden in none
- * of the other tables. A column that an older table does not have is not hidden there.
+ * In BigQuery, a wildcard has the columns of its newest table. Returns those columns that are exposed there and hidden
+ * in none of the other tables. If an older table lacks a column, the column is not hidden there.
  */
 function shared(tables: readonly ExposedTable[], work: Work): string[] {
   const newest = tables.reduce<ExposedTable | null>((best, each) => (isNewer(each, best) ? each : best), null)

@@ -1,8 +1,8 @@
-// The guard runs on the main thread. It counts its steps, so that no text of any shape can cost more than the budget,
-// which takes about 20 ms.
+// The guard runs on the main thread. It counts its steps, so that no query can cost more than the budget, which takes
+// about 20 ms.
 import { refusedLimit } from './refusal.ts'
 
-/** In steps. The largest published queries need 20,000. */
+/** In steps. The largest published queries need 20,000 steps. */
 const WORK_MAX = 400_000
 
 /** One step is, for example, a token that is read, a name that is looked up in a scope, or a column that is listed. */

@@ -1,4 +1,4 @@
-/** If the signal aborts first, throws its reason and no longer waits. */
+/** Returns the result of the work. If the signal aborts first, throws its reason and does not wait for the work. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const onAbort = (): void => reject(signal.reason)
@@ -15,7 +15,7 @@ export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Pr
 
 /**
  * Runs `work` on at most `atOnce` items at a time. The results have the order of the items. After the first failure,
- * starts no further item, and aborts the signal of those that are running.
+ * starts no further item, and aborts the signal of the running items.
  */
 export async function mapConcurrently<T, R>(
   all: readonly T[],

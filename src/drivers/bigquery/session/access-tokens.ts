@@ -28,7 +28,7 @@ export interface TokenSource {
   forget(token: string): void
 }
 
-/** A header may contain such a token. */
+/** Matches a token that a header may contain. */
 const TOKEN = /^[\x21-\x7e]{1,8192}$/
 
 const Answer = z.object({
@@ -135,7 +135,7 @@ function signed(key: KeyObject, text: string): string {
   }
 }
 
-/** The identity of the machine. The library finds it, and caches its tokens. */
+/** Uses the identity of the machine. The library finds it, and caches its tokens. */
 function applicationDefault(): TokenSource {
   const open = async () => {
     const { GoogleAuth } = await import('google-auth-library')

@@ -33,7 +33,7 @@ describe('an address', () => {
     })
   }
 
-  test('connecting to an address that never answers ends when the caller aborts', async () => {
+  test('if an address never answers, connecting to it ends when the caller aborts', async () => {
     await using double = await startShop()
     double.rig('datasets', 'hang', 9)
     await using driver = await createBigQueryDriver({ allowEndpoint: true })
@@ -51,7 +51,7 @@ describe('an address', () => {
     await assert.rejects(connecting, /gone/)
   })
 
-  test('the sockets to an address are closed with its last connection', async () => {
+  test('the sockets to an address are closed with the last connection to it', async () => {
     await using double = await startShop()
     await using driver = await createBigQueryDriver({ allowEndpoint: true })
     const settings = driver.settings({

@@ -15,7 +15,7 @@ import type { Tokens } from './access-tokens.ts'
 
 const CONNECT_MS = 10_000
 
-/** Shared by the connections of one driver. */
+/** What the connections of one driver share. */
 export interface Shared {
   readonly pools: Pools
   readonly tokens: Tokens

@@ -1,5 +1,5 @@
 // Connections to BigQuery share sockets and tokens. Each call has a deadline and can be cancelled. If a caller abandons
-// a job, the job is cancelled in BigQuery. Disposing the connection waits for that.
+// a job, the job is cancelled in BigQuery. Disposing the connection waits for this cancel.
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
 import type { Stop } from '../../stop.ts'
@@ -96,7 +96,7 @@ export class BigQueryConnection implements Connection {
     await this.#parts.release()
   }
 
-  /** `location` is where introspection found the tables. A location in the settings takes precedence. */
+  /** `location` is the location of the tables at introspection. A location in the settings takes precedence. */
   #running<T>(
     { location }: { readonly location: string },
     { timeoutMs }: { readonly timeoutMs: number },

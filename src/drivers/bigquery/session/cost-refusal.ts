@@ -1,4 +1,4 @@
-// A dry run reports how many bytes a query would read, without reading them. A query that would read too many is
+// A dry run reports how many bytes a query would read, without reading them. A query that would read too many bytes is
 // refused.
 import { AppError } from '../../../errors.ts'
 

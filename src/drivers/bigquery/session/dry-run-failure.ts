@@ -1,5 +1,5 @@
 // Converts the errors of a dry run. A dry run reads no data, so the caller may see BigQuery's own message, with
-// changes. Positions are removed, because they refer to the printed text. Generated names are replaced by the caller's
+// changes. Positions are removed, because they refer to the printed SQL. Generated names are replaced by the caller's
 // names, or removed. A message that names something outside the printed query is replaced as a whole: for example, an
 // error inside a view names the tables that the view reads.
 import { AppError, type Code } from '../../../errors.ts'
@@ -12,7 +12,7 @@ import { ErrorResponse } from './error-response.ts'
 
 const MESSAGE_MAX = 1_000
 /**
- * Only this many different names of a message are searched for in the printed text. A message with more names is not
+ * Only this many different names of a message are searched for in the printed SQL. A message with more names is not
  * shown.
  */
 const NAMES_MAX = 20
@@ -27,7 +27,7 @@ export function dryRunFailure(error: unknown, query: BigQueryQuery, bytesMax: nu
   return queryFailure(error) ?? refusedText(error, query)
 }
 
-/** BigQuery's message says how many bytes the query would need. Returns null if it does not. */
+/** Returns how many bytes the query would need, by BigQuery's message. Returns null if the message does not say so. */
 export function bytesIn(googleText: string): number | null {
   const digits = /(\d{1,15}) or higher required/.exec(googleText)?.[1]
   return digits === undefined ? null : Number(digits)
@@ -74,7 +74,7 @@ const NO_COLUMN = [
   `^Column name ${NAME} not found`,
 ].map((pattern) => new RegExp(pattern, 'i'))
 
-/** BigQuery does not find this column. A hidden column and a missing column look the same to BigQuery. */
+/** Returns the column that BigQuery does not find. A hidden column and a missing column look the same to BigQuery. */
 function columnIn(googleText: string): string | null {
   for (const pattern of NO_COLUMN) {
     const name = pattern.exec(googleText)?.[1]
@@ -115,8 +115,8 @@ function messageFor(googleText: string, query: BigQueryQuery, names: PrintedName
 }
 
 /**
- * Searches the printed text for names. The text may have a million characters and the message many names, so the text
- * is prepared only once.
+ * Searches the printed SQL for names. The SQL may have a million characters and the message many names, so the SQL is
+ * prepared only once.
  */
 class PrintedNames {
   readonly #query: BigQueryQuery
@@ -126,7 +126,7 @@ class PrintedNames {
     this.#query = query
   }
 
-  /** True if the printed query contains this name, and not only as a part of a longer name. Ignores case and quotes. */
+  /** True if the printed SQL contains this name, and not only as a part of a longer name. Ignores case and quotes. */
   hold(name: string): boolean {
     const text = (this.#text ??= withoutQuotes(this.#query.text))
     const wanted = withoutQuotes(name)

@@ -11,7 +11,7 @@ import { Unreadable } from './http-exchange.ts'
 import { jobErrorOf } from './error-response.ts'
 import type { Rest } from './rest.ts'
 
-/** Jobs run in this project, which pays for them, and in this location. */
+/** The project in which jobs run and which pays for them, and their location. */
 export interface Place {
   readonly billingProject: string
   readonly location: string
@@ -79,21 +79,21 @@ export async function dryRun(
   return answer.data
 }
 
-/** The query would read this many bytes. Returns null if the response does not say so. */
+/** Returns the bytes that the query would read, or null if the response does not say so. */
 export function bytesOf({ statistics }: DryRun): number | null {
   const { totalBytesProcessed: inner } = statistics.query
   const { totalBytesProcessed: outer } = statistics
   return inner === undefined && outer === undefined ? null : Math.max(inner ?? 0, outer ?? 0)
 }
 
-/** The query would read these tables, as `project.dataset.table`. */
+/** Returns the tables that the query would read, as `project.dataset.table`. */
 export function tablesOf({ statistics }: DryRun): readonly string[] {
   return (statistics.query.referencedTables ?? []).map(
     ({ projectId, datasetId, tableId }) => `${projectId}.${datasetId}.${tableId}`,
   )
 }
 
-/** If statistics.query has one of these keys, the query is no query that the guard prints. */
+/** Keys of statistics.query that show another statement than the guard prints. */
 const IMPOSSIBLE =
   /^(ddl|dcl)|^(referencedRoutines|undeclaredQueryParameters|dmlStats|numDmlAffectedRows|exportDataStatistics|loadQueryStatistics|mlStatistics|modelTraining.*|sparkStatistics|externalServiceCosts|referencedPropertyGraphs)$/
 
@@ -124,7 +124,7 @@ function isEmpty(value: unknown): boolean {
 
 /**
  * The guard and BigQuery disagree about a query. One of them has a defect, or a table or view has changed since
- * introspection. The hash of the text helps to find the query.
+ * introspection. The hash of the SQL helps to find the query.
  */
 export class Disagreement extends Error {
   override readonly name = 'Disagreement'

@@ -1,6 +1,5 @@
 // Parses an error response, which is not trusted. It may be BigQuery's error object in one of two forms, an error of
-// the token endpoint, the HTML of a proxy, or empty. Other files write the sentences for callers, and decide whether
-// Google's message may be shown.
+// the token endpoint, the HTML of a proxy, or empty.
 import { z } from 'zod'
 
 /** `googleText` is Google's own message. It must not be shown before it was checked. */

@@ -1,6 +1,6 @@
 // Chooses one of our own hints for a failed dry run, by BigQuery's message.
 
-/** The hint if no other fits. */
+/** The hint if no other hint fits. */
 export const TRY = 'Leave out parts of the query until it works; POST …/check tries a query without running it.'
 
 const HINTS: readonly (readonly [RegExp, string])[] = [

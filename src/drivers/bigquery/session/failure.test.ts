@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failure } from './failure.ts'
 
-test('a timeout is reported as a server that does not answer, not as a defect of the service', () => {
+test('a timeout of BigQuery is reported as a server that does not answer, and not as a defect of the service', () => {
   const timeouts = [
     new DOMException('The operation was aborted due to timeout', 'TimeoutError'),
     ...['CONNECT', 'HEADERS', 'BODY'].map((what) =>

@@ -9,7 +9,7 @@ import { ErrorResponse } from './error-response.ts'
 
 const BUSY_SECONDS = 10
 
-/** Access is refused, whatever the request is. */
+/** Reasons for which access is refused, whatever the request is. */
 const ACCESS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     invalid_grant:
@@ -58,7 +58,7 @@ const ITS_OWN = new Set([
   'UNAVAILABLE',
 ])
 
-/** The query causes these errors, in the dry run or in the run. */
+/** Reasons for which the query itself fails, in the dry run or in the run. */
 const QUERY: ReadonlyMap<string, string> = new Map(
   Object.entries({
     resourcesExceeded: 'The query needs more resources than BigQuery gives it; read or sort less at once.',
@@ -70,9 +70,8 @@ const QUERY: ReadonlyMap<string, string> = new Map(
 )
 
 /**
- * Returns the error if Google, the network or the credentials refuse access, whatever the query is. Connecting, `test`,
- * introspection and queries use this function. An AppError stays unchanged. Returns null for an error that the query
- * caused, and for a defect of the service.
+ * Returns the error if Google, the network or the credentials refuse access, whatever the query is. An AppError stays
+ * unchanged. Returns null for an error that the query caused, and for a defect of the service.
  */
 export function accessFailure(error: unknown): AppError | null {
   if (error instanceof AppError) return error
@@ -86,7 +85,7 @@ export function accessFailure(error: unknown): AppError | null {
 
 /**
  * Converts an error that no query caused. If accessFailure() does not know it, it becomes DATASOURCE_UNAVAILABLE if
- * BigQuery refused the call, and INTERNAL if not.
+ * BigQuery refused the call, and INTERNAL otherwise.
  */
 export function failure(error: unknown): AppError {
   const known = accessFailure(error)
@@ -102,7 +101,7 @@ function refusedAccess(refused: ErrorResponse): AppError | null {
   if (ITS_OWN.has(reason)) return unavailable(FAILING, refused)
   const sentence = ACCESS.get(reason) ?? (status === 401 ? ACCESS.get('authError') : undefined)
   if (sentence !== undefined) return unavailable(sentence, refused)
-  // The query does not cause any other 403 either. Its text may not be shown.
+  // The query does not cause any other 403 either. The text of this 403 may not be shown.
   if (DENYING.has(reason) || (status === 403 && reason !== '' && !QUERY.has(reason))) return denied(refused)
   if (reason === 'notFound' && /^Not found: Project\b/i.test(googleText)) return unavailable(NO_PROJECT, refused)
   if (status >= 500 || (status >= 300 && status < 400)) return unavailable(FAILING, refused)
@@ -122,7 +121,7 @@ function denied(refused: ErrorResponse): AppError {
   return unavailable(/bigquery\.jobs\.create/.test(googleText) ? JOBS_DENIED : DENIED, refused)
 }
 
-/** The query causes this error. Returns null if the sentence depends on BigQuery's message. */
+/** Converts an error that the query caused. Returns null if the sentence depends on BigQuery's message. */
 export function queryFailure(refused: ErrorResponse): AppError | null {
   const sentence = QUERY.get(refused.reason)
   if (sentence !== undefined) return new AppError('QUERY_FAILED', sentence, { cause: refused })

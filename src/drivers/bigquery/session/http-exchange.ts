@@ -9,7 +9,7 @@ export interface Request {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** In bytes, for a 2xx response. A longer response is Unreadable. */
+  /** Limits the bytes of a 2xx response. A longer response is Unreadable. */
   readonly bytesMax: number
 }
 
@@ -76,7 +76,7 @@ function retryAfterMs(header: string | string[] | undefined): number | null {
 const RETRIED_STATUS = new Set([429, 500, 502, 503, 504])
 const RETRIED_REASON = new Set(['rateLimitExceeded', 'backendError', 'jobRateLimitExceeded', 'jobBackendError'])
 const NEVER_RETRIED = new Set(['quotaExceeded', 'invalidQuery'])
-/** After these errors of a socket, the request is repeated. Usually the server had closed a keep-alive socket. */
+/** Errors of a socket after which the request is repeated. Usually the server had closed a keep-alive socket. */
 const RETRIED_CODE = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
 /** True if the same request may succeed a little later. Every request of the service can be repeated safely. */

@@ -15,7 +15,6 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 
 // 1 for a byte that completes an escape sequence. `u` is not marked, because four hex digits must follow it.
 const ESCAPES = new Uint8Array(256)
 for (const letter of '"\\/bfnrt') ESCAPES[letter.charCodeAt(0)] = 1
-/** 1 for a hexadecimal digit. */
 const HEX = new Uint8Array(256)
 for (const digit of '0123456789abcdefABCDEF') HEX[digit.charCodeAt(0)] = 1
 
@@ -27,7 +26,7 @@ export function skipSpace(json: Buffer, at: number): number {
   }
 }
 
-/** Returns where the value at `at` ends. Throws Unreadable if it is no valid JSON value, or is nested too deeply. */
+/** Returns the end of the value at `at`. Throws Unreadable if it is no valid JSON value, or is nested too deeply. */
 export function endOfValue(json: Buffer, at: number): number {
   if (json[at] !== OPEN_OBJECT && json[at] !== OPEN_ARRAY) return endOfPlain(json, at)
   return runToEnd(overValue(json, at))
@@ -37,7 +36,7 @@ export function endOfValue(json: Buffer, at: number): number {
 export function* overValue(json: Buffer, start: number, onLong?: () => void): Generator<undefined, number> {
   /** The byte that closes the innermost open array or object, or 0 if none is open. */
   let close = 0
-  /** The bytes that close the arrays and objects around the innermost one. */
+  /** The bytes that close the enclosing arrays and objects of the innermost one. */
   const around: number[] = []
   let isKey = false
   let pause = start + SLICE_BYTES
@@ -86,7 +85,7 @@ export function* overValue(json: Buffer, start: number, onLong?: () => void): Ge
   }
 }
 
-/** Checks the rest of a string and returns its end. Yields between two slices. */
+/** Checks a string from `start` on, and returns its end. Yields between two slices. */
 function* overRestOfString(json: Buffer, start: number): Generator<undefined, number> {
   for (let at = start; ;) {
     at = quoteWithin(json, at, Math.min(json.length, at + SLICE_BYTES))
@@ -102,7 +101,7 @@ function closeOf(byte: number | undefined): number {
   return byte === OPEN_ARRAY ? CLOSE_ARRAY : 0
 }
 
-/** Checks the key at `at`, and returns where its value starts. */
+/** Checks the key at `at`, and returns the start of its value. */
 function behindKey(json: Buffer, at: number): number {
   if (json[at] !== QUOTE) throw broken(at)
   const colon = skipSpace(json, endOfString(json, at))
@@ -133,8 +132,8 @@ function endOfString(json: Buffer, start: number): number {
 }
 
 /**
- * Checks the characters of a string. Returns the position of the quote that ends the string, or the first position from
- * `limit` on where a character starts.
+ * Checks the characters of a string. Returns the position of the quote that ends the string. If the quote is not before
+ * `limit`, returns the start of the first character that is not before `limit`.
  */
 export function quoteWithin(json: Buffer, start: number, limit: number): number {
   let at = start
@@ -203,19 +202,22 @@ export function* membersOf(
   }
 }
 
-/** Returns where the first value of an array starts, or null for an empty array. */
+/** Returns the start of the first value in an array, or null for an empty array. */
 export function firstOf(json: Buffer, start: number): number | null {
   const at = skipSpace(json, start + 1)
   return json[at] === CLOSE_ARRAY ? null : at
 }
 
-/** The value before ends at `end`. Returns where the next value starts, or null. */
+/** `end` is the end of the previous value. Returns the start of the next value, or null. */
 export function nextOf(json: Buffer, end: number): number | null {
   const at = skipSpace(json, end)
   return json[at] === COMMA ? skipSpace(json, at + 1) : null
 }
 
-/** Returns where the value of a key starts that is one letter (`f` or `v`). The object starts at `start`. */
+/**
+ * Finds the key that is the single letter `letter` (`f` or `v`) in the object at `start`, and returns the start of its
+ * value.
+ */
 export function valueOf(json: Buffer, start: number, letter: number): number {
   if (json[start] !== OPEN_OBJECT) throw broken(start)
   for (let at = skipSpace(json, start + 1); json[at] === QUOTE;) {

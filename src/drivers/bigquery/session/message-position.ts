@@ -1,5 +1,5 @@
-// BigQuery's messages contain positions in the printed text, `at [line:column]`. Converts them to positions in the
-// caller's text.
+// BigQuery's messages contain positions in the printed SQL, `at [line:column]`. Converts them to positions in the
+// caller's SQL.
 import type { BigQueryQuery } from '../confined-query.ts'
 
 const PLACE = / ?(?:at )?\[(?:at )?(\d{1,7}):(\d{1,7})\]/g
@@ -9,7 +9,7 @@ export function withoutPositions(googleText: string): string {
   return googleText.replace(PLACE, '').trim()
 }
 
-/** Returns the last position of the message. Returns null if it has no position in the printed text. */
+/** Returns the last position of the message. Returns null if it has no position in the printed SQL. */
 export function placeIn(googleText: string, query: BigQueryQuery): number | null {
   const [, line, column] = [...googleText.matchAll(PLACE)].at(-1) ?? []
   if (line === undefined || column === undefined) return null

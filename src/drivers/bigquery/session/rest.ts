@@ -10,7 +10,9 @@ import type { TokenSource } from './access-tokens.ts'
 const RETRY_AFTER_MS = [100, 300, 900] as const
 /** If Retry-After demands a longer pause, the call fails. */
 const PATIENCE_MS = 2_000
-/** For a response with a list, a table or a dry run. A table of 10,000 nested columns takes several megabytes. */
+/**
+ * The limit for a response with a list, a table or a dry run. A table of 10,000 nested columns takes several megabytes.
+ */
 const METADATA_BYTES_MAX = 8 * 1024 * 1024
 
 export interface Call {

@@ -1,5 +1,4 @@
-// Tests that the pages of BigQuery become rows in Vitrine's format, exactly for every type, and that invalid pages are
-// refused.
+// The pages of BigQuery must become rows in Vitrine's format, exact for every type. Invalid pages are refused.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { JsonBytes } from '../../json-bytes.ts'
@@ -31,7 +30,7 @@ async function rowsOf(page: string, caps = { rowCap: 1000, bytesMax: 1_000_000 }
   await result.add(await readPage(Buffer.from(page), slices), slices)
   const { columns, rows, ...rest } = result.finish()
   const text = String(rows)
-  // Whatever the input is, the text must be valid JSON.
+  // Whatever the input is, the output must be valid JSON.
   JSON.parse(text)
   return { text, dataType: columns[0]?.dataType, ...rest }
 }
@@ -154,7 +153,7 @@ const VALUES: readonly (readonly [string, Column, unknown, string, string])[] = 
 
 describe('a value', () => {
   for (const [what, column, value, json, dataType] of VALUES) {
-    test(`a value is written exactly: ${what} is ${json.slice(0, 60)}`, async () => {
+    test(`a value of BigQuery is written exactly: ${what} is ${json.slice(0, 60)}`, async () => {
       const { text, dataType: shownType } = await answer(column, value)
       assert.deepEqual([text, shownType], [`[[${json}]]`, dataType])
     })
@@ -166,7 +165,7 @@ describe('a page', () => {
   const page = (rows: string, more = '') =>
     `{"rows":${rows},"jobComplete":true,"schema":{"fields":[{"name":"c","type":"INTEGER"}]}${more}}`
 
-  test('the members of a page may have any order, with white space and other members', async () => {
+  test('the members of a page may have any order, with white space and further members', async () => {
     const { text } = await rowsOf(page(` [ { "x" : [1,{}], "f" : [ { "w":"}", "v" : "1" , "z":null } ] } ,\n${row} ] `))
     assert.equal(text, '[[1],[1]]')
   })
@@ -192,7 +191,7 @@ describe('a page', () => {
     assert.equal((await rowsOf(page(`[${row}]`, ',"totalRows":"3"'), { rowCap: 9, bytesMax: 1000 })).truncated, true)
   })
 
-  test('the page of a failed job is an error, but a page with warnings and a result is not', async () => {
+  test('the page of a failed job is an error, but a page with warnings and a result is no error', async () => {
     const errors = '"errors":[{"reason":"invalidQuery","message":"Division by zero"}]'
     await assert.rejects(readPage(Buffer.from(`{"jobComplete":true,${errors}}`), new TimeSlices(null)), (error) => {
       return error instanceof ErrorResponse && error.reason === 'invalidQuery'
@@ -267,7 +266,7 @@ describe('a page', () => {
         .join()}]}`,
     ],
   ] as const) {
-    test(`reading yields within one long row: ${what}`, async () => {
+    test(`reading a page yields within one long row: ${what}`, async () => {
       const bytes = page(`[{"f":[{"v":${value}}]}]`).replace('"INTEGER"', type)
       const slices = new TimeSlices(null)
       const { rowCount } = await rowsOf(bytes, { rowCap: 1, bytesMax: 10_000_000 }, slices)
@@ -312,7 +311,7 @@ describe('a page', () => {
         ] as const,
     ),
   ] as const) {
-    test(`reading yields within one long value: ${what}`, async () => {
+    test(`reading a page yields within one long value: ${what}`, async () => {
       const bytes = page(`[{"f":[{"v":${value}}]}]`).replace('"INTEGER"', type)
       const slices = new TimeSlices(null)
       const { text } = await rowsOf(bytes, { rowCap: 1, bytesMax: 10_000_000 }, slices)
@@ -322,14 +321,14 @@ describe('a page', () => {
     })
   }
 
-  test('a long text that is not a JSON string is refused', async () => {
+  test('a long text in a page that is not a JSON string is refused', async () => {
     for (const end of ['\n"', '\\u12g4"', '\\x"', '']) {
       const bytes = page(`[{"f":[{"v":"${'x'.repeat(300_000)}${end}}]}]`)
       await assert.rejects(rowsOf(bytes), Unreadable)
     }
   })
 
-  test('reading a page stops between two slices when its signal aborts', async () => {
+  test('if the signal aborts, reading a page stops between two slices', async () => {
     const bytes = page(`[${Array.from({ length: 40_000 }, () => '{"f":[{"v":"1"}]}').join(',')}]`)
     const gone = new AbortController()
     const reading = rowsOf(bytes, { rowCap: 100_000, bytesMax: 10_000_000 }, new TimeSlices(gone.signal))

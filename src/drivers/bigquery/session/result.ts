@@ -14,15 +14,14 @@ const OPEN = 0x5b
 const CLOSE = 0x5d
 const COMMA = 0x2c
 
-/** The rows of a page are not parsed. */
 export interface Page {
   readonly isComplete: boolean
   readonly job: { readonly id: string; readonly location: string | null } | null
   readonly schema: unknown
   readonly pageToken: string | null
-  /** In the whole result. Null if the page does not say so. */
+  /** The number of rows in the whole result. Null if the page does not say so. */
   readonly totalRows: number | null
-  /** Where the array of rows starts. Null if there is none. */
+  /** The position of the array of rows. Null if there is none. */
   readonly rowsAt: number | null
   readonly hasLongText: boolean
   readonly bytes: Buffer
@@ -54,7 +53,7 @@ const Head = z.object({
     .optional(),
 })
 
-/** For everything in a page except the rows. The schema of 10,000 columns has a megabyte. */
+/** Limits everything in a page except the rows. The schema of 10,000 columns has a megabyte. */
 const HEAD_BYTES_MAX = 8 * 1024 * 1024
 
 /**
@@ -111,7 +110,7 @@ function shownName(name: string, names: ReadonlyMap<string, string>): string {
 
 export interface Caps {
   readonly rowCap: number
-  /** For the JSON of all rows. */
+  /** Limits the JSON of all rows. */
   readonly bytesMax: number
 }
 
@@ -175,7 +174,7 @@ export class Result {
     return false
   }
 
-  /** How many rows still fit, plus one to find out whether there are more. */
+  /** How many rows still fit, plus one to find out whether there are more rows. */
   get wanted(): number {
     return this.#caps.rowCap - this.#rows + 1
   }

@@ -8,7 +8,7 @@ import { bytesIn } from './dry-run-failure.ts'
 
 const FAILED = 'BigQuery failed the query while it ran: a value does not fit an operation of the query.'
 
-/** For the reason invalidQuery, chosen by BigQuery's message. */
+/** Sentences for the reason invalidQuery, chosen by BigQuery's message. */
 const SENTENCES: readonly (readonly [RegExp, string])[] = [
   [/division by zero/i, 'Division by zero; SAFE_DIVIDE returns NULL instead.'],
   [/overflow|out of range/i, 'A number is out of the range of its type.'],

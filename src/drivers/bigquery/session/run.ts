@@ -1,5 +1,5 @@
 // Runs a confined query: first a dry run, whose report must match the query, then the query itself with limits on bytes
-// and time. A job for which no caller waits any longer is cancelled.
+// and time. An abandoned job is cancelled.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../../errors.ts'
@@ -24,7 +24,10 @@ export interface Running {
   readonly place: Place
   readonly judging: Judging
   readonly signal: AbortSignal
-  /** Receives work that continues after the caller has disconnected. The connection waits for it before it closes. */
+  /**
+   * Receives work that continues after the caller has disconnected. The connection waits for this work before it
+   * closes.
+   */
   readonly inBackground: (work: Promise<unknown>) => void
   /** The rows are written into this buffer. */
   readonly out: JsonBytes
@@ -45,8 +48,8 @@ const CONFIRM_MS = 1_500
 const PAGE_BYTES_MAX = 32 * 1024 * 1024
 const PAGES_MAX = 1_000
 /**
- * An emulator may answer before the job has ended. Then this is the first and the longest pause before the next
- * request. The pause doubles each time.
+ * An emulator may answer before the job has ended. This is the first and the longest pause before the next request. The
+ * pause doubles each time.
  */
 const PAUSE_MS = [20, 1_000] as const
 
@@ -133,7 +136,7 @@ class Job {
     return page.isComplete ? page : await this.page(null, this.#query.rowCap + 1)
   }
 
-  /** Waits until the job is complete. Returns the page with this token, or the first page if it is null. */
+  /** Waits until the job is complete. Returns the page with this token, or the first page if the token is null. */
   async page(token: string | null, wanted: number): Promise<Page> {
     const { rest, place, signal } = this.#at
     if (this.#known === null) throw new Unreadable('a result without its job')
@@ -163,8 +166,8 @@ class Job {
 
   /**
    * Cancels, in the background, a job that may still run. If the response with the job's id has not arrived, waits for
-   * it first. The promise resolves to true if the job is known to have ended. After a cancel, BigQuery is asked for
-   * this only if `asks` is true. Returns null if no job was started, or if the job has already ended.
+   * it first. The promise resolves to true if the job is known to have ended. After a cancel, asks BigQuery for this
+   * only if `asks` is true. Returns null if no job was started, or if the job has already ended.
    */
   abandon(asks: boolean): Promise<boolean> | null {
     if (this.#started === null || this.#isOver) return null
@@ -201,14 +204,14 @@ class Job {
 
   async #read(bytes: Buffer): Promise<Page> {
     try {
-      // The caller may have disconnected, but the page has the id of the job, which must then be cancelled. So it is
-      // read without the caller's signal.
+      // The caller may have disconnected, but the page has the id of the job, which must then be cancelled. So the page
+      // is read without the caller's signal.
       const page = await readPage(bytes, new TimeSlices(null))
       if (page.job !== null) this.#known = { id: page.job.id, location: page.job.location ?? this.#at.place.location }
       this.#isOver = page.isComplete
       return page
     } catch (error) {
-      // If the job has failed, it has ended. After an unreadable response, it may still run.
+      // A job that has failed has ended. After an unreadable response, the job may still run.
       this.#isOver = !(error instanceof Unreadable)
       throw error
     }

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { ColumnType } from '../captured-facts.ts'
 import { Unreadable } from './http-exchange.ts'
 
-/** BigQuery itself allows 15 levels and 10,000 columns, where nested columns count. */
+/** BigQuery itself allows 15 levels and 10,000 columns, including nested columns. */
 const DEPTH_MAX = 32
 const FIELDS_MAX = 20_000
 const NAME_MAX = 300
@@ -14,7 +14,7 @@ const DESCRIPTION_MAX = 16_384
 export interface Field {
   readonly name: string
   readonly type: ColumnType
-  /** As GoogleSQL writes the type, with its parameters: ARRAY<STRUCT<sku STRING(10), qty INT64>>. */
+  /** The type in GoogleSQL, with its parameters: ARRAY<STRUCT<sku STRING(10), qty INT64>>. */
   readonly text: string
   readonly nullable: boolean
   readonly description: string | null
@@ -65,7 +65,7 @@ const GOOGLESQL: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** Returns `fields` of the schema. Returns an empty list if there are none. Throws Unreadable. */
+/** Returns `fields` of the schema, or an empty list if there are none. Throws Unreadable. */
 export function readSchema(schema: unknown): readonly Field[] {
   const read = Schema.safeParse(schema ?? {})
   if (!read.success) throw new Unreadable('an invalid schema')

@@ -1,10 +1,9 @@
-// Parses the key file of a service account. Only the fields that were validated are used. A key file of another type
-// can name files, addresses and programs. Another token_uri than Google's would receive an assertion that the service
-// has signed.
+// Parses the key file of a service account. Only validated fields are used. A key file of another type can name files,
+// addresses and programs. Another token_uri than Google's would receive an assertion that the service has signed.
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 
-/** Every service account uses this token endpoint. */
+/** The token endpoint of every service account. */
 export const TOKEN_URI = 'https://oauth2.googleapis.com/token'
 
 const UNIVERSE = 'googleapis.com'

@@ -1,4 +1,4 @@
-// Tests which fields a BigQuery datasource accepts and refuses, and which ones the operator must allow.
+// Tests which fields a BigQuery datasource accepts and refuses, and which fields the operator must allow.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, test } from 'node:test'
@@ -96,7 +96,7 @@ describe('a service account’s key', () => {
     })
   }
 
-  test('a key from Google is stored unchanged', () => {
+  test("a service account's key from Google is stored unchanged", () => {
     const key = door.keyFile()
     const settings = readSettings(NOTHING, input({ config: { location: 'EU', datasets: ['shop'] } }, key))
     assert.deepEqual(settings, {
@@ -113,7 +113,7 @@ describe('a service account’s key', () => {
     assert.equal(targetOf(NOTHING, settings).credentials.kind, 'service account')
   })
 
-  test('a key may have a byte order mark, and line breaks that are escaped twice', () => {
+  test("a service account's key may have a byte order mark, and line breaks that are escaped twice", () => {
     const file = door.keyFile()
     const escaped = file.replaceAll('\\n', '\\\\n')
     assert.notEqual(escaped, file)
@@ -122,7 +122,7 @@ describe('a service account’s key', () => {
     }
   })
 
-  test('a key is required for Google’s address', () => {
+  test("Google's address requires a service account's key", () => {
     assert.match(detailsOf(NOTHING, input({}, null)).join(), /serviceAccountKey: is required/)
   })
 })
@@ -169,12 +169,12 @@ describe('the fields of a connection', () => {
     })
   }
 
-  test('a secret of another kind is refused', () => {
+  test('a secret that another kind of database uses is refused', () => {
     const given = { ...input(), secrets: { serviceAccountKey: door.keyFile(), password: CANARY } }
     assert.match(detailsOf(ALL, given).join(), /password: is not a secret of BIGQUERY/)
   })
 
-  test('the id of the project may contain a domain', () => {
+  test('in the settings, the id of the project may contain a domain', () => {
     assert.equal(readSettings(NOTHING, input({ database: 'example.com:lake-1' })).database, 'example.com:lake-1')
   })
 })
@@ -192,14 +192,14 @@ describe('settings that only the operator can allow', () => {
     assert.match(detailsOf(NOTHING, input(endpoint)).join(), /config.emulator: needs VITRINE_ALLOW_BIGQUERY_ENDPOINT=1/)
   })
 
-  test('stored settings can no longer be used when the operator withdraws the permission', () => {
+  test('when the operator withdraws a permission, stored settings that need it cannot be used any more', () => {
     const settings = readSettings(ALL, input(endpoint, null))
     assert.equal(targetOf(ALL, settings).endpoint, 'http://127.0.0.1:9050')
     assert.throws(() => targetOf(NOTHING, settings), { code: 'DATASOURCE_UNAVAILABLE' })
     assert.throws(() => targetOf(NOTHING, readSettings(ALL, input(mode, null))), { code: 'DATASOURCE_UNAVAILABLE' })
   })
 
-  test('another address gets no credentials, neither stored keys nor the identity of the machine', () => {
+  test("an address that is not Google's gets no credentials, neither stored keys nor the identity of the machine", () => {
     for (const given of [input(endpoint), input(endpoint, null), input({ ...mode, ...endpoint }, null)]) {
       assert.deepEqual(targetOf(ALL, readSettings(ALL, given)).credentials, { kind: 'none' })
     }

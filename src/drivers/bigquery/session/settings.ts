@@ -30,15 +30,12 @@ export type Credentials =
   | { readonly kind: 'application default' }
   | { readonly kind: 'none' }
 
-/**
- * The address and the identity of a connection, computed from the settings for each connection. `credentials` is
- * secret.
- */
+/** The address and the identity, computed from the settings for each connection. `credentials` is secret. */
 export interface Target {
   /** The origin of the API. */
   readonly endpoint: string
   readonly project: string
-  /** Jobs run in this project, which pays for them. */
+  /** The project in which jobs run, and which pays for them. */
   readonly billingProject: string
   /** The location of jobs. Null stands for the location of the datasets, which introspection finds. */
   readonly location: string | null
@@ -94,7 +91,7 @@ const NOT_APPLICABLE = { host: undefined, port: undefined, username: undefined, 
 interface Read {
   readonly settings: ConnectionSettings
   readonly target: Target
-  /** The operator does not allow these settings. */
+  /** The settings that the operator does not allow. */
   readonly withheld: readonly string[]
 }
 

@@ -1,12 +1,12 @@
 // The sockets to BigQuery: one pool of keep-alive connections for each origin. Several holders share a pool, and the
-// last one closes it. A socket connects only to an address that was checked.
+// last holder closes it. A socket connects only to an address that was checked.
 import { isIP } from 'node:net'
 import type { Dispatcher, Pool, buildConnector } from 'undici'
 import { bareHost } from '../../../host-names.ts'
 import { AppError } from '../../../errors.ts'
 import { checkedLookup, refusal } from '../../allowed-addresses.ts'
 
-/** Tests replace this, to stand in for Google's servers. */
+/** Tests replace it, to stand in for Google's servers. */
 export type Connector = buildConnector.connector
 
 /** Disposing it gives up the pool. */

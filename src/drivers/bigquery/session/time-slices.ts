@@ -1,5 +1,5 @@
 // Long results are read and written in slices, and the event loop gets a turn between two slices. A slice is a number
-// of bytes, so a short result has only one.
+// of bytes, so a short result has only one slice.
 import { setImmediate } from 'node:timers/promises'
 
 /** Reading and writing a slice takes about 5 ms. */
@@ -37,8 +37,8 @@ export class SlicePace {
   #began = 0
 
   /**
-   * `at` is the current position. Returns true if it is at least SLICE_BYTES after the last position for which this
-   * function returned true, or after 0.
+   * Returns true if the position `at` is at least SLICE_BYTES after 0, or after the last position for which this
+   * function returned true.
    */
   isDue(at: number): boolean {
     if (at - this.#began < SLICE_BYTES) return false

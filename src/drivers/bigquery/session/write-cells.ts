@@ -25,7 +25,7 @@ export function rowWriter(columns: readonly ColumnType[], hasLongText: boolean):
   return cellsWriter(columns, null, hasLongText)
 }
 
-/** `keys` are the keys of a struct. They are null for a row. */
+/** `keys` are the keys of a struct, or null for a row. */
 function cellsWriter(types: readonly ColumnType[], keys: readonly Buffer[] | null, hasLongText: boolean): WriteCell {
   const short = hasLongText ? [null] : types.map(shortWriter)
   if (short.every((write) => write !== null)) return (json, at, out) => writeShort(json, at, short, keys, out)
@@ -185,7 +185,7 @@ function* writeLong(json: Buffer, start: number, { cells, keys, out, pace }: Lon
   return endAfter(json, start, skipSpace(json, end) + 1)
 }
 
-/** Writes the opening bracket or brace, and returns where the array of cells starts. */
+/** Writes the opening bracket or brace, and returns the position of the array of cells. */
 function openList(json: Buffer, start: number, keys: readonly Buffer[] | null, out: JsonBytes): number {
   const list = valueOf(json, start, F)
   if (!isArray(json, list)) throw new Unreadable('a row without cells')
@@ -202,8 +202,8 @@ function writeKey(n: number, keys: readonly Buffer[] | null, out: JsonBytes): vo
 }
 
 /**
- * Returns the end of the object at `start`. A value that was read from it ends at `end`. Usually this is the object's
- * last value. If not, the object is scanned again.
+ * Returns the end of the object at `start`. `end` is the end of one of its values, usually of the last one. If another
+ * value follows, the object is scanned again.
  */
 function endAfter(json: Buffer, start: number, end: number): number {
   const at = skipSpace(json, end)

@@ -19,7 +19,7 @@ const NOT_FINITE: ReadonlyMap<string, string> = new Map(
     '-infinity': '"-Infinity"',
   }),
 )
-/** Year 1 begins and year 9999 ends at these seconds since 1970. */
+/** The seconds since 1970 at which year 1 begins and year 9999 ends. */
 const SECONDS_MIN = -62_135_596_800
 const SECONDS_MAX = 253_402_300_799
 
@@ -58,7 +58,7 @@ function writeAsText(json: Buffer, start: number, end: number, out: JsonBytes): 
   else writePlain(json, start, end, out)
 }
 
-/** Writes a number up to ±(2^53−1), and a string for larger ones. */
+/** Writes a number up to ±(2^53−1), and a string for a larger one. */
 function writeInteger(json: Buffer, start: number, end: number, out: JsonBytes): void {
   const text = textOf(json, start, end)
   if (!/^(?:0|-?[1-9]\d{0,18})$/.test(text)) return writeAsText(json, start, end, out)
@@ -76,7 +76,7 @@ function writeFloat(json: Buffer, start: number, end: number, out: JsonBytes): v
   writeAscii(Object.is(number, -0) ? '-0' : String(number), out)
 }
 
-/** Writes a number of up to 15 significant digits, and a string for longer ones. */
+/** Writes a number of up to 15 significant digits, and a string for a longer one. */
 function writeDecimal(json: Buffer, start: number, end: number, out: JsonBytes): void {
   const text = textOf(json, start, end)
   if (!/^-?(?:0|[1-9]\d{0,99})(?:\.\d{1,99})?$/.test(text)) return writeAsText(json, start, end, out)
@@ -117,8 +117,8 @@ function momentOf(text: string): string | null {
 export const writeLongText = writeRaw.inSlices
 
 /**
- * A string contains JSON. Writes this JSON as it is, so that no number is rounded. Returns the end of the string.
- * Yields like overValue().
+ * Writes the JSON in a string as it is, so that no number is rounded. Returns the end of the string. Yields like
+ * overValue().
  */
 export function* writeJson(json: Buffer, start: number, out: JsonBytes): Generator<undefined, number> {
   const end = yield* overValue(json, start)
@@ -162,10 +162,7 @@ function isHighSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff
 }
 
-/**
- * Returns where the JSON value in the text starts and ends. Returns null if the text is not one JSON value. Such a text
- * is written as a string.
- */
+/** Returns the start and the end of the JSON value in the text. Returns null if the text is not one JSON value. */
 function* spanOf(inner: Buffer): Generator<undefined, readonly [number, number] | null> {
   try {
     const at = skipSpace(inner, 0)

@@ -91,7 +91,7 @@ export function checkCost(estimate: number, limit: number, collection: string): 
   throw new AppError('QUERY_DENIED', message, {
     extra: {
       blocked: { kind: 'cost', name: 'scanned documents' },
-      hint: 'Read less: filter first, on a path that an index begins with; join by an indexed foreignField, behind a $match or $limit. A join within a join multiplies the documents that are read.',
+      hint: 'Read less: filter first, on a path that an index begins with; join by an indexed foreignField, after a $match or $limit. A join within a join multiplies the documents that are read.',
       estimate: Math.round(estimate),
       limit,
     },

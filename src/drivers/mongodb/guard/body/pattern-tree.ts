@@ -226,7 +226,7 @@ class Reader {
           throw refused('a { that begins no {n}, {n,} or {n,m}')
         return of
       }
-      if (of.kind === 'position' || of.kind === 'lookaround') throw refused('a quantifier behind a position')
+      if (of.kind === 'position' || of.kind === 'lookaround') throw refused('a quantifier after a position')
       this.#at += whole.length
       this.#skipSpaces()
       const isLazy = this.#takes('?')

@@ -97,7 +97,7 @@ function fieldsAfter(turns: Turns): ReadonlyMap<string, Extent> | null {
     if (isOfOthers) return null
     fields.set(name, afterTurns({ ...turns, initial: start, turn: step, value: place }))
   }
-  // Removes the sizes of $$value, which mean nothing after the last turn.
+  // If the body of the $reduce passes on $$value as a whole, its fields do not bound the result.
   return sizesOf(turn.bytes).some((size) => placeOf(size) === value) ? null : fields
 }
 
