@@ -6,6 +6,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import { after, before, describe, test } from 'node:test'
 import { makeCertificates, type Certificates } from '../../test/support/certificates.ts'
+import { asked as consentQuery, authorizePath, onRooms, pkce } from '../../test/support/oauth.ts'
+import { auth, openRooms, PASSWORD } from '../../test/support/people.ts'
+import { storeSource } from '../../test/support/stores.ts'
 import { until } from '../../test/support/until.ts'
 import { dial } from '../drivers/allowed-addresses.ts'
 import { openClientDocuments, type DocumentTransport } from './client-documents.ts'
@@ -201,6 +204,41 @@ describe('client metadata documents', () => {
     for (const response of waiting) response.writeHead(404).end()
     await Promise.all(silent)
     assert.equal(asked.length, 13)
+  })
+
+  test('the networks of a block share the places for reads, at the authorization and on the consent page', async () => {
+    await using source = await storeSource('sqlite')
+    await using rooms = await openRooms(source, {}, { documents: transport })
+    const service = onRooms(rooms)
+    const { challenge } = pkce()
+    json(DOCUMENT, { 'cache-control': 'no-store' })
+    const order = { name: 'Ada', email: 'ada@example.test', password: PASSWORD }
+    const signedUp = await auth(rooms, 'POST sign-up/email', order)
+    const ada = { id: signedUp.json.user.id, cookie: signedUp.cookie }
+    const query = await consentQuery(service, ada, { clientId: ID, redirectUri: REDIRECT }, challenge)
+    rooms.clock.at += 61_000 // The document is no longer cached.
+
+    asked = []
+    const waiting: ServerResponse[] = []
+    answer = (_request, response) => void waiting.push(response)
+    const ask = (path: string, from: string) => service.send('GET', path, { headers: { 'x-vitrine-client': from } })
+    const authorize = (name: string, from: string) => {
+      const client = { clientId: `https://agent.example/${name}.json`, redirectUri: REDIRECT }
+      return ask(authorizePath(service, client, challenge), from)
+    }
+    const silent = [authorize('1', '192.0.2.1'), authorize('2', '192.0.2.2')]
+    await until('two reads', () => waiting.length === 2)
+    silent.push(ask(`/auth/consent?${query}`, '192.0.2.3'), authorize('3', '192.0.2.4'))
+    silent.push(authorize('other', '198.51.100.1'))
+    await until('a read for another block', () => asked.includes('GET https://agent.example/other.json'))
+    assert.deepEqual(
+      asked.toSorted().slice(0, 2),
+      ['1', '2'].map((n) => `GET https://agent.example/${n}.json`),
+    )
+    assert.equal(asked.length, 3)
+    answer = (_request, response) => void response.writeHead(404).end()
+    for (const response of waiting) response.writeHead(404).end()
+    await Promise.all(silent)
   })
 
   test('a read that must wait for more than five seconds fails, and this failure is not cached', async () => {

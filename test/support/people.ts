@@ -31,7 +31,7 @@ export async function openRooms(
   {
     hasRealPasswords = false,
     ...more
-  }: Pick<RoomsOptions, 'transport' | 'passwords'> & { readonly hasRealPasswords?: boolean } = {},
+  }: Pick<RoomsOptions, 'transport' | 'passwords' | 'documents'> & { readonly hasRealPasswords?: boolean } = {},
 ): Promise<Rooms> {
   const at = await source.config()
   const config: Config = { ...readConfig(env), ...at, secretKey: new Uint8Array(32).fill(9) }
