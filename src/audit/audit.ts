@@ -38,9 +38,8 @@ export interface Audit extends AsyncDisposable {
   record(call: AuditedCall, entry: AuditEntry): AuditId
   /**
    * Records an event that a caller can repeat without limit, such as a refused call. One row counts the similar events
-   * of a caller within a minute, and has the fields of the first event. In a team, all refusals are similar, and
-   * answers are similar if they have the same action and datasource. Without a team, events are similar if they have
-   * the same action and code.
+   * of a caller within a minute, and has the fields of the first event. Events are similar if they have the same team,
+   * action and code. Answers must also have the same datasource.
    */
   folded(call: AuditedCall, entry: AuditEntry): AuditId
   /**

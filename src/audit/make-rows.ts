@@ -93,15 +93,14 @@ export class RowMaker {
 
   /**
    * Builds a row that counts similar events of a minute (see Audit.folded()). All processes must count in the same row,
-   * so its id is a hash of the minute and of what makes events similar. Without a team, the code is part of the hash:
-   * anybody who knows an e-mail address can cause refusals for that account, and these must not hide other events.
+   * so its id is a hash of the minute and of what makes events similar. The code is part of the hash: anybody who knows
+   * an e-mail address can cause refusals for that account, and these must not hide other events.
    */
   ofMinute(call: AuditedCall, entry: AuditEntry): Content {
     const minute = Math.floor(this.#now() / MINUTE_MS) * MINUTE_MS
     const row = this.of(call, entry)
-    const answered = row.outcome === 'ANSWERED' ? [row.action, row.datasource_id] : []
-    const what = row.team_id === null ? [row.action, row.code] : answered
-    const who = [entry.teamId, row.via, row.account_id, row.key_id, minute, ...what].join('|')
+    const datasourceId = row.outcome === 'ANSWERED' ? row.datasource_id : null
+    const who = [row.team_id, row.via, row.account_id, row.key_id, minute, row.action, row.code, datasourceId].join('|')
     const hash = createHash('sha256').update(who).digest('hex')
     const tail = `-a${hash.slice(0, 3)}-${hash.slice(3, 15)}`
     return { ...row, id: asId<AuditId>(`${headOf(minute)}${hash.slice(15, 18)}${tail}`) }

@@ -182,6 +182,26 @@ describe('a query', () => {
     assert.equal((await refusal(run({ sql: 1 })))?.code, 'DATASOURCE_DISABLED')
   })
 
+  test('within a minute, one audit row counts the refusals of a caller with one code, if they spent no budget', async () => {
+    const who = call()
+    const refuse = async (code: string, body: unknown, on = id) => {
+      for (let n = 0; n < 20; n++) assert.equal((await refusal(run(body, who, on)))?.code, code)
+    }
+    await refuse('NOT_CONNECTED', { sql: 'SELECT 1' }, await connected())
+    await refuse('INVALID_REQUEST', { sql: 1 })
+    await disableDatasource(rooms, call(), await at())
+    await refuse('DATASOURCE_DISABLED', { sql: 'SELECT 1' })
+    for (const code of ['NOT_CONNECTED', 'INVALID_REQUEST', 'DATASOURCE_DISABLED']) {
+      const { items } = await listAudit(rooms, sessionCall(owner.accountId, 'listAudit'), owner, { code: [code] })
+      assert.equal(
+        items.reduce((sum, { times = 1 }) => sum + times, 0),
+        20,
+      )
+      // A new minute may have begun.
+      assert.ok(items.length < 10, `${items.length} rows`)
+    }
+  })
+
   test('the query is cancelled in the database if the caller hangs up', async () => {
     const caller = new AbortController()
     const answer = refusal(run({ sql: SLOW }, call(caller.signal)))

@@ -53,6 +53,8 @@ interface Trail extends QueryMarks {
   params: QueryBody['params'] | undefined
   printed: string | null
   tables: ReturnType<Driver['reads']> | undefined
+  /** True if the query was counted in the budget. */
+  hasSpent: boolean
   /** True if the guard parsed the text. */
   isRead: boolean
   redacts: boolean
@@ -73,6 +75,7 @@ export async function runQuery(deps: QueryDeps, call: Call, at: Reached, body: u
     params: undefined,
     printed: null,
     tables: undefined,
+    hasSpent: false,
     isRead: false,
     redacts: false,
     headers: {},
@@ -98,6 +101,7 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   trail.params = queryBody.params
   const spent = deps.budget.spend(at.teamId, settings.queryBudget) // 429
   trail.headers = (spent instanceof Promise ? await spent : spent).headers
+  trail.hasSpent = true
   if (deps.audit.behind) throw overloaded('The audit cannot keep up with the load.') // 503
 
   const limits = limitsOf(at.teamId, settings, at.driver.type, queryBody.limit, call.rowBytesMax)
@@ -225,21 +229,25 @@ async function run(
   }
 }
 
-/** Records the refusal in the audit and returns the error with its headers. */
+/**
+ * Records the refusal in the audit and returns the error with its headers. A caller can repeat a refusal that spent no
+ * budget without limit, so one row counts such refusals of a minute.
+ */
 function refused(deps: QueryDeps, call: Call, at: Reached, trail: Trail, error: unknown): unknown {
   const code = error instanceof AppError ? error.code : 'INTERNAL'
   const durationMs = rounded(performance.now() - trail.began)
   const { blocked, ...reason } = reasonOf(error)
   const about = { ...aboutOf(at, { ...trail, blocked, refusal: { code, reason } }), durationMs }
+  const record: Audit['record'] = (...row) => (trail.hasSpent ? deps.audit.record(...row) : deps.audit.folded(...row))
   const isGone = call.signal.aborted
   const kind = code === 'QUERY_DENIED' && blocked !== undefined ? blocked.kind : null
   deps.meter.refused(at.driver.type, trail, isGone ? null : code, kind)
   if (isGone) {
     // The caller has disconnected and gets no code.
-    deps.audit.record(call, { ...about, outcome: 'FAILED' })
+    record(call, { ...about, outcome: 'FAILED' })
     return error
   }
-  const id = deps.audit.record(call, { ...about, outcome: outcomeOf(code), code })
+  const id = record(call, { ...about, outcome: outcomeOf(code), code })
   if (!(error instanceof AppError)) return error
   const url = isExposable(error, blocked) ? exposeUrl(deps, at, id) : null
   return error.withHeaders({ ...trail.headers, ...(url !== null && { [EXPOSE_URL]: url }) })

@@ -79,8 +79,10 @@ describe('request ids', () => {
   })
 
   test('the audit has the request id of a call, for the short path, the ordinary path and the connector', async () => {
-    const path = `/teams/${teamId}/datasources/${datasourceId}/query`
-    await app.ask('POST', path, { token: key, body: { sql: SQL } })
+    const place = `/teams/${teamId}/datasources/${datasourceId}`
+    const path = `${place}/query`
+    // Now the caches know the key and the datasource.
+    assert.equal((await app.ask('GET', `${place}/schema`, { token: key })).status, 200)
     const short = await app.ask('POST', path, { token: key, body: { sql: SQL } })
     const ordinary = await app.ask('POST', path, { token: ada.jwt, body: { sql: SQL } })
     const byAgent = await new Agent(app, key).call('modern', 'run_query', { teamId, datasourceId, sql: SQL })
