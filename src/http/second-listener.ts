@@ -6,6 +6,7 @@ import { bareHost } from '../host-names.ts'
 import { holdConnections } from './connections.ts'
 import { openTurns } from './one-at-a-time.ts'
 import { JSON_TYPE } from './send-answer.ts'
+import { limitBodies } from './request-bodies.ts'
 import { REQUEST_ID } from './request-id.ts'
 import { unreadableRequests } from './unreadable-requests.ts'
 
@@ -38,6 +39,7 @@ export async function openSideServer(address: string, routes: SideRoutes, nextId
   const answer = (request: IncomingMessage, response: ServerResponse) => void reply(routes, nextId(), request, response)
   const turns = openTurns()
   const server = createServer(OPTIONS, turns.listener(answer))
+  limitBodies(server)
   server.on('clientError', unreadableRequests(turns, nextId, REQUEST_MS))
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   holdConnections(server, { max: CONNECTIONS_MAX, maxPerAddress: null }, nextId)

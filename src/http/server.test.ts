@@ -85,6 +85,17 @@ for (const [name, head, status, said] of [
 
 const BROKEN = 'GET / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n'
 
+test('a body that is read and has too many chunks is refused', async () => {
+  const app = server()
+  const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
+  const socket = connect({ port: Number(port), host: '127.0.0.1' })
+  const head = 'host: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked'
+  socket.write(`POST /auth/sign-in/email HTTP/1.1\r\n${head}\r\n\r\n${'1\r\n \r\n'.repeat(5_000)}`)
+  const heard = await text(socket)
+  assert.match(heard, /^HTTP\/1\.1 400 [^]*x-request-id: [^]*too many chunks/i)
+  await app.close()
+})
+
 test('a broken request is refused after the answers to the requests before it', async () => {
   const app = server()
   const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))

@@ -23,6 +23,7 @@ import { quickQuery, type QuickQuery } from './query-short-path.ts'
 import { readJsonOnly } from './json-body.ts'
 import { openTurns, type Turns } from './one-at-a-time.ts'
 import { refusalFor, refuse } from './error-responses.ts'
+import { limitBodies } from './request-bodies.ts'
 import { REQUEST_ID, type RequestIds } from './request-id.ts'
 import { JSON_TYPE } from './send-answer.ts'
 import { oauthRoutes, type OAuthDoor } from './oauth-routes.ts'
@@ -199,6 +200,7 @@ function receive(
     for (const each of ordinary) each.call(app.server, request, response)
   }
   app.server.on('request', turns.listener(listener))
+  limitBodies(app.server)
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 }
 

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import { REQUEST_ID } from './request-id.ts'
 import type { Turns } from './one-at-a-time.ts'
+import { TooManyChunks } from './request-bodies.ts'
 import { JSON_TYPE } from './send-answer.ts'
 
 /** How long the client has to read the answer before the socket is destroyed. */
@@ -19,9 +20,8 @@ export function unreadableRequests(
 ): (error: Error, socket: Socket) => void {
   return (error, socket) => {
     if (!socket.writable) return void socket.destroy()
-    const isLate = 'code' in error && error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
     turns.endAfterAnswers(socket, () => {
-      socket.end(lastAnswer(isLate ? late(requestMs / 1_000) : BROKEN, nextId()))
+      socket.end(lastAnswer(sentenceOf(error, requestMs / 1_000), nextId()))
       // If the client never closes its side, end() alone would keep the socket open.
       setTimeout(() => socket.destroy(), LINGER_MS).unref()
     })
@@ -40,6 +40,9 @@ function lastAnswer(error: string, requestId: string): string {
   return `HTTP/1.1 400 Bad Request\r\n${head}\r\n\r\n${body}`
 }
 
-const BROKEN = 'This is not a valid HTTP request.'
-const late = (seconds: number) =>
-  `The request did not arrive in time. Send the complete request within ${seconds} seconds.`
+function sentenceOf(error: Error, seconds: number): string {
+  if ('code' in error && error.code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return `The request did not arrive in time. Send the complete request within ${seconds} seconds.`
+  if (error instanceof TooManyChunks) return 'The body has too many chunks. Send it in larger chunks.'
+  return 'This is not a valid HTTP request.'
+}
