@@ -29,6 +29,7 @@ import { syntaxHint } from './syntax/syntax-hints.ts'
 import { isSameTree } from './syntax/verify-printed.ts'
 import { checkPartitions, mayCopy } from './bounds/partition-copies.ts'
 import { countPrinted } from './bounds/printed-size.ts'
+import { leaveOutUnread } from './bounds/unread-outputs.ts'
 import { checkWeight } from './bounds/query-weight.ts'
 
 /** The maximum work for one text. */
@@ -206,7 +207,8 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
   checkWeight(walk.weight)
   const confined = limited(walk, selected, rowCap + 1)
   countPrinted(walk, 0, confined, undefined)
-  if (walk.ctes > 0) inlineCollecting(confined)
+  if (walk.counts && walk.ctes > 0) inlineCollecting(confined)
+  if (walk.counts && walk.unread.size > 0) leaveOutUnread(walk, confined)
   for (const { finish } of walk.bases) finish()
   const grown = checkGrowth(confined, walk.growing, exposed, () => newAlias(walk, 't', 'the query'))
   for (const { limit } of walk.bases) limit(grown)
@@ -271,6 +273,8 @@ function newWalk(
     isGrouped: false,
     growing: new Set(),
     collects,
+    counts: false,
+    unread: new Set(),
     joined: new Set(),
     spent: 0,
     spentMax: bounds.work,

@@ -33,8 +33,13 @@ const SETTINGS = 'vitrine'
 /** The setting that holds the bytes collected so far. */
 const COUNTER = `${SETTINGS}.collected`
 
+/** Returns true for the counter of collected rows, and undefined for another part of a query. */
+export function isCounter(part: object): true | undefined {
+  return 'sval' in part && part.sval === COUNTER ? true : undefined
+}
+
 /** Returns whether a part of a confined query counts collected rows. */
-export const hasCounter = remembered((part) => ('sval' in part && part.sval === COUNTER ? true : undefined))
+export const hasCounter = remembered(isCounter)
 
 /** Aggregates whose memory does not grow with the number of rows: they keep one value or a sum, or sort on disk. */
 const KEEPS_ONE =
@@ -88,7 +93,7 @@ export function countedCall(
   if (call.over ?? (call.agg_distinct && call.agg_order)) {
     if (isUnsteady(first) && !hasOneSize(first)) throw unsteady(name, at)
     const bytes = [bytesOf(name, first), ...rest]
-    const condition = counts(name, bytes, level.sets, frameOf(walk, name, call.over))
+    const condition = counts(walk, name, bytes, level.sets, frameOf(walk, name, call.over))
     // The filter of a window function may contain no aggregate, so the condition is printed in the argument instead.
     if (call.over) return { ...call, args: [onlyIf(condition, first), ...others] }
     return { ...call, agg_filter: both(call.agg_filter, condition) }
@@ -97,7 +102,7 @@ export function countedCall(
   return {
     ...call,
     args: [value, ...others],
-    agg_filter: both(call.agg_filter, counts(name, [bytes, ...rest], level.sets)),
+    agg_filter: both(call.agg_filter, counts(walk, name, [bytes, ...rest], level.sets)),
   }
 }
 
@@ -192,6 +197,7 @@ export function countedJson(
   const once = value && !isWindow ? measured(walk, level, 'jsonb_agg', value) : undefined
   const bytes = [key && bytesOf('jsonb_agg', key), once?.bytes ?? (value && bytesOf('jsonb_agg', value))]
   const condition = counts(
+    walk,
     name,
     bytes.filter((each) => each !== undefined),
     level.sets,
@@ -226,15 +232,20 @@ export function countedRows(walk: Walk, query: SelectStmt, outputs: readonly Fie
     // A number may be short in memory, and long when the array is written as text.
     return isArray ? [size, coalesced(call('octet_length', cast(column, 'text')))] : [size]
   })
-  const whereClause = counts(what, isArray ? bytes : [whole(HASH_BYTES), ...bytes])
+  const whereClause = counts(walk, what, isArray ? bytes : [whole(HASH_BYTES), ...bytes])
   return { ...selectFrom(columns, query, alias, names), whereClause }
 }
 
 /** For each query and expression: the aliases that it refers to but does not define. */
 const OUTER = new WeakMap<object, ReadonlySet<string>>()
 
-/** Returns whether the query or expression refers to nothing outside itself. Generated aliases are unique. */
-export function isClosed({ names: aliases }: Walk, query: object): boolean {
+/** Returns whether the query or expression refers to nothing outside itself. */
+export function isClosed(walk: Walk, query: object): boolean {
+  return outerOf(walk, query).size === 0
+}
+
+/** Returns the aliases to which the query or expression refers outside itself. Generated aliases are unique. */
+export function outerOf({ names: aliases }: Walk, query: object): ReadonlySet<string> {
   const [defined, used] = [new Set<string>(), new Set<string>()]
   const seen = new Set<object>()
   const visit = (value: unknown): void => {
@@ -259,7 +270,7 @@ export function isClosed({ names: aliases }: Walk, query: object): boolean {
   visit(query)
   const outer = used.difference(defined)
   OUTER.set(query, outer)
-  return outer.size === 0
+  return outer
 }
 
 function bytesOf(name: string, value: Node): Node {
@@ -290,7 +301,8 @@ function jsonbBytes(value: Node): Node {
 }
 
 /** Returns a condition that adds the bytes to the counter setting and is true, or fails the query. */
-function counts(what: string, bytes: readonly Node[], sets = 1, frame?: Frame): Node {
+function counts(walk: Walk, what: string, bytes: readonly Node[], sets = 1, frame?: Frame): Node {
+  walk.counts = true
   const before = numberOf(COUNTER)
   const row = bytes.reduce((all, each) => operator('+', all, each), whole(ROW_BYTES))
   const added = frame ? growthOf(frame, row) : row

@@ -1,6 +1,6 @@
 // Defines the state of one walk over the parse tree of a query: scopes of names, counters, generated aliases. A name
 // that the guard cannot resolve is never printed, so the server never looks it up.
-import type { Base, Field, SqlType } from './from-items.ts'
+import type { Base, Column, Field, SqlType } from './from-items.ts'
 import type { Exposed } from '../exposed.ts'
 import type { StoredCopies } from '../bounds/made-values.ts'
 import type { Places } from '../syntax/source-position.ts'
@@ -151,6 +151,10 @@ export interface Walk {
   readonly growing: Set<Struct<'FuncCall'>>
   /** True if the query collects values from rows (collected-values.ts). */
   readonly collects: boolean
+  /** True if the printed text counts what it collects (collected-rows.ts). */
+  counts: boolean
+  /** The columns of FROM items that no expression has read. Columns of tables are in `bases` instead. */
+  readonly unread: Set<Column>
   /** Sub-queries that PostgreSQL may turn into joins (noteJoined()). */
   readonly joined: Set<Struct<'SubLink'>>
   /** The work done so far (spend()). */

@@ -137,8 +137,13 @@ export function namedItem(walk: Walk, { name, alias, fields }: Named): { alias: 
   const printed = distinctNames(names)
   const columns = fields.map((field, index): Column => {
     const called = printed[index] ?? field.name
-    const read = (): Node => readColumn(walk, columnRef(aliasname, called), field)
-    return { ...field, name: names[index] ?? field.name, origin: null, read }
+    const read = (): Node => {
+      walk.unread.delete(column)
+      return readColumn(walk, columnRef(aliasname, called), field)
+    }
+    const column = { ...field, name: names[index] ?? field.name, origin: null, read }
+    walk.unread.add(column)
+    return column
   })
   const item: Item = { name, schema: null, columns, whole: () => rowOf(aliasname, columns), base: null }
   const colnames = printed.map(word)
