@@ -20,6 +20,11 @@ const KEPT: readonly (readonly [string, string])[] = [
     'a LIMIT that is no constant',
     `SELECT count(*) FROM (SELECT g, x FROM ${LONG} ORDER BY g DESC LIMIT (SELECT 100)) r`,
   ],
+  [
+    'long numbers',
+    'SELECT g, x FROM (SELECT g, CASE WHEN g > 4990 THEN 1e131000 + g END AS x ' +
+      `${ROWS} OFFSET 0) q ORDER BY g DESC LIMIT 1200`,
+  ],
   ['a sub-query', `SELECT count(x) FROM (SELECT g, x FROM ${LONG} ORDER BY g DESC LIMIT 900) r`],
   ['a sub-query, with the LIMIT outside', `SELECT x FROM (SELECT g, x FROM ${LONG} ORDER BY g DESC) r LIMIT 900`],
   ['an arm of UNION ALL', `(SELECT x FROM ${LONG} ORDER BY g DESC OFFSET 0) UNION ALL (SELECT 'a') LIMIT 900`],
@@ -49,15 +54,15 @@ describe('a sort with LIMIT', () => {
     await guard[Symbol.asyncDispose]()
   })
 
-  const isTop = async (text: string): Promise<boolean> => {
+  const topsIn = async (text: string): Promise<number> => {
     const { rows } = await client.query<{ 'QUERY PLAN': string }>(`EXPLAIN (ANALYZE, COSTS OFF) ${text}`)
-    return rows.some((row) => row['QUERY PLAN'].includes('top-N heapsort'))
+    return rows.filter((row) => row['QUERY PLAN'].includes('top-N heapsort')).length
   }
 
   for (const [name, sql] of KEPT) {
     test(`a sort with LIMIT sorts all rows, and the result is the same: ${name}`, async () => {
       const { text } = await guard.confined(sql, shop())
-      assert.equal(await isTop(text), false, text)
+      assert.equal(await topsIn(text), 0, text)
       const printed = await client.query(text)
       const asked = await client.query(sql)
       assert.deepEqual(printed.rows, asked.rows.slice(0, printed.rows.length))
@@ -70,9 +75,32 @@ describe('a sort with LIMIT', () => {
 
   for (const [name, sql] of FREE) {
     test(`a sort with LIMIT keeps only the first rows: ${name}`, async () => {
-      assert.equal(await isTop((await guard.confined(sql, shop())).text), true)
+      assert.equal(await topsIn((await guard.confined(sql, shop())).text), 1)
     })
   }
+
+  test('a condition of the outer query applies before the sort of a sub-query', async () => {
+    const sql = `SELECT * FROM (SELECT g, g || repeat('x', 9000) AS x ${ROWS} ORDER BY g) r WHERE g = 7`
+    const { text } = await guard.confined(sql, shop())
+    const { rows } = await client.query<{ 'QUERY PLAN': string }>(`EXPLAIN (ANALYZE, TIMING OFF) ${text}`)
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+    assert.match(plan, /Filter: \(g = 7\)\s+Rows Removed by Filter: 4999/)
+  })
+
+  test('a constant of an arm of UNION takes the type of the other arm', async () => {
+    const sql = `(SELECT x, NULL AS n, '1' AS m FROM ${LONG} ORDER BY g LIMIT 900) UNION ALL (SELECT 'a', sum(g), 2 ${ROWS})`
+    const { text } = await guard.confined(sql, shop())
+    assert.equal(await topsIn(text), 0)
+    assert.deepEqual((await client.query(text)).rows, (await client.query(sql)).rows)
+  })
+
+  test('all sorts with LIMIT of a query keep at most 64 MB together', async () => {
+    // Each keeps 100 rows of 90 kB.
+    const arms = Array<string>(9).fill(`(SELECT x FROM ${LONG} ORDER BY g DESC LIMIT 100)`)
+    const { text } = await guard.confined(`SELECT count(x) FROM (${arms.join(' UNION ALL ')}) r`, shop())
+    assert.equal(await topsIn(text), 7)
+    assert.deepEqual((await client.query(text)).rows, [{ count: '900' }])
+  })
 
   test('a sort with LIMIT returns whole rows that contain NULL', async () => {
     const sql = `SELECT r FROM (SELECT NULL::int AS a, x FROM ${LONG}) r ORDER BY x`

@@ -28,25 +28,34 @@ function rowsIn(node: Node): number | undefined {
   return known.length > 0 ? Math.min(...known) : undefined
 }
 
-/** Changes the query so that it sorts all rows before it applies the LIMIT. Its result stays the same. */
+/**
+ * Changes the query so that it sorts all rows before it applies the LIMIT. Its result stays the same. In a sub-query
+ * without a LIMIT of its own, conditions of the outer query still apply before the sort: PostgreSQL moves them inside,
+ * but leaves a condition with a sub-select outside
+ * (qual_is_pushdown_safe() in allpaths.c).
+ */
 export function sortWhole(query: SelectStmt, alias: string): void {
   const { withClause, limitCount, limitOffset, limitOption, ...sorted } = query
-  if (outputNames(sorted).length === 0) {
+  const outputs = outputsOf(sorted)
+  if (outputs.length === 0) {
     Reflect.deleteProperty(query, 'sortClause')
     return
   }
-  const given = outputNames(sorted)
-  const names = distinctNames(given)
-  const targets = names.map((name, at): Node => ({
-    ResTarget: { name: given[at] ?? name, val: columnRef(alias, name) },
-  }))
+  const names = distinctNames(outputs.map(({ name }) => name))
+  const targets = names.map((name, at): Node => {
+    const { name: given = name, constant } = outputs[at] ?? {}
+    return { ResTarget: { name: given, val: constant ?? columnRef(alias, name) } }
+  })
   const [first = ''] = names
-  const inner: SelectStmt = { ...sorted, limitOffset: whole(0), limitOption: 'LIMIT_OPTION_COUNT' }
-  const always: Node = { NullTest: { arg: call('num_nulls', columnRef(alias, first)), nulltesttype: 'IS_NOT_NULL' } }
+  const isLimited = (limitCount ?? limitOffset) !== undefined
+  const offset: Partial<SelectStmt> = { limitOffset: whole(0), limitOption: 'LIMIT_OPTION_COUNT' }
+  const inner: SelectStmt = { ...sorted, ...(isLimited ? offset : limitOption && { limitOption }) }
+  const count = call('num_nulls', columnRef(alias, first))
+  const known: Node = isLimited ? count : scalar(count)
   const outer: SelectStmt = {
     ...selectFrom(targets, inner, alias, names),
     ...(withClause && { withClause }),
-    whereClause: always,
+    whereClause: { NullTest: { arg: known, nulltesttype: 'IS_NOT_NULL' } },
     ...(limitCount && { limitCount }),
     ...(limitOffset && { limitOffset }),
     ...(limitOption && { limitOption }),
@@ -55,8 +64,26 @@ export function sortWhole(query: SelectStmt, alias: string): void {
   Object.assign(query, outer)
 }
 
-function outputNames({ larg, targetList = [], valuesLists }: SelectStmt): readonly string[] {
-  if (larg) return outputNames(larg)
-  if (valuesLists) return (valuesLists[0]?.List?.items ?? []).map((_, at) => `column${at + 1}`)
-  return targetList.map(({ ResTarget: target }) => target?.name ?? '?column?')
+/** Returns `(SELECT value)`. */
+function scalar(value: Node): Node {
+  const select: SelectStmt = {
+    targetList: [{ ResTarget: { val: value } }],
+    limitOption: 'LIMIT_OPTION_DEFAULT',
+    op: 'SETOP_NONE',
+  }
+  return { SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: { SelectStmt: select } } }
+}
+
+interface Output {
+  readonly name: string
+  /** A constant without a type, which would become a text inside a sub-query. */
+  readonly constant?: Node | undefined
+}
+
+function outputsOf({ larg, targetList = [], valuesLists }: SelectStmt): readonly Output[] {
+  if (larg) return outputsOf(larg).map(({ name }) => ({ name }))
+  if (valuesLists) return (valuesLists[0]?.List?.items ?? []).map((_, at) => ({ name: `column${at + 1}` }))
+  return targetList.map(({ ResTarget: { name = '?column?', val } = {} }) => {
+    return { name, constant: val && (val.A_Const ?? val.ParamRef) ? val : undefined }
+  })
 }

@@ -79,6 +79,11 @@ test('a parameter is refused if it is too large a regular expression', async () 
   for (const at of [1, 2, 3]) await assert.rejects(asked(at), AppError)
 })
 
+test('a parameter may have 50 groups', () => {
+  assert.equal(largePattern('(?:a)(b)'.repeat(50)), null)
+  assert.match(largePattern('(?:a)(b)'.repeat(51)) ?? '', /more than 50 groups/)
+})
+
 test('a pattern is read in linear time, also if it is invalid', () => {
   assert.equal(arcsOf('[[:a:]'.repeat(10_000)), (60_000 * 60_000) / 2)
   assert.equal(arcsOf('a{255}'.repeat(10_000)), Infinity)

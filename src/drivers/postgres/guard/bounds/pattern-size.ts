@@ -161,9 +161,12 @@ const PATTERN = 'pattern'
 /** Matches a pattern with eight counts, a group with a count of two digits, or two groups with counts. */
 const MANY_COUNTS = '(?:\\{\\d.*){8}|\\)(?:\\s|#[^\\n]*)*\\\\?\\{\\d*,?\\d\\d|(?:\\)(?:\\s|#[^\\n]*)*\\\\?\\{\\d.*){2}'
 
-/** Returns the size of a pattern: its bytes times its quantifiers, or more than the limit if it has many counts. */
+/**
+ * Returns the size of a pattern: its bytes times its quantifiers and groups, or more than the limit if it has many
+ * counts.
+ */
 function roughSize(text: Node): Node {
-  const others = bytesAsText(call('translate', text, constant('*?{'), constant('')))
+  const others = bytesAsText(call('translate', text, constant('*?{('), constant('')))
   const product = operator('*', bytesAsText(text), operator('+', whole(1), operator('-', bytesAsText(text), others)))
   return either(operator('~', text, constant(MANY_COUNTS)), cast(whole(2 * ARCS_MAX), 'int8'), product)
 }
@@ -171,7 +174,16 @@ function roughSize(text: Node): Node {
 /** Returns why the value of a parameter is too large as a pattern, or null. */
 export function largePattern(text: string): string | null {
   const isLarge = arcsOf(text) > ARCS_MAX || arcsOf(text, { isSimilar: true }) > ARCS_MAX
-  return isLarge ? `${TOO_LARGE}. ${HINT}` : null
+  if (isLarge) return `${TOO_LARGE}. ${HINT}`
+  return groupsIn(text) > GROUPS_MAX ? `the regular expression has more than ${GROUPS_MAX} groups` : null
+}
+
+/** The maximum number of groups in the value of a parameter. */
+export const GROUPS_MAX = 50
+
+/** Returns how many groups a regular expression has at most. */
+export function groupsIn(text: string): number {
+  return text.split(/\((?!\?)/).length - 1
 }
 
 const TOO_LARGE = `the regular expression compiles to more than ${ARCS_MAX} parts, which PostgreSQL keeps in memory`

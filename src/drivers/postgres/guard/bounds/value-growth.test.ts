@@ -13,6 +13,11 @@ after(() => guard[Symbol.asyncDispose]())
 const again = (count: number, innermost: string, around: (inner: string) => string): string =>
   Array.from({ length: count }).reduce<string>((inner) => around(inner), innermost)
 
+const list = (count: number, item: (at: number) => string): string =>
+  Array.from({ length: count }, (_, at) => item(at)).join(', ')
+const MEGABYTE = "repeat(repeat('x', 1000), 1000)"
+const COMMAS = "repeat(repeat('x,', 1000), 480)"
+
 const REFUSED: readonly (readonly [string, string, string])[] = [
   ['repeat of a long constant', "SELECT repeat('abcdefghij0123456789abcdefghij', 10000)", 'limit: repeat'],
   ['a count over the limit', "SELECT repeat('x', 10001)", 'limit: repeat'],
@@ -34,6 +39,31 @@ const REFUSED: readonly (readonly [string, string, string])[] = [
   [
     'replace in replace',
     again(5, 'name', (x) => `replace(${x}, 'a', 'aaaaaaaaaaaaaaaaaaaa')`).replace(/^/, 'SELECT ') + ' FROM customers',
+    'limit: size',
+  ],
+  [
+    'a cast to an array of names',
+    `SELECT ${list(16, () => "cardinality(('{' || x || '0}')::name[])")} FROM (SELECT ${COMMAS} AS x OFFSET 0) q`,
+    'limit: size',
+  ],
+  [
+    'a cast to an array of tsvector',
+    `SELECT cardinality(('{' || x || '0}')::tsvector[]) FROM (SELECT ${COMMAS} AS x OFFSET 0) q`,
+    'limit: size',
+  ],
+  [
+    'regexp_matches that keeps a hundred groups of each match',
+    `SELECT regexp_matches(x, '.|${'(a)'.repeat(100)}', 'g') FROM (SELECT ${MEGABYTE} AS x OFFSET 0) q`,
+    'limit: size',
+  ],
+  [
+    'regexp_substr with a hundred groups',
+    `SELECT regexp_substr(x, '.|${'(a)'.repeat(100)}', 1, 1, '', 1) FROM (SELECT ${MEGABYTE} AS x OFFSET 0) q`,
+    'limit: size',
+  ],
+  [
+    'regexp_instr with a pattern that the query makes',
+    `SELECT regexp_instr(x, repeat('(a)', 100), 1, 1, 0, '', 1) FROM (SELECT ${MEGABYTE} AS x OFFSET 0) q`,
     'limit: size',
   ],
   [
@@ -119,6 +149,8 @@ const PASSES: readonly (readonly [string, string, RegExp])[] = [
     "SELECT rpad(name, length(name) + 3, '.') FROM customers",
     /"rpad"\("t1"\."name", CASE WHEN/,
   ],
+  ['a few groups of each match', "SELECT regexp_matches(name, '(\\d+)-(\\d+)', 'g') FROM customers", /octet_length/],
+  ['one match', `SELECT regexp_match(name, '${'(a)'.repeat(30)}') FROM customers`, /\* *\) 11\)/],
   ['a text repeated a few times', 'SELECT repeat(name, 3) FROM customers', /"repeat"\("t1"\."name", 3\)/],
   [
     'a text repeated often',
@@ -490,8 +522,6 @@ test('a table without long columns gets no condition', async () => {
 const LONG = `(SELECT repeat(repeat(repeat('x', 1000), 100), 16) AS x, g FROM generate_series(1, 16) g OFFSET 0) q`
 const LONGEST = `(SELECT x || x AS x, g FROM ${LONG} OFFSET 0) q`
 const COLLECTED = `(SELECT string_agg(name, '') AS x FROM customers) q`
-const list = (count: number, item: (at: number) => string): string =>
-  Array.from({ length: count }, (_, at) => item(at)).join(', ')
 const windows = (count: number): string => list(count, (at) => `sum(1) OVER (ROWS ${at} PRECEDING)`)
 const levels = (count: number, from: string, around: (from: string) => string): string =>
   again(count, from, (inner) => `(${around(inner)} OFFSET 0) q`)

@@ -44,6 +44,7 @@ import {
 import { copiedSides, remembered } from './printed-size.ts'
 import { LEVELS, returnsLevels, takesPath } from './json-path-bounds.ts'
 import { rowsKept, sortWhole } from './kept-rows.ts'
+import { GROUPS_MAX, groupsIn } from './pattern-size.ts'
 import { storedColumn } from './stored-lengths.ts'
 import { SEEKING, seeks } from './work-bounds.ts'
 
@@ -75,7 +76,7 @@ const SHORT_NUMBER = 9
 const LONG_VALUE = 1_024
 const LONG_COPIES = 64
 const LONG_ROW = 4_096
-/** The maximum number of copies of stored values, and of bytes from constants, in the rows that a sort with LIMIT keeps. */
+/** The maximum number of copies of stored values, and of bytes from constants, that all sorts with LIMIT keep together. */
 const KEPT_COPIES = 128
 const KEPT_BYTES = 67_108_864
 /** The maximum nesting of JSON that the database's stack allows, rounded up. */
@@ -157,16 +158,18 @@ export interface Grown {
 export function checkGrowth(
   select: SelectStmt,
   growing: ReadonlySet<Struct<'FuncCall'>>,
-  icu: Pick<Exposed, 'comparesByIcu' | 'equatesByIcu'>,
+  exposed: Tables,
   newAlias: () => string,
 ): Grown {
-  const growth = new Growth(growing, icu)
+  const growth = new Growth(growing, exposed)
   growth.send(select)
   growth.addKept()
   growth.lowerLimits()
   for (const query of growth.keeping) sortWhole(query, newAlias())
   return growth
 }
+
+type Tables = Pick<Exposed, 'comparesByIcu' | 'equatesByIcu' | 'table'>
 
 interface Shown {
   readonly name: string
@@ -180,7 +183,7 @@ class Growth implements Grown {
   hasLongRows = false
   states: Grown['states'] = undefined
   readonly #growing: ReadonlySet<Struct<'FuncCall'>>
-  readonly #icu: Pick<Exposed, 'comparesByIcu' | 'equatesByIcu'>
+  readonly #exposed: Tables
   readonly #values = new MadeValues()
   /** The most copies of each column in one value that ICU may compare. */
   readonly #compared = new Map<StoredColumn, number>()
@@ -193,8 +196,10 @@ class Growth implements Grown {
   /** The computed columns that were read. */
   readonly #read = new Set<Size>()
   readonly #conjunctions: { readonly all: Struct<'BoolExpr'>; readonly makes: readonly Part[] }[] = []
-  /** Queries with ORDER BY and LIMIT whose sort would keep long rows in memory. */
-  readonly #keeping: SelectStmt[] = []
+  /** The sorts with LIMIT, which keep their rows in memory until the query ends. */
+  readonly #limited: LimitedSort[] = []
+  /** How many partitions and arms of UNION were read. PostgreSQL may sort each of them. */
+  #appended = 0
   /** The rows that steps of the plan keep until the query ends, and those that they may sort. */
   readonly #kept: KeptRow[] = []
   readonly #sorted: (readonly Size[])[] = []
@@ -202,16 +207,24 @@ class Growth implements Grown {
   #copies: StoredCopies | undefined
   readonly #aliases = new Map<string, Columns>()
   readonly #queries = new Map<string, readonly Size[]>()
-  /** What the body of each WITH … AS NOT MATERIALIZED makes, and whether it was referred to. */
-  readonly #copied = new Map<string, { readonly made: Made; readonly kept: readonly KeptRow[]; isRead: boolean }>()
+  readonly #copied = new Map<string, Copy>()
+  /** What the body of each WITH adds to #appended. */
+  readonly #appendedIn = new Map<string, number>()
 
-  constructor(growing: ReadonlySet<Struct<'FuncCall'>>, icu: Pick<Exposed, 'comparesByIcu' | 'equatesByIcu'>) {
+  constructor(growing: ReadonlySet<Struct<'FuncCall'>>, exposed: Tables) {
     this.#growing = growing
-    this.#icu = icu
+    this.#exposed = exposed
   }
 
-  get keeping(): readonly SelectStmt[] {
-    return this.#keeping
+  /** Returns the sorts with LIMIT that would keep too much. Those that keep the least may stay. */
+  get keeping(): ReadonlySet<SelectStmt> {
+    const sorts = this.#limited.toSorted((a, b) => loadOf(a) - loadOf(b))
+    let load = 0
+    const keeping = sorts.filter((sort) => {
+      load += loadOf(sort)
+      return load > 1
+    })
+    return new Set(keeping.map(({ query }) => query))
   }
 
   get digitsMax(): number | undefined {
@@ -294,6 +307,7 @@ class Growth implements Grown {
 
   /** Returns the sizes of the query's outputs. */
   select(query: SelectStmt): readonly Size[] {
+    const before = this.#appended
     for (const { CommonTableExpr: cte } of query.withClause?.ctes ?? []) {
       if (cte) this.#query(cte, query.withClause?.recursive === true)
     }
@@ -315,7 +329,7 @@ class Growth implements Grown {
     this.#parts(rest)
     if (keys.length > 0) {
       this.#sort([...outputs, ...keys])
-      if (keepsLongRows(query, [...outputs, ...keys])) this.#keeping.push(query)
+      this.#limited.push(limitedSort(query, [...outputs, ...keys], Math.max(this.#appended - before, 1)))
     }
     if (query.distinctClause || (query.larg && query.op !== 'SETOP_UNION') || (query.larg && query.all !== true)) {
       this.#sort(outputs)
@@ -328,7 +342,10 @@ class Growth implements Grown {
 
   #outputs(query: SelectStmt): readonly Size[] {
     const { larg, rarg } = query
-    if (larg && rarg) return most(this.#values.either([() => this.select(larg), () => this.select(rarg)]))
+    if (larg && rarg) {
+      this.#appended += 1
+      return most(this.#values.either([() => this.select(larg), () => this.select(rarg)]))
+    }
     if (query.valuesLists) {
       const rows = query.valuesLists.map(({ List: list }) => list?.items ?? [])
       // PostgreSQL merges a single row like a sub-query.
@@ -385,10 +402,13 @@ class Growth implements Grown {
     this.#parts(rest)
     if (!body) return
     if (!mayRecurse || !body.larg || !body.rarg) {
-      const before = this.#kept.length
+      const [before, first, read] = [this.#kept.length, this.#limited.length, this.#appended]
       const { result: sizes, made } = this.#values.during(() => this.select(body))
-      const kept = this.#kept.slice(before)
-      if (rest.ctematerialized === 'CTEMaterializeNever') this.#copied.set(ctename, { made, kept, isRead: false })
+      const [kept, limited] = [this.#kept.slice(before), this.#limited.slice(first)]
+      if (rest.ctematerialized === 'CTEMaterializeNever') {
+        this.#copied.set(ctename, { made, kept, limited, isRead: false })
+      }
+      this.#appendedIn.set(ctename, this.#appended - read)
       const isKept = rest.ctematerialized === 'CTEMaterializeAlways'
       this.#queries.set(ctename, isKept ? sizes.map(notMade) : sizes)
       return
@@ -413,6 +433,8 @@ class Growth implements Grown {
     }
     if (item.RangeVar) {
       const { relname = '', schemaname, alias } = item.RangeVar
+      const tables = schemaname === undefined ? 1 : (this.#exposed.table(schemaname, relname)?.tables ?? 1)
+      this.#appended += tables > 1 ? tables : (this.#appendedIn.get(relname) ?? 0)
       const known = schemaname === undefined ? this.#queries.get(relname) : undefined
       const copied = known && this.#copied.get(relname)
       if (copied) {
@@ -420,6 +442,7 @@ class Growth implements Grown {
         if (copied.isRead) {
           this.#values.add(copied.made)
           for (const row of copied.kept) this.#kept.push(row)
+          for (const sort of copied.limited) this.#limited.push(sort)
         }
         copied.isRead = true
       }
@@ -530,7 +553,7 @@ class Growth implements Grown {
     if (size.times > TIMES_MAX) throw tooLarge(`${Math.round(size.times)} copies of stored values`, TIMES_MAX)
     if (!makes(node, size)) return size
     this.#make(size)
-    if (!this.#icu.comparesByIcu || size.kind !== undefined) return size
+    if (!this.#exposed.comparesByIcu || size.kind !== undefined) return size
     if (MAKES_TIMES.test(words(node.FuncCall?.funcname).at(-1) ?? '')) return size
     if ((node.FuncCall ?? node.A_Expr) && !size.isMany && !size.isComputed) {
       this.#noteCompared(size)
@@ -550,7 +573,7 @@ class Growth implements Grown {
 
   /** Counts comparisons of values that the query makes, if ICU reads them in full. Throws Refusal. */
   #compare(symbol: string, sides: readonly Size[], times = 1): void {
-    const { comparesByIcu, equatesByIcu } = this.#icu
+    const { comparesByIcu, equatesByIcu } = this.#exposed
     if (!comparesByIcu || !(equatesByIcu ? COMPARES : ORDERS).test(symbol)) return
     for (const side of sides)
       if (side.isMade === true && side.kind === undefined && !side.isComputed) this.#search(side, times * ICU_COST)
@@ -567,7 +590,7 @@ class Growth implements Grown {
    * values are limited by #comparedCopies, so assumed copies count less.
    */
   #copiesIn({ times, isAssumed }: Size): number {
-    return this.#icu.comparesByIcu && isAssumed === true ? Math.min(times, ASSUMED_COPIES) : times
+    return this.#exposed.comparesByIcu && isAssumed === true ? Math.min(times, ASSUMED_COPIES) : times
   }
 
   /**
@@ -606,6 +629,12 @@ class Growth implements Grown {
   #equate(sides: readonly Size[], times: number): void {
     if (sides.every((side) => ownBytes(side) > LONG_VALUE || isCollected(side)))
       for (const side of sides) this.#scan(side, EQUAL_COST * times)
+  }
+
+  /** Counts a text as a regular expression reads it, with the places of the groups of each match. Throws Refusal. */
+  #widen(text: Size, groups: number): void {
+    const bytes = 4 + 8 * (1 + groups)
+    this.#make({ ...scaled(text, groups > 0 ? bytes : 4), own: ownBytes(text) * bytes })
   }
 
   /** Counts a search for a constant of some bytes. Throws Refusal. */
@@ -878,7 +907,7 @@ class Growth implements Grown {
       for (const size of sizes) this.#scan(size, CALL_COST, UNMEASURED.has(name) ? CALL_COST : 0)
     }
     this.#scanJson(name, sizes, args)
-    if (WIDENS.test(name) && sizes[0]) this.#make(scaled(sizes[0], 4))
+    if (WIDENS.test(name) && sizes[0]) this.#widen(sizes[0], groupsKept(name, args, sizes))
     const cost = COSTS.get(name)
     if (cost !== undefined) for (const size of sizes) this.#search(size, cost)
     if (SEARCHES.has(name)) this.#search(sizes[0], Math.min(lengthOf(args[1]) ?? 0, FREE_BYTES))
@@ -934,6 +963,14 @@ class Growth implements Grown {
 interface KeptRow {
   readonly row: readonly Size[]
   readonly copies: number
+}
+
+/** What one more read of a WITH … AS NOT MATERIALIZED makes and keeps, and whether the WITH was read before. */
+interface Copy {
+  readonly made: Made
+  readonly kept: readonly KeptRow[]
+  readonly limited: readonly LimitedSort[]
+  isRead: boolean
 }
 
 /** The copies of a row that a window, DISTINCT, UNION or GROUP BY keeps (nodeWindowAgg.c, nodeAgg.c). */
@@ -1031,8 +1068,22 @@ const LIST_LENGTH = 64
 /** Functions that read no more than the head of a stored value, and those that do so only for strings. */
 const SKIMS: ReadonlySet<string> = new Set(['pg_column_size', 'count', 'num_nulls', 'num_nonnulls'])
 const SKIMS_TEXT: ReadonlySet<string> = new Set(['octet_length', 'bit_length'])
-/** Functions that keep four bytes for each character of their text. */
+/** Functions that keep four bytes for each character of their text, and a place of eight bytes for each match. */
 const WIDENS = /^regexp_(?:count|instr|substr|match|matches|split_to_array|split_to_table)$/
+/** The maximum number of groups in a made pattern that the printed text measures: see roughSize() in pattern-size.ts. */
+const GROUPS_MADE = 230
+
+/** Returns how many groups of a pattern a function keeps for each match (setup_regexp_matches() in regexp.c). */
+function groupsKept(name: string, args: readonly Node[], sizes: readonly Size[]): number {
+  const [, pattern, flags] = args
+  const matches = name === 'regexp_matches' && flags !== undefined && (literalText(flags) ?? 'g').includes('g')
+  const isPart = /^regexp_(?:instr|substr)$/.test(name) && args.length > 5
+  if (!pattern || !(matches || isPart)) return 0
+  const text = literalText(pattern)
+  if (text !== undefined) return groupsIn(text)
+  return pattern.ParamRef ? GROUPS_MAX : Math.max(GROUPS_MADE, (sizes[1]?.own ?? 0) / 2)
+}
+
 /** Functions of numbers whose work is the product of the digits of their arguments. */
 const DIVIDES: ReadonlySet<string> = new Set([
   ...['div', 'mod', 'sqrt', 'gcd', 'lcm', 'width_bucket'],
@@ -1161,18 +1212,30 @@ function numbersIn(size: Size): number {
   return size.digits === undefined && size.kind !== 'fixed' ? size.times : 0
 }
 
+/** What a sort with LIMIT keeps. */
+interface LimitedSort {
+  readonly query: SelectStmt
+  readonly copies: number
+  readonly own: number
+}
+
 /**
- * Returns whether a sort with LIMIT may keep too much: rows with these values. A value as the table stores it is not
- * read, so that only a reference to it is kept.
+ * Returns what a sort with LIMIT keeps of rows with these values, if PostgreSQL sorts so many parts of the rows. A value
+ * as the table stores it is not read, so that only a reference to it is kept.
  */
-function keepsLongRows(query: SelectStmt, values: readonly Size[]): boolean {
-  const rows = rowsKept(query)
-  if (rows === undefined) return false
+function limitedSort(query: SelectStmt, values: readonly Size[], parts: number): LimitedSort {
+  const rows = (rowsKept(query) ?? 0) * parts
   const kept = new MadeValues()
   for (const size of values) {
-    if (!size.stored && !isNumber(size)) kept.addCopies(size, size.times, { own: size.own })
+    if (isNumber(size)) kept.add({ own: (size.digits ?? ownBytes(size)) / DIGITS_OF_A_BYTE })
+    else if (!size.stored) kept.addCopies(size, size.times, { own: size.own })
   }
-  return kept.copies * rows > KEPT_COPIES || kept.own * rows > KEPT_BYTES
+  return { query, copies: kept.copies * rows, own: kept.own * rows }
+}
+
+/** Returns the share of the limits that a sort takes. */
+function loadOf({ copies, own }: LimitedSort): number {
+  return Math.max(copies / KEPT_COPIES, own / KEPT_BYTES)
 }
 
 function isLong(size: Size): boolean {
@@ -1451,8 +1514,16 @@ function castSize(arg: Node | undefined, size: Size, typeName: Struct<'TypeName'
   if (DOCUMENTS.has(name)) return { ...(isLiteral ? size : documentOf(size)), kind: isArray ? undefined : 'json' }
   if (name === 'json') return { ...size, kind: isArray ? undefined : 'json' }
   if (name === 'bytea') return scaled(size, 2)
+  if (isArray && PARSED.test(name)) return scaled(size, PARSED_ELEMENT)
+  if (isArray && !/^(?:text|varchar|citext)$/.test(name)) return { ...scaledOwn(size, ELEMENT), kind: undefined }
   return size.kind === undefined ? size : { ...size, kind: undefined }
 }
+
+/** Types whose elements take so many times their text while PostgreSQL reads an array: 2 bytes of text took 600 bytes. */
+const PARSED = /^ts(?:vector|query)$/
+const PARSED_ELEMENT = 300
+/** The same for other elements, such as a name, which has 64 bytes. */
+const ELEMENT = 32
 
 /** Types whose values are filled up to their length. */
 const PADDED: ReadonlySet<string> = new Set(['bit', 'varbit', 'bpchar', 'char'])
