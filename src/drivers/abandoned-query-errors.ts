@@ -1,9 +1,9 @@
-// The errors for queries that were given up: the deadline passed, or the caller disconnected, before the database had
-// answered. If the database itself reports that it cancelled a query, the driver throws QUERY_TIMEOUT instead.
+// The errors for abandoned queries: the deadline passed, or the caller disconnected, before the database had answered.
+// If the database itself reports that it cancelled a query, the driver throws QUERY_TIMEOUT instead.
 import { AppError } from '../errors.ts'
 import type { Stop } from './stop.ts'
 
-/** Returns the error if it is not known whether the database has stopped the work. */
+/** Returns the error if it is unknown whether the database has stopped the work. */
 export function noAnswer(cause?: unknown): AppError {
   const message = 'The query took too long. The database was asked to stop it; whether it did is not known.'
   return new AppError('QUERY_TIMEOUT', message, { cause })

@@ -72,14 +72,14 @@ for (const [address, kind] of KINDS) {
 const ENCODED = ['127.1', '2130706433', '0x7f000001', '017700000001', 'localhost', '::ffff:127.0.0.1', '[::1]', '0']
 
 for (const host of ENCODED) {
-  test(`refuses the host ${host}, which means this machine, if private hosts are not allowed`, async () => {
+  test(`the host ${host}, which means this machine, is refused if private hosts are not allowed`, async () => {
     await using server = await listen()
     await assert.rejects(dial({ host, port: server.port }, false, AbortSignal.timeout(60_000)))
     assert.equal(server.seen(), 0)
   })
 }
 
-test('refuses a metadata address even if private hosts are allowed', async () => {
+test('a metadata address is refused even if private hosts are allowed', async () => {
   for (const host of ['169.254.169.254', '::ffff:169.254.169.254', 'fd00:ec2::254', '0xa9fea9fe']) {
     await assert.rejects(dial({ host, port: 80 }, true, AbortSignal.timeout(60_000)), {
       code: 'DATASOURCE_UNAVAILABLE',
@@ -88,7 +88,7 @@ test('refuses a metadata address even if private hosts are allowed', async () =>
   }
 })
 
-test('connects to a private host if the operator allows it', async () => {
+test('a private host can be connected to if the operator allows it', async () => {
   await using server = await listen()
   const socket = await dial({ host: 'localhost', port: server.port }, true, AbortSignal.timeout(60_000))
   assert.equal(socket.remotePort, server.port)

@@ -1,5 +1,5 @@
 // Decides to which addresses a datasource may connect. Vitrine resolves the host name, checks the address, and connects
-// to that address. The name is not resolved again, because the answer could be another one (DNS rebinding).
+// to that address. The name is not resolved again, because the second answer could be another address (DNS rebinding).
 import { BlockList, connect, isIP, isIPv4, type LookupFunction, type OnReadOpts, type Socket } from 'node:net'
 import { callbackify } from 'node:util'
 import { AppError } from '../errors.ts'
@@ -8,7 +8,8 @@ import { lookUpForMember, lookUpForStranger, lookUpTrusted } from './look-up-hos
 export type AddressKind = 'public' | 'private' | 'metadata'
 
 // Metadata services give out credentials of the machine. The first address is that of AWS, GCP, Azure and Oracle. The
-// others are those of ECS, EKS, Azure's wire server, Alibaba, Oracle classic, Scaleway and Tencent, in this order.
+// next addresses are those of ECS, EKS, Azure's wire server, Alibaba, Oracle classic, Scaleway and Tencent, in this
+// order.
 const METADATA_V4 = [
   '169.254.169.254',
   '169.254.170.2',
@@ -64,7 +65,7 @@ function add(list: BlockList, entry: string, family: 'ipv4' | 'ipv6', whole: num
 }
 
 /**
- * Returns the kind of an IP address. If an IPv6 address contains an IPv4 address, it has the kind of that address. A
+ * Returns the kind of an IP address. An IPv6 address that contains an IPv4 address has the kind of the IPv4 address. A
  * text that is no address counts as private.
  */
 export function addressKind(address: string): AddressKind {
@@ -100,8 +101,8 @@ function carriedIPv4(address: string): string | null {
 }
 
 /**
- * An address of the local NAT64 prefix 64:ff9b:1::/48 (RFC 8215) contains an IPv4 address behind a prefix of 48, 56, 64
- * or 96 bits (RFC 6052). Returns the addresses for all these lengths. Returns null for other addresses.
+ * An address of the local NAT64 prefix 64:ff9b:1::/48 (RFC 8215) contains an IPv4 address after a prefix of 48, 56, 64
+ * or 96 bits (RFC 6052). Returns the IPv4 addresses for all these lengths. Returns null for other addresses.
  */
 function carriedLocally(address: string): string[] | null {
   const [a, b, c, d = 0, e = 0, f = 0, g = 0, h = 0] = ipv6Groups(address)
@@ -146,8 +147,9 @@ export class RefusedAddress extends Error {
 }
 
 /**
- * Returns a `lookup` function for a socket, which finds allowed addresses only. Node does not call it if the host is an
- * IP address. On Linux, names of members never fill the places of the system's function (look-up-host.ts).
+ * Returns a `lookup` function for a socket, which finds only allowed addresses. Node does not call it if the host is an
+ * IP address. On Linux, the names that members choose never take both places for calls of the system's look-up function
+ * (look-up-host.ts).
  */
 export function checkedLookup(allowPrivateHosts: boolean, namedByStranger = false): LookupFunction {
   const isTrusted = allowPrivateHosts && process.platform !== 'linux'
@@ -171,10 +173,10 @@ export function checkedLookup(allowPrivateHosts: boolean, namedByStranger = fals
 export type Receive = (bytes: Buffer) => void
 
 /**
- * Opens a TCP connection to an allowed address of the host (look-up-host.ts). With `path`, connects to this Unix socket
- * instead, the end of a tunnel. With `receive`, the socket reads into one reused buffer, passes it to `receive`, and
- * emits no `data` events. Throws AppError DATASOURCE_UNAVAILABLE if the address is refused, the reason of the signal if
- * it aborts, and otherwise the error of the socket.
+ * Opens a TCP connection to an allowed address of the host. With `path`, connects to this Unix socket instead, the end
+ * of a tunnel. With `receive`, the socket reads into one reused buffer, passes it to `receive`, and emits no `data`
+ * events. Throws AppError DATASOURCE_UNAVAILABLE if the address is refused, the reason of the signal if it aborts, and
+ * otherwise the error of the socket.
  */
 export async function dial(
   at: {

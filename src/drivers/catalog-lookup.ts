@@ -4,9 +4,9 @@ import { AppError } from '../errors.ts'
 import type { Catalog } from './driver.ts'
 
 /**
- * Returns a function that returns the look-up of a catalog. It builds a look-up once for each catalog object. The
- * catalog object stays the same while nothing changes. Throws TypeError for a catalog of another kind of database, and
- * the errors of `build`.
+ * Returns a function that returns the look-up of a catalog, and builds it once for each catalog object. The service
+ * keeps using the same catalog object as long as nothing changes. Throws TypeError for a catalog of another kind of
+ * database, and the errors of `build`.
  */
 export function catalogLookup<Capture, Lookup>(
   kind: string,

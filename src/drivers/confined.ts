@@ -1,6 +1,6 @@
 // A Confined is a query that a guard has confined. Only drivers/*/guard/confine.ts may make one with seal(): a lint
 // rule checks this. run() opens it with unseal(), which throws TypeError if the object was not made by seal(), or is
-// for another kind of database. The text of a query does not type-check as a Confined.
+// for another kind of database. A query that is only a string does not type-check as a Confined.
 import type { DatasourceType } from './datasource-type.ts'
 
 declare const brand: unique symbol
@@ -8,7 +8,7 @@ export interface Confined {
   readonly [brand]: true
 }
 
-/** The query is in a private field: the field cannot be forged, and costs less than an entry in a WeakMap. */
+/** A private field cannot be forged, and costs less than an entry in a WeakMap. */
 class Sealed {
   readonly #type: DatasourceType
   readonly #query: unknown
@@ -18,9 +18,7 @@ class Sealed {
     this.#query = Object.freeze(query)
   }
 
-  /**
-   * Returns the query. Returns undefined for an object that was not made by seal(), or is for another kind of database.
-   */
+  /** Returns undefined for an object that was not made by seal(), or is for another kind of database. */
   static open(confined: object, type: DatasourceType): unknown {
     return #query in confined && confined.#type === type ? confined.#query : undefined
   }

@@ -1,4 +1,3 @@
-// Checks that every failed step of a connection test has a remedy, and that known failures have a fitting one.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +13,7 @@ test('each failed step of a connection test has a remedy', () => {
   }
 })
 
-test('each reason for a failed connection has a fitting remedy', () => {
+test('each known reason for a failed connection has a fitting remedy', () => {
   for (const [message, remedy] of [
     ['The server at that host and port is not PostgreSQL.', /another service/],
     ['The connection was refused: nothing listens at that host and port.', /Check the host and port/],

@@ -1,6 +1,5 @@
-// If a connection fails, says how to mend it, and which field of the datasource may be wrong. This depends on the
-// sentence that describes the failure, which the service always writes itself. For an unknown sentence there is general
-// advice.
+// Says how to mend a failed connection, and which field of the datasource may be wrong. This depends on the sentence
+// that describes the failure, which the service always writes itself. For an unknown sentence there is general advice.
 import type { TestField } from './driver.ts'
 
 const ADDRESS = 'Check the host and port, that the database is running, and that firewalls let this service through.'
@@ -70,7 +69,7 @@ export function connectRemedy(message: string): string {
   return REMEDIES.find(([pattern]) => pattern.test(message))?.[1] ?? ADDRESS
 }
 
-/** Returns the field that may be wrong, or null if it is none. Returns `host` for an unknown sentence. */
+/** Returns the field that may be wrong, or null if no field is wrong. Returns `host` for an unknown sentence. */
 export function connectField(message: string): TestField | null {
   const known = REMEDIES.find(([pattern]) => pattern.test(message))
   return known === undefined ? 'host' : known[2]

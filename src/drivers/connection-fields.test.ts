@@ -27,7 +27,7 @@ function longKey(bits: number): string {
   return `-----BEGIN RSA PRIVATE KEY-----\n${key.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END RSA PRIVATE KEY-----\n`
 }
 
-test('a key is refused if it does not match its certificate, or is so long that signing takes seconds', async () => {
+test('a TLS key is refused if it does not match its certificate, or is so long that signing takes seconds', async () => {
   await using certificates = await makeCertificates()
   const { pem } = certificates
   const pair = { tlsCertificate: pem['ann.crt'] ?? '', tlsKey: pem['ann.key'] ?? '' }

@@ -33,7 +33,7 @@ export function portField(usual: number) {
     .transform((port) => port ?? usual)
 }
 
-/** Returns the schema for the name of a database or user. It may have `max` characters. */
+/** Returns the schema for the name of a database or user. `max` is the maximum length. */
 export function nameField(max: number): z.ZodString {
   return z
     .string({ error: 'must be a string' })

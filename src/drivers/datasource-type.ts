@@ -1,2 +1,2 @@
-// Names the kinds of database.
+// The names of the kinds of database.
 export type DatasourceType = 'POSTGRES' | 'MONGODB' | 'BIGQUERY'

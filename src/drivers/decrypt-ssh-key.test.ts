@@ -1,4 +1,4 @@
-// Only few threads decrypt keys at the same time, and one owner cannot take all turns.
+// Only a few threads decrypt keys at the same time, and one owner cannot take all turns.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import ssh2 from 'ssh2'
@@ -11,7 +11,7 @@ const { private: privateKey } = ssh2.utils.generateKeyPairSync('ed25519', {
   rounds: 1,
 })
 
-test('an owner with many keys delays no other owner, and most of the keys are refused', async () => {
+test('an owner with many encrypted keys delays no other owner, and most of these keys are refused', async () => {
   const stop = new AbortController()
   let [refused, read] = [0, 0]
   const eve = Array.from({ length: 100 }, () =>
@@ -28,7 +28,7 @@ test('an owner with many keys delays no other owner, and most of the keys are re
   await Promise.all(eve)
 })
 
-test('a key waits no longer than its signal, and is then refused with a time to retry', async () => {
+test('an encrypted key waits no longer than its signal, and is then refused with a time to retry', async () => {
   const first = decryptedKey({ privateKey, passphrase }, 'eve', new AbortController().signal)
   const stop = new AbortController()
   const second = decryptedKey({ privateKey, passphrase }, 'eve', stop.signal)

@@ -1,5 +1,5 @@
-// Decrypts SSH private keys in worker threads, because the file of a key decides how long this takes. Few threads run
-// at the same time, and each has a deadline.
+// Decrypts SSH private keys in worker threads, because the file of a key decides how long this takes. Only a few
+// threads run at the same time, and each has a deadline.
 import { Worker } from 'node:worker_threads'
 import { openFairLimit } from '../concurrency-limit.ts'
 import { AppError } from '../errors.ts'
@@ -8,13 +8,13 @@ import type { SshKeyReply, SshKeyTask } from './ssh-key-worker.ts'
 export const UNREADABLE_KEY = 'The SSH private key cannot be read: check the key and its passphrase.'
 
 const KEY_MS = 8_000
-/** How many threads run at the same time for one owner and for all, and how many keys may wait. */
+/** How many threads run at the same time for one owner and for all owners, and how many keys may wait. */
 const THREADS = { each: 1, all: 2, waiting: 200 }
 const threads = openFairLimit(THREADS)
 const RETRY_AFTER_SECONDS = 10
 
 /**
- * Returns the key without encryption. Returns null if the key cannot be decrypted or read. Owners take turns. Throws
+ * Returns the key without encryption, or null if the key cannot be decrypted or read. Owners take turns. Throws
  * OVERLOADED if too many keys of the owner wait, or if no thread was free before `signal` aborted.
  */
 export async function decryptedKey(task: SshKeyTask, owner: string, signal: AbortSignal): Promise<SshKeyReply> {

@@ -5,19 +5,21 @@ import type { Confined } from './confined.ts'
 import type { Question } from './example-question.ts'
 import type { Stop } from './stop.ts'
 
-/** The words that the database itself uses. */
+/** The database's own words. */
 interface Vocabulary {
   readonly schema: string
   readonly table: string
   readonly queryLanguage: string
 }
 
-/** What introspection has found, or the exposed part of it. Tables and columns have the order of the database. */
+/**
+ * The tables and columns that introspection has found, or only the exposed ones. They have the order of the database.
+ */
 export interface Catalog {
   /** The time of the introspection, in ISO 8601 and UTC. */
   readonly capturedAt: string
   readonly tables: readonly CatalogTable[]
-  /** Types, extensions, the server version and the like. Only the driver reads this field, to confine queries. */
+  /** Facts that only the driver reads to confine queries, for example types, extensions and the server version. */
   readonly capture: unknown
 }
 
@@ -25,7 +27,7 @@ export interface CatalogTable {
   readonly schema: string
   readonly table: string
   /**
-   * What the database calls the table: table, view, materialized view, partitioned table, foreign table, collection …
+   * The database's word for the table: table, view, materialized view, partitioned table, foreign table, collection …
    */
   readonly kind: string
   readonly description: string | null
@@ -34,7 +36,7 @@ export interface CatalogTable {
   readonly columns: readonly CatalogColumn[]
   /** Sentences for the person who exposes the table, for example about functions that a view calls. */
   readonly warnings: readonly string[]
-  /** True if some of the columns are not exposed. Absent in a full catalog. */
+  /** True if some of the columns are hidden. Absent in a full catalog. */
   readonly columnsRestricted?: boolean
   /** MongoDB only. An exposed catalog has only indexes whose keys are all exposed. */
   readonly indexes?: readonly CatalogIndex[]
@@ -43,7 +45,7 @@ export interface CatalogTable {
    * rows. Absent if the database itself lists the columns.
    */
   readonly looked?: { readonly rows: number; readonly all: boolean }
-  /** Pages, tuples, keys and the like. Only the driver reads this field. */
+  /** Facts that only the driver reads, for example pages, tuples and keys. */
   readonly detail: unknown
 }
 
@@ -54,28 +56,29 @@ export interface CatalogIndex {
 
 export interface CatalogColumn {
   readonly name: string
-  /** What the database calls the type. */
+  /** The database's name for the type. */
   readonly type: string
   readonly nullable: boolean
   readonly primaryKey: boolean
   readonly references: { readonly schema: string; readonly table: string; readonly column: string } | null
   readonly description: string | null
-  /** If the column may not be exposed, a sentence with the reason. Otherwise null. */
+  /** Why the column cannot be exposed, as a sentence. Null if it can. */
   readonly unexposable: string | null
   /**
-   * For a path of a document: the column that contains this one. If the containing column is exposed, this one is too.
+   * For a path of a document, such as `address.city`: the column that contains it (`address`). Exposing the containing
+   * column exposes the path too.
    */
   readonly partOf?: string
-  /** Phrases about what introspection found. A caller sees those of exposed columns. */
+  /** Phrases about what introspection found. A caller sees them only if the column is exposed. */
   readonly signals?: readonly string[]
   /**
    * The values that the type, a CHECK or a validator allows, in the order of its definition, at most LABELS_MAX. A
-   * caller sees those of exposed columns.
+   * caller sees them only if the column is exposed.
    */
   readonly labels?: readonly Scalar[]
-  /** Present if the column was found in a sample of rows. The table may have other columns that no sampled row has. */
+  /** Present if the column was found in a sample of rows. The table may have more columns that no sampled row has. */
   readonly seen?: Seen
-  /** The oid of the type and the like. Only the driver reads this field. */
+  /** Facts that only the driver reads, for example the oid of the type. */
   readonly detail: unknown
 }
 
@@ -85,12 +88,11 @@ export const LABEL_CHARS_MAX = 64
 
 /** How often sampled rows have the column. */
 export interface Seen {
-  /** The last sample that had the column read `of` rows. `rows` of them had it. */
+  /** The last sample that had the column read `of` rows, and `rows` of them had the column. */
   readonly rows: number
   readonly of: number
-  /** The number of rows in the samples after that one. */
+  /** The number of rows in the later samples, none of which had the column. */
   readonly missed: number
-  /** The types of the column's values. */
   readonly types: readonly string[]
 }
 
@@ -101,7 +103,7 @@ export interface Limits {
   readonly timeoutMs: number
   /** In planner units for PostgreSQL, in documents for MongoDB, and in bytes for BigQuery. */
   readonly maxCost: number
-  /** The team. Teams take turns if confine() needs a thread. Queries without an owner share one turn. */
+  /** The team. If confine() needs a thread, teams take turns. Queries without an owner share one turn. */
   readonly owner?: string
 }
 
@@ -115,18 +117,18 @@ export interface Blocked {
 
 /**
  * A refusal. It is returned and not thrown, so that callers of confine() can test, audit and show it. `why` says what
- * was blocked and why, and `hint` what to write instead.
+ * was blocked and why, and `hint` says what to write instead.
  */
 export interface Denied {
   readonly kind: 'denied'
   readonly blocked: Blocked
   readonly why: string
   readonly hint: string
-  /** Where the blocked name begins in the caller's text, in UTF-16 units from 0. */
+  /** The position of the blocked name in the caller's text, in UTF-16 units from 0. */
   readonly position?: number
-  /** For a body that is a document: the keys that lead to the blocked part. Repairs use it. */
+  /** For a body that is a document: the keys that lead to the blocked part. repairs() uses them. */
   readonly path?: readonly (string | number)[]
-  /** Allowed names that the caller may have meant, the nearest first. Repairs use them. */
+  /** Allowed names that the caller may have meant, the most similar first. repairs() uses them. */
   readonly near?: readonly string[]
 }
 
@@ -148,16 +150,16 @@ export type Param = ParamScalar | { readonly type: string; readonly value: Param
 export interface Params {
   /** By position (`$1`, `?`), or by name (`@name`). */
   readonly values: readonly Param[] | ReadonlyMap<string, Param>
-  /** As the caller sent them. The audit stores this text. */
+  /** The parameters as the caller sent them. The audit stores this text. */
   readonly json: string
 }
 
 /** The checked body of a query. Code outside the driver reads only these fields. */
 export interface QueryBody {
-  /** As the audit stores it. */
+  /** The text of the query as the audit stores it. */
   readonly text: string
   readonly limit: number | null
-  /** The driver sends the parameters beside the text of the query, and never prints them into it. */
+  /** The driver sends the parameters separately from the text of the query, and never prints them into it. */
   readonly params?: Params
 }
 
@@ -227,8 +229,8 @@ export interface Rows {
   readonly columns: readonly ResultColumn[]
   readonly rows: string | Buffer
   /**
-   * Call it when `rows` was sent, if it is present. The memory of `rows` is then reused, so nobody may read `rows`
-   * after that.
+   * If present, call it when `rows` was sent. The memory of `rows` is then reused, so nobody may read `rows`
+   * afterwards.
    */
   readonly release?: () => void
   readonly rowCount: number
@@ -243,22 +245,20 @@ export interface Estimate {
 /** How much of a table a profile may read, and for how long. */
 export interface ProfileBounds {
   readonly rows: number
-  /** For each statement. */
+  /** The timeout of each statement. */
   readonly timeoutMs: number
-  /** For databases that bill by bytes: how many bytes may be read. With null, only metadata may be read. */
+  /** The number of bytes that may be read from a database that bills by bytes. With null, only metadata may be read. */
   readonly bytes: number | null
 }
 
 export type Scalar = string | number | boolean
 
-/**
- * The kind of values that a column has. `label` means an enum. `other` means mixed values, or values of no listed kind.
- */
+/** The kind of a column's values. `label` means an enum. `other` means mixed values, or values of no listed kind. */
 export type ValueKind = 'boolean' | 'number' | 'time' | 'text' | 'label' | 'other'
 
-/** What is known about the sampled values. No value is in it. */
+/** Numbers about the sampled values. They contain no value. */
 interface SampleFacts {
-  /** Without nulls. */
+  /** The number of values that are not null. */
   readonly count: number
   readonly distinct: number
   /** In characters. */
@@ -270,11 +270,11 @@ interface SampleFacts {
 
 export interface SeenKey {
   readonly key: string
-  /** How many sampled objects have the key. */
+  /** The number of sampled objects that have the key. */
   readonly rows: number
-  /** The same as a share, from 0 to 1. */
+  /** The share of sampled objects that have the key, from 0 to 1. */
   readonly share: number
-  /** The JSON types of its values: array, boolean, null, number, object, string. */
+  /** The JSON types of the key's values: array, boolean, null, number, object, string. */
   readonly types: readonly string[]
 }
 
@@ -285,21 +285,21 @@ export interface SeenKey {
 export interface ColumnProfile {
   readonly name: string
   readonly kind: ValueKind
-  /** From 0 to 1. */
+  /** The share of nulls, from 0 to 1. */
   readonly nullFrac: number | null
   /** An estimate for the whole table. */
   readonly distinctCount: number | null
   /**
-   * The most common values come first. `rows` is how many sampled rows have the value. It may be too low, but not too
-   * high.
+   * The most common values come first. `rows` is the number of sampled rows with the value. It may be too low, but not
+   * too high.
    */
   readonly values: readonly { readonly value: Scalar; readonly share: number; readonly rows: number }[] | null
   /** Dates or numbers, in the form of a query result. */
   readonly range: { readonly min: Scalar; readonly max: Scalar } | null
   readonly sample: SampleFacts | null
-  /** For a JSON column: the top-level keys of the sampled objects. */
+  /** The top-level keys of the sampled objects of a JSON column. */
   readonly keys?: readonly SeenKey[] | null
-  /** Other observations, each a sentence or a short phrase. */
+  /** Further observations, each a sentence or a short phrase. */
   readonly signals: readonly string[]
 }
 
@@ -318,17 +318,18 @@ export interface Connection extends AsyncDisposable {
    */
   readonly usable: boolean
   /**
-   * Work that was given up may still run in the database. If so, returns a promise that resolves when the database was
-   * seen to end it, or when `signal` aborts. It never rejects. Returns null if the database runs nothing. The owner of
-   * the connection calls this before it disposes it, and counts the session as open until the promise resolves.
+   * Abandoned work may still run in the database. If so, returns a promise that resolves when the database no longer
+   * runs it, or when `signal` aborts. The promise never rejects. Returns null if the database runs nothing. The owner
+   * of the connection calls this before disposing the connection, and counts the session as open until the promise
+   * resolves.
    */
   ended(signal: AbortSignal): Promise<void> | null
   /**
-   * Checks the login, after connect() has signed in. If the report has commands for a better login, they are made for
-   * `exposed`, which is null if there is no exposure yet.
+   * Checks the login, after connect() has signed in. If the report has commands for a better login, they are for the
+   * exposed catalog `exposed`, which is null if there is no exposure yet.
    */
   test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport>
-  /** Calls `progress` with the number of parts that are finished, and of all parts. */
+  /** Calls `progress` with the number of finished parts, and the number of all parts. */
   introspect(signal: AbortSignal, progress?: (done: number, total: number) => void): Promise<Catalog>
   /**
    * Profiles the values of a table. `table` comes from an exposed catalog, so only exposed columns are profiled. The
@@ -350,7 +351,7 @@ export interface Connection extends AsyncDisposable {
 export interface ConnectOptions {
   /** Also allows loopback addresses. Metadata addresses of clouds are never allowed. */
   readonly allowPrivateHosts: boolean
-  /** The team. Teams take turns if connect() needs a thread. Connections without an owner share one turn. */
+  /** The team. If connect() needs a thread, teams take turns. Connections without an owner share one turn. */
   readonly owner?: string
 }
 
@@ -358,19 +359,19 @@ export interface Driver extends AsyncDisposable {
   readonly type: DatasourceType
   readonly vocabulary: Vocabulary
   /**
-   * Checks the settings of a datasource. Each connection mode has a list of allowed fields. With a URI, `host`,
-   * `database` and so on come from the URI. `input.secrets` has the secrets that were sent or are stored. Throws
+   * Checks the settings of a datasource. Each connection mode has a list of allowed fields. With a URI, fields such as
+   * `host` and `database` come from the URI. `input.secrets` has the secrets that were sent or are stored. Throws
    * AppError INVALID_REQUEST with details.
    */
   settings(input: SettingsInput): ConnectionSettings
   /** Checks the body of a query. Throws AppError INVALID_REQUEST. */
   read(body: unknown): QueryBody
   /**
-   * Runs some code in advance, because its first run is slow. Called when the service has begun to listen; requests are
+   * Runs some code in advance, because its first run is slow. Called when the service has begun to listen. Requests are
    * answered in between.
    */
   readonly warm?: (signal: AbortSignal) => Promise<void>
-  /** Returns a dotted name as a caller must type it. Names that need quotes get them. */
+  /** Returns a dotted name as a caller must type it, with quotes if necessary. */
   typed(names: readonly string[]): string
   /**
    * Returns commands for an administrator. After them, the database itself refuses what the exposure hides. Vitrine
@@ -385,18 +386,18 @@ export interface Driver extends AsyncDisposable {
   /** Makes a body from the `text` and `params` in an audit row. Throws AppError INVALID_REQUEST if they are wrong. */
   reread(text: string, params?: unknown): QueryBody
   /**
-   * Returns bodies that differ from a refused one by one small change, the likeliest first. They use only names that
-   * are exposed or allowed. They may be refused too: the caller must pass each to confine().
+   * Returns bodies that differ from a refused body by one small change, the likeliest first. They use only names that
+   * are exposed or allowed. They may be refused too: the caller must pass each of them to confine().
    */
   repairs(body: object, denied: Denied, exposed: Catalog): readonly object[]
   /**
-   * Confines a query. The verdict depends on the arguments only: no database and no clock is used. Returns a promise if
+   * Confines a query. The verdict depends only on the arguments: no database and no clock is used. Returns a promise if
    * a worker thread may judge the query. Throws OVERLOADED if too many queries of the owner wait for a thread.
    */
   confine(body: QueryBody, exposed: Catalog, limits: Limits, stop: Stop): Verdict | Promise<Verdict>
   /**
    * True if confine() does not check the names of columns. A confined query may then name a hidden column, but the
-   * database does not know that name, because each table in the printed query has its exposed columns only.
+   * database does not know that name, because each table in the printed query has only its exposed columns.
    */
   readonly leavesColumns?: true
   /** Returns the text that the database gets, for the audit and `check`. */
@@ -404,15 +405,15 @@ export interface Driver extends AsyncDisposable {
   /** Returns the tables that a query reads, each once, for the audit. Queries of one shape may share the array. */
   reads(query: Confined): readonly TableRead[]
   /**
-   * Removes the literals from the text of a query, as the caller sent it or as it was printed. For teams whose audit
-   * must not store literals. Only called for texts that confine() could parse. Returns null if a literal may remain. If
-   * a driver does not have this function, the audit of such teams stores no text.
+   * Removes the literals from the text of a query, for teams whose audit must not store literals. The text may be the
+   * caller's or the printed one, and confine() has parsed it. Returns null if a literal may remain. Without this
+   * function, the audit of these teams stores no text.
    */
   redacted?(text: string): string | null
   /**
-   * Describes the result of a query in a text. The what-if compares these texts for two exposures: if the result has
-   * one more column under the second, the texts differ. A driver needs this function only if the printed text does not
-   * differ then.
+   * Describes the result of a query in a text. The what-if compares these texts for two exposures: they differ if the
+   * result has one more column under the second exposure. A driver needs this function only if the printed text may
+   * stay the same.
    */
   outline?(query: Confined): string
   /** Throws AppError DATASOURCE_UNAVAILABLE with a sentence of the service. The original error is the cause. */
@@ -434,7 +435,7 @@ export interface Agreement {
   readonly notes: readonly string[]
 }
 
-/** The settings in a request that creates or changes a datasource. They were not checked yet. */
+/** The settings in a request that creates or changes a datasource. They are not checked yet. */
 export interface SettingsInput {
   readonly connectionMode?: unknown
   readonly host?: unknown

@@ -7,7 +7,7 @@ export interface QuestionTable {
 }
 
 export type Question =
-  /** How many rows each value of `column` has, the most frequent value first. */
+  /** The number of rows for each value of `column`, the most frequent value first. */
   | { readonly kind: 'countBy'; readonly of: QuestionTable; readonly column: string }
   /** The ten newest rows. */
   | { readonly kind: 'newest'; readonly of: QuestionTable; readonly time: string; readonly columns: readonly string[] }

@@ -1,6 +1,5 @@
-// One worker thread of a guard. This file is the side of the main thread: it sends messages, and remembers which
-// catalogs the thread has. serve-guard.ts is the side of the worker. guard-threads.ts starts and ends the threads. The
-// driver of each kind of database decides what they do.
+// One worker thread of a guard, as the main thread sees it: sends messages, and remembers which catalogs the thread
+// has. serve-guard.ts is the side of the worker.
 import { Worker } from 'node:worker_threads'
 import { setImmediate } from 'node:timers/promises'
 import type { Catalog } from './driver.ts'
@@ -18,7 +17,7 @@ export type Reply<Answer> = 'ready' | { readonly answer: Answer | null }
 /** How many catalogs one thread keeps. */
 const CATALOGS_MAX = 4
 /**
- * A message gets no further table when it has this number of columns. To serialize it then takes about a millisecond.
+ * A message gets no further table when it has this number of columns. Serializing it then takes about a millisecond.
  */
 const COLUMNS_MAX = 1_000
 /** The thread must confirm a part of a catalog within this time. */
@@ -36,7 +35,7 @@ function idOf(catalog: Catalog): number {
 export class GuardThread<Task, Answer> {
   readonly #worker: Worker
   readonly #deadlineMs: number
-  /** The catalogs that the thread has. The one that was used last comes last. */
+  /** The catalogs that the thread has, the least recently used first. */
   readonly #catalogIds = new Set<number>()
 
   /** `onReady` is called when the thread can receive messages, and `onEnd` when it fails or ends. */
@@ -51,8 +50,8 @@ export class GuardThread<Task, Answer> {
   }
 
   /**
-   * Only one task at a time: wait for the answer. Returns null if the thread failed or took too long. End the thread
-   * then.
+   * Only one task at a time: wait for the answer. Returns null if the thread failed or took too long. The thread must
+   * then be ended.
    */
   async judge(catalog: Catalog, task: Task): Promise<Answer | null> {
     const id = idOf(catalog)
@@ -103,8 +102,8 @@ export class GuardThread<Task, Answer> {
 }
 
 /**
- * Splits a catalog into messages of about COLUMNS_MAX columns, because to serialize a long message would block the
- * event loop. A table is not split.
+ * Splits a catalog into messages of about COLUMNS_MAX columns, because serializing a long message would block the event
+ * loop. A table is not split.
  */
 function* parts(catalog: Catalog): Generator<{ readonly part: Catalog; readonly isLast: boolean }> {
   let tables: Catalog['tables'][number][] = []

@@ -1,5 +1,5 @@
 // The worker threads of a guard. A query that could block the event loop is judged in a thread, within a deadline. If
-// the query breaks the thread or takes too long, the thread is ended, and another one starts later.
+// the query breaks the thread or takes too long, the thread is ended, and another thread starts later.
 import { openFairLimit, type FairLimit } from '../concurrency-limit.ts'
 import { AppError } from '../errors.ts'
 import type { Catalog } from './driver.ts'
@@ -9,19 +9,19 @@ export interface GuardThreadsOptions<Task> {
   /** The script must call serveGuard(). */
   readonly script: URL
   readonly threads: number
-  /** For one task. */
+  /** The deadline of one task. */
   readonly deadlineMs: number
   /** Called with a task that broke a thread or took too long. */
   readonly onLost: (task: Task) => void
 }
 
-/** Of all owners together. One owner gets only a part of them (concurrency-limit.ts). */
+/** The limit for all owners together. One owner gets only a part of it (concurrency-limit.ts). */
 const WAITING_MAX = 1_000
 const RETRY_AFTER_SECONDS = 2
 
 /**
- * The threads, and the tasks that wait for one. Owners take turns, so a task of one owner does not wait for all tasks
- * of another. If no thread is idle, the task whose turn it is starts one.
+ * The threads, and the tasks that wait for a thread. Owners take turns, so a task of one owner does not wait for all
+ * tasks of another owner. If no thread is idle, the task whose turn it is starts a thread.
  */
 export class GuardThreads<Task, Answer> {
   readonly #idle: GuardThread<Task, Answer>[] = []
@@ -36,7 +36,7 @@ export class GuardThreads<Task, Answer> {
   }
 
   /**
-   * Returns null if no thread could judge the task. Throws OVERLOADED if too many tasks of the owner wait, and the
+   * Returns null if no thread could judge the task. Throws OVERLOADED if too many tasks of the owner wait. Throws the
    * reason of the signal if it aborts.
    */
   async judge(catalog: Catalog, task: Task, owner: string, signal: AbortSignal): Promise<Answer | null> {
@@ -108,7 +108,7 @@ export class GuardThreads<Task, Answer> {
     return promise
   }
 
-  /** Ends a thread. The next task starts another one. */
+  /** Ends a thread. The next task starts another thread. */
   #drop(thread: GuardThread<Task, Answer>): void {
     if (!this.#all.delete(thread)) return
     const place = this.#idle.indexOf(thread)

@@ -11,10 +11,10 @@ const FACTORIES = {
   BIGQUERY: createBigQueryDriver,
 } as const satisfies Record<DatasourceType, (options: DriverOptions) => Promise<Driver>>
 
-/** What the operator permits. Each kind of database has its own options. */
+/** What the operator permits. */
 export type DriverOptions = BigQueryOptions
 
-/** If the map is disposed, so are the drivers. */
+/** Disposing the map disposes the drivers. */
 export async function openDrivers(
   options: DriverOptions = {},
 ): Promise<ReadonlyMap<DatasourceType, Driver> & AsyncDisposable> {

@@ -21,7 +21,7 @@ function memoryOf(json: string | Buffer): ArrayBufferLike {
   return json.buffer
 }
 
-test('a lent text does not change until it is released, and its memory is reused afterwards', () => {
+test('a lent result does not change until it is released, and its memory is reused afterwards', () => {
   const pool = new BufferPool()
   const first = lent(pool, 'a')
   const second = lent(pool, 'b')
@@ -38,21 +38,21 @@ test('a lent text does not change until it is released, and its memory is reused
   assert.equal(String(third.json), 'c'.repeat(LONG))
 })
 
-test('a text that fills less than half of a large buffer is copied instead of lent', () => {
+test('a result that fills less than half of a large buffer is copied instead of lent', () => {
   const pool = new BufferPool()
   const large = lent(pool, 'a', 1 << 20)
   const memory = memoryOf(large.json)
   large.release?.()
-  // The second text outgrows the buffer that it starts in, so it gets the large buffer.
+  // The second result outgrows the buffer that it starts in, so it gets the large buffer.
   const small = lent(pool, 'b', 40_000)
   assert.equal(small.release, undefined)
   assert.notEqual(memoryOf(small.json), memory)
-  // The large buffer is free again, because the second text was copied.
+  // The large buffer is free again, because the second result was copied.
   assert.equal(memoryOf(lent(pool, 'c', 1 << 20).json), memory)
   assert.equal(String(small.json), 'b'.repeat(40_000))
 })
 
-test('a text of some kilobytes is lent too, and its buffer is reused after the release', () => {
+test('a result of some kilobytes is lent too, and its buffer is reused after the release', () => {
   const pool = new BufferPool()
   const first = lent(pool, 'a', 10_000)
   const second = lent(pool, 'b', 10_000)
@@ -64,13 +64,13 @@ test('a text of some kilobytes is lent too, and its buffer is reused after the r
   assert.deepEqual([second.json, third.json].map(String), ['b'.repeat(10_000), 'c'.repeat(10_000)])
 })
 
-test('a short text is returned as a string', () => {
+test('a short result is returned as a string', () => {
   const pool = new BufferPool()
   assert.deepEqual(lent(pool, 'a', 1000), { json: 'a'.repeat(1000) })
   assert.deepEqual(lent(pool, 'b', 0), { json: '' })
 })
 
-test('a pool stores at most 16 MB, and no buffer over 4 MB', () => {
+test('a pool of buffers keeps at most 16 MB, and no buffer over 4 MB', () => {
   const pool = new BufferPool()
   pool.give(Buffer.alloc((4 << 20) + 1))
   assert.equal(pool.large(1), undefined)

@@ -1,16 +1,16 @@
 // Writes JSON as bytes into a growing buffer, so that no value of a result becomes a JavaScript string. Strings are
-// escaped; values are not checked. How a value is written is decided in the session/write-*.ts files of the drivers.
+// escaped, but values are not checked.
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 /** For longer values, in bytes, Buffer.copy() is faster than the loop in copyBytes(). */
 const NATIVE_BYTES = 256
 const SLICE = 4096
-/** How many bytes of a long value are read in one slice. After each slice, other requests get a turn. */
+/** The bytes of a long value that are read in one slice. After each slice, other requests get a turn. */
 export const AT_ONCE = 64 * 1024
-/** How many bytes one slice may write. An escaped byte takes up to six bytes. */
+/** The bytes that one slice may write. An escaped byte takes up to six bytes. */
 const WRITTEN_AT_ONCE = 6 * AT_ONCE
-/** How many bytes of a long result are copied in one slice. */
+/** The bytes of a long result that are copied in one slice. */
 const COPIED_AT_ONCE = 1024 * 1024
 const NOTHING: DataView = new DataView(new ArrayBuffer(0))
 /**
@@ -45,7 +45,7 @@ for (const [byte, letter] of [
 
 const HEX = Buffer.from('0123456789abcdef', 'latin1')
 
-/** After a call of room(), `bytes` and `view` may be others. */
+/** room() may replace `bytes` and `view`. */
 export class JsonBytes {
   bytes: Buffer
   /** A view of `bytes` that reads and writes several bytes at a time. */
@@ -61,7 +61,7 @@ export class JsonBytes {
     this.#pool = pool
   }
 
-  /** After this, `more` bytes fit behind the first `length` bytes. */
+  /** Makes room for `more` bytes after the first `length` bytes. */
   room(more: number): Buffer {
     const need = this.length + more
     if (need > this.bytes.length) this.#grow(need)
@@ -72,9 +72,7 @@ export class JsonBytes {
     this.room(1)[this.length++] = value
   }
 
-  /**
-   * Returns a view of `from`, a buffer from which values are read. The view of the last buffer is kept until forget().
-   */
+  /** Returns a view of the buffer `from`, for reading values. The view of the last buffer is kept until forget(). */
   source(from: Buffer): DataView {
     if (from !== this.#source) {
       this.#source = from
@@ -138,7 +136,7 @@ export class JsonBytes {
   }
 
   /**
-   * Returns the JSON: a short text as a string, a longer one as a copy of its bytes. If it is longer than
+   * Returns the JSON: a short text as a string, a longer text as a copy of its bytes. If it is longer than
    * KEPT_BYTES_MAX, returns the buffer itself, and this object becomes empty.
    */
   json(): string | Buffer {
@@ -153,8 +151,8 @@ export class JsonBytes {
 
   /**
    * Returns the JSON without a copy, by lending its buffer. This object becomes empty. Call `release` when the JSON was
-   * sent: the buffer goes back to the pool, and nobody may read it after that. If there is no pool, or the text is
-   * short or fills less than half of a large buffer, returns the same as json().
+   * sent: the buffer goes back to the pool, and nobody may read it afterwards. Returns the same as json() if there is
+   * no pool, or if the text is short or fills less than half of a large buffer.
    */
   lend(): { readonly json: string | Buffer; readonly release?: () => void } {
     const { bytes, length } = this
@@ -194,14 +192,14 @@ export class BufferPool {
     return found
   }
 
-  /** Takes a buffer back. The caller must no longer write into it. */
+  /** Takes a buffer back. The caller must not write into it any more. */
   release(buffer: JsonBytes): void {
     buffer.forget()
     if (buffer.bytes.length === BUFFER_BYTES) this.#keep(buffer)
     else this.give(buffer.bytes)
   }
 
-  /** Keeps a buffer for a later result. The caller must no longer use it. */
+  /** Keeps a buffer for a later result. The caller must not use it any more. */
   give(bytes: Buffer): void {
     const { length } = bytes
     if (length === BUFFER_BYTES) return this.#keep(new JsonBytes(bytes, this))
@@ -319,7 +317,7 @@ function escaped(from: Buffer, start: number, end: number, out: JsonBytes): void
   out.length = at
 }
 
-/** Copies eight bytes at a time while there are so many. Returns the offset behind the copy. */
+/** Copies the bytes, mostly eight at a time. Returns the offset after the copy. */
 export function copyBytes(from: DataView, start: number, end: number, into: DataView, at: number): number {
   let i = start
   let to = at

@@ -25,7 +25,7 @@ test('if the name server is silent, the look-up of a name ends with an error, an
   assert.ok(server.asked().length >= reads.length)
 })
 
-test('addresses of the name server are used, and the system is asked only for a member’s name that has none, one at a time', async () => {
+test('if the name server has no address for a member’s name, the system is asked, for one name at a time', async () => {
   await using server = await nameServer((name) => (name === 'known.test' ? '192.0.2.7' : 'unknown'))
   await using machine = await machineOf(server)
   using calls = systemCalls()
@@ -40,7 +40,7 @@ test('addresses of the name server are used, and the system is asked only for a 
   assert.deepEqual(calls.counts(), { made: 20, most: 1 })
 })
 
-test('the addresses of a member’s name come from /etc/hosts if the name is there, even while the name server is silent', async () => {
+test('if a member’s name is in /etc/hosts, its addresses come from there, even while the name server is silent', async () => {
   await using server = await nameServer(() => null)
   await using machine = await machineOf(server, {
     hosts: '# 192.0.2.1 db\n192.0.2.2\tother db.internal DB # main\n::2 db\r\nwrong db\n192.0.2.3 db2',
@@ -72,7 +72,7 @@ for (const [host, resolver, names] of ORDERS) {
   })
 }
 
-test('dial() never asks the system for names that strangers chose, and asks for members’ names one at a time', async () => {
+test('dial() never asks the system for a name that a stranger chose, and asks for members’ names one at a time', async () => {
   using calls = systemCalls()
   const at = { host: 'localhost', port: 1 }
   for (const allowPrivateHosts of [false, true]) {

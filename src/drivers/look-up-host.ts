@@ -1,12 +1,12 @@
-// Finds the addresses of a host that a caller named. The system's function for that (getaddrinfo) cannot be cancelled,
-// and libuv runs only two of its calls at a time for the whole process. If both waited for a silent name server, no
-// other look-up could run. So callers' names must never take both places.
+// Finds the addresses of a host that a caller named. The system's function for this (getaddrinfo) cannot be cancelled,
+// and libuv runs only two of its calls at a time for the whole process. If both calls waited for a silent name server,
+// no other look-up could run. So callers' names must never take both places.
 import type { LookupAddress } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 
-/** For our own resolver, which asks the name server directly. It needs no thread, and gives up after this time. */
+/** The limits of our own resolver, which asks the name server directly, without a thread. */
 const RESOLVER = { timeout: 2_000, tries: 2 }
 const RESOLVER_MS = 4_000
 /** How long a caller waits for the system's function. The function itself cannot be stopped. */
@@ -23,20 +23,21 @@ interface Machine {
 }
 const THIS: Machine = { hosts: '/etc/hosts', resolver: '/etc/resolv.conf' }
 
-/** The last call of the system's function. The next waits for it, so one of the two places stays free. */
+/** The last call of the system's function. The next call waits for it, so one of the two places stays free. */
 let running: Promise<unknown> = Promise.resolve()
 
 /**
  * Finds the addresses as other programs of this machine do. Only for hosts that the operator trusts, and for systems on
- * which the name server depends on the domain (with a VPN, for example), which only the system's function knows.
+ * which the name server depends on the domain (with a VPN, for example). Only the system's function knows which name
+ * server that is.
  */
 export async function lookUpTrusted(host: string): Promise<LookupAddress[]> {
   return await lookup(host, { all: true, order: 'verbatim' })
 }
 
 /**
- * Asks the name server only, not /etc/hosts, and uses no search domains. IPv4 addresses come first. Throws an error
- * with the code EAI_AGAIN if there is no answer in time, and the resolver's error if the name has no address.
+ * Asks only the name server, without /etc/hosts and search domains. IPv4 addresses come first. Throws an error with the
+ * code EAI_AGAIN if there is no answer in time, and the resolver's error if the name has no address.
  */
 export async function lookUpForStranger(host: string, servers?: readonly string[]): Promise<LookupAddress[]> {
   return await atNameServer(host, [host], servers)
@@ -44,8 +45,8 @@ export async function lookUpForStranger(host: string, servers?: readonly string[
 
 /**
  * Finds the addresses as the system does: first in /etc/hosts, then at the name server, with the search domains. If the
- * name server knows none, asks the system's function, which may know other sources, as soon as no other name is asked
- * there. Throws an error with the code EAI_AGAIN if there is no answer in time.
+ * name server knows none, asks the system's function, which may know other sources. It is asked for one name at a time.
+ * Throws an error with the code EAI_AGAIN if there is no answer in time.
  */
 export async function lookUpForMember(host: string, machine: Machine = THIS): Promise<LookupAddress[]> {
   const known = addressesIn(await textOf(machine.hosts), host)
@@ -103,7 +104,7 @@ async function oneAtATime(host: string): Promise<LookupAddress[]> {
   }
 }
 
-/** Returns no text if the system has no such file. */
+/** Returns an empty text if the system has no such file. */
 async function textOf(file: string): Promise<string> {
   return await readFile(file, 'utf8').catch(() => '')
 }

@@ -23,7 +23,7 @@ test('nearest() returns three names by default, and keeps the order of equally n
   assert.deepEqual(nearest('col', ['col1', 'col2', 'col3', 'col4']), ['col1', 'col2', 'col3'])
 })
 
-test('nearest() takes bounded time for long names and many candidates', () => {
+test('nearest() takes limited time for long names and many candidates', () => {
   const long = 'a'.repeat(100_000)
   assert.deepEqual(nearest(long, [`${'a'.repeat(63)}b`]), [`${'a'.repeat(63)}b`])
   let asked = 0
@@ -77,7 +77,7 @@ test('for random names, nearest() computes the same distance as the definition',
   }
 })
 
-test('didYouMean returns a sentence', () => {
+test('didYouMean() returns a sentence', () => {
   assert.equal(didYouMean([]), '')
   assert.equal(didYouMean(['a']), 'Did you mean a?')
   assert.equal(didYouMean(['a', 'b', 'c']), 'Did you mean a, b or c?')

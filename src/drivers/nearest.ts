@@ -1,6 +1,6 @@
 // Finds the names nearest to an unknown name, for "Did you mean". Callers must pass only exposed or allowed names.
 
-/** The number of characters that are compared. The rest of a longer name is ignored, which bounds the work. */
+/** The number of characters that are compared. Later characters are ignored, which bounds the work. */
 const LENGTH_MAX = 64
 const CANDIDATES_MAX = 5_000
 /** The maximum number of computed distances, about 5 ms. It is reached only if many long names are similar. */
@@ -8,9 +8,9 @@ const PAIRS_MAX = 1_000_000
 
 /**
  * Returns up to `count` candidates, the nearest first. Two names are near if few edits make one from the other: at most
- * a third of the longer name (or 1), and fewer than the letters of the shorter. They are also near if one contains the
- * other and both have at least three letters. Case does not count, and a swap of two letters is one edit
- * (Damerau-Levenshtein). After 5,000 candidates or PAIRS_MAX steps, the other candidates are ignored.
+ * a third of the longer name (or 1), and fewer than the letters of the shorter name. They are also near if one contains
+ * the other and both have at least three letters. Case does not count, and a swap of two letters is one edit
+ * (Damerau-Levenshtein). After 5,000 candidates or PAIRS_MAX steps, further candidates are ignored.
  */
 export function nearest(name: string, candidates: Iterable<string>, count = 3): string[] {
   const wanted = comparedPart(name)
@@ -30,7 +30,7 @@ function comparedPart(name: string): string {
   return name.slice(0, LENGTH_MAX).toLowerCase().slice(0, LENGTH_MAX)
 }
 
-/** Counts the computed distances, of each pair of the beginnings of two names. */
+/** Counts the distances that are computed between the beginnings of two names. */
 interface Work {
   pairs: number
 }
@@ -49,7 +49,7 @@ function distanceOf(a: string, b: string, work: Work): number | null {
 
 const newRow = (): Uint8Array => new Uint8Array(LENGTH_MAX + 1)
 
-/** Three rows of distances. They are used again for each pair of names. */
+/** Three rows of distances, which are used again for each pair of names. */
 const ROWS = [newRow(), newRow(), newRow()] as const
 
 /** Returns the distance, or null if it is over `most`. */

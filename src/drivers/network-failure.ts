@@ -32,7 +32,7 @@ const TLS: Readonly<Record<string, string>> = {
   INVALID_CA: UNKNOWN_CA,
 }
 
-/** `code` is that of an error of Node. Returns undefined for an unknown code. */
+/** `code` is the code of a Node error. Returns undefined for an unknown code. */
 export function networkSentence(code: string): string | undefined {
   return NETWORK[code] ?? TLS[code]
 }

@@ -1,13 +1,13 @@
-// Caches what is known about a database, as one login sees it. The connections of that login share it for five minutes.
-// After that it is read again, because the database may have changed.
+// Caches what one login sees of a database. The connections of that login share it for five minutes. Then it is read
+// again, because the database may have changed.
 import type { ConnectionSettings } from './driver.ts'
 
 const ENTRY_MS = 300_000
 const ENTRIES_MAX = 500
 
 /**
- * Returns a function that returns the value for a database and a user name. `make` makes a new value if the last one is
- * older than five minutes.
+ * Returns a function that returns the value for a database and a user name. `make` makes a new value if the last value
+ * is older than five minutes.
  */
 export function sharedCache<Value>(make: () => Value): (at: ConnectionSettings) => Value {
   const entries = new Map<string, { readonly value: Value; readonly at: number }>()

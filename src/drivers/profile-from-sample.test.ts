@@ -23,13 +23,13 @@ test('if the sample is the whole table, the numbers of the profile are exact', (
   assert.equal(profile.range, null)
 })
 
-test('an empty column has no values, range or shares', () => {
+test('the profile of an empty column has no values, range or shares', () => {
   const profile = profiled('number', [])
   assert.deepEqual([profile.nullFrac, profile.distinctCount, profile.values, profile.range], [null, null, [], null])
   assert.equal(profiled('number', [null, null]).nullFrac, 1)
 })
 
-test('the range compares numbers of any length by value, and leaves out NaN and infinities', () => {
+test('the range of numbers compares numbers of any length by value, and leaves out NaN and infinities', () => {
   const values = [2, '9007199254740993', 'NaN', -7, '-90071992547409930.5', 'Infinity', '12345678901234567890']
   assert.deepEqual(profiled('number', values).range, { min: '-90071992547409930.5', max: '12345678901234567890' })
   assert.equal(profiled('number', ['NaN']).range, null)
@@ -40,12 +40,12 @@ test('the range of times leaves out dates that RFC 3339 cannot express', () => {
   assert.deepEqual(profiled('time', values).range, { min: '1999-12-31T00:00:00Z', max: '2024-02-29T10:00:00.5Z' })
 })
 
-test('a column with values that are not scalars has a share of nulls, but no distinct count and no values', () => {
+test('a column with values that are no scalars has a share of nulls, but no distinct count and no values', () => {
   const profile = profiled('text', [undefined, undefined, null])
   assert.deepEqual([profile.nullFrac, profile.distinctCount, profile.values], [1 / 3, null, null])
 })
 
-test('a profile has the share of each kind of text, and does not list long texts', () => {
+test('a profile has the share of each kind of text, and lists no long texts', () => {
   const long = 'x'.repeat(65)
   const profile = profiled('text', ['ada@example.com', 'bob@example.com', 'none', long])
   assert.equal(profile.sample?.looks['email'], 0.5)
@@ -53,7 +53,7 @@ test('a profile has the share of each kind of text, and does not list long texts
   assert.ok(profile.values?.every(({ value }) => value !== long))
 })
 
-test('the number of distinct values is estimated for the whole table', () => {
+test('a profile estimates the number of distinct values in the whole table', () => {
   const ids = Array.from({ length: 1000 }, (_, n) => n)
   assert.equal(profiled('number', ids, { rows: 50_000, complete: false }).distinctCount, 50_000)
   const few = ids.map((n) => n % 7)
@@ -62,7 +62,7 @@ test('the number of distinct values is estimated for the whole table', () => {
   assert.equal(profile.values?.[0]?.rows, 143)
 })
 
-test('a sample with more than 20,000 distinct values has no distinct count, but a range', () => {
+test('a sample with more than 20,000 distinct values has a range, but no distinct count', () => {
   const profile = profiled(
     'number',
     Array.from({ length: 20_002 }, (_, n) => n),

@@ -1,6 +1,5 @@
 // Computes the profile of a column from a sample of rows: shares, most common values, range, and the kinds of texts
-// (recognize-text.ts). Each row is counted when it is added, and then dropped. All kinds of database use this code.
-// Values have the form of a query result.
+// (recognize-text.ts). Each row is counted when it is added, and then dropped. Values have the form of a query result.
 import { hash } from 'node:crypto'
 import { lookOf, type Look } from './recognize-text.ts'
 import type { ColumnProfile, Scalar, ValueKind } from './driver.ts'
@@ -23,7 +22,7 @@ const CATEGORIES_MAX = 1_000
 export class ColumnSample {
   readonly #kind: ValueKind
   readonly #rows = new Map<Scalar, number>()
-  /** Only texts that lookOf() recognizes, for example as 'email'. */
+  /** Has only texts that lookOf() recognizes, for example as 'email'. */
   readonly #lookByText = new Map<Scalar, Look>()
   readonly #looks = new Map<Look, number>()
   #seen = 0
@@ -52,8 +51,8 @@ export class ColumnSample {
   }
 
   /**
-   * Adds one row that has several values, and yields after each. The set is empty if the row has no value but is not
-   * null.
+   * Adds one row that has several values, and yields after each value. The set is empty if the row has no value but is
+   * not null.
    */
   *addAll(values: ReadonlySet<Scalar>): Generator<undefined, void> {
     this.#seen++
@@ -122,8 +121,8 @@ export class ColumnSample {
   }
 
   /**
-   * Estimates the number of distinct values in the whole table, by Duj1 of Haas and Stokes (1998), as ANALYZE of
-   * PostgreSQL does. If many values occur only `once` in the sample, the table has many values that the sample does not
+   * Estimates the number of distinct values in the whole table, by Duj1 of Haas and Stokes (1998), as PostgreSQL's
+   * ANALYZE does. If many values occur only `once` in the sample, the table has many values that the sample does not
    * have.
    */
   #distinct(whole: Whole): number {
@@ -170,8 +169,8 @@ export function isOrdered(value: Scalar, kind: ValueKind): boolean {
 }
 
 /**
- * Compares numbers by value, even if they are strings. Compares times as strings, because times of RFC 3339 in
- * alphabetical order are in the order of time.
+ * Compares numbers by value, even if they are strings. Compares times as strings, because the alphabetical order of RFC
+ * 3339 times is their order in time.
  */
 export function compare(a: Scalar, b: Scalar): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b

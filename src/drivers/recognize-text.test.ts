@@ -1,4 +1,3 @@
-// Tests texts that look like personal data, and texts that do not.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { lookOf } from './recognize-text.ts'
@@ -39,7 +38,7 @@ for (const [look, ...texts] of LOOKS) {
   })
 }
 
-test('lookOf() recognizes nothing in labels and codes, and takes no number with a wrong check digit for a card or IBAN', () => {
+test('lookOf() recognizes nothing in labels and codes, and takes no number with a wrong check digit for a card or an IBAN', () => {
   for (const text of [
     '',
     '  ',

@@ -1,6 +1,6 @@
 // Recognizes whether a text looks like an e-mail address, a personal number, a sentence and so on. Nothing is stored
-// here: profile-from-sample.ts computes which share of a column's texts looks like what, and profiles/privacy.ts
-// decides what may be stored.
+// here: profile-from-sample.ts computes the share of each kind in a column, and profiles/privacy.ts decides what may be
+// stored.
 
 /** A column with texts of the first six kinds, or of free text, may be personal. */
 export type Look =
@@ -17,12 +17,12 @@ export type Look =
   | 'number'
   | 'freeText'
 
-/** Of a longer text, only this many characters are checked. */
+/** The number of characters that are checked. Later characters are ignored. */
 const LOOKED_AT = 256
 /** A sentence has at least this number of words and characters. A label is shorter. */
 const FREE_TEXT = { words: 4, characters: 25 } as const
 
-/** Returns the first kind that the text looks like, or null. Checks only the first 256 characters. */
+/** Returns the first kind that the text looks like, or null. */
 export function lookOf(text: string): Look | null {
   const value = text.slice(0, LOOKED_AT).trim()
   if (value === '') return null

@@ -1,5 +1,5 @@
-// Caches results for keys that were seen at least twice. A key that was seen once can push out another such key, but no
-// cached result.
+// Caches results only for keys that were seen at least twice. A key that was seen once can push out another key that
+// was seen once, but no cached result.
 
 export class SeenTwice<T> {
   readonly #most: number

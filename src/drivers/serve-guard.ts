@@ -12,7 +12,7 @@ export interface Judging<Task, Answer> {
 
 /** Answers messages until the thread is ended. */
 export function serveGuard<Task, Answer>({ prepare, judge }: Judging<Task, Answer>): void {
-  /** By the id in the messages. */
+  /** The key is the id in the messages. */
   const catalogs = new Map<number, Catalog>()
   const reply = (message: Message<Task>): Reply<Answer> => {
     switch (message.kind) {

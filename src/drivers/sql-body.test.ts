@@ -21,7 +21,7 @@ const BAD = [
 ] as const
 
 for (const [name, read, params, message] of BAD) {
-  test(`a body is refused if its parameters are wrong: ${name}`, () => {
+  test(`a SQL body is refused if its parameters are wrong: ${name}`, () => {
     assert.throws(
       () => read({ sql: 'SELECT $1', params }),
       (error) => {
@@ -35,7 +35,7 @@ for (const [name, read, params, message] of BAD) {
   })
 }
 
-test('parameters by position and by name are accepted and not changed', () => {
+test('parameters of a SQL body by position and by name are accepted unchanged', () => {
   const params = [null, true, 1.5, 'x', { type: 'int8', value: '9007199254740993' }]
   assert.deepEqual(list({ sql: 's', params }).params, { values: params, json: JSON.stringify(params) })
   const json = '{"__proto__":1,"constructor":"c"}'
@@ -46,16 +46,16 @@ test('parameters by position and by name are accepted and not changed', () => {
   assert.deepEqual(named({ sql: 's', params: JSON.parse(json) }).params, { values, json })
 })
 
-test('parameters are refused if the kind of database takes none', () => {
+test('a SQL body with parameters is refused if the kind of database takes none', () => {
   const none = sqlBodyReader({ bytesMax: 200, params: 'none' })
   assert.throws(() => none({ sql: 's', params: [] }), /params: is not a field/)
 })
 
-test('a body without parameters is read without parameters', () => {
+test('a SQL body without parameters is read without parameters', () => {
   assert.deepEqual(list({ sql: 's', limit: 3 }), { text: 's', limit: 3 })
 })
 
-test('parameters nested 100,000 levels deep are refused with INVALID_REQUEST', () => {
+test('parameters of a SQL body that are nested 100,000 levels deep are refused with INVALID_REQUEST', () => {
   const deep = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000))
   for (const params of [deep, [deep], [{ type: 'int8', value: deep }]]) {
     assert.throws(() => list({ sql: 's', params }), { code: 'INVALID_REQUEST' })

@@ -1,4 +1,4 @@
-// Checks the body of a SQL query, {sql, limit?, params?}: its form and encoding. The SQL is not parsed here.
+// Checks the form and the encoding of the body of a SQL query, {sql, limit?, params?}. The SQL is not parsed here.
 import { z } from 'zod'
 import { invalidRequest } from '../errors.ts'
 import type { Param, Params, QueryBody } from './driver.ts'
@@ -61,8 +61,8 @@ export function sqlBodyReader({ bytesMax, params: form }: Forms): (body: unknown
 }
 
 /**
- * A short cut for a body that has only `sql`: returns the text if the schema would accept it. Returns null if the
- * schema must decide.
+ * A short cut for a body that has only `sql`: returns the text if the schema would accept it, and null if the schema
+ * must decide.
  */
 function simpleText(body: unknown, bytesMax: number): string | null {
   if (typeof body !== 'object' || body === null || Object.getPrototypeOf(body) !== Object.prototype) return null
@@ -85,7 +85,7 @@ function readParams(raw: unknown, bytesMax: number, named: boolean): Params {
     else details.push(`params.${name.slice(0, 60)}: ${reasonOf(read.error)}`)
   }
   if (details.length > 0) throw invalidRequest(details)
-  // JSON.stringify is recursive. The check before it has refused nested values.
+  // JSON.stringify is recursive. The previous check has refused nested values.
   const json = JSON.stringify(raw)
   if (Buffer.byteLength(json) > bytesMax) throw invalidRequest([`params: is longer than ${bytesMax} bytes`])
   return { values: Array.isArray(raw) ? [...values.values()] : values, json }
@@ -96,7 +96,7 @@ function entriesOf(raw: unknown, named: boolean): [string, unknown][] | null {
   return named && typeof raw === 'object' && raw !== null ? Object.entries(raw) : null
 }
 
-/** Returns the best sentence for the error. That of a union is the last choice. */
+/** Returns the most specific sentence of the error. */
 function reasonOf(error: z.ZodError): string {
   for (const issue of error.issues) {
     if (issue.code !== 'invalid_union') return issue.message

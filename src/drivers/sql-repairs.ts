@@ -1,4 +1,4 @@
-// Suggests repairs of a SQL text that was refused. Each repair is one small change, and adds only exposed names.
+// Suggests repairs of a refused SQL text. Each repair is one small change, and adds only exposed names.
 import type { Catalog, Denied } from './driver.ts'
 import { nearest } from './nearest.ts'
 
@@ -53,7 +53,10 @@ function withoutLock(text: string): readonly string[] {
   return LOCK.test(text) ? [text.replace(LOCK, '').trimEnd()] : []
 }
 
-/** Returns the columns of the tables that occur in the text. If none does, returns the columns of all tables. */
+/**
+ * Returns the columns of the tables whose names occur in the text. If no name occurs, returns the columns of all
+ * tables.
+ */
 function columnNames(text: string, { tables }: Catalog): ReadonlySet<string> {
   const words = new Set(text.toLowerCase().match(/[\p{L}\p{N}_$]+/gu))
   const named = tables.filter(({ table }) => words.has(table.toLowerCase()))
@@ -69,7 +72,7 @@ interface Span {
   readonly to: number
 }
 
-/** Returns where the dotted name begins and ends that is at this position. Returns null if there is none. */
+/** Returns the begin and the end of the dotted name at this position, or null if there is none. */
 function pathAt(text: string, position: number): Span | null {
   PATH.lastIndex = position
   const found = PATH.exec(text)
@@ -77,8 +80,8 @@ function pathAt(text: string, position: number): Span | null {
 }
 
 /**
- * At the position is a dotted name. For each of the exposed names that are nearest to its last part, returns a text
- * with that name instead.
+ * For the dotted name at the position, finds the exposed names that are most similar to its last part. Returns a text
+ * with each of them instead.
  */
 function renamed(
   text: string,
@@ -114,9 +117,9 @@ function withoutItem(text: string, position: number): readonly string[] {
 }
 
 /**
- * If a parenthesis opens at `from`, returns the offset behind the closing one. Otherwise returns `from`. A parenthesis
- * in a string or a quoted name can lead to a wrong end. That does no harm, because confine() checks every repaired
- * text.
+ * If a parenthesis opens at `from`, returns the offset after the closing parenthesis. Otherwise returns `from`. A
+ * parenthesis in a string or a quoted name can lead to a wrong end. That does no harm, because confine() checks every
+ * repaired text.
  */
 function callEnd(text: string, from: number): number {
   if (text[from] !== '(') return from

@@ -1,4 +1,4 @@
-// Decrypts a private key in a worker thread. To derive the key of the decryption from a passphrase can take seconds of
+// Decrypts a private key in a worker thread, because deriving the decryption key from a passphrase can take seconds of
 // processor time. The main thread ends this thread after one key, or at a deadline.
 import { createPrivateKey } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'

@@ -1,4 +1,4 @@
-// Checks the fields of an SSH tunnel (`config.ssh`). All kinds of database with a host and a port have them. An error
+// Checks the fields of an SSH tunnel (`config.ssh`), which all kinds of database with a host and a port have. An error
 // names the field, and never repeats its value.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'

@@ -1,7 +1,6 @@
 // Opens SSH tunnels to databases. All connections to one database through one SSH login share a tunnel, which closes
-// with the last of them. How long a tunnel lives is therefore decided by the connection pool. On this machine, the
-// tunnel ends in a Unix socket in a folder that only this user can open. Every user of the machine could connect to a
-// local port.
+// with the last of them. On this machine, the tunnel ends in a Unix socket in a folder that only this user can open.
+// Every user of the machine could connect to a local port.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createHash } from 'node:crypto'
@@ -65,7 +64,7 @@ export function openTunnels(): Tunnels {
       const key = keyOf(ssh, target)
       let shared = all.get(key)
       if (shared === undefined) {
-        // Not the caller's signal: a caller who disconnects must not end a tunnel for which others wait.
+        // Not the caller's signal: a caller who disconnects must not end a tunnel for which other callers wait.
         const opened = OpenTunnel.open(ssh, target, options, AbortSignal.timeout(OPEN_MS))
         all.set(key, (shared = { opened, users: 0 }))
         const made = shared
@@ -202,7 +201,7 @@ class OpenTunnel {
 async function logIn(ssh: SshTarget, options: ConnectOptions, signal: AbortSignal): Promise<Client> {
   const privateKey = await privateKeyOf(ssh, options, signal)
   const socket = await dialSsh(ssh, options.allowPrivateHosts, signal)
-  // Most services have no tunnel, so the library is loaded when the first one opens.
+  // Most services have no tunnel, so the library is loaded for the first one.
   const { default: ssh2 } = await import('ssh2')
   const client = new ssh2.Client()
   let seen: string | null = null
@@ -320,8 +319,8 @@ function unavailable(message: string, cause?: unknown): AppError {
 }
 
 /**
- * If there is an SSH server, connects through a tunnel, which stays open as long as the connection. `connect` gets the
- * path of the tunnel's socket, or null without a tunnel.
+ * Connects through a tunnel if there is an SSH server. The tunnel stays open as long as the connection. `connect` gets
+ * the path of the tunnel's socket, or null without a tunnel.
  */
 export async function throughTunnel(
   tunnels: Tunnels,

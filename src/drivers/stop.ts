@@ -7,7 +7,7 @@ export interface Stop {
   throwIfAborted(): void
   addEventListener(type: 'abort', listener: () => void): void
   removeEventListener(type: 'abort', listener: () => void): void
-  /** Returns an AbortSignal that aborts at the same time. An AbortSignal does not have this function. */
+  /** Returns an AbortSignal that aborts at the same time. Absent if the Stop is itself an AbortSignal. */
   readonly toSignal?: () => AbortSignal
 }
 

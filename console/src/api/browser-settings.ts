@@ -1,5 +1,5 @@
-// Stores small values in this browser: theme, shortcuts, last team, and the time of a sign-out (see other-tabs.ts). If
-// storage is disabled, a value lasts as long as the page. Secrets are never stored.
+// Stores small values in this browser: theme, shortcuts, last team, and the time of a sign-out. If storage is disabled,
+// a value lasts as long as the page. Secrets are never stored.
 import { observable, useObservable } from './observable.ts'
 
 type Name = 'theme' | 'shortcuts' | 'team' | 'signed-out'

@@ -1,4 +1,4 @@
-// Calls the operations of the contract by name. The compiler rejects a call with a wrong name, parameter or field.
+// Calls the operations of the contract by name. A wrong name, parameter or field does not compile.
 import { routes } from 'virtual:routes'
 import { Refused, SignedOut } from './failure.ts'
 import { send } from './send.ts'
@@ -48,8 +48,8 @@ async function authorized(request: Parameters<typeof send>[0]): Promise<Response
 }
 
 /**
- * Asks the person to sign in again, because some actions, such as deletions, need a recent sign-in. Throws the refusal
- * if the person does not sign in.
+ * Asks the person to sign in again, because some actions, such as deletions, need a recent sign-in. If the person does
+ * not sign in, throws the refusal.
  */
 async function askOnce(refusal: Refused, signal: AbortSignal | undefined): Promise<void> {
   await askAgain('fresh', signal).catch((error: unknown) => {
@@ -57,7 +57,7 @@ async function askOnce(refusal: Refused, signal: AbortSignal | undefined): Promi
   })
 }
 
-/** Calls a path under /auth. These paths use the session cookie. */
+/** Calls a path under /auth, which uses the session cookie. */
 export async function auth<N extends AuthName>(
   name: N,
   body?: AuthBody<N>,

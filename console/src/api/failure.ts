@@ -1,6 +1,6 @@
 // The errors of a call, and the texts that explain them to the person.
 
-/** Means that the service answered with an error. `message` is the service's error text if there is one. */
+/** The service answered with an error. `message` is the service's error text if there is one. */
 export class Refused extends Error {
   override readonly name = 'Refused'
   readonly status: number
@@ -19,14 +19,14 @@ export class Refused extends Error {
     return typeof this.body['requestId'] === 'string' ? this.body['requestId'] : null
   }
 
-  /** Returns one sentence for each invalid field of a request. */
+  /** One sentence for each invalid field of a request. */
   get details(): readonly string[] {
     const { details } = this.body
     return Array.isArray(details) ? details.filter((each): each is string => typeof each === 'string') : []
   }
 }
 
-/** Means that there was no answer: the service or the network is down. */
+/** There was no answer: the service or the network is down. */
 export class Unreachable extends Error {
   override readonly name = 'Unreachable'
   constructor() {
@@ -34,7 +34,7 @@ export class Unreachable extends Error {
   }
 }
 
-/** Means that nobody is signed in, or that the person cancelled signing in again. */
+/** Nobody is signed in, or the person cancelled signing in again. */
 export class SignedOut extends Error {
   override readonly name = 'SignedOut'
   constructor() {
@@ -42,7 +42,7 @@ export class SignedOut extends Error {
   }
 }
 
-/** Means that something failed in the browser. The message explains the failure to the person. */
+/** Something failed in the browser. The message explains the failure to the person. */
 export class Told extends Error {
   override readonly name = 'Told'
 }

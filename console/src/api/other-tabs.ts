@@ -1,5 +1,5 @@
-// Notifies the other tabs of this browser that the person signed in or out, with BroadcastChannel. In browsers without
-// it, a storage event reports a sign-out only. A tab that gets no message notices a sign-out when its next call is
+// Tells the other tabs of this browser that the person signed in or out, with BroadcastChannel. Browsers without it
+// report only a sign-out, by a storage event. A tab that gets no message notices a sign-out when its next call is
 // refused.
 import { remember } from './browser-settings.ts'
 

@@ -1,5 +1,5 @@
-// Reads and changes for components. A successful change makes all reads stale. Reads in use are fetched again at once,
-// so that every view is up to date.
+// Reads and changes for components. A successful change makes all reads stale. Reads that the page shows are fetched
+// again at once.
 import { MutationCache, QueryClient, queryOptions, useMutation, useQuery } from '@tanstack/react-query'
 import { call } from './client.ts'
 import { Refused, Unreachable } from './failure.ts'

@@ -1,4 +1,4 @@
-// The session of this tab. The access token is in memory only, and the first call in its last minute renews it.
+// The session of this tab. The access token is only in memory, and the first call in its last minute renews it.
 // Concurrent calls share one renewal. If the session ends, calls wait until the person has signed in again.
 import { Refused, SignedOut } from './failure.ts'
 import { observable } from './observable.ts'
@@ -11,7 +11,7 @@ const LIFETIME_MS = 600_000
 
 interface Held {
   readonly jwt: string
-  /** By performance.now(), so that a wrong system clock has no effect. */
+  /** In the time of performance.now(), so that a wrong system clock has no effect. */
   readonly until: number
 }
 
@@ -46,8 +46,7 @@ export function openSession(onSignedOut: () => void): void {
 
 /**
  * Checks for a session. Sends no request that may be refused, because browsers print refusals as errors in their
- * console. Returns true if this page has had a session, even an ended one. The next call notices that the session has
- * ended.
+ * console. Also returns true if this page has had a session that has ended: the next call notices the end.
  */
 export async function hasSession(): Promise<boolean> {
   if (wasSignedIn) return true
@@ -69,12 +68,12 @@ export async function accessToken(signal?: AbortSignal): Promise<string> {
   }
 }
 
-/** Drops a token that the service refused. The next call gets another token. */
+/** Drops a token that the service refused. */
 export function forget(jwt: string): void {
   if (held?.jwt === jwt) held = null
 }
 
-/** Drops the token because its session was replaced. The next call gets a new token. */
+/** Drops the token because its session was replaced. */
 export function forgetToken(): void {
   held = null
 }
@@ -113,7 +112,7 @@ export async function askAgain(why: 'ended' | 'fresh', signal?: AbortSignal): Pr
   }
 }
 
-/** Lets waiting calls continue, after the person signed in, in this or another tab. */
+/** Lets waiting calls continue after the person has signed in, in this or another tab. */
 function resume(): void {
   held = null
   const waiting = again
@@ -143,7 +142,7 @@ export function end(): void {
   giveUp()
 }
 
-/** Signs out here and in every other tab. The session ends in the service first. */
+/** Signs out here and in every other tab. First ends the session in the service. */
 export async function signOut(): Promise<void> {
   await send({ method: 'POST', path: '/auth/sign-out', body: {} }).catch((error: unknown) => {
     if (!(error instanceof Refused)) throw error

@@ -1,5 +1,5 @@
-// Stores input that a person has not saved yet, so that a reload of this tab does not lose the input. Never stores a
-// secret. If storage is disabled or full, the input lasts as long as the page.
+// Stores unsaved input, so that a reload of this tab does not lose it. Never stores a secret. If storage is disabled or
+// full, the input lasts as long as the page.
 
 const place = (name: string) => `vitrine.${name}`
 

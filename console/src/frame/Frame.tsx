@@ -30,8 +30,8 @@ import { chooseTheme, useTheme } from './theme.ts'
 const Palette = lazy(async () => ({ default: (await import('./Palette.tsx')).Palette }))
 
 /**
- * Returns the team in the address, or null if the person has no such team. Without a team in the address, chooses among
- * the teams that the person has joined: the last used team, or else the first. Returns null if there are none.
+ * Returns the team in the address, or null if the person has no such team. Without a team in the address, returns the
+ * last used team, or else the first team that the person has joined. Returns null if there are none.
  */
 export function teamFor(teams: readonly Team[], wanted: string | undefined): Team | null {
   if (wanted !== undefined)
@@ -131,7 +131,7 @@ function SkipLink() {
   )
 }
 
-/** The number of items that stay in the bar on a narrow screen. The others move to the menu More. */
+/** The number of items that stay in the bar on a narrow screen. Further items move to the menu More. */
 const IN_BAR = 4
 
 /**

@@ -1,4 +1,4 @@
-// The page for an address that does not exist or that the person may not see. The page is the same in both cases.
+// The page for an address that does not exist, and for an address that the person may not see.
 import { Compass } from 'lucide-react'
 import { LinkButton } from '../parts/Button.tsx'
 import { Icon } from '../parts/Icon.tsx'

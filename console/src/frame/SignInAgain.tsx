@@ -13,7 +13,7 @@ import { PasswordField, TextField } from '../parts/Field.tsx'
 import { Failure } from '../parts/Notice.tsx'
 import { useAction } from '../parts/useAction.ts'
 
-/** Loaded separately, because every page loads this file, and few people need other ways to sign in. */
+/** Loaded separately, because every page loads this file, and few people need another way to sign in. */
 const OtherWays = lazy(async () => ({ default: (await import('../screens/sign-in/OtherWays.tsx')).OtherWays }))
 
 export function SignInAgain() {

@@ -1,9 +1,9 @@
-// Reads the query parameters of an address. All of them are optional strings. Unknown parameters are dropped.
+// Reads the query parameters of an address as optional strings. Unknown parameters are dropped.
 export type Search<N extends string> = { [K in N]?: string }
 
 /**
- * Returns a function for `validateSearch`. The function turns values that the router parsed, such as `1` and `true`,
- * back into strings.
+ * Returns a function for `validateSearch`. It turns values that the router parsed, such as `1` and `true`, back into
+ * strings.
  */
 export function texts<const N extends string>(...names: readonly N[]) {
   return (search: Readonly<Record<string, unknown>>): Search<N> => {

@@ -18,5 +18,4 @@ const RANK: Readonly<Record<Role, number>> = { MEMBER: 0, ADMIN: 1, OWNER: 2 }
 
 export const hasRole = (team: Pick<Team, 'role'>, role: Role) => RANK[team.role] >= RANK[role]
 
-/** The labels of the roles. */
 export const ROLE_NAMES: Readonly<Record<Role, string>> = { OWNER: 'Owner', ADMIN: 'Admin', MEMBER: 'Member' }

@@ -1,5 +1,5 @@
 // The page that a person wanted to open before signing in: a page of the console, or the page on which an agent asks
-// for access. All other addresses are refused, so that a link to the sign-in page cannot redirect elsewhere.
+// for access. Any other address is refused, so that a link to the sign-in page cannot redirect to another site.
 const BASE = '/app/'
 /** The service itself renders this page, outside of the console. */
 const CONSENT = '/auth/consent'

@@ -1,5 +1,4 @@
-// The theme: light, dark, or the system's. theme.js applies the theme before the first paint. This file changes the
-// theme.
+// Changes the theme: light, dark, or the system's. theme.js applies the theme before the first paint.
 import { remember, remembered, useRemembered } from '../api/browser-settings.ts'
 
 export type Theme = 'system' | 'light' | 'dark'

@@ -7,7 +7,7 @@ import { say } from './StatusMessages.tsx'
 const SHOWN_MS = 2_000
 
 interface CopyProps {
-  /** The text to copy, or a function that creates a long text when the person copies it. */
+  /** The text, or a function that creates a long text when the person copies it. */
   readonly text: string | (() => string)
   /** The label of the button. Without a label, only the icon is shown. */
   readonly children?: string

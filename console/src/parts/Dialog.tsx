@@ -9,7 +9,7 @@ interface DialogProps {
   readonly onClose: () => void
   readonly title: ReactNode
   readonly description?: ReactNode
-  /** The buttons. The last one is the primary action. */
+  /** The buttons. The last button is the primary action. */
   readonly foot?: ReactNode
   readonly wide?: boolean
   /** If set, Escape and a click outside do not close the dialog. */

@@ -71,7 +71,6 @@ export function NumberField(props: InputProps) {
   return <TextField {...props} type="number" inputMode="numeric" />
 }
 
-/** A password field with a button that makes the password visible. */
 export function PasswordField({ label, note, error, ...rest }: InputProps) {
   const { id, control } = useLabelled({ label, note, error })
   const [shown, show] = useState(false)

@@ -1,4 +1,4 @@
-// A decorative icon, hidden from assistive technology: a text or an accessible name beside it tells the meaning.
+// A decorative icon, hidden from assistive technology. A text or an accessible name beside it has the meaning.
 import type { LucideIcon } from 'lucide-react'
 
 export function Icon({ of: Shape }: { readonly of: LucideIcon }) {

@@ -1,5 +1,5 @@
-// Shows the state of a page while a read runs and after the read failed. For an object that does not exist, shows the
-// page “Nothing here”.
+// Shows the state of a page while a read runs, and after it failed. For an object that does not exist, shows the page
+// “Nothing here”.
 import type { UseQueryResult } from '@tanstack/react-query'
 import { Link, notFound } from '@tanstack/react-router'
 import { RotateCw } from 'lucide-react'
@@ -12,7 +12,6 @@ interface LoadStateProps<T> {
   readonly of: Pick<UseQueryResult<T>, 'data' | 'error' | 'refetch' | 'isFetching'>
   /** The name of what is loaded, such as `members`. */
   readonly what: string
-  /** The number of lines in the skeleton. */
   readonly lines?: number
   readonly children: (data: T) => ReactNode
 }

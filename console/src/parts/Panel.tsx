@@ -1,4 +1,4 @@
-// A box on a page with its own title. The box is a region, and its title is the name of the region.
+// A box on a page. The box is a region, and its title is the name of the region.
 import type { ReactNode } from 'react'
 
 export function Panel({

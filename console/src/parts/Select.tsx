@@ -16,7 +16,7 @@ interface SelectProps<V extends string> extends Labelled {
   readonly value: V
   readonly onChange: (value: V) => void
   readonly disabled?: boolean
-  /** If set, the label is not visible. It is only the accessible name. */
+  /** If set, the label is invisible, and only the accessible name. */
   readonly bare?: boolean
   readonly name?: string
 }

@@ -1,5 +1,5 @@
-// Short messages about what just happened. A screen reader announces the messages. They disappear after a few seconds,
-// so no information may be in a message only.
+// Short messages about what just happened. A screen reader announces them. They disappear after a few seconds, so no
+// information may be only in a message.
 import { Check } from 'lucide-react'
 import { observable, useObservable } from '../api/observable.ts'
 import { Icon } from './Icon.tsx'

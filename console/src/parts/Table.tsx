@@ -1,5 +1,5 @@
-// A table of rows. On a narrow screen, each row is shown as a block of lines. For assistive technology, the row stays a
-// table row.
+// A table of rows. On a narrow screen, each row is shown as a block of lines, but stays a table row for assistive
+// technology.
 import type { Key, ReactNode } from 'react'
 import { classes } from './class-names.ts'
 

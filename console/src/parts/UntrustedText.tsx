@@ -1,10 +1,9 @@
-// Shows texts from people and databases. Such a text is never markup. It is isolated from the text direction of its
-// surroundings.
+// Shows texts from people and databases. These texts are never markup, and their text direction does not affect the
+// page.
 import { useState } from 'react'
 
 const LONG = 400
 
-/** Shows a name or a short text. */
 export const Name = ({ children }: { readonly children: string }) => <bdi>{children}</bdi>
 
 /** Shows a text of any length. Cuts a long text until the person asks for all of it. */

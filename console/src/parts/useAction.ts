@@ -5,7 +5,7 @@ import { useCallback, useRef, useState } from 'react'
 export interface Action {
   readonly busy: boolean
   readonly error: unknown
-  /** Starts the action, unless it is already running. */
+  /** Does nothing if the action is already running. */
   run(): void
   clear(): void
 }

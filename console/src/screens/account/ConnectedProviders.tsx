@@ -1,5 +1,5 @@
-// The person's accounts at GitHub, Google or the company's provider. The person can sign in here with each of them,
-// unless this installation no longer has the provider.
+// The person's accounts at GitHub, Google or the company's provider. The person can sign in here with each of them, as
+// long as this installation has the provider.
 import { useMutation, type UseQueryResult } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
 import { useState } from 'react'

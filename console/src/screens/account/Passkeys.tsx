@@ -65,7 +65,7 @@ export function Passkeys({ ways, works }: PasskeysProps) {
   )
 }
 
-/** Returns an unused name: appends a number, like `Chrome on Linux 2`, if the name is already used. */
+/** If the name is already used, appends a number, for example `Chrome on Linux 2`. */
 function unused(name: string, taken: readonly string[]): string {
   for (let n = 1; ; n++) {
     const candidate = n === 1 ? name : `${name} ${n}`

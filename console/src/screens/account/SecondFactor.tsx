@@ -1,5 +1,4 @@
-// The second factor. Turning it on needs the password and a code, and so does turning it off. Backup codes are shown
-// only once.
+// The second factor. Turning it on or off needs the password and a code. Backup codes are shown only once.
 import { useQuery } from '@tanstack/react-query'
 import { ShieldCheck } from 'lucide-react'
 import { useState } from 'react'
@@ -21,7 +20,7 @@ import { useForm } from '../../parts/useForm.ts'
 
 type Step = 'on' | 'off' | 'codes'
 
-/** Shows the second factor. With `needsPassword`, the account must first get a password, which the setup requires. */
+/** With `needsPassword`, the account must first get a password, which the second factor requires. */
 export function SecondFactor({ needsPassword }: { readonly needsPassword: boolean }) {
   const session = useQuery({
     queryKey: ['session'],

@@ -21,7 +21,7 @@ import { blockedWords, callerWords, subjectWords, VIA_WORDS } from './call-words
 import { ANY, KINDS, TIMES, timeWords, useAuditQuery, useFilters, type Chosen } from './filters.ts'
 import { useCalls } from './useCalls.ts'
 
-/** The icons of callers, which distinguish a key from a person with the same name. */
+/** The icons of callers. They distinguish a key from a person with the same name. */
 const CALLERS = { API_KEY: KeyRound, SESSION: UserRound, CONNECTOR: Bot } as const
 
 export function Calls({ own }: { readonly own: boolean }) {
@@ -97,7 +97,7 @@ export function Calls({ own }: { readonly own: boolean }) {
   )
 }
 
-/** Returns the call whose id is in the address: from the list, or, unless `own`, by a separate request. */
+/** Returns the call whose id is in the address. If the list lacks the call, requests it, unless `own` is set. */
 function useShown(id: string | undefined, items: readonly AuditItem[], own: boolean): AuditItem | null {
   const team = useTeam()
   const listed = items.find((item) => item.id === id)

@@ -60,7 +60,7 @@ function Summary({ usage: { budget, days } }: { readonly usage: UsageAnswer }) {
   return <NamedNumbers of={facts} />
 }
 
-/** Shows the bars. They are an image with a label, because the table below contains the same numbers. */
+/** Shows the bars as an image with a label, because the table below contains the same numbers. */
 function Bars({ days }: { readonly days: readonly Day[] }) {
   const most = Math.max(1, ...days.map(({ queries }) => queries))
   const [first] = days

@@ -20,8 +20,8 @@ const DAY_MS = 86_400_000
 export const ANY = 'any'
 
 /**
- * The kinds of calls. By default, the list shows queries and changes. It hides reads, because opening this page or
- * another page causes reads.
+ * The kinds of calls. By default, the list shows queries and changes. It hides reads, because opening a page of the
+ * console causes reads.
  */
 export const KINDS = [
   { value: 'asked', label: 'Queries and changes', kinds: 'query,change' },

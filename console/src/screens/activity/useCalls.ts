@@ -12,7 +12,7 @@ type Query = Readonly<Record<string, string>>
 const PAGE = 50
 const LIVE_MS = 3_000
 
-/** Returns the calls. With `own`, returns the person's own calls, which every role may read, without live mode. */
+/** With `own`, returns the person's own calls, which every role may read, without live mode. */
 export function useCalls(teamId: string, query: Query, own: boolean, live: boolean) {
   const key = [own ? 'listActivity' : 'listAudit', teamId, query]
   const pages = useInfiniteQuery({

@@ -129,7 +129,7 @@ function Page({ documentation }: { readonly documentation: Texts }) {
   )
 }
 
-/** Means that the job that proposes texts ended without a result. */
+/** The job that proposes texts ended without a result. */
 class ProposalEnded extends Error {}
 
 const nameOf = ({ schema, table }: TableTexts) => `${schema}.${table}`

@@ -1,5 +1,5 @@
-// Introspects a database: reads its tables and columns. If that takes long, the service answers with a job, and this
-// file polls the job and reports its progress.
+// Introspects a database: reads its tables and columns. If that takes long, the service answers with a job. This file
+// polls the job and reports its progress.
 import { useRef, useState } from 'react'
 import { call } from '../../api/client.ts'
 import { queryClient } from '../../api/queries.ts'
@@ -18,7 +18,7 @@ export interface Progress {
 
 const POLL_MS = 500
 
-/** Means that the job of an introspection failed or was cancelled. */
+/** The job of an introspection failed or was cancelled. */
 export class LookEnded extends Error {}
 
 export interface Look extends Action {

@@ -195,7 +195,7 @@ const isComplete = (fields: Fields) =>
       )
     : fields.uri.trim() !== '' || (fields.host.trim() !== '' && fields.database.trim() !== '')
 
-/** Returns the messages of the failed steps, by the form field that each step is about. */
+/** Returns the messages of the failed steps. The key is the form field that the step is about. */
 function wrongOf({ steps }: Answer<'tryConnection'>): Readonly<Record<string, string>> {
   const failed = steps.filter(({ status, field }) => status === 'FAIL' && field !== null)
   return Object.fromEntries(failed.map(({ field, message }) => [field ?? '', message]))

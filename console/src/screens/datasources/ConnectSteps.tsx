@@ -4,7 +4,7 @@ import { Icon } from '../../parts/Icon.tsx'
 
 const STEPS = ['Database', 'Connection', 'Check', 'Tables'] as const
 
-/** Shows the steps. `at` is the number of the current step, from 1. */
+/** `at` is the number of the current step, from 1. */
 export function ConnectSteps({ at }: { readonly at: 2 | 3 | 4 }) {
   return (
     <ol className="steps" aria-label={`Step ${at} of 4`}>

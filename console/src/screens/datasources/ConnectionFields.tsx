@@ -23,7 +23,7 @@ interface ConnectionFieldsProps {
   /** The problem with the connection string. */
   readonly problem: string | null
   readonly onProblem: (problem: string | null) => void
-  /** The result of the last check, by the service's name of each field. */
+  /** The result of the last check. The key is the service's name of the field. */
   readonly wrong?: Readonly<Record<string, string>>
   /** The note under a field with a stored secret. The secret stays unless the person types a new one. */
   readonly kept?: string

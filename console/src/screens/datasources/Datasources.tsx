@@ -103,7 +103,7 @@ function List({ rows, manages, slug }: ListProps) {
   )
 }
 
-/** Returns the column with the name. The name opens the exposure for managers, and the playground for members. */
+/** The name opens the exposure for managers, and the playground for members. */
 const named = (slug: string, manages: boolean): Column<Datasource> => ({
   head: 'Name',
   kind: 'main',

@@ -1,5 +1,4 @@
-// The outcome of a connection check: each step with its icon. Each remedy is shown once, even if it helps with several
-// steps.
+// The outcome of a connection check: each step with its icon. A remedy for several steps is shown once.
 import { AlertTriangle, Check, X, type LucideIcon } from 'lucide-react'
 import { useState } from 'react'
 import type { Answer } from '../../api/types.ts'
@@ -34,7 +33,7 @@ const FIELD_WORDS: Readonly<Record<string, string>> = {
 
 interface TestReportProps {
   readonly of: TestReport
-  /** Shows the form again, where the person can change the field of a failed step. */
+  /** Opens the form again, so that the person can change the field of a failed step. */
   readonly onChange?: () => void
 }
 

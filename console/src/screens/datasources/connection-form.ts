@@ -1,4 +1,4 @@
-// Pure: the fields of a connection as a person fills them in, and the request body made from them.
+// The fields of a connection as a person fills them in, and the request body made from them.
 import type { Input } from '../../api/types.ts'
 import { KINDS, type Kind } from './kind-names.ts'
 
@@ -87,10 +87,10 @@ const DEFAULT_PORT: Readonly<Record<Kind, number | null>> = { POSTGRES: 5432, MO
 
 export const defaultPort = (type: Kind) => DEFAULT_PORT[type]
 
-/** Returns true if the string is sent whole. A MongoDB string may contain more than the fields can hold. */
+/** True if the string is sent whole. A MongoDB string may contain more than the fields can hold. */
 export const isSentWhole = ({ type, uri }: Fields) => type === 'MONGODB' && uri.trim() !== ''
 
-/** Returns true if a MongoDB string sets TLS itself. */
+/** True if a MongoDB string sets TLS itself. */
 export const saysTls = (uri: string) => /^mongodb\+srv:/i.test(uri.trim()) || /[?&](?:tls|ssl)=/i.test(uri)
 
 /** Returns the request body of a check, a creation or a change. */
@@ -129,7 +129,7 @@ function bigQueryBody(fields: Fields): Trial {
   return { ...at, connectionMode: 'SERVICE_ACCOUNT', ...(serviceAccountKey === '' ? {} : { serviceAccountKey }) }
 }
 
-/** Returns the settings. Omits empty values. */
+/** Returns the settings without empty values. */
 function configOf(
   before: Fields['config'],
   values: Readonly<Record<string, string | readonly string[]>>,
@@ -221,7 +221,9 @@ export function contradictionsOf(fields: Fields): readonly Contradiction[] {
   })
 }
 
-/** Returns the values that may be stored in the browser, without secrets and strings that may contain a secret. */
+/**
+ * Returns the values that may be stored in the browser, without secrets and without strings that may contain a secret.
+ */
 export function withoutSecrets(fields: Fields): Fields {
   const { fields: read, problem } = readString(fields.uri)
   return { ...fields, uri: problem === null ? (read.uri ?? '') : '', password: '', serviceAccountKey: '' }

@@ -1,5 +1,5 @@
-// Shows the queries per day as bars: answered, failed and refused queries. A table contains the same numbers for people
-// who cannot see the bars.
+// Shows the answered, failed and refused queries per day as bars. A table contains the same numbers for people who
+// cannot see the bars.
 import type { Usage } from '../../api/types.ts'
 
 type Day = Usage['days'][number]

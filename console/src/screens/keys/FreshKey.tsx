@@ -49,7 +49,7 @@ function Shown({ fresh, onDone }: { readonly fresh: Fresh; readonly onDone: () =
   )
 }
 
-/** Returns a datasource that the key reaches, if there is one, for the example programs. */
+/** Returns a datasource for the example programs that the key reaches, if there is one. */
 function useExample({ teamId, datasourceId }: Fresh) {
   const teams = useRead('listTeams', {}).data ?? []
   const team = teamId ?? teams.find(({ status, dataSourceCount }) => status === 'ACTIVE' && dataSourceCount > 0)?.id

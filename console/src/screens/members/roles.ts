@@ -1,4 +1,3 @@
-// The roles that a person may grant.
 import type { Role } from '../../api/types.ts'
 import { hasRole, ROLE_NAMES } from '../../frame/current-team.ts'
 

@@ -52,7 +52,7 @@ export function Answer({ datasource, ran, running, stopped, body, verdict, limit
   )
 }
 
-/** Renders the rows. Memoized, because typing a query renders the page again, and the last answer may be large. */
+/** Memoized, because typing a query renders the page again, and the last answer may be large. */
 const Result = memo(function Result({
   name,
   ran,

@@ -1,5 +1,5 @@
-// The editor of a query: CodeMirror in a shadow root. In a shadow root, CodeMirror uses adopted style sheets, which the
-// content security policy allows. Pressing Escape and then Tab leaves the editor.
+// The editor of a query: CodeMirror in a shadow root, because it then uses adopted style sheets, which the content
+// security policy allows. Pressing Escape and then Tab leaves the editor.
 import {
   autocompletion,
   closeBrackets,

@@ -185,7 +185,7 @@ const GridRow = memo(function GridRow({ index, top, values, cells, numbers, atId
         const value = values[column]
         const isAt = column === at
         return (
-          // A cell contains text from a database, so the text direction of the cell is isolated.
+          // A cell contains text from a database, whose text direction must not affect the page.
           <bdi
             key={column}
             id={isAt ? atId : undefined}

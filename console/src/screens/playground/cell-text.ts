@@ -1,4 +1,4 @@
-// Pure: converts the values of an answer to strings, for the grid, the clipboard and files.
+// Converts the values of an answer to strings, for the grid, the clipboard and files.
 
 /** The maximum number of characters of a value in the grid. The opened cell shows more. */
 const SHOWN = 400

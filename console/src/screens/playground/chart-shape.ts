@@ -1,11 +1,11 @@
-// Pure: decides whether and how an answer can be drawn. The x axis is the first column with times, or else with texts,
-// or else with numbers. The other numeric columns are the series, at most six.
+// Decides whether and how an answer can be drawn. The x axis is the first column with times, or else with texts, or
+// else with numbers. The other numeric columns are the series, at most six.
 import { isMissing, isNumeric, textOf } from './cell-text.ts'
 
 export interface ChartShape {
   readonly kind: 'time' | 'number' | 'label'
   readonly x: string
-  /** Seconds, numbers, or the index of a label, in ascending order. */
+  /** The positions on the x axis in ascending order: seconds, numbers, or the index of a label. */
   readonly xs: readonly number[]
   /** A label for each x, if the x axis has labels. */
   readonly labels: readonly string[]
@@ -19,7 +19,7 @@ interface Column {
 
 const MAX_SERIES = 6
 const MAX_LABELS = 60
-/** Matches names of id columns. Such columns become series only if there are no other numeric columns. */
+/** Matches names of id columns, which become series only if there are no other numeric columns. */
 const IDENTITY = /(?:^|_)id$/i
 const TIME = /^(?:timestamp|date$|datetime)/i
 

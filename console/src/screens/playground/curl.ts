@@ -1,5 +1,5 @@
-// Pure: writes the query as a command line. The command reads the key from the environment, so that the shell's history
-// does not contain the key.
+// Writes the query as a command line. The command reads the key from the environment, so that the shell's history does
+// not contain the key.
 import type { Body } from './query-body.ts'
 
 export function curlOf(origin: string, teamId: string, datasourceId: string, body: Body): string {

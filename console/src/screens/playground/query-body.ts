@@ -1,5 +1,5 @@
-// Pure: converts the editor's content to the body of a query. SQL is sent unchanged. For MongoDB, the editor contains
-// the JSON of the body.
+// Converts the editor's content to the body of a query. SQL is sent unchanged. For MongoDB, the editor contains the
+// JSON of the body.
 import type { Datasource } from '../../api/types.ts'
 
 export type Kind = Datasource['type']
@@ -12,7 +12,7 @@ interface MongoBody {
 }
 export type Body = SqlBody | MongoBody
 
-/** The body of the text. `problem` is the reason why the text is not a valid body yet. */
+/** The body, or `problem`, the reason why the editor's text is not a valid body yet. */
 export type Written =
   | { readonly kind: 'empty' }
   | { readonly kind: 'problem'; readonly problem: string }

@@ -1,5 +1,5 @@
-// Returns the verdict on a query while it is typed. A check is sent a moment after the last key press. The check does
-// not run the query. The audit counts these checks, but does not store their texts.
+// Returns the verdict on a query while it is typed. A check is sent a moment after the last key press. It does not run
+// the query. The audit counts these checks, but does not store their texts.
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { call } from '../../api/client.ts'

@@ -18,7 +18,6 @@ import { LongText, Name } from '../../parts/UntrustedText.tsx'
 
 type Request = Answer<'listRequests'>[number]
 
-/** Shows nothing if there are no requests. */
 export function Requests() {
   const team = useTeam()
   const open = useRead('listRequests', { params: { teamId: team.id }, query: { state: 'OPEN' } }).data ?? []

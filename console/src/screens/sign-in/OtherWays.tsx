@@ -23,7 +23,7 @@ interface OtherWaysProps {
   readonly oidcName: string | undefined
   readonly next: string | undefined
   readonly rememberMe?: boolean
-  /** For a sign-up: the token that allows the sign-up. */
+  /** The token that allows a sign-up. */
   readonly tokens?: Pick<Order, 'setupToken' | 'inviteToken'>
   /** Called after a sign-in with a passkey, instead of opening `next`. */
   readonly onPasskey?: (user: User) => void

@@ -1,4 +1,4 @@
-// Resets a password. Asks for the address, or, with the token of a mailed link, for the new password.
+// Resets a password. Without a token, asks for the address. With the token of a mailed link, asks for the new password.
 import { useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
@@ -96,8 +96,8 @@ const used = ({ lastUsedAt }: { readonly lastUsedAt: string | null }) =>
   lastUsedAt === null ? 'never used' : `last used ${ago(lastUsedAt)}`
 
 /**
- * Lists the access that a reset ends, because an intruder may have created it. The person can keep each item if
- * `mayKeep` is set.
+ * Lists the access that a reset ends, because an intruder may have created it. The person can keep an item if `mayKeep`
+ * is set.
  */
 function Choose({ held, token, onDone }: { readonly held: Held; readonly token: string; readonly onDone: () => void }) {
   const { form, field } = useForm({ password: '', code: '' })

@@ -85,7 +85,7 @@ describe('numbers', () => {
   })
   for (const text of ['1.FROM', '1from', '0x1g', '1e', '1`a`'])
     test(`${text} is refused because a letter or a backquote directly follows a number`, () =>
-      assert.throws(() => lex(`SELECT ${text} x`), /glued/))
+      assert.throws(() => lex(`SELECT ${text} x`), /directly followed/))
   test('the parts of a project name with dashes are separate tokens, and may begin with a digit', () => {
     assert.deepEqual(texts('FROM my-project-1.d.t'), ['FROM', 'my', '-', 'project', '-', '1', '.', 'd', '.', 't'])
     assert.deepEqual(texts('FROM a-1b.d.t'), ['FROM', 'a', '-', '1b', '.', 'd', '.', 't'])

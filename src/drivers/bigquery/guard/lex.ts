@@ -192,7 +192,7 @@ function numberToken(lexer: Lexer, end: number): Token {
   const head = tokens.at(-2)
   const inName = dash?.key === '-' && dash.end === at && head !== undefined && isName(head) && head.end === dash.at
   const part = inName ? match(MEMBER, lexer.text, lexer.at) : null
-  if (part === null) throw new Malformed(`a number is glued to ${shown(after)}`, end)
+  if (part === null) throw new Malformed(`a number is directly followed by ${shown(after)}`, end)
   // No expression accepts a token with this key.
   return { kind: 'number', text: text.slice(at, part), key: PART, name: text.slice(at, part), at, end: part }
 }

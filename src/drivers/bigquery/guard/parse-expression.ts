@@ -51,7 +51,7 @@ export function readRun(reader: Reader, wanted: Wanted = EXPRESSION): Piece[] {
 
 function readInto(reader: Reader, run: Piece[], wanted: Wanted): void {
   for (let token = peek(reader); token !== undefined; token = peek(reader)) {
-    if (token.key === PART) throw new Malformed('a number is glued to a name', token.at)
+    if (token.key === PART) throw new Malformed('a number is directly followed by a name', token.at)
     const isTaken =
       token.kind === 'symbol'
         ? readSymbol(reader, run, wanted)

@@ -45,7 +45,7 @@ export function readWhole(scope: Scope, form: string): void {
  * generated name too, and the star would leave it out. So this is refused.
  */
 export function checkStar({ sets, renamed }: Walk, scope: Scope): void {
-  if (scope.isJoinedByPseudo) throw refusedBeside('a star and a JOIN … USING it', -1)
+  if (scope.isJoinedByPseudo) throw refusedBeside('a star and a JOIN that has it in USING', -1)
   for (const pseudo of renamed.keys()) {
     if (sets.has(scope.columns, pseudo.toLowerCase())) throw refusedBeside('a star and a column of that name', -1)
   }
@@ -101,7 +101,7 @@ export function checkField(run: Run, renamed: ReadonlyMap<string, string>): void
 }
 
 function unnamed(token: Token): Error {
-  return refusedBeside('a STRUCT that takes its name', token.at)
+  return refusedBeside('a STRUCT whose field would have its name', token.at)
 }
 
 /** True if the argument is only this token, or a path that ends with it. */

@@ -55,7 +55,7 @@ function resolveSelect(walk: Walk, select: Select, ctes: Ctes | null, outer: Sco
   for (const item of select.items) {
     if (item.kind === 'star') {
       const shown = resolveStar(walk, item, scope)
-      if (isStruct) checkRow(walk, shown, 'a STRUCT that takes its name', -1)
+      if (isStruct) checkRow(walk, shown, 'a STRUCT whose field would have its name', -1)
       columns |= shown
       resolveRun(walk, isNamed(item.of) ? [] : item.of, ctes, scope)
       resolveRun(walk, item.replace, ctes, scope)

@@ -21,7 +21,7 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
   ],
   [/date part/i, 'The date part comes last, without quotes: DATE_TRUNC(day, MONTH), DATE_DIFF(a, b, DAY).'],
   [/without a filter over column/i, 'Add WHERE with a range of the partitioning column.'],
-  [/Duplicate (?:column|alias)/i, 'Give each column an alias of its own.'],
+  [/Duplicate (?:column|alias)/i, 'Give each column another alias.'],
   [
     /Cannot access field|does not have a field|has type ARRAY/i,
     'Read the elements of an array with UNNEST(array), and a field of a STRUCT with a dot.',

@@ -1,4 +1,4 @@
-// The publications: time, author, and what changed since the publication before.
+// The publications: time, author, and what changed since the previous publication.
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { call } from '../../../api/client.ts'
 import { Button } from '../../../parts/Button.tsx'

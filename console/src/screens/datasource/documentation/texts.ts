@@ -1,5 +1,5 @@
-// Pure: returns the texts about one table, and the request body that changes one of them. In a request, `statements`
-// and `columns` replace the whole list, so a change must also send the unchanged texts.
+// Returns the texts about one table, and the request body that changes one of them. In a request, `statements` and
+// `columns` replace the whole list, so a change must also send the unchanged texts.
 import type { Answer, Input } from '../../../api/types.ts'
 
 export type Documentation = Answer<'getDocumentation'>

@@ -1,5 +1,5 @@
-// The dialog “Make the database agree”: shows the commands that restrict the login to the exposed tables and columns,
-// as far as this kind of database can. The notes name the exceptions.
+// The dialog “Make the database agree”: shows the commands that restrict the login to the exposed tables and columns.
+// The notes say what this kind of database cannot restrict.
 import { useRead } from '../../../api/queries.ts'
 import type { Answer } from '../../../api/types.ts'
 import { useTeam } from '../../../frame/current-team.ts'

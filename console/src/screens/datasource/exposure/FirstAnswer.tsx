@@ -1,5 +1,5 @@
-// The last step of connecting a database. After tables are saved, the person creates a key here and sees the first call
-// with this key live.
+// The last step of connecting a database. After tables are saved, the person creates a key and sees the first call with
+// this key live.
 import { useQuery } from '@tanstack/react-query'
 import { Link, useBlocker } from '@tanstack/react-router'
 import { KeyRound } from 'lucide-react'

@@ -1,5 +1,5 @@
-// Shows the smallest change that would allow a refused query. Immediately after the save, the query is checked again.
-// The check does not run the query.
+// Shows the smallest change that would allow a refused query. Directly after the save, the query is checked again,
+// without running it.
 import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { call } from '../../../api/client.ts'
@@ -90,7 +90,7 @@ interface CheckedProps {
   /** The query as the audit stores it: SQL, or the JSON of a MongoDB body. */
   readonly text: string | undefined
   readonly savedVersion: number
-  /** The open requests for this refusal. If the query is now allowed, the requests are closed. */
+  /** The open requests for this refusal. They are closed if the query is now allowed. */
   readonly waiting: Answer<'listRequests'>
 }
 

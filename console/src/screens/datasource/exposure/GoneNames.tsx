@@ -1,5 +1,5 @@
-// Shows exposed tables and columns that are no longer in the database. A save keeps their names, because the tables and
-// columns may come back. The person can drop the names.
+// Shows exposed tables and columns that are no longer in the database. A save keeps their names, because they may come
+// back, but the person can drop the names.
 import { Button } from '../../../parts/Button.tsx'
 import { Notice } from '../../../parts/Notice.tsx'
 import { counted } from '../../../parts/format.ts'

@@ -1,5 +1,5 @@
 // The dialog before a save. It shows added and removed columns, the impact on the queries of the last days, a field for
-// a note, and the options if somebody else saved meanwhile.
+// a note, and the options if somebody else has saved meanwhile.
 import { useState } from 'react'
 import { Button } from '../../../parts/Button.tsx'
 import { Dialog } from '../../../parts/Dialog.tsx'

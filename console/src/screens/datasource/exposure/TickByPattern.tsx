@@ -13,7 +13,7 @@ interface TickByPatternProps {
   readonly open: boolean
   readonly onClose: () => void
   readonly schemas: readonly SchemaNode[]
-  /** The columns that the filter shows, if there is a filter. */
+  /** The columns that the filter shows. Null without a filter. */
   readonly found: readonly Found[] | null
   readonly choice: Choice
   readonly onChange: (choice: Choice) => void

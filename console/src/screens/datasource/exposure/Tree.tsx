@@ -12,7 +12,7 @@ interface TreeProps {
   readonly choice: Choice
   readonly added: Added
   readonly onFlip: (rows: readonly Row[]) => void
-  /** Ticks all of these rows, or unticks all of them if the first row is ticked. */
+  /** Ticks all of these rows. If the first row is ticked, unticks all of them. */
   readonly onTick: (rows: readonly Row[]) => void
 }
 

@@ -1,4 +1,4 @@
-// Pure: builds the tree of schemas, tables and columns from the catalog, and finds the columns that a choice shows.
+// Builds the tree of schemas, tables and columns from the catalog, and finds the columns that a choice shows.
 import type { Answer } from '../../../api/types.ts'
 import { tableKey, type Choice } from './choice.ts'
 

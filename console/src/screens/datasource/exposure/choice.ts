@@ -1,6 +1,6 @@
-// Pure: a Choice is the set of selected tables and columns of a database. It also contains saved names that are no
-// longer in the database, because a save keeps them. A Choice is immutable, and two Choices share their equal sets
-// where possible, which makes comparisons cheap.
+// A Choice is the set of selected tables and columns of a database. It also contains saved names that are no longer in
+// the database, because a save keeps them. A Choice is immutable, and two Choices share their equal sets where
+// possible, which makes comparisons cheap.
 import type { Answer } from '../../../api/types.ts'
 
 export interface TableNames {
@@ -9,12 +9,12 @@ export interface TableNames {
   readonly columns: readonly string[]
 }
 
-/** Column names by tableKey. No set is empty. */
+/** The keys are made by tableKey(). No set is empty. */
 export type Choice = ReadonlyMap<string, ReadonlySet<string>>
 
 export type Exposure = Answer<'getExposure'>
 
-/** Returns the key of a table. No name contains NUL, so NUL separates the names. */
+/** No name contains NUL, so NUL can separate the names. */
 export const tableKey = (schema: string, table: string) => `${schema}\0${table}`
 
 export const choiceOf = (tables: readonly TableNames[]): Choice =>

@@ -1,4 +1,4 @@
-// Pure: matches names against patterns with stars, without regular expressions, so that no pattern can be slow.
+// Matches names against patterns with stars, without regular expressions, so that no pattern can be slow.
 
 type Matcher = (schema: string, table: string, column: string) => boolean
 

@@ -1,5 +1,5 @@
-// The exposure that a person is editing: the saved version at the start, and the person's choice. If others save a
-// version meanwhile and the person has changed nothing, the new version replaces the choice.
+// The exposure that a person is editing: the saved version at the start, and the person's choice. If somebody else
+// saves a version meanwhile and the person has changed nothing, the new version replaces the choice.
 import { useEffect, useMemo, useState } from 'react'
 import { call } from '../../../api/client.ts'
 import { isCode, Refused } from '../../../api/failure.ts'
@@ -40,7 +40,7 @@ export interface Draft {
   save(note: string): Promise<Exposure | null>
   /** Returns the difference between the version edited here and the newest saved version. */
   theirs(): Promise<Difference>
-  /** Takes over the version of others, and reapplies the changes made here. */
+  /** Takes over the version that somebody else saved, and reapplies the changes made here. */
   putOnTop(): Promise<void>
 }
 

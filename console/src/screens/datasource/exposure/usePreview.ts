@@ -79,7 +79,7 @@ async function replay(
   }
 }
 
-/** Means that the job ended without a result. */
+/** The job ended without a result. */
 export class ReplayEnded extends Error {}
 
 function impactOf(result: unknown): Impact | null {

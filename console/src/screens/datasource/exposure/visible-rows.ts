@@ -1,4 +1,4 @@
-// Pure: computes the rows of the tree for a filter and a set of open rows.
+// Computes the rows of the tree for a filter and a set of open rows.
 import type { Answer } from '../../../api/types.ts'
 import { tableKey, type Choice } from './choice.ts'
 import { shownIn, type ColumnNode, type Part, type SchemaNode, type TableNode } from './catalog-tree.ts'
@@ -111,7 +111,7 @@ export interface ColumnRow extends InTree {
 /** The maximum number of matching columns for which tables are open by default. */
 const OPENED_MAX = 2_000
 
-/** Returns the rows. `flipped` contains the ids of the rows that are opened or closed contrary to their default. */
+/** `flipped` contains the ids of the rows that are opened or closed contrary to their default. */
 export function rowsOf(found: readonly Found[], flipped: ReadonlySet<string>, isFiltered: boolean): readonly Row[] {
   const tables = found.reduce((sum, { parts }) => sum + parts.length, 0)
   const columns = found.reduce((sum, { parts }) => sum + parts.reduce((all, part) => all + part.columns.length, 0), 0)
@@ -133,7 +133,7 @@ export function rowsOf(found: readonly Found[], flipped: ReadonlySet<string>, is
   return rows
 }
 
-/** Adds the columns of a table. All columns are siblings; the name of a part is a path that contains its column. */
+/** Adds the columns of a table. All columns are siblings: the name of a part is a path that contains its column. */
 function columnRows({ node, columns }: Part, rows: Row[]): void {
   columns.forEach((column, n) => {
     const id = `${node.key}\0${column.of.name}`

@@ -57,7 +57,7 @@ export class Held {
     throw refusedLimit(
       'memory',
       `the query collects documents in stages that together may hold ${this.units} × 100 MB at the same time; the limit is ${UNITS_MAX} × 100 MB`,
-      'Use fewer branches with $group, $sort and the like in a $facet, fewer of them inside $lookup, or split the query. A $group without accumulators counts three times, one with $maxN or $minN four times, one with $addToSet twice. In a $bucketAuto, each output that gathers values counts once.',
+      'Use fewer branches with stages such as $group and $sort in a $facet, use fewer of these stages inside $lookup, or split the query. A $group without accumulators counts three times, a $group with $maxN or $minN four times, and a $group with $addToSet twice. In a $bucketAuto, each output that gathers values counts once.',
     )
   }
 }

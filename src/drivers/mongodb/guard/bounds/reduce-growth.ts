@@ -194,7 +194,7 @@ function multiplied(name: string, often: number): Error {
   const times = often === Infinity ? 'several times' : `${Math.ceil(often)} times`
   return refusedLimit(
     '$reduce',
-    `the result of a step of $reduce contains $$${name} ${times}, and each step multiplies it; the limit is 1`,
+    `the result of "in" of $reduce contains $$${name} ${times}, so each element multiplies the value; the limit is 1`,
     `Put $$${name} into the result once, as in {"$concatArrays": ["$$${name}", ["$$this"]]}. Uses that only compare or count do not matter.`,
   )
 }

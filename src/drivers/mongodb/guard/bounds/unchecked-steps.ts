@@ -35,8 +35,8 @@ export function checkReadAgain(of: string, outputs: readonly Amount[]): void {
     `the outputs of ${of} that read the whole partition`,
     plus(...others),
     others.includes(UNBOUNDED)
-      ? `Put the set of computed values into a ${of} of its own.`
-      : `Compute the values in a $set before ${of}, or put one of these outputs into a ${of} of its own.`,
+      ? `Put the set of computed values into a separate ${of}.`
+      : `Compute the values in a $set before ${of}, or put one of these outputs into a separate ${of}.`,
   )
 }
 
