@@ -69,6 +69,9 @@ async function parserCalls(work: () => Promise<void>): Promise<number> {
 const heard = (socket: Socket & { readonly heard: string }, what: string) =>
   until(what, () => socket.heard.includes(what) || socket.closed)
 
+/** Also if the service resets the connection. */
+const closed = (socket: Socket) => until('the connection is closed', () => socket.closed)
+
 test('after the answer, no JavaScript runs for the chunks of the body, and the connection serves the next request', async () => {
   await using server = await open()
   const calls = await parserCalls(async () => {
@@ -102,7 +105,7 @@ test('a body with more tiny chunks is refused, also if its end is in the same pa
   const calls = await parserCalls(async () => {
     const socket = await server.connect()
     socket.write(HEAD('/whole') + TINY.repeat(10_000) + END + HEAD('/whole') + END)
-    await once(socket, 'close')
+    await closed(socket)
     assert.match(socket.heard, /^HTTP\/1\.1 400 [^]*The body has too many chunks/)
     assert.equal(socket.heard.match(/HTTP/g)?.length, 1)
   })
@@ -116,7 +119,7 @@ test('when a connection with an ignored body was closed, the next connections re
     early.write(HEAD('/early'))
     await heard(early, 'early')
     early.destroy()
-    await once(early, 'close')
+    await closed(early)
     const whole = await server.connect()
     whole.write(HEAD('/whole') + TINY.repeat(5) + END)
     await heard(whole, 'read 5')
@@ -151,7 +154,7 @@ for (const [what, late] of [
     socket.write(HEAD('/early'))
     await heard(socket, 'early')
     const more = setInterval(() => socket.writable && socket.write(`10000\r\n${'x'.repeat(65_536)}\r\n`), 10)
-    await once(socket, 'close')
-    clearInterval(more)
+    socket.once('close', () => clearInterval(more))
+    await closed(socket)
   })
 }
