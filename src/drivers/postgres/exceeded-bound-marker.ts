@@ -1,4 +1,4 @@
-// Some bounds can be checked only by the database. If such a bound is exceeded, the printed text casts a marker string
+// Some bounds can be checked only by the database. If such a bound is exceeded, the printed query casts a marker string
 // to a number. The cast fails, and the database's error message repeats the marker, which names the bound.
 
 const MARK = 'vitrine bound:'

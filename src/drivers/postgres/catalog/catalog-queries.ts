@@ -185,7 +185,7 @@ SELECT e.enumtypid, e.enumlabel FROM (
   FROM pg_enum) e WHERE e.place <= ${most} ORDER BY e.enumtypid, e.enumsortorder`
 }
 
-/** Returns SQL for the valid CHECKs of one column, except large ones, which are no short lists of labels. */
+/** Returns SQL for the valid CHECKs that concern one column each. Large ones are no short lists of labels. */
 export function columnChecks(serverVersion: number): string {
   return `
 SELECT k.conrelid, k.conkey[1], pg_get_expr(k.conbin, k.conrelid) FROM pg_constraint k

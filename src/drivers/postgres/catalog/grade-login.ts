@@ -41,7 +41,7 @@ interface Facts {
   readonly better: string
 }
 
-/** Returns the steps in a fixed order. `exposed` is the exposed part of the catalog, or null if nothing is exposed. */
+/** Returns the steps in a fixed order. `exposed` is the exposed part of the catalog, or null without an exposure. */
 export async function grade(ask: Ask, exposed: Catalog | null, signal: AbortSignal): Promise<TestStep[]> {
   const server = await readServer(ask, signal)
   const first = [connected(server), serverVersion(server)]

@@ -84,7 +84,7 @@ export function adviceForBound(what: string): string {
   if (what === 'stored_value') return STORED_HINT
   if (what === 'collected_value') return VALUE_HINT
   if (what.startsWith('ts_rank')) return 'Search for fewer words, or rank only the first rows of a search.'
-  return 'The cost grows with the length of the string and of the text searched for. Shorten one of them: left(x, 10000).'
+  return 'The cost is the length of the string times the length of the text to find in it. Shorten one of them: left(x, 10000).'
 }
 
 /** The names of the bounds in collected-rows.ts. */

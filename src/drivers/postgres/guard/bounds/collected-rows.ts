@@ -1,7 +1,8 @@
 // Limits the memory of rows that a query collects. PostgreSQL moves sorts, joins and groups to disk. But array_agg()
 // and similar aggregates, ARRAY(SELECT …), the hash tables of EXCEPT, INTERSECT and NOT IN, and the rows of a recursive
-// UNION stay in memory. The planner's estimate of the rows is easily misled. So the printed text adds the bytes of each
-// collected row to a setting of the transaction, and fails when the sum exceeds the limit.
+// UNION stay in memory. The planner's estimate of the rows is easily misled. So the guard prints a counter into the
+// query, a setting of the transaction, to which the query adds the bytes of each collected row. The query fails when
+// the counter exceeds the limit.
 import { AGGREGATES } from '../allowed/allowed-functions.ts'
 import { words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { EXTENSION_COLLECTS } from '../allowed/types-and-extensions.ts'
@@ -28,9 +29,9 @@ const JSONB_TIMES = 4
 const JSONB_PART_BYTES = 96
 /** The additional bytes of a geometry in an aggregate of PostGIS. */
 const GEOMETRY_BYTES = 64
-/** The prefix of the settings that the printed text uses. */
+/** The prefix of the settings in printed queries. */
 const SETTINGS = 'vitrine'
-/** The setting that holds the bytes collected so far. */
+/** The setting that counts the bytes collected so far. */
 const COUNTER = `${SETTINGS}.collected`
 
 /** Returns true for the counter of collected rows, and undefined for another part of a query. */

@@ -1,5 +1,5 @@
-// Limits the work of a jsonpath, which must be a constant. If its work grows faster than the document, the printed text
-// fails the query for a document above a limit.
+// Limits the work of a jsonpath, which must be a constant. If its work grows faster than the document, the guard prints
+// a limit on the size of the document.
 import { bytesAsText, literalText, steadily, unlessAny } from './argument-bounds.ts'
 import { call, cast, constant, either, operator, whole } from '../node-builders.ts'
 import { words, type Node } from '../allowed/allowed-nodes.ts'

@@ -11,8 +11,8 @@ import { wholeNumber } from './argument-bounds.ts'
 const ROWS_MAX = 65_536
 
 /**
- * Returns how many rows a sort of the query keeps in memory, or undefined if the sort has no LIMIT. The LIMIT of an
- * outer query applies to the sort too, through sub-queries in FROM, WITH and the arms of UNION ALL.
+ * Returns how many rows a sort of the query keeps in memory, or undefined if it has no sort. Without its own LIMIT, the
+ * LIMIT of an outer query may apply to the sort, through sub-queries in FROM, WITH and the arms of UNION ALL.
  */
 export function rowsKept({ sortClause, limitCount, limitOffset, limitOption }: SelectStmt): number | undefined {
   if (!sortClause || limitOption === 'LIMIT_OPTION_WITH_TIES') return undefined

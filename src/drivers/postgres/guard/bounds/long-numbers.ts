@@ -1,7 +1,7 @@
 // Limits numbers that are short as text and long in memory: 1e131000 has 8 bytes, and 131,001 digits when it is written
 // out. 8,000 of them in one document took 3 GB. If a query makes a text and reads it as a document or as a list of
-// numbers, the printed text fails if one number has an exponent of four digits or more. Stored values are not checked.
-// value-growth.ts counts the numbers of constants.
+// numbers, the guard prints a check that no number has an exponent of four digits or more. Stored values are not
+// checked. value-growth.ts counts the numbers of constants.
 import { words, type Node, type Struct } from '../allowed/allowed-nodes.ts'
 import { call, cast, constant, onlyIf, operator } from '../node-builders.ts'
 import type { SqlType, Typed } from '../walk/from-items.ts'
@@ -78,7 +78,7 @@ export function readAsJson(walk: Walk, level: Level, value: Typed, at: number | 
   return isMade(value) ? checked(walk, level, value, IN_DOCUMENT, at) : value
 }
 
-/** Returns whether the query computes the value from stored values or parameters. */
+/** Returns whether the query makes the value. Stored values, their parts, and constants do not count. */
 function isMade({ node, type }: Typed): boolean {
   if (type?.kind === 'named' && type.schema === 'pg_catalog' && type.name === 'jsonb') return false
   if (node.ParamRef) return true

@@ -2,7 +2,7 @@
 // only after the row, and checks for a cancel only between rows: 1,000 calls on a value of a megabyte took 6 GB, and
 // outlived the timeout by 16 s. The guard refuses a query whose constants alone exceed a limit. Only the database knows
 // the lengths of stored values, and of values that a query collects from rows. For these, the sums tell which limits
-// the printed text must check.
+// the guard must print into the query.
 import { Refusal } from '../refusal.ts'
 
 /**
@@ -78,9 +78,9 @@ const COPIES_MAX = 6_000
 const KEPT_MAX = 65_536
 /** The limit on the bytes of all copies of stored values in a row. */
 export const STORED_MAX = 134_217_728
-/** The expressions of a query may make this many copies of stored values without a limit. */
+/** If the expressions of a query make at most this many copies of stored values, the values need no limit. */
 const FREE_COPIES = 8
-/** The expressions, and the steps of the plan that are no sorts, may make this many copies without a limit. */
+/** The same, if the copies that steps of the plan (except sorts) keep count too. */
 const FREE_KEPT = 24
 /** A column whose `growth` is greater has a limit even if its values are only sent. */
 const MUCH_GROWTH = 16
@@ -124,7 +124,7 @@ export function isNothing({ ofColumns: _tally, ...counts }: Made): boolean {
   return Object.values(counts).every((count) => count === 0)
 }
 
-/** How many copies of stored values a value contains, of which columns, and of which parts of other values. */
+/** How many copies of stored values are in a value, of which columns, and copies of which parts of other values. */
 interface Value {
   readonly times: number
   readonly columns?: Copied | undefined

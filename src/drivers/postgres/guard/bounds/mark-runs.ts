@@ -1,8 +1,8 @@
 // Limits runs of combining marks in values that a query makes. A collation of ICU compares a run in time quadratic in
 // its length, and cancelling has no effect: 8,000 marks of Tibetan took 6 s. Callers cannot store values, so stored
-// values are not limited. If a database or an exposed column compares by ICU, this file counts for each value how many
-// short runs (of up to RUN marks) may join in it. If the count is high, the printed text searches the value, and fails
-// if it finds a run longer than RUN.
+// values are not limited. If a database or an exposed column compares by ICU, this file counts how many short runs (of
+// up to RUN marks) a query may have joined in each value. If these are many, the guard prints a search of the value,
+// which fails the query if it finds a run longer than RUN.
 import { call, cast, constant, onlyIf, operator, whole } from '../node-builders.ts'
 import { isNode, word, words, type Node, type Struct } from '../allowed/allowed-nodes.ts'
 import type { Field, Typed } from '../walk/from-items.ts'

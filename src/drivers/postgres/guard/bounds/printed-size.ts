@@ -1,8 +1,8 @@
-// Limits how many expressions the printed text has. A bound on an argument prints the argument several times, so nested
-// calls multiply: a text of 205 bytes blocked the main thread for 82 s. The confined tree stores such an argument once
-// and refers to it several times, so the guard can count before it prints. PostgreSQL multiplies too: it copies an
-// expression of a sub-select to each place that reads its column. Ten levels of 38 bytes took 2.9 GB, and no timeout
-// ended them. These copies count too.
+// Limits the number of expressions in the query that the guard prints. A bound on an argument prints the argument
+// several times, so nested calls multiply: a text of 205 bytes blocked the main thread for 82 s. The confined tree
+// stores such an argument once and refers to it several times, so the guard can count before it prints. PostgreSQL
+// multiplies too: it copies an expression of a sub-select to each place that reads its column. Ten levels of 38 bytes
+// took 2.9 GB, and no timeout ended them. These copies count too.
 import type { Node, Struct } from '../allowed/allowed-nodes.ts'
 import { Refusal } from '../refusal.ts'
 import { TooMuchHere, type Walk } from '../walk/scope.ts'
@@ -79,7 +79,7 @@ export function countPrinted(walk: Walk, before: number, node: object, at: numbe
   walk.printed = before + printedNodes(node)
   if (walk.printed <= walk.printedMax) return
   if (walk.isHere) throw new TooMuchHere()
-  const why = `the query becomes ${walk.printed} expressions, because each place that reads a computed column repeats its expression, and each argument that the guard measures is repeated; the limit is ${walk.printedMax}`
+  const why = `the query becomes ${walk.printed} expressions, because PostgreSQL repeats the expression of a column in each place that reads it, and the guard repeats each argument whose size it checks; the limit is ${walk.printedMax}`
   throw new Refusal('limit', 'length', why, HINT, at)
 }
 

@@ -1,5 +1,5 @@
-// Limits calls that cannot be cancelled, and whose work grows with the product of the sizes of two arguments. The
-// printed text fails the query if the product exceeds a limit.
+// Limits calls that cannot be cancelled, and whose work grows with the product of the sizes of two arguments. The guard
+// prints a limit on the product.
 import { bytesAsText, literalText, steadily, unlessAny } from './argument-bounds.ts'
 import { call, cast, constant, either, operator, whole } from '../node-builders.ts'
 import { words, type Node, type Struct } from '../allowed/allowed-nodes.ts'
