@@ -30,13 +30,11 @@ export interface AppOptions {
   readonly consoleDir?: string
   /** Conformance tests of the connector replace the authentication, and the server behind the route. */
   readonly connector?: Partial<Pick<ConnectorDoor, 'authenticator' | 'sdk'>>
-  /** Tests replace how the metadata documents of OAuth clients are read. */
   readonly documents?: DocumentTransport
-  /** Tests replace how passwords are hashed. */
   readonly passwords?: RoomsOptions['passwords']
-  /** For tests of the HTTP layer. */
   readonly more?: {
     readonly routes: Readonly<Record<string, Route>>
+    /** For tests of the HTTP layer. */
     readonly operations: Readonly<Record<string, AnyDefinition>>
   }
 }
@@ -49,16 +47,15 @@ export interface App extends AsyncDisposable {
    * them.
    */
   drain(hurry: AbortSignal): Promise<void>
-  /** Starts to accept requests. Returns the address, for example `http://127.0.0.1:3000`. */
+  /** Returns the address, for example `http://127.0.0.1:3000`. */
   listen(): Promise<string>
   /** Loads and compiles modules, so that the first calls need not wait for them. Never rejects. */
   warm(signal: AbortSignal): Promise<void>
-  /** Returns the setup token that the first account needs, or null if it needs none. */
+  /** Null if the first account needs no setup token. */
   setupToken(): Promise<string | null>
   isNew(): Promise<boolean>
   /** Copies the SQLite store, with all audit rows so far. Null on PostgreSQL. */
   readonly copyTo: ((path: string) => Promise<void>) | null
-  /** Tests call operations without HTTP. */
   readonly authenticator: Authenticator
   readonly operations: Operations
 }

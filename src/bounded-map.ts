@@ -7,7 +7,6 @@ export class BoundedMap<K, V> {
   readonly #entriesMax: number
   readonly #weightMax: number
   #weight = 0
-  /** The most recently used key. Its entry is at the end of the map. */
   #newest: K | undefined
 
   constructor(entriesMax: number, weightMax = Number.POSITIVE_INFINITY) {

@@ -8,10 +8,7 @@ import { openStore } from './store/open.ts'
 
 interface Verb {
   readonly about: string
-  /**
-   * Returns the exit code, or nothing to use process.exitCode or 0. `rest` has the arguments after the verb. It is
-   * empty unless `takes` is true.
-   */
+  /** Returns the exit code, or nothing to use process.exitCode or 0. `rest` is empty unless `takes` is true. */
   readonly run: (env: Environment, rest: readonly string[]) => Promise<number | void>
   readonly takes?: true
 }

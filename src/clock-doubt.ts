@@ -8,7 +8,6 @@ const JUMP_MS = 3_600_000
  * wrong now.
  */
 const PAUSE_MS = 20 * 86_400_000
-/** After this time without a jump, the clock is trusted again. */
 const BELIEVED_MS = 86_400_000
 
 export interface ClockDoubt {
@@ -48,7 +47,6 @@ function days(ms: number): string {
 
 const WATCH_MS = 60_000
 
-/** Logs a warning when the clock begins to be doubted. */
 export function watchClock(
   doubt: ClockDoubt,
   log: { warn(detail: object, message: string): void },

@@ -57,14 +57,11 @@ export interface RoomsOptions {
   readonly config: Config
   readonly log: RoomsLog
   readonly origin: () => string
-  /** Milliseconds since 1970. Tests set this clock. */
+  /** Milliseconds since 1970. */
   readonly now?: () => number
   readonly leases?: Partial<LeaseOptions>
-  /** Tests replace how the metadata documents of OAuth clients are read. */
   readonly documents?: DocumentTransport
-  /** Tests replace the connections to sign-in providers. */
   readonly transport?: Partial<Transport>
-  /** Tests replace how passwords are hashed. */
   readonly passwords?: PasswordHash
 }
 
@@ -207,7 +204,6 @@ export async function openRooms(options: RoomsOptions) {
   }
 }
 
-/** Limits concurrent tests of webhooks, per team and in this process. */
 const WEBHOOK_TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Other tests are still running.' }
 
 export function sharedDepsOf(rooms: Rooms): SharedDeps {

@@ -5,15 +5,11 @@ import { AppError } from './errors.ts'
 
 interface Requester {
   readonly caller: { readonly accountId: string }
-  /** The client's network address, if known. */
   readonly address?: string | undefined
 }
 
 export interface ConcurrencyLimit {
-  /**
-   * Takes a slot for work on `key`, until the result is disposed. Throws RATE_LIMITED with `retryAfter` if this caller
-   * and team get no slot now.
-   */
+  /** Takes a slot for work on `key`, until the result is disposed. Throws RATE_LIMITED with `retryAfter`. */
   take(key: string, call: Requester, teamId: string): Disposable
 }
 
@@ -32,7 +28,6 @@ interface Limits {
  */
 const SHARE = { account: 1 / 4, team: 1 / 4, network: 1 }
 
-/** `networkOf` returns the network of an address. */
 export function openConcurrencyLimit(limits: Limits, networkOf: (address: string) => string): ConcurrencyLimit {
   const { each, all, retryAfterSeconds: retryAfter, why } = limits
   const held = new Map<string, number>()
@@ -75,7 +70,6 @@ export interface FairLimit {
 
 interface Wait {
   readonly waitMs?: number
-  /** If it aborts, the work leaves the queue. */
   readonly signal?: AbortSignal
   /** Lanes with waiting work take turns, so that a long queue in one lane does not delay another lane. */
   readonly lane?: string
@@ -137,7 +131,6 @@ class FairSlots implements FairLimit {
     }
   }
 
-  /** Takes a slot of the key, and then one of all slots. Returns false if it did not get both in time. */
   async #wait(ofKey: Slots, { waitMs, signal, lane = '' }: Wait = {}): Promise<boolean> {
     signal?.throwIfAborted()
     const until = waitMs === undefined ? null : performance.now() + waitMs
@@ -172,14 +165,13 @@ class Slots {
     return this.#taken === 0 && this.#waiting.size === 0
   }
 
-  /** Returns false if no slot is free now. */
   takeNow(): boolean {
     if (this.#taken >= this.#max) return false
     this.#taken++
     return true
   }
 
-  /** Returns false if no slot became free until the time `until`. Throws if `signal` aborts first. */
+  /** Returns false at the time `until`. Throws if `signal` aborts first. */
   async take(lane: string, until: number | null, signal: AbortSignal | undefined): Promise<boolean> {
     signal?.throwIfAborted()
     const { promise, resolve } = Promise.withResolvers<boolean>()
@@ -201,7 +193,6 @@ class Slots {
     }
   }
 
-  /** Gives the slot to the oldest waiting work in the lane that has the next turn. */
   release(): void {
     for (const [lane, waiting] of this.#waiting) {
       this.#waiting.delete(lane)

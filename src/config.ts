@@ -52,21 +52,16 @@ export interface Smtp {
   readonly from: string | null
 }
 
-/** A language model that may write proposals for documentation. */
 export interface ModelSettings {
-  /** The API of the endpoint. */
   readonly kind: 'openai' | 'anthropic'
   /** Absolute, without a trailing slash. */
   readonly url: string
-  /** Null if the endpoint needs no key. */
   readonly key: string | null
   readonly name: string
 }
 
-/** A service with whose accounts people can sign in to Vitrine. */
 export interface Provider {
   readonly id: 'github' | 'google' | 'oidc'
-  /** The name on buttons. */
   readonly name: string
   /** The issuer of OpenID Connect, or the web address of GitHub. A subject is unique only within its issuer. */
   readonly issuer: string
@@ -76,7 +71,6 @@ export interface Provider {
   readonly trustEmail: boolean
 }
 
-/** Returns the name of the OpenID Connect provider in the console. */
 export function oidcNameOf({ providers }: Pick<Config, 'providers'>): { readonly oidcName?: string } {
   const oidc = providers.find(({ id }) => id === 'oidc')
   return oidc === undefined ? {} : { oidcName: oidc.name }
@@ -103,22 +97,20 @@ export interface Config {
   readonly redisUrl: string | null
   /** 32 bytes. If null, `secretKeyCommand` prints the key, or the key is created once in the data folder. */
   readonly secretKey: Uint8Array | null
-  /** A shell command that prints the key, for a key management service. */
+  /** Prints the key, for a key management service. */
   readonly secretKeyCommand: string | null
-  /** The root key before a rotation. It opens old secrets until the rotation is complete. */
+  /** It opens old secrets until the rotation is complete. */
   readonly secretKeyPrevious: Uint8Array | null
   /** If null, links are logged instead of mailed. Contains a password, so it is never logged. */
   readonly smtp: Smtp | null
-  /** The providers with which people may sign in. Contains secrets, so it is never logged. */
+  /** Contains secrets, so it is never logged. */
   readonly providers: readonly Provider[]
   /** If null, documentation is proposed without a model. Contains a key, so it is never logged. */
   readonly model: ModelSettings | null
-  /** How long running requests may go on after SIGTERM. */
   readonly graceMs: number
   readonly demo: boolean
   readonly signup: (typeof SIGNUP)[number]
   readonly allowPrivateHosts: boolean
-  /** True if BigQuery datasources may use this machine's own identity. */
   readonly allowApplicationDefault: boolean
   /** True if BigQuery datasources may use an endpoint that is not Google's. Such an endpoint gets no token. */
   readonly allowBigQueryEndpoint: boolean
@@ -137,10 +129,9 @@ export interface Config {
     readonly headers: Readonly<Record<string, string>>
     readonly serviceName: string
     readonly resource: Readonly<Record<string, string>>
-    /** The share of traces to keep. Null means all. */
+    /** Null means all traces. */
     readonly ratio: number | null
   } | null
-  /** True if each answer gets a line in the log. */
   readonly accessLog: boolean
   /** host:port, or null. */
   readonly metricsAddr: string | null
@@ -191,7 +182,6 @@ const KNOWN: ReadonlySet<string> = new Set([
 ])
 
 export interface Start {
-  /** True if the command that started the process is for newcomers. */
   readonly demo?: boolean
 }
 
@@ -277,7 +267,6 @@ export function readConfig(env: Environment, start: Start = {}): Config {
   return config
 }
 
-/** Returns problems of settings that are valid alone, but not together. */
 function contradictions(config: Config): readonly string[] {
   const problems: string[] = []
   const sides = [
@@ -298,7 +287,7 @@ function contradictions(config: Config): readonly string[] {
   return problems
 }
 
-/** Settings without our prefix. A variable with a similar name, such as SMTPURL, is probably a misspelled setting. */
+/** A variable with a name similar to one of these, such as SMTPURL, is probably a misspelled setting. */
 const SPELLED: ReadonlyMap<string, string> = new Map(
   ['DATABASE_URL', 'SMTP_URL', 'REDIS_URL'].map((name) => [plain(name), name]),
 )
@@ -365,7 +354,6 @@ function ceilings(from: Reader): Partial<Record<Ceiling, number>> {
   return found
 }
 
-/** Returns true if only this machine can reach the address. */
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
@@ -416,7 +404,7 @@ function otelOf(from: Reader, problems: string[]): Config['otel'] {
   }
 }
 
-/** Parses `name=value,name=value`, with percent-encoded values, as in the standard. Invalid pairs are left out. */
+/** Invalid pairs are left out, as in the standard. */
 function pairsOf(text: string | null): Readonly<Record<string, string>> {
   const pairs = (text ?? '').split(',').flatMap((pair) => {
     const at = pair.indexOf('=')
@@ -430,7 +418,7 @@ function pairsOf(text: string | null): Readonly<Record<string, string>> {
   return Object.fromEntries(pairs)
 }
 
-/** Returns the problem with the URL, without any part that may contain the password. */
+/** Does not repeat any part of the URL that may contain the password. */
 function postgresUrlProblem(text: string): string | null {
   const example = 'postgres://user:password@host:5432/database'
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase()
@@ -511,10 +499,7 @@ function modelOf(from: Reader, problems: string[]): ModelSettings | null {
   return { kind, url: url.origin + pathname.replace(/\/+$/, ''), key, name }
 }
 
-/**
- * Returns the providers. Adds incomplete providers to the problems, and a missing public URL if the service is not on
- * loopback, because a provider sends people back to the public URL.
- */
+/** A provider sends people back to the public URL, so a service that is not on loopback needs one. */
 function providersOf(from: Reader, problems: string[], loopback: boolean): readonly Provider[] {
   const found = [gitHubOf(from, problems), googleOf(from, problems), oidcOf(from, problems)].filter(
     (each) => each !== null,
@@ -559,7 +544,7 @@ function oidcOf(from: Reader, problems: string[]): Provider | null {
 
 /**
  * Returns null if no variable of the provider is set, or if a required one is missing or wrong. `more` has the suffixes
- * of additional variables, which are useless without a client.
+ * of optional variables.
  */
 function clientOf(
   from: Reader,
@@ -580,7 +565,6 @@ function clientOf(
   return clientId === null || clientSecret === null ? null : { clientId, clientSecret }
 }
 
-/** Returns null unless the URL has HTTPS, or has HTTP and leads to this machine. */
 function providerUrl(text: string): URL | null {
   const url = URL.parse(text)
   if (url === null || url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') return null

@@ -8,13 +8,11 @@ export interface Deadline extends Disposable {
   /** Like `signal`, but cheaper, for the steps of every query. */
   readonly stop: CallStop
   readonly timedOut: boolean
-  /** The refusal, if end() has ended the call. */
   readonly ended: AppError | null
   /** Ends the call with this refusal, unless it has ended already. */
   end(refusal: AppError): void
 }
 
-/** The same as Stop in drivers/stop.ts. */
 interface CallStop {
   readonly aborted: boolean
   readonly reason: unknown

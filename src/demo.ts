@@ -9,15 +9,13 @@ import { DEMO_EMAIL } from './config.ts'
 import { startDemoServer, type DemoServer } from '../demo/server.ts'
 
 export interface DemoOptions {
-  /** The service's origin, for example http://127.0.0.1:3000. */
+  /** For example http://127.0.0.1:3000. */
   readonly address: string
   readonly dataDir: string
-  /** The setup token that the first account needs. Null if it needs none. */
   readonly setupToken: string | null
   readonly isNew: boolean
   /** True if a new account must first open a mailed link. */
   readonly asksMail: boolean
-  /** Called before a download. */
   readonly say: (line: string) => void
   readonly signal: AbortSignal
 }
@@ -114,7 +112,6 @@ function required(value: string | undefined, what: string): string {
   return value
 }
 
-/** Creates the account, the team, the datasource, the exposure and the key at the first start. */
 async function connect(options: DemoOptions, shop: DemoServer): Promise<Kept> {
   const email = DEMO_EMAIL
   const password = randomBytes(12).toString('base64url')
@@ -168,7 +165,6 @@ function connectionOf({ host, port, database, username, password }: DemoServer) 
   return { connectionMode: 'DIRECT', host, port, database, username, password, sslMode: 'disable' }
 }
 
-/** The text for newcomers, with three commands: a description, a query that is answered, and one that is refused. */
 function storyOf({ address, dataDir }: DemoOptions, kept: Kept): string {
   const { email, password, key, teamId, datasourceId } = kept
   const at = `${address}/teams/${teamId}/datasources/${datasourceId}`

@@ -1,6 +1,6 @@
 // The errors of the API. A retired code stays in the table as a comment, so that nobody gives it another meaning.
 
-/** The HTTP status of each code (docs/errors.md). */
+/** docs/errors.md explains the codes. */
 export const STATUS = {
   INVALID_REQUEST: 400,
   INVALID_QUERY: 400,
@@ -99,7 +99,7 @@ export function invalidRequest(all: readonly string[], message?: string, issues?
   })
 }
 
-/** Parses `field.other[3]: what is wrong`. A line without a path is about the whole request. */
+/** A line without a path is about the whole request. */
 function issueOf(line: string): Issue {
   const [, path = '', message] = /^([A-Za-z_]\w*(?:\[\d+\]|\.[\w-]+)*)(?:: |(?<=\]) )(.*)$/s.exec(line) ?? []
   if (message === undefined || path === 'body') return { path: [], message: message ?? line }

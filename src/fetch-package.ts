@@ -16,10 +16,7 @@ export interface Pinned {
 
 const PATIENCE_MS = 300_000
 
-/**
- * Returns the folder of the package. Calls `say` before a download. Throws an Error for the operator if npm cannot
- * fetch it.
- */
+/** Calls `say` before a download. Throws an Error for the operator if npm cannot fetch the package. */
 export async function fetchPackage(
   pinned: Pinned,
   options: { readonly say: (line: string) => void; readonly signal?: AbortSignal; readonly cache?: string },

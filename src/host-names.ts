@@ -1,6 +1,5 @@
 // The forms of hosts in URLs.
 
-/** The names of this machine in a URL. */
 export const LOOPBACK_NAMES: readonly string[] = ['127.0.0.1', 'localhost', '[::1]']
 
 export function isLoopbackName(hostname: string): boolean {

@@ -34,7 +34,6 @@ type AnyId =
   | TeamId
   | WebhookId
 
-/** A random UUID (v4). */
 export function newId<T extends AnyId>(): T {
   return randomUUID() as string as T
 }

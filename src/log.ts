@@ -13,7 +13,7 @@ interface LoggedError {
   readonly type: string
   readonly code?: string
   readonly message?: string
-  /** The stack frames, innermost first. */
+  /** Innermost first. */
   readonly at: readonly string[]
   readonly cause?: LoggedError
 }

@@ -1,7 +1,7 @@
 // Counters, and histograms of durations, for the metrics that http/metrics-endpoint.ts serves. Labels come from fixed
 // sets. They never contain a caller's text, or the id or name of a person, team or datasource.
 
-/** The upper bounds of the buckets, in seconds. */
+/** In seconds. */
 const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
 
 export class Durations {

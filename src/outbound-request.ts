@@ -10,7 +10,7 @@ import { deadlineOf } from './deadline.ts'
 import { endHttpParsing } from './end-http-parsing.ts'
 import { dial } from './drivers/allowed-addresses.ts'
 
-/** How connections are opened. Tests connect to their own server. */
+/** Tests connect to their own server. */
 export interface Transport {
   readonly dial: (at: { readonly host: string; readonly port: number }, signal: AbortSignal) => ReturnType<typeof dial>
   /** The only trusted certificate. If missing, Node's certificates are trusted. */
@@ -21,7 +21,6 @@ export interface Transport {
 export interface Outgoing {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
-  /** If present, the request is a POST. */
   readonly body?: string
   readonly headerBytesMax: number
 }

@@ -40,7 +40,6 @@ export interface Secrets {
 const VERSION = 'v1'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** The mark with the id of the store's root key. */
 const ROOT_MARK = 'root key'
 /**
  * The mark with the first root key of the store, sealed with the current one. Only a store whose root key was rotated
@@ -280,12 +279,11 @@ async function askCommand(command: string): Promise<Uint8Array> {
   return new Uint8Array(Buffer.from(text, 'base64'))
 }
 
-/** The file with the root key in the data folder. */
 export function keyPath(dataDir: string): string {
   return join(dataDir, 'secret.key')
 }
 
-/** The file with the previous root key, which exists only during a rotation. */
+/** Exists only during a rotation. */
 export function previousKeyPath(dataDir: string): string {
   return join(dataDir, 'secret.key.previous')
 }
@@ -340,7 +338,6 @@ export async function createKeyFile(path: string): Promise<string> {
   try {
     await link(draft, path)
   } catch (error) {
-    // Another process created the key first.
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
   } finally {
     await rm(draft, { force: true })

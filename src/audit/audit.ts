@@ -22,18 +22,17 @@ import { RowMaker, type AuditedCall, type AuditEntry, type AuditPlace } from './
 import { Writer, type WaitingRows, type WriterLog } from './writing/writer.ts'
 
 export interface Audit extends AsyncDisposable {
-  /** True if the waiting rows are too many or too large, or if one has waited too long. */
+  /** True if the waiting rows are too many, too large or too old. */
   readonly behind: boolean
-  /** False if the last write failed. It is retried every second. */
+  /** False if the last write failed. */
   readonly writes: boolean
   readonly waiting: WaitingRows
-  /** For metrics: written rows and failed writes. */
   readonly totals: { readonly rows: number; readonly failures: number }
   /** Records a change in its transaction `tx`. `what` must not contain secrets. */
   change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace, what: Changed): Promise<void>
   /**
-   * Records a call, and returns the id of its row. The row is in the store within a second, unless a write fails. Calls
-   * refused with RATE_LIMITED go to folded() instead.
+   * Returns the id of the row, which is in the store within a second, unless a write fails. Calls refused with
+   * RATE_LIMITED go to folded() instead.
    */
   record(call: AuditedCall, entry: AuditEntry): AuditId
   /**
@@ -43,9 +42,8 @@ export interface Audit extends AsyncDisposable {
    */
   folded(call: AuditedCall, entry: AuditEntry): AuditId
   /**
-   * Records a refused or failed call, with outcome, code and reason from the error. If the same error object is
-   * reported again, nothing is recorded. Do not use this for errors whose text may contain a query, because teams may
-   * redact queries.
+   * Records a refused or failed call, once per error object. Do not use this for errors whose text may contain a query,
+   * because teams may redact queries.
    */
   refused(call: AuditedCall, at: AuditPlace, error: unknown): void
   /**
@@ -62,43 +60,36 @@ export interface Audit extends AsyncDisposable {
   /** Returns null if the team has no such row within the scope. */
   one(teamId: TeamId, id: AuditId, scope: AuditScope): Promise<AuditItem | null>
   /**
-   * Returns the position of a row in the order of time. The row may be removed already, because its id contains the
-   * time. Throws INVALID_REQUEST if the id is not a UUID v7.
+   * Returns the position of a row in the order of time, even if the row is removed, because its id contains the time.
+   * Throws INVALID_REQUEST if the id is not a UUID v7.
    */
   place(teamId: TeamId, id: AuditId): Promise<Key>
-  /** Returns all rows of a team within the scope, newest first, in batches. */
+  /** Returns all rows within the scope, newest first, in batches. */
   all(teamId: TeamId, scope: AuditScope, signal?: AbortSignal): AsyncIterable<readonly AuditItem[]>
   /** Returns how many queries a team made on each day since `from` (YYYY-MM-DD, UTC), oldest first. */
   usage(teamId: TeamId, from: string): Promise<readonly UsageLine[]>
-  /** Yields how many queries a team made in each hour since the day `from` (YYYY-MM-DD, UTC). */
+  /** Yields how many queries a team made in each hour since the day `from`. */
   slots(teamId: TeamId, from: string, signal: AbortSignal): AsyncIterable<readonly UsageSlot[]>
-  /**
-   * Removes expired rows, old usage counters, and the usage counters of deleted teams. This also happens once a day.
-   */
+  /** Removes expired rows, old usage counters, and the usage counters of deleted teams. */
   prune(): Promise<void>
 }
 
 interface Deps {
   readonly store: Pick<Store, 'db' | 'dialect' | 'append' | 'commit' | 'settled'>
-  /** 32 bytes, derived from the root key for the audit only. */
   readonly key: Uint8Array
   readonly log?: WriterLog
-  /**
-   * Returns the retention of a team. For null, returns the retention of rows without a team. If this function is
-   * missing, no row is removed.
-   */
+  /** The argument null means the rows without a team. If this function is missing, no row is removed. */
   readonly retentionDays?: (teamId: TeamId | null) => Promise<number>
   readonly now?: () => number
-  /** While the clock may be wrong, no row is removed. If this field is missing, the clock is trusted. */
+  /** While the clock may be wrong, no row is removed. */
   readonly clock?: ClockDoubt
 }
 
 /** Larger batches cost less per row, but rows must be in the store within a second. */
 const FLUSH_MS = 500
 const RETRY_MS = 1_000
-/** How long a closing process retries its last write. */
+/** How long a closing process retries its last write, with the pause below. */
 const LAST_TRIES_MS = 3_000
-/** The pause between these last retries. */
 const LAST_RETRY_MS = 200
 const RETRY_AFTER_SECONDS = 2
 const FIRST_PRUNE_MS = 60_000
@@ -121,17 +112,16 @@ class ChainedAudit implements Audit {
   readonly #seal: Seal
   readonly #writer: Writer
   readonly #recorded = new WeakSet<object>()
-  /** When to adopt rows of killed processes: at the start, once more, and before old rows are removed. */
   #adoptions: number[]
   #timer: NodeJS.Timeout | undefined
   #timerAt = 0
-  /** The delay with which the timer was started. */
   #timerFor = 0
   /** After a failed write, the next one does not start before this time. */
   #notBefore = 0
   #pruning: NodeJS.Timeout | undefined
   #tail: Promise<void> = Promise.resolve()
   #writes = true
+  /** When to adopt rows of killed processes: at the start, once more, and before old rows are removed. */
   #failures = 0
 
   constructor(deps: Deps) {
@@ -294,7 +284,7 @@ class ChainedAudit implements Audit {
   #flush(closing: boolean): Promise<void> {
     const written = this.#tail.then(async () => {
       try {
-        // A closing process leaves the rows of killed processes to the next process.
+        // The next process adopts the rows of killed processes.
         if (!closing) await this.#adopt()
         await this.#writer.drain(closing)
         this.#writes = true
@@ -324,9 +314,8 @@ class ChainedAudit implements Audit {
     this.#pruning.unref()
   }
 
-  /** Schedules a write in `ms`, unless an earlier write is scheduled. */
   #arm(ms: number): void {
-    // This comparison saves reading the clock for every row.
+    // Saves reading the clock for every row.
     if (this.#timer !== undefined && this.#timerFor <= ms) return
     const now = performance.now()
     const at = Math.max(now + ms, this.#notBefore)

@@ -3,7 +3,6 @@
 
 export type Times = Map<number, number>
 
-/** A shorter duration counts as this one. */
 const LEAST_MS = 0.05
 const LOG_STEP = Math.log(1.15)
 
@@ -16,7 +15,7 @@ export function addTimes(to: Times, from: ReadonlyMap<number, number>): void {
   for (const [bucket, count] of from) to.set(bucket, (to.get(bucket) ?? 0) + count)
 }
 
-/** Returns the time in ms that a `share` of the calls did not exceed. Returns null if there are no calls. */
+/** Returns the time in ms that a `share` of the calls did not exceed, or null if there are no calls. */
 export function percentile(times: ReadonlyMap<number, number>, share: number): number | null {
   const buckets = [...times].sort(([a], [b]) => a - b)
   const all = buckets.reduce((sum, [, count]) => sum + count, 0)

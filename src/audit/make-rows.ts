@@ -13,7 +13,6 @@ import type { AuditTable } from '../store/tables.ts'
 import type { Content } from './chain/seal.ts'
 import { writeDetail, type CallDetail, type Who } from './row-detail.ts'
 
-/** What the audit stores about a call. */
 export interface AuditedCall {
   readonly action: string
   /** REST or the agent connector. Missing if the service itself acts. */
@@ -141,10 +140,8 @@ function viaOf({ via, caller }: AuditedCall): Content['via'] {
   }
 }
 
-/** All events in a row of ofMinute() happened within this time. */
 export const MINUTE_MS = 60_000
 
-/** Returns the approximate number of characters of a row in memory. */
 export function charsOf(row: Content): number {
   return 500 + (row.query?.length ?? 0) + (row.printed?.length ?? 0) + (row.detail?.length ?? 0)
 }
@@ -155,7 +152,7 @@ export function headOf(ms: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7`
 }
 
-/** Returns the time in an id, or null if it is not a UUID v7. */
+/** Returns null if the id is not a UUID v7. */
 export function msOf(id: AuditId): number | null {
   return /^[0-9a-f]{8}-[0-9a-f]{4}-7/.test(id) ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : null
 }

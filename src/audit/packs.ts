@@ -15,7 +15,6 @@ export const PACK_MS = 60_000
  * size is not packed.
  */
 export const PACK_BYTES_MAX = 1 << 21
-/** How many characters of each row's link a pack stores. */
 export const MARK_CHARS = 8
 
 /** Returns the latest time of a row that can be in the same pack as a row of the time `at`. */
@@ -47,7 +46,7 @@ export function unpacked(
     const text = inflateRawSync(packed, { maxOutputLength: PACK_BYTES_MAX }).toString()
     if (!wanted.every((part) => text.includes(part)) || !holds(text)) return []
     const lines = text.split('\n')
-    // The text ends with a line break, so the last element is empty.
+    // The text ends with a line break.
     const last = lines.length - 2
     const rows: Unpacked[] = []
     for (const [index, line] of lines.slice(0, -1).entries()) {

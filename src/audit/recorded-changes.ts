@@ -20,14 +20,11 @@ const Listed = z.object({
 export const Changes = z.record(z.string(), z.union([Moved, Listed]))
 export type Changes = z.infer<typeof Changes>
 
-/** The name and values at the time of the change. */
 export interface Changed {
   readonly target: Target
-  /** Missing or empty if no field changed. */
   readonly changes?: Changes
 }
 
-/** The value of each field before or after the change. */
 export type Fields = Readonly<Record<string, FieldValue>>
 type FieldValue = string | number | boolean | null | undefined | readonly string[]
 
@@ -35,12 +32,11 @@ type FieldValue = string | number | boolean | null | undefined | readonly string
 export const SET = 'set'
 export const NOT_SET = 'not set'
 
-/** The maximum number of stored items of a list. */
 const NAMES_MAX = 50
 /** The maximum length of a name or value, in UTF-16 code units. */
 const CHARS_MAX = 200
 
-/** Returns the fields that differ. `before` is null for a new object, and `after` is null for a deleted one. */
+/** `before` is null for a new object, and `after` is null for a deleted one. */
 export function changesOf(before: Fields | null, after: Fields | null): Changes {
   const changes: Changes = {}
   for (const name of new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])) {

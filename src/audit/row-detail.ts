@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { Target } from '../contract/audit-schemas.ts'
 import { Changes, type Changed } from './recorded-changes.ts'
 
-/** The names at the time of the call. */
 export interface Who {
   readonly name?: string | undefined
   readonly keyName?: string | undefined
@@ -22,9 +21,7 @@ export interface Reason {
 }
 
 export interface CallDetail extends Partial<Changed>, Reason {
-  /** The tables that a query read, without duplicates. */
   readonly tables?: readonly { readonly schema: string; readonly table: string }[] | undefined
-  /** The parameters of a query, as JSON. */
   readonly params?: string | undefined
 }
 
@@ -93,7 +90,6 @@ function written(who: Who, detail: CallDetail): string | null {
   return all === '{}' ? null : all
 }
 
-/** Throws if the stored value is damaged. */
 export function readDetail(json: string | null): Detail {
   return json === null ? {} : Detail.parse(JSON.parse(json))
 }

@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000
 
 type Line = Omit<UsageDayTable, 'chain'>
 
-/** Counts that are not in the store yet: one line for each day, caller and datasource. */
+/** Counts that are not in the store yet. */
 export class Counts {
   /** The lines of each caller. There are few, so comparing them is cheaper than building a key of five values. */
   readonly #lines = new Map<string, Line[]>()
@@ -101,7 +101,7 @@ export interface UsageLine extends Counted {
   readonly keyId: ApiKeyId | GrantId | ''
 }
 
-/** Returns a team's lines since the day `from`, oldest first. Each statement reads one day. */
+/** Each statement reads one day. */
 export async function readUsage(store: Pick<Store, 'db'>, teamId: TeamId, from: string): Promise<readonly UsageLine[]> {
   const lines: UsageLine[] = []
   const ofTeam = () => store.db.selectFrom('usage_days').where('team_id', '=', teamId)

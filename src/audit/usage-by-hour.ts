@@ -11,7 +11,6 @@ import type { Content } from './chain/seal.ts'
 import { readDetail } from './row-detail.ts'
 import { addTime, type Times } from './duration-histogram.ts'
 
-/** The longest period, in days, for which usage by hour can be read. */
 export const SLOT_DAYS = 31
 const KEPT_DAYS = SLOT_DAYS + 1
 const DAY_MS = 86_400_000
@@ -26,7 +25,6 @@ const CLIENTS_MAX = 50
  */
 export const LINES_MAX = 1_000
 const READ_AT_ONCE = 2_000
-/** How many characters of a time come before the minutes. */
 const HOUR_CHARS = 13
 
 type Place = Pick<UsageSlotTable, 'team_id' | 'slot' | 'datasource_id' | 'account_id' | 'key_id' | 'client'>
@@ -42,10 +40,10 @@ interface Sums {
   readonly times: Times
 }
 
-/** Counts that are not in the store yet: one line for each hour, caller, datasource and client. */
+/** Counts that are not in the store yet. */
 export class Slots {
   readonly #lines = new Map<string, Place & Sums>()
-  /** The line of the last row. Most rows belong to the same line as the row before. */
+  /** Most rows belong to the same line as the row before. */
   #last: (Place & Sums) | undefined
 
   /** `keyId` is the id of an API key or a grant. */
@@ -205,7 +203,7 @@ async function countedClient(
 
 export interface UsageSlot extends Omit<Place, 'team_id'>, Sums {}
 
-/** Yields a team's lines since the day `from` (YYYY-MM-DD, UTC). If `signal` aborts, throws its reason. */
+/** If `signal` aborts, throws its reason. */
 export async function* readSlots(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
@@ -253,7 +251,6 @@ function slotOf(row: Selectable<UsageSlotTable>): UsageSlot {
   }
 }
 
-/** Deletes the lines that are older than a month. */
 export async function pruneSlots(store: Pick<Store, 'commit' | 'dialect'>, now: number): Promise<void> {
   const before = new Date(now - KEPT_DAYS * DAY_MS).toISOString().slice(0, HOUR_CHARS)
   await deleteInPortions(store, 'usage_slots', (eb) => eb('slot', '<', before))

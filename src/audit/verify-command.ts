@@ -119,7 +119,6 @@ function sentence(report: ChainReport): string {
   return `${name}: ${holds ?? 'holds'}: ${parts.join('; ')}`
 }
 
-/** What to print about rows that are in no chain. */
 const WITHOUT_CHAIN: Readonly<Record<string, string>> = {
   'not linked yet': 'written by this service',
   [BEFORE_CHAINS]: 'not covered',

@@ -29,7 +29,6 @@ export interface ShownKey {
   readonly state: 'ACTIVE' | 'GRACE' | 'EXPIRED'
   readonly replaces?: ApiKeyId
   readonly replacedBy?: ApiKeyId
-  /** The name that the last client gave itself. */
   readonly lastClient?: string
 }
 
@@ -39,7 +38,7 @@ export type NewKey = ShownKey & { readonly key: string }
 export interface KeyOrder {
   readonly name: string
   readonly scopes: readonly Scope[]
-  /** ISO 8601 with a time zone, in the future. */
+  /** ISO 8601 with a time zone. */
   readonly expiresAt?: string
   readonly teamIds?: readonly string[]
   readonly datasourceIds?: readonly string[]
@@ -55,7 +54,6 @@ export interface KeyDeps {
   readonly now?: () => number
 }
 
-/** Returns the caller's keys without revoked ones, oldest first. */
 export async function listKeys(deps: Pick<KeyDeps, 'store' | 'now'>, call: Call): Promise<readonly ShownKey[]> {
   const rows = await deps.store.db
     .selectFrom('api_keys')

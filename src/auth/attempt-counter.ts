@@ -8,7 +8,6 @@ import { deleteInPortions } from '../store/delete-in-portions.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 
-/** At most `limit` attempts are allowed within `windowMs`. */
 export interface Allowance {
   /** What is attempted and by whom, as `kind: who`. The store contains the kind, and a hash of the key. */
   readonly key: string
@@ -23,7 +22,6 @@ export interface Attempts {
    * counted.
    */
   spend(allowances: readonly Allowance[]): Promise<void>
-  /** Like spend(), but returns false instead of throwing. */
   allows(allowances: readonly Allowance[]): Promise<boolean>
   /** Resets the counters of these keys after an attempt succeeded. */
   clear(keys: readonly string[]): Promise<void>

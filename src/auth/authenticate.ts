@@ -14,22 +14,20 @@ const HEADERS_MAX = 1_000
 const TOKEN_MAX = 4096
 
 export interface Authenticator {
-  /** Checks an earlier caller again. Throws UNAUTHENTICATED if the key, session or grant has ended. */
   again(caller: Caller): Promise<Caller>
-  /** For REST: accepts an API key, or the token of a session. Throws UNAUTHENTICATED. */
+  /** Accepts an API key, or the token of a session. Throws UNAUTHENTICATED. */
   authenticate(authorization: string | undefined, userAgent?: string): Promise<Caller>
   /**
-   * Returns the caller of an API key that authenticate() has accepted before. Returns null if the key is not cached.
-   * Then call authenticate().
+   * Returns the caller of a cached API key without waiting. Null if the key is not cached. Then call authenticate().
    */
   known(authorization: string, userAgent?: string): KeyCaller | null
-  /** For the agent connector: accepts an API key or an OAuth token. Throws UNAUTHENTICATED. */
+  /** Accepts an API key or an OAuth token. Throws UNAUTHENTICATED. */
   authenticateConnector(authorization: string | undefined, userAgent?: string): Promise<KeyCaller | GrantCaller>
 }
 
 export function authenticator(deps: {
   readonly store: Store
-  /** Returns the public origin, which is the issuer of OAuth tokens. */
+  /** The public origin is the issuer of OAuth tokens. */
   readonly origin: () => string
   readonly now?: () => number
 }): Authenticator {

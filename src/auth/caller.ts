@@ -7,7 +7,7 @@ export type { Scope }
 /** The limits of a key or a grant. It never reaches more than its account. */
 export interface Restricted {
   readonly accountId: AccountId
-  /** The account's name, for the audit. */
+  /** For the audit. */
   readonly name: string
   readonly scopes: ReadonlySet<Scope>
   /** Null means all teams of the account. */
@@ -26,22 +26,20 @@ export interface KeyCaller extends Restricted {
   readonly keyName: string
 }
 
-/** An agent to which a person granted access on the consent page. */
 export interface GrantCaller extends Restricted {
   readonly kind: 'grant'
   readonly grantId: GrantId
   readonly clientId: string
-  /** The name that the client gave itself when the grant was made. For the audit. */
+  /** The name that the client gave itself when the grant was made. */
   readonly clientName: string
 }
 
-/** A signed-in person, with the access token of a session. */
 export interface SessionCaller {
   readonly kind: 'session'
   readonly accountId: AccountId
   readonly name: string
   readonly sessionId: SessionId
-  /** When the person signed in, in ISO 8601. */
+  /** ISO 8601. */
   readonly signedInAt: string
 }
 
@@ -72,13 +70,12 @@ export interface Arrival {
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
   readonly requestId?: string | undefined
-  /** Only if the request is traced. */
   readonly trace?: Trace | undefined
-  /** The name that the client gives itself (client-name-and-address.ts). For the audit and security mails. */
+  /** The client's own name, for the audit and security mails. */
   readonly client?: string | undefined
-  /** The client's network address, if known. Only for security mails and concurrency limits. */
+  /** The client's network address, for security mails and concurrency limits. */
   readonly address?: string | undefined
-  /** The maximum bytes of rows that the client accepts. If missing, only the team's limit applies. */
+  /** The maximum bytes of rows that the client accepts. */
   readonly rowBytesMax?: number | undefined
 }
 

@@ -6,20 +6,15 @@ export const CLIENT_ADDRESS = 'x-vitrine-client'
 
 const LENGTH_MAX = 200
 
-/**
- * Returns the client's name from its User-Agent or a message. Clients choose this text freely, so it is truncated and
- * reduced to ASCII.
- */
+/** Clients choose their User-Agent freely, so it is truncated and reduced to ASCII. */
 export function clientOf(userAgent: string | null | undefined): string | undefined {
   return userAgent?.slice(0, LENGTH_MAX).replaceAll(/[^\x20-\x7e]/g, '?')
 }
 
-/** Reads the header that the HTTP layer sets. */
 export function addressOf(request: Pick<Request, 'headers'>): string {
   return request.headers.get(CLIENT_ADDRESS) ?? ''
 }
 
-/** Reads the header that the HTTP layer sets. */
 export function requestIdOf(request: Pick<Request, 'headers'>): string | undefined {
   const id = request.headers.get('x-request-id') ?? ''
   return /^[\w-]{1,64}$/.test(id) ? id : undefined

@@ -17,7 +17,6 @@ export function blockOf(given: string): string {
   return groups === null ? address.replace(/\.\d+$/, '') : groups.slice(0, 3).join(':')
 }
 
-/** `groups` has the groups of an IPv6 address. Null for other addresses. */
 function partsOf(given: string): { readonly address: string; readonly groups: readonly string[] | null } {
   // Some proxies add a port, which changes with each request.
   const address = /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(given)?.[1] ?? /^\[([^\]]+)\](?::\d+)?$/.exec(given)?.[1] ?? given

@@ -8,7 +8,7 @@ import { lastUses } from './note-last-use.ts'
 import { restrictionsOf } from './read-restrictions.ts'
 
 export interface GrantFinder {
-  /** Returns null if the grant does not exist, has ended or has expired. Stores the last use in the background. */
+  /** Returns null if the grant does not exist, has ended or has expired. */
   find(id: GrantId, at: number): Promise<GrantCaller | null>
 }
 

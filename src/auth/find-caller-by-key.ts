@@ -1,5 +1,4 @@
-// Finds the caller of an API key. Every call needs this, so it must be fast: it checks the format of the key, reads one
-// cached row by the key's hash, and waits for no write.
+// Finds the caller of an API key. Every call needs this, so it reads one cached row and waits for no write.
 import type { ApiKeyId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { ApiKeyTable } from '../store/tables.ts'
@@ -11,11 +10,9 @@ import { restrictionsOf } from './read-restrictions.ts'
 export interface KeyFinder {
   /** Returns null if the key does not exist, was revoked or has expired. `userAgent` is stored as the last client. */
   find(token: string, userAgent?: string): Promise<KeyCaller | null>
-  /** Returns the name of the key's row in the store's cache. */
   cacheKey(token: string): string
-  /** Like find(), but also returns null if the row is not cached. Does not wait. */
+  /** Like find(), but without waiting. Returns null if the row is not cached. */
   known(cacheKey: string, userAgent?: string): KeyCaller | null
-  /** Reads the key again. Returns null if it was revoked or has expired. */
   again(id: ApiKeyId): Promise<KeyCaller | null>
 }
 

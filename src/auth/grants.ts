@@ -14,7 +14,6 @@ import { datasourceIdsOf, scopesOf, teamIdsOf } from './read-restrictions.ts'
 
 export interface ShownGrant {
   readonly id: string
-  /** The name that the client gave itself when the grant was made. */
   readonly clientName: string
   /** The host that is responsible for the client (hostOf() in oauth/find-client.ts). */
   readonly clientHost: string
@@ -34,7 +33,7 @@ export interface GrantOrder {
   readonly teamIds: readonly string[]
   /** If missing, the grant covers all datasources in these teams, including future ones. */
   readonly datasourceIds?: readonly string[]
-  /** ISO 8601. If missing, the grant does not expire. */
+  /** ISO 8601. */
   readonly expiresAt?: string
 }
 
@@ -56,7 +55,6 @@ const GRANTS_MAX = 100
 /** The maximum number of ended grants of an account that are kept. Older ones are deleted when a grant is created. */
 const ENDED_KEPT = 100
 
-/** Returns the caller's grants that have not ended, oldest first. */
 export async function listGrants(deps: Pick<GrantDeps, 'store' | 'now'>, call: Call): Promise<readonly ShownGrant[]> {
   const rows = await aliveGrantsOf(deps.store.db, call.caller.accountId, now(deps))
   return rows.map(shownGrant)
@@ -127,8 +125,8 @@ export async function requireOwnGrant(deps: Pick<GrantDeps, 'store' | 'now'>, ca
 }
 
 /**
- * Ends a grant. The next request with its tokens is refused. The audit records `reason` if the service ends the grant.
- * Throws NOT_FOUND if the caller has no such grant.
+ * The next request with the grant's tokens is refused. The audit records `reason`. Throws NOT_FOUND if the caller has
+ * no such grant.
  */
 export async function endGrant(
   deps: Omit<GrantDeps, 'reached'>,
@@ -145,7 +143,7 @@ export async function endGrant(
   })
 }
 
-/** Ends all grants of an account except those in `kept`. The caller must record the returned grants in the audit. */
+/** Ends all grants of an account except `kept`. The caller must record the returned grants in the audit. */
 export async function endGrantsOf(
   tx: Transaction<Tables>,
   accountId: AccountId,
@@ -223,7 +221,6 @@ async function ownAlive(
   return row
 }
 
-/** Returns one problem for each field that would allow more than before, and for an expiry in the past. */
 function wideningOf(row: ConnectorGrantTable, change: GrantChange, at: number): readonly string[] {
   const isWithin = (before: readonly string[] | null, after: readonly string[] | undefined) =>
     before === null || after === undefined || after.every((each) => before.includes(each))

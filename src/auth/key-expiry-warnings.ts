@@ -13,7 +13,7 @@ const EVERY_MS = 3_600_000
 const KEYS_AT_ONCE = 100
 
 export interface KeyWarnings extends AsyncDisposable {
-  /** Looks immediately. Call this for a new or changed key that expires within a week. */
+  /** Call this for a new or changed key that expires within a week. */
   soon(): void
   tell(): Promise<void>
 }
@@ -26,7 +26,6 @@ interface Deps {
   readonly now?: () => number
 }
 
-/** Looks soon after the start and then every hour, until disposed. */
 export function openKeyWarnings(deps: Deps): KeyWarnings {
   let running: Promise<void> = Promise.resolve()
   let timer: NodeJS.Timeout | undefined

@@ -19,7 +19,6 @@ export function looksLikeKey(token: string): boolean {
   return token.startsWith(PREFIX)
 }
 
-/** Returns false if the text cannot be one of our keys. */
 export function isKeyText(token: string): boolean {
   return FORM.test(token) && token.endsWith(checksum(token.slice(0, -CHECK_LETTERS)))
 }
@@ -37,7 +36,6 @@ export function hintOf(key: string): string {
   return `…${key.slice(-HINT_LETTERS)}`
 }
 
-/** Returns the CRC-32 in base62. */
 function checksum(text: string): string {
   let rest = crc32(text)
   let letters = ''

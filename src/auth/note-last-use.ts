@@ -16,7 +16,6 @@ type Write<Id> = (
   use: { id: Id; time: string; before: string; client: string | null },
 ) => Promise<unknown>
 
-/** Returns a function to call at each use. */
 export function lastUses<Id>(
   store: Pick<Store, 'later'>,
   write: Write<Id>,

@@ -33,7 +33,6 @@ const Claims = z.object({
   // One recipient only. With several, one of them could use the token here.
   aud: z.string(),
   client_id: z.string().min(1),
-  /** The id of the grant. */
   gid: z.string().regex(/^[\w-]{1,64}$/),
   scope: z.string(),
   exp: z.number(),
@@ -43,14 +42,13 @@ type Claims = z.infer<typeof Claims>
 export interface ConnectorTokens {
   /** Returns null if the token is not valid, or if its grant has ended. */
   verify(token: string): Promise<GrantCaller | null>
-  /** Reads the grant again. Returns null if it has ended. */
   again(caller: GrantCaller): Promise<GrantCaller | null>
 }
 
 export function connectorTokens(deps: {
   readonly store: Store
   readonly now: () => number
-  /** Returns the public origin, which is the issuer of the tokens. */
+  /** The public origin is the issuer of the tokens. */
   readonly origin: () => string
 }): ConnectorTokens {
   const { now, origin } = deps

@@ -6,7 +6,6 @@ import { isoTime } from '../store/better-auth-times.ts'
 import type { SessionCaller } from './caller.ts'
 import { signedTokens } from './verify-jwt.ts'
 
-/** The claims that all tokens have, and the lifetime of a token. */
 export const ACCESS_TOKEN = { issuer: 'vitrine', audience: 'vitrine:rest', type: 'access', lifeSeconds: 600 } as const
 
 const Claims = z.object({
@@ -26,7 +25,6 @@ const EXPECTED = {
 export interface AccessTokens {
   /** Returns null if the token is not valid, or if its session has ended. */
   verify(token: string): Promise<SessionCaller | null>
-  /** Reads the session again. Returns null if it has ended. */
   again(caller: SessionCaller): Promise<SessionCaller | null>
 }
 

@@ -15,7 +15,6 @@ interface Expected {
   readonly issuer: string
   readonly audience: string | string[]
   readonly requiredClaims: string[]
-  /** The `typ` of the header, if it matters. */
   readonly typ?: string
 }
 
@@ -24,10 +23,7 @@ interface Deps {
   readonly now: () => number
 }
 
-/**
- * Returns a function that returns the claims of a token, or null if it is not valid. It calls `expected` only if the
- * token is not cached.
- */
+/** Returns a function that returns the claims of a token, or null if it is not valid. */
 export function signedTokens<Claims extends { readonly exp: number }>(
   { store, now }: Deps,
   expected: () => Expected,

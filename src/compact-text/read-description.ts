@@ -5,7 +5,6 @@ import { Description as DescriptionSchema, ExposedTable } from '../contract/sche
 
 export type Table = z.infer<typeof ExposedTable>
 
-/** The JSON of GET …/schema. */
 export interface DescriptionJson {
   readonly json: string | Buffer
   readonly etag?: string
@@ -13,10 +12,8 @@ export interface DescriptionJson {
   readonly starts?: readonly number[]
 }
 
-/** A table is parsed only when it is needed. */
 export interface Description {
   readonly head: z.infer<typeof Head>
-  /** Changes when the description changes. */
   readonly version: string
   readonly tableCount: number
   table(index: number): Table

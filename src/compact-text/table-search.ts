@@ -47,7 +47,6 @@ export function scoreOf(table: Table, sought: readonly string[]): number {
   return found === 0 ? 0 : found * WEIGHT.table * WORDS_MAX + sum
 }
 
-/** Returns the words of a table with their weights, heaviest first. */
 function textsOf(table: Table): readonly (readonly [number, readonly string[]])[] {
   const { documentation, columns } = table
   const about = columns.flatMap(({ description, stats }) => [

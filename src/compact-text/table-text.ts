@@ -37,7 +37,6 @@ export function tableText(table: Table, detail: Detail, kind: Kind): string {
   ].join('\n')
 }
 
-/** Returns the line before the tables of a schema. */
 export function schemaLine(schema: string, kind: Kind): string {
   return `[${written(schema, kind)}]`
 }
@@ -126,12 +125,10 @@ function percent(share: number): string {
   return `${Number((share * 100).toPrecision(2))}%`
 }
 
-/** Replaces control characters and line breaks by spaces. */
 function line(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim()
 }
 
-/** A longer sentence is truncated. */
 const BRIEF_CHARS = 100
 
 function brief(text: string | null): string {

@@ -8,18 +8,16 @@ import { descriptionOf, type Description, type DescriptionJson, type Table } fro
 import { scoreOf, soughtWords } from './table-search.ts'
 import { DETAILS, legend, schemaLine, tableText, type Detail } from './table-text.ts'
 
-/** Validated. */
 export interface PageAsk {
   readonly datasourceId: string
   readonly search?: string
   readonly tables?: readonly string[]
   readonly detail?: Detail
   readonly cursor?: string
-  /** The maximum number of tokens on the page. */
   readonly budgetTokens?: number
 }
 
-/** A page of the text, and which part of the description it shows. Agents get this object unchanged. */
+/** Agents get this object unchanged. */
 export interface DescribedPage {
   readonly id: string
   readonly name: string
@@ -34,13 +32,12 @@ export interface DescribedPage {
   readonly nextCursor: string | null
 }
 
-/** The default maximum of tokens on a page. Clients handle this size well. */
+/** Clients handle pages of this size well. */
 const TOKENS = 12_000
 /** Measured. Lists of names have fewer bytes per token than columns with types. */
 const BYTES_PER_TOKEN: Readonly<Record<Detail, number>> = { names: 3, columns: 4, full: 4 }
-/** The maximum number of bytes for the tables of a page, even if the caller allows more tokens. */
+/** Applies even if the caller allows more tokens. */
 const BYTES_MAX = 256 * 1024
-/** The maximum number of tables that a search returns. */
 const FOUND_MAX = 20
 
 /** Throws INVALID_REQUEST for an invalid cursor, and for a cursor of another description or request. */
@@ -60,7 +57,6 @@ export function tokensOf({ schema, detail }: Pick<DescribedPage, 'schema' | 'det
 }
 
 interface Chosen {
-  /** The tables to show, in their order. */
   readonly indexes: readonly number[]
   /** Requested tables that are hidden or do not exist. The reader cannot tell which. */
   readonly missing: readonly string[]
@@ -171,7 +167,6 @@ class PageText {
     this.#bytes = Buffer.byteLength(first)
   }
 
-  /** Returns false if the table does not fit on the page. */
   add(table: Table, detail: Detail, kind: Description['head']['type']): boolean {
     const lines = tableText(table, detail, kind).split('\n')
     if (table.schema !== this.#schema) lines.unshift(schemaLine(table.schema, kind))
@@ -232,7 +227,6 @@ function writeCursor(cursor: z.infer<typeof Cursor>): string {
   return Buffer.from(JSON.stringify(cursor)).toString('base64url')
 }
 
-/** Throws INVALID_REQUEST as describedPage() does. */
 function cursorOf(ask: PageAsk, { version }: Description): z.infer<typeof Cursor> | null {
   if (ask.cursor === undefined) return null
   const cursor = Cursor.safeParse(jsonOf(Buffer.from(ask.cursor, 'base64url').toString()))

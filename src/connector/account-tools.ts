@@ -11,7 +11,7 @@ type Ops = Pick<Operations, 'listTeams' | 'listDatasources'>
 const Nothing = z.strictObject({})
 const OfTeam = z.strictObject({ teamId: Id.exactOptional() })
 
-/** Returns the account, and what this connection may do, so that an agent can find out why a call was refused. */
+/** Shows what this connection may do, so that an agent can find out why a call was refused. */
 export async function whoami(
   operations: Pick<Operations, 'getAccount'>,
   arrival: Arrival,
@@ -21,7 +21,7 @@ export async function whoami(
   return { ...(await operations.getAccount(arrival, {})), access: accessOf(arrival.caller) }
 }
 
-/** For teams, datasources and the expiry, null means no restriction. */
+/** Null means no restriction. */
 function accessOf(caller: Arrival['caller']): JsonObject {
   if (caller.kind === 'session') return { scopes: [], teamIds: null, datasourceIds: null, expiresAt: null }
   const { scopes, teamIds, datasourceIds, endedTeamIds, expiresAt } = caller
@@ -53,10 +53,7 @@ export async function listDatasources(operations: Ops, arrival: Arrival, args: J
   return { datasources: items, ...(notes.length > 0 && { note: notes.join(' ') }) }
 }
 
-/**
- * Returns the datasources of all teams in which the account is ACTIVE, in the order of the teams. `notes` has the
- * refusals of teams.
- */
+/** `notes` has the refusals of teams. */
 export async function everyDatasource(
   operations: Ops,
   arrival: Arrival,
@@ -79,7 +76,7 @@ export async function everyDatasource(
   return { items: lists.flat(), notes }
 }
 
-/** With these codes, one team refuses the call, and the other teams are still listed. */
+/** The codes with which a team may refuse a call while the other teams are listed. */
 const REFUSES_A_TEAM: ReadonlySet<string> = new Set(['TEAM_FORBIDDEN', 'TEAM_NOT_OPENED', 'SECOND_FACTOR_REQUIRED'])
 
 interface ShownDatasource {
@@ -90,7 +87,6 @@ interface ShownDatasource {
   readonly [field: string]: unknown
 }
 
-/** Returns the fields with which an agent chooses a datasource, without host, port and the like. */
 async function ofTeam(
   operations: Ops,
   arrival: Arrival,

@@ -11,18 +11,16 @@ import { PROMPTS, promptText } from './prompts.ts'
 import { refusalOf } from './refusal-body.ts'
 import { listResources, readResource, TEMPLATE } from './resources.ts'
 
-/** Answers one message. `body` is already parsed. */
 export type Sdk = (headers: Headers, body: unknown, arrival: Arrival) => Promise<Response>
 
 const HOUR_MS = 3_600_000
-/** How long clients may cache an answer that is the same for every caller. */
+/** Answers that are the same for every caller. */
 const PUBLIC = { ttlMs: HOUR_MS, cacheScope: 'public' } as const
-/** How long clients may cache an answer that depends on the caller's access. */
+/** Answers that depend on the caller's access. */
 const PRIVATE = { ttlMs: 60_000, cacheScope: 'private' } as const
 
-/** `makeServer` creates the server for one message. Conformance tests pass a server with other tools. */
+/** Conformance tests pass a server with other tools. */
 export function openSdk(deps: ToolDeps, makeServer = serverFor): Sdk {
-  /** The callers of the messages that are being answered. */
   const arrivals = new WeakMap<Request, Arrival>()
   const { fetch } = createMcpHandler(
     ({ requestInfo }) => {
@@ -112,7 +110,7 @@ async function asProtocol<T>(log: ToolDeps['log'], { requestId = '' }: Arrival, 
   }
 }
 
-/** Calls `tick` after one second and then every two seconds, with the seconds since the start, until disposed. */
+/** Calls `tick` after one second and then every two seconds, until disposed. */
 function everyTick(tick: (seconds: number) => void): Disposable {
   const began = performance.now()
   const say = () => tick(Math.round((performance.now() - began) / 1000))

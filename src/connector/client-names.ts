@@ -12,7 +12,6 @@ const CLIENTS_MAX = 2_000
 export class ClientNames {
   readonly #names = new BoundedMap<string, string>(CLIENTS_MAX)
 
-  /** Remembers the name in a message `initialize`. Ignores other messages. */
   note(caller: Caller, userAgent: string | undefined, body: unknown): void {
     if (!isObject(body) || body['method'] !== 'initialize' || !isObject(body['params'])) return
     const name = clientInfoOf(body['params']['clientInfo'])

@@ -9,10 +9,7 @@ interface Fitted {
   readonly rowCount: number
 }
 
-/**
- * Returns null if `json` is short enough. `json` is `{"columns":…,"rows":[…],"rowCount":…,"truncated":…,…}`. If it is
- * too long even without rows, returns it without rows.
- */
+/** Returns null if `json` is short enough. If it is too long even without rows, returns it without rows. */
 export function rowsWithin(json: string, bytesMax: number): Fitted | null {
   let surplus = Buffer.byteLength(json) - bytesMax
   if (surplus <= 0) return null
@@ -33,7 +30,7 @@ export function rowsWithin(json: string, bytesMax: number): Fitted | null {
   return { json: json.slice(0, at) + tail, rowCount: kept }
 }
 
-/** Returns the position of `"rows":[`. Skips the columns first, because a column's name may contain the same text. */
+/** A column's name may contain `"rows":[`, so skip the columns first. */
 function columnsEnd(json: string): number {
   return valueEnd(json, '{"columns":'.length) + 1
 }
@@ -49,7 +46,6 @@ function rowEnds(json: string, from: number): readonly number[] {
   return ends
 }
 
-/** Returns the position after the array or object that begins at `from`. */
 function valueEnd(json: string, from: number): number {
   let depth = 0
   for (let at = from; at < json.length; at++) {
@@ -64,7 +60,6 @@ function valueEnd(json: string, from: number): number {
   return json.length
 }
 
-/** Returns the position of the closing quote of the string that begins at `from`. */
 function stringEnd(json: string, from: number): number {
   for (let at = from + 1; at < json.length; at++) {
     const unit = json.charCodeAt(at)

@@ -15,7 +15,7 @@ export interface ToolCall {
   readonly args: JsonObject
   /** Set if the client asks for progress notifications, which must contain this token. */
   readonly progressToken: MessageId | undefined
-  /** The client's own name, `name/version`, if the message contains it. */
+  /** `name/version`. */
   readonly client: string | undefined
 }
 
@@ -29,7 +29,6 @@ const LEGACY_VERSIONS: ReadonlySet<string> = new Set([
 ])
 
 const META = 'io.modelcontextprotocol/'
-/** Is in `initialize`, in `server/discover`, and in the `_meta` of every modern result. */
 export const SERVER_INFO = { name: 'vitrine', title: 'Vitrine', version: VERSION } as const
 
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params'])
@@ -92,11 +91,10 @@ function hasOnly(value: JsonObject, fields: ReadonlySet<string>): boolean {
   return Object.keys(value).every((key) => fields.has(key))
 }
 
-/** `json` is one JSON object as text. */
 export interface ToolAnswer {
   readonly json: string
   readonly isError: boolean
-  /** A sentence for people, in addition to the answer. */
+  /** A sentence for people. */
   readonly aside?: string
 }
 
@@ -120,7 +118,7 @@ export function progressMessage(progressToken: MessageId, progress: number, mess
   return JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })
 }
 
-/** The error codes of JSON-RPC. `refused` is in the range that JSON-RPC reserves for servers. */
+/** `refused` is in the range that JSON-RPC reserves for servers. */
 export const RPC = { parse: -32700, invalidRequest: -32600, noMethod: -32601, refused: -32000 } as const
 
 /** `id` is the id of the refused message, or null if it could not be read. */

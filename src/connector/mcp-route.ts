@@ -21,7 +21,6 @@ import type { Sdk } from './answer-with-sdk.ts'
 
 export interface ConnectorDoor extends ToolDeps, Place {
   readonly authenticator: Pick<Authenticator, 'authenticateConnector'>
-  /** Conformance tests put another server behind the same route. */
   readonly sdk?: () => Promise<Sdk>
 }
 
@@ -97,10 +96,7 @@ export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void 
   })
 }
 
-/**
- * Calls a tool without the SDK. The answer is one JSON text, or a stream of events if the call is slow and the client
- * asked for progress.
- */
+/** Answers with one JSON text, or with a stream of events if the call is slow and the client asked for progress. */
 async function answerCall(
   door: ConnectorDoor,
   reply: FastifyReply,
@@ -126,15 +122,12 @@ async function answerCall(
   return reply
 }
 
-/**
- * Returns true if the client asks for notifications about changed lists. This service sends none, so it opens no
- * stream.
- */
+/** This service has no notifications about changed lists, so it opens no stream. */
 function isListening(body: unknown): body is { readonly id: MessageId } {
   return isObject(body) && body['method'] === 'subscriptions/listen' && isId(body['id'])
 }
 
-/** Returns the headers for the SDK, without the token and the cookies. */
+/** Leaves out the token and the cookies. */
 function headersOf({ headers }: FastifyRequest): Headers {
   const own = new Headers()
   for (const [name, value] of Object.entries(headers)) {
@@ -143,10 +136,7 @@ function headersOf({ headers }: FastifyRequest): Headers {
   return own
 }
 
-/**
- * Refuses a request with an HTTP status, for example because the token or the body is invalid, or a grant lacks the
- * scope. Sends nothing if the client hung up.
- */
+/** Refuses a request with an HTTP status. Sends nothing if the client hung up. */
 function refuse(door: ConnectorDoor, request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
   const known = bodyRefusal(error)
   if (known !== null) {

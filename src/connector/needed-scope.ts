@@ -15,7 +15,6 @@ const TOOL_ROUTES: Readonly<Record<ToolName, Pick<Route, 'scope'>>> = {
   run_query: ROUTES.runQuery,
 }
 
-/** Returns undefined if the message needs no scope. */
 function scopeOf(body: unknown): Scope | undefined {
   if (!isObject(body)) return undefined
   const { method, params } = body
@@ -25,7 +24,7 @@ function scopeOf(body: unknown): Scope | undefined {
   return Object.entries(TOOL_ROUTES).find(([tool]) => tool === name)?.[1].scope
 }
 
-/** Throws SCOPE_REQUIRED if the caller is a grant without the scope that the message needs. */
+/** Throws SCOPE_REQUIRED if a grant lacks the scope. */
 export function requireScope(caller: Caller, body: unknown): void {
   if (caller.kind === 'key') return
   const scope = scopeOf(body)

@@ -5,18 +5,14 @@ import type { Scope } from '../auth/caller.ts'
 import { isLoopbackName } from '../host-names.ts'
 
 export interface Place {
-  /** True if the service listens only on loopback. */
   readonly loopback: boolean
-  /** An origin without a trailing slash. Null if the operator set none. */
+  /** Without a trailing slash. Null if the operator set none. */
   readonly publicUrl: string | null
   readonly corsOrigins: ReadonlySet<string>
   readonly origin: () => string
 }
 
-/**
- * Returns an error message if the Origin is unknown, or if the service listens on loopback and the Host is unknown.
- * Null if both are fine.
- */
+/** Returns an error message if the Origin is unknown, or if the service listens on loopback and the Host is unknown. */
 export function foreignPlace(
   { loopback, publicUrl, corsOrigins }: Place,
   headers: { readonly host?: string | undefined; readonly origin?: string | undefined },
@@ -46,7 +42,7 @@ export function challenge(place: Place, isInvalid: boolean): string {
   return `Bearer ${error}${resourceMetadata(place)}, scope="${SCOPES.join(' ')}"`
 }
 
-/** Returns the header WWW-Authenticate of a 403, so that the client can request the missing scope. */
+/** Lets the client request the missing scope. */
 export function scopeChallenge(place: Place, { extra }: AppError): string {
   return `Bearer error="insufficient_scope", ${resourceMetadata(place)}, scope="${String(extra['requiredScope'])}"`
 }

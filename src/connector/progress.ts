@@ -3,14 +3,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ServerResponse } from 'node:http'
 
-/** A call that ends within this time gets no stream. */
 export const FIRST_MS = 1_000
 export const NEXT_MS = 2_000
 
-/**
- * Returns true if the work ends within FIRST_MS. Does not throw the error of the work, because the caller also awaits
- * the work.
- */
+/** Does not throw the error of the work, because the caller also awaits the work. */
 export async function endsSoon(work: Promise<unknown>): Promise<boolean> {
   const timer = new AbortController()
   const ended = work.then(
@@ -24,7 +20,7 @@ export async function endsSoon(work: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** Sends progress until the work has ended, and then its message. `tick` returns a progress message. */
+/** Sends progress until the work has ended, and then its message. */
 export async function stream(
   response: ServerResponse,
   work: Promise<string>,

@@ -13,7 +13,6 @@ import { everyDatasource } from './account-tools.ts'
 export type ResourceOps = Pick<Operations, 'listTeams' | 'listDatasources' | 'describeDatasource'>
 
 const PAGE_MAX = 100
-/** The maximum number of datasources that are described for one page. */
 const DESCRIBED_MAX = 10
 const MIME = 'text/markdown'
 
@@ -40,10 +39,7 @@ interface ResourcePage {
 
 const Cursor = z.strictObject({ id: z.string(), at: z.int().min(0) })
 
-/**
- * Returns the tables with documentation, from all datasources that the caller can reach. Throws INVALID_REQUEST for an
- * invalid cursor.
- */
+/** Throws INVALID_REQUEST for an invalid cursor. */
 export async function listResources(
   operations: ResourceOps,
   arrival: Arrival,

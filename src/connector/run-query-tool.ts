@@ -44,7 +44,7 @@ export async function runQuery(
 
 const Place = z.strictObject({ teamId: Id, datasourceId: Id, budgetTokens: BudgetTokens.exactOptional() })
 
-/** Refuses arguments that no driver knows. The driver reads the arguments of the query itself. */
+/** The driver reads the arguments of the query itself. */
 function readPlace(place: JsonObject, rest: JsonObject) {
   const given = Object.fromEntries(Object.entries(place).filter(([, value]) => value !== undefined))
   const read = Place.safeParse(given)

@@ -7,7 +7,6 @@ import { refusalOf } from '../operations/scan-json.ts'
 import { readBody } from '../operations/validate.ts'
 import type { JsonObject } from './json-object.ts'
 
-/** The operation checks later whether the id exists. */
 export const Id = z.string().max(200)
 /** The longest answer that the client accepts, in tokens of a language model. */
 export const BudgetTokens = z.int().min(500).max(1_000_000)
@@ -19,8 +18,8 @@ export function readArguments<S extends ZodType>(schema: S, args: JsonObject): z
 }
 
 /**
- * Parses a text with the checks for a body, because many clients send JSON text instead of an object. Returns other
- * values unchanged. Throws INVALID_REQUEST if the text is not JSON.
+ * Many clients send JSON text instead of an object. Parses it with the checks for a body, and returns other values
+ * unchanged. Throws INVALID_REQUEST.
  */
 export async function parsedText(name: string, value: unknown): Promise<unknown> {
   if (typeof value !== 'string') return value

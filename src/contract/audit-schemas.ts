@@ -151,7 +151,6 @@ export const UsageQuery = z.strictObject({
 })
 
 const counts = {
-  /** Answered, denied and failed queries. */
   queries: count,
   denied: count,
   failed: count,

@@ -11,7 +11,6 @@ const ChoiceColumn = z.object({
   primaryKey: z.boolean(),
   /** Set even if the referenced column is not exposed. */
   references: Reference.optional(),
-  /** The comment in the database. */
   comment: z.string().optional(),
   /**
    * The column that contains this column, if this column is a path of a document. If that column is exposed, this one
@@ -32,11 +31,11 @@ const ChoiceColumn = z.object({
 const ChoiceTable = z.object({
   schema: z.string(),
   table: z.string(),
-  /** table, view, materialized view, partitioned table, foreign table, collection … */
+  /** For example table, view, foreign table or collection. */
   kind: z.string(),
   estimatedRows: count.nullable(),
   comment: z.string().optional(),
-  /** Facts that a person should know before exposing the table, as full sentences. */
+  /** Full sentences that help to decide about the table. */
   warnings: z.array(z.string()),
   exposed: z.boolean(),
   refusals7d: count,

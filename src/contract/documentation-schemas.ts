@@ -27,7 +27,6 @@ const TableDocumentation = z.object({
   examples: Text.nullable(),
   statements: z.array(Text),
   columns: toNames(ColumnText),
-  /** The database no longer has this table. */
   gone: z.literal(true).optional(),
 })
 export const Documentation = z.object({
@@ -38,7 +37,7 @@ export const Documentation = z.object({
 
 /** Default of `status`: ACCEPTED. */
 const optionalFields = {
-  /** Ignored: an unchanged generated text stays GENERATED, and any other text is HUMAN. */
+  /** Ignored, because the service knows it. */
   origin: Origin.exactOptional(),
   status: Status.exactOptional(),
   restsOn: listOf(identifier, 100).exactOptional(),
@@ -61,7 +60,6 @@ export const DocumentationPut = z.strictObject({
 })
 export const DocumentationSaved = TableDocumentation.extend({
   version: count,
-  /** Warnings for the author, as full sentences. */
   warnings: z.array(z.string()).optional(),
 })
 
@@ -80,7 +78,6 @@ const Kind = z.enum(['summary', 'examples', 'statements', 'columns'])
 export const AcceptOrder = z.strictObject({
   /** Default: every documented table. */
   tables: Chosen.exactOptional(),
-  /** Default: all kinds of texts. */
   kinds: listOf(Kind, 4, 1).exactOptional(),
   version: z.int().min(0).exactOptional(),
 })

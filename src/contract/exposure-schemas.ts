@@ -16,7 +16,6 @@ export const ExposurePut = z.strictObject({
   tables: RequestedTables,
   /** The version that the client has read. If absent, the save overwrites changes by other people. */
   version: z.int().min(0).exactOptional(),
-  /** The reason for the change, for the history. */
   note: text(200).exactOptional(),
 })
 const Author = z.object({ accountId: z.string(), name: z.string().nullable() })
@@ -30,7 +29,7 @@ export const Exposure = z.object({
   author: Author.nullable(),
   savedAt: at.nullable(),
   note: z.string().nullable(),
-  /** Warnings for the author, as full sentences. Only in the answer to a PUT. */
+  /** Only in the answer to a PUT. */
   warnings: z.array(z.string()).optional(),
 })
 const about = { version: count, author: Author, savedAt: at, note: z.string().nullable() }
@@ -65,18 +64,16 @@ export const Drift = z.object({
   retyped: z.array(DriftItem),
   /** The time of the catalog with which the newest catalog is compared. Null if there is none. */
   since: at.nullable(),
-  /** The time of the last introspection. */
   schemaCapturedAt: at.nullable(),
 })
 
 export const PreviewOrder = z.strictObject({
   tables: RequestedTables,
-  /** Queries of this many days are read from the audit and judged again. */
   days: z.int().min(1).max(3650),
 })
 const ReplayResult = z.object({
   count,
-  /** The newest, at most 100. */
+  /** At most 100, the newest. */
   auditIds: z.array(z.string()),
 })
 /**

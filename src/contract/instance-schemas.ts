@@ -5,7 +5,6 @@ import { count } from './schemas.ts'
 const SignUpMode = z.enum(['open', 'invited', 'closed'])
 const oidcName = z.string().optional().meta({ description: 'The name of the OpenID Connect provider.' })
 
-/** The options that the sign-in pages need. */
 export const SignInOptions = z.object({
   firstAccount: z
     .boolean()

@@ -3,7 +3,6 @@
 import { z, type ZodType } from 'zod'
 import { BRIEF } from './long-lists.ts'
 
-/** Reading stops after this many problems. */
 const ISSUES_ENOUGH = 50
 
 /** Returns a schema that reads an object into a Map. `most` is the maximum number of names. */
@@ -22,7 +21,6 @@ export function byName<V extends ZodType>(
         return read
       }
       for (const [key, item] of entries ?? []) {
-        // More problems would cost time and tell the caller little.
         if (ctx.issues.length >= ISSUES_ENOUGH) break
         const [of, result] = [name.safeParse(key), value.safeParse(item, BRIEF)]
         for (const { error } of [of, result]) {
@@ -50,7 +48,6 @@ export function toNames<V extends ZodType>(value: V) {
     .meta(asRecord(value, z.string()))
 }
 
-/** Writes each Map in the value as an object. */
 export function jsonOf(value: unknown): string {
   return JSON.stringify(value, (_, item: unknown) => (item instanceof Map ? Object.fromEntries(item) : item))
 }

@@ -4,7 +4,6 @@ import { z } from 'zod'
 import type { Code } from '../errors.ts'
 
 export interface OAuthRoute {
-  /** The operation id. */
   readonly id: string
   readonly summary: string
   readonly query?: z.ZodType
@@ -12,7 +11,6 @@ export interface OAuthRoute {
   readonly answer: z.ZodType | 'page' | 'redirect' | 'empty'
   /** Default: 200, or 302 for a redirect. */
   readonly status?: number
-  /** The route needs the session cookie. */
   readonly cookie?: true
   /** The values of `error` in a 400 (RFC 6749 §5.2, RFC 7591 §3.2.2). */
   readonly oauthErrors?: readonly string[]
@@ -106,7 +104,6 @@ const Choice = z.object({
 
 const resource = { answer: Resource, errors: ['NOT_FOUND'] } as const
 
-/** The keys are method and path. */
 export const OAUTH_ROUTES: Readonly<Record<string, OAuthRoute>> = {
   'GET /.well-known/oauth-protected-resource': {
     ...resource,

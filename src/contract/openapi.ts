@@ -19,7 +19,6 @@ const ABOUT = `Lets a team's databases be inspected and queried, read-only, with
 Five operations accept an API key. Operations for signed-in people need an access token. Error codes are explained in
 docs/errors.md, operations in docs/api.md.`
 
-/** The groups in the sidebar of the API reference. */
 const TAG = {
   key: 'For API keys',
   session: 'For signed-in people',
@@ -259,7 +258,7 @@ function refusals(all: readonly Code[]): Record<string, Json> {
   )
 }
 
-/** Returns the codes that the route lists, and the codes that follow from its other fields. */
+/** Adds the codes that follow from the other fields of the route. */
 export function codesOf(route: Route): readonly Code[] {
   const codes = new Set<Code>(['UNAUTHENTICATED', 'SCOPE_REQUIRED', 'INVALID_REQUEST', 'INTERNAL'])
   if (route.place !== undefined) codes.add(route.stranger ?? 'NOT_FOUND')
@@ -274,7 +273,6 @@ export function codesOf(route: Route): readonly Code[] {
   return [...codes]
 }
 
-/** Like codesOf(), for routes under /auth. */
 function signInCodesOf(route: SignInRoute): readonly Code[] {
   const codes = new Set<Code>(['INVALID_REQUEST', 'SIGN_IN_REFUSED', 'INTERNAL', 'STORE_UNAVAILABLE'])
   if (route.body !== undefined) codes.add('BODY_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE').add('OVERLOADED')

@@ -14,7 +14,7 @@ const TRANSPORTS = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', '
 
 const Credential = { id: ID, rawId: ID, type: KEY, clientExtensionResults: z.object({}) }
 
-/** What navigator.credentials.create() returns. */
+/** The result of navigator.credentials.create(). */
 export const PasskeyCreated = z.object({
   ...Credential,
   response: z.object({
@@ -28,7 +28,7 @@ export const PasskeyCreated = z.object({
   }),
 })
 
-/** What navigator.credentials.get() returns. */
+/** The result of navigator.credentials.get(). */
 export const PasskeyAssertion = z.object({
   ...Credential,
   response: z.object({
@@ -44,7 +44,6 @@ export const ALGORITHMS = [-8, -7, -257] as const
 const NEED = z.enum(['required', 'preferred', 'discouraged'])
 const Descriptor = z.object({ id: z.string(), type: KEY, transports: z.array(z.string()).optional() })
 
-/** For PublicKeyCredential.parseCreationOptionsFromJSON(). */
 export const PasskeyCreation = z.object({
   challenge: z.string(),
   rp: z.object({ id: z.string(), name: z.string() }),
@@ -60,7 +59,6 @@ export const PasskeyCreation = z.object({
   attestation: z.literal('none'),
 })
 
-/** For PublicKeyCredential.parseRequestOptionsFromJSON(). */
 export const PasskeyRequest = z.object({
   challenge: z.string(),
   rpId: z.string(),

@@ -4,7 +4,6 @@ import { at, Blocked, count, text } from './schemas.ts'
 
 export const RefusalsQuery = z.strictObject({ days: z.coerce.number().int().min(1).max(90).exactOptional() })
 
-/** Refused queries with the same cause. */
 export const RefusalGroup = z.object({
   datasourceId: z.string(),
   blocked: Blocked,

@@ -27,7 +27,6 @@ export interface Route {
    */
   readonly place?: 'team' | 'datasource'
   readonly role?: 'ADMIN' | 'OWNER'
-  /** A member with status INVITED may call the route. */
   readonly invited?: true
   /** A member may call the route without the second factor that the team requires. */
   readonly withoutSecondFactor?: true
@@ -44,13 +43,13 @@ export interface Route {
   readonly rawBody?: true
   /** In bytes. Default: 1 MiB. */
   readonly bodyLimit?: number
-  /** The maximum number of JSON values in the body. Default: VALUES.few. */
+  /** Default: VALUES.few. */
   readonly valuesMax?: number
   /** Null if the answer has no body. */
   readonly answer: ZodType | null
   /** Default: 200. */
   readonly status?: 200 | 201 | 202 | 204
-  /** The route starts a job if the work takes long. Then the answer has a jobId and the status 202. */
+  /** If the work takes long, the answer has a jobId and the status 202. */
   readonly startsJob?: true
   /** The handler returns JSON text and headers. `answer` documents the JSON for openapi.json and tests. */
   readonly prebuilt?: true

@@ -7,14 +7,11 @@ const isText = (value: string) => value.isWellFormed() && !value.includes('\0')
 
 /** A well-formed string without NUL, which every store and log can contain. */
 export const text = (max: number) => z.string().max(max).refine(isText, 'must not contain NUL or lone surrogates')
-/** A name that a person chose. */
 export const name = text(100).refine((value) => value.trim() !== '', 'must not be empty')
 const id = text(128).min(1)
-/** The name of a schema, table or column. */
 export const identifier = text(1024).min(1)
 /** The offset is required, because the service cannot know the caller's time zone. */
 export const time = z.iso.datetime({ offset: true })
-/** A number of things, bytes or rows, or a position in a text. */
 export const count = z.int().min(0)
 const share = z.number().min(0)
 /** A time in UTC from our own store, in ISO 8601. */
@@ -75,10 +72,10 @@ export const Datasource = z.object({
   minRole: Role.nullable(),
   lastTestedAt: at.nullable(),
   lastError: z.string().nullable(),
-  // Only for signed-in managers.
   lastGrade: Grade.nullable().optional().meta({ description: 'The grade of the last test.' }),
   schemaCapturedAt: at.nullable().optional(),
   tableCount: count.nullable().optional(),
+  // Only for signed-in managers.
   driftCount: count
     .nullable()
     .optional()
@@ -128,7 +125,6 @@ export const ExposedTable = z.object({
   documentation: Documentation.nullable(),
   estimatedRows: count.nullable(),
   columnsRestricted: z.boolean(),
-  /** MongoDB only. */
   indexes: z
     .array(
       z.object({
@@ -154,7 +150,7 @@ export const Description = z.object({
 const Scalar = z.union([z.null(), z.boolean(), z.number(), z.string()])
 const Param = z.union([Scalar, z.strictObject({ type: z.string(), value: Scalar })])
 const SqlBody = z.strictObject({
-  /** The maximum is 100,000 bytes for BIGQUERY and 65,536 bytes for POSTGRES. */
+  /** 100,000 bytes for BIGQUERY, 65,536 for POSTGRES. */
   sql: text(100_000),
   limit: z.int().min(1).exactOptional(),
   /** By position, or by name (only BIGQUERY). */
@@ -228,10 +224,8 @@ export const ApiKeyOrder = z.strictObject({
 /** `expiresAt: null` removes the expiry. */
 export const ApiKeyChange = z.strictObject({ name: name.exactOptional(), expiresAt: time.nullable().exactOptional() })
 export const Rotation = z.strictObject({ graceSeconds: z.int().min(0).max(86_400).exactOptional() })
-/** A member's key, as the team's managers see it. */
 export const TeamKey = ApiKey.extend({ accountId: z.string(), email: z.string() })
 
-/** The access that a person granted to an agent. */
 export const Grant = z.object({
   id: z.string(),
   clientName: z.string().meta({ description: 'The name that the agent gave itself.' }),
@@ -250,7 +244,6 @@ export const GrantChange = z.strictObject({
   datasourceIds: listOf(id, 1000, 1).exactOptional(),
   expiresAt: time.exactOptional(),
 })
-/** A member's grant, as the team's managers see it. */
 export const TeamGrant = Grant.extend({ accountId: z.string(), email: z.string() })
 
 // ── teams and members ────────────────────────────────────────────────────────────────────────────────────────────
@@ -403,7 +396,6 @@ export const Job = z.object({
   state: JobState,
   done: count,
   total: count,
-  /** The item that a running job is processing, such as a table. */
   step: z.string().nullable(),
   /** Null if the service started the job. `name` is null if the account was deleted. */
   startedBy: z.object({ accountId: z.string(), name: z.string().nullable() }).nullable(),
@@ -416,7 +408,6 @@ export const Job = z.object({
 export const Access = z.object({ accountIds: z.array(z.string()) })
 export const AccessPut = z.strictObject({ accountIds: listOf(id, 10_000) })
 
-/** The verdict on a query that was checked but not run. */
 export const CheckResult = z.object({
   verdict: z.enum(['ALLOWED', 'DENIED', 'INVALID']),
   error: z.string().optional(),

@@ -11,7 +11,6 @@ import { text } from './schemas.ts'
 export const PASSWORD = { min: 8, max: 128 } as const
 
 export interface SignInRoute {
-  /** The operation id. */
   readonly id: string
   readonly summary: string
   /** If absent, the method is GET. */
@@ -21,7 +20,7 @@ export interface SignInRoute {
   readonly answer: z.ZodType | 'page' | 'redirect'
   /** The route needs the cookie of a session, or of a sign-in that waits for a code. */
   readonly cookie?: true
-  /** Codes in addition to those of every route. */
+  /** In addition to the codes of every route. */
   readonly errors: readonly Code[]
 }
 
@@ -31,7 +30,6 @@ const password = text(PASSWORD.max).min(1)
 const newPassword = text(PASSWORD.max).min(PASSWORD.min)
 /** The address to which a mailed link leads. sign-in/allowed-origins.ts checks it. */
 const place = text(2_000).exactOptional()
-/** Our tokens are shorter. */
 const token = text(2_000).min(1)
 const code = text(100).min(1)
 const nothing = z.strictObject({})
@@ -79,7 +77,6 @@ export type ProviderFailure = (typeof FAILURES)[number]
 export const ProviderFailure = z.enum(FAILURES)
 export const ProviderSignIn = z.strictObject({
   provider,
-  /** The browser opens this address after the sign-in. */
   callbackURL: text(2_000).exactOptional(),
   rememberMe: z.boolean().exactOptional(),
   setupToken: text(200).exactOptional(),
@@ -151,7 +148,6 @@ const HeldKey = z.object({
   lastUsedAt: at.nullable(),
   expiresAt: at.nullable(),
 })
-/** The access that a person granted to an agent. */
 const HeldGrant = z.object({
   id: z.string(),
   clientName: z.string(),
@@ -199,7 +195,6 @@ const Ways = z.object({
   passkeys: z.array(HeldPasskey),
   providers: z.array(HeldProvider),
 })
-/** The browser opens this address. */
 const Away = z.object({ url: z.string() })
 const Ended = Kept.extend({ sessions: z.int().min(0) })
 
@@ -210,7 +205,6 @@ const OF_SESSION: readonly Code[] = ['UNAUTHENTICATED']
 /** These routes add a way to sign in, so they need a recent sign-in. */
 const ADDS_WAY: readonly Code[] = ['UNAUTHENTICATED', 'REAUTHENTICATION_REQUIRED', 'CONFLICT', 'RATE_LIMITED']
 
-/** The keys are method and path. */
 export const SIGN_IN_ROUTES = {
   'GET /auth/options': {
     id: 'getSignInOptions',

@@ -65,7 +65,6 @@ export async function putAccess(
   return await getAccess(deps, at.id)
 }
 
-/** Returns what the audit records about the list, with the current e-mail addresses. */
 async function listIn(tx: Transaction<Tables>, id: DatasourceId) {
   const rows = await tx
     .selectFrom('access_entries')

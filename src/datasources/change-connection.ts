@@ -30,7 +30,6 @@ const CONNECTION_FIELDS = [
   ...SECRET_FIELDS,
 ] as const
 
-/** The connection fields of a request, before the driver validates them. */
 export type ConnectionInput = { readonly [F in (typeof CONNECTION_FIELDS)[number]]?: unknown }
 
 /** The hours between automatic introspections. 0 means never (docs/exposure.md). */
@@ -133,7 +132,6 @@ export function comparedWithUri(
   return { parsed: { host, port, database, username, sslMode, config }, contradictions }
 }
 
-/** Throws INVALID_REQUEST with each stored secret that must be sent again. */
 export function requireSecrets(stored: ConnectionSettings, next: ConnectionSettings, change: ConnectionInput): void {
   const why = dangerOf(stored, next)
   if (why === null) return
@@ -144,12 +142,11 @@ export function requireSecrets(stored: ConnectionSettings, next: ConnectionSetti
   }
 }
 
-/** Returns true if the driver would see the change. */
 export function differs(stored: ConnectionSettings, next: ConnectionSettings): boolean {
   return canonical(stored) !== canonical(next)
 }
 
-/** Returns the reason if stored secrets would be sent to another place or with weaker protection. Null if not. */
+/** Returns why stored secrets would be sent to another place or with weaker protection. Null if they would not. */
 function dangerOf(stored: ConnectionSettings, next: ConnectionSettings): string | null {
   if (stored.connectionMode !== next.connectionMode) return 'the connection mode changes'
   const moved = (['host', 'port', 'database', 'username'] as const).find((field) => stored[field] !== next[field])
@@ -183,7 +180,7 @@ function secretsOf(input: ConnectionInput): Readonly<Record<string, string>> {
 
 const Secrets = z.record(z.string(), z.string())
 
-/** Returns the same text for equal values, regardless of the order of fields. */
+/** Ignores the order of fields. */
 function canonical(value: unknown): string {
   return (
     JSON.stringify(value, (_key, inner: unknown) =>

@@ -9,7 +9,6 @@ interface ToldStep extends TestStep {
   /** The name of the step with hyphens instead of spaces. It must never change. */
   readonly id: string
   readonly field: TestField | null
-  /** The key of the remedy in `remedies`. */
   readonly remedyId: string | null
   readonly remedyKind: RemedyKind | null
 }
@@ -48,7 +47,6 @@ const BIGQUERY_FIELDS: Readonly<Record<string, TestField>> = {
 }
 
 export function toldReport(type: DatasourceType, report: TestReport, testedAt: string): ToldReport {
-  /** The id of the first step with a remedy, by text of the remedy. */
   const ids = new Map<string, string>()
   const fields = type === 'BIGQUERY' ? BIGQUERY_FIELDS : FIELDS
   const steps = report.steps.map((step): ToldStep => {

@@ -13,7 +13,6 @@ import { Durations, type Family } from '../metric-types.ts'
 import { changedJustNow, overloaded } from './changed-or-overloaded.ts'
 import { settingsFor, type DatasourceRow } from './datasource-rows.ts'
 
-/** A connection for one use. */
 export interface Lease extends AsyncDisposable {
   readonly connection: Connection
   release(): void
@@ -37,7 +36,6 @@ export interface Leases extends AsyncDisposable {
   takeIdle(target: LeaseTarget): Lease | null
   /** Opens a connection outside the pool, for work that takes long or needs a new connection. */
   connect(target: LeaseTarget, signal: AbortSignal): Promise<Connection>
-  /** Opens a connection with settings that are not saved. */
   try(
     target: { readonly driver: Driver; readonly settings: ConnectionSettings; readonly teamId: TeamId },
     signal: AbortSignal,
@@ -48,9 +46,7 @@ export interface Leases extends AsyncDisposable {
 }
 
 export interface LeaseOptions {
-  /** The maximum number of a datasource's connections in this process. */
   readonly connectionsMax: number
-  /** The maximum number of callers that wait for a connection of one datasource. */
   readonly waitersMax: number
   readonly waitMs: number
   readonly connectMs: number
@@ -211,7 +207,6 @@ class PooledLeases implements Leases {
   }
 }
 
-/** How many connections were opened to one kind of database, how long this took, and how many attempts failed. */
 interface Opened {
   readonly took: Durations
   failed: number
@@ -264,7 +259,7 @@ class Pool {
   readonly #connect: (signal: AbortSignal) => Promise<Connection>
   readonly #idle: Pooled[] = []
   readonly #waiting = new Set<Waiter>()
-  /** The number of connections: used, idle, abandoned, or being opened. */
+  /** Used, idle, abandoned, or being opened. */
   #count = 0
   #abandoned = 0
   /** How many connections have been abandoned for longer than ENDING_MS. */

@@ -29,11 +29,10 @@ export interface DatasourceItem {
   readonly lastError: string | null
 }
 
-/** What managers get. The additional fields show how much of the database is hidden. */
+/** The additional fields show how much of the database is hidden. */
 export interface ManagedItem extends DatasourceItem {
   /** The grade in the last test of the current connection. Null before the first test. */
   readonly lastGrade: DatasourceRow['last_grade']
-  /** Null before the first introspection. */
   readonly schemaCapturedAt: string | null
   readonly tableCount: number | null
   /**

@@ -3,7 +3,6 @@
 import type { ExpressionBuilder } from 'kysely'
 import type { DatasourceTable, Tables } from '../store/tables.ts'
 
-/** Selects an OWNER of the datasource's team as `owner`, or null. */
 export function ownerOf(eb: ExpressionBuilder<Tables & { datasources: DatasourceTable }, 'datasources'>) {
   return eb
     .selectFrom('memberships')

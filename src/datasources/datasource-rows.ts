@@ -18,12 +18,10 @@ export function recallRow(store: Store, id: DatasourceId): Promise<DatasourceRow
   return store.recall(`datasource ${id}`, () => readRow(store, id))
 }
 
-/** Returns the row only if recallRow() has cached it. */
 export function knownRow(store: Pick<Store, 'known'>, id: DatasourceId): DatasourceRow | undefined {
   return store.known<DatasourceRow>(`datasource ${id}`)
 }
 
-/** Reads the row from the store, not from the cache. */
 export function readRow(store: Pick<Store, 'db'>, id: DatasourceId): Promise<DatasourceRow | undefined> {
   return store.db.selectFrom('datasources').selectAll().where('id', '=', id).executeTakeFirst()
 }

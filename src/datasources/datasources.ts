@@ -77,7 +77,6 @@ export async function listDatasources(
   return await Promise.all(rows.map((row) => (isManager ? managedItemOf(deps, row) : itemOf(deps, row))))
 }
 
-/** Returns the rows of the datasources that the caller can reach, oldest first. */
 export async function reachable(
   deps: Pick<DatasourceDeps, 'store'>,
   call: Call,
@@ -98,7 +97,6 @@ export async function reachable(
   return rows.filter((_, n) => reached[n] === true)
 }
 
-/** Returns what a manager sees in the list. */
 export function getDatasource(deps: Pick<DatasourceDeps, 'catalogs'>, at: Reached): Promise<ManagedItem> {
   return managedItemOf(deps, at.row)
 }
@@ -154,7 +152,6 @@ export async function createDatasource(
   return await managedItemOf(deps, row)
 }
 
-/** Throws CONFLICT if the team has too many datasources. */
 async function requireRoom(tx: Transaction<Tables>, teamId: TeamId): Promise<void> {
   const { count } = await tx
     .selectFrom('datasources')
@@ -218,7 +215,7 @@ export async function changeDatasource(
 
 const REINTROSPECT_HOURS = 24
 
-/** Deletes a datasource and everything that belongs to it, except its audit rows. */
+/** Keeps the audit rows. */
 export async function deleteDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<void> {
   await deps.store.write(async (tx) => {
     const row = await rowIn(tx, at.id)
@@ -238,7 +235,7 @@ export async function deleteDatasource(deps: DatasourceDeps, call: Call, at: Rea
   await endAll(deps, at.id)
 }
 
-/** Refuses queries until the datasource is enabled again. Closes its connections and cancels its jobs. */
+/** Also closes the datasource's connections and cancels its jobs. */
 export async function disableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<ManagedItem> {
   const item = await setStatus(deps, call, at, 'DISABLED')
   await endAll(deps, at.id)
@@ -274,7 +271,6 @@ function targetOf({ id, name }: Pick<DatasourceRow, 'id' | 'name'>): Target {
   return { kind: 'datasource', id, name }
 }
 
-/** Throws NOT_FOUND if the datasource was deleted in the meantime. */
 async function rowIn(tx: Transaction<Tables>, id: DatasourceId): Promise<DatasourceRow> {
   const row = await readRow({ db: tx }, id)
   if (row === undefined) throw notFound()

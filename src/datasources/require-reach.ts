@@ -79,12 +79,10 @@ export async function reaches(store: Store, membership: Membership, row: Datasou
   return canReach(membership, { accessMode: row.access_mode, minRole: row.min_role }, listed)
 }
 
-/** Returns false if the key or grant is restricted to other datasources. */
 export function isWithin(caller: Caller, id: DatasourceId): boolean {
   return caller.kind === 'session' || caller.datasourceIds === null || caller.datasourceIds.has(id)
 }
 
-/** Returns the accounts on the access list, which is cached. */
 function accessList(store: Store, id: DatasourceId): Promise<ReadonlySet<AccountId>> {
   return store.recall(`access ${id}`, async () => {
     const rows = await store.db

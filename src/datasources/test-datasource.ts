@@ -86,7 +86,6 @@ async function keep(tx: Transaction<Tables>, at: Reached, report: ToldReport): P
     .execute()
 }
 
-/** Returns the last report about the current connection. Throws NOT_FOUND if there is none. */
 export async function lastTest(
   deps: Pick<DatasourceDeps, 'store'>,
   at: Pick<Reached, 'id'>,
@@ -157,7 +156,7 @@ async function statusIn(tx: Transaction<Tables>, id: DatasourceId) {
   return row ?? null
 }
 
-/** Sets the status ERROR if `error` says that the database is unavailable. Ignores other errors. */
+/** Ignores errors that do not say that the database is unavailable. */
 export async function noteFailure(deps: Pick<DatasourceDeps, 'store'>, at: LeaseTarget, error: unknown): Promise<void> {
   if (!(error instanceof AppError) || error.code !== 'DATASOURCE_UNAVAILABLE' || isKnownFailure(at.row, error)) return
   const now = new Date().toISOString()

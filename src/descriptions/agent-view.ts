@@ -21,9 +21,7 @@ interface Ask {
 }
 
 interface AgentView {
-  /** Why the role or key cannot reach the datasource. Null if it can. */
   readonly barred: string | null
-  /** Null if barred. */
   readonly page: (DescribedPage & { readonly tokens: number }) | null
 }
 

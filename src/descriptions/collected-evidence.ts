@@ -17,9 +17,9 @@ import {
 import { inSlices } from '../event-loop-slices.ts'
 
 export interface Evidence {
-  /** Refusals are counted from this time on. Null until a scan has read rows. */
+  /** Null until a scan has read rows. */
   readonly refusalsSince: string | null
-  /** Answered queries are known from this time on. Null until a scan has read rows. */
+  /** Null until a scan has read rows. */
   readonly readsSince: string | null
   /** False while the audit is still being read. */
   readonly complete: boolean
@@ -30,14 +30,12 @@ export interface Evidence {
 }
 
 export interface TableEvidence {
-  /** How many refused queries named the table or one of its columns. */
   readonly refusals: number
-  /** When an answered query last read the table. */
   readonly lastReadAt: string | undefined
   column(name: string): { readonly refusals: number; readonly lastReadAt: string | undefined }
 }
 
-/** One scan of the audit, newest rows first. `filter` selects either the refused or the answered queries. */
+/** `filter` selects either the refused or the answered queries. */
 interface Scan {
   readonly filter: AuditFilter
   /** Counts the rows, and stops after ROWS_MAX rows. If the iteration throws, the rows so far stay counted. */
@@ -57,7 +55,6 @@ const LATE_MS = 10_000
  */
 const TEXTS_MAX = 5_000
 
-/** How far the audit was read: for refused queries, and separately for answered queries. */
 interface Progress {
   /** The next scan starts LATE_MS before this time. Null before the first scan. */
   upTo: number | null
@@ -73,13 +70,12 @@ interface Facts {
   readonly columnRefusals: Map<string, Map<number, number>>
   readonly columnReads: Map<string, string>
   readAt: string | undefined
-  /** When a query last read all exposed columns. */
   allReadAt: string | undefined
 }
 
 export class CollectedEvidence {
   readonly catalogVersion: number
-  /** No scan starts before this time, in milliseconds since 1970. */
+  /** In milliseconds since 1970. */
   dueAt = Number.NEGATIVE_INFINITY
   readonly #names: TableNames
   readonly #byKey: ReadonlyMap<string, CatalogTable>
@@ -87,7 +83,6 @@ export class CollectedEvidence {
   readonly #facts = new Map<string, Facts>()
   readonly #refused: Progress = { upTo: null, since: null, recent: new Set() }
   readonly #read: Progress = { upTo: null, since: null, recent: new Set() }
-  /** Increases with every change. */
   #changes = 0
 
   constructor(catalog: Catalog, catalogVersion: number) {
@@ -96,7 +91,7 @@ export class CollectedEvidence {
     this.#byKey = new Map(catalog.tables.map((table) => [tableKey(table.schema, table.table), table]))
   }
 
-  /** Returns a scan of the refused queries of the last seven days. Skips queries that an earlier scan has read. */
+  /** Skips queries that an earlier scan has read. */
   refusals(now: number): Scan {
     const from = (Math.floor(now / HOUR_MS) - REFUSAL_HOURS) * HOUR_MS
     const progress = this.#refused
@@ -106,7 +101,7 @@ export class CollectedEvidence {
     }
   }
 
-  /** Returns a scan of the answered queries of the last thirty days. Skips queries that an earlier scan has read. */
+  /** Skips queries that an earlier scan has read. */
   reads(now: number): Scan {
     const from = now - READ_DAYS * 24 * HOUR_MS
     const progress = this.#read
@@ -134,10 +129,7 @@ export class CollectedEvidence {
     }
   }
 
-  /**
-   * Reads the rows of a scan. If the scan stops early, older rows are never read, and the evidence starts at the oldest
-   * row that was read.
-   */
+  /** If the scan stops early, older rows are never read, and the evidence starts at the oldest row that was read. */
   async #take(
     progress: Progress,
     { now, from }: { readonly now: number; readonly from: number },
@@ -262,7 +254,6 @@ function countAt(hours: Map<number, number>, hour: number): void {
   hours.set(hour, (hours.get(hour) ?? 0) + 1)
 }
 
-/** Returns the later of two times (ISO 8601, UTC). */
 function later(known: string | undefined, at: string): string {
   return known === undefined || at > known ? at : known
 }

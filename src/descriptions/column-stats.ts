@@ -12,7 +12,6 @@ import type { Tables } from '../store/tables.ts'
 import { inSlices } from '../event-loop-slices.ts'
 
 export interface Known {
-  /** The time of the newest profile in the statistics. Null if there is none. */
   readonly capturedAt: string | null
   /** Returns a function that returns the `stats` of a column (docs/contract.md), or null. */
   statsOf(table: CatalogTable): (column: CatalogColumn) => Stats | null
@@ -28,7 +27,6 @@ interface Stats {
   readonly signals: readonly string[]
 }
 
-/** The profile of one column. statsOf() adds what depends on other exposed columns. */
 interface SeenColumn extends Pick<KeptColumn, 'name' | 'type' | 'unique' | 'range' | 'personal' | 'look'> {
   readonly stats: Stats
 }
@@ -38,7 +36,7 @@ export interface SeenTable {
   readonly capturedAt: string
   readonly rowsSampled: number
   readonly columns: readonly SeenColumn[]
-  /** The approximate size in memory, in bytes. */
+  /** In bytes. */
   readonly weight: number
 }
 
@@ -54,14 +52,12 @@ const DATASOURCES_MAX = 500
 const WEIGHT_MAX = 32 * 1024 * 1024
 /** The weight of a column in bytes, without its texts and statistics. */
 const COLUMN_WEIGHT = 120
-/** How many profiles one statement reads. */
 const TABLES = 50
 
 export function openColumnStats(): Seen {
   return new BoundedMap(DATASOURCES_MAX, WEIGHT_MAX)
 }
 
-/** Returns statistics only of columns in `exposed`. */
 export async function columnStatsOf(
   deps: { readonly db: Kysely<Tables>; readonly seen: Seen },
   id: DatasourceId,
@@ -96,7 +92,7 @@ export async function columnStatsOf(
   }
 }
 
-/** Returns all stored profiles. Reads only the profiles whose stamp has changed. */
+/** Reads only the profiles whose stamp has changed. */
 export async function readSeen(
   { db, seen }: { readonly db: Kysely<Tables>; readonly seen: Seen },
   id: DatasourceId,

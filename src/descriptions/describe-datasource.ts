@@ -7,7 +7,6 @@ import type { Descriptions, Rendered } from './description-cache.ts'
 import type { Reached } from '../datasources/require-reach.ts'
 import { notIntrospected } from '../exposure/require-usable.ts'
 
-/** A description as JSON, with its ETag and headers. */
 export interface Description extends Rendered {
   readonly headers: Readonly<Record<string, string>>
 }

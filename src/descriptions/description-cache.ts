@@ -14,18 +14,17 @@ import { openPublishedTexts } from './published-texts.ts'
 import { renderCatalog, type NameReadings } from './render-catalog.ts'
 import { renderDescription, type Described, type Part } from './render-description.ts'
 
-/** JSON in UTF-8, and its ETag. */
 export interface Rendered {
   readonly json: Buffer
-  /** The offset of each table in `json`, in bytes. */
+  /** In bytes. */
   readonly starts: readonly number[]
   readonly etag: string
 }
 
 export interface Descriptions {
-  /** Returns the description for the versions of this row. Concurrent readers share one rendering. */
+  /** Concurrent readers share one rendering. */
   of(at: Described, part: Part): Promise<Rendered>
-  /** Returns the whole catalog, for the person who chooses what to expose (GET …/catalog). */
+  /** The whole catalog is for the person who chooses what to expose (GET …/catalog). */
   catalog(at: Described, full: Catalog, evidence: Evidence): Promise<Rendered>
 }
 
@@ -48,12 +47,10 @@ interface Entry extends Rendered {
 
 class CachedDescriptions implements Descriptions {
   readonly #deps: Deps
-  /** After a change, only the changed profiles and publications are read again. */
   readonly #read = { stats: openColumnStats(), published: openPublishedTexts() }
-  /** The last description of each part and datasource. */
   readonly #rendered = new BoundedMap<string, Entry>(ENTRIES_MAX, BYTES_MAX)
   readonly #names: NameReadings = new BoundedMap(NAMES_MAX)
-  /** Renderings in progress, by part, datasource and versions. */
+  /** By part, datasource and versions. */
   readonly #rendering = new Map<string, Promise<Entry>>()
 
   constructor(deps: Deps) {
@@ -72,7 +69,7 @@ class CachedDescriptions implements Descriptions {
     return this.#cached(`c/${at.id}`, versions, () => renderCatalog(deps, at, full, evidence))
   }
 
-  /** Returns the cached JSON, or renders it. `place` is the part and the datasource's id. */
+  /** `place` is the part and the datasource's id. */
   async #cached(place: string, versions: string, render: () => Promise<JoinedTables>): Promise<Rendered> {
     const cached = this.#rendered.get(place)
     if (cached?.versions === versions) return cached
@@ -92,10 +89,7 @@ class CachedDescriptions implements Descriptions {
   }
 }
 
-/**
- * Returns a text that changes whenever the description may change: the datasource's name and all versions that the
- * description depends on.
- */
+/** Returns a text that changes whenever the description may change. */
 export function versionsOf(
   row: Pick<DatasourceRow, 'catalog_version' | 'exposure_version' | 'profile_version' | 'published_version' | 'name'>,
 ): string {
@@ -103,7 +97,7 @@ export function versionsOf(
   return JSON.stringify([catalog_version, exposure_version, profile_version, published_version, name])
 }
 
-/** Returns a digest, so that the same JSON has the same ETag in every process and after every restart. */
+/** The same JSON has the same ETag in every process and after every restart. */
 function etagOf(part: string, json: Buffer): string {
   return `"${part}-${createHash('sha256').update(json).digest('base64url').slice(0, 27)}"`
 }

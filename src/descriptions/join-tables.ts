@@ -2,7 +2,6 @@
 import type { CatalogTable } from '../drivers/driver.ts'
 import { inSlices } from '../event-loop-slices.ts'
 
-/** JSON in UTF-8. `starts` has the byte offset of each table. */
 export interface JoinedTables {
   readonly json: Buffer
   readonly starts: readonly number[]

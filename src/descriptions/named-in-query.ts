@@ -7,9 +7,9 @@ const TEXT_MAX = 20_000
 /** Tables of several schemas may have the same name. At most this many tables are found for a name. */
 const TABLES_MAX = 4
 
-/** The names of a catalog's tables, in lower case. */
+/** In lower case. */
 export interface TableNames {
-  /** The tables by name, without their schema. */
+  /** Without their schema. */
   readonly byName: ReadonlyMap<string, readonly CatalogTable[]>
   /** Shard families (such as BigQuery's `events_*`), with the common prefix of their tables. */
   readonly families: readonly { readonly prefix: string; readonly table: CatalogTable }[]
@@ -28,14 +28,14 @@ export function namesOf(catalog: Catalog): TableNames {
   return { byName, families }
 }
 
-/** Returns the column names of a table by their lower-case form. */
+/** The keys are in lower case. */
 export function columnsByName(table: CatalogTable): ReadonlyMap<string, string> {
   return new Map(table.columns.map(({ name }) => [name.toLowerCase(), name]))
 }
 
 /**
- * Returns everything in a query that may be a name, in lower case: each word, each quoted name, and the parts of quoted
- * paths. For `"address.city"`, these are `address.city`, `address` and `city`.
+ * Returns each word, each quoted name, and the parts of quoted paths, in lower case. For `"address.city"`, these are
+ * `address.city`, `address` and `city`.
  */
 export function namesIn(text: string): ReadonlySet<string> {
   const lower = text.slice(0, TEXT_MAX).toLowerCase()

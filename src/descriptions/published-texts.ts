@@ -8,7 +8,6 @@ import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Reached } from '../datasources/require-reach.ts'
 
-/** The documentation object of docs/contract.md, without its null fields. */
 interface DocumentationObject {
   readonly summary?: string
   readonly statements: readonly string[]
@@ -25,7 +24,7 @@ interface DocumentedTable {
 
 export type Documented = (table: Pick<CatalogTable, 'schema' | 'table'>) => DocumentedTable
 
-/** The publication that was last read, by datasource. It is reused while its stamp is unchanged. */
+/** A publication is reused while its stamp is unchanged. */
 export type Published = BoundedMap<DatasourceId, Publication>
 
 interface Publication {
@@ -43,7 +42,6 @@ export function openPublishedTexts(): Published {
   return new BoundedMap(DATASOURCES_MAX, CHARS_MAX)
 }
 
-/** Returns the texts about exposed tables and columns. `full` is the whole catalog. */
 export async function publishedTextsOf(
   deps: { readonly store: Pick<Store, 'db'>; readonly published: Published },
   at: Pick<Reached, 'id' | 'row'>,

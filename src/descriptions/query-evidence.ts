@@ -26,7 +26,6 @@ interface Deps {
   readonly now?: () => number
 }
 
-/** The time limit of a scan. */
 const SCAN_MS = 10_000
 /** How long a call waits for a scan. */
 const WAIT_MS = 60
@@ -49,7 +48,6 @@ class AuditedEvidence implements QueryEvidence {
   readonly #known = new BoundedMap<DatasourceId, CollectedEvidence>(DATASOURCES_MAX)
   readonly #scans = new Map<DatasourceId, Promise<void>>()
   readonly #end = new AbortController()
-  /** Scans run one after the other. */
   #tail: Promise<void> = Promise.resolve()
 
   constructor({ audit, log, now = Date.now }: Deps) {

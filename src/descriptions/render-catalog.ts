@@ -22,10 +22,9 @@ export interface RenderCatalogDeps {
   readonly names: NameReadings
 }
 
-/** Caches whether a column's name and type suggest personal data, because many tables have the same names. */
+/** Many tables have the same column names. */
 export type NameReadings = BoundedMap<string, NameReading>
 
-/** What is known about a table besides its catalog entry. */
 interface About {
   readonly exposed: CatalogTable | undefined
   readonly marks: Marks
@@ -61,7 +60,6 @@ export async function renderCatalog(
 const NONE_SEEN: ReadonlyMap<string, SeenTable> = new Map()
 const NO_MARKS: Marks = new Map()
 
-/** Returns by tableKey which columns people have marked as personal or not personal. */
 async function marksOf(
   deps: Pick<RenderCatalogDeps, 'store'>,
   { id, row }: Pick<Reached, 'id' | 'row'>,

@@ -11,7 +11,6 @@ import { joinedTables, type JoinedTables } from './join-tables.ts'
 /** 'e' means the exposed tables and columns, 'f' the whole (full) catalog. */
 export type Part = 'e' | 'f'
 
-/** The datasource to describe, for example a `Reached`. */
 export type Described = Pick<Reached, 'id' | 'row' | 'driver'>
 
 export interface RenderDeps {
@@ -21,7 +20,7 @@ export interface RenderDeps {
   readonly published: Published
 }
 
-/** Renders the description. Statistics and documentation cover only exposed columns, even in the whole catalog. */
+/** Statistics and documentation cover only exposed columns, even in the whole catalog. */
 export async function renderDescription(deps: RenderDeps, at: Described, part: Part): Promise<JoinedTables> {
   const [exposed, full] = await Promise.all([deps.catalogs.exposed(at.row), deps.catalogs.full(at.row)])
   const known = await columnStatsOf({ db: deps.store.db, seen: deps.stats }, at.id, exposed, (names) =>
@@ -48,10 +47,7 @@ function byKey(catalog: Catalog | null): ReadonlyMap<string, CatalogTable> {
   return new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), table]))
 }
 
-/**
- * Returns the JSON of a table. `exposed` has only the exposed columns of the table, and is undefined for a hidden
- * table.
- */
+/** `exposed` has only the exposed columns of the table, and is undefined for a hidden table. */
 function tableText(
   table: CatalogTable,
   exposed: CatalogTable | undefined,

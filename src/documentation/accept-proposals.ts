@@ -30,7 +30,6 @@ interface Request {
 }
 
 interface Accepted {
-  /** The number of accepted texts, by kind. */
   readonly accepted: Readonly<Record<Kind, number>>
   /** The number of texts that stay proposed because a column changed. */
   readonly stale: number
@@ -113,7 +112,7 @@ function chosen(drafts: Drafts, tables: Request['tables']): Drafts {
 
 class Acceptance {
   readonly counts: Record<Kind, number> = { summary: 0, examples: 0, statements: 0, columns: 0 }
-  /** The places of the accepted texts for the audit, for example `columns.name` of a table. */
+  /** For the audit, for example `columns.name` of a table. */
   readonly places: string[] = []
   stale = 0
   readonly #tables: ReadonlyMap<string, Catalog['tables'][number]>

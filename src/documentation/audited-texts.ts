@@ -24,7 +24,6 @@ export function publishedChanges(before: readonly PublishedTable[], after: reado
   return compared('texts', publishedTexts(before), publishedTexts(after))
 }
 
-/** Counts the texts of a publication, and how many were added, changed and removed since the previous publication. */
 export function publishedCounts(before: readonly PublishedTable[], after: readonly PublishedTable[]) {
   const [was, is] = [publishedTexts(before), publishedTexts(after)]
   const kept = [...is].filter(([place]) => was.has(place))

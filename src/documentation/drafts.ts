@@ -44,7 +44,6 @@ export interface DocumentationPlace {
   readonly row: Versions & Selectable<KnowledgeVersions> & { readonly status: string }
 }
 
-/** A text as its editors see it. */
 interface TextView extends Pick<Said, 'text' | 'origin' | 'status' | 'restsOn'> {
   readonly stale: boolean
 }
@@ -58,7 +57,7 @@ export interface TableView {
   readonly columns: ReadonlyMap<string, Partial<TextView> & { readonly personal: boolean | null }>
   /** The database no longer has this table. */
   readonly gone?: true
-  /** Warnings for the author. Only in the answer to a PUT. */
+  /** Only in the answer to a PUT. */
   readonly warnings?: readonly string[]
 }
 
@@ -136,7 +135,6 @@ export async function requireDocumented(
   if ((await draftOf(deps.store.db, at.id, name)) === null) throw notFound()
 }
 
-/** Returns warnings about texts that will be hidden even when they are published. */
 async function warningsOf(
   deps: DocumentationDeps,
   at: DocumentationPlace,
@@ -155,7 +153,6 @@ function shortened(text: string): string {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }
 
-/** Throws CONFLICT if `expected` is not the current version. */
 export async function raiseVersion(
   tx: Transaction<Tables>,
   id: DatasourceId,

@@ -14,7 +14,6 @@ import { writeProposals, type Generated, type WriterDeps } from './write-proposa
 
 export interface GenerateDeps extends DocumentationDeps, WriterDeps {
   readonly jobs: Jobs
-  /** Null if the operator configured no model. */
   readonly model: Model | null
 }
 
@@ -27,10 +26,9 @@ const Input = z.object({
 })
 
 /**
- * Starts the job and returns its id. If a job with the same request is running, returns its id. Throws
- * DATASOURCE_DISABLED for a disabled datasource, NOT_CONNECTED before the first introspection, INVALID_REQUEST for a
- * table that is not exposed or a model that is not configured, and CONFLICT while another job of this kind runs for the
- * datasource.
+ * If a job with the same request is running, returns its id. Throws DATASOURCE_DISABLED, NOT_CONNECTED before the first
+ * introspection, INVALID_REQUEST for a table that is not exposed or a model that is not configured, and CONFLICT while
+ * another job of this kind runs for the datasource.
  */
 export async function generateDocumentation(
   deps: GenerateDeps,

@@ -15,16 +15,14 @@ const LETTERS_MIN = 3
 
 /** Build one instance per pair of catalogs, for all texts. */
 export class HiddenNames {
-  /** The hidden columns by table. Tables without hidden columns are not in the map. */
   readonly #columns = new Map<string, Names<string>>()
   /**
    * Names of hidden tables and columns that are no ordinary words. Names that an exposed object also has are left out.
    */
   readonly #anywhere = new Names<string>()
   readonly #distinct = new Set<string>()
-  /** Hidden tables whose name is an ordinary word. */
   readonly #plain = new Names<string>()
-  /** The tables that have hidden columns. */
+  /** Hidden tables whose name is an ordinary word. */
   readonly #owners = new Names<CatalogTable>()
   /** The first word of each name above. Most texts contain none of these words. */
   readonly #firsts = new Set<string>()
@@ -70,7 +68,6 @@ export class HiddenNames {
     this.#owners.add(table.table, table)
   }
 
-  /** True if no table and no column is hidden. */
   get isEmpty(): boolean {
     return this.#owners.isEmpty
   }

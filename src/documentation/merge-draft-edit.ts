@@ -54,7 +54,6 @@ class Reader {
    * written. The type is '' if it is unknown. The database may no longer have these columns.
    */
   readonly #before: ReadonlyMap<string, string>
-  /** The generated texts of the draft before the edit, by text. */
   readonly #generated: ReadonlyMap<string, Said>
   readonly #marked: Draft['columns']
 
@@ -100,7 +99,6 @@ class Reader {
         this.problems.push(`columns: ${name} is not a column of this table`)
         continue
       }
-      // A text about a column always depends on that column.
       const restsOn = [name, ...(rest.restsOn ?? [])]
       const said = text === undefined ? null : this.text(`columns.${name}`, { ...rest, text, restsOn })
       if (said !== null || (personal ?? null) !== null) read.set(name, { said, personal: personal ?? null })

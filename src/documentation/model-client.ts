@@ -8,7 +8,6 @@ export type Ask = (instructions: string, question: string, signal: AbortSignal) 
 const ANSWER_BYTES = 256 * 1024
 const TOO_LARGE = 413
 const ANSWER_TOKENS = 4_096
-/** The version of Anthropic's protocol. */
 const ANTHROPIC_VERSION = '2023-06-01'
 /** If the endpoint is busy or fails. The library waits between retries. */
 const RETRIES = 2
@@ -35,7 +34,6 @@ function common({ url }: ModelSettings, timeout: number, headers: Readonly<Recor
   } as const
 }
 
-/** For an endpoint that needs no key. */
 const NO_KEY = 'none'
 
 async function openaiClient(settings: ModelSettings, timeoutMs: number): Promise<Ask> {

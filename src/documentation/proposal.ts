@@ -10,7 +10,7 @@ export interface ProposedText {
   readonly tells: boolean
 }
 
-/** A query, described in words. It has not run yet. */
+/** The query has not run yet. */
 export interface Example extends ProposedText {
   readonly query: string
 }

@@ -16,7 +16,6 @@ import { ColumnMentions } from './column-mentions.ts'
 import { readPublished, type PublishedTable } from './visible-texts.ts'
 
 interface Publishing {
-  /** Null before the first publication. */
   readonly publishedAt: string | null
   readonly version: number
   /** There was nothing new to publish, so no version was created. */
@@ -118,7 +117,7 @@ interface PublicationItem {
   readonly removed: number
 }
 
-/** Returns the newest publication first. Throws INVALID_REQUEST for an invalid cursor. */
+/** Throws INVALID_REQUEST for an invalid cursor. */
 export async function listPublications(
   deps: Pick<DocumentationDeps, 'store'>,
   at: Pick<DocumentationPlace, 'id'>,

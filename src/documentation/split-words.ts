@@ -1,7 +1,6 @@
 // Splits texts into words and finds names in them, ignoring case and quotes. The time hardly depends on the number of
 // names.
 
-/** A word consists of letters, accents, digits and underscores. */
 const WORD = /[\p{L}\p{M}\p{N}_]+/gu
 const ASCII_WORD = /\w+/g
 /** In an ASCII text, ASCII_WORD finds the same words as WORD, but faster. */
@@ -20,13 +19,11 @@ export function wordsOf(text: string): readonly string[] {
   return plain.toLowerCase().normalize('NFC').match(WORD) ?? []
 }
 
-/** Returns the text as a reader sees it. */
 export function plainOf(text: string): string {
   const plain = text.replaceAll(String.raw`\_`, '_')
   return ASCII.test(plain) ? plain : plain.normalize('NFKC').replaceAll(UNSEEN, '')
 }
 
-/** Finds names in texts, and returns the value of each name. */
 export class Names<T> {
   /** The names by their first word. `rest` has the other words. */
   readonly #byFirst = new Map<string, { readonly rest: readonly string[]; readonly value: T }[]>()

@@ -38,7 +38,6 @@ export type Draft = z.infer<typeof Draft>
 
 export const EMPTY: Draft = { summary: null, examples: null, statements: [], columns: new Map() }
 
-/** Throws a ZodError if the store is damaged. */
 export function readDraft(json: string): Draft {
   return Draft.parse(JSON.parse(json))
 }
@@ -56,7 +55,7 @@ export function isEmpty(draft: Draft): boolean {
   return textsOf(draft).length === 0 && [...draft.columns.values()].every((column) => column.personal === null)
 }
 
-/** Returns true if a person approved the text. Only approved texts are published. */
+/** Only texts that a person approved are published. */
 export function isApproved(said: Said): boolean {
   return said.status === 'ACCEPTED' || said.status === 'CONFIRMED'
 }
@@ -80,7 +79,6 @@ export function personalOf(draft: Draft): readonly string[] {
   return [...draft.columns].flatMap(([name, { personal }]) => (personal === true ? [name] : []))
 }
 
-/** Returns the draft without the texts that `isRemoved` selects. */
 export function without(draft: Draft, isRemoved: (said: Said) => boolean): Draft {
   const kept = (said: Said | null): Said | null => (said !== null && isRemoved(said) ? null : said)
   return {

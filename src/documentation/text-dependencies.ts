@@ -10,7 +10,6 @@ export class RestingPlace {
   readonly #others: Others
   #types: ReadonlyMap<string, string> | null = null
 
-  /** `table` is null if it is not in the catalog. `others` has all columns of the catalog. */
   constructor(table: CatalogTable | null, others: Others) {
     this.#table = table
     this.#others = others
@@ -47,7 +46,6 @@ export class Others {
     }
   }
 
-  /** Returns the types of all columns that the name may mean. */
   typesOf(name: string): readonly string[] {
     const types: string[] = []
     for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {

@@ -20,7 +20,6 @@ export class ValueMentions {
     }
   }
 
-  /** Returns the columns that have a value in the text. */
   in(text: string): readonly string[] {
     const words = wordsOf(text)
     return [...new Set(words.flatMap((_, start) => this.#values.at(words, start).map(({ value }) => value)))]

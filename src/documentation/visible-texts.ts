@@ -22,7 +22,6 @@ const PublishedTable = z.object({
 })
 export type PublishedTable = z.infer<typeof PublishedTable>
 
-/** Throws a ZodError if the store is damaged. */
 export function readPublished(json: string): readonly PublishedTable[] {
   return z.array(PublishedTable).parse(JSON.parse(json))
 }
@@ -98,9 +97,7 @@ export class Visibility {
 }
 
 export interface VisibleColumns {
-  /** The table with only its exposed columns. */
   readonly exposed: CatalogTable
-  /** All columns of the catalog, including hidden columns. */
   readonly known: RestingPlace
   maySee(said: { readonly text: string; readonly restsOn: readonly string[] }): boolean
 }

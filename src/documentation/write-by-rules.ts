@@ -90,7 +90,6 @@ function grain({ type, table, profile, typed }: WriterContext, isSummed: boolean
   ]
 }
 
-/** Describes joins by declared foreign keys. */
 function joins({ table, profile, typed }: WriterContext): RuleText[] {
   return table.columns.flatMap((column): RuleText[] => {
     const to = column.references
@@ -147,13 +146,11 @@ function likelyTarget(
   return one !== undefined && more.length === 0 ? one : null
 }
 
-/** True for `customer` and `customers`, `category` and `categories`, `box` and `boxes`. */
 function isNumberOf(stem: string, table: string): boolean {
   const plural = stem.endsWith('y') ? `${stem.slice(0, -1)}ies` : `${stem}s`
   return [stem, plural, `${stem}es`].includes(table)
 }
 
-/** Lists the values of a column if they are few, all known, and all codes. */
 function enumerations({ table, profile, typed }: WriterContext): RuleText[] {
   return table.columns.flatMap((column) => {
     const codes = codesOf(column, profile)
@@ -273,7 +270,6 @@ function rowOf(type: WriterContext['type']): string {
   return type === 'MONGODB' ? 'document' : 'row'
 }
 
-/** Returns for example “a, b and c”. */
 function listed(names: readonly string[], last = 'and'): string {
   return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} ${last} ${names.at(-1) ?? ''}`
 }
@@ -300,7 +296,6 @@ function withArticle(words: string): string {
   return `${/^(?:[aeio]|u(?!ni|s[aei]|til|uid))/.test(words) ? 'an' : 'a'} ${words}`
 }
 
-/** `order_items` becomes “order items”. */
 function inWords(name: string): string {
   return name
     .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')

@@ -46,14 +46,12 @@ export interface Generated {
   readonly failed: readonly TableName[]
 }
 
-/** The maximum number of example queries that are run for a table in one attempt. */
 const EXAMPLES_TRIED = 4
 /**
  * The texts of a table are written again if the catalog, the exposure or the profiles change meanwhile. This is the
  * maximum number of attempts.
  */
 const TRIES = 5
-/** The maximum number of concurrent questions to a model. */
 const MODEL_AT_ONCE = 4
 /** After this many tables in a row without a valid answer, the model is not asked again. */
 const MODEL_PATIENCE = 8
@@ -100,7 +98,7 @@ export async function writeProposals(
 interface Scene {
   readonly id: DatasourceId
   readonly versions: string
-  /** The requested tables. Null means every exposed table. */
+  /** Null means every exposed table. */
   readonly chosen: ReadonlySet<string> | null
   readonly driver: Driver
   readonly contexts: ReadonlyMap<string, WriterContext>
@@ -108,7 +106,6 @@ interface Scene {
   readonly naming: ColumnMentions
 }
 
-/** Returns `known` if its versions are still current. */
 async function sceneOf(deps: WriterDeps, id: DatasourceId, chosen: Scene['chosen'], known?: Scene): Promise<Scene> {
   const row = await deps.store.db.selectFrom('datasources').selectAll().where('id', '=', id).executeTakeFirst()
   const driver = row === undefined ? undefined : deps.drivers.get(row.type)

@@ -9,7 +9,6 @@ interface Pointer {
   readonly schema: string
   readonly table: string
   readonly column: string
-  /** The referenced column. */
   readonly to: string
 }
 
@@ -33,7 +32,7 @@ export interface Key {
   readonly label: string
 }
 
-/** Returns a context for each requested table that is exposed, in the order of the catalog. */
+/** Leaves out tables that are not exposed. */
 export function writerContexts(
   driver: Pick<Driver, 'type' | 'vocabulary' | 'typed'>,
   exposed: Pick<Catalog, 'tables'>,

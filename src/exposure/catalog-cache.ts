@@ -20,27 +20,22 @@ export interface Versions {
 }
 
 export interface Catalogs {
-  /** Returns the whole catalog, or null before the first introspection. */
   full(at: Versions): Promise<Catalog | null>
-  /** Returns the exposed part of the catalog, or null before the first introspection. */
   exposed(at: Versions): Promise<Catalog | null>
   /** Returns the result of exposed() without waiting, or undefined if it is not in memory. */
   knownExposed(at: Versions): Catalog | undefined
-  /** Returns the saved exposure. The list is empty before the first save. */
   shown(at: Versions): Promise<readonly ShownTable[]>
   /**
    * Returns the catalog for which the exposure was saved. Null if there was no catalog then, or if no exposure was
    * saved.
    */
   baseline(at: Versions): Promise<Catalog | null>
-  /** Returns the number of exposed tables that still exist. */
   exposedTableCount(at: Versions): Promise<number>
   /** Returns what the list of datasources shows about the catalog. Null before the first introspection. */
   summary(at: Versions): Promise<Summary | null>
 }
 
 interface Summary {
-  /** The time of the introspection. */
   readonly capturedAt: string
   readonly tableCount: number
   /**
@@ -56,7 +51,6 @@ const ENTRIES_MAX = 200
  * memory.
  */
 const CHARS_MAX = 48 * 1024 * 1024
-/** The maximum number of cached counts, and of cached summaries. */
 const COUNTS_MAX = 20_000
 /**
  * A stored catalog writes columns with the same properties once. Its plain JSON is assumed to be this many times as
@@ -193,7 +187,6 @@ function loadOnce<V>(
   map.set(key, value)
   loaded.then(
     (it) => {
-      // The weight is known only after loading.
       if (map.get(key) === value) map.set(key, value, it.weight)
     },
     () => {

@@ -5,7 +5,6 @@ import { tableKey } from '../drivers/table-key.ts'
 
 export { tableKey } from '../drivers/table-key.ts'
 
-/** A table of a saved exposure, with the names of its exposed columns. */
 export interface ShownTable {
   readonly schema: string
   readonly table: string

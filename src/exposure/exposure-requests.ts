@@ -17,7 +17,6 @@ import type { Membership } from '../teams/require-membership.ts'
 export interface RequestDeps {
   readonly store: Store
   readonly audit: Pick<Audit, 'change' | 'flush'>
-  /** Returns the team's datasources that the caller reaches. */
   reachableIds(call: Call, reader: Membership): Promise<readonly DatasourceId[]>
   readonly now?: () => number
 }
@@ -25,7 +24,6 @@ export interface RequestDeps {
 export interface ExposureRequest {
   readonly id: string
   readonly datasourceId: string
-  /** The account that makes the request. */
   readonly accountId: string
   readonly name: string
   readonly auditId: string
@@ -48,7 +46,6 @@ const EXPOSABLE: ReadonlySet<string> = new Set(['table', 'column'])
  * members.
  */
 const OPEN_MAX = 20
-/** The maximum number of requests in the list. */
 const LISTED_MAX = 500
 
 /**
@@ -95,9 +92,7 @@ export async function requestExposure(
   })
 }
 
-/**
- * Returns up to LISTED_MAX requests, newest first. Leaves out requests for datasources that the caller cannot reach.
- */
+/** Leaves out requests for datasources that the caller cannot reach. */
 export async function listRequests(
   deps: RequestDeps,
   call: Call,
@@ -148,7 +143,6 @@ export async function closeRequest(
   })
 }
 
-/** Throws NOT_FOUND if closeRequest() would not find the request. */
 export async function requireRequest(
   deps: RequestDeps,
   call: Call,

@@ -19,7 +19,6 @@ import { freeze, goneFrom, type RequestedTable, type Gone } from './freeze-names
 import { warningsOf } from './warnings.ts'
 import { readExposure } from './stored-json.ts'
 
-/** The state after a save. */
 export interface HiddenNow {
   readonly full: Catalog
   readonly exposed: Catalog
@@ -58,11 +57,10 @@ export interface Exposure {
   readonly author: Author | null
   readonly savedAt: string | null
   readonly note: string | null
-  /** Only in the answer to a PUT: warnings for the author. */
+  /** Only in the answer to a PUT. */
   readonly warnings?: readonly string[]
 }
 
-/** `name` is null if the account was deleted. */
 interface Author {
   readonly accountId: AccountId
   readonly name: string | null
@@ -202,7 +200,7 @@ async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Re
   return { tables, version, gone, warnings, ...(await savedAs(deps.store, { id: at.id, exposure_version: version })) }
 }
 
-/** Returns who saved a version and when, and the note. All fields are null before the first save. */
+/** All fields are null before the first save. */
 async function savedAs(
   store: Pick<Store, 'db'>,
   at: Pick<Versions, 'id' | 'exposure_version'>,
@@ -239,7 +237,6 @@ export async function wasNarrowed(store: Pick<Store, 'db'>, at: Versions, versio
   return narrowed !== undefined
 }
 
-/** Returns how many columns of `tables` are missing in `other`. */
 function countOutside(tables: readonly ShownTable[], other: NamesByTable): number {
   let count = 0
   for (const { schema, table, columns } of tables) {
@@ -249,7 +246,6 @@ function countOutside(tables: readonly ShownTable[], other: NamesByTable): numbe
   return count
 }
 
-/** The column names, by tableKey. */
 type NamesByTable = ReadonlyMap<string, ReadonlySet<string>>
 
 function namesByTable(tables: readonly ShownTable[]): NamesByTable {
@@ -269,10 +265,7 @@ function fieldsOf(version: number, tables: readonly ShownTable[], other: NamesBy
   return { version, tables: tables.map(({ schema, table }) => pathName(schema, table)), columns }
 }
 
-/**
- * Returns true if the catalog has not changed since the exposure was saved. If it has changed, the same names may show
- * more or less.
- */
+/** If the catalog has changed since the save, the same names may show more or less. */
 async function isSavedAt(store: Store, at: Versions): Promise<boolean> {
   const row = await store.db
     .selectFrom('exposures')
@@ -283,7 +276,6 @@ async function isSavedAt(store: Store, at: Versions): Promise<boolean> {
   return row?.catalog_version === at.catalog_version
 }
 
-/** Returns the tables that lost a column, by tableKey. */
 function shrunkTables(before: readonly ShownTable[], after: NamesByTable): ReadonlySet<string> {
   const shrunk = before
     .map((each) => ({ key: tableKey(each.schema, each.table), columns: each.columns }))
@@ -333,7 +325,7 @@ export async function listExposureVersions(
   return { items: rows.map(versionOf), nextCursor: cursorAfter(versions, sizes.length > fitting) }
 }
 
-/** Returns the list of listExposureVersions() with counts instead of tables. Does not read the tables. */
+/** Like listExposureVersions(), with counts instead of tables. */
 export async function listBriefVersions(
   deps: Pick<ExposureDeps, 'store'>,
   at: Pick<ExposurePlace, 'id'>,
@@ -350,7 +342,7 @@ export async function listBriefVersions(
   return { items, nextCursor: cursorAfter(versions, rows.length > limit) }
 }
 
-/** Returns one saved version. Throws NOT_FOUND. */
+/** Throws NOT_FOUND. */
 export async function getExposureVersion(
   deps: Pick<ExposureDeps, 'store'>,
   at: Pick<ExposurePlace, 'id'>,
@@ -406,7 +398,6 @@ function cursorAfter(versions: readonly number[], hasMore: boolean): string | nu
   return hasMore && last !== undefined ? String(last) : null
 }
 
-/** The default number of items on a page. */
 const PAGE_LIMIT = 20
 
 /**
@@ -419,14 +410,13 @@ function fittingCount(bytes: readonly number[]): number {
   return tooMuch < 0 ? bytes.length : tooMuch
 }
 
-/** The maximum size of a page with more than one version. */
+/** Applies to a page with more than one version. */
 const PAGE_BYTES_MAX = 8 * 1024 * 1024
 /** How many versions of an exposure stay in the store. Older versions are deleted. */
 const VERSIONS_KEPT = 1_000
-/** The maximum number of attempts to save. */
 const TRIES = 5
 
-/** Reads the current versions from the store, because cached versions may be outdated. */
+/** Does not use cached versions, which may be outdated. */
 export async function versionsNow(store: Pick<Store, 'db'>, id: DatasourceId): Promise<Versions> {
   return await store.db
     .selectFrom('datasources')
@@ -435,7 +425,6 @@ export async function versionsNow(store: Pick<Store, 'db'>, id: DatasourceId): P
     .executeTakeFirstOrThrow(() => notFound())
 }
 
-/** Returns the CONFLICT error, with the current version, its author and its time. */
 async function conflict(store: Pick<Store, 'db'>, id: DatasourceId): Promise<AppError> {
   const { exposure_version: version } = await versionsNow(store, id)
   const { author, savedAt } = await savedAs(store, { id, exposure_version: version })

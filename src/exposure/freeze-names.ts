@@ -16,7 +16,6 @@ export interface Frozen {
   readonly problems: readonly string[]
 }
 
-/** A saved name that introspection no longer finds. */
 export interface Gone {
   readonly schema: string
   readonly table: string
@@ -62,7 +61,6 @@ export function freeze(
   return { tables: tables.map((it) => it.shown), problems: shortened(problems) }
 }
 
-/** Returns the names of a saved exposure that introspection no longer finds. */
 export function goneFrom(saved: readonly ShownTable[], catalog: Catalog | null): readonly Gone[] {
   const known = new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), table]))
   return saved.flatMap((shown): readonly Gone[] => {

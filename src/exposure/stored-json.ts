@@ -6,7 +6,7 @@ import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { inSlices } from '../event-loop-slices.ts'
 import type { ShownTable } from './cut-catalog.ts'
 
-/** All properties of a column except its name. Columns with the same properties share one ColumnKind. */
+/** Columns with the same properties share one ColumnKind. */
 const ColumnKind = z.object({
   type: z.string(),
   nullable: z.boolean(),

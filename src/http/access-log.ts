@@ -10,7 +10,6 @@ export interface Answered {
   readonly operation: string
   readonly status: number
   readonly durationMs: number
-  /** The error code. Null for a success. */
   readonly code: string | null
   readonly caller?: Caller | null | undefined
   /**

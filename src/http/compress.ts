@@ -32,14 +32,14 @@ function weightOf(part: string): [string, number] {
   return [name, q === undefined ? 1 : Number(q) || 0]
 }
 
-/** Returns null if the body is too short to compress. */
+/** Returns null if the body is too short. */
 export async function compressed(body: string | Buffer, encoding: Encoding): Promise<Buffer | null> {
   if (body.length < BYTES_MIN) return null
   if (encoding === 'gzip') return await gzipped(body)
   return await brotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } })
 }
 
-/** Compresses a stream with gzip. Each part is sent immediately. */
+/** Each part of the stream is sent immediately. */
 export function streamCompressor(): Transform {
   return createGzip({ flush: constants.Z_SYNC_FLUSH })
 }

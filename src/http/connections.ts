@@ -101,12 +101,11 @@ const REFUSED_MAX = 2 * PIPELINED_MAX
  * The arguments are the socket and its `Exchange`.
  */
 export const QUERY_EVENT = 'vitrineQuery'
-/** How long a client may take to read the refusal. */
 const LINGER_MS = 1_000
 /** Node's own limit is this much higher, because Node still counts sockets that are closing. */
 const CLOSING = 256
 
-/** Starts to limit the connections of a server. `nextId` creates the request ids of refusals. */
+/** `nextId` creates the request ids of refusals. */
 export function holdConnections(
   server: Server,
   limits: ConnectionLimits,
@@ -215,7 +214,6 @@ class HeldConnections implements Connections {
     socket.once('close', () => this.#drop(socket))
   }
 
-  /** Closes connections that have been idle for too long, and connections whose clients do not read their answers. */
   #look(now: number): void {
     const { untakenMs, idleExtraMs } = this.#patience
     const idleMs = this.#server.keepAliveTimeout + idleExtraMs
@@ -238,7 +236,7 @@ class HeldConnections implements Connections {
     this.#untaken = this.#fit(untaken)
   }
 
-  /** Closes connections until the unread bytes are within their limits. Returns the connections that stay open. */
+  /** Returns the connections that stay open. */
   #fit(untaken: readonly Untaken[]): readonly Untaken[] {
     const perNetwork = new Map<string, number>()
     for (const { held, bytes } of untaken) perNetwork.set(held.network, (perNetwork.get(held.network) ?? 0) + bytes)

@@ -48,7 +48,7 @@ interface Built {
   readonly etag: string
 }
 
-/** Mounts the routes and returns their paths. `folder` contains the built console. */
+/** Returns the paths of the routes. */
 export function consoleRoutes(app: FastifyInstance, folder = BUILT): readonly KnownPath[] {
   let files: ReadonlyMap<string, Built> | null = null
   const serve = async (request: FastifyRequest<{ Params: { '*'?: string } }>, reply: FastifyReply) => {
@@ -89,7 +89,7 @@ async function answer(
   return sendShared(reply.type(type), await file.bytes())
 }
 
-/** Returns the files by name relative to `folder`. Null if the console is not built. */
+/** Null if the console is not built. */
 async function filesIn(folder: string): Promise<ReadonlyMap<string, Built> | null> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))

@@ -20,7 +20,6 @@ const FASTIFY: Readonly<Record<string, readonly [Code, string]>> = {
   FST_ERR_MAX_PARAM_LENGTH: ['NOT_FOUND', 'There is no such route.'],
 }
 
-/** Sends the refusal. An unexpected error is logged with the request id, and answered as INTERNAL. */
 export function refuse(reply: FastifyReply, log: Logger, error: unknown): FastifyReply {
   const { status, code, headers, json } = refusalFor(error, log, reply.request.id)
   reply.request.refusal = code

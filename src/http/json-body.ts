@@ -61,7 +61,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Parses a long body by the same rules, in slices. Throws the refusal. */
 async function readLong(text: string, scanned: Promise<AppError | null>, namesAsKeys: boolean): Promise<unknown> {
   const refusal = await scanned
   if (refusal !== null) throw refusal

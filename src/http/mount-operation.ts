@@ -17,18 +17,16 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The operation id. Missing on public routes. */
     readonly operation?: string
-    /** True if the keys in the body may be any names. */
     readonly namesAsKeys?: boolean
-    /** The maximum number of values in the body. Default: VALUES.few. */
+    /** Default: VALUES.few. */
     readonly valuesMax?: number
   }
   interface FastifyRequest {
     /** Set before the body is read. Null on public routes. */
     caller: Arrival['caller'] | null
-    /** When the caller was authenticated, by performance.now(). */
+    /** By performance.now(). */
     knownAt: number
     refusal: string | null
-    /** Null unless requests are traced. */
     trace: Trace | null
   }
 }

@@ -5,7 +5,6 @@ import { AppError } from '../errors.ts'
 import type { KnownPath } from './unknown-route.ts'
 import { addressOf, carry, toWeb } from './web-request.ts'
 
-/** The handler in src/oauth/oauth.ts. */
 export interface OAuthDoor {
   handle(request: Request): Promise<Response>
   protectedResource(at: URL): object

@@ -17,10 +17,8 @@ export interface Turns {
   endAfterAnswers(socket: Socket, end: () => void): void
 }
 
-/** The requests of a connection that have no complete answer. */
 interface Turn {
   readonly current: Exchange
-  /** The requests that wait. */
   readonly waiting: Exchange[]
   readonly end: (() => void) | null
 }

@@ -20,7 +20,6 @@ export interface QueryConnections {
   /** False while the service is stopping. Then node:http answers, and asks clients to use another connection. */
   readonly isOpen: () => boolean
   readonly requestIds: RequestIds
-  /** The idle time that the header Keep-Alive promises. */
   readonly keepAliveMs: number
   /** A connection is closed after this time without a byte in either direction. */
   readonly stalledMs: number
@@ -62,11 +61,11 @@ class QueryConnection implements Exchange, Sender {
   #heldBytes = 0
   /** When the first unanswered byte arrived, by performance.now(). */
   #heldAt = 0
-  /** How many bytes the incomplete request will have. */
   #wanted = 0
+  /** How many bytes the incomplete request will have. */
   #isAnswering = false
   #isGone = false
-  /** The current timeout of the socket. 0 means none. */
+  /** 0 means none. */
   #timeoutMs = 0
 
   constructor(deps: QueryConnections, form: RegExp, socket: Socket) {
@@ -202,7 +201,6 @@ class QueryConnection implements Exchange, Sender {
     void finish(this.#deps.door, begun, body, requestId, this.#hangUp.signal, this)
   }
 
-  /** Called when the answer was sent, or the socket was closed. */
   readonly #onSent = (): void => {
     this.#isAnswering = false
     if (this.#heldBytes > 0) this.#take(this.#release())

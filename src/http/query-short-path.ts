@@ -41,11 +41,11 @@ export interface Sender {
   send(requestId: string, status: number, headers: Readonly<Record<string, string>>, json: Prebuilt['json']): void
 }
 
-/** A usual request of a known caller. Its body may not be read yet. */
+/** The body may not be read yet. */
 export interface Begun {
   readonly asked: Asked
   readonly caller: KeyCaller
-  /** When the caller was authenticated, by performance.now(). */
+  /** By performance.now(). */
   readonly knownAt: number
 }
 
@@ -56,7 +56,7 @@ export function begin({ authenticator, route }: QuickQuery, asked: Asked): Begun
   return caller === null || !isAdmitted(caller, knownAt, route) ? null : { asked, caller, knownAt }
 }
 
-/** Runs the query and sends the answer or the refusal. Never rejects. */
+/** Never rejects. */
 export async function finish(
   door: QuickQuery,
   { asked, caller, knownAt }: Begun,
@@ -119,7 +119,6 @@ export function quickQuery(door: QuickQuery, isOpen: () => boolean): Take {
   }
 }
 
-/** Returns true for HTTP/1.1 with one plain JSON body of known length. */
 function isUsual({ headers, httpVersionMinor, httpVersionMajor }: IncomingMessage): boolean {
   return (
     httpVersionMajor === 1 &&

@@ -12,7 +12,6 @@ export interface RequestIds {
   next(): string
   /** Returns the id that a trusted proxy has sent, if it is safe, or else a new id. */
   from(given: string | undefined): string
-  /** Reads the id from the request's header, and replaces the header by the returned id. */
   of(request: IncomingMessage): string
 }
 

@@ -20,7 +20,7 @@ export type SideRoutes = Readonly<Record<string, (requestId: string) => SideAnsw
 
 const CONNECTIONS_MAX = 64
 const REQUEST_MS = 5_000
-/** How often Node looks for late requests. By default, a late request could stay for another 30 s. */
+/** By default, a late request could stay for another 30 s. */
 const LATE_CHECK_MS = 1_000
 /**
  * Requests without a Host header are accepted, because Node would answer them before the limits of connections.ts
@@ -29,11 +29,11 @@ const LATE_CHECK_MS = 1_000
 const OPTIONS = { connectionsCheckingInterval: LATE_CHECK_MS, requireHostHeader: false }
 
 export interface SideServer extends AsyncDisposable {
-  /** host:port. If port 0 was requested, this is the port that the operating system chose. */
+  /** host:port. For port 0, this is the port that the operating system chose. */
   readonly address: string
 }
 
-/** `nextId` creates request ids. Throws if the address cannot be used. */
+/** Throws if the address cannot be used. */
 export async function openSideServer(address: string, routes: SideRoutes, nextId: () => string): Promise<SideServer> {
   const { hostname, port } = new URL(`http://${address}`)
   const answer = (request: IncomingMessage, response: ServerResponse) => void reply(routes, nextId(), request, response)

@@ -33,7 +33,7 @@ export function answer(
   return sendCompressed(reply, status, JSON.stringify(sent), {}, encoding)
 }
 
-/** Sends JSON text that an operation has written, or 304 if the caller already has it. */
+/** Answers 304 if the caller already has the JSON. */
 export function answerPrebuilt(
   reply: FastifyReply,
   status: number,
@@ -50,7 +50,7 @@ export function answerPrebuilt(
   return reply.code(304).headers(headers).send()
 }
 
-/** Streams a file. Throws the error if reading fails before the first part. */
+/** Throws the error if reading fails before the first part. */
 export async function answerStreamed(
   reply: FastifyReply,
   { contentType, filename, parts }: Streamed,
@@ -112,7 +112,6 @@ function sendJson(
   return reply.code(status).headers(headersOf(headers)).send(json)
 }
 
-/** Sends lent JSON in slices, without a copy. */
 function sendLent(
   reply: FastifyReply,
   status: number,
@@ -132,7 +131,7 @@ function hasJob(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'jobId' in value
 }
 
-/** Returns true if the header If-None-Match contains the tag, by weak comparison (RFC 9110 §13.1.2). */
+/** Compares weakly (RFC 9110 §13.1.2). */
 function matches(etag: string, ifNoneMatch: string | undefined): boolean {
   if (ifNoneMatch === undefined) return false
   const bare = (tag: string) => tag.trim().replace(/^W\//, '')

@@ -3,7 +3,6 @@ import type { FastifyInstance } from 'fastify'
 import type { KnownPath } from './unknown-route.ts'
 import { carry, toWeb } from './web-request.ts'
 
-/** The handler in src/sign-in/sign-in.ts. */
 export interface SignInDoor {
   handle(request: Request): Promise<Response>
 }

@@ -8,7 +8,6 @@ export interface KnownPath {
   readonly path: string
 }
 
-/** Returns a function that returns the refusal of a method and URL without a route. */
 export function unknownRoute(known: readonly KnownPath[]): (method: string, url: string) => AppError {
   const paths = known.map(({ method, path }) => ({ method, matches: pattern(path) }))
   return (method, url) => {

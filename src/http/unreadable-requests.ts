@@ -5,7 +5,6 @@ import type { Turns } from './one-at-a-time.ts'
 import { TooManyChunks } from './request-bodies.ts'
 import { JSON_TYPE } from './send-answer.ts'
 
-/** How long the client has to read the answer before the socket is destroyed. */
 const LINGER_MS = 1_000
 
 /**
@@ -28,7 +27,6 @@ export function unreadableRequests(
   }
 }
 
-/** The body of an answer to a malformed request. */
 export function malformedBody(error: string): string {
   return JSON.stringify({ error, code: 'INVALID_REQUEST', details: [error] })
 }

@@ -4,7 +4,7 @@
 export interface UsualHead {
   readonly teamId: string
   readonly datasourceId: string
-  /** The length of the body in bytes. */
+  /** In bytes. */
   readonly length: number
   readonly authorization: string
   readonly userAgent: string | undefined
@@ -34,7 +34,7 @@ const UNUSUAL: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** Returns true if the body is plain JSON of an accepted length. Pass '' for a missing header. */
+/** Pass '' for a missing header. */
 export function isUsualBody(contentType: string, contentLength: string): boolean {
   return JSON_TYPES.has(contentType) && LENGTH.test(contentLength) && Number(contentLength) <= BODY_BYTES_MAX
 }

@@ -30,7 +30,6 @@ export function toWeb(request: FastifyRequest, reply: FastifyReply): Request {
   return new Request(addressOf(request), init)
 }
 
-/** Throws INVALID_REQUEST for an invalid Host header. */
 export function addressOf(request: FastifyRequest): URL {
   const url = URL.parse(request.url, `${request.protocol}://${request.host || 'localhost'}`)
   if (url === null || url.username !== '' || url.password !== '')

@@ -41,10 +41,9 @@ const Introspected = z.object({
 export type Introspected = z.infer<typeof Introspected>
 
 /**
- * Introspects the database. Only one introspection of a datasource runs at a time, and concurrent callers share it.
- * Returns the id of the job if the introspection takes over 10 s, or if another process runs it. Throws
- * DATASOURCE_DISABLED, RATE_LIMITED if the caller or the team runs too many jobs, and the errors of connecting and
- * introspecting.
+ * Only one introspection of a datasource runs at a time, and concurrent callers share it. Returns the id of the job if
+ * the introspection takes over 10 s, or if another process runs it. Throws DATASOURCE_DISABLED, RATE_LIMITED if the
+ * caller or the team runs too many jobs, and the errors of connecting and introspecting.
  */
 export async function introspectDatasource(
   deps: DatasourceDeps,
@@ -83,9 +82,8 @@ export async function introspectDatasource(
 export const INTROSPECT = 'introspect'
 
 /**
- * Introspects and stores the newest catalog. `call` is null for a scheduled introspection. Throws CONFLICT if the
- * introspection was cancelled or the connection changed in the meantime, QUERY_TIMEOUT, and the errors of connecting
- * and introspecting.
+ * `call` is null for a scheduled introspection. Throws CONFLICT if the introspection was cancelled or the connection
+ * changed in the meantime, QUERY_TIMEOUT, and the errors of connecting and introspecting.
  */
 export async function introspect(
   deps: IntrospectDeps,
@@ -123,8 +121,8 @@ interface Stored {
 }
 
 /**
- * Stores the catalog and deletes old ones. Keeps the previous catalog, because other processes may still read it, and
- * the catalog for which the exposure was saved, because drift is computed from it.
+ * Keeps the previous catalog, because other processes may still read it, and the catalog for which the exposure was
+ * saved, because drift is computed from it.
  */
 async function keep(
   deps: IntrospectDeps,
@@ -146,7 +144,7 @@ async function keep(
   }
 }
 
-/** The maximum number of attempts to store a catalog. An attempt fails if the datasource changes in the meantime. */
+/** An attempt to store a catalog fails if the datasource changes in the meantime. */
 const KEEP_TRIES = 5
 
 /** Returns the version of the connection over which the newest catalog was read. Null if it is unknown. */

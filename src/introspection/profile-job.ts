@@ -43,13 +43,10 @@ const KIND = 'profile'
 /** The timeout of the whole job. Finished tables are kept. */
 const PROFILE_MS = 30 * 60_000
 const TABLE_MS = 60_000
-/** The timeout of one statement, unless the statement timeout of the team is shorter. */
+/** The statement timeout of the team applies if it is shorter. */
 const STATEMENT_MS = 10_000
 const ROWS = 10_000
-/**
- * The maximum number of attempts to store a profile. An attempt fails if the exposure or the connection changes in the
- * meantime.
- */
+/** An attempt to store a profile fails if the exposure or the connection changes in the meantime. */
 const KEEP_TRIES = 5
 
 /**
@@ -96,7 +93,7 @@ export function resumeProfiles(deps: ProfileDeps): void {
   })
 }
 
-/** One profile job. It has at most one connection at a time. */
+/** Has at most one connection at a time. */
 class Profiler implements AsyncDisposable {
   readonly #deps: ProfileDeps
   readonly #at: LeaseTarget
@@ -168,7 +165,6 @@ class Profiler implements AsyncDisposable {
     })
   }
 
-  /** Profiles one table. Returns how many columns were stored, or why none was. */
   async #table(schema: string, name: string): Promise<{ readonly columns: number } | { readonly why: string }> {
     const now = await this.#exposedNow(schema, name)
     if (now === null) return { why: NOT_EXPOSED }
@@ -215,8 +211,8 @@ class Profiler implements AsyncDisposable {
   }
 
   /**
-   * Reads the current state of the datasource. Returns null if the table is no longer exposed. Throws CONFLICT if the
-   * datasource's connection changed, and DATASOURCE_DISABLED.
+   * Returns null if the table is no longer exposed. Throws CONFLICT if the datasource's connection changed, and
+   * DATASOURCE_DISABLED.
    */
   async #exposedNow(
     schema: string,
@@ -266,5 +262,5 @@ interface Todo {
 }
 
 const NOT_EXPOSED = 'It is no longer exposed.'
-/** Errors that concern only one table. The job skips the table. */
+/** The job skips a table with one of these errors. */
 const SKIPPED = new Set(['SCHEMA_STALE', 'QUERY_TIMEOUT', 'QUERY_FAILED', 'QUERY_DENIED'])

@@ -50,7 +50,6 @@ export function openReintrospection(deps: Deps): Reintrospection {
 
 interface Due {
   readonly row: Selectable<DatasourceTable>
-  /** An OWNER of the team. */
   readonly owner: AccountId | null
   readonly failures: number
   readonly error: string | null
@@ -84,7 +83,7 @@ class Scheduled implements Reintrospection {
     await Promise.all([...this.#active.values()].map(({ work }) => work))
   }
 
-  /** Checks for due introspections, one check at a time. After an error, the next check tries again. */
+  /** After an error, the next check tries again. */
   #look(): Promise<void> {
     this.#looking = this.#looking
       .then(() => (this.#closing.signal.aborted ? undefined : this.#fill()))
@@ -108,7 +107,7 @@ class Scheduled implements Reintrospection {
     }
   }
 
-  /** Returns the due datasources that no process has claimed, the longest overdue first. */
+  /** The longest overdue datasource comes first. */
   async #due(): Promise<readonly Due[]> {
     const now = this.#now()
     const rows = await this.#deps.store.db
@@ -133,9 +132,7 @@ class Scheduled implements Reintrospection {
       .sort((a, b) => a.at - b.at)
   }
 
-  /**
-   * Claims an introspection. Returns false if another process claimed it first, even if that claim has already ended.
-   */
+  /** Returns false if another process claimed the introspection first, even if that claim has already ended. */
   async #claim({ row, failures }: Due): Promise<boolean> {
     const now = this.#now()
     return await this.#deps.store.append(async (tx) => {
@@ -227,7 +224,6 @@ class Scheduled implements Reintrospection {
   }
 }
 
-/** Waits for the work, but rejects as soon as the signal aborts. */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const end = () => reject(new AppError('CONFLICT', 'The service is shutting down.'))
@@ -251,7 +247,7 @@ function dueAt(row: {
   return row.retry_at === null ? due : Math.max(due, Date.parse(row.retry_at))
 }
 
-/** Returns a number from 0 to 1 that is always the same for a datasource. */
+/** Always the same for a datasource, from 0 to 1. */
 function fractionOf(id: DatasourceId): number {
   return createHash('sha256').update(id).digest().readUInt32BE() / 2 ** 32
 }

@@ -19,7 +19,6 @@ export interface NewJob {
   readonly startedBy: AccountId | null
 }
 
-/** An abandoned job that is resumable. */
 export interface LostJob extends Omit<NewJob, 'input' | 'startedBy'> {
   readonly input: string
   readonly heard: string
@@ -28,9 +27,9 @@ export interface LostJob extends Omit<NewJob, 'input' | 'startedBy'> {
 /** The jobs of this process. Their newest state may not be stored yet. */
 export interface OwnJobs {
   has(id: JobId): boolean
-  /** Returns true if the work has ended, even if its end is not stored yet. */
+  /** True if the work has ended, even if its end is not stored yet. */
   isOver(id: JobId): boolean
-  /** Called before a job is inserted. If it throws, the job is not inserted. */
+  /** If it throws, the job is not inserted. */
   admit(): void
 }
 
@@ -203,7 +202,6 @@ export class JobRows {
     )
   }
 
-  /** Returns the abandoned jobs of these resumable kinds. */
   async lost(kinds: readonly string[]): Promise<readonly LostJob[]> {
     if (kinds.length === 0) return []
     const rows = await this.#store.db

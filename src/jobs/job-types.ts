@@ -1,7 +1,7 @@
 import type { AccountId, DatasourceId, JobId, TeamId } from '../ids.ts'
 import type { JobTable } from '../store/tables.ts'
 
-/** Reports progress, and the item that is being processed, such as a table. Without `step`, the item stays the same. */
+/** Without `step`, the step stays the same. */
 export type Progress = (done: number, total: number, step?: string) => void
 
 /**
@@ -9,13 +9,11 @@ export type Progress = (done: number, total: number, step?: string) => void
  */
 export type Work = (progress: Progress, signal: AbortSignal, id: JobId) => Promise<unknown>
 
-/** Creates the work again from the stored input, in a process that resumes the job. */
+/** In another process, creates the work again from the stored input. */
 export type Resume = (datasourceId: DatasourceId, input: unknown) => Work
 
-/** The caller who starts a job, and the team of the datasource. */
 export interface Starter {
   readonly caller: { readonly accountId: AccountId }
-  /** The client's network address, if known. */
   readonly address?: string | undefined
   readonly teamId: TeamId
 }
@@ -31,14 +29,13 @@ export interface Job {
   readonly isElsewhere: boolean
 }
 
-/** A job as `GET …/jobs/{jobId}` returns it. */
 export interface JobState {
   readonly id: JobId
   readonly kind: string
   readonly state: JobTable['state']
   readonly done: number
   readonly total: number
-  /** The item that is being processed, such as a table. */
+  /** For example a table. */
   readonly step: string | null
   /** Null if the service started the job. `name` is null if the account was deleted. */
   readonly startedBy: { readonly accountId: AccountId; readonly name: string | null } | null

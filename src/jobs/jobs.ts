@@ -37,16 +37,15 @@ export interface Jobs extends AsyncDisposable {
    * RATE_LIMITED like start().
    */
   begin(datasourceId: DatasourceId, kind: string, input: unknown, atMost: number, by?: Starter): Promise<Job | null>
-  /** Returns null if the datasource has no such job. */
   find(datasourceId: DatasourceId, id: JobId): Promise<JobState | null>
-  /** Returns the newest 100 jobs that match, without their results. */
+  /** Returns at most 100 jobs, newest first, without their results. */
   list(datasourceId: DatasourceId, filter: JobFilter): Promise<readonly JobState[]>
   /**
    * Cancels a job, even if another process runs it. A job that has ended stays unchanged. Returns false if the
    * datasource has no such job.
    */
   cancel(datasourceId: DatasourceId, id: JobId): Promise<boolean>
-  /** Cancels all jobs of a datasource, and waits until those of this process have ended. */
+  /** Waits until the jobs of this process have ended. */
   endAll(datasourceId: DatasourceId): Promise<void>
 }
 
@@ -81,12 +80,11 @@ interface Running {
   isOver: boolean
 }
 
-/** How often this process stores that its jobs are still running. */
 const HEARTBEAT_MS = 2_000
 /** Every tenth heartbeat also searches for abandoned jobs. */
 const BEATS_PER_SEARCH = 10
 const POLL_MS = 500
-/** The maximum length of a stored step, which may contain the long name of a table. */
+/** A step may contain the long name of a table. */
 const STEP_CHARS_MAX = 300
 const FAILED = 'The job failed because of a bug in the service.'
 
@@ -192,7 +190,6 @@ class ProcessJobs implements Jobs {
     }
   }
 
-  /** The work starts when the row is written. */
   #add({ id, datasourceId, input }: Omit<NewJob, 'startedBy'>, written: Promise<void>, work: Work): Running {
     const ended = written.then(() => this.#run(job, work))
     const job: Running = {
@@ -287,7 +284,6 @@ class ProcessJobs implements Jobs {
     }
   }
 
-  /** Stores progress, and aborts jobs that another process has cancelled. */
   async #beat(): Promise<void> {
     if (++this.#beats % BEATS_PER_SEARCH === 0) await this.#search([...this.#resumes.keys()])
     for (const job of this.#running.values()) {

@@ -9,7 +9,6 @@ interface Order {
   readonly kind: string
   /** Plain data. A request with equal input joins the running job. */
   readonly input: unknown
-  /** How many jobs of this kind may run for one datasource. */
   readonly atMost: number
   readonly busy: string
 }

@@ -1,13 +1,11 @@
 // The texts of our mails, in plain text and in simple HTML. Subjects are constants. Text from other people, such as the
 // name of a team, appears only in the body, on one line and without links.
 
-/** A line of text, a link to click, or text to copy. */
 type Paragraph = string | { readonly link: string } | { readonly copy: string }
 
 export interface Letter {
   readonly kind:
     'verification' | 'password reset' | 'invitation' | 'signed up again' | 'key expiring' | 'security notice'
-  /** One validated address. */
   readonly to: string
   readonly subject: string
   readonly body: readonly Paragraph[]
@@ -60,7 +58,6 @@ export interface Invite {
   readonly to: string
   readonly origin: string
   readonly team: string
-  /** The inviter's e-mail address. */
   readonly by: string
   readonly role: string
   /** Null for an account that is already a member and only has to open the team. */
@@ -102,7 +99,6 @@ export function keyExpiringLetter({ to, origin, name, hint, expiresAt }: EndingK
   }
 }
 
-/** A change of which the account's owner gets a notice. */
 export type SecurityChange =
   | { readonly kind: 'new key'; readonly name: string; readonly hint: string }
   | { readonly kind: 'password changed' }
@@ -121,7 +117,6 @@ export interface SecurityNotice {
   readonly origin: string
   readonly change: SecurityChange
   readonly at: Date
-  /** The client's own name. */
   readonly client: string | undefined
   readonly address: string | undefined
 }
@@ -242,7 +237,7 @@ export function htmlOf({ body }: Letter): string {
   return `<!doctype html><html><body>${paragraphs.join('\n')}</body></html>\n`
 }
 
-/** Text from other people is truncated to this number of UTF-16 code units. */
+/** In UTF-16 code units. */
 const WORDS_MAX = 80
 
 /** Puts text from other people on one line and removes links, so that nobody can advertise in the name of a team. */

@@ -40,7 +40,6 @@ const TURNS = { each: 1, all: 2, waiting: 2_000 }
 const TO_STRANGERS: ReadonlySet<Letter['kind']> = new Set(['verification', 'signed up again', 'invitation'])
 /** The pauses before the second and the third attempt. After the third failure, the letter is dropped. */
 const PAUSES_MS = [1_000, 10_000]
-/** How long a shutdown waits for letters that are being sent. */
 const ENDING_MS = 3_000
 const TIMEOUTS_MS = { dnsTimeout: 5_000, connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 20_000 }
 
@@ -85,7 +84,6 @@ class Queue implements AsyncDisposable {
   readonly #log: Log
   readonly #ending = new AbortController()
   readonly #turns = openFairLimit(TURNS)
-  /** The letters that wait or are being sent. */
   readonly #queued = new Set<Promise<void>>()
   #lost = 0
   #transport: Promise<Transporter> | undefined

@@ -42,7 +42,6 @@ export interface Asked {
   /** False if only the redirect URI identifies the agent. */
   readonly hasDocument: boolean
   readonly redirectUri: string
-  /** True if a program on the person's own computer gets the code. */
   readonly isOwnComputer: boolean
   readonly scopes: readonly Scope[]
   readonly account: { readonly id: string; readonly name: string; readonly email: string }

@@ -75,7 +75,6 @@ function checked(sent: URLSearchParams, resource: string): URLSearchParams {
   return params
 }
 
-/** Returns the text of the error page. */
 function sentenceOf(location: string): string {
   switch (new URL(location, 'http://localhost').searchParams.get('error')) {
     case 'invalid_redirect':

@@ -2,9 +2,8 @@
 
 export interface Client {
   readonly id: string
-  /** The name that the client gives itself. */
   readonly name: string
-  /** The host of the client's document. Null for a registered client. */
+  /** Null for a registered client. */
   readonly host: string | null
   readonly redirectUris: readonly string[]
 }

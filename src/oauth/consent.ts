@@ -53,7 +53,6 @@ interface Pending {
   readonly scopes: readonly (typeof SCOPES)[number][]
 }
 
-/** Returns the consent page, or the sign-in page if nobody is signed in, or an error page for an invalid request. */
 export async function showConsent(deps: ConsentDeps, request: Request): Promise<Response> {
   const { pathname, search } = new URL(request.url)
   const pending = await pendingOf(deps, request, search.slice(1))
@@ -76,9 +75,9 @@ export async function showConsent(deps: ConsentDeps, request: Request): Promise<
 }
 
 /**
- * Creates the grant that the person allows, or denies the agent's request. Returns `{url}`, where the browser
- * continues. Throws SIGN_IN_REFUSED if the request does not come from our page, UNAUTHENTICATED without a session,
- * CONFLICT for the session of another account, and INVALID_REQUEST for an invalid choice or an expired request.
+ * Returns `{url}`, where the browser continues. Throws SIGN_IN_REFUSED if the request does not come from our page,
+ * UNAUTHENTICATED without a session, CONFLICT for the session of another account, and INVALID_REQUEST for an invalid
+ * choice or an expired request.
  */
 export async function decideConsent(deps: ConsentDeps, request: Request): Promise<Response> {
   // Browsers send Origin with each POST.
@@ -138,7 +137,7 @@ async function approved(deps: ConsentDeps, call: Call, { pending, query, cookie,
   }
 }
 
-/** Returns null if the provider did not sign the query, if the query has expired, or if the client is not found. */
+/** Returns null for a query that is not signed or has expired, and for an unknown client. */
 async function pendingOf(
   deps: Pick<ConsentDeps, 'provider' | 'clients'>,
   request: Request,

@@ -14,7 +14,6 @@ import { REFRESH_PREFIX, REUSE, type Provider, type TokenAnswer } from './provid
 
 interface Deps extends Omit<GrantDeps, 'reached'> {
   readonly provider: Provider
-  /** Returns the grant of a valid access token, or null. */
   readonly verify: (token: string) => Promise<GrantCaller | null>
   readonly now: () => number
 }

@@ -19,16 +19,13 @@ export interface OAuth {
    * Answers a request to /auth/oauth2/… or /auth/consent. Throws an AppError for a refusal that has no format in OAuth.
    */
   handle(request: Request): Promise<Response>
-  /** `at` is the URL of the request. */
   protectedResource(at: URL): object
   authorizationServer(): object
 }
 
 interface Deps extends Omit<ConsentDeps, 'provider' | 'clients'>, Omit<ProviderDeps, 'clients' | 'origin' | 'store'> {
   readonly tries: Attempts
-  /** The public origin. */
   readonly origin: () => string
-  /** Tests replace this, to read documents from their own server. */
   readonly documents?: DocumentTransport
 }
 

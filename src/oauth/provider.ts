@@ -22,9 +22,9 @@ export interface Provider {
    * Returns the URL to which the browser is redirected: the consent page, the client with an error, or the error page.
    */
   authorize(params: URLSearchParams, cookie: string | null): Promise<string>
-  /** Returns true if this service signed the query of the consent page, and the query has not expired. */
+  /** False for a query that is not signed or has expired. */
   isSigned(query: string): Promise<boolean>
-  /** Issues a code for the grant. Returns the client's URL with the code. */
+  /** Returns the client's URL with the code. */
   approve(query: string, scopes: readonly string[], grantId: GrantId, cookie: string): Promise<string>
   /** Returns the client's URL with access_denied. */
   deny(query: string, cookie: string): Promise<string>

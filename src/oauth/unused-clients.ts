@@ -5,7 +5,6 @@ import { AppError } from '../errors.ts'
 import { isoTime, storedTime } from '../store/better-auth-times.ts'
 import type { Store } from '../store/open.ts'
 
-/** A client without a grant is deleted after this time. */
 const UNUSED_MS = 86_400_000
 /** The maximum number of clients without a grant. If there are more, the oldest are deleted earlier. */
 const UNUSED_MAX = 10_000
@@ -51,7 +50,6 @@ export function openUnusedClients(store: Pick<Store, 'db' | 'dialect' | 'append'
   }
 }
 
-/** Reads all clients, the newest first. */
 async function pruneUnused(store: Pick<Store, 'db' | 'dialect' | 'append'>, now: number): Promise<void> {
   let unused = 0
   for (let last: Client | undefined; ;) {
@@ -83,7 +81,6 @@ async function pruneUnused(store: Pick<Store, 'db' | 'dialect' | 'append'>, now:
 
 type Client = Awaited<ReturnType<typeof clientsBefore>>[number]
 
-/** Returns the next older clients. */
 async function clientsBefore(
   { db }: Pick<Store, 'db'>,
   last: { readonly id: string; readonly createdAt: string | Date } | undefined,

@@ -1,4 +1,3 @@
-// Operations on datasources: list, connect, describe, test, introspect.
 import { lastTest, testDatasource, tryConnection } from '../datasources/test-datasource.ts'
 import {
   changeDatasource,

@@ -1,4 +1,3 @@
-// The grants of agents: the caller's own grants, and those of a team.
 import { endGrant, listGrants, narrowGrant, requireOwnGrant, type GrantDeps } from '../auth/grants.ts'
 import { endTeamForGrant, listTeamGrants } from '../teams/team-grants.ts'
 import type { Definitions } from './operation-types.ts'

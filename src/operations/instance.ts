@@ -6,7 +6,6 @@ import type { Definitions } from './operation-types.ts'
 interface Deps {
   readonly config: Config
   readonly mail: Pick<Mail, 'isOn'>
-  /** The public origin. */
   readonly origin: () => string
 }
 

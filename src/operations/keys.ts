@@ -1,4 +1,3 @@
-// API keys: the caller's own keys, and those of a team.
 import {
   changeKey,
   createKey,

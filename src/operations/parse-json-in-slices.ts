@@ -98,7 +98,7 @@ function isPoison(key: string, value: unknown): boolean {
 }
 
 const [SPACE, BACKSLASH] = [32, 92] as const
-/** The characters of numbers, and of true, false and null. JSON.parse decides whether they are valid. */
+/** JSON.parse decides whether such a text is valid. */
 const WORD = /[-+.\w]+/y
 const SPACES = /[\t\n\r ]+/y
 
@@ -114,7 +114,6 @@ class Cursor {
     this.#skipSpace()
   }
 
-  /** Counts one value. Returns true if the slice is full, and begins the next slice. */
   isSliceOver(): boolean {
     if (++this.#values < VALUES_AT_ONCE && this.#at < this.#pause) return false
     this.#values = 0
@@ -126,7 +125,6 @@ class Cursor {
     return this.#at >= this.#text.length
   }
 
-  /** Returns true if this character comes next, and consumes it. */
   takes(character: string): boolean {
     if (this.#text[this.#at] !== character) return false
     this.#at++
@@ -134,14 +132,12 @@ class Cursor {
     return true
   }
 
-  /** Reads a key and its colon. */
   key(): string {
     const key: unknown = this.#text[this.#at] === '"' ? JSON.parse(this.scalar()) : null
     if (typeof key !== 'string' || !this.takes(':')) throw new SyntaxError('no key')
     return key
   }
 
-  /** Reads a string, number or word, and returns its text. */
   scalar(): string {
     const from = this.#at
     this.#at = this.#text[from] === '"' ? this.#endOfString(from) : this.#endOfWord(from)

@@ -1,4 +1,3 @@
-// Operations on refusals, and on requests to expose refused objects.
 import {
   closeRequest,
   listRequests,

@@ -4,7 +4,6 @@ import type { CatalogColumn, ColumnProfile } from '../drivers/driver.ts'
 import type { KeptColumn } from './stored-profiles.ts'
 
 interface About {
-  /** True if every row was read. */
   readonly complete: boolean
   readonly unique: boolean
   readonly look: string | null
@@ -79,7 +78,6 @@ const DAY_MS = 86_400_000
 /** The values shown count as all values if they cover at least this share of the rows. */
 const ALL = 0.9995
 
-/** Returns the signals that follow from the shown statistics of a column. */
 export function shownSignals(kept: KeptColumn, capturedAt: string): readonly string[] {
   const signals: string[] = []
   const isChoice = kept.values?.some(({ value }) => typeof value !== 'boolean') === true

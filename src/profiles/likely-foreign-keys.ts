@@ -5,7 +5,6 @@ import { compare } from '../drivers/profile-from-sample.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { KeptColumn } from './stored-profiles.ts'
 
-/** The column that another column seems to reference. */
 export interface LikelyKey {
   readonly schema: string
   readonly table: string

@@ -8,12 +8,10 @@ import type { KeptColumn } from './stored-profiles.ts'
 
 export interface PersonalGuess {
   readonly guess: boolean
-  /** The reason as a sentence. Null if nothing was found. */
   readonly why: string | null
 }
 
 export interface KnownOfColumn {
-  /** A person's decision, or null. */
   readonly mark: boolean | null
   /** Undefined if the column was not profiled with its current type. */
   readonly kept: Pick<KeptColumn, 'personal' | 'look'> | undefined

@@ -7,7 +7,6 @@ import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Marks } from './privacy.ts'
 
-/** The part of a draft that contains the marks. */
 const Draft = z.object({
   columns: byName(z.object({ personal: z.boolean().nullable().optional() })).optional(),
 })

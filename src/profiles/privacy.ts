@@ -11,7 +11,6 @@ import type { KeptColumn, KeptKey, KeptProfile } from './stored-profiles.ts'
 const ROWS_MIN = 5
 /** If a column has more distinct values, none of its values is stored. */
 const DISTINCT_MAX = 50
-/** The maximum length of a stored value or JSON key. */
 const CHARS_MAX = 64
 /** A column is personal if at least this share of its sampled values looks personal. */
 const PERSONAL_SHARE = 0.2

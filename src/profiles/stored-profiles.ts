@@ -30,12 +30,9 @@ export interface KeptColumn {
   readonly signals: readonly string[]
 }
 
-/** A key that several JSON objects have. */
 export interface KeptKey {
   readonly key: string
-  /** The share of objects with this key, from 0 to 1. */
   readonly share: number
-  /** The JSON types of the key's values. */
   readonly types: readonly string[]
 }
 
@@ -45,7 +42,6 @@ export interface KeptProfile {
   /** ISO 8601, UTC. */
   readonly capturedAt: string
   readonly rowsSampled: number
-  /** True if every row was read. */
   readonly complete: boolean
   readonly columns: readonly KeptColumn[]
 }

@@ -5,7 +5,6 @@ import type { TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { TeamSettings } from '../teams/team-settings.ts'
 
-/** The budget after a query was counted. The headers are sent with the answer or refusal. */
 interface Spent {
   readonly headers: Readonly<Record<'RateLimit-Limit' | 'RateLimit-Remaining' | 'RateLimit-Reset', string>>
 }

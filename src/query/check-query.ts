@@ -19,7 +19,7 @@ import { exposedOf, inTime, isRead, type QueryDeps } from './run-query.ts'
 
 export interface CheckResult {
   readonly verdict: 'ALLOWED' | 'DENIED' | 'INVALID'
-  /** The reason. For refusals by the guard (Driver.confine()), runQuery() gives the same reason. */
+  /** For refusals by the guard (Driver.confine()), runQuery() gives the same reason. */
   readonly error?: string
   readonly blocked?: Blocked
   readonly hint?: string
@@ -162,7 +162,6 @@ function refusedAs(error: unknown): CheckResult | null {
   }
 }
 
-/** Splits the body into `as`, `draft`, and the `fields` that the driver reads. */
 function split(body: unknown): { readonly as: As | undefined; readonly draft: boolean; readonly fields: unknown } {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     return { as: undefined, draft: false, fields: body }

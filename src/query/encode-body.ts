@@ -23,7 +23,6 @@ export class LentJson {
     this.byteLength = Buffer.byteLength(head) + rows.length + Buffer.byteLength(tail)
   }
 
-  /** Throws after release(). */
   get parts(): readonly (string | Buffer)[] {
     if (this.#parts === null) throw new Error('the memory of this answer was given back')
     return this.#parts
@@ -49,7 +48,6 @@ function headOf(columns: Rows['columns']): string {
   return head
 }
 
-/** Rounds to microseconds. */
 export function rounded(durationMs: number): number {
   return Math.round(durationMs * 1000) / 1000
 }

@@ -9,11 +9,8 @@ import { Counts, Durations, type Family } from '../metric-types.ts'
 /** The time of each step, by performance.now(), or 0 if the query did not reach the step. */
 export interface QueryMarks {
   readonly began: number
-  /** When the guard returned its verdict. */
   guardedAt: number
-  /** When the query got its connection. */
   leasedAt: number
-  /** When the database answered. */
   ranAt: number
 }
 

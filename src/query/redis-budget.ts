@@ -9,7 +9,6 @@ interface RedisLog {
   warn(detail: object, message: string): void
 }
 
-/** How long a query waits for Redis. */
 const COMMAND_MS = 300
 const CONNECT_MS = 2_000
 /** The longest pause between two attempts to connect. */

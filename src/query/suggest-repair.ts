@@ -4,7 +4,6 @@ import type { Catalog, Denied, Driver, Limits, Verdict } from '../drivers/driver
 import { AppError } from '../errors.ts'
 import { inSlices } from '../event-loop-slices.ts'
 
-/** A longer query is not repaired. */
 const CHARS_MAX = 4_096
 /** The maximum number of changed queries that the guard checks after one refusal. */
 const TRIES_MAX = 10
@@ -77,7 +76,6 @@ function isAnotherPlace(now: Denied, before: Denied): boolean {
   return now.blocked.name !== before.blocked.name || now.blocked.kind !== before.blocked.kind
 }
 
-/** Returns the query in a body, without its parameters and limit. */
 function queryIn(body: object): unknown {
   const { sql, collection, filter, pipeline }: Readonly<Record<string, unknown>> = { ...body }
   if (typeof sql === 'string') return sql

@@ -23,7 +23,7 @@ export type UsagePoint = Totals & { readonly at: string }
 
 export interface UsageSeries extends Totals {
   readonly accountId?: string
-  /** The id of an API key or a grant. Null for sessions. */
+  /** Null for sessions. */
   readonly keyId?: string | null
   readonly datasourceId?: string
   readonly client?: string

@@ -25,7 +25,7 @@ export interface Usage {
   readonly budget: { readonly limit: number; readonly remaining: number; readonly resetsAt: string | null }
   /** Every day, including days without a query, oldest first. The last day is today, in UTC. */
   readonly days: readonly (Counted & { readonly date: string })[]
-  /** `keyId` is the id of an API key or a grant. Null for sessions. */
+  /** Null for sessions. */
   readonly keys: readonly (Counted & { readonly accountId: string; readonly keyId: string | null })[]
   readonly datasources: readonly (Counted & { readonly datasourceId: string })[]
   /** The hours or days with at least one query, oldest first. Present only if `by` or `step` was given. */

@@ -1,7 +1,7 @@
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 
-/** Returns the account with this address, or null. `email` must be in lower case. */
+/** `email` must be in lower case. */
 export async function accountBy(store: Pick<Store, 'db'>, email: string | undefined): Promise<AccountId | null> {
   if (email === undefined) return null
   const row = await store.db.selectFrom('accounts').select('id').where('email', '=', email).executeTakeFirst()

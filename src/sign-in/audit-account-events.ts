@@ -33,7 +33,6 @@ export interface Trail {
   done(event: TrailEvent, response: Response): Promise<void>
   /** Records a refusal. One row counts the refusals of one kind to an account within a minute. */
   refused(event: TrailEvent, error: unknown): Promise<void>
-  /** Like refused(), for handlers that know the account. */
   refusedTo(action: string, accountId: AccountId, request: Pick<Request, 'headers'>, error: unknown): Promise<void>
 }
 

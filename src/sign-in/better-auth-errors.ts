@@ -48,7 +48,6 @@ export function notSignedIn(extra: Readonly<Record<string, unknown>> = {}): AppE
   return new AppError('UNAUTHENTICATED', 'You are not signed in.', { extra })
 }
 
-/** For a person who is signed in. */
 export function wrongPassword(): AppError {
   return invalid('The password is wrong.', 'INVALID_PASSWORD')
 }

@@ -253,7 +253,6 @@ function mailing(deps: LibraryDeps) {
   }
 }
 
-/** Returns the network of the caller, which is the source of the mail. */
 function sourceOf(request: Request | undefined): string {
   return `network ${request === undefined ? '' : networkOf(addressOf(request))}`
 }

@@ -232,7 +232,6 @@ function requireRoom(known: readonly unknown[]): void {
   throw new AppError('CONFLICT', `An account has at most ${PASSKEYS_MAX} passkeys. Remove one first.`)
 }
 
-/** Throws NOT_FOUND if the account has no such passkey. */
 async function ownPasskey(tx: Transaction<Tables>, accountId: AccountId, id: string): Promise<PasskeyTable> {
   const row = await tx
     .selectFrom('passkeys')

@@ -11,7 +11,6 @@ import { endSecondFactor } from './reset-password.ts'
 export interface Held {
   readonly accountId: AccountId
   readonly email: string
-  /** The stored hash. */
   readonly password: string
   readonly hadFactor: boolean
 }

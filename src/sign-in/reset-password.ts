@@ -79,7 +79,6 @@ interface Part {
 export interface ResetDone {
   readonly accountId: AccountId
   readonly email: string
-  /** The stored hash of the new password. */
   readonly password: string
   readonly answer: {
     readonly status: true
@@ -101,8 +100,8 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
   const password = await library.hashPassword(order.newPassword)
   return await store.write(async (tx) => {
     const used = await tx.deleteFrom('verifications').where('id', '=', link.id).executeTakeFirst()
-    // Another request used the link first.
     if (used.numDeletedRows !== 1n) throw invalidLink()
+    // Another request used the link first.
     const account = await accountOf(tx, link.accountId)
     const proves = provesAddress(deps, account)
     await setPassword(store, tx, { accountId: link.accountId, password, now })

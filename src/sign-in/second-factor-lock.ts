@@ -56,7 +56,6 @@ async function lockOf(tx: Transaction<Tables>, accountId: AccountId): Promise<st
   return (await factors.where('userId', '=', accountId).executeTakeFirst())?.lockedUntil ?? null
 }
 
-/** Resets the count after a correct code. */
 export async function forgetCodes(store: Store, accountId: AccountId): Promise<void> {
   await store.append((tx) =>
     tx
@@ -67,14 +66,12 @@ export async function forgetCodes(store: Store, accountId: AccountId): Promise<v
   )
 }
 
-/** `reason` is the library's code. */
 export function wrongCode(): AppError {
   return new AppError('UNAUTHENTICATED', 'The code is wrong or was used before.', {
     extra: { reason: 'INVALID_CODE' },
   })
 }
 
-/** `reason` is the library's code. */
 export function noChallenge(): AppError {
   return new AppError('UNAUTHENTICATED', 'No sign-in is waiting for a code. Sign in with your password first.', {
     extra: { reason: 'INVALID_TWO_FACTOR_COOKIE' },

@@ -27,7 +27,6 @@ export interface Library {
   hashPassword(password: string): Promise<string>
   /** Returns true if the code is valid now. `secret` is encrypted, as in second_factors. */
   isCode(secret: string, code: string): Promise<boolean>
-  /** Decrypts the backup codes in second_factors. sealBackupCodes() encrypts them. */
   openBackupCodes(stored: string): Promise<readonly string[]>
   sealBackupCodes(codes: readonly string[]): Promise<string>
 }

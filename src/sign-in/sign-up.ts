@@ -57,7 +57,6 @@ export async function deleteUnverified(store: Store, email: string): Promise<Acc
   return await store.write(async (tx) => ((await deleteUnverifiedIn(tx, unverified.id)) ? unverified.id : null))
 }
 
-/** Returns false if the account is not deleted. */
 export async function deleteUnverifiedIn(tx: Transaction<Tables>, id: AccountId): Promise<boolean> {
   const row = await tx
     .selectFrom('accounts')

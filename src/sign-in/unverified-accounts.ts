@@ -14,7 +14,6 @@ import { deleteUnverifiedIn } from './sign-up.ts'
 const KEPT_MS = 7 * 86_400_000
 const FIRST_MS = 60_000
 const EVERY_MS = 3_600_000
-/** How many accounts a search returns, and how many one transaction deletes. */
 const FOUND_MAX = 100
 const DELETED_MAX = 10
 

@@ -10,7 +10,6 @@ const CHANNEL = 'vitrine_changed'
 /** The pause before the first reconnection. Each failed attempt doubles it, up to AGAIN_MS_MAX. */
 const AGAIN_MS = 500
 const AGAIN_MS_MAX = 10_000
-/** How long the start of the service waits for the first connection. */
 const READY_MS = 10_000
 
 export interface Announcements extends AsyncDisposable {

@@ -24,7 +24,6 @@ function makeFolder(path: string): void {
   }
 }
 
-/** Explains an error of the file system. Returns other errors unchanged. */
 export function folderFailure(dataDir: string, error: unknown): unknown {
   const why = whyOf(dataDir, codeOf(error))
   return why === null ? error : new Error(why, { cause: error })
@@ -67,7 +66,6 @@ export function requireNotEmptied(dataDir: string): void {
   )
 }
 
-/** Explains an error of SQLite about the store file. Returns null for other errors. */
 export function storeFileFailure(dataDir: string, error: unknown): Error | null {
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return null
   const path = join(dataDir, 'vitrine.db')

@@ -98,7 +98,6 @@ export async function requireMigrated(db: Kysely<Tables>): Promise<void> {
   )
 }
 
-/** Throws if the store has migrations that this version does not know. */
 async function missingOf(
   records: Kysely<Tables & Recorded>,
   migrations: readonly Migration[],

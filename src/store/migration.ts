@@ -4,7 +4,7 @@ import type { Tables } from './tables.ts'
 export type DialectName = 'sqlite' | 'postgres'
 
 export interface Migration {
-  /** The migrations table stores this name. Names are unique, and their order is the order of the migrations. */
+  /** Names are unique, and their order is the order of the migrations. */
   readonly name: string
   up(tx: Transaction<Tables>, dialect: DialectName): Promise<void>
 }

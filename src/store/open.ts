@@ -50,7 +50,7 @@ export interface Store extends AsyncDisposable {
    * must have the same type.
    */
   recall<T>(key: string, load: () => Promise<T>): Promise<T>
-  /** Returns the cached value, or undefined. Loads nothing. */
+  /** Loads nothing. */
   known<T>(key: string): T | undefined
   forget(): void
   /** Runs a statement on counters. Counts may be lost if the database crashes. Null on SQLite. */

@@ -80,7 +80,6 @@ function notAdmitted(message: string, server: string, user: string): string {
   return `${server} does not admit the user ${user} from this machine. Add ?sslmode=verify-full if the server requires TLS; otherwise add a line to its pg_hba.conf.`
 }
 
-/** Explains an error of the client library, which has no code and an English text. */
 function byText(message: string, server: string, user: string): string | null {
   if (message.includes('does not support SSL')) {
     return `${server} has no TLS, but sslmode requires TLS. Turn on TLS on the server, or set sslmode=disable if the network is trusted.`

@@ -23,7 +23,6 @@ const SUSPECT_MS = 1_000
 const PROBE_MS = 1_500
 /** How often running calls are checked, and how often a server that is down is probed. */
 const LOOK_MS = 200
-/** The deadline of a call. */
 const CALL_MS = 20_000
 
 interface Call {
@@ -85,8 +84,8 @@ export class StoreServer implements PostgresPool {
     this.#isEnded = true
     clearInterval(this.#timer)
     const ended = this.#pool.end()
-    // A server that vanished never closes its side of a connection.
     if (!this.isAvailable) this.#cut(this.#sockets)
+    // A server that vanished never closes its side of a connection.
     await ended
   }
 

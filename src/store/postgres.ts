@@ -117,7 +117,6 @@ export function contended(cause: unknown): AppError {
 const UNKNOWN_FAILURE =
   'DATABASE_URL: the database cannot be reached or rejects the login. Check each part of the URL. Percent-encode special characters in the password.'
 
-/** Explains an error of the server. Returns null for other errors. */
 export async function postgresFailure(url: string, error: unknown): Promise<Error | null> {
   const { default: pg } = await import('pg')
   const target = placeOf(url, (address) => new pg.Client(address))

@@ -9,7 +9,7 @@ export const CACHE_MAX_AGE_MS = 750
 export interface Recall {
   /** Returns the cached value, or loads it. Concurrent loads of a key share one load. A failed load is not cached. */
   recall<T>(key: string, load: () => Promise<T>): Promise<T>
-  /** Returns the cached value, or undefined. Loads nothing. */
+  /** Loads nothing. */
   known<T>(key: string): T | undefined
   forget(): void
 }

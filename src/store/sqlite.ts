@@ -20,7 +20,6 @@ export interface Sqlite {
    * transaction.
    */
   waits(yes: boolean): void
-  /** Resolves when all earlier commits are on disk. */
   synced(): Promise<void>
   /** Copies the store to a new file, while other work continues. */
   copyTo(path: string): Promise<void>

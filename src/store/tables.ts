@@ -171,7 +171,7 @@ interface CounterTable {
   /** `attempt:`, a kind and the SHA-256 of caller and action; or `queries:` with team and window. */
   key: string
   points: number
-  /** When the window ends, in milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   expire: number
 }
 

@@ -16,7 +16,6 @@ const ROWS = 100
 /** SQLite accepts 32,766 parameters in a statement, PostgreSQL 65,535. */
 const PARAMETERS = 30_000
 
-/** Copies all rows in one transaction. Returns their number. */
 export async function copyRows(from: CopySide, to: CopySide): Promise<number> {
   return await from.db
     .transaction()

@@ -19,7 +19,6 @@ type Grade = 'PASS' | 'WARN' | 'FAIL'
 type Report = (grade: Grade, text: string) => void
 
 const FREE_BYTES_MIN = 1 << 30
-/** A server must accept a connection within this time. */
 const PROBE_MS = 5_000
 /** If the newest audit row is this far in the future, the clock of the machine is probably wrong. */
 const CLOCK_MS = 300_000

@@ -21,7 +21,6 @@ interface Out {
   line(text: string): void
 }
 
-/** How many datasources are read together. */
 const PORTION = 100
 
 /** Throws an Error for the operator if there is no second key, or if neither key belongs to the store. */

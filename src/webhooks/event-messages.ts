@@ -18,7 +18,6 @@ export interface Condition {
   /** Does not change while the condition is true. */
   readonly key: string
   readonly event: WebhookEvent
-  /** One line for people. */
   readonly text: string
   /** The same facts for programs. */
   readonly data: Readonly<Record<string, unknown>>

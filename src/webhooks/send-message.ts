@@ -72,7 +72,6 @@ function headersOf({ id, body, secret }: Outgoing, now: number): Readonly<Record
   }
 }
 
-/** Returns the HMAC-SHA-256 of id, time and body, in base64. */
 function signatureOf(secret: string, id: string, timestamp: string, body: string): string {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
   return createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')

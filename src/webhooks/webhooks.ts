@@ -20,7 +20,6 @@ import { send, type SendOptions, type Sent } from './send-message.ts'
 
 export interface WebhookDeps extends TeamChangeDeps {
   readonly secrets: Pick<Secrets, 'seal' | 'open'>
-  /** Limits concurrent tests of webhooks, per team and in total. */
   readonly webhookTests: ConcurrencyLimit
   readonly sending: SendOptions
 }
@@ -167,7 +166,6 @@ export async function deleteWebhook(
   })
 }
 
-/** Sends a message once, without the queue. Throws RATE_LIMITED if too many tests are running. */
 export async function testWebhook(
   deps: WebhookDeps,
   call: Call,
@@ -228,7 +226,6 @@ export async function listDeliveries(
   }))
 }
 
-/** Throws NOT_FOUND if the team has no such webhook. */
 export async function requireWebhook(
   { store }: Pick<WebhookDeps, 'store'>,
   { teamId }: Membership,

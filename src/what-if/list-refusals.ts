@@ -139,7 +139,6 @@ function meaningsOf({ store, catalogs }: RefusalDeps) {
 
 interface Source {
   readonly full: Catalog
-  /** The names of the exposed columns, by table. */
   readonly shown: ReadonlyMap<string, ReadonlySet<string>>
 }
 

@@ -34,7 +34,7 @@ export async function countAudited(store: Pick<Store, 'db'>, scope: AuditScope, 
   return sum
 }
 
-/** Yields one page at a time, newest first. Throws the abort reason of `signal`. */
+/** Newest first. Throws the abort reason of `signal`. */
 export async function* auditedQueries(
   store: Pick<Store, 'db'>,
   { id, teamId, since }: AuditScope,

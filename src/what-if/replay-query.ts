@@ -8,7 +8,7 @@ import type { TeamId } from '../ids.ts'
 /** These limits do not affect the verdict, only the query that would be sent. */
 const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 1, timeoutMs: 10_000, maxCost: 1 }
 
-/** Returns the request body for the audited text and parameters. Null if the text cannot be parsed. */
+/** Returns null if the text cannot be parsed. */
 export function bodyOf(driver: Pick<Driver, 'reread'>, text: string, params: unknown): QueryBody | null {
   try {
     return driver.reread(text, params)

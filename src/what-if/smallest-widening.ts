@@ -29,7 +29,6 @@ export interface Ground {
 const TRIES_MAX = 400
 const TOO_MUCH = 'the search took too many tries.'
 
-/** Returns the smallest widening. Throws the errors of Driver.confine, and the abort reason of `signal`. */
 export async function widen(ground: Ground, signal: AbortSignal): Promise<Widening> {
   const search = new Search(ground, signal)
   const found = await search.grow()
@@ -212,7 +211,6 @@ class Search {
     return this.#driver.outline?.(verdict.query) ?? this.#driver.printed(verdict.query)
   }
 
-  /** Returns the names of the exposed columns, by table. */
   #shown(additions: readonly Addition[]): ReadonlyMap<string, ReadonlySet<string>> {
     const { tables } = cut(this.#near, withAdditions(this.#saved, additions))
     return new Map(tables.map((table) => [keyOf(table), new Set(table.columns.map((column) => column.name))]))
@@ -245,7 +243,7 @@ export function withAdditions(saved: readonly ShownTable[], additions: readonly 
   return [...tables.values()]
 }
 
-/** Returns the columns that may be exposed, without nested columns. */
+/** Leaves out nested columns. */
 function exposable(table: CatalogTable): readonly CatalogColumn[] {
   return table.columns.filter((column) => column.unexposable === null && column.partOf === undefined)
 }

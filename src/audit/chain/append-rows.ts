@@ -13,7 +13,6 @@ export interface Placed {
   readonly link: string
 }
 
-/** The number and link of the last row of a chain. They change when a row is appended. */
 export class ChainEnd {
   readonly chain: string
   readonly #seal: Seal
@@ -32,7 +31,7 @@ export class ChainEnd {
     return { row, chain: this.chain, seq: this.#advance(link), link }
   }
 
-  /** Appends a serialized row. Returns its link. */
+  /** Returns the row's link. */
   placeLine(text: Uint8Array): string {
     const link = this.#seal.linkOf(this.#link, this.chain, this.#seq + 1, text)
     this.#advance(link)
@@ -61,7 +60,7 @@ export interface Linked {
 
 const IDS_PER_SELECT = 200
 
-/** Links the rows with these ids. Skips rows that are not in the store, are already linked, or were changed by hand. */
+/** Skips rows that are not in the store, are already linked, or were changed by hand. */
 export async function linkStored(
   { tx, locked }: Writing,
   seal: Seal,

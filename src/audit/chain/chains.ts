@@ -11,7 +11,6 @@ import { sameSeal, type Chain, type Registry, type Seal } from './seal.ts'
 /** The end of a chain. `number` is 0 until the chain is in the store. */
 export type Position = Omit<Chain, 'signature'>
 
-/** Returns an empty chain. It gets its number when its first rows are written. */
 export function newChain(openedAt: string): Position {
   const chain = randomBytes(9).toString('base64url')
   return { chain, number: 0, opened_at: openedAt, head_seq: 0, head_link: '', batch: 0 }
@@ -86,7 +85,6 @@ export async function readChain({ tx }: Writing, seal: Seal, chain: string): Pro
   return row !== undefined && sameSeal(seal.chain(row), row.signature) ? row : null
 }
 
-/** Signs and stores the new end of the chain. A new chain gets its number. */
 export async function writeChain(writing: Writing, seal: Seal, position: Position): Promise<Position> {
   const isNew = position.number === 0
   const row = isNew ? { ...position, number: await nextNumber(writing, seal, position.opened_at) } : position

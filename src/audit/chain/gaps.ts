@@ -7,7 +7,7 @@ import { sameSeal, type Gap, type Seal } from './seal.ts'
 
 export type Removed = Omit<Gap, 'signature'>
 
-/** Records that rows were removed, and merges adjacent gaps. A gap that was changed by hand stays as it is. */
+/** A gap that was changed by hand is not merged. */
 export async function addGap(tx: Transaction<Tables>, seal: Seal, removed: Removed): Promise<void> {
   const { chain } = removed
   const left = await gapEndingAt(tx, seal, chain, removed.first_seq - 1)
@@ -29,7 +29,7 @@ export async function addGap(tx: Transaction<Tables>, seal: Seal, removed: Remov
     .execute()
 }
 
-/** Returns the gap whose last row has the number `lastSeq`. Null if there is none, or if it was changed by hand. */
+/** Returns null if there is no such gap, or if it was changed by hand. */
 export async function gapEndingAt(
   tx: Transaction<Tables>,
   seal: Seal,

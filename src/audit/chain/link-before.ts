@@ -4,7 +4,7 @@ import type { Tables } from '../../store/tables.ts'
 import { gapEndingAt } from './gaps.ts'
 import type { Seal } from './seal.ts'
 
-/** Returns null if the row, pack or gap before the position is missing. Before the first row, returns ''. */
+/** Returns null if the row, pack or gap is missing, and '' before the first row. */
 export async function linkBefore(
   tx: Transaction<Tables>,
   seal: Seal,

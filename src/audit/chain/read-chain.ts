@@ -6,7 +6,6 @@ import { merged } from '../reading/merge-streams.ts'
 import { FIRST_PORTION, nextPortion } from '../reading/portion-size.ts'
 import { sameSeal, textOf, type Stored } from './seal.ts'
 
-/** A row or a pack. A pack comes after its rows. */
 export type Step =
   | {
       readonly kind: 'row'
@@ -19,15 +18,11 @@ export type Step =
     }
   | { readonly kind: 'pack'; readonly seq: number; readonly pack: Pack; readonly holds: boolean }
 
-/**
- * Yields the rows and packs of a chain in the order of their numbers. If a row and a pack have the same number, the row
- * comes first.
- */
+/** A row comes before a pack with the same number. */
 export function stepsOf(tx: Transaction<Tables>, chain: string): AsyncIterable<readonly Step[]> {
   return merged(singleSteps(tx, chain), packSteps(tx, chain), (a, b) => a.seq < b.seq)
 }
 
-/** Returns true if the row has this link, or its first characters. */
 export function bears({ row, isMarked }: Step & { kind: 'row' }, link: string): boolean {
   return sameSeal(isMarked ? link.slice(0, MARK_CHARS) : link, row.link)
 }

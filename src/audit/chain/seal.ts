@@ -33,7 +33,6 @@ export const CONTENT = [
 ] as const satisfies readonly (keyof AuditTable)[]
 
 export type Stored = Selectable<AuditTable>
-/** A row without its position in a chain. */
 export type Content = Pick<Stored, (typeof CONTENT)[number]>
 export type Chain = Selectable<AuditChainTable>
 export type Gap = Selectable<AuditGapTable>
@@ -53,14 +52,13 @@ export interface Seal {
   alone(row: Content): string
   /** Links a row's text to the previous row, whose link is `before` ('' for the first row). */
   link(before: string, chain: string, seq: number, text: string): string
-  /** Like link(), for a text in UTF-8. */
   linkOf(before: string, chain: string, seq: number, text: Uint8Array): string
   chain(chain: Omit<Chain, 'signature'>): string
   gap(gap: Omit<Gap, 'signature'>): string
   registry(registry: Registry): string
 }
 
-/** `key` has 32 bytes, from secrets.derive('audit chain'). */
+/** `key` has 32 bytes. */
 export function sealWith(key: Uint8Array): Seal {
   const { hmac, hmacBehind } = hmacWith(key)
   return {
@@ -91,7 +89,7 @@ export function textOf(row: Content): string {
   return jsonOf(values)
 }
 
-/** Returns the beginning of a JSON array. The values of a row are appended to it. */
+/** Returns the beginning of a JSON array, to which the values of a row are appended. */
 function openArray(head: readonly unknown[]): string {
   return `${jsonOf(head).slice(0, -1)},`
 }
@@ -170,7 +168,7 @@ function isScalar(value: unknown): boolean {
 const BLOCK_BYTES = 64
 const HASH_BYTES = 32
 
-/** Most rows fit into a buffer of this size. A longer row gets its own buffer. */
+/** A longer row gets its own buffer. */
 const SCRATCH_BYTES = 16_384
 
 interface Hmac {

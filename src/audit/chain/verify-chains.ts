@@ -19,7 +19,6 @@ interface Finding {
   readonly what: string
 }
 
-/** `finding` is null if the chain is intact. */
 export interface ChainReport {
   readonly chain: string
   /** The number of the chain. 0 if the report is not about one known chain. */
@@ -158,7 +157,6 @@ class Walk {
     return null
   }
 
-  /** Checks that the last row is the one in the chain's signature. */
   end(chain: Chain): Finding | null {
     this.#skip()
     if (this.#next <= chain.head_seq) {
@@ -233,7 +231,6 @@ function inserted(row: Named, why: string): Finding {
   return { kind: 'inserted', id: row.id, what: `row ${row.id} (of ${row.at}, ${row.action}) ${why}` }
 }
 
-/** Reports chains that have rows, but are not in the list of chains. */
 async function* strayRows(tx: Transaction<Tables>, chains: readonly Chain[]): AsyncIterable<ChainReport> {
   const known = new Set(chains.map((chain) => chain.chain))
   for (const nextOf of [nextRow, nextPack]) {

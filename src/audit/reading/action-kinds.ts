@@ -11,7 +11,7 @@ export interface Actions {
 }
 
 const QUERY: readonly string[] = ['runQuery', 'checkQuery']
-/** These operations use POST, but change no setting. */
+/** These routes use POST, but change no setting. */
 const READING_POSTS: readonly string[] = ['previewExposure', 'exposureFromRefusal', 'testDatasource']
 const READ = Object.entries({ ...ROUTES, ...SESSION_ROUTES })
   .filter(([, route]) => route.method === 'GET')

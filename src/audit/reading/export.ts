@@ -14,7 +14,6 @@ export function headOf(format: ExportFormat): string {
   return format === 'csv' ? [...line(CELLS.map(([name]) => name))].join('') : ''
 }
 
-/** A longer text is written in pieces of this many characters. */
 const PIECE_CHARS = 1 << 15
 
 /**

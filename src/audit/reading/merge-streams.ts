@@ -16,7 +16,6 @@ export async function* merged<T>(
   }
 }
 
-/** Merges until one of the two batches is used up. */
 function woven<T>(a: Ahead<T>, b: Ahead<T>, isBefore: (a: T, b: T) => boolean): readonly T[] {
   const taken: T[] = []
   for (;;) {

@@ -57,7 +57,6 @@ async function found(
   return rows.sort((a, b) => (isNewer(a, b) ? -1 : 1))
 }
 
-/** Returns null if the team has no row with this id. */
 export async function rowOfTeam(store: Pick<Store, 'db'>, teamId: TeamId | null, id: AuditId): Promise<Stored | null> {
   const single = store.db.selectFrom('audit').selectAll().where('id', '=', id)
   const row = await single.where('team_id', teamId === null ? 'is' : '=', teamId).executeTakeFirst()
@@ -65,7 +64,7 @@ export async function rowOfTeam(store: Pick<Store, 'db'>, teamId: TeamId | null,
   return await packedRow(store, teamId, id)
 }
 
-/** Returns the time of the newest row in milliseconds, or null if there are no rows. */
+/** Returns milliseconds, or null if there are no rows. */
 export async function newestTime({ db }: Pick<Store, 'db'>): Promise<number | null> {
   const single = await db
     .selectFrom('audit')

@@ -16,7 +16,6 @@ const LIMIT = 50
 export interface ActivityDeps extends Pick<AuditTrailDeps, 'reachableIds'> {
   readonly store: Pick<Store, 'db'>
   readonly audit: Pick<Audit, 'flush'>
-  /** Returns the teams that the caller may use now. */
   membershipsOf(call: Call): Promise<readonly Reader[]>
 }
 

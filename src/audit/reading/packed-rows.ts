@@ -41,7 +41,6 @@ export async function* packedRows(
 /** Greater than all ids, so it comes first among the rows of one time. */
 const BEFORE_ALL = asId<AuditId>('~')
 
-/** Returns null if no pack of this team contains the row. */
 export async function packedRow(store: Pick<Store, 'db'>, teamId: TeamId, id: AuditId): Promise<Stored | null> {
   const ms = msOf(id)
   if (ms === null) return null
@@ -91,8 +90,8 @@ async function* packsOf(
 }
 
 /**
- * Returns a function that tests whether a line may contain the searched text, without parsing the line. Returns
- * undefined if there is no searched text, or if JSON may write it in another form.
+ * Returns a function that tests whether a line may contain the searched text, without parsing the line. Undefined if
+ * JSON may write the text in another form.
  */
 function textSearch(text: string | undefined): ((line: string) => boolean) | undefined {
   if (text === undefined || needsEscapes(text)) return undefined

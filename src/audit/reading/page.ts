@@ -25,7 +25,6 @@ export interface AuditItem {
     readonly client?: string
   }
   readonly keyName?: string
-  /** The name that the client of the grant gave itself. */
   readonly grantName?: string
   readonly requestId?: string
   readonly via: AuditTable['via']
@@ -83,7 +82,7 @@ export async function readPage(
   return await pageOf(rows, ask)
 }
 
-/** `from` reads the rows after the position `before`. It yields rows, and positions in time (see searched()). */
+/** `from` yields the rows after the position `before`, and positions in time (see searched()). */
 export async function pageOf(
   from: (before: Key | null) => AsyncIterable<readonly (Stored | Key)[]>,
   ask: Pick<AuditAsk, 'cursor' | 'limit'>,
@@ -113,7 +112,6 @@ export async function pageOf(
   return { items: shown.map(itemOf), nextCursor: isCut && last !== undefined ? writeCursor(last) : null }
 }
 
-/** Returns null if the team has no such row within the scope. */
 export async function readOne(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
@@ -136,7 +134,7 @@ export async function placeOf(store: Pick<Store, 'db'>, teamId: TeamId, id: Audi
   return { at: new Date(ms).toISOString(), id }
 }
 
-/** Returns all rows in batches. Rows that are written in the meantime are not included. */
+/** Returns all rows in batches, without rows that are written in the meantime. */
 export async function* readAll(
   store: Pick<Store, 'db'>,
   teamId: TeamId,

@@ -5,7 +5,6 @@ import type { Content } from '../chain/seal.ts'
 import { charsOf } from '../make-rows.ts'
 
 const ROWS_MAX = 1_000
-/** Reading and writing this many characters takes a few milliseconds. */
 export const CHARS_AIM = 1 << 20
 
 /** The size of the first batch, when the length of the rows is unknown. */
@@ -19,7 +18,7 @@ export function nextPortion(rows: readonly Content[]): number {
   return Math.max(1, Math.min(ROWS_MAX, rows.length * 2, Math.floor(CHARS_AIM / average)))
 }
 
-/** Selects the size of a row as `size`, without reading long texts. */
+/** Selects the size of a row without reading long texts. */
 export const sizeOfRow =
   sql<number>`coalesce(octet_length(query), 0) + coalesce(octet_length(printed), 0) + coalesce(octet_length(detail), 0)`.as(
     'size',

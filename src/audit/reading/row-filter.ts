@@ -17,7 +17,6 @@ export interface AuditFilter {
   readonly codes?: readonly string[]
   readonly vias?: readonly AuditTable['via'][]
   readonly clients?: readonly string[]
-  /** A kind, such as `column`, or a kind and a name. */
   readonly blocked?: readonly { readonly kind: string; readonly name?: string }[]
   /** The searched text, in lower case. */
   readonly text?: string
@@ -28,7 +27,7 @@ export interface AuditFilter {
 }
 
 export interface AuditScope {
-  /** Only rows of these datasources and rows without a datasource. If missing, all rows. */
+  /** Also includes rows without a datasource. If missing, all rows. */
   readonly datasourceIds?: readonly DatasourceId[]
   readonly filter?: AuditFilter
   readonly after?: Key
@@ -83,7 +82,7 @@ function isBlocked({ blocked }: Content, wanted: AuditFilter['blocked']): boolea
   return wanted.some((each) => each.kind === kind && (each.name === undefined || each.name === name))
 }
 
-/** Returns true if one of the searched texts of the row contains `wanted`, ignoring case. */
+/** Ignores case. */
 function holdsText(row: Content, wanted: string | undefined): boolean {
   if (wanted === undefined) return true
   const holds = (text: string | null | undefined) => text?.toLowerCase().includes(wanted) === true

@@ -9,7 +9,7 @@ import type { Stored } from '../chain/seal.ts'
 import { FIRST_PORTION, nextPortion, rowsWithin, sizeOfRow } from './portion-size.ts'
 import { fitsContent, type AuditScope, type Key } from './row-filter.ts'
 
-/** How many rows one statement reads. This takes a few milliseconds. */
+/** This takes a few milliseconds. */
 const SLICE_ROWS = 5_000
 
 /**
@@ -45,7 +45,6 @@ export async function* singleRows(
   }
 }
 
-/** Returns the sizes of the next rows, at most `count`. */
 async function sizesOf(
   store: Pick<Store, 'db'>,
   teamId: TeamId | null,
@@ -77,7 +76,7 @@ function next(store: Pick<Store, 'db'>, teamId: TeamId | null, scope: AuditScope
   return query.orderBy('at', 'desc').orderBy('id', 'desc')
 }
 
-/** Returns the last row of the next slice, or null if the next slice is the last. */
+/** Returns null if the next slice is the last. */
 async function sliceEnd(
   store: Pick<Store, 'db'>,
   teamId: TeamId | null,
@@ -105,7 +104,7 @@ function isFiltered(scope: AuditScope): boolean {
 
 type Query<O> = SelectQueryBuilder<Tables, 'audit', O>
 
-/** Returns a query with the conditions that use the index on team and time. */
+/** Uses only conditions for the index on team and time. */
 function within(store: Pick<Store, 'db'>, teamId: TeamId | null, scope: AuditScope, before: Key | null) {
   const { from, to } = scope.filter ?? {}
   const { after } = scope

@@ -37,7 +37,6 @@ export interface ExportDeps extends AuditTrailDeps {
   readonly exports: ConcurrencyLimit
 }
 
-/** The filter as requested: ids are not validated yet, and times may be in any time zone. */
 export interface AuditFilterInput {
   readonly id?: readonly string[]
   readonly datasourceId?: string
@@ -156,7 +155,7 @@ async function* linesOf(
   }
 }
 
-/** If too many exports are running, records the refusal and throws RATE_LIMITED. */
+/** Records the refusal if too many exports are running. */
 function slotFor(deps: ExportDeps, call: Call, teamId: TeamId): Disposable {
   try {
     return deps.exports.take(teamId, call, teamId)
@@ -198,7 +197,7 @@ export function filterOf(input: AuditFilterInput, now = Date.now()): AuditFilter
   }
 }
 
-/** Splits `kind:name` at the first colon. A name may contain a colon, but a kind may not. */
+/** A name may contain a colon, but a kind may not. */
 function blockedOf(text: string): { readonly kind: string; readonly name?: string } {
   const colon = text.indexOf(':')
   return colon === -1 ? { kind: text } : { kind: text.slice(0, colon), name: text.slice(colon + 1) }

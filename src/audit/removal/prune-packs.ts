@@ -53,7 +53,6 @@ async function remove(deps: PruneDeps, id: AuditId): Promise<void> {
   if (isKept) deps.log?.error({ ids: [id] }, 'audit: an expired pack was changed manually and is kept')
 }
 
-/** Returns true if each row is linked to the previous row, and the pack's columns match its rows. */
 function fits(seal: Seal, before: string, pack: Pack): boolean {
   let link = before
   for (const step of stepsOfPack(pack)) {

@@ -49,7 +49,7 @@ export async function pruneRows(deps: PruneDeps): Promise<void> {
   await forgetChains(deps)
 }
 
-/** Reads the next old rows. Ids increase over time, so the index on the id is enough. */
+/** Ids increase over time, so the index on the id is enough. */
 async function oldRows(store: Pick<Store, 'db'>, before: string, after: AuditId) {
   return await store.db
     .selectFrom('audit')
@@ -94,7 +94,7 @@ function runsOf(rows: readonly InChain[]): readonly (readonly InChain[])[] {
   return runs
 }
 
-/** Removes the rows that fit the chain. Returns the ids of the rows that stay. */
+/** Returns the ids of rows that stay because they do not fit the chain. */
 async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InChain[]): Promise<readonly string[]> {
   const [first] = run
   if (first === undefined) return []
@@ -117,7 +117,7 @@ async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InCh
   return foreign
 }
 
-/** Replaces the rows by a gap. If a gap already covers one of them, removes nothing and returns the ids of all rows. */
+/** If a gap already covers one of the rows, removes nothing and returns the ids of all rows. */
 async function replace(tx: Transaction<Tables>, seal: Seal, rows: readonly InChain[]): Promise<readonly AuditId[]> {
   const [first, last] = [rows[0], rows.at(-1)]
   if (first === undefined || last === undefined) return []

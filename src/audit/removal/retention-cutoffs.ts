@@ -13,7 +13,7 @@ export interface PruneDeps {
 
 const DAY_MS = 86_400_000
 
-/** Rows older than this time are removed, by team. The key null is for rows without a team. */
+/** The key null is for rows without a team. */
 export type Cutoffs = ReadonlyMap<TeamId | null, string>
 
 export async function cutoffs(deps: PruneDeps): Promise<Cutoffs> {

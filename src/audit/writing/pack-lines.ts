@@ -6,12 +6,10 @@ import type { ChainEnd, Placed } from '../chain/append-rows.ts'
 import { MARK_CHARS, minuteEnd, type Pack } from '../packs.ts'
 import type { Line, Lines } from './waiting-lines.ts'
 
-/** Fewer rows are not packed. */
 export const PACKED_FROM = 32
 /** The fastest level of compression is enough, because the rows resemble each other. */
 const LEVEL = 1
 
-/** Returns the lines as single rows and packs, each row linked to the previous row. */
 export function placeLines(
   end: ChainEnd,
   lines: Lines,

@@ -8,7 +8,6 @@ import { PACK_BYTES_MAX } from '../packs.ts'
 /** Compressing and writing more rows at once would block the event loop for too long. */
 const ROWS_MAX = 1_000
 const BYTES_FULL = PACK_BYTES_MAX / 4
-/** A longer line is not packed. */
 const BYTES_MAX = PACK_BYTES_MAX / 2
 const BYTES_FIRST = 1 << 14
 /** A buffer up to this size is reused for another batch. */
@@ -17,14 +16,13 @@ const LINE_END = 10
 
 export interface Line {
   readonly from: number
-  /** The position after the last byte. */
   readonly to: number
   readonly at: string
 }
 
 export class Lines {
   readonly counts = new Counts()
-  /** When the oldest row came, by performance.now(). */
+  /** By performance.now(). */
   readonly since = performance.now()
   /**
    * The lines by team. The key null has the lines that cannot be packed: refused and failed rows, rows without a team,

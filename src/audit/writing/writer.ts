@@ -42,7 +42,6 @@ const WAITING_BYTES_MAX = 64 * 1024 * 1024
  * rows of a few seconds.
  */
 const WAITING_MS_MAX = 5_000
-/** How many buffers of written batches are kept for new batches. */
 const SPARES_MAX = 8
 const LINKED_MAX = 1_000
 /**
@@ -88,13 +87,12 @@ export class Writer {
   #spares: Lines[] = []
   #folded = new Map<AuditId, Content>()
   /**
-   * Rows that are in the store, or in an open transaction, but not linked yet. A row is linked after the time `from`.
-   * If it is not in the store at `until`, it is forgotten.
+   * Rows that are in the store, or in an open transaction, but not linked yet. A row is linked after `from`, or
+   * forgotten if it is not in the store at `until`.
    */
   readonly #unlinked = new Map<AuditId, { readonly from: number; readonly until: number }>()
   /** The batch that is being written, or whose write failed. */
   #unfinished: Batch | null = null
-  /** True if all committed rows are on disk. */
   #isSettled = true
   written = 0
 
@@ -121,7 +119,7 @@ export class Writer {
     return { rows, bytes, ms: since === undefined ? 0 : performance.now() - since }
   }
 
-  /** Milliseconds until the next write, or null if nothing waits. */
+  /** Null if nothing waits. */
   get dueIn(): number | null {
     if (this.#unfinished !== null || this.#waiting.length > 0 || this.#folded.size > 0 || !this.#isSettled) return 0
     let due = Infinity
@@ -271,7 +269,7 @@ export class Writer {
     return { position: this.#beginChain('the end of this chain was changed manually'), isDone: false }
   }
 
-  /** Starts a new chain. The old one stays as it is, and `audit verify` reports it. */
+  /** The old chain stays as it is, and `audit verify` reports it. */
   #beginChain(why: string): Position {
     this.#deps.log?.error({ chain: this.#position.chain }, `audit: ${why}; a new chain was started`)
     this.#position = this.#newPosition()

@@ -56,7 +56,6 @@ export function failed(
   return redirect(`/app/sign-in?${search}`)
 }
 
-/** Returns the reason of a refusal. Rethrows other errors. */
 export function failureOf(error: unknown): ProviderFailure {
   if (!(error instanceof AppError)) throw error
   if (error.code === 'RATE_LIMITED') return 'RATE_LIMITED'

@@ -35,7 +35,6 @@ export interface Known {
 
 export interface Entered {
   readonly accountId: AccountId
-  /** The id of the row in sign_in_methods. */
   readonly methodId: string
   /** True if the provider was connected to an existing account just now. Then its owner gets a mail. */
   readonly joined: boolean
@@ -87,7 +86,6 @@ export async function accountFor(
   )
 }
 
-/** Connects the provider to an account. Returns the id of the new row. */
 export async function connect(
   deps: Pick<AccountDeps, 'store' | 'audit' | 'now'>,
   tx: Transaction<Tables>,
