@@ -61,7 +61,7 @@ function step(steps: readonly TestStep[], name: string): TestStep {
 const statuses = (steps: readonly TestStep[]): Record<string, string> =>
   Object.fromEntries(steps.map((one) => [one.name, one.status]))
 
-test('a superuser gets warnings, with the SQL of a better login', async () => {
+test('a superuser login gets warnings, and the SQL for a better login', async () => {
   const steps = await graded('postgres', postgres.password)
   for (const name of ['superuser', 'writes', 'ownership', 'row security', 'roles', 'creates']) {
     assert.equal(step(steps, name).status, 'WARN', name)

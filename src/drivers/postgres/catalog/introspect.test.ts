@@ -170,7 +170,7 @@ describe('the database “shop” of the attacks', () => {
   })
 })
 
-test('the captured path is the login’s own, not the session’s fixed path', async () => {
+test('the captured search_path is the login’s own, not the session’s fixed one', async () => {
   const name = await postgres.createDatabase(
     'path',
     `CREATE SCHEMA "Sales Ops"; CREATE SCHEMA extra; CREATE TYPE extra.mood AS ENUM ('ok');
@@ -325,7 +325,7 @@ test('introspection fails for a user-defined cast or operator class on built-in 
   await assert.rejects(fill('classes', cmp), { code: 'DATASOURCE_UNAVAILABLE', message: /public\.points for point/ })
 })
 
-test('the schema of a trusted extension may be on the path, unless it contains other functions or PUBLIC may create there', async (t) => {
+test('a trusted extension’s schema may be on the search_path, unless it has other functions or PUBLIC may create there', async (t) => {
   const available = await postgres.query('postgres', `SELECT 1 FROM pg_available_extensions WHERE name = 'citext'`)
   if (available.length === 0) return t.skip('this server has no citext')
   const seen = await fill(

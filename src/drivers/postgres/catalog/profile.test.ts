@@ -137,7 +137,7 @@ describe('profiles of tables', () => {
     assert.deepEqual(of.get('day')?.range, { min: '2020-01-01', max: '2020-12-30' })
   })
 
-  test('a table that was never analysed and a partitioned table are sampled', async () => {
+  test('a profile samples a table that was never analysed, and a partitioned table', async () => {
     const profiled = await profile('unseen', { rows: 1_000 })
     assert.ok(profiled.rowsSampled > 200 && profiled.rowsSampled <= 1_000)
     assert.equal(columns(profiled).get('x')?.distinctCount, 3)
@@ -146,7 +146,7 @@ describe('profiles of tables', () => {
     assert.deepEqual([columns(parts).get('part')?.distinctCount, columns(parts).get('id')?.distinctCount], [2, 40_000])
   })
 
-  test('NaN, infinities and dates BC are never the end of a range', async () => {
+  test('a profile never shows NaN, an infinity or a date BC as the end of a range', async () => {
     const of = columns(await profile('odd'))
     assert.deepEqual(of.get('at')?.range, { min: '2023-01-01T00:00:00Z', max: '2024-05-06T07:08:09Z' })
     assert.deepEqual(of.get('day')?.range, { min: '2024-05-06', max: '2024-05-06' })
@@ -160,7 +160,7 @@ describe('profiles of tables', () => {
     assert.deepEqual([profiled.columns[0]?.nullFrac, profiled.columns[0]?.distinctCount], [null, null])
   })
 
-  test('only the first 257 characters of a very long text are read', async () => {
+  test('a profile reads only the first 257 characters of a very long text', async () => {
     const before = process.memoryUsage().rss
     const profiled = await profile('huge')
     assert.deepEqual([profiled.rowsSampled, profiled.columns[1]?.sample?.longest], [60, 257])
@@ -168,7 +168,7 @@ describe('profiles of tables', () => {
     assert.ok(process.memoryUsage().rss - before < 64e6)
   })
 
-  test('a table of 1,600 columns is sampled with fewer rows', async () => {
+  test('the profile of a table with 1,600 columns samples fewer rows', async () => {
     const profiled = await profile('wide')
     assert.equal(profiled.columns.length, 1_600)
     assert.ok(profiled.rowsSampled > 50 && profiled.rowsSampled <= 501, String(profiled.rowsSampled))

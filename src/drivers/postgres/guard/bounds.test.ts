@@ -120,7 +120,7 @@ const MEASURED: Readonly<Record<string, readonly [Around, string?]>> = {
   'array_agg in a window': [(x) => `(SELECT (array_agg(${x}) OVER ())::text FROM t LIMIT 1)`],
 }
 
-describe('nested calls, which multiply what is printed,', () => {
+describe('nested calls', () => {
   for (const [name, [around, innermost = 'a']] of Object.entries(MEASURED)) {
     test(`nested calls of ${name} do not delay other queries`, async () => {
       for (const levels of [8, 11, 24, 50]) {

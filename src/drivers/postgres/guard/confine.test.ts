@@ -689,7 +689,7 @@ test('queries share a list of columns if and only if they read the same columns'
   assert.deepEqual(list, (await guard.confined('SELECT id, name FROM customers', shop())).reads)
 })
 
-test('returns the tables that are read, the generated aliases, and whether a table’s size bounds the cost', async () => {
+test('a confined query names its tables and generated aliases, and says whether a table’s size bounds its cost', async () => {
   const query = await guard.confined('SELECT upper(name) FROM customers AS people WHERE id > 5 ORDER BY 1', shop())
   assert.deepEqual(query.reads, [
     {
@@ -789,7 +789,7 @@ describe('features that the server does not have yet', () => {
     })
   }
 
-  test('TRUE without an alias is called bool before 15', async () => {
+  test('before PostgreSQL 15, the output of TRUE is named bool', async () => {
     assert.match((await guard.confined('SELECT TRUE', shop({ serverVersion: 140_023 }))).text, /AS "bool"/)
     assert.match((await guard.confined('SELECT TRUE', shop())).text, /AS "\?column\?"/)
   })

@@ -153,7 +153,7 @@ test('the sample queries are allowed, and contain every allowed node', async () 
   )
 })
 
-describe('the guard refuses', () => {
+describe('hostile parse trees', () => {
   test('the guard refuses an unknown key in every node', async () => {
     const count = await eachPlace(
       ({ value, kind }) =>

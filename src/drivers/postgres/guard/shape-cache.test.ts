@@ -97,7 +97,7 @@ test('the values of a shape are whole numbers and compared strings, and an unusu
   assert.deepEqual(read("SELECT 1 FROM t WHERE a = 'ü'"), ['1', "'ü'"])
 })
 
-test('a third query of a shape is not parsed again', async () => {
+test('the third query of a shape is not parsed', async () => {
   const shown = catalog()
   let parsed = 0
   const counting = { ...parser, parse: (...args: Parameters<typeof parser.parse>) => (parsed++, parser.parse(...args)) }

@@ -162,7 +162,7 @@ test('the error of a login says that no server listens on the port', async () =>
   assert.match(await tryLogin({ port: 1, sslMode: 'disable' }), /^DATASOURCE_UNAVAILABLE: .*nothing listens/)
 })
 
-test('a login at a private address is refused if the operator does not allow it', async () => {
+test('a login to a database at a private address is refused if the operator does not allow it', async () => {
   assert.match(await tryLogin({ database: 'plain', sslMode: 'disable' }, false), /VITRINE_ALLOW_PRIVATE_HOSTS/)
 })
 
@@ -253,7 +253,7 @@ test('if a pooler refuses start-up options, each transaction sets all settings',
   assert.deepEqual(left, [['UTC', '"$user", public']])
 })
 
-test('settings of the planner are off in one transaction only, also behind a pooler', async () => {
+test('planner settings that a query needs off are off in its transaction only, even behind a pooler', async () => {
   await using pooler = await startPooler(server.port)
   for (const port of [server.port, pooler.port]) {
     await using session = await openSession(settingsOf(server, 'postgres', { port }))

@@ -198,7 +198,7 @@ test('a query with a string is planned for the string, whether the string is com
   assert.deepEqual([generic, Number(custom) > 5], ['0', true])
 })
 
-test('a look-up by primary key is planned once, every other query for its own values', async () => {
+test('a lookup by primary key is planned once, every other query for its own values', async () => {
   await using caller = await open()
   for (let i = 1; i <= 12; i++) {
     await caller.ask(`SELECT note FROM orders WHERE id = ${i}`)
@@ -476,7 +476,7 @@ test('after row-level security is switched on, policies run in a READ ONLY trans
   const sent = sentBy(caller)
   const isBare = () => sent.at(-1)?.length === 1
   const look = async () => assert.match(await caller.ask('SELECT note FROM held WHERE id = 1'), /"a"/)
-  await until('a look-up runs without a statement around it', async () => {
+  await until('a lookup runs without BEGIN', async () => {
     await look()
     return isBare()
   })
@@ -495,7 +495,7 @@ test('after row-level security is switched on, policies run in a READ ONLY trans
   // Without policies, lookups may run without BEGIN again, READ ONLY and with the timeout.
   await server.query(fresh, 'ALTER TABLE held DISABLE ROW LEVEL SECURITY')
   caller.running.known.sizes.clear()
-  await until('a look-up runs without a statement around it again', async () => {
+  await until('a lookup runs without BEGIN again', async () => {
     await look()
     return isBare()
   })
@@ -514,7 +514,7 @@ test('the session keeps no settings after a rule turns a table into a view', asy
   Object.assign(caller.running.known, { plain: new Map() })
   const sent = sentBy(caller)
   const look = () => caller.ask('SELECT note FROM held WHERE id = 1')
-  await until('a look-up runs without a statement around it', async () => {
+  await until('a lookup runs without BEGIN', async () => {
     assert.match(await look(), /\[\]$/)
     return sent.at(-1)?.length === 1
   })

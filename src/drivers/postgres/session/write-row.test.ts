@@ -210,7 +210,7 @@ test('a long answer gives other requests a turn between its chunks', async () =>
   assert.ok(pauses > 1, `${pauses} pauses`)
 })
 
-test('other requests get turns while the rows that waited for the look-up of a type are written', async () => {
+test('other requests get turns while the rows that waited for the lookup of a type are written', async () => {
   const types = new TypeBook()
   const result = new Result(CAPS, types, new JsonBytes(16))
   const field = { name: 'c0', typeOid: 99_999, tableOid: 0, number: 0 }

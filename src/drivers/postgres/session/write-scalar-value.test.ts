@@ -155,7 +155,7 @@ test('a type that was created after the login is looked up when it first occurs'
   assert.equal(rows.rows, '[[{"a":1,"b":[true]},2],[null,3]]')
 })
 
-test('rows that wait for the look-up of a type are cut at the byte cap, and the session stays usable', async () => {
+test('rows that wait for the lookup of a type are cut at the byte cap, and the session stays usable', async () => {
   const [database = ''] = String((await session.run('SELECT current_database()')).rows).match(/\w+/) ?? []
   await server.query(database, `CREATE TYPE heavy AS (a text)`)
   const text = `SELECT ROW(repeat('x', 30000))::public.heavy AS v FROM generate_series(1, 1000)`

@@ -30,9 +30,8 @@ function rowsIn(node: Node): number | undefined {
 
 /**
  * Changes the query so that it sorts all rows before it applies the LIMIT. Its result stays the same. In a sub-query
- * without a LIMIT of its own, conditions of the outer query still apply before the sort: PostgreSQL moves them inside,
- * but leaves a condition with a sub-select outside
- * (qual_is_pushdown_safe() in allpaths.c).
+ * without its own LIMIT, PostgreSQL still moves conditions of the outer query below the sort. The condition that
+ * separates the sort from the LIMIT must not move, so it has a sub-select (qual_is_pushdown_safe() in allpaths.c).
  */
 export function sortWhole(query: SelectStmt, alias: string): void {
   const { withClause, limitCount, limitOffset, limitOption, ...sorted } = query
