@@ -43,7 +43,6 @@ function sizes(): void {
 const sum = (values: readonly number[]) => values.reduce((total, each) => total + each, 0)
 const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN
 
-/** Milliseconds from the start of the navigation to the first contentful paint. */
 const paint = (page: Page): Promise<number> =>
   page.evaluate(`performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN`)
 

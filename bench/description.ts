@@ -46,7 +46,6 @@ async function openPlace(
   return { app, owner, teamId, id, at: `/teams/${teamId}/datasources/${id}` }
 }
 
-/** Runs a job. Returns its duration in milliseconds. */
 async function run({ owner, at }: Place, path: string): Promise<number> {
   const start = performance.now()
   const { jobId } = await owner.must('POST', `${at}/${path}`, {})

@@ -59,7 +59,6 @@ test('the settings of the image and the chart are valid together', () => {
   assert.ok(stop * 1000 > readConfig({ HOST: '0.0.0.0' }).drainDelayMs + readConfig({}).graceMs)
 })
 
-/** The names of all settings, from src/config.ts. */
 const SETTINGS = [
   ...new Set(
     [...read('src/config.ts').matchAll(/'(VITRINE_[A-Z_]+|PORT|HOST|[A-Z]+_URL|LOG_LEVEL)'/g)].map(

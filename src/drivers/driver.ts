@@ -86,7 +86,6 @@ export interface CatalogColumn {
 export const LABELS_MAX = 100
 export const LABEL_CHARS_MAX = 64
 
-/** How often sampled rows have the column. */
 export interface Seen {
   /** The last sample that had the column read `of` rows, and `rows` of them had the column. */
   readonly rows: number
@@ -245,7 +244,6 @@ export interface Estimate {
 /** How much of a table a profile may read, and for how long. */
 export interface ProfileBounds {
   readonly rows: number
-  /** The timeout of each statement. */
   readonly timeoutMs: number
   /** The number of bytes that may be read from a database that bills by bytes. With null, only metadata may be read. */
   readonly bytes: number | null
@@ -270,7 +268,6 @@ interface SampleFacts {
 
 export interface SeenKey {
   readonly key: string
-  /** The number of sampled objects that have the key. */
   readonly rows: number
   /** The share of sampled objects that have the key, from 0 to 1. */
   readonly share: number

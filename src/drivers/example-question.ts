@@ -9,7 +9,6 @@ export interface QuestionTable {
 export type Question =
   /** The number of rows for each value of `column`, the most frequent value first. */
   | { readonly kind: 'countBy'; readonly of: QuestionTable; readonly column: string }
-  /** The ten newest rows. */
   | { readonly kind: 'newest'; readonly of: QuestionTable; readonly time: string; readonly columns: readonly string[] }
   /** Joins two tables, and counts the rows for each value of `label`. The ten values with most rows. */
   | {
@@ -19,5 +18,4 @@ export type Question =
       readonly to: QuestionTable & { readonly column: string }
       readonly label: string
     }
-  /** Any ten rows. */
   | { readonly kind: 'rows'; readonly of: QuestionTable; readonly columns: readonly string[] }

@@ -83,7 +83,6 @@ export class GuardThread<Task, Answer> {
     return true
   }
 
-  /** Returns undefined if the thread ended or did not reply in time. */
   #send(message: Message<Task>, withinMs: number): Promise<Reply<Answer> | undefined> {
     const { promise, resolve } = Promise.withResolvers<Reply<Answer> | undefined>()
     const onEnd = (): void => {

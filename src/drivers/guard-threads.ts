@@ -9,7 +9,6 @@ export interface GuardThreadsOptions<Task> {
   /** The script must call serveGuard(). */
   readonly script: URL
   readonly threads: number
-  /** The deadline of one task. */
   readonly deadlineMs: number
   /** Called with a task that broke a thread or took too long. */
   readonly onLost: (task: Task) => void
@@ -64,7 +63,6 @@ export class GuardThreads<Task, Answer> {
     await Promise.all([...this.#all].map((thread) => thread.end()))
   }
 
-  /** Returns null if the threads have ended. */
   async #turn(owner: string, signal: AbortSignal): Promise<Disposable | null> {
     const ending = this.#ending.signal
     let turn: Disposable | null

@@ -14,7 +14,6 @@ const FACTORIES = {
 /** What the operator permits. */
 export type DriverOptions = BigQueryOptions
 
-/** Disposing the map disposes the drivers. */
 export async function openDrivers(
   options: DriverOptions = {},
 ): Promise<ReadonlyMap<DatasourceType, Driver> & AsyncDisposable> {

@@ -5,7 +5,6 @@ import { BufferPool, JsonBytes, writeRaw } from './json-bytes.ts'
 
 const LONG = 100_000
 
-/** Returns a result of `length` letters. Its buffer is lent from the pool. */
 function lent(pool: BufferPool, letter: string, length = LONG): ReturnType<JsonBytes['lend']> {
   const out = pool.take()
   out.length = 0

@@ -61,7 +61,6 @@ export class JsonBytes {
     this.#pool = pool
   }
 
-  /** Makes room for `more` bytes after the first `length` bytes. */
   room(more: number): Buffer {
     const need = this.length + more
     if (need > this.bytes.length) this.#grow(need)
@@ -184,7 +183,6 @@ export class BufferPool {
     return this.#small.pop() ?? new JsonBytes(BUFFER_BYTES, this)
   }
 
-  /** Returns a buffer of at least `bytes` bytes if the pool has one. */
   large(bytes: number): Buffer | undefined {
     const at = this.#large.findLastIndex(({ length }) => length >= bytes)
     const [found] = at < 0 ? [] : this.#large.splice(at, 1)

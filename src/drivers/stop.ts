@@ -11,7 +11,6 @@ export interface Stop {
   readonly toSignal?: () => AbortSignal
 }
 
-/** Returns an AbortSignal, for work that needs one. */
 export function signalOf(stop: Stop): AbortSignal {
   if (stop instanceof AbortSignal) return stop
   if (stop.toSignal === undefined) throw new TypeError('a Stop must be an AbortSignal or make one')

@@ -79,7 +79,6 @@ test('with mail, a sign-up is verified and a password is reset by links that lea
   browser.clean()
 })
 
-/** Returns the path of the link in a mail. */
 function pathIn({ text }: { readonly text: string }): string {
   const link = /https?:\/\/\S+/.exec(text)?.[0] ?? ''
   return new URL(link).pathname + new URL(link).search

@@ -23,7 +23,6 @@ describe('the view of an agent', () => {
   const view = (query: Record<string, string> = {}, who = shop.owner) => who.must('GET', path(query))
   const ask = async (query: Record<string, string>, who = member) =>
     (await shop.app.ask('GET', path(query), { token: who.jwt })).json
-  /** Returns the id of a new key. */
   const keyId = async (who: Person, fields: object = {}): Promise<string> =>
     (await who.must('POST', '/users/me/keys', { name: 'an agent', scopes: ['data:schema'], ...fields })).id
 

@@ -28,7 +28,7 @@ describe('the audit', () => {
 
   const audit = async (who: Person = shop.owner, page = '?limit=500'): Promise<readonly Row[]> =>
     (await who.must('GET', `${path}/audit${page}`)).items
-  /** Returns the rows that the call adds. The oldest row comes first. */
+  /** The oldest row comes first. */
   async function rowsAddedBy(call: () => Promise<unknown>): Promise<readonly (readonly (string | undefined)[])[]> {
     const before = (await audit()).length
     await call()

@@ -436,7 +436,6 @@ async function expiredKey(shop: Shop): Promise<string> {
   }
 }
 
-/** Sorts the keys of all objects. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value

@@ -33,7 +33,6 @@ describe('the exposure', () => {
   })
   after(() => shop[Symbol.asyncDispose]())
 
-  /** Opens a datasource with a new database. */
   async function openDatasource(tables: readonly object[] | null = EXPOSED) {
     const database = await shop.postgres.createDatabase(`exposure_${++databases}`, SQL)
     const id = await shop.app.datasource(shop.owner, shop.teamId, { ...shop.spec, database }, tables ?? undefined)
@@ -48,7 +47,6 @@ describe('the exposure', () => {
       must,
       alter: (sql: string) => shop.postgres.query(database, sql),
       query: (sql: string) => shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } }),
-      /** Returns the audit id of the last request. */
       async last(): Promise<string> {
         const { items } = await shop.owner.must('GET', `/teams/${shop.teamId}/audit?limit=1`)
         return items[0].id

@@ -11,7 +11,6 @@ interface Text {
   readonly text: string
 }
 
-/** Profiles the tables, and returns the drafts. */
 async function draftsOf(app: TestApp, owner: Person, at: string) {
   for (const path of ['profile', 'documentation/generate']) {
     const { jobId } = await owner.must('POST', `${at}/${path}`)

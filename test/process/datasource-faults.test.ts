@@ -31,7 +31,6 @@ const KINDS = ['200', '504 QUERY_TIMEOUT', '502 DATASOURCE_UNAVAILABLE', '503 OV
 interface Seen {
   readonly kind: string
   readonly text: string
-  /** True if the answer came during the fault. */
   readonly isDuring: boolean
   /** True if the query was also sent during the fault. */
   readonly isWhole: boolean

@@ -48,7 +48,6 @@ describe('a change in one replica', () => {
     await server[Symbol.asyncDispose]()
   })
 
-  /** Polls the other replica until the change is effective. */
   async function untilEffective(ask: () => Promise<Answer>, isEffective: (answer: Answer) => boolean): Promise<void> {
     const changed = performance.now()
     for (;;) {

@@ -73,7 +73,6 @@ describe('an upgrade from each earlier version', () => {
     return { dataDir, databaseUrl }
   }
 
-  /** Returns the place of the old store, and an API key. */
   async function oldStore(dialect: DialectName, version: string) {
     const text = gunzipSync(readFileSync(join(STORES, `${version}.sql.gz`))).toString()
     const [, key = ''] = /^-- key: (\S+)\n/.exec(text) ?? assert.fail(version)

@@ -6,7 +6,6 @@ export interface Reply {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** All messages of the answer, in order. */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly messages: readonly any[]
   /** The last message of the answer. */

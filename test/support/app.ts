@@ -19,7 +19,6 @@ import { until } from './until.ts'
 
 export interface TestAppOptions {
   readonly env?: Readonly<Record<string, string>>
-  /** More routes. */
   readonly more?: AppOptions['more']
   readonly consoleDir?: string
   readonly connector?: NonNullable<AppOptions['connector']>
@@ -55,7 +54,6 @@ export interface Person {
   readonly cookie: string
   /** The access token of the person's session. */
   readonly jwt: string
-  /** Sends a request with the access token. */
   ask(method: string, path: string, body?: unknown): Promise<Answer>
   /** Sends a request, which must succeed. */
   must(method: string, path: string, body?: unknown): Promise<Answer['json']>
@@ -126,7 +124,6 @@ export class TestApp implements AsyncDisposable {
     return this.#personOf(email, cookieOf(signedUp))
   }
 
-  /** Returns another session of the person with this email. */
   async signIn(email: string): Promise<Person> {
     return this.#personOf(email, cookieOf(await this.#auth('/auth/sign-in/email', { email, password: PASSWORD })))
   }
@@ -227,7 +224,6 @@ async function answerOf(
   throw new Error(`no operation has the route ${method} ${path}`)
 }
 
-/** Returns null if the path does not match the route. */
 function paramsOf(route: string, path: string): Record<string, string> | null {
   const names = route.split('/')
   const parts = path.split('/')

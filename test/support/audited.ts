@@ -6,10 +6,9 @@ import type { AuditFilter } from '../../src/audit/reading/row-filter.ts'
 import type { TeamId } from '../../src/ids.ts'
 import type { Store } from '../../src/store/open.ts'
 
-/** The key with which tests seal audit rows. */
 export const AUDIT_KEY = new Uint8Array(32).fill(7)
 
-/** Returns the audit rows. The newest row comes first. */
+/** The newest row comes first. */
 export async function rowsOf(store: Pick<Store, 'db'>, teamId: TeamId, filter: AuditFilter = {}) {
   return (await gathered(newest(store, teamId, { filter }, null))).flat()
 }

@@ -57,7 +57,6 @@ export class ConnectedBigQuery implements AsyncDisposable {
     return await this.connection.run(await this.confined(sql, limits), limits, signal)
   }
 
-  /** Runs a query that must be refused, and returns the error. */
   async refusal(sql: string, limits: Limits = WIDE, signal?: AbortSignal): Promise<AppError> {
     const error: unknown = await this.run(sql, limits, signal).then(
       (rows) => assert.fail(`answered ${String(rows.rows)}`),

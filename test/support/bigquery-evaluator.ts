@@ -52,7 +52,6 @@ export type Evaluation =
    */
   | { readonly error: WireError; readonly late?: boolean }
 
-/** In NAMED mode the parameters have names, in POSITIONAL mode they have none. */
 export interface WireParams {
   readonly parameterMode?: 'NAMED' | 'POSITIONAL'
   readonly queryParameters?: readonly WireParam[]

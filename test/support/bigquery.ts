@@ -32,7 +32,6 @@ export interface DoubleOptions {
   readonly datasets: Readonly<Record<string, DoubleDataset>>
   readonly brain: Brain
   readonly pageRows?: number
-  /** The number of items on a page, in a list of tables or datasets. */
   readonly pageItems?: number
   /** Checks tokens. Without it, no token may be sent. */
   readonly door?: TestDoor
@@ -96,7 +95,6 @@ export class BigQueryDouble implements AsyncDisposable {
     server.on('request', (req, res) => void this.#serve(req, res))
   }
 
-  /** The number of endless jobs that were not cancelled. */
   get working(): number {
     return [...this.#jobs.values()].filter((job) => 'endless' in job.evaluation && !job.cancelled).length
   }
@@ -105,7 +103,6 @@ export class BigQueryDouble implements AsyncDisposable {
     return [...this.#jobs.values()].filter((job) => job.cancelled).length
   }
 
-  /** Returns the number of open connections to the double. */
   sockets(): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))

@@ -52,7 +52,6 @@ export async function openRooms(options: Options = {}) {
 const ignore = () => undefined
 const SILENT = { info: ignore, warn: ignore, error: ignore }
 
-/** Adds an account to which nobody can sign in. */
 async function addAccount(rooms: Rooms): Promise<AccountId> {
   const id = newId<AccountId>()
   const row = {

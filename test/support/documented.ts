@@ -61,7 +61,7 @@ export interface DocumentedShop extends AsyncDisposable {
   readonly at: string
   expose(tables?: readonly object[]): Promise<void>
   sql(text: string): Promise<void>
-  /** Runs a job, and returns its state after its end. */
+  /** Returns the state of the job after its end. */
   run(path: string, body?: object): Promise<Answer['json']>
   ended(jobId: string): Promise<Answer['json']>
   put(table: string, body: object): Promise<Answer>

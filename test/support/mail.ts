@@ -69,7 +69,6 @@ export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSm
   }
 }
 
-/** Matches a mail with a link. */
 export const LINK = /[?&]token=/
 
 /** Throws an Error if the mail has no link with a token. */

@@ -6,7 +6,6 @@ export interface CatalogOptions {
   readonly database?: string
   /** The kinds of collections that are not plain ones. */
   readonly kinds?: ReadonlyMap<string, string>
-  /** The number of documents in each collection. */
   readonly documents?: number
   readonly indexedPaths?: readonly string[]
   /** The length of each array in the sample. Without this, there is no sample. */

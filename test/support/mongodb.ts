@@ -25,7 +25,6 @@ export interface MongodOptions {
 export interface TestMongo extends AsyncDisposable {
   readonly host: string
   readonly port: number
-  /** The ports of all members. */
   readonly ports: readonly number[]
   readonly password: string
   /** A client of the administrator, which returns documents as they are stored. */

@@ -136,13 +136,11 @@ export function authorizePath(service: Service, client: Client, challenge: strin
   return `/auth/oauth2/authorize?${search}`
 }
 
-/** Opens a page in the person's browser. */
 export const open = (service: Service, path: string, person?: Browser): Promise<Answer> =>
   service.send('GET', path, {
     headers: { 'sec-fetch-mode': 'navigate', ...(person === undefined ? {} : { cookie: person.cookie }) },
   })
 
-/** Returns the address to which the answer redirects the browser. */
 export function locationOf(from: Answer): URL {
   const { location } = from.headers
   if (typeof location !== 'string') throw new Error(`no redirect: ${from.status} ${from.text.slice(0, 500)}`)

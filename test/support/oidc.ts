@@ -111,7 +111,6 @@ export interface Rogue extends AsyncDisposable {
   readonly port: number
   /** Replaces claims of the next token. The other claims, such as `nonce`, are correct. */
   claims: Readonly<Record<string, unknown>>
-  /** Replaces fields of the discovery document. */
   discovery: Readonly<Record<string, unknown>>
   /** JSON answers by path. They replace the usual answers, or add paths. */
   readonly answers: Map<string, unknown>

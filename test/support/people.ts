@@ -24,7 +24,6 @@ export interface Rooms extends ComposedRooms {
 
 export const PASSWORD = 'correct horse battery'
 
-/** Opens the rooms on an empty store. */
 export async function openRooms(
   source: Pick<StoreSource, 'config'>,
   env: Record<string, string> = {},
@@ -93,7 +92,6 @@ export async function someone(rooms: Rooms, email: string, options: { verified?:
   return await sessionOf(rooms, id)
 }
 
-/** Returns a call with a stored session. */
 export async function sessionOf(rooms: Rooms, accountId: AccountId, action?: string): Promise<Call> {
   const call = callOf(rooms, accountId, action)
   await addSession(rooms, call.caller)

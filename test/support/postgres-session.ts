@@ -18,7 +18,6 @@ export interface TestSession extends AsyncDisposable {
   run(text: string, options?: Partial<PostgresQuery>, limits?: Partial<Limits>): Promise<Rows>
 }
 
-/** Returns settings for a connection without TLS. */
 export function settingsOf(server: TestPostgres, database: string, more: object = {}): ConnectionSettings {
   return readSettings({
     connectionMode: 'DIRECT',

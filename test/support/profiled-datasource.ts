@@ -113,13 +113,11 @@ export class Profiled {
     return JSON.parse((await this.described(full)).json.toString())
   }
 
-  /** Returns the statistics of a column from the description. */
   async stats(table: string, column: string): Promise<Stats | null> {
     const found = (await this.describe()).tables.find((each) => each.table === table)
     return found?.columns.find((each) => each.name === column)?.stats ?? null
   }
 
-  /** Returns all stored profiles as one string. */
   async stored(): Promise<string> {
     const rows = await this.rooms.store.db
       .selectFrom('profiles')

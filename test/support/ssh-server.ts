@@ -7,21 +7,17 @@ import ssh2, { type Connection } from 'ssh2'
 
 export interface TestSsh extends AsyncDisposable {
   readonly port: number
-  /** The fingerprint of the host key, SHA256:…. */
   readonly fingerprint: string
   /** The host key as ssh-keyscan prints it, without the host. */
   readonly hostKeyLine: string
   readonly username: string
   readonly password: string
-  /** A private key that may log in. */
   readonly privateKey: string
   /** Another private key that may log in, with its passphrase. */
   readonly locked: { readonly sshPrivateKey: string; readonly sshPassphrase: string }
-  /** How clients tried to log in. */
   readonly tries: readonly string[]
   /** The addresses to which clients requested connections while forwarding was on. */
   readonly forwarded: readonly string[]
-  /** The number of open SSH connections. */
   readonly open: number
   allowsForwarding: boolean
   /** Ends all connections, as after a restart of the server. */

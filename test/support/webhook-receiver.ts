@@ -17,7 +17,6 @@ export interface Receiver extends AsyncDisposable {
   readonly port: number
   readonly url: string
   readonly received: readonly Received[]
-  /** The status of the next answers. */
   status: number
   /** Headers that are added to the answers. */
   headers: Readonly<Record<string, string>>

@@ -11,7 +11,6 @@ export function useTeam(): Team {
   return team
 }
 
-/** Returns the team in the frame, if there is one. */
 export const useTeamOrNone = () => useContext(TeamContext)
 
 const RANK: Readonly<Record<Role, number>> = { MEMBER: 0, ADMIN: 1, OWNER: 2 }

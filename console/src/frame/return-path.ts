@@ -4,7 +4,7 @@ const BASE = '/app/'
 /** The service itself renders this page, outside of the console. */
 const CONSENT = '/auth/consent'
 
-/** Returns a path of this service, or null. */
+/** Returns the path if it belongs to this service, or null. */
 export function nextPath(text: unknown): string | null {
   if (typeof text !== 'string' || !/^\/(app\/|auth\/consent\?)/.test(text) || /[\\\p{C}]/u.test(text)) return null
   const url = URL.parse(text, location.origin)

@@ -25,7 +25,6 @@ interface Change {
   readonly cancel: () => void
 }
 
-/** Returns a handler that closes a dialog. If `stays` is set, Escape does not close the dialog. */
 function closing(stays: boolean, onClose: () => void) {
   return (next: boolean, { reason, cancel }: Change) => {
     if (stays && reason === 'escape-key') return cancel()

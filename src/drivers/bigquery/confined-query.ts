@@ -3,7 +3,6 @@ import type { ShardFamily } from './captured-facts.ts'
 import type { Bound } from './params.ts'
 import type { Families } from './shard-families.ts'
 
-/** A table that the printed SQL reads. */
 export interface ReadTable {
   readonly dataset: string
   /** As printed: a table, a view, or a wildcard such as `events_2024*`. */

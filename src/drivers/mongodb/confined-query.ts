@@ -12,7 +12,6 @@ export type ScalarValue =
   | { readonly kind: '$numberLong'; readonly value: bigint }
   /** May be NaN or infinite. */
   | { readonly kind: '$numberDouble'; readonly value: number }
-  /** Decimal128 holds the number exactly. */
   | { readonly kind: '$numberDecimal'; readonly text: string }
   | { readonly kind: '$binary'; readonly base64: string; readonly subType: number }
   | { readonly kind: '$uuid'; readonly text: string }

@@ -46,7 +46,6 @@ export type Outcome =
 export const catalog = (version: readonly number[]): Catalog =>
   mongoCatalog(EXPOSED, { version, database: FULL, kinds: KINDS })
 
-/** Returns the query or the refusal. */
 export function judge(exposed: Catalog, body: unknown): MongoQuery | Extract<Outcome, { kind: 'refused' }> {
   try {
     const verdict = confine(readBody(body), exposed, LIMITS)

@@ -81,7 +81,6 @@ export const COLLATED: readonly Heavy[] = [
   ),
 ]
 
-/** Documents of a collection that has a collation. */
 export const COLLATED_PEOPLE: readonly Document[] = [
   { land: 'one', name: 'a\u0f71b', tags: many(1_000, (k) => `t${k}`) },
   { land: 'long', name: '\u200b'.repeat(80_000), tags: ['\u200b'.repeat(80_000), ...many(1_000, (k) => `t${k}`)] },

@@ -26,7 +26,6 @@ const grouped = (x: unknown): Document => people({ $project: { name: 1, since: 1
 const text = (n: number, of = 'x'): object => ({ $concat: ['$name', of.repeat(Math.ceil(n / of.length))] })
 /** Repeats each of 60 documents 10,000 times, which makes 600,000 documents. */
 const MULTIPLIED = [{ $project: { name: 1 } }, { $set: { r: range(10_000) } }, { $unwind: '$r' }]
-/** Gathers n of the 600,000 MULTIPLIED documents in one array. */
 const all = (n: number, ...then: Document[]): Document =>
   people(...MULTIPLIED, { $limit: n }, { $group: { _id: null, all: { $push: '$r' }, names: { $push: '$name' } } }, ...then)
 /**
@@ -35,7 +34,6 @@ const all = (n: number, ...then: Document[]): Document =>
  */
 const LENGTHS = [1_000, 2_000, 5_000, 50_000, 500_000]
 
-/** Puts 20,000 MULTIPLIED documents into one bucket. */
 const buckets = (output: object): Document =>
   people(...MULTIPLIED, { $limit: 20_000 }, { $bucketAuto: { groupBy: '$r', buckets: 1, output } }, { $match: { _id: -5 } })
 /** n conditions on a field that has an index and is never an array. */

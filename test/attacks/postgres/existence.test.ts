@@ -299,7 +299,6 @@ after(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** Returns the answer without its duration. */
 async function answerTo(at: string, sql: string, params?: readonly unknown[]): Promise<string> {
   const { status, text } = await app.ask('POST', `${at}/query`, { token: key, body: { sql, ...(params && { params }) } })
   return `${status} ${text.replace(/"durationMs":[\d.]+/, '')}`

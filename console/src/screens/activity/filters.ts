@@ -10,7 +10,6 @@ export const TIMES = [
   { value: '30', label: 'Last 30 days' },
   { value: 'all', label: 'Everything in the audit' },
 ] as const
-/** The periods for grouped refusals. */
 export const REFUSAL_TIMES = TIMES.filter(({ value }) => value !== 'all')
 /** The periods for counts by day. */
 export const USAGE_TIMES = TIMES.filter(({ value }) => value === '7' || value === '30')
@@ -110,7 +109,6 @@ export function useAuditQuery({
   }, [kind, outcome, datasource, key, person, from, q])
 }
 
-/** Returns a period in words. */
 export const timeWords = (from: string) => {
   const found = TIMES.find(({ value }) => value === from)
   return found === undefined || found.value === 'all' ? 'so far' : `in the ${found.label.toLowerCase()}`

@@ -20,7 +20,6 @@ import {
 interface ConnectionFieldsProps {
   readonly fields: Fields
   readonly onChange: (fields: Fields) => void
-  /** The problem with the connection string. */
   readonly problem: string | null
   readonly onProblem: (problem: string | null) => void
   /** The result of the last check. The key is the service's name of the field. */

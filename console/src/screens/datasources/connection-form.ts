@@ -37,7 +37,6 @@ export interface Fields {
   readonly config: Readonly<Record<string, unknown>>
 }
 
-/** The names of the fields that hold a text. */
 export type TextName = Exclude<keyof Fields, 'type' | 'sslMode' | 'identity' | 'config'>
 
 export const NO_FIELDS: Fields = {
@@ -150,7 +149,6 @@ function withPassword(uri: string, password: string): string {
 
 export interface ReadString {
   readonly fields: Partial<Fields>
-  /** The problem with the string. */
   readonly problem: string | null
 }
 

@@ -11,7 +11,6 @@ export const KIND_NAMES: Readonly<Record<Kind, string>> = {
   BIGQUERY: 'BigQuery',
 }
 
-/** The term for a table in this kind of database. */
 export const TABLE_WORDS: Readonly<Record<Kind, readonly [one: string, many: string]>> = {
   POSTGRES: ['table', 'tables'],
   MONGODB: ['collection', 'collections'],

@@ -11,6 +11,5 @@ export const EXPIRIES: readonly { readonly value: Expires; readonly label: strin
 
 const DAY_MS = 86_400_000
 
-/** Returns the expiry as a time with a zone, or null for never. */
 export const expiryAt = (expires: Expires, now = Date.now()): string | null =>
   expires === 'never' ? null : new Date(now + Number(expires) * DAY_MS).toISOString()

@@ -61,7 +61,6 @@ function optionsOf(shape: ChartShape, element: HTMLElement): uPlot.Options {
   }
 }
 
-/** Returns the width of the element without its padding. */
 function widthOf(element: HTMLElement): number {
   const { paddingLeft, paddingRight } = getComputedStyle(element)
   return element.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight)

@@ -34,7 +34,7 @@ const HEAD = 44
 const PADDING = 24
 /** The width of a character of the grid's font, in pixels. */
 const CHARACTER = 7.4
-/** The limits of a column's width, in pixels. */
+/** In pixels. */
 const [NARROWEST, WIDEST] = [72, 380]
 /** The number of rows that determine the column widths. */
 const SAMPLE = 40
@@ -164,7 +164,6 @@ interface GridRowProps {
   readonly top: number
   readonly values: readonly unknown[]
   readonly cells: readonly VirtualItem[]
-  /** For each column, whether it contains numbers. */
   readonly numbers: readonly boolean[]
   readonly atId: string
   /** The column of the current cell, if it is in this row. */

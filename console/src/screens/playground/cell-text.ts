@@ -5,7 +5,6 @@ const SHOWN = 400
 
 export const isMissing = (value: unknown) => value === null || value === undefined
 
-/** Returns the whole value as a string. */
 export function textOf(value: unknown): string {
   if (isMissing(value)) return ''
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')

@@ -7,7 +7,6 @@ export interface ChartShape {
   readonly x: string
   /** The positions on the x axis in ascending order: seconds, numbers, or the index of a label. */
   readonly xs: readonly number[]
-  /** A label for each x, if the x axis has labels. */
   readonly labels: readonly string[]
   readonly series: readonly { readonly name: string; readonly values: readonly (number | null)[] }[]
 }

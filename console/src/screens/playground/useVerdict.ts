@@ -13,7 +13,7 @@ export type As = { readonly role: string } | { readonly keyId: string } | undefi
 const PAUSE_MS = 350
 
 export interface Judged {
-  /** The verdict on the current text. Undefined while it is unknown. */
+  /** Undefined while it is unknown. */
   readonly verdict: Verdict | undefined
   readonly checking: boolean
   readonly error: unknown

@@ -67,7 +67,6 @@ export function Setup() {
   )
 }
 
-/** Shows the field for a new password, with its minimum length. */
 export function NewPassword(
   props: Pick<Parameters<typeof PasswordField>[0], 'label' | 'value' | 'onChange' | 'autoFocus'>,
 ) {

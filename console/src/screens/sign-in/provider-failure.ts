@@ -3,7 +3,6 @@
 import { Refused, Told } from '../../api/failure.ts'
 import type { ProviderFailure } from '../../api/types.ts'
 
-/** The sentences by reason. `at` is the provider's name. */
 const SENTENCES: Readonly<Record<ProviderFailure, (at: string) => string>> = {
   EXPIRED: (at) => `The sign-in at ${at} took too long, or began in another browser. Try again.`,
   CANCELLED: (at) => `The sign-in at ${at} was cancelled.`,

@@ -4,7 +4,7 @@ import type { ColumnType } from '../captured-facts.ts'
 import { unavailable } from '../session/failure.ts'
 import type { Resource } from './table-resource.ts'
 
-/** The limit on columns of all tables together. The fields of structs count. */
+/** For all tables together. The fields of structs count. */
 const FIELDS_MAX = 500_000
 /** The limit on names, types and descriptions of all tables together. */
 const TEXT_MAX = 64 * 1024 * 1024

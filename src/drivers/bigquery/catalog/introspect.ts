@@ -122,7 +122,6 @@ async function closureOf(at: At, { dataset, newest }: Found, signal: AbortSignal
   try {
     const answer = await dryRun(at.rest, at.place, { text, params: null }, signal)
     const isReported = answer.statistics.query.referencedTables !== undefined
-    // An emulator reports no tables.
     return isReported || at.target.emulator ? tablesOf(answer) : null
   } catch (error) {
     signal.throwIfAborted()

@@ -19,7 +19,6 @@ export interface ReadColumn {
 const ALIAS = '_vt'
 /** A longer text is cut after this number of characters. So long texts with the same start count as equal. */
 const CHARS_MAX = 257
-/** The number of digits after the point in a percentage for TABLESAMPLE. */
 const PERCENT_DIGITS = 6
 /** The percentage of TABLESAMPLE if BigQuery does not report the number of rows. */
 const PERCENT_BLIND = 1

@@ -215,7 +215,6 @@ async function withoutKeys(
   }
 }
 
-/** Returns undefined if the cell is not a scalar. */
 function scalarOf(cell: unknown): Scalar | null | undefined {
   if (cell === null || typeof cell === 'string' || typeof cell === 'number' || typeof cell === 'boolean') return cell
   return undefined

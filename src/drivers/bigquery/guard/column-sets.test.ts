@@ -4,7 +4,6 @@ import { ColumnSets } from './column-sets.ts'
 import type { Source } from './source.ts'
 import { Work } from './work-budget.ts'
 
-/** Counts the searches in this set. */
 class Searched extends Set<string> {
   times = 0
 

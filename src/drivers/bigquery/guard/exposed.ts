@@ -30,9 +30,8 @@ export interface Exposed {
    * hidden names, and for wildcards.
    */
   find(dataset: string, table: string): { readonly of: ExposedTable; readonly id: string } | null
-  /** Returns the ids of everything in a dataset, exposed or not. */
+  /** Exposed or not. */
   ids(dataset: string): readonly string[]
-  /** True if the dataset contains this id, exposed or not. */
   holds(dataset: string, id: string): boolean
   families(dataset: string): readonly ExposedFamily[]
   /** The key is the id. Families are not included. */

@@ -64,7 +64,6 @@ export interface Star {
   readonly kind: 'star'
   /** The tokens before the dot: `t` or `f(x)`. Empty for a bare star. */
   readonly of: Run
-  /** The names in EXCEPT (…). */
   readonly except: readonly Token[]
   /** The word REPLACE with its parentheses. Empty if absent. */
   readonly replace: Run

@@ -25,9 +25,7 @@ const INSIDE = words(
 const CONTINUATIONS = words('UNION INTERSECT EXCEPT ORDER LIMIT FULL LEFT INNER |>')
 
 export interface Wanted {
-  /** Commas are part of the run. */
   readonly commas: boolean
-  /** These reserved words are part of the run, besides PLAIN. */
   readonly words: ReadonlySet<string>
   /** `.*` is part of the run. If false, the run ends before `.*`. */
   readonly stars: boolean
@@ -259,7 +257,6 @@ function continuedQuery(reader: Reader, run: readonly Piece[], start: number): Q
   return readQuery(reader, first)
 }
 
-/** Reads the parentheses of PIVOT or UNPIVOT. */
 export function readPivoted(reader: Reader, run: Piece[]): void {
   run.push(expect(reader, '('))
   withDepth(reader, () => readInto(reader, run, PIVOTED))

@@ -15,7 +15,6 @@ export function readFrom(reader: Reader): From {
   return { parts }
 }
 
-/** Returns null if there is no join here. */
 function takeJoiner(reader: Reader): Token[] | null {
   return key(reader) === ',' ? [take(reader)] : takeJoin(reader)
 }
@@ -155,7 +154,6 @@ function readNames(reader: Reader): { alias: Token | null; pivots: Pivot[] } {
   return { alias, pivots }
 }
 
-/** Returns null if there is no pivot here. */
 export function readPivot(reader: Reader): Pivot | null {
   if (!isClause(reader)) return null
   const run: Piece[] = [take(reader)]

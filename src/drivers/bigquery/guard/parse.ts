@@ -24,7 +24,6 @@ export function isQueryStart(reader: Reader): boolean {
   return word === 'SELECT' || word === 'FROM' || (word === 'WITH' && key(reader, 1) !== '(')
 }
 
-/** `first` is the first operand, if it was already read. */
 export function readQuery(reader: Reader, first?: Operand): Query {
   const clause = first === undefined && key(reader) === 'WITH' ? readWith(reader) : null
   const operand = first ?? readOperand(reader)
@@ -115,7 +114,6 @@ export function takeNames(reader: Reader, into: Token[]): void {
   into.push(take(reader))
 }
 
-/** Reads ORDER BY … LIMIT … OFFSET …. */
 function readTail(reader: Reader): Piece[] {
   const tail: Piece[] = []
   if (key(reader) === 'ORDER') tail.push(take(reader), expect(reader, 'BY'), ...readRun(reader, LIST))

@@ -6,7 +6,6 @@ import type { Work } from './work-budget.ts'
 /** In bytes. BigQuery accepts queries of up to 1 MB. */
 const PRINTED_MAX = 1_000_000
 
-/** A position in the caller's SQL. */
 export interface From {
   readonly at: number
 }

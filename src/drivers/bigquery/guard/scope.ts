@@ -18,7 +18,6 @@ export function entryOf(alias: string, columns: Columns, exports: readonly strin
   return { alias: alias.toLowerCase(), columns, exports, isWhole: false }
 }
 
-/** What all scopes of a query share. */
 export interface Known {
   readonly sets: ColumnSets
   readonly work: Work
@@ -46,7 +45,6 @@ export class Scope {
     return this.#entries.length === 0
   }
 
-  /** The columns that a bare star shows. */
   get columns(): Columns {
     return this.#columns
   }
@@ -97,7 +95,6 @@ export class Scope {
     return false
   }
 
-  /** Returns the nearest item with this alias. */
   item(alias: string): Entry | null {
     const key = alias.toLowerCase()
     const { work, aliases } = this.#known

@@ -5,7 +5,6 @@ type TokenKind = 'word' | 'quoted' | 'string' | 'number' | 'parameter' | 'symbol
 
 export interface Token {
   readonly kind: TokenKind
-  /** The token as it is printed. */
   readonly text: string
   /**
    * The field that the grammar reads: a word in capitals, a sign, or PART. Empty for all other tokens, and for a word

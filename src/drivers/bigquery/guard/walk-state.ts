@@ -18,15 +18,12 @@ export interface Walk extends Known {
   readonly runs: { readonly run: Run; readonly scope: Scope | null }[]
   /** All names in the query, in lower case. */
   readonly words: ReadonlySet<string>
-  /** The prefix of all generated names. */
   readonly prefix: string
   readonly printed: PrintedColumns
   readonly paths: Map<Path, Resolved>
   /** The generated names that each star must leave out. */
   readonly stars: Map<Star, ReadonlySet<string>>
-  /** The key is dataset and table. */
   readonly sources: Map<string, Source>
-  /** The key is the path as the caller spells it. */
   readonly spellings: Map<string, Source>
   /** The generated names of pseudo columns in use. The key is the caller's name in capitals. */
   readonly renamed: Map<string, string>

@@ -15,7 +15,6 @@ import type { Tokens } from './access-tokens.ts'
 
 const CONNECT_MS = 10_000
 
-/** What the connections of one driver share. */
 export interface Shared {
   readonly pools: Pools
   readonly tokens: Tokens

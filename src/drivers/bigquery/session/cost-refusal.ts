@@ -2,7 +2,7 @@
 // refused.
 import { AppError } from '../../../errors.ts'
 
-/** `estimate` is in bytes. It is null if BigQuery says only that the query is over the limit. */
+/** `estimate` is in bytes, or null if BigQuery says only that the query is over the limit. */
 export function overCost(estimate: number | null, limit: number, cause?: unknown): AppError {
   const would = estimate === null ? 'read more' : `read ${bytesText(estimate)}, more`
   return new AppError('QUERY_DENIED', `This query would ${would} than the limit of ${bytesText(limit)}.`, {

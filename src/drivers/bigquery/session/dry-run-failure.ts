@@ -18,7 +18,6 @@ const MESSAGE_MAX = 1_000
 const NAMES_MAX = 20
 const NO_TEXT = 'BigQuery refuses the query.'
 
-/** The error comes from a dry run, or from a call before it. */
 export function dryRunFailure(error: unknown, query: BigQueryQuery, bytesMax: number): AppError {
   const access = accessFailure(error)
   if (access !== null) return access

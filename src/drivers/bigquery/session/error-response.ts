@@ -43,7 +43,6 @@ const Carrier = z.object({
 
 const TokenError = z.object({ error: Text, error_description: Text.catch('') })
 
-/** The status is not 2xx. Any body is accepted. */
 export function errorResponseOf(status: number, body: unknown, retryAfterMs: number | null): ErrorResponse {
   const token = TokenError.safeParse(body)
   if (token.success) return new ErrorResponse(status, token.data.error, token.data.error_description, retryAfterMs)

@@ -168,7 +168,6 @@ function networkFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   for (const each of chainOf(error)) {
     if (each instanceof RefusedAddress) return each.message
-    // AbortSignal.timeout() aborts with this error.
     if (each.name === 'TimeoutError') return NO_ANSWER
     const code: unknown = Reflect.get(each, 'code')
     if (typeof code !== 'string') continue

@@ -42,7 +42,6 @@ export async function sendRequest(dispatcher: Dispatcher, request: Request, sign
   throw errorResponseOf(answer.statusCode, jsonOf(bytes), retryAfterMs(answer.headers['retry-after']))
 }
 
-/** Returns undefined if the bytes are not JSON. */
 export function jsonOf(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'))

@@ -95,7 +95,6 @@ function* overRestOfString(json: Buffer, start: number): Generator<undefined, nu
   }
 }
 
-/** Returns 0 if `byte` opens nothing. */
 function closeOf(byte: number | undefined): number {
   if (byte === OPEN_OBJECT) return CLOSE_OBJECT
   return byte === OPEN_ARRAY ? CLOSE_ARRAY : 0

@@ -28,7 +28,6 @@ export class Rest {
   readonly #dispatcher: Dispatcher
   readonly #tokens: TokenSource | null
 
-  /** If `tokens` is null, no token is sent. */
   constructor(dispatcher: Dispatcher, tokens: TokenSource | null) {
     this.#dispatcher = dispatcher
     this.#tokens = tokens

@@ -123,7 +123,6 @@ interface Writers {
 export class Result {
   readonly #caps: Caps
   readonly #out: JsonBytes
-  /** Generated names of columns, with the caller's names. */
   readonly #names: ReadonlyMap<string, string>
   #columns: readonly ResultColumn[] = []
   #writers: Writers | null = null

@@ -10,7 +10,6 @@ const FIELDS_MAX = 20_000
 const NAME_MAX = 300
 const DESCRIPTION_MAX = 16_384
 
-/** A column, or a field of a struct. */
 export interface Field {
   readonly name: string
   readonly type: ColumnType

@@ -3,7 +3,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 
-/** The token endpoint of every service account. */
 export const TOKEN_URI = 'https://oauth2.googleapis.com/token'
 
 const UNIVERSE = 'googleapis.com'

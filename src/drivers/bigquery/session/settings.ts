@@ -13,7 +13,6 @@ export const GOOGLE = 'https://bigquery.googleapis.com'
 const KEY = 'serviceAccountKey'
 const DATASETS_MAX = 1_000
 
-/** What the operator allows to all datasources. */
 export interface Allowed {
   /** Datasources may use the identity of the machine (VITRINE_ALLOW_APPLICATION_DEFAULT). */
   readonly applicationDefault: boolean
@@ -32,7 +31,6 @@ export type Credentials =
 
 /** The address and the identity, computed from the settings for each connection. `credentials` is secret. */
 export interface Target {
-  /** The origin of the API. */
   readonly endpoint: string
   readonly project: string
   /** The project in which jobs run, and which pays for them. */

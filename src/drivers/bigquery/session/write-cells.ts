@@ -20,7 +20,6 @@ const V = 0x76
 /** Throws Unreadable for a row of another format. */
 export type WriteRow = WriteCell
 
-/** If `hasLongText` is true, any text may be long. */
 export function rowWriter(columns: readonly ColumnType[], hasLongText: boolean): WriteRow {
   return cellsWriter(columns, null, hasLongText)
 }

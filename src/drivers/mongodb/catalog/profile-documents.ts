@@ -29,7 +29,6 @@ interface Node {
   column: number | null
 }
 
-/** The values of one column in one document. */
 interface Found {
   isThere: boolean
   /** True if there is a document, bytes that are no UUID, or a value of another kind than the column's. */
@@ -47,7 +46,6 @@ export class Documents {
   count = 0
   /** The elements that were read in the current document. */
   #elements = 0
-  /** The steps since the last pause. */
   #steps = 0
 
   constructor(columns: readonly CatalogColumn[]) {

@@ -23,7 +23,6 @@ export interface SampledPath {
   /** The number of values of each type at the path. The elements of an array are counted in `elements`. */
   readonly types: ReadonlyMap<string, number>
   readonly elements: ReadonlyMap<string, number>
-  /** The number of documents that have the path. */
   readonly documents: number
   /**
    * True if the keys below this path are data, or cannot be exposed one by one. The value at the path can then be

@@ -58,7 +58,6 @@ function walk(schema: Document, above: readonly string[], { isEnforced, isHeld }
   }
 }
 
-/** Returns undefined if a value is no short scalar. */
 function labelsOf(values: unknown): readonly Scalar[] | undefined {
   if (!Array.isArray(values) || values.length > LABELS_MAX) return undefined
   const some = values.filter((value: unknown) => value !== null)

@@ -24,7 +24,6 @@ export const DEPTH_MAX = 24
 const NODES_MAX = 20_000
 const FIELDS_MAX = 1_000
 
-/** The budget for one body. */
 export interface Bounds {
   readonly characters: number
   readonly nodes: number
@@ -167,7 +166,6 @@ interface Lifted {
   pipeline?: Bson
 }
 
-/** Makes the filter the first stage, unless it is empty. */
 function stagesOf({ filter: first = {}, pipeline: rest = [] }: Lifted): Bson {
   const empty = typeof first === 'object' && first !== null && Object.keys(first).length === 0
   return isArray(rest) ? [...(empty ? [] : [{ $match: first }]), ...rest] : rest

@@ -84,7 +84,6 @@ function unwindSizes(
   return new Map(pairs.flatMap(([stage, size]) => (size === null ? [] : [[stage, size] as const])))
 }
 
-/** Yields the objects with the key $unwind, in their order. */
 function* unwindsIn(value: Bson): Generator<BsonDocument> {
   if (typeof value !== 'object' || value === null || value instanceof Scalar) return
   if (isDocument(value) && Object.hasOwn(value, '$unwind')) yield value

@@ -25,7 +25,6 @@ interface Template {
   readonly query: MongoQuery
   /** The parts of each stage that has gaps. */
   readonly open: ReadonlyMap<BsonDocument, Part>
-  /** The text of each stage without gaps. */
   readonly texts: ReadonlyMap<BsonDocument, string>
 }
 

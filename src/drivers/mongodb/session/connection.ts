@@ -60,7 +60,6 @@ export class MongoConnection implements Connection {
   #timer: NodeJS.Timeout | undefined
   #deadlineMs = 0
   #isAtWork = false
-  /** The error with which the work was abandoned. */
   #why: AppError | null = null
   /** Aborts work that uses the client library. Created only for this work. */
   #ended: AbortController | null = null

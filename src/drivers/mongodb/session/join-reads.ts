@@ -23,14 +23,12 @@ interface Entering {
 }
 
 interface Passed {
-  /** The number of documents that leave the stages. */
   readonly rows: number
   /**
    * The number of documents that the arrays of the leaving documents together may have gathered. Absent if no stage
    * changed this.
    */
   readonly held?: number
-  /** The number of documents that joins read. */
   readonly reads: number
 }
 

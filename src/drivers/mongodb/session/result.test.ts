@@ -10,7 +10,6 @@ import { sizeOf, writeValue } from './write-value.ts'
 const { Binary, BSONRegExp, Code, DBRef, Decimal128, Double, Long, MaxKey, MinKey, ObjectId, Timestamp, UUID } = BSON
 const caps = { rowCap: 1_000, bytesMax: 1 << 20 }
 
-/** Returns the documents as a batch of the server. */
 function batchOf(documents: readonly (object | Uint8Array)[]): Buffer {
   const elements = documents.map((each, n) => {
     const bytes = each instanceof Uint8Array ? each : BSON.serialize(each)
@@ -35,7 +34,6 @@ function ran<T>(work: Generator<undefined, T>): { readonly value: T; readonly pa
   }
 }
 
-/** Returns the JSON of one value, and its type. */
 function written(value: unknown): [string, string] {
   const { rows, columns } = answer([{ v: value }])
   return [String(rows).slice(2, -2), columns[0]?.dataType ?? '']

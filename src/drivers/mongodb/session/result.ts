@@ -120,7 +120,6 @@ export class Result {
     return true
   }
 
-  /** Returns where the row starts. */
   #begin(): number {
     const out = this.#out
     const start = out.length

@@ -35,7 +35,6 @@ export interface Running {
   /** The session with which a cancelled query is ended in the database. Null if the server has no sessions. */
   readonly session: mongodb.ClientSession | null
   readonly signal: AbortSignal
-  /** Returns the connection for small queries. */
   readonly borrowed: () => Borrowed | Promise<Borrowed>
   /** The client would otherwise create collection objects again for each query. */
   readonly collections: Map<string, mongodb.Collection>
@@ -234,7 +233,6 @@ async function explainedCost(
   }
 }
 
-/** Returns undefined if the collection was not counted recently. */
 function sizeIn({ known: { sizes } }: Running, collection: string): number | null | undefined {
   const entry = sizes.get(collection)
   return entry !== undefined && performance.now() - entry.at < SIZE_MS ? entry.documents : undefined

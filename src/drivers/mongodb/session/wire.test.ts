@@ -6,9 +6,7 @@ import { FRAME, LostConnection, Wire } from './wire.ts'
 
 interface Pair extends AsyncDisposable {
   readonly wire: Wire
-  /** The client's end of the socket. */
   readonly own: Socket
-  /** The server's end of the socket. */
   readonly far: Socket
 }
 

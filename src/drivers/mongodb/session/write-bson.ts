@@ -46,7 +46,6 @@ export class BsonBytes {
     return copy
   }
 
-  /** Adds fields that are already BSON. */
   raw(bytes: Uint8Array): void {
     this.#room(bytes.length)
     this.#bytes.set(bytes, this.#length)

@@ -4,7 +4,6 @@ import type { Login } from './connect.ts'
 import { FRAME } from './wire.ts'
 import { BsonBytes } from './write-bson.ts'
 
-/** The options of every command. */
 export const ALWAYS = { allowDiskUse: false, readConcern: { level: 'local' as const }, comment: 'vitrine' }
 
 export interface Command {
@@ -15,7 +14,6 @@ export interface Command {
   readonly maxTimeMS: number
 }
 
-/** Writes the commands of one borrowed connection. */
 export class CommandWriter {
   readonly #bytes: BsonBytes
   /** The fields of all find and aggregate commands, as BSON. */

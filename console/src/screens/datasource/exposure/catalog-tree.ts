@@ -10,7 +10,6 @@ export interface TableNode {
   readonly key: string
   readonly of: CatalogTable
   readonly columns: readonly ColumnNode[]
-  /** The number of columns that can be exposed. */
   readonly exposable: number
 }
 

@@ -38,7 +38,6 @@ export interface Draft {
   discard(): void
   /** Saves the choice. After a conflict, sets `conflict` and returns null. Throws Refused for other refusals. */
   save(note: string): Promise<Exposure | null>
-  /** Returns the difference between the version edited here and the newest saved version. */
   theirs(): Promise<Difference>
   /** Takes over the version that somebody else saved, and reapplies the changes made here. */
   putOnTop(): Promise<void>

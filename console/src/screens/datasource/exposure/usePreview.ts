@@ -20,7 +20,6 @@ export interface Impact {
   readonly cannotTell: Replayed
 }
 
-/** `done` and `total` count queries. */
 export type ImpactState =
   | { readonly state: 'replaying'; readonly done: number; readonly total: number }
   | { readonly state: 'done'; readonly impact: Impact }
@@ -33,7 +32,6 @@ interface Known {
 
 const BEGUN: ImpactState = { state: 'replaying', done: 0, total: 0 }
 
-/** Returns the state of the preview, or null if there is no proposal. */
 export function usePreview({ teamId, id }: Datasource, proposal: Choice | null): ImpactState | null {
   const [known, setKnown] = useState<Known | null>(null)
   useEffect(() => {

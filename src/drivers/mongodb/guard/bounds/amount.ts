@@ -116,7 +116,6 @@ function keyOf(sizes: readonly Size[]): string {
   return sizes.join('\0')
 }
 
-/** Returns all terms, including the constant. */
 function each({ constant: own, terms }: Amount): readonly Term[] {
   return own === 0 ? [...terms.values()] : [{ times: own, sizes: [] }, ...terms.values()]
 }

@@ -364,7 +364,6 @@ function elementIn(operand: BsonDocument, input: Extent, own: Size): Map<string,
   return variables
 }
 
-/** Returns the names of the fields that the object has in every document. */
 function sureNames(value: Bson | undefined): ReadonlySet<string> {
   if (!isDocument(value) || Object.keys(value).some((name) => name.startsWith('$'))) return new Set()
   return new Set(Object.entries(value).flatMap(([name, field]) => (isThere(field) ? [name] : [])))

@@ -16,7 +16,6 @@ const ORDERED = 4
 /** A $facet, for the documents that its branches return. */
 const FACET = 1
 
-/** The units that one pipeline holds. */
 export class Held {
   #first = 0
   #last = 0
@@ -62,7 +61,6 @@ export class Held {
   }
 }
 
-/** Returns the units of a $group or $bucket with this key and these outputs. */
 export function unitsOfGroup(key: Bson, outputs: BsonDocument): number {
   const names = Object.values(outputs).map((output) => (isDocument(output) ? (Object.keys(output)[0] ?? '') : ''))
   if (isPlain(key) && names.every((name) => COUNTING.has(name))) return 0
@@ -94,7 +92,6 @@ const FEW = 100
 /** Accumulators whose value is one number. */
 const COUNTING = new Set('$avg $count $stdDevPop $stdDevSamp $sum'.split(' '))
 
-/** True if the key is the same for all documents. */
 function isPlain(key: Bson): boolean {
   return !isArray(key) && !isDocument(key) && !(typeof key === 'string' && key.startsWith('$'))
 }

@@ -31,7 +31,6 @@ export const NOTHING: Measured = { steps: null, bytes: null, vars: {} }
 
 /** What is known about a document before a stage. */
 export interface Before {
-  /** The maximum number of bytes of the document. */
   readonly size: number
   /**
    * True if mongod has just read the document from the collection. Before mongod reads a large document, it checks for
@@ -45,8 +44,8 @@ export interface Before {
 export class Spare {
   #read = TURNS_MAX
   /**
-   * Smaller by the factor UNSEEN, because mongod does not check for a cancel between documents that an earlier stage
-   * made.
+   * The same for documents that an earlier stage made. It is smaller by the factor UNSEEN, because mongod does not
+   * check for a cancel between these documents.
    */
   #made = TURNS_MAX / UNSEEN
   #bytes = MADE_MAX
@@ -186,7 +185,6 @@ function lengthOf(value: string): Bson {
   return { $add: [elementsOf(value), fields] }
 }
 
-/** The result is 0 for a value that is no array. */
 function elementsOf(value: string): Bson {
   return { $size: { $cond: [{ $isArray: [value] }, value, []] } }
 }

@@ -41,7 +41,6 @@ function comparing({ args }: Given): Amount {
   return readingOne(isFixed(one) || !isFixed(other) ? one : other)
 }
 
-/** Sorting compares each element about 20 times. */
 const sorting: Steps = (given) => plus(elements(given, 20), reading(given, 5))
 
 /** To compare fields, mongod serializes their values. */
@@ -72,7 +71,6 @@ const matching: Steps = (given) => {
   return plus(pattern.folding, searchSteps(pattern, { bytes, longest: bytes, run, starts: constant(1) }))
 }
 
-/** Returns the steps to search texts for matches of a pattern. */
 export function searchSteps(pattern: ParsedPattern, texts: MatchedText): Amount {
   // mongod copies the match for each group.
   return plus(matchSteps(pattern, texts), scaled(texts.bytes, pattern.groups / STEP_READS))

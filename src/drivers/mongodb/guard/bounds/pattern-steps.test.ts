@@ -232,7 +232,6 @@ class Writer {
     return found
   }
 
-  /** Returns copies of one random unit, and texts for it. */
   query(): { readonly pattern: string; readonly texts: readonly string[] } {
     this.#groups = 0
     const unit = this.#sequence(2)
@@ -335,7 +334,6 @@ const CLASSES: readonly (readonly [pattern: string, chars: string])[] = [
 ]
 
 const SEED = Number(process.env['SEED'] ?? process.env['RUN_SEED'] ?? 14)
-/** The steps of a try. */
 const TRY = 1 / 20
 
 test(`for random patterns, no text takes more tries than the bound (SEED=${SEED})`, () => {

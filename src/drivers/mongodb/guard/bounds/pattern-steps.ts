@@ -7,7 +7,7 @@ import { refusedOperator } from '../refusals/refusal.ts'
 
 /** The steps of a try, which enters a part of a pattern, or runs over a character in a repetition. */
 const TRY = 1 / 20
-/** The tries to come back to a repetition or an alternative, and end it in another way. */
+/** The tries that it costs to return to a repetition or an alternative, and to end it in another way. */
 const WAY = 10
 /** The tries to begin an attempt at a position. */
 const START = 6.5
@@ -37,7 +37,9 @@ interface Effort {
    */
   readonly live: Polynomial
   readonly dead: Polynomial
-  /** In how many ways the part can match nothing. After an entry that is not live, the part ends this often. */
+  /**
+   * In how many ways the part can match nothing. After an entry that is not live, the part ends in each of these ways.
+   */
   readonly empty: number
 }
 
@@ -46,8 +48,8 @@ interface Next {
   /** The characters with which it can begin. */
   readonly chars: Chars
   /**
-   * True if mongod knows these characters when it compiles the pattern. It then knows where a repetition before them
-   * ends.
+   * True if mongod knows these characters when it compiles the pattern. mongod then also knows where the previous
+   * repetition ends.
    */
   readonly isPlain: boolean
 }
@@ -63,10 +65,9 @@ export interface MatchedText {
   readonly starts: Amount
 }
 
-/** The bounds of a pattern. */
 interface Bound {
   readonly tries: Polynomial
-  /** The constant of `tries`, averaged over the attempts at all positions. */
+  /** The constant term of `tries`, averaged over the attempts at all positions. */
   readonly often: number
   /** True if the attempts at all positions together take as long as one attempt over the whole text. */
   readonly isOnce: boolean
@@ -92,7 +93,7 @@ export function boundOf(pattern: ParsedPattern): Bound {
   }
   const made = {
     tries,
-    // All lines together are the text, and the first repetition tries each character of its line.
+    // A pattern that is tried once for each line runs over the text once, because all lines together are the text.
     isOnce: isAnchored || triesEachLine(tree),
     isWide: isWide(tree),
     ...(tree.kind === 'sequence' ? fromString(tree.of, tries) : { often: tries[0] ?? 0, period: 1 }),
@@ -127,7 +128,8 @@ export function matchSteps(pattern: ParsedPattern, { bytes, longest, run, starts
   const [once = 0, ...growing] = tries
   // A text that the query contains may be one word.
   const reach = most(isWhole ? longest : run, constant(bytes.constant))
-  // The sum of a power over all texts is at most the size of all texts, times a power of the longest text.
+  // The sum of the squares of all lengths is at most the sum of the lengths, times the longest length. The same holds
+  // for higher powers.
   let power = isOnce ? bytes : product(scaled(bytes, 1 / period), reach)
   const grown = growing.map((times, n) => {
     if (n > 0) power = product(power, reach)
@@ -258,7 +260,6 @@ const SHORT = 32
 function sequence(parts: readonly Pattern[], next: Next): Effort | null {
   const behind = followers(parts, next)
   let [tries, idle, empty]: [Polynomial, Polynomial, number] = [NOTHING, NOTHING, 1]
-  /** How often the next part is entered. */
   let [live, dead] = [ONE, NOTHING]
   /** The string after a repetition, and how often it is entered. */
   let [string, entered]: [Literal, Polynomial] = [{ start: parts.length, end: -1, periods: [] }, live]
@@ -324,7 +325,6 @@ function periodBefore({ start, periods }: Literal, part: number): number {
   return periods[Math.min(part - start, periods.length - 1)] ?? 1
 }
 
-/** Returns what follows each part. */
 function followers(parts: readonly Pattern[], next: Next): readonly Next[] {
   const behind: Next[] = []
   let after = next
@@ -419,8 +419,8 @@ function repeated(repeat: Repeat, next: Next): Effort | null {
 
 function repeatedChar({ of, least, most: turns, isLazy }: Repeat, weight: number, next: Next): Effort {
   const isOneWay = turns === least || (of.first & next.chars) === 0n
-  // If mongod knows from the next character where a repetition ends, it does not come back to the repetition. A lazy
-  // repetition always counts with the way back.
+  // If mongod knows from the next character where a repetition ends, it does not return to the repetition. It may
+  // always return to a lazy repetition.
   const back = turns === least || (isOneWay && next.isPlain && !isLazy) ? 0 : WAY
   const ends = turns - least <= 3 ? [turns - least + 1] : LENGTH
   const tries = turns - least <= 3 ? [turns * weight + (turns - least) * back] : [weight + back, weight + back]
@@ -428,7 +428,7 @@ function repeatedChar({ of, least, most: turns, isLazy }: Repeat, weight: number
   return { tries, idle: [weight], live, dead, empty: least === 0 ? 1 : 0 }
 }
 
-/** The next character decides about the iterations, so each character enters each part of the group once. */
+/** Each iteration begins and ends in one way only, so each character of the text enters each part of the group once. */
 function run({ of, least, most: turns }: Repeat, { chars }: Next): Effort {
   const once = weightOfAll(of)
   const isOneWay = isDecided(of, of.first | chars) && (turns === least || (of.first & chars) === 0n)

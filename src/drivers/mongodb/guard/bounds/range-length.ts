@@ -47,7 +47,7 @@ export function isShort(value: Bson | undefined): boolean {
   return (start.constant + end.constant) / Math.max(1, Math.abs(step)) <= RANGE_MAX
 }
 
-/** Returns start, end and step. Throws Broken if there are too few or too many. */
+/** Throws Broken if there are too few or too many. */
 function endsOf(value: Bson | undefined): readonly Bson[] {
   const ends = arrayOf('$range', value)
   if (ends.length < 2 || ends.length > 3) throw new Broken('$range takes a start, an end and an optional step')

@@ -31,7 +31,7 @@ import {
 import { refusedLimit } from '../refusals/refusal.ts'
 
 export interface Turns {
-  /** The size of an element of the input. */
+  /** `own` is the size of an element of the input. */
   readonly input: Extent
   readonly own: Size
   readonly initial: Extent

@@ -40,7 +40,7 @@ export const QUICK_STEPS = Math.floor(STEPS_MAX / UNSEEN)
 /**
  * Prints cancel points: stages that multiply each document and drop the copies, so that mongod checks for a cancel
  * every STEPS_MAX steps. They fail if the measured work for a document is too much. `name` is a field that no document
- * has. If `name` is null, the fields are unknown, and each document is wrapped in a new one.
+ * has. If `name` is null, the fields are unknown, and each document is wrapped in a new document.
  */
 export function cancelPoints(
   steps: number,

@@ -64,7 +64,6 @@ class Pairs {
   #values = 0
   #pairs = 0
 
-  /** Returns the number of comparisons so far. */
   add(conditions: readonly number[]): number {
     for (const values of conditions) {
       this.#values += values
@@ -142,7 +141,6 @@ function rounded(n: number): string {
   return n < 1e15 ? String(Math.round(n)) : 'countless'
 }
 
-/** The work of a stage for one document. */
 export interface StageWork {
   readonly steps: Amount
   /** The memory of the values that exist at the same time. */
@@ -278,7 +276,6 @@ export class Meter {
     return this.loop({ items: constant(times), bytes: NONE }, this.element(), body)
   }
 
-  /** Counts `body`. Returns its result and its steps. */
   stepsOf<T>(body: () => T): readonly [made: T, steps: Amount] {
     const before = this.#open()
     try {

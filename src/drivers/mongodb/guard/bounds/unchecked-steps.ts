@@ -1,5 +1,5 @@
 // Some stages sort all documents and then compute values for all of them in one loop, which no timeout ends. This file
-// bounds the steps until mongod checks for a cancel again.
+// bounds the steps that mongod takes there before it checks for a cancel again.
 import { constant, HUGE, plus, sizesOf, type Amount } from './amount.ts'
 import { worstOf } from './measured-work.ts'
 import { refusedLimit } from '../refusals/refusal.ts'

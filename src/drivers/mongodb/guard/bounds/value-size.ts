@@ -217,7 +217,8 @@ function elementAt(place: string, each: Extent): Extent {
 }
 
 /**
- * Returns the extent of a computed value for later stages. There, sizes of the document before this stage mean nothing.
+ * Returns what later stages know about a computed value. Sizes that were measured before this stage mean nothing to
+ * them.
  */
 export function settled(extent: Extent): Extent {
   const { fields, each, number: bound, items, usual, isSingle, isScalar } = extent
@@ -257,7 +258,6 @@ function usualIn({ usual, fields, each }: Extent): number {
   return Math.max(usual, ...parts.map(usualIn))
 }
 
-/** Returns the extent of the value at the path below this value. */
 export function below(extent: Extent, [name, ...rest]: readonly string[]): Extent {
   if (name === undefined) return extent
   return below(fieldOf(extent, name), rest)
@@ -370,12 +370,10 @@ function largestEach(extents: readonly Extent[]): Extent | null {
   return each.length === 0 || each.length < extents.length ? null : largest(each)
 }
 
-/** Returns an upper bound for the bytes of a string. */
 function bytesOf(value: string): number {
   return value.length + 2 * (value.match(/[^\0-\x7f]/g)?.length ?? 0)
 }
 
-/** Returns the extent of a literal. */
 export function literalExtent(value: Bson): Extent {
   const known = numberOf(value)
   if (known !== undefined) return number(constant(Math.abs(known)))
@@ -414,7 +412,7 @@ export function anyOf(array: Extent): Extent {
   return array.each ?? inside(array)
 }
 
-/** `extent` is about the element of size `own`. The result holds for every element of the array. */
+/** Returns an extent that holds for every element of the array. `extent` is about the element of size `own`. */
 export function atRest(extent: Extent, own: Size, array: Extent): Extent {
   const rest = (amount: Amount): Amount => withSize(amount, own, array.bytes)
   const items = rest(extent.items)

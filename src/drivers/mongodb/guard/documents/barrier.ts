@@ -1,9 +1,10 @@
-// Places the injected projection and, if necessary, a barrier after it. Engines move a $match before a projection,
-// although a comparison with null on a path through arrays then gives another result (docs/guard/mongodb.md). mongod
-// 6.0 also drops a projection before a $group that reads whole documents. A $limit prevents neither: engines move it to
-// the front, and then the $match past two projections in a row (that of a view, and that of the guard). The barrier is
-// a stage that computes a field again, with the same value. A stage that reads the field cannot move before the
-// barrier, and the engine cannot drop the field, because the barrier reads it.
+// Places the injected projection and, if necessary, a barrier after it. Without a barrier, two things can go wrong.
+// Engines move a $match before a projection, although a comparison with null on a path through arrays then gives
+// another result (docs/guard/mongodb.md). And mongod 6.0 drops a projection before a $group that reads whole documents.
+// A $limit does not help: engines move the $limit to the front, and then move the $match before two projections in a
+// row (that of a view, and that of the guard). The barrier is a stage that computes a field again, with the same value.
+// A stage that reads the field cannot move before the barrier, and the engine cannot drop the field, because the
+// barrier reads it.
 import type { Bson, BsonDocument } from '../../confined-query.ts'
 
 export class Barrier {
@@ -23,8 +24,8 @@ export class Barrier {
   }
 
   /**
-   * Adds the projection, so that later stages see only exposed fields. `around` prints the stage that computes fields
-   * again, now or later.
+   * Adds the projection, so that later stages see only exposed fields. `around` gets a function that prints the stage
+   * which computes fields again, and calls it now or later.
    */
   place(around: (print: () => void) => void = (print) => print()): void {
     this.#place = this.#pipeline.push(this.#projection)

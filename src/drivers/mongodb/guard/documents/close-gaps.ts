@@ -31,7 +31,6 @@ function parts(value: string, tree: Tree): Bson {
   return { $cond: [{ $eq: [{ $type: value }, 'object'] }, { $mergeObjects: [value, fields] }, value] }
 }
 
-/** The steps for an object in an array. */
 const CLOSING = 15
 /** The minimum bytes of an object in an array of an array. */
 const OBJECT_LEAST = 2 * ELEMENT_LEAST

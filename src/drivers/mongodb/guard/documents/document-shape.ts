@@ -62,7 +62,6 @@ export interface Found {
   readonly shape: Shape
   /** True if the path contains an array index. */
   readonly numeric: boolean
-  /** True if all names of the path are known fields. */
   readonly isNamed: boolean
   /** The projections that show only a part of an object on the path. */
   readonly crossed: readonly Cut[]

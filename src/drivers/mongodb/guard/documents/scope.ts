@@ -41,7 +41,6 @@ export function withVariables(
   for (const name of names) {
     if (!VARIABLE.test(name))
       throw new Broken('a variable name must start with a lower-case letter and contain only letters, digits and _')
-    // The guard's own variables start with vt_.
     if (name.startsWith('vt_')) throw new Broken('a variable name must not start with vt_')
   }
   const own = new Map(names.map((name) => [name, extents.get(name) ?? STORED]))

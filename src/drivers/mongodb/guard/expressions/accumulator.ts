@@ -41,7 +41,6 @@ const OUTPUT_STEPS = 2
 /** The steps to make the sort key of $top and similar operators, and the steps for each of its fields. */
 const SORT_KEY_STEPS = 10
 const SORT_FIELD_STEPS = 10
-/** The steps to compute an area for $integral. */
 const AREA_STEPS = 20
 
 const INPUT_N: Fields = { needed: ['input', 'n'], optional: [] }
@@ -144,7 +143,6 @@ export interface Windowed extends Accumulated {
   readonly compares: boolean
 }
 
-/** These operators read one document after the other. */
 const ONE_BY_ONE = new Set('$denseRank $documentNumber $expMovingAvg $locf $rank $shift'.split(' '))
 /** A window that reads only this many documents ahead counts as if it read none ahead. */
 const FEW_AHEAD = 100
@@ -192,7 +190,6 @@ export function windowOperator(value: Bson, scope: Scope, sortKeys: number): Win
  */
 export const WINDOW_ELEMENTS = 20_000
 
-/** Returns the maximum number of documents of a window. */
 function documentsIn(window: Bson | undefined): number {
   const { documents }: BsonDocument = isDocument(window) ? window : {}
   const [first, last] = isArray(documents) ? documents.map((end) => (end === 'current' ? 0 : numberOf(end))) : []

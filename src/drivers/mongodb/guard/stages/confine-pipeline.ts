@@ -34,8 +34,9 @@ export function confinePipeline(
   const isCached = collection.rewritten && !variables.isEmpty
   if (isCached) for (const name of collection.tops) barrier.raise(name)
   barrier.place(collection.rewritten ? (print) => flow.closeGaps(collection.tree, print) : undefined)
-  // mongod 6.0 moves a $match with outer variables into its cache of a time series, so later rows would get the result
-  // of the first row. The barrier stops a $match that reads a field. The $limit stops a $match that reads none.
+  // mongod 6.0 caches the documents of a time series after a $match with outer variables, so later rows would get the
+  // documents of the first row. The barrier keeps a $match that reads a field out of this cache. The $limit does the
+  // same for a $match that reads no field.
   if (isCached) flow.out.push({ $limit: Number.MAX_SAFE_INTEGER })
   for (const stage of rest) confineStage(stage, flow)
   keepFromCompiling(out)

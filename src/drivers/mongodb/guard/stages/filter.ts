@@ -76,7 +76,7 @@ export interface EarlySteps {
   left: number
 }
 
-/** The limit for a document of any size, and all conditions that run before the projection. */
+/** The steps that all conditions before the projection may take together for one document, whatever its size. */
 export const EARLY_STEPS_MAX = 24_000_000
 
 /**
@@ -229,7 +229,7 @@ function refusedName(name: string): Error {
   return refusedOperator(name, reasonAgainst(name), suggested(name, OPERATORS, HINT))
 }
 
-/** Counts a test of each value at the path, `times` times. Also counts the regular expressions. */
+/** Counts `times` tests of each value at the path, and the regular expressions. */
 function countTests(found: Located, walk: Walk, { times = 1, patterns = [], texts = NO_TEXTS }: Tests): void {
   const { meter } = walk.scope
   walk.planned.tests++
@@ -275,7 +275,6 @@ function countCollated(tested: Extent, values: Amount, { count, rounds, longest,
   meter.step(Math.log2(count + 1) * parsed)
   if (marks > 0) meter.step(scaled(values, rounds * marks))
   const perByte = rounds * BYTE_STEPS
-  // In its array, a text of n bytes takes n + TEXT_IN_ARRAY bytes.
   const share = Math.max((bytes + ignored) / (bytes + TEXT_IN_ARRAY), ignored / TEXT_IN_ARRAY)
   meter.step(tested.isSingle ? perByte * (bytes + ignored) : scaled(tested.bytes, perByte * share))
   walk.trusted += perByte * TRUSTED
@@ -309,7 +308,6 @@ function textsOf(name: string, operand: Bson): Texts {
 
 const LISTS = new Set(['$in', '$nin', '$all'])
 
-/** Returns the sums for all texts in a value of the query. */
 function textsIn(value: Bson): Compared {
   if (typeof value === 'string') return comparedWith(value)
   const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []
@@ -460,7 +458,7 @@ const POINT_STEPS = 160
 const CORNER_STEPS = 2
 /**
  * To find crossings, mongod compares each side of a ring with each other side. A pair of sides takes 170 ns, and a
- * corner takes 35 bytes. So one step is enough for this many squared bytes.
+ * corner takes 35 bytes. So a ring of n bytes takes n² / 360 steps.
  */
 const CORNERS_COMPARED = 360
 const SIDES_STEPS = 3.4
@@ -492,7 +490,6 @@ function timesOf(name: string, operand: Bson): number {
 
 const DECIMAL_STEPS = 5
 
-/** Returns the steps to compare a stored value with a value of the query. */
 function comparing(value: Bson): number {
   if (value instanceof Scalar && value.of.kind === '$numberDecimal') return DECIMAL_STEPS
   const parts = isArray(value) ? value : isDocument(value) ? Object.values(value) : []

@@ -115,7 +115,7 @@ const SOUGHT_STEPS = 20
 
 /** To sort a list, or to search it, mongod compares a value of the list this many times. */
 const LIST_COMPARISONS = 20
-/** An array of the foreign document is assumed to be at most this many times as long as usual. */
+/** A foreign array is assumed to be at most this many times longer than usual. */
 const FOREIGN_LENGTHS = 10
 
 /** Counts the work of a stage that looks up all elements of an array. `found` is the foreign value. */

@@ -156,7 +156,6 @@ export class Flow {
     this.out.push(...this.#looks()(STEPS_MAX, NOTHING))
   }
 
-  /** Returns the amounts that are measured before the stage. */
   #measured(isRead: boolean): Measured {
     const [{ stage }, size] = [this.#meter, this.size]
     this.size += worstOf(stage.bytes, size) + stage.bytes.constant
@@ -168,7 +167,7 @@ export class Flow {
     this.size += GATHERED_MAX
   }
 
-  /** Notes that the stage has made other documents, or several documents of each document. */
+  /** Notes that the stage has made new documents, or several documents from each document. */
   gather(): void {
     this.isRead = false
     this.gatherInto()
