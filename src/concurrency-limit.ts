@@ -1,6 +1,5 @@
-// Limits how much slow work of one kind runs at the same time in this process. A ConcurrencyLimit refuses work beyond
-// the limit at once, and says when to retry. A FairLimit lets work wait in a queue. No requester can take all slots, or
-// fill the queue.
+// Limits the slow work of one kind that runs at the same time in this process. A ConcurrencyLimit refuses work beyond
+// the limit at once. A FairLimit lets it wait in a queue. No requester can take all slots, or fill the queue.
 import { AppError } from './errors.ts'
 
 interface Requester {
@@ -23,8 +22,8 @@ interface Limits {
 
 /**
  * A requester gets another slot only while it holds fewer slots than this share of the free slots. So an account never
- * holds more than a quarter of all slots, and a newcomer always finds a free slot. A person may have several accounts,
- * but they often share a team or a network. A network may hold half of all slots, because many people may share it.
+ * holds more than a quarter of all slots. A person may have several accounts, but they often share a team or a network.
+ * A network may hold half of all slots, because many people may share it.
  */
 const SHARE = { account: 1 / 4, team: 1 / 4, network: 1 }
 
@@ -60,9 +59,9 @@ export function openConcurrencyLimit(limits: Limits, networkOf: (address: string
 
 export interface FairLimit {
   /**
-   * Waits until the work may run. The slot is free again when the result is disposed. Work with the same key runs in
-   * the order of arrival, and keys take turns. With `wait`, returns null if too much work waits or if the work could not
-   * begin in time, and throws the reason of the signal if it aborts first.
+   * Waits until the work may run. Disposing the result frees the slot. Work with the same key runs in the order of
+   * arrival, and keys take turns. With `wait`, returns null if too much work waits or the time is over, and throws the reason of
+   * the signal if it aborts first.
    */
   take(key: string): Promise<Disposable>
   take(key: string, wait: Wait): Promise<Disposable | null>
@@ -79,8 +78,8 @@ interface FairLimits {
   readonly each: number
   readonly all: number
   /**
-   * How much work may wait. Without this number, any amount. Work may wait only while its key has fewer waiting places
-   * than a quarter of the free places. So a key takes at most a fifth of all places, and a newcomer finds a free place.
+   * Without this number, any amount of work may wait. A key takes at most a fifth of all waiting places: it gets
+   * another place only while it has fewer than a quarter of the free ones.
    */
   readonly waiting?: number
 }
@@ -154,7 +153,7 @@ class FairSlots implements FairLimit {
 class Slots {
   #taken = 0
   readonly #max: number
-  /** The waiting work of each lane. The first lane has the next turn, and the first work is the oldest. */
+  /** The first lane has the next turn, and the first work in it is the oldest. */
   readonly #waiting = new Map<string, Set<(isTaken: boolean) => void>>()
 
   constructor(max: number) {

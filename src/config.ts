@@ -25,15 +25,9 @@ const CEILINGS = {
 
 export type Ceiling = keyof typeof CEILINGS
 
-/**
- * The default time for running requests after SIGTERM. It is longer than the default statement timeout, so that a
- * typical query can finish.
- */
+/** Longer than the default statement timeout, so that a typical query can finish. */
 const GRACE_MS = 20_000
-/**
- * The default of `drainDelayMs`, except on loopback. A load balancer needs this time to notice that the service is
- * ending.
- */
+/** A load balancer needs this time to notice that the service is ending. */
 const DRAIN_DELAY_MS = 3_000
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
@@ -120,10 +114,7 @@ export interface Config {
    */
   readonly trustProxy: boolean | string
   readonly corsOrigins: ReadonlySet<string>
-  /**
-   * Where spans are sent, from the standard variables of OpenTelemetry. Headers may contain a token, so they are never
-   * logged.
-   */
+  /** From the standard variables of OpenTelemetry. Headers may contain a token, so they are never logged. */
   readonly otel: {
     readonly url: string
     readonly headers: Readonly<Record<string, string>>
@@ -135,7 +126,7 @@ export interface Config {
   readonly accessLog: boolean
   /** host:port, or null. */
   readonly metricsAddr: string | null
-  /** host:port of a separate listener for probes, or null. The API also answers probes. */
+  /** host:port of a separate listener for probes, or null. */
   readonly healthAddr: string | null
   /** How long requests are accepted after SIGTERM, while /health/ready answers 503. */
   readonly drainDelayMs: number
@@ -468,10 +459,7 @@ function smtpUrl(text: string): Smtp | null {
   }
 }
 
-/**
- * URL and name must both be set, or no variable at all, because an operator would not notice an incomplete
- * configuration.
- */
+/** URL and name must be both set or both missing, because an operator would not notice an incomplete configuration. */
 function modelOf(from: Reader, problems: string[]): ModelSettings | null {
   const url = from.parsed(
     'VITRINE_MODEL_URL',
@@ -542,10 +530,7 @@ function oidcOf(from: Reader, problems: string[]): Provider | null {
   return { id: 'oidc', name: name ?? 'single sign-on', issuer, ...client, trustEmail }
 }
 
-/**
- * Returns null if no variable of the provider is set, or if a required one is missing or wrong. `more` has the suffixes
- * of optional variables.
- */
+/** Returns null if no variable is set, or if a required one is wrong. `more` has the suffixes of optional variables. */
 function clientOf(
   from: Reader,
   problems: string[],

@@ -33,17 +33,16 @@ export const STATUS = {
 export type Code = keyof typeof STATUS
 
 /**
- * The header of a refused query with the URL at which a manager can expose the table or column. The URL is not in the
- * body, because the body must be the same for hidden and missing names.
+ * The header with the URL at which a manager can expose the refused table or column. It is not in the body, because the
+ * body must be the same for hidden and missing names.
  */
 export const EXPOSE_URL = 'vitrine-expose-url'
 
-/** The fields of an error's body besides `error` and `code`: blocked, hint, position, details, retryAfter … */
 export type ErrorExtra = Readonly<Record<string, unknown>>
 
 /**
- * An error for the caller. `message` is sent unchanged, so it must not contain secrets, hidden names or error texts of
- * a database. `cause` is only for the log.
+ * `message` is sent unchanged, so it must not contain secrets, hidden names or error texts of a database. `cause` is
+ * only for the log.
  */
 export class AppError extends Error {
   override readonly name = 'AppError'
@@ -79,7 +78,7 @@ export function notFound(): AppError {
   return new AppError('NOT_FOUND', 'Not found, or you have no access.')
 }
 
-/** The maximum number of problems in an answer. A body of a megabyte can have a hundred thousand. */
+/** A body of a megabyte can have a hundred thousand problems. */
 const DETAILS_MAX = 101
 
 export interface Issue {
@@ -89,8 +88,8 @@ export interface Issue {
 }
 
 /**
- * For a wrong body, parameter or field. `details` has a line for each problem, such as `tables[0].columns: must be …`.
- * `issues` has the same problems for programs. If missing, it is parsed from the lines.
+ * `details` has a line for each problem, such as `tables[0].columns: must be …`. `issues` has the same problems for
+ * programs.
  */
 export function invalidRequest(all: readonly string[], message?: string, issues?: readonly Issue[]): AppError {
   const details = all.slice(0, DETAILS_MAX)

@@ -12,13 +12,9 @@ import { makeDataFolder } from './store/data-folder.ts'
 import type { Store } from './store/open.ts'
 import type { Tables } from './store/tables.ts'
 
-/**
- * Where a secret belongs. A sealed secret can be opened only for its own place, so it is useless if somebody copies it
- * to another team or datasource in the store.
- */
+/** A sealed secret can be opened only for its own place, so copying it to another team or datasource is useless. */
 export interface SecretPlace {
   readonly teamId: TeamId
-  /** The datasource or webhook that has the secret. */
   readonly datasourceId: DatasourceId | WebhookId
   readonly field: string
 }
@@ -26,12 +22,9 @@ export interface SecretPlace {
 export interface Secrets {
   /** Encrypts a secret. Returns `v1.<key id>.<nonce, text and tag in base64url>`. */
   seal(place: SecretPlace, text: string): string
-  /**
-   * Decrypts a secret. Throws an Error without secrets if it is damaged, belongs elsewhere, or was sealed with another
-   * root key.
-   */
+  /** Throws an Error without secrets for a damaged text, another place, or another root key. */
   open(place: SecretPlace, sealed: string): string
-  /** Returns true if the secret was sealed with the current root key, and not with the previous one. */
+  /** False if the secret was sealed with the previous root key. */
   isCurrent(sealed: string): boolean
   /** Returns 32 bytes for one purpose. They stay the same when the root key is rotated. */
   derive(label: string): Uint8Array
@@ -41,10 +34,7 @@ const VERSION = 'v1'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const ROOT_MARK = 'root key'
-/**
- * The mark with the first root key of the store, sealed with the current one. Only a store whose root key was rotated
- * has it.
- */
+/** The first root key of the store, sealed with the current one. Only a store whose root key was rotated has it. */
 const FIRST_ROOT_MARK = 'first root key'
 
 type KeyConfig = Pick<Config, 'dataDir' | 'secretKey'> & Partial<Pick<Config, 'secretKeyCommand' | 'secretKeyPrevious'>>
@@ -120,8 +110,7 @@ export async function requireKnownKeyOf(store: Pick<Store, 'db'>, config: KeyCon
 }
 
 /**
- * Makes the store belong to the current root key. After that, the previous key only opens secrets that are not sealed
- * again yet. Returns false if the store already belonged to the current key.
+ * After this, the previous key only opens secrets that are not sealed again yet. Returns false if it was done before.
  */
 export async function adoptRootKey(store: Pick<Store, 'write'>, keys: RootKeys): Promise<boolean> {
   return await store.write(async (tx) => {
@@ -213,23 +202,18 @@ export function secretsFrom(root: Uint8Array, previous?: Uint8Array, first: Uint
 }
 
 function sealerOf(root: Uint8Array): { readonly key: Uint8Array; readonly id: string } {
-  // The id distinguishes a secret that was sealed with another root key from a damaged one. It is derived from the key,
-  // and does not reveal it.
+  // Distinguishes a secret that was sealed with another root key from a damaged one, and does not reveal the key.
   const id = Buffer.from(keyOf(root, 'id of the key of datasource secrets')).toString('hex').slice(0, 8)
   return { key: keyOf(root, 'datasource secrets'), id }
 }
 
-/** Returns nonce, text and tag in base64url. */
 function sealText(key: Uint8Array, bound: string, text: string): string {
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(bound, 'utf8'))
   return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url')
 }
 
-/**
- * Returns null if the text was changed, or if the key or the place is wrong. Drops the library's error, because it may
- * contain data.
- */
+/** Returns null for a changed text or a wrong key or place. Drops the library's error, which may contain data. */
 function openText(key: Uint8Array, bound: string, sealed: string): string | null {
   const body = Buffer.from(sealed, 'base64url')
   const end = body.length - TAG_BYTES
@@ -324,10 +308,7 @@ async function readKeyFile(path: string): Promise<string | null> {
   }
 }
 
-/**
- * Creates the file and returns its text. If another process creates it at the same time, returns that text. Writes a
- * draft first and links it to the name, so a crash cannot leave half a key.
- */
+/** Returns the text of the file. Another process may create it first. A crash cannot leave half a key. */
 export async function createKeyFile(path: string): Promise<string> {
   const draft = `${path}.${randomUUID()}`
   {

@@ -1,7 +1,6 @@
-// The audit records who did what: every change, and every call that reached a datasource, including refused calls. The
-// row of a change is written in the transaction of the change. The rows of calls are written in batches, so that calls
-// do not wait. If the store cannot keep up, no row is dropped: `behind` becomes true, and the service must refuse new
-// queries.
+// The audit records every change, and every call that reached a datasource, including refused calls. Rows of calls are
+// written in batches, so that calls do not wait. If the store cannot keep up, no row is dropped: `behind` becomes true,
+// and the service must refuse new queries.
 import { setTimeout } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { ClockDoubt } from '../clock-doubt.ts'
@@ -48,7 +47,7 @@ export interface Audit extends AsyncDisposable {
   refused(call: AuditedCall, at: AuditPlace, error: unknown): void
   /**
    * Must be called when a team is deleted. Its audit rows stay until they are `retentionDays` old. The next prune()
-   * deletes its usage counters: there may be hundreds of thousands, and this transaction must be short.
+   * deletes its usage counters, which are too many for this transaction.
    */
   teamEnded(tx: Transaction<Tables>, teamId: TeamId, retentionDays: number): Promise<void>
   flush(): Promise<void>
@@ -269,7 +268,7 @@ class ChainedAudit implements Audit {
     }
   }
 
-  /** Writes all waiting rows, so that the next read includes them. Throws OVERLOADED. */
+  /** The next read includes all waiting rows. Throws OVERLOADED. */
   async #upToDate(): Promise<void> {
     try {
       await this.flush()
@@ -352,7 +351,6 @@ const DENIED: ReadonlySet<string> = new Set(
   Object.entries(STATUS).flatMap(([code, status]) => (DENYING.has(status) ? [code] : [])),
 )
 
-/** Returns DENIED for codes with status 403, 404 or 429, and FAILED for all other codes. */
 export function outcomeOf(code: string): 'DENIED' | 'FAILED' {
   return DENIED.has(code) ? 'DENIED' : 'FAILED'
 }

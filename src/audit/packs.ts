@@ -10,14 +10,11 @@ export type Pack = Selectable<AuditPackTable>
 /** All rows of a pack are within one minute. In a time, this many characters come before the seconds. */
 const MINUTE_CHARS = 16
 export const PACK_MS = 60_000
-/**
- * The maximum size of an uncompressed pack. A batch is full at a quarter of this size. A line longer than half of this
- * size is not packed.
- */
+/** A batch is full at a quarter of this uncompressed size. A line longer than half of it is not packed. */
 export const PACK_BYTES_MAX = 1 << 21
 export const MARK_CHARS = 8
 
-/** Returns the latest time of a row that can be in the same pack as a row of the time `at`. */
+/** Returns the latest time of a row in the same pack as a row of the time `at`. */
 export function minuteEnd(at: string): string {
   return `${at.slice(0, MINUTE_CHARS)}:59.999Z`
 }
@@ -26,15 +23,14 @@ export interface Unpacked {
   /** Except for the last row, `link` is only the beginning of the link. */
   readonly row: Stored
   /**
-   * The stored text, which verification hashes. Hashing the parsed row would not be enough: somebody could write the
-   * same row in another JSON form, in which a text filter would not find it.
+   * Verification hashes this text. Hashing the parsed row would not be enough: in another JSON form of the same row, a
+   * text filter would not find it.
    */
   readonly text: string
 }
 
 /**
- * Returns the rows whose text contains all strings in `wanted` and passes `holds`, oldest first. Returns null if the
- * pack is unreadable.
+ * Returns the rows whose text contains all `wanted` and passes `holds`, oldest first. Null if the pack is unreadable.
  */
 export function unpacked(
   pack: Pack,

@@ -1,5 +1,4 @@
-// Counts queries by hour, caller, datasource and client, with bytes, durations and costs. The counts are updated in the
-// transaction that writes the audit rows, and are stored for a month.
+// Counts queries by hour, caller, datasource and client. The transaction that writes the audit rows updates the counts.
 import { setImmediate } from 'node:timers/promises'
 import { sql, type Selectable, type Transaction } from 'kysely'
 import { z } from 'zod'
@@ -14,14 +13,11 @@ import { addTime, type Times } from './duration-histogram.ts'
 export const SLOT_DAYS = 31
 const KEPT_DAYS = SLOT_DAYS + 1
 const DAY_MS = 86_400_000
-/**
- * Clients choose their names freely. So a team has at most this many client names a day. Other clients are counted
- * under ''.
- */
+/** Clients choose their names freely. Beyond this many names a day and team, clients are counted under ''. */
 const CLIENTS_MAX = 50
 /**
- * The maximum number of lines of a team and hour. When it is reached, new callers are counted together, by datasource.
- * Otherwise a caller with many keys and client names could store a line with each query.
+ * When a team has this many lines in an hour, new callers are counted together, by datasource. Otherwise a caller with
+ * many keys and client names could store a line with each query.
  */
 export const LINES_MAX = 1_000
 const READ_AT_ONCE = 2_000
@@ -46,7 +42,6 @@ export class Slots {
   /** Most rows belong to the same line as the row before. */
   #last: (Place & Sums) | undefined
 
-  /** `keyId` is the id of an API key or a grant. */
   add(row: Content, teamId: TeamId, keyId: Place['key_id']): void {
     const line = this.#lineOf(row, teamId, keyId)
     line.queries += row.times
@@ -146,7 +141,7 @@ function lineAt(tx: Transaction<Tables>, place: Place & { readonly chain: string
     .executeTakeFirst()
 }
 
-/** Returns true if the team may have another line in this hour. Then that line is counted. */
+/** Counts the line if the team may have another one in this hour. */
 async function hasRoom(
   tx: Transaction<Tables>,
   { team_id, slot }: Place,

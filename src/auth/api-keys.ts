@@ -67,11 +67,11 @@ export async function listKeys(deps: Pick<KeyDeps, 'store' | 'now'>, call: Call)
 }
 
 /**
- * The maximum number of keys of an account, because a list of keys contains all of them. Expired keys count until they
- * are revoked. A rotated key counts until it expires.
+ * Limited because a list of keys contains all keys of an account. An expired key counts until it is revoked, and a
+ * rotated key until it expires.
  */
 const KEYS_MAX = 100
-/** The maximum number of revoked keys of an account that are kept. Older ones are deleted when a key is created. */
+/** Older revoked keys are deleted when a key is created. */
 const REVOKED_KEPT = 100
 
 /**
@@ -149,9 +149,9 @@ function requireMovable(key: ApiKeyTable, at: number): void {
 }
 
 /**
- * Replaces a key by a new one. The old key works for another `graceSeconds` (default 0). The new key does not work in
- * teams in which the old one was ended. Throws NOT_FOUND if the caller has no such valid key, CONFLICT if the account
- * has too many keys, and UNAUTHENTICATED if the session has ended.
+ * The old key works for another `graceSeconds` (default 0). The new key does not work in teams in which the old one was
+ * ended. Throws NOT_FOUND if the caller has no such valid key, CONFLICT if the account has too many keys, and
+ * UNAUTHENTICATED if the session has ended.
  */
 export async function rotateKey(
   deps: KeyDeps,
@@ -263,20 +263,14 @@ async function insert(
   return { ...shownKey(whole, at), key }
 }
 
-/**
- * Throws UNAUTHENTICATED if the session has ended. A password reset revokes all keys, so a session that it ended must
- * not create new keys.
- */
+/** Throws UNAUTHENTICATED if the session has ended, for example by a password reset, which also revokes all keys. */
 async function requireAlive(tx: Transaction<Tables>, { caller }: Call): Promise<void> {
   if (caller.kind !== 'session') return
   const row = await tx.selectFrom('sessions').select('id').where('id', '=', caller.sessionId).executeTakeFirst()
   if (row === undefined) throw unauthenticated()
 }
 
-/**
- * Throws CONFLICT if the account has too many keys. First revokes rotated keys that have expired. Also deletes old
- * revoked keys.
- */
+/** Throws CONFLICT if the account has too many keys. Revokes expired rotated keys, and deletes old revoked keys. */
 async function requireRoom(tx: Transaction<Tables>, at: number, accountId: AccountId): Promise<void> {
   await tx
     .updateTable('api_keys')
@@ -337,8 +331,8 @@ function endOf(row: Pick<ApiKeyTable, 'expires_at'>): number {
 }
 
 /**
- * Throws INVALID_REQUEST if the account cannot reach one of the teams and datasources of a new key or grant. The text
- * is the same for an id that does not exist, so it reveals nothing.
+ * Throws INVALID_REQUEST if the account cannot reach one of the teams and datasources. The text is the same for an id
+ * that does not exist, so it reveals nothing.
  */
 export async function requireOwn(
   deps: Pick<KeyDeps, 'reached'>,

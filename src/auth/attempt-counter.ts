@@ -30,9 +30,8 @@ export interface Attempts {
 /** Expired windows are deleted at most this often, after an attempt. */
 const PRUNE_MS = 60_000
 /**
- * The maximum number of windows of a kind, so that a flood of attempts cannot fill the disk. If there are more, the
- * windows with the fewest attempts are deleted. So a flood of windows with one attempt each cannot delete a window that
- * is nearly used up, and a flood of another kind cannot either.
+ * If a kind has more windows, those with the fewest attempts are deleted, so that a flood cannot fill the disk. Such a
+ * flood cannot delete a window that is nearly used up, or a window of another kind.
  */
 const WINDOWS_MAX = 20_000
 /** How long a used-up limit is cached, so that a flood of attempts cannot keep the disk busy. */
@@ -137,10 +136,7 @@ export function tooManyTries(waitMs: number, extra: Readonly<Record<string, unkn
   return new AppError('RATE_LIMITED', `Too many attempts. Wait ${retryAfter} s.`, { extra: { retryAfter, ...extra } })
 }
 
-/**
- * Counts the attempt in each window. Stops at the first window that is used up, and returns it. Each key has its own
- * statement, so that concurrent attempts cannot race.
- */
+/** Returns the first window that is used up. One statement for each key, so that concurrent attempts cannot race. */
 async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[], at: number): Promise<UsedUp | null> {
   for (const { key, limit, windowMs } of allowances) {
     const first = { points: 1, expire: at + windowMs }
@@ -169,10 +165,7 @@ async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[]
   return null
 }
 
-/**
- * Keys contain e-mail and network addresses, so hash them. The kind stays readable, so that windows can be counted by
- * kind.
- */
+/** Keys contain e-mail and network addresses, so hash them. The kind stays readable, to count windows by kind. */
 function keyOf(key: string): string {
   return `${kindOf(key.slice(0, key.indexOf(':')))}${hash('sha256', key)}`
 }

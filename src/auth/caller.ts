@@ -30,7 +30,6 @@ export interface GrantCaller extends Restricted {
   readonly kind: 'grant'
   readonly grantId: GrantId
   readonly clientId: string
-  /** The name that the client gave itself when the grant was made. */
   readonly clientName: string
 }
 
@@ -47,10 +46,7 @@ export type Caller = KeyCaller | SessionCaller | GrantCaller
 
 type Door = 'REST' | 'CONNECTOR'
 
-/**
- * The times of a query's steps, for the spans of its trace. A time is a value of performance.now(), or 0 if the query
- * did not reach the step.
- */
+/** The times of a query's steps, by performance.now(), or 0 if the query did not reach the step. */
 export interface Trace {
   query: {
     readonly kind: string
@@ -64,7 +60,7 @@ export interface Trace {
 
 export interface Arrival {
   readonly caller: Caller
-  /** When the caller was authenticated, by performance.now(). */
+  /** By performance.now(). */
   readonly knownAt: number
   readonly via: Door
   /** Aborts when the client disconnects. */
@@ -88,10 +84,7 @@ export function holds(caller: Caller, scope: Scope): boolean {
   return caller.kind === 'session' || caller.scopes.has(scope)
 }
 
-/**
- * Returns false if the key or grant is restricted to other teams, or was ended for this team. Does not check whether
- * the account is a member.
- */
+/** Checks the restrictions of the key or grant. Does not check whether the account is a member. */
 export function mayEnter(caller: Caller, teamId: TeamId): boolean {
   if (caller.kind === 'session') return true
   return (caller.teamIds === null || caller.teamIds.has(teamId)) && !caller.endedTeamIds.has(teamId)

@@ -52,7 +52,7 @@ export interface GrantDeps {
 }
 
 const GRANTS_MAX = 100
-/** The maximum number of ended grants of an account that are kept. Older ones are deleted when a grant is created. */
+/** Older ended grants are deleted when a grant is created. */
 const ENDED_KEPT = 100
 
 export async function listGrants(deps: Pick<GrantDeps, 'store' | 'now'>, call: Call): Promise<readonly ShownGrant[]> {
@@ -60,10 +60,7 @@ export async function listGrants(deps: Pick<GrantDeps, 'store' | 'now'>, call: C
   return rows.map(shownGrant)
 }
 
-/**
- * Throws INVALID_REQUEST if the account cannot reach a team or datasource in `order`, and CONFLICT if the account has
- * too many grants.
- */
+/** Throws INVALID_REQUEST if the account cannot reach a team or datasource, and CONFLICT if it has too many grants. */
 export async function makeGrant(deps: GrantDeps, call: Call, order: GrantOrder): Promise<GrantId> {
   const at = now(deps)
   const { accountId } = call.caller

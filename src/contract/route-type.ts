@@ -1,5 +1,4 @@
-// Declares what a REST route is. The router and openapi.json are made from the routes in key-routes.ts and
-// signed-in-routes.ts. The access matrix in the tests must have a row for each route.
+// The router and openapi.json are made from the routes in key-routes.ts and signed-in-routes.ts.
 import type { ZodType } from 'zod'
 import type { z } from 'zod'
 import type { Code } from '../errors.ts'
@@ -8,22 +7,20 @@ import type { Scope as ScopeSchema } from './schemas.ts'
 export type Scope = z.infer<typeof ScopeSchema>
 
 /**
- * The maximum number of JSON values in a body. Each value costs up to 3 µs of the event loop, even if the schema
- * refuses it. `many` is for lists of tables, texts and parameters. `exposure` is enough for 40,000 columns in 2,000
- * tables, which are 48,000 values.
+ * The maximum number of JSON values in a body. Each costs up to 3 µs of the event loop, even if the schema refuses it.
+ * `exposure` is enough for 40,000 columns in 2,000 tables, which are 48,000 values.
  */
 export const VALUES = { few: 3_000, many: 30_000, exposure: 60_000 } as const
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** For example `/teams/{teamId}/datasources/{id}/schema`. */
   readonly path: string
   readonly summary: string
   /** The scope that an API key needs. If absent, the route needs a session. */
   readonly scope?: Scope
   /**
-   * The object in the path. The service checks that it exists and that the caller has access (404), then the role
-   * (403), before it reads the query string and the body.
+   * The service checks that this object exists and that the caller has access (404), then the role (403), before it
+   * reads the query string and the body.
    */
   readonly place?: 'team' | 'datasource'
   readonly role?: 'ADMIN' | 'OWNER'

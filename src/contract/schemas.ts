@@ -188,10 +188,7 @@ export const ErrorBody = z.looseObject({
 // ── account and keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
 export const AccountChange = z.strictObject({ name: name.exactOptional() })
-/**
- * `confirm` is the account's e-mail address or the team's slug. If it is missing, the error is
- * REAUTHENTICATION_REQUIRED.
- */
+/** `confirm` is the account's e-mail address or the team's slug. Without it, the error is REAUTHENTICATION_REQUIRED. */
 export const Confirmation = z.strictObject({ confirm: text(254).exactOptional() })
 
 export const ApiKey = z.object({

@@ -35,10 +35,7 @@ export type ConnectionInput = { readonly [F in (typeof CONNECTION_FIELDS)[number
 /** The hours between automatic introspections. 0 means never (docs/exposure.md). */
 const Hours = z.int().min(0).max(720)
 
-/**
- * Separates `config.reintrospectHours` from the driver's settings. If `config` has only this field, the driver's config
- * stays unchanged. Throws INVALID_REQUEST if the value is out of range.
- */
+/** If `config` has only `reintrospectHours`, the driver's config stays unchanged. Throws INVALID_REQUEST. */
 export function splitConfig<T extends ConnectionInput>(
   input: T,
 ): { readonly connection: T; readonly reintrospectHours: number | undefined } {
@@ -61,10 +58,7 @@ export function touchesConnection(change: ConnectionInput): boolean {
   return CONNECTION_FIELDS.some((field) => change[field] !== undefined)
 }
 
-/**
- * Returns the settings of the changed datasource, for the driver. Omitted fields keep their stored values, unless the
- * connection mode changes. In URI mode, the address comes only from the URI.
- */
+/** Omitted fields keep their stored values, unless the connection mode changes. A URI replaces the whole address. */
 export function changedSettings(stored: ConnectionSettings, change: ConnectionInput): SettingsInput {
   if (change.connectionMode !== undefined && change.connectionMode !== stored.connectionMode) return newSettings(change)
   const secrets = { ...stored.secrets, ...secretsOf(change) }
@@ -80,8 +74,8 @@ export function changedSettings(stored: ConnectionSettings, change: ConnectionIn
 }
 
 /**
- * Throws INVALID_REQUEST with each field that would have no effect. In URI mode, the values in the stored URI apply, so
- * another `host` without a new URI has no effect. A field with its current value is accepted.
+ * Throws INVALID_REQUEST with each field that would have no effect, such as another `host` without a new URI in URI
+ * mode. A field with its current value is accepted.
  */
 export function requireEffect(next: ConnectionSettings, change: ConnectionInput): void {
   const uri = next.secrets['uri']
@@ -110,10 +104,7 @@ export interface Contradiction {
   readonly given: string | number | null
 }
 
-/**
- * Returns the values in the URI, and the other fields of the same request that contradict them. `next` was made from
- * `input`.
- */
+/** Returns the values in the URI, and the fields of the same request that contradict them. */
 export function comparedWithUri(
   next: ConnectionSettings,
   input: ConnectionInput,

@@ -52,8 +52,7 @@ export interface LeaseOptions {
   readonly connectMs: number
   readonly idleMs: number
   /**
-   * A connection that is older than this is closed when it is returned. Database servers keep some memory for each
-   * connection, which only closing frees.
+   * An older connection is closed when it is returned, because only closing frees the memory in the database server.
    */
   readonly ageMs: number
 }
@@ -70,10 +69,7 @@ const DEFAULTS: LeaseOptions = {
 /** In the moving average of the durations of use, the latest use has the weight 1 / USES_AVERAGED. */
 const USES_AVERAGED = 8
 
-/**
- * If an abandoned query still runs after this time, a warning is logged, and its place is no longer expected to become
- * free soon.
- */
+/** After this time, a warning is logged, and the place of the query is no longer expected to become free soon. */
 const ENDING_MS = 2_000
 /** The `Retry-After` of a refusal while abandoned queries hold connections. */
 const ABANDONED_RETRY_SECONDS = 10
@@ -411,10 +407,7 @@ class Pool {
     this.#free()
   }
 
-  /**
-   * Keeps the connection's place in the pool until the database has ended the query. Otherwise each further query could
-   * open one more connection, until the database has none left.
-   */
+  /** Keeps the place in the pool until the query has ended. Otherwise the database could run out of connections. */
   async #abandon(connection: Connection, ended: Promise<void>): Promise<void> {
     const about = { kind: this.kind, datasourceId: this.#id }
     this.#abandoned++

@@ -62,10 +62,7 @@ export type NewDatasource = ConnectionInput &
   AccessInput & { readonly name: string; readonly type: DatasourceTable['type'] }
 export type DatasourceChange = ConnectionInput & AccessInput & { readonly name?: string }
 
-/**
- * Lists the datasources that the caller can reach, oldest first. Managers who are signed in get more fields. Programs
- * with an API key do not, because docs/contract.md fixes their fields.
- */
+/** Oldest first. Only signed-in managers get more fields, because docs/contract.md fixes the fields for programs. */
 export async function listDatasources(
   deps: Pick<DatasourceDeps, 'store' | 'catalogs' | 'audit'>,
   call: Call,
@@ -102,8 +99,7 @@ export function getDatasource(deps: Pick<DatasourceDeps, 'catalogs'>, at: Reache
 }
 
 /**
- * Creates a datasource with the status PENDING. Throws INVALID_REQUEST if the driver does not accept the settings, and
- * CONFLICT if the team has too many datasources.
+ * Throws INVALID_REQUEST if the driver does not accept the settings, and CONFLICT if the team has too many datasources.
  */
 export async function createDatasource(
   deps: DatasourceDeps,
@@ -163,10 +159,10 @@ async function requireRoom(tx: Transaction<Tables>, teamId: TeamId): Promise<voi
 }
 
 /**
- * Changes the fields that the request contains. If the connection changes, the datasource becomes PENDING (or stays
- * DISABLED), and its connections are closed. An ADMIN who makes the datasource EXPLICIT is put on its access list.
- * Throws INVALID_REQUEST if a stored secret must be sent again, if a field would have no effect, or if the driver
- * refuses the settings. Throws OVERLOADED or CONFLICT if the connection was changed in the meantime.
+ * If the connection changes, the datasource becomes PENDING (or stays DISABLED), and its connections are closed. An
+ * ADMIN who makes the datasource EXPLICIT is put on its access list. Throws INVALID_REQUEST if a stored secret must be
+ * sent again, if a field would have no effect, or if the driver refuses the settings. Throws OVERLOADED or CONFLICT if
+ * the connection was changed in the meantime.
  */
 export async function changeDatasource(
   deps: DatasourceDeps,

@@ -25,20 +25,14 @@ const TEST_MS = 20_000
 /** If queries fail repeatedly with the same error, the error is stored at most this often. */
 const SAME_FAILURE_MS = 10_000
 
-/**
- * Each test opens a connection, so concurrent tests are limited: in total, and per datasource. Tests of connections
- * that are not saved are limited per team.
- */
+/** Tests open connections, so they are limited: in total, and per datasource, or per team if it is not saved yet. */
 const TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Other tests are still running.' }
 
 export function openTests(): ConcurrencyLimit {
   return openConcurrencyLimit(TESTS, networkOf)
 }
 
-/**
- * Tests the connection and stores the report. The report has a failed first step if the database cannot be reached.
- * Throws RATE_LIMITED if too many tests are running.
- */
+/** Stores the report. If the database cannot be reached, its first step has failed. Throws RATE_LIMITED. */
 export async function testDatasource(
   deps: DatasourceDeps & { readonly tests: ConcurrencyLimit },
   call: Call,
@@ -106,8 +100,8 @@ interface TrialReport extends ToldReport {
 }
 
 /**
- * Tests a connection that is not saved. In URI mode, the report also has the values in the URI, and the fields that
- * contradict them. Throws INVALID_REQUEST like createDatasource(), and RATE_LIMITED.
+ * In URI mode, the report also has the values in the URI, and the fields that contradict them. Throws INVALID_REQUEST
+ * like createDatasource(), and RATE_LIMITED.
  */
 export async function tryConnection(
   deps: Pick<DatasourceDeps, 'audit' | 'drivers' | 'leases'> & { readonly tests: ConcurrencyLimit },
@@ -125,10 +119,7 @@ export async function tryConnection(
   return { ...told, ...comparedWithUri(settings, connection) }
 }
 
-/**
- * Returns a report about the failure if connecting fails. Rethrows bugs, OVERLOADED, and the error of a caller who hung
- * up.
- */
+/** Reports a failure to connect. Rethrows bugs, OVERLOADED, and the error of a caller who hung up. */
 async function tried(
   call: Call,
   connect: (signal: AbortSignal) => Promise<Connection>,

@@ -49,10 +49,7 @@ const READ_DAYS = 30
 const ROWS_MAX = 20_000
 /** Another process may store a row up to this long after the time in the row. */
 const LATE_MS = 10_000
-/**
- * How many query texts a scan remembers. Rows are read newest first, so a second row with the same text is older and
- * cannot change when a column was last read.
- */
+/** Rows are read newest first. A second row with the same text cannot change when a column was last read. */
 const TEXTS_MAX = 5_000
 
 interface Progress {

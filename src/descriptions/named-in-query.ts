@@ -1,8 +1,6 @@
-// Finds the tables and columns of a catalog that are named in a query or in a refusal. Compares only the spelling, so
-// it works for every kind of database, but may be wrong. The result is only shown to people.
+// Finds the tables and columns that a query or a refusal names. Compares only the spelling, so it may be wrong.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 
-/** Only this many characters of a query are read. */
 const TEXT_MAX = 20_000
 /** Tables of several schemas may have the same name. At most this many tables are found for a name. */
 const TABLES_MAX = 4
@@ -48,10 +46,7 @@ export function namesIn(text: string): ReadonlySet<string> {
   return names
 }
 
-/**
- * Returns the tables with one of these names, in any order. Also returns a shard family if a name begins with its
- * prefix.
- */
+/** Also returns a shard family if a name begins with its prefix. The order has no meaning. */
 export function tablesNamed(names: ReadonlySet<string>, tables: TableNames): readonly CatalogTable[] {
   const found: CatalogTable[] = []
   for (const name of names) {
@@ -61,10 +56,7 @@ export function tablesNamed(names: ReadonlySet<string>, tables: TableNames): rea
   return [...new Set(found)]
 }
 
-/**
- * Returns the tables that the `blocked.name` of a refusal may mean. The name may be `orders`, `public.orders` or
- * `project.dataset.orders`.
- */
+/** Returns the tables that a refused name may mean: `orders`, `public.orders` or `project.dataset.orders`. */
 export function tablesBlocked(name: string, tables: TableNames): readonly CatalogTable[] {
   const lower = name.toLowerCase()
   for (let rest = lower, before = ''; ;) {
@@ -86,8 +78,8 @@ export function tablesBlocked(name: string, tables: TableNames): readonly Catalo
 }
 
 /**
- * Returns the column that the `blocked.name` of a refusal means: `email` or `c.email`. For an unknown path such as
- * `address.zip`, returns the known column that contains it, such as `address`.
+ * Returns the column that a refused name means: for `c.email`, `email`. For an unknown path such as `address.zip`,
+ * returns the known column that contains it, such as `address`.
  */
 export function columnBlocked(name: string, columns: ReadonlyMap<string, string>): string | undefined {
   const lower = name.toLowerCase()
@@ -98,10 +90,7 @@ export function columnBlocked(name: string, columns: ReadonlyMap<string, string>
   return columns.get(lower.slice(lower.lastIndexOf('.') + 1))
 }
 
-/**
- * Returns true if the query reads every column: by `SELECT *` or `t.*`, or because no stage of a MongoDB query selects
- * or groups fields.
- */
+/** True for `SELECT *`, `t.*`, and MongoDB queries in which no stage selects or groups fields. */
 export function readsAll(text: string): boolean {
   const part = text.slice(0, TEXT_MAX)
   if (part.startsWith('{'))

@@ -50,10 +50,7 @@ async function withdraw(tx: Transaction<Tables>, id: DatasourceId, isWithdrawn: 
   return changed
 }
 
-/**
- * Decides which texts to delete, and counts them. An unchanged count means that nothing changed, so drafts need not be
- * compared.
- */
+/** Counts the deleted texts. An unchanged count means that nothing changed, so drafts need not be compared. */
 class Withdrawal {
   count = 0
   readonly #isWithdrawn: IsWithdrawn
@@ -95,7 +92,7 @@ async function withdrawPublished(tx: Transaction<Tables>, id: DatasourceId, with
 
 /**
  * Deletes generated texts that may contain values of `columns`. The caller must then increase the versions of the
- * documentation and the profiles, so that descriptions are rendered again.
+ * documentation and the profiles.
  */
 export async function withdrawPersonal(
   tx: Transaction<Tables>,
@@ -114,10 +111,7 @@ export async function withdrawPersonal(
   })
 }
 
-/**
- * Deletes generated texts about objects that are no longer exposed. Increases the documentation's version if a draft
- * changed.
- */
+/** Deletes generated texts about objects that are no longer exposed. */
 export async function withdrawHidden(tx: Transaction<Tables>, id: DatasourceId, now: HiddenNow): Promise<void> {
   if (!(await withdraw(tx, id, isHiddenText(now)))) return
   await tx
@@ -128,9 +122,8 @@ export async function withdrawHidden(tx: Transaction<Tables>, id: DatasourceId, 
 }
 
 /**
- * Selects texts about a hidden table, and texts that depend on a hidden column. Also selects texts about a shrunk table
- * that list no column but may contain values. If the database lost a column that the exposure still names, the column
- * is not hidden, and its texts are stale.
+ * Selects texts about a hidden table or column, and texts about a shrunk table that list no column. If the database
+ * lost a column that the exposure still names, its texts are stale, but not hidden.
  */
 function isHiddenText({ full, exposed, named, shrunk }: HiddenNow): IsWithdrawn {
   const [all, shown] = [keyed(full), keyed(exposed)]

@@ -12,7 +12,6 @@ type Phrase = (question: Question) => string | null
 
 const STATEMENTS_MAX = 20
 const POINTERS_MAX = 8
-/** A text lists the values of a column only if it has at most this many. Otherwise, its statistics are enough. */
 const ENUMERATED_MAX = 8
 /** Codes are short values without spaces, unlike names of people and sentences. */
 const CODE = /^[\p{L}\p{N}_.:-]{1,24}$/u
@@ -46,7 +45,6 @@ function withTells(tells: boolean, texts: readonly RuleText[]): readonly Propose
   return texts.map((text) => ({ ...text, tells }))
 }
 
-/** Says what one row stands for, and to which table it belongs. */
 function summary({ type, table }: WriterContext): RuleText | null {
   const keys = table.columns.filter((column) => column.primaryKey).map((column) => column.name)
   const owners = table.columns.flatMap(({ name, references }) =>
@@ -102,7 +100,7 @@ function joins({ table, profile, typed }: WriterContext): RuleText[] {
   })
 }
 
-/** Describes foreign keys that reference this table. Such a join repeats rows of this table. */
+/** Such a join repeats rows of this table. */
 function pointers({ pointers: all, table, typed }: WriterContext): RuleText[] {
   return all
     .filter((from) => from.schema !== table.schema || from.table !== table.table)
@@ -113,10 +111,7 @@ function pointers({ pointers: all, table, typed }: WriterContext): RuleText[] {
     }))
 }
 
-/**
- * Describes joins without a foreign key that names suggest: `customer_id` suggests the table `customers`, if its key
- * has the same type.
- */
+/** The name `customer_id` suggests the table `customers`, if its key has the same type. */
 function likelyJoins({ table, keys, typed }: WriterContext): RuleText[] {
   return table.columns.flatMap((column) => {
     const isFree = column.references === null && !column.primaryKey

@@ -36,10 +36,7 @@ interface TableName {
   readonly table: string
 }
 
-/**
- * `failed` lists the tables whose texts were written by the rules instead of the model: its answer was not valid, or it
- * had failed too often.
- */
+/** `failed` lists the tables for which the rules wrote the texts, because the model failed. */
 export interface Generated {
   readonly tables: number
   readonly proposed: number
@@ -47,10 +44,7 @@ export interface Generated {
 }
 
 const EXAMPLES_TRIED = 4
-/**
- * The texts of a table are written again if the catalog, the exposure or the profiles change meanwhile. This is the
- * maximum number of attempts.
- */
+/** The texts of a table are written again if the catalog, the exposure or the profiles change meanwhile. */
 const TRIES = 5
 const MODEL_AT_ONCE = 4
 /** After this many tables in a row without a valid answer, the model is not asked again. */
@@ -188,10 +182,7 @@ class Writer {
     return this.#scene
   }
 
-  /**
-   * Returns the model's proposal, followed by the examples of the rules. Returns the rules' proposal if the model
-   * fails.
-   */
+  /** Returns the model's proposal with the examples of the rules, or the rules' proposal if the model fails. */
   async #byModel(model: Model, about: WriterContext, own: Proposal): Promise<Proposal> {
     const { schema, table } = about.table
     if (this.#unanswered < MODEL_PATIENCE) {
@@ -208,10 +199,7 @@ class Writer {
     return own
   }
 
-  /**
-   * Stores the texts that may be shown. Returns false if the versions changed since the texts were written, or if the
-   * datasource was deleted.
-   */
+  /** Returns false if the versions changed since the texts were written, or if the datasource was deleted. */
   async #propose({ id, sight, versions }: Scene, table: CatalogTable, written: Proposal): Promise<boolean> {
     const { store } = this.#deps
     const visible = sight.of(table)

@@ -9,10 +9,7 @@ import { cut, type ShownTable } from './cut-catalog.ts'
 import { driftOf } from './drift.ts'
 import { readCatalog, readExposure } from './stored-json.ts'
 
-/**
- * The current versions of a datasource's catalog and exposure, which are columns of its row. Version 0 means that there
- * is none yet.
- */
+/** The versions in a datasource's row. Version 0 means that there is no catalog or exposure yet. */
 export interface Versions {
   readonly id: DatasourceId
   readonly catalog_version: number
@@ -25,10 +22,7 @@ export interface Catalogs {
   /** Returns the result of exposed() without waiting, or undefined if it is not in memory. */
   knownExposed(at: Versions): Catalog | undefined
   shown(at: Versions): Promise<readonly ShownTable[]>
-  /**
-   * Returns the catalog for which the exposure was saved. Null if there was no catalog then, or if no exposure was
-   * saved.
-   */
+  /** The catalog for which the exposure was saved. Null if there was no catalog then, or if no exposure was saved. */
   baseline(at: Versions): Promise<Catalog | null>
   exposedTableCount(at: Versions): Promise<number>
   /** Returns what the list of datasources shows about the catalog. Null before the first introspection. */
@@ -38,24 +32,15 @@ export interface Catalogs {
 interface Summary {
   readonly capturedAt: string
   readonly tableCount: number
-  /**
-   * How many tables and columns have changed since the exposure was saved. Null if no exposure was saved, or if there was
-   * no catalog when it was saved.
-   */
+  /** How many tables and columns have changed since the save. Null if there was no save, or no catalog then. */
   readonly driftCount: number | null
 }
 
 const ENTRIES_MAX = 200
-/**
- * The maximum size of each of the three caches, in characters of plain JSON. The objects take several times as much
- * memory.
- */
+/** For each of the three caches, in characters of plain JSON. The objects take several times as much memory. */
 const CHARS_MAX = 48 * 1024 * 1024
 const COUNTS_MAX = 20_000
-/**
- * A stored catalog writes columns with the same properties once. Its plain JSON is assumed to be this many times as
- * long.
- */
+/** Plain JSON is assumed to be this many times as long as stored JSON, which shares equal properties. */
 const BUILT = 10
 
 export function openCatalogs(deps: { readonly store: Pick<Store, 'db'> }): Catalogs {
@@ -167,7 +152,6 @@ class StoredCatalogs implements Catalogs {
   }
 }
 
-/** The catalog of a database that was never introspected. */
 export const NOTHING_KNOWN: Catalog = { capturedAt: '', capture: null, tables: [] }
 
 function keyOf(at: Versions): string {

@@ -22,7 +22,7 @@ import { readExposure } from './stored-json.ts'
 export interface HiddenNow {
   readonly full: Catalog
   readonly exposed: Catalog
-  /** The saved exposure. It may contain names that no longer exist in the database. */
+  /** May contain names that no longer exist in the database. */
   readonly named: readonly ShownTable[]
   /** The keys (tableKey) of the tables that lost an exposed column. */
   readonly shrunk: ReadonlySet<string>
@@ -53,7 +53,7 @@ export interface Exposure {
   readonly tables: readonly ShownTable[]
   readonly version: number
   readonly gone: readonly Gone[]
-  /** The account that saved the exposure, and the time. Null before the first save. */
+  /** Null before the first save. */
   readonly author: Author | null
   readonly savedAt: string | null
   readonly note: string | null
@@ -75,10 +75,7 @@ export interface ExposureVersion {
   readonly note: string | null
 }
 
-/**
- * A version with counts instead of tables. `added` and `removed` count the columns that were added and removed since
- * the previous version.
- */
+/** `added` and `removed` count the columns that were added and removed since the previous version. */
 export interface BriefVersion {
   readonly version: number
   readonly author: Author
@@ -126,7 +123,7 @@ export async function putExposure(
   }
 }
 
-/** Tries to save once. Returns null if another exposure was saved or the database was introspected in the meantime. */
+/** Returns null if another exposure was saved or the database was introspected in the meantime. */
 async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Requested): Promise<Exposure | null> {
   const current = await versionsNow(deps.store, at.id)
   if (request.version !== undefined && request.version !== current.exposure_version)
@@ -252,10 +249,7 @@ function namesByTable(tables: readonly ShownTable[]): NamesByTable {
   return new Map(tables.map(({ schema, table, columns }) => [tableKey(schema, table), new Set(columns)]))
 }
 
-/**
- * Returns what the audit records about an exposure. Columns that are also in `other` are left out, because there may be
- * tens of thousands of unchanged columns.
- */
+/** Leaves out the columns that are also in `other`, because there may be tens of thousands of unchanged columns. */
 function fieldsOf(version: number, tables: readonly ShownTable[], other: NamesByTable) {
   const columns = tables.flatMap(({ schema, table, columns }) => {
     const others = other.get(tableKey(schema, table))
@@ -283,10 +277,7 @@ function shrunkTables(before: readonly ShownTable[], after: NamesByTable): Reado
   return new Set(shrunk.map(({ key }) => key))
 }
 
-/**
- * Returns the tables and columns that were added, removed or retyped since the exposure was saved. All lists are empty
- * if no exposure was saved, or if there was no catalog when it was saved.
- */
+/** Returns what was added, removed or retyped since the save. Empty if there was no save, or no catalog then. */
 export async function getDrift(
   deps: ExposureDeps,
   at: ExposurePlace,
@@ -302,10 +293,7 @@ interface Page {
   readonly limit?: number | undefined
 }
 
-/**
- * Returns a page of the saved versions, newest first. To restore a version, PUT its tables. Throws INVALID_REQUEST for
- * an invalid cursor.
- */
+/** Newest first. To restore a version, PUT its tables. Throws INVALID_REQUEST for an invalid cursor. */
 export async function listExposureVersions(
   deps: Pick<ExposureDeps, 'store'>,
   at: Pick<ExposurePlace, 'id'>,
@@ -357,10 +345,7 @@ export async function getExposureVersion(
   return versionOf(row)
 }
 
-/**
- * Returns the query for one page of versions. It selects one row more, to find out whether another page follows. Throws
- * INVALID_REQUEST for an invalid cursor.
- */
+/** Selects one row more than the page, to find out whether another page follows. */
 function newestVersions(store: Pick<Store, 'db'>, at: Pick<ExposurePlace, 'id'>, { cursor, limit = PAGE_LIMIT }: Page) {
   if (cursor !== undefined && !/^\d{1,15}$/.test(cursor)) throw invalidRequest(['cursor: is not a valid cursor'])
   return savedVersions(store, at)
@@ -400,10 +385,7 @@ function cursorAfter(versions: readonly number[], hasMore: boolean): string | nu
 
 const PAGE_LIMIT = 20
 
-/**
- * Returns how many versions fit on a page, at least one. A version may contain every column of a large database, so the
- * size of a page is limited too.
- */
+/** At least one. A version may contain every column of a large database, so the size of a page is limited too. */
 function fittingCount(bytes: readonly number[]): number {
   let sum = 0
   const tooMuch = bytes.findIndex((each, n) => (sum += each) > PAGE_BYTES_MAX && n > 0)
@@ -412,7 +394,7 @@ function fittingCount(bytes: readonly number[]): number {
 
 /** Applies to a page with more than one version. */
 const PAGE_BYTES_MAX = 8 * 1024 * 1024
-/** How many versions of an exposure stay in the store. Older versions are deleted. */
+/** Older versions are deleted. */
 const VERSIONS_KEPT = 1_000
 const TRIES = 5
 

@@ -24,7 +24,7 @@ export interface ConnectionLimits {
 export interface Connections {
   /** Closes the connections that wait for no answer: idle ones, and those with an incomplete request. */
   cutOthers(): void
-  /** Closes the idle connections that node:http does not know. node:http closes its own connections. */
+  /** Closes the idle connections that node:http does not know. */
   cutIdle(): void
   cutAll(): void
   readonly open: number
@@ -64,16 +64,12 @@ interface Untaken {
 
 /** The interval of the search for idle connections and unread answers. */
 const LOOK_MS = 500
-/** When to close connections of clients that do not read their answers, or send nothing more. */
 export const PATIENCE = {
   /** The maximum time in which a client reads nothing of its answer. */
   untakenMs: 60_000,
   /** Replaces `untakenMs` when there are too many connections. */
   slowMs: 10_000,
-  /**
-   * The maximum of all unread bytes. Above it, connections of the address with the most unread bytes are closed. The
-   * client that has read nothing for the longest time is the first.
-   */
+  /** The maximum of all unread bytes. Above it, the address with the most unread bytes loses connections. */
   unreadBytes: 256 << 20,
   /** The maximum of unread bytes of one address. One answer has at most 64 MiB. */
   unreadBytesPerAddress: 128 << 20,
@@ -91,15 +87,9 @@ export const PATIENCE = {
  * answers. The next request is refused, and then the connection is closed (RFC 9112, 9.3.2).
  */
 const PIPELINED_MAX = 32
-/**
- * If even more requests wait, the connection is closed at once. A client can send 64 kB of small requests in one
- * packet. Refusing them all would delay other clients by 0.2 s. Reading them takes 50 ms.
- */
+/** If even more requests wait, the connection is closed at once. Refusing 64 kB of small requests would take 0.2 s. */
 const REFUSED_MAX = 2 * PIPELINED_MAX
-/**
- * query-connection.ts emits this event on the server when a request, or its beginning, has arrived without node:http.
- * The arguments are the socket and its `Exchange`.
- */
+/** Emitted when a request, or its beginning, arrived without node:http. Arguments: the socket and its `Exchange`. */
 export const QUERY_EVENT = 'vitrineQuery'
 const LINGER_MS = 1_000
 /** Node's own limit is this much higher, because Node still counts sockets that are closing. */

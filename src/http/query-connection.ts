@@ -150,10 +150,7 @@ class QueryConnection implements Exchange, Sender {
     return bytes
   }
 
-  /**
-   * Answers a complete usual query, and waits for the rest of an incomplete one. Hands all other bytes over to
-   * node:http.
-   */
+  /** Answers a complete usual query, or waits for the rest of it. Hands all other bytes over to node:http. */
   #take(bytes: Buffer): void {
     // The connection was refused, or the client has closed its side, so nobody would get an answer.
     if (!this.#socket.writable) return

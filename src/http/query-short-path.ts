@@ -1,7 +1,6 @@
 // Fastify takes half of the service's time for a small query. So a usual POST …/query with a known API key is answered
-// without Fastify (docs/decisions/0029-a-short-path-for-queries.md). All other requests go through Fastify. Usual
-// queries come from node:http (quickQuery() below), or from query-connection.ts, which reads the socket itself.
-// test/door/query-short-path.test.ts sends the same requests on all paths.
+// without Fastify (docs/decisions/0029-a-short-path-for-queries.md). Usual queries come from node:http (quickQuery()
+// below), or from query-connection.ts, which reads the socket itself.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival, KeyCaller, Trace } from '../auth/caller.ts'
@@ -94,9 +93,7 @@ export async function finish(
 /** Returns false if the request must go through Fastify. Then its body has not been read. */
 export type Take = (request: IncomingMessage, response: ServerResponse, requestId: string) => boolean
 
-/**
- * Answers requests that node:http has read. `isOpen` is false while answers must say that the connection will close.
- */
+/** `isOpen` is false while answers must say that the connection will close. */
 export function quickQuery(door: QuickQuery, isOpen: () => boolean): Take {
   const form = pathForm(door.route.path)
   return (request, response, requestId) => {

@@ -220,10 +220,7 @@ async function write(
   })
 }
 
-/**
- * Returns the keys (tableKey) of the tables in which the saved exposure contains a column that may no longer be
- * exposed.
- */
+/** Returns the keys of the tables in which the saved exposure contains a column that may no longer be exposed. */
 function barredTables(catalog: Catalog, exposed: Catalog, shown: readonly ShownTable[]): ReadonlySet<string> {
   const keyed = ({ tables }: Catalog) =>
     new Map(tables.map((each) => [tableKey(each.schema, each.table), each.columns]))

@@ -50,8 +50,8 @@ const ROWS = 10_000
 const KEEP_TRIES = 5
 
 /**
- * Starts the job. An equal request joins the running job. Throws DATASOURCE_DISABLED, NOT_CONNECTED before the first
- * introspection, INVALID_REQUEST for a table that is not exposed, and CONFLICT while another profile runs.
+ * An equal request joins the running job. Throws DATASOURCE_DISABLED, NOT_CONNECTED before the first introspection,
+ * INVALID_REQUEST for a table that is not exposed, and CONFLICT while another profile runs.
  */
 export async function profileDatasource(
   deps: ProfileDeps,
@@ -210,10 +210,7 @@ class Profiler implements AsyncDisposable {
     await connection?.[Symbol.asyncDispose]()
   }
 
-  /**
-   * Returns null if the table is no longer exposed. Throws CONFLICT if the datasource's connection changed, and
-   * DATASOURCE_DISABLED.
-   */
+  /** Null if the table is no longer exposed. Throws CONFLICT if the connection changed, and DATASOURCE_DISABLED. */
   async #exposedNow(
     schema: string,
     name: string,
@@ -227,9 +224,8 @@ class Profiler implements AsyncDisposable {
   }
 
   /**
-   * Stores what the privacy rules allow. The same transaction reads the marks of personal columns, and checks that the
-   * exposure and the connection have not changed. Returns the number of stored columns, or null if the table is no
-   * longer exposed.
+   * Stores what the privacy rules allow, if the exposure and the connection have not changed. Returns the number of
+   * stored columns, or null if the table is no longer exposed.
    */
   async #keep(schema: string, name: string, profile: TableProfile, capturedAt: string): Promise<number | null> {
     const { store } = this.#deps

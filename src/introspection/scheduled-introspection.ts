@@ -30,16 +30,10 @@ const EVERY_MS = 60_000
  * one connection. A slow database takes up to half an hour, so one account must not take all places.
  */
 const AT_ONCE = { each: 2, all: 8 }
-/**
- * How long a claim is valid. A process claims an introspection before it runs it, and renews the claim at each check,
- * so the claims of a dead process expire soon.
- */
+/** A process renews its claims at each check, so the claims of a dead process expire soon. */
 const CLAIM_MS = 5 * EVERY_MS
 const HOUR_MS = 3_600_000
-/**
- * Each introspection is delayed by up to this share of `reintrospectHours`. Otherwise datasources that were
- * introspected together would always be due together.
- */
+/** Each introspection is delayed by up to this share of its interval, so that datasources are not all due together. */
 const JITTER = 0.1
 /** The delay after the first failure. Each further failure doubles the delay, up to `reintrospectHours`. */
 const RETRY_MS = 15 * 60_000
@@ -190,10 +184,7 @@ class Scheduled implements Reintrospection {
     }
   }
 
-  /**
-   * Called after a success. Clears the status ERROR if a failed scheduled introspection had set it. The row in
-   * `reintrospections` was already deleted when the catalog was stored.
-   */
+  /** Clears the status ERROR if a failed scheduled introspection had set it. */
   async #forgive({ row, error }: Due): Promise<void> {
     if (error === null) return
     await this.#deps.store.write((tx) =>

@@ -91,10 +91,7 @@ export class JobRows {
     })
   }
 
-  /**
-   * Returns the running jobs of this kind and datasource. First sets abandoned jobs to FAILED, unless they are
-   * resumable.
-   */
+  /** First sets abandoned jobs to FAILED, unless they are resumable. */
   async #running(tx: Transaction<Tables>, { datasourceId, kind, input }: NewJob, own: OwnJobs) {
     const rows = await tx
       .selectFrom('jobs')
@@ -129,10 +126,7 @@ export class JobRows {
     return { ...state, result: JSON.parse(row.result) }
   }
 
-  /**
-   * Returns the newest jobs, without their results, which may be large. `reachedBy` returns newer progress than the
-   * stored one.
-   */
+  /** Newest first, without results, which may be large. `reachedBy` returns newer progress than the stored one. */
   async list(
     datasourceId: DatasourceId,
     { state, kind }: JobFilter,
@@ -159,9 +153,7 @@ export class JobRows {
       .where('jobs.datasource_id', '=', datasourceId)
   }
 
-  /**
-   * Stores how a job ended. Only the first call counts: a cancelled job stays CANCELLED even if its work fails later.
-   */
+  /** Only the first call counts: a cancelled job stays CANCELLED even if its work fails later. */
   async end(
     id: JobId,
     end: { readonly state: JobTable['state']; readonly result?: string; readonly error?: string },
@@ -185,7 +177,7 @@ export class JobRows {
     )
   }
 
-  /** Stores progress and a heartbeat. Returns false if the job has ended. */
+  /** Returns false if the job has ended. */
   async alive(id: JobId, { done, total, step }: Reached): Promise<boolean> {
     const set = { done, total, step, updated_at: iso(Date.now()) }
     const { numUpdatedRows } = await this.#store.append((tx) =>

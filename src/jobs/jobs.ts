@@ -27,23 +27,18 @@ export interface Jobs extends AsyncDisposable {
    */
   start(datasourceId: DatasourceId, kind: string, work: Work, by?: Starter): Promise<Job>
   /**
-   * Makes a kind of job resumable: if its process ends, another process runs the job again from the start. Call this
-   * once per kind, before its first job.
+   * If the process of such a job ends, another process runs it again from the start. Call this before its first job.
    */
   resumable(kind: string, resume: Resume): void
   /**
-   * Starts a job of a resumable kind. If a job with the same input already runs, returns that job. The input must be
-   * plain data. Returns null if `atMost` jobs of this kind already run for the datasource in any process. Throws
-   * RATE_LIMITED like start().
+   * Starts a job of a resumable kind, or returns the running job with the same input, which must be plain data. Returns
+   * null if `atMost` jobs of this kind already run for the datasource. Throws RATE_LIMITED like start().
    */
   begin(datasourceId: DatasourceId, kind: string, input: unknown, atMost: number, by?: Starter): Promise<Job | null>
   find(datasourceId: DatasourceId, id: JobId): Promise<JobState | null>
   /** Returns at most 100 jobs, newest first, without their results. */
   list(datasourceId: DatasourceId, filter: JobFilter): Promise<readonly JobState[]>
-  /**
-   * Cancels a job, even if another process runs it. A job that has ended stays unchanged. Returns false if the
-   * datasource has no such job.
-   */
+  /** Cancels a job, even if another process runs it. Returns false if the datasource has no such job. */
   cancel(datasourceId: DatasourceId, id: JobId): Promise<boolean>
   /** Waits until the jobs of this process have ended. */
   endAll(datasourceId: DatasourceId): Promise<void>
@@ -56,8 +51,8 @@ interface Deps {
 }
 
 /**
- * Jobs that callers started and that wait or run in this process. In an idle process, one account or team gets ten of
- * them, and fewer while other callers have jobs. `each` is the maximum of a datasource. Resumed jobs do not count.
+ * Jobs that callers started. In an idle process, one account or team gets ten of them, and fewer while other callers
+ * have jobs. `each` is the maximum of a datasource. Resumed jobs do not count.
  */
 const STARTED = {
   each: 10,

@@ -12,8 +12,7 @@ export interface Mail extends AsyncDisposable {
   /** False without SMTP_URL. Then addresses cannot be verified by mail, and links are logged. */
   readonly isOn: boolean
   /**
-   * Queues a letter. `source` is the account or network that caused it. Never throws and never waits. Drops the letter
-   * if too many wait.
+   * Never throws and never waits. `source` is the account or network that caused the letter. Drops it if too many wait.
    */
   send(letter: Letter, source: string): void
 }
@@ -29,13 +28,12 @@ interface Deps {
 }
 
 /**
- * How many letters of a queue are sent at the same time, from one source and in total, and how many wait. Sources take
- * turns, and one source gets only a part of the waiting places (concurrency-limit.ts).
+ * Per queue: how many letters are sent at once, from one source and in total, and how many wait. Sources take turns.
  */
 const TURNS = { each: 1, all: 2, waiting: 2_000 }
 /**
- * Letters to an address that may have no account. Anybody can cause such letters, by signing up or by inviting. They
- * have their own queue, so that a flood of them neither delays nor drops a letter to an account.
+ * Anybody can cause letters to an address without an account, by signing up or inviting. These letters have their own
+ * queue, so that a flood of them neither delays nor drops a letter to an account.
  */
 const TO_STRANGERS: ReadonlySet<Letter['kind']> = new Set(['verification', 'signed up again', 'invitation'])
 /** The pauses before the second and the third attempt. After the third failure, the letter is dropped. */
@@ -169,8 +167,8 @@ async function openTransport({ host, port, tls, login }: Smtp): Promise<Transpor
 }
 
 /**
- * The sender is the `from` parameter of SMTP_URL, or else the login if it is an address, or else vitrine@ and a host:
- * the host of VITRINE_PUBLIC_URL, or else of SMTP_URL. localhost replaces an IP address.
+ * The sender is the `from` of SMTP_URL, or else the login if it is an address, or else vitrine@ and a host: that of
+ * VITRINE_PUBLIC_URL, or else of SMTP_URL. localhost replaces an IP address.
  */
 function senderOf({ from, login, host }: Smtp, publicUrl: string | null): string {
   if (from !== null) return from

@@ -48,9 +48,8 @@ export async function tokenAnswer(deps: Deps, form: URLSearchParams): Promise<Re
 const RACE = { tries: 20, stepMs: 50 } as const
 
 /**
- * Two processes of an agent may use the same refresh token at the same moment. The provider repeats the answer to the
- * first request, but may refuse the second request until that answer is stored. So this waits until it is stored.
- * Returns null if the requests did not overlap in this way.
+ * Two processes of an agent may use the same refresh token at once. The provider may refuse the second request until
+ * its answer to the first one is stored, so this waits for it. Returns null if the requests did not overlap.
  */
 async function raced(deps: Deps, form: URLSearchParams): Promise<TokenAnswer | null> {
   const token = form.get('refresh_token')
@@ -125,8 +124,7 @@ async function requireUnused(deps: Deps, code: string): Promise<void> {
 }
 
 /**
- * Throws invalid_grant for an unknown, expired or stolen refresh token, and for a token of another client. Ends the
- * grant of a stolen token.
+ * Throws invalid_grant for an unknown, expired or stolen token, and for another client's. Ends a stolen token's grant.
  */
 async function requireCurrent(deps: Deps, token: string, clientId: string): Promise<void> {
   const row = await rowOf(deps, token)
@@ -160,10 +158,7 @@ function rowOf(deps: Pick<Deps, 'store'>, token: string) {
     .executeTakeFirst()
 }
 
-/**
- * Deletes expired tokens, and tokens that were used over a day ago. No client repeats its request after a day, and a
- * deleted token is refused too.
- */
+/** Deletes expired tokens, and tokens that were used over a day ago. No client repeats a request after a day. */
 function pruneTokens({ store, now }: Pick<Deps, 'store' | 'now'>): void {
   const time = (ms: number) => storedTime(store.dialect, ms)
   store.later(async () => {
@@ -209,7 +204,6 @@ function grantIdOf(row: { readonly referenceId: string | null }): GrantId {
   return asId<GrantId>(row.referenceId)
 }
 
-/** The provider stores these hashes. */
 function hashOf(text: string): string {
   return hash('sha256', text, 'base64url')
 }

@@ -40,8 +40,7 @@ export interface TokenAnswer {
 
 const CONSENT_PATH = '/auth/consent'
 /**
- * The provider redirects to this path if the browser must not return to the client. authorize.ts recognizes the path
- * and shows an error page.
+ * The provider redirects here if the browser must not return to the client. authorize.ts shows an error page instead.
  */
 export const ERROR_PATH = '/auth/oauth2/error'
 /** The time limit for the person's answer, and for the exchange of the code. */

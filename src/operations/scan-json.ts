@@ -11,10 +11,7 @@ export const DEPTH_MAX = 1_000
 const FIELDS_MAX = 10_000
 /** The maximum number of characters of one string, because a string is parsed in one step. */
 const STRING_MAX = 1 << 20
-/**
- * After this many characters, which take about one millisecond, scanning yields to the event loop. A shorter body is
- * scanned at once.
- */
+/** Scanning this many characters takes about one millisecond. Then it yields to the event loop. */
 const CHARACTERS_AT_ONCE = 1 << 16
 
 /** Throws INVALID_REQUEST for invalid UTF-8, which toString() would silently replace. */
@@ -23,10 +20,7 @@ export function textOf(body: Buffer): string {
   return body.toString('utf8')
 }
 
-/**
- * Returns null if the text may be parsed, or if it is invalid JSON, which the parser refuses. Returns a promise only
- * for a long text, which is scanned in steps.
- */
+/** Null if the text may be parsed, or is invalid JSON, which the parser refuses. A promise only for a long text. */
 export function refusalOf(text: string, valuesMax: number): AppError | null | Promise<AppError | null> {
   const scanning = scan(text, valuesMax)
   if (text.length > CHARACTERS_AT_ONCE) return scanInSteps(scanning)
@@ -52,10 +46,7 @@ const [SPACE, QUOTE, COMMA, COLON, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, BACKSLASH
   32, 34, 44, 58, 123, 125, 91, 93, 92,
 ] as const
 
-/**
- * Visits each character once, and keeps only the keys of open objects. Yields after each step. Returns the first
- * problem, or null.
- */
+/** Visits each character once, and yields after each step. Returns the first problem, or null. */
 export function* scan(text: string, valuesMax: number): Generator<undefined, string | null> {
   /** The keys of each open object. Undefined before the first key, and for an array. */
   const openNames: (Set<string> | undefined)[] = []
@@ -66,7 +57,6 @@ export function* scan(text: string, valuesMax: number): Generator<undefined, str
   let isInString = false
   /** The last non-space character outside strings. */
   let before = 0
-  /** The position of the next backslash. */
   let escape = -1
   let pause = CHARACTERS_AT_ONCE
   for (let at = 0; at < text.length; at++) {
@@ -123,12 +113,10 @@ function placeOf(sought: string, text: string, from: number): number {
   return at === -1 ? text.length : at
 }
 
-/** The length of \uXXXX. */
 const UNIT_LENGTH = 6
 
 /**
- * Returns the length of the escape sequence at a position. A surrogate pair is one sequence. Returns 0 for a lone
- * surrogate.
+ * Returns the length of the escape sequence, where a surrogate pair is one sequence. Returns 0 for a lone surrogate.
  */
 function escapeAt(text: string, at: number): number {
   const unit = escapedUnit(text, at)
@@ -138,16 +126,14 @@ function escapeAt(text: string, at: number): number {
   return next !== null && next >= 0xdc00 && next <= 0xdfff ? 2 * UNIT_LENGTH : 0
 }
 
-/** Returns the code unit of the \uXXXX at this position, or null for any other text. */
+/** Null if there is no \uXXXX at this position. */
 function escapedUnit(text: string, at: number): number | null {
   if (!text.startsWith('\\u', at)) return null
   const digits = text.slice(at + 2, at + UNIT_LENGTH)
   return /^[\da-f]{4}$/i.test(digits) ? Number.parseInt(digits, 16) : null
 }
 
-/**
- * Returns the keys of the innermost open object. A colon outside of objects is invalid JSON, which the parser refuses.
- */
+/** A colon outside of objects is invalid JSON, which the parser refuses. */
 function namesOf(openNames: (Set<string> | undefined)[]): Set<string> {
   const names = openNames.at(-1) ?? new Set()
   if (openNames.length > 0) openNames[openNames.length - 1] = names

@@ -48,10 +48,7 @@ export interface KeptProfile {
 
 type Stored = Omit<KeptProfile, 'schema' | 'table' | 'capturedAt'>
 
-/**
- * Returns the stored profiles by tableKey. If `names` is given, only of tables with these names. The caller must leave
- * out what the current exposure hides.
- */
+/** Returns the stored profiles by tableKey. The caller must leave out what the current exposure hides. */
 export async function profilesOf(
   db: Kysely<Tables>,
   datasourceId: DatasourceId,
@@ -77,7 +74,7 @@ export interface Stamp {
   readonly stamp: string
 }
 
-/** Returns the stamps by tableKey, without reading the profiles. */
+/** Returns the stamps by tableKey. */
 export async function stampsOf(db: Kysely<Tables>, datasourceId: DatasourceId): Promise<ReadonlyMap<string, Stamp>> {
   const rows = await db
     .selectFrom('profiles')
@@ -92,10 +89,7 @@ export async function stampsOf(db: Kysely<Tables>, datasourceId: DatasourceId): 
   )
 }
 
-/**
- * Parses a profile. Throws TypeError for an invalid profile, which means that the store is damaged. Does not use zod,
- * which would take several times as long for the profiles of a thousand tables.
- */
+/** Throws TypeError if the store is damaged. Does not use zod, which would take several times as long. */
 function readProfile(json: string): Stored {
   const read: unknown = JSON.parse(json)
   if (!isStored(read)) throw new TypeError('a stored profile that is damaged')
@@ -154,7 +148,7 @@ function isRange(it: unknown): boolean {
   return isObject(it) && isScalar(it['min']) && isScalar(it['max'])
 }
 
-/** Returns the tables that a job has profiled so far: the number of columns by tableKey. */
+/** Returns the number of stored columns of each table that a job has profiled so far, by tableKey. */
 export async function writtenBy(
   db: Kysely<Tables>,
   datasourceId: DatasourceId,
@@ -169,7 +163,6 @@ export async function writtenBy(
   return new Map(rows.map((row) => [tableKey(row.schema, row.table), readProfile(row.profile).columns.length]))
 }
 
-/** Replaces one table's profile. */
 export async function saveProfile(
   tx: Transaction<Tables>,
   datasourceId: DatasourceId,
@@ -238,7 +231,7 @@ export async function forgetPersonal(
   )
 }
 
-/** Deletes all profiles of a datasource, because its connection has changed. */
+/** Called when the connection of the datasource has changed. */
 export async function forgetAll(tx: Transaction<Tables>, datasourceId: DatasourceId): Promise<void> {
   await tx.deleteFrom('profiles').where('datasource_id', '=', datasourceId).execute()
   await raiseVersion(tx, datasourceId)

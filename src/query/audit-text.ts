@@ -18,10 +18,7 @@ export interface QueryTrail {
   readonly refusal?: { readonly code: Code; readonly reason: Reason } | null | undefined
 }
 
-/**
- * For these kinds of refusals, `blocked.name` is a term of the guard, such as `plan cost`, and never a word of the
- * query.
- */
+/** For these refusals, `blocked.name` is a term of the guard, such as `plan cost`, and never a word of the query. */
 const OWN_WORDS: ReadonlySet<string> = new Set(['cost', 'limit', 'statement'])
 
 type AuditedText = Pick<AuditEntry, 'query' | 'printed' | 'redacted' | 'blocked' | 'params' | 'tables' | keyof Reason>
@@ -122,10 +119,7 @@ const WORD = /[\p{L}\p{N}_]+/gu
  */
 const PART_FROM = 4
 
-/**
- * Returns a function that tests sentences. It returns true if a sentence has a word that the query has only in a
- * literal or a comment.
- */
+/** Returns a function that returns true if a sentence has a word that the query has only in a literal or comment. */
 function quotesOf(query: string, redacted: string): (sentence: string) => boolean {
   const [source, rest] = [query, redacted].map((text) => {
     const lower = text.toLowerCase()

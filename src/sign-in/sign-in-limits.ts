@@ -11,9 +11,8 @@ import type { KnownDevices } from './known-browser-cookie.ts'
 import { PATHS, SIGN_IN, SIGN_UP } from './allowed-paths.ts'
 
 /**
- * How many requests may hash passwords at the same time: per network or known account, per block of networks, and in
- * this process. A hash occupies one of the four threads of libuv's pool. The other threads stay free for files, SQLite
- * and connections to PostgreSQL.
+ * Concurrent hashes per network or known account, per block of networks, and in this process. Each occupies one of the
+ * four threads of libuv's pool. The other threads stay free for files, SQLite and connections to PostgreSQL.
  */
 const HASHING = { who: 1, block: 1, all: 2 }
 const HASHING_WAIT_MS = 10_000
@@ -23,15 +22,11 @@ const HASHING_RETRY_SECONDS = 5
 const BY_ADDRESS = { limit: 120, windowMs: 60_000 }
 /** Guesses of one account's password, from one network, one known device or one session. */
 const BY_ACCOUNT_AND_ADDRESS = { limit: 10, windowMs: 300_000 }
-/**
- * Guesses of one account's password from all unknown devices. A known device is not counted here, because it once sent
- * the correct password.
- */
+/** Guesses from all unknown devices. A known device is not counted here, because it once sent the correct password. */
 const BY_ACCOUNT = { limit: 100, windowMs: 3_600_000 }
 /**
- * Mails of one kind to one e-mail address: requests from one network or device, and from all. Beyond the limit, no mail
- * is sent, but the answer is the same. A link is valid at least as long as the limit lasts, so the owner already has a
- * working link even if strangers used up the limit.
+ * Mails of one kind to one e-mail address: requests from one network or device, and from all. A link is valid at least
+ * as long as the limit lasts, so the owner already has a working link even if strangers used up the limit.
  */
 const MAILS_BY_ADDRESS = { limit: 5, windowMs: 900_000 }
 const MAILS = { limit: 10, windowMs: 3_600_000 }
@@ -55,8 +50,8 @@ export interface Counted {
 }
 
 /**
- * Returns a function that counts an attempt, and throws RATE_LIMITED if there were too many. `sessionCookie` is the
- * name of the library's cookie.
+ * The returned function throws RATE_LIMITED after too many attempts. `sessionCookie` is the name of the library's
+ * cookie.
  */
 export function openThrottle(
   tries: Attempts,
@@ -74,12 +69,10 @@ export function openThrottle(
 }
 
 /**
- * Returns a function that waits for a turn to hash a password. The turn lasts until the result is disposed. Returns
- * null if the request hashes no password, and throws OVERLOADED after a long wait. `known` is the account of the known
- * device or session that sent the request, or null.
- * Known and unknown senders wait in separate queues, so that strangers cannot delay people on their own devices. In a
- * queue, blocks of networks take turns, so that a block with many networks or accounts gets no more turns than another
- * block.
+ * Returns a function that waits for a turn to hash a password. Disposing the result ends the turn. Returns null if the
+ * request hashes no password, and throws OVERLOADED after a long wait. `known` is the account of the known device or
+ * session that sent the request, or null. Known and unknown senders have separate queues, so that strangers cannot
+ * delay people on their own devices. In a queue, blocks of networks take turns.
  */
 export function openHashing(): (name: string, request: Request, known: string | null) => Promise<Disposable | null> {
   const [people, blocks] = [
@@ -151,10 +144,7 @@ function guessesOf(
     : [{ key: `device: ${device} ${email}`, ...BY_ACCOUNT_AND_ADDRESS }]
 }
 
-/**
- * Returns the hash of the session token that the library will use, or null. Reads only the first session cookie.
- * Otherwise a correct password in one session could reset the limits of another session.
- */
+/** Reads only the first session cookie, like the library. Otherwise one session could reset the limits of another. */
 export function sessionOf(request: Request, sessionCookie: string): string | null {
   const [token = ''] = cookiesOf(request).get(sessionCookie)?.split('.') ?? []
   return token === '' ? null : hash('sha256', token)

@@ -39,15 +39,11 @@ export interface Store extends AsyncDisposable {
    */
   commit<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
   settled(): Promise<void>
-  /**
-   * Runs a small write in the background, for example of the time when a key was last used. Closing the store waits for
-   * it. Errors go to `lost` of openStore().
-   */
+  /** Runs a small write in the background. Closing the store waits for it. Errors go to `lost` of openStore(). */
   later(work: (db: Kysely<Tables>) => Promise<unknown>): void
   /**
    * Returns a cached value, or loads it. Concurrent loads of a key share one load. write() and forget() clear the
-   * cache. On PostgreSQL, entries also expire within 1 s, because another process may have written. All values of a key
-   * must have the same type.
+   * cache. On PostgreSQL, entries also expire within 1 s. All values of a key must have the same type.
    */
   recall<T>(key: string, load: () => Promise<T>): Promise<T>
   /** Loads nothing. */
@@ -55,7 +51,7 @@ export interface Store extends AsyncDisposable {
   forget(): void
   /** Runs a statement on counters. Counts may be lost if the database crashes. Null on SQLite. */
   readonly count: ((text: string, values: readonly unknown[]) => Promise<readonly unknown[]>) | null
-  /** Copies the store to a new file, while other work continues. Null on PostgreSQL. */
+  /** Null on PostgreSQL. */
   readonly copyTo: ((path: string) => Promise<void>) | null
   readonly meter: StoreMeter
 }
@@ -68,16 +64,12 @@ interface StoreMeter {
   readonly isUp: boolean
 }
 
-/**
- * The delay before a retry is random. Its maximum grows by this for each attempt, so that competing transactions do not
- * collide again.
- */
+/** The random delay before a retry grows by up to this per attempt, so that transactions do not collide again. */
 const PAUSE_MS = 5
 
 /**
- * Opens and migrates the store. On SQLite, also locks the data folder. With `asIs`, the store is not changed, and must
- * already have the schema of this version. `admit` may reject the store before anything is written. The messages of
- * errors are for the operator.
+ * On SQLite, also locks the data folder. With `asIs`, the store is not changed, and must have the schema of this
+ * version. `admit` may reject the store before anything is written. Errors are for the operator.
  */
 export async function openStore(
   config: Pick<Config, 'dataDir' | 'databaseUrl'>,
@@ -191,7 +183,6 @@ export async function openStore(
   }
 }
 
-/** Throws the error for callers if the disk is full, or if too many transactions compete. */
 async function withPublicErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -218,7 +209,7 @@ function commitWithoutSync<T>(
   })
 }
 
-/** Returns true for SQLITE_FULL and SQLITE_IOERR_WRITE of SQLite, and for disk_full of PostgreSQL. */
+/** SQLITE_FULL and SQLITE_IOERR_WRITE of SQLite, and disk_full of PostgreSQL. */
 function isDiskFull(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if ('errcode' in error) return error.errcode === 13 || error.errcode === 778

@@ -107,7 +107,6 @@ interface SignInMethodTable {
 export interface PasskeyTable {
   id: PasskeyId
   account_id: AccountId
-  /** Chosen by the person. */
   name: string
   /** Base64url, as the authenticator sends it. */
   credential_id: string
@@ -155,10 +154,7 @@ interface SecondFactorTable {
   lockedUntil: string | Date | null
 }
 
-/**
- * A used code of a second factor, or a used challenge of a passkey. The row is needed until the code or challenge
- * expires.
- */
+/** A used code of a second factor or challenge of a passkey. The row is needed until that code or challenge expires. */
 interface UsedCodeTable {
   account_id: AccountId
   /** SHA-256, hex. */
@@ -199,7 +195,6 @@ export interface ApiKeyTable {
   /** The key that this key replaced in a rotation. It may be deleted. */
   replaces: ApiKeyId | null
   replaced_by: ApiKeyId | null
-  /** The name that the last client gave itself. */
   last_client: string | null
 }
 
@@ -368,17 +363,10 @@ interface ExposureTable {
   tables: string
   author_id: AccountId
   created_at: string
-  /**
-   * The catalog for which the exposure was saved. The store keeps this catalog while the exposure is the newest. Null
-   * if unknown, or if there was no catalog.
-   */
+  /** The catalog for which the exposure was saved. Null if unknown, or if there was no catalog. */
   catalog_version: number | null
-  /** Why the author changed the exposure. */
   note: Generated<string | null>
-  /**
-   * How many tables and columns the exposure has, and how many columns were added and removed since the previous
-   * version. Null if unknown.
-   */
+  /** `added` and `removed` count columns, since the previous version. The counts are null if they are unknown. */
   table_count: Generated<number | null>
   column_count: Generated<number | null>
   added: Generated<number | null>
@@ -396,7 +384,6 @@ export interface AuditTable {
   team_id: TeamId | null
   datasource_id: DatasourceId | null
   account_id: AccountId | null
-  /** The API key, or the grant of an agent. */
   key_id: ApiKeyId | GrantId | null
   via: 'API_KEY' | 'SESSION' | 'CONNECTOR'
   action: string
@@ -411,7 +398,6 @@ export interface AuditTable {
   duration_ms: number | null
   /** How many calls the row counts (see Audit.folded()). */
   times: number
-  /** The name that the client gives itself. */
   client: string | null
   /** 1 if literals were removed from `query` and `printed`, or the texts were left out. */
   redacted: Generated<number>
@@ -459,7 +445,6 @@ export interface AuditPackTable {
   first_id: AuditId
   last_id: AuditId
   team_id: TeamId
-  /** The oldest and newest time of the rows. */
   first_at: string
   last_at: string
   chain: string
@@ -497,7 +482,6 @@ export interface UsageSlotTable {
   account_id: AccountId | ''
   key_id: UsageDayTable['key_id']
   client: string
-  /** The chain of the process that counted. A total needs the counts of all chains. */
   chain: string
   queries: number
   denied: number
@@ -518,7 +502,7 @@ export interface ExposureRequestTable {
   account_id: AccountId
   audit_id: AuditId
   why: string
-  /** JSON {kind, name}, as in the audit. */
+  /** JSON {kind, name}. */
   blocked: string
   created_at: string
   closed_at: string | null
@@ -548,10 +532,7 @@ export interface WebhookTable {
   created_at: string
 }
 
-/**
- * A condition that was true at the last check, for example that a datasource has an error. While the row exists, the
- * condition is not reported again.
- */
+/** A condition that was true at the last check. While the row exists, the condition is not reported again. */
 interface WebhookConditionTable {
   webhook_id: WebhookId
   key: string
@@ -585,11 +566,10 @@ export interface JobTable {
   error: string | null
   created_at: string
   updated_at: string
-  /** The input of a resumable job, as JSON. Null if the job is not resumable or has ended. */
+  /** JSON. Null if the job is not resumable or has ended. */
   input: string | null
   /** Null if the service started the job, or if the row is older than this column. */
   started_by: Generated<AccountId | null>
-  /** The item that is being processed, such as a table. */
   step: Generated<string | null>
 }
 

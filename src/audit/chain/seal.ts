@@ -82,14 +82,13 @@ function jsonOf(parts: readonly unknown[]): string {
   return JSON.stringify(parts)
 }
 
-/** Returns the columns in CONTENT as a JSON array. A null `detail` is left out. */
+/** A null `detail` is left out. */
 export function textOf(row: Content): string {
   const values: unknown[] = contentOf(row)
   if (row.detail === null) values.pop()
   return jsonOf(values)
 }
 
-/** Returns the beginning of a JSON array, to which the values of a row are appended. */
 function openArray(head: readonly unknown[]): string {
   return `${jsonOf(head).slice(0, -1)},`
 }
@@ -177,10 +176,7 @@ interface Hmac {
   hmacBehind(head: string, rest: Uint8Array): string
 }
 
-/**
- * Computes HMAC (RFC 2104) with two calls of hash(). Node's Hmac object would take four times as long as the rest of
- * the work for a row.
- */
+/** HMAC (RFC 2104) by two calls of hash(). Node's Hmac takes four times as long as all other work for a row. */
 function hmacWith(key: Uint8Array): Hmac {
   const inner = Buffer.alloc(SCRATCH_BYTES, 0x36)
   const outer = Buffer.alloc(BLOCK_BYTES + HASH_BYTES, 0x5c)

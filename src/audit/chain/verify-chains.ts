@@ -11,10 +11,7 @@ export const BEFORE_CHAINS = 'before the chains'
 
 interface Finding {
   readonly kind: 'changed' | 'removed' | 'inserted'
-  /**
-   * The id of the row, or of the first row of a changed pack. Null if the row is missing, or if the problem is not
-   * about one row.
-   */
+  /** The id of the row, or of the first row of a changed pack. Null if no such row is known. */
   readonly id: string | null
   readonly what: string
 }
@@ -33,10 +30,7 @@ export interface ChainReport {
   readonly finding: Finding | null
 }
 
-/**
- * Checks every chain, and the rows that belong to no chain. The transaction must read one snapshot. `seen` is called
- * after each batch with the number of rows and packs in the batch.
- */
+/** The transaction must read one snapshot. `seen` is called with the number of rows and packs of each batch. */
 export async function* verifyAudit(
   tx: Transaction<Tables>,
   seal: Seal,
@@ -70,7 +64,7 @@ function registryFinding(chains: readonly Chain[], registry: KnownRegistry): Fin
   return { kind: 'inserted', id: null, what: `chain ${outside.chain} was never started by this service` }
 }
 
-/** Returns true if there are teams but no audit rows. Creating a team writes a row, so somebody has deleted rows. */
+/** Creating a team writes an audit row. If there are teams but no rows, somebody has deleted the rows. */
 async function isEmptied(tx: Transaction<Tables>): Promise<boolean> {
   for (const table of ['audit', 'audit_packs'] as const) {
     if ((await tx.selectFrom(table).select('team_id').limit(1).executeTakeFirst()) !== undefined) return false
@@ -292,10 +286,7 @@ function tooMany(rows: number, before: number): Finding | null {
   return { kind: 'inserted', id: null, what }
 }
 
-/**
- * Reports the rows that are older than the first chain, because they cannot be checked. A newer row without a chain was
- * inserted by hand.
- */
+/** Rows older than the first chain cannot be checked. A newer row without a chain was inserted by hand. */
 async function* rowsBeforeChains(
   tx: Transaction<Tables>,
   registry: KnownRegistry,

@@ -23,10 +23,7 @@ export interface AuditTrailDeps {
   reachableIds(call: Call, reader: Reader): Promise<readonly DatasourceId[]>
 }
 
-/**
- * Limits concurrent exports, because an export may read a million rows. A client that stops reading its export keeps
- * its slot for a minute.
- */
+/** An export may read a million rows. A client that stops reading its export keeps its slot for a minute. */
 const EXPORTS = { each: 2, all: 8, retryAfterSeconds: 10, why: 'Other audit exports are running.' }
 
 export function openExports(networkOf: (address: string) => string): ConcurrencyLimit {
@@ -70,9 +67,7 @@ export interface AuditExport {
 const LIMIT = 50
 /** An export pauses after this many characters, so that other requests run. */
 const PART_CHARS = 128 * 1024
-/**
- * A text search reads every row of its period. So the period starts at most this long ago, even if `from` is earlier.
- */
+/** A text search reads every row of its period, so the period starts at most this long ago. */
 const SEARCHED_MS = 30 * 86_400_000
 
 /** Returns rows, newest first. An OWNER gets all rows, including those of deleted datasources. */
@@ -100,10 +95,7 @@ export async function getAuditItem(deps: AuditTrailDeps, call: Call, reader: Rea
   return item
 }
 
-/**
- * Returns a file with all rows that match the filter. The audit records the export, with its number of rows. If too
- * many exports are running, reading `parts` throws RATE_LIMITED before the first part.
- */
+/** The audit records the export. If too many are running, reading `parts` throws RATE_LIMITED before the first part. */
 export async function exportAudit(
   deps: ExportDeps,
   call: Call,
@@ -203,7 +195,7 @@ function blockedOf(text: string): { readonly kind: string; readonly name?: strin
   return colon === -1 ? { kind: text } : { kind: text.slice(0, colon), name: text.slice(colon + 1) }
 }
 
-/** The latest time in a filter. ISO 8601 writes later years with a sign, which sorts before all digits. */
+/** ISO 8601 writes later years with a sign, which sorts before all digits. */
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 function utc(name: string, time: string): string {

@@ -26,37 +26,26 @@ export interface WriterDeps {
   readonly store: Pick<Store, 'db' | 'dialect' | 'commit' | 'settled'>
   readonly seal: Seal
   readonly now: () => number
-  /**
-   * Returns the row with a new id. Needed for a row that counts similar calls of a minute, if the row with the old id
-   * is already linked and can no longer be changed.
-   */
+  /** Gives a new id to a row that counts calls, if the row with the old id is already linked. */
   readonly renamed: (row: Content) => Content
   readonly log?: WriterLog | undefined
 }
 
-/** While the store accepts writes, fewer rows than this wait. With more rows, `behind` is true. */
+/** `behind` is true if more rows wait. */
 const WAITING_ROWS_MAX = 20_000
 const WAITING_BYTES_MAX = 64 * 1024 * 1024
-/**
- * `behind` is also true if a row waits longer than this. So a process that stops while its store is down loses only the
- * rows of a few seconds.
- */
+/** `behind` is also true if a row waits longer, so a process that stops while its store is down loses few rows. */
 const WAITING_MS_MAX = 5_000
 const SPARES_MAX = 8
 const LINKED_MAX = 1_000
-/**
- * Other processes may add to a row that counts calls until its minute is over. It is linked this long after the minute.
- */
+/** Other processes may add to a row that counts calls until its minute is over. It is linked this long after. */
 const AFTER_MINUTE_MS = 2_000
 /** If a row is not visible after this time, its transaction is assumed to be rolled back. */
 const UNSEEN_MS = 60_000
 /** If a row is not linked after this time, its process is assumed to have stopped. */
 const ORPHANED_MS = 120_000
 
-/**
- * The rows that are not in the store yet, their size, and the age of the oldest in `ms`. A row that counts similar
- * calls is included only after its write has begun.
- */
+/** `ms` is the age of the oldest row. A row that counts calls is included only after its write has begun. */
 export interface WaitingRows {
   readonly rows: number
   readonly bytes: number
@@ -81,7 +70,6 @@ const NOTHING: Linked = { settled: [], unseen: [], foreign: [], count: 0 }
 export class Writer {
   readonly #deps: WriterDeps
   #position: Position
-  /** New rows are added to the last batch. */
   #waiting: Lines[] = []
   /** The batches that the last drain() wrote. New batches reuse their buffers. */
   #spares: Lines[] = []
@@ -127,10 +115,7 @@ export class Writer {
     return due === Infinity ? null : Math.max(0, due - this.#deps.now())
   }
 
-  /**
-   * Logs the end of the chain. Store this log on another machine as proof of the end of the chain, because the store
-   * itself can be changed.
-   */
+  /** Keep this log on another machine as proof of the end of the chain, because the store itself can be changed. */
   logHead(): void {
     const { chain, head_seq: seq, head_link: link } = this.#position
     if (seq > 0) this.#deps.log?.info({ chain, seq, link }, 'audit: the end of the chain')
