@@ -63,6 +63,7 @@ FROM (${digestSql(objects)}) AS found(digest)`
   return sql
 }
 
+/** Returns whether the message is from a failed statement of implicitCheckSql(). */
 export function isImplicitChange(message: string): boolean {
   return message.includes(MARK)
 }

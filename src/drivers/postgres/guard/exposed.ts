@@ -64,6 +64,7 @@ export interface Exposed {
   readonly held: Map<string, readonly ReadTable[]>
 }
 
+/** Returns the index of an exposed catalog. It is built once for each catalog object. */
 export const exposedOf: (catalog: Catalog) => Exposed = catalogLookup('PostgreSQL', isCapture, build)
 
 function build(catalog: Catalog, capture: PostgresCapture): Exposed {

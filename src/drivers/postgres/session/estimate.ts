@@ -58,6 +58,7 @@ export function plainCheckSql(at: { readonly schema: string; readonly table: str
 FROM (SELECT pg_catalog.count(*) AS n ${fromPlainTable(at)}) AS found`
 }
 
+/** Returns whether the message is from a failed statement of plainCheckSql(). */
 export function isNoLongerPlain(message: string): boolean {
   return message.includes(MARK)
 }

@@ -107,6 +107,7 @@ export interface Server {
   readonly isDirect: boolean
 }
 
+/** The settings that differ between transactions. */
 export interface Pinned {
   /** The schemas after pg_catalog on the search_path. */
   readonly searchPath: readonly string[]

@@ -274,6 +274,7 @@ export function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null
 }
 
+/** Returns an identifier as a node. */
 export function word(sval: string): Node {
   return { String: { sval } }
 }

@@ -19,11 +19,13 @@ const OF_A_LANGUAGE = /^[a-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,6}(?:\.[A-Za-z0-9-]
 /** Matches the ICU collations that may be named. */
 const OF_ICU = /-x-icu$|^unicode$/
 
+/** Returns whether one of the names is an ICU collation. */
 export function namesIcu(names: Iterable<string>): boolean {
   for (const name of names) if (OF_ICU.test(name)) return true
   return false
 }
 
+/** Returns whether a query text may contain COLLATE. */
 export function mayCollate(text: string): boolean {
   return /collate/i.test(text)
 }

@@ -19,6 +19,7 @@ const SYMBOL = /^[-+*/<>=~!@#%^&|`?]+$/
 const REFUSED: ReadonlySet<string> = new Set(['#='])
 const LIKE: ReadonlySet<string> = new Set(['~~', '!~~', '~~*', '!~~*'])
 
+/** Returns whether the operator is LIKE, ILIKE or a negation of them. */
 export function isLikeOperator(names: readonly string[]): boolean {
   return LIKE.has(names.at(-1) ?? '')
 }

@@ -28,6 +28,7 @@ export function refused(what: string, why: string, hint: string, at: number | un
   return new Refusal('function', what, why, hint, at)
 }
 
+/** Throws Refusal if the SRID is not listed. `name` is the part of the query that has it. */
 export function checkSrid(name: string, srid: number | undefined, at: number | undefined): void {
   if (srid !== undefined && KNOWN_SRIDS.has(srid)) return
   throw refused(name, `${name} may use only a constant, well-known SRID`, SRID_HINT, at)

@@ -37,6 +37,7 @@ export function typeNamed(exposed: Exposed, type: Struct<'TypeName'>): Named {
   throw refusedType('jsonpath', type.location, "Write the path as a constant: '$.a'::jsonpath.")
 }
 
+/** Returns whether the type is jsonpath or an array of it. */
 export function isPathType(type: SqlType): boolean {
   if (type.kind === 'array') return isPathType(type.of)
   return type.kind === 'named' && type.schema === 'pg_catalog' && type.name === 'jsonpath'

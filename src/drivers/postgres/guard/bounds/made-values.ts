@@ -134,6 +134,7 @@ interface Value {
 /** Copies of parts of values, by partOf(). All parts of a value together are no longer than the value. */
 export type Parts = ReadonlyMap<string, number>
 
+/** Returns the key of a part of a value in Parts. */
 export function partOf(value: string, name: string): string {
   return `${value}\0${name}`
 }

@@ -22,6 +22,7 @@ export type Prescan =
   | { readonly kind: 'deep'; readonly at: number }
   | { readonly kind: 'many'; readonly tokens: number }
 
+/** Scans a text before the parser does. Takes time linear in its length. */
 export function prescan(text: string): Prescan {
   const scanner = new Scanner(text)
   const comments = new Comments(text)

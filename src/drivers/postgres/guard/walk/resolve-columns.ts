@@ -104,6 +104,7 @@ export interface ColumnOf {
   readonly level: Level
 }
 
+/** Returns the columns that `*` or `t.*` means. Throws Refusal. */
 export function starColumns(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): readonly ColumnOf[] {
   const columns = columnsMeant(walk, level, ref)
   spend(walk, columns.length)

@@ -196,6 +196,7 @@ export function addSort({ weight }: Walk, times = 1): void {
   checkSorts(weight.sorts)
 }
 
+/** Throws Refusal for more than SORTS_MAX sorts, hash tables and stored rows. */
 export function checkSorts(sorts: number): void {
   if (sorts <= SORTS_MAX) return
   const what = 'joins, sorts, groups, windows and functions in FROM, counting each WITH where it is used'
@@ -205,6 +206,7 @@ export function checkSorts(sorts: number): void {
 /** PostgreSQL's limit for one select list or row (MaxTupleAttributeNumber). */
 const COLUMNS_MAX = 1_664
 
+/** Throws Refusal for more than COLUMNS_MAX columns in one list. */
 export function checkColumns(count: number): void {
   if (count > COLUMNS_MAX) throw refusedLimit('columns', `more than ${COLUMNS_MAX} columns in one list`)
 }

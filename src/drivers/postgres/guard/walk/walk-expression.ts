@@ -693,6 +693,7 @@ export function window(walk: Walk, level: Level, def: Struct<'WindowDef'>): Stru
 // (x).field, (x).* and x[1]. A field can be read only from a row whose columns the guard knows. For other rows,
 // PostgreSQL may read (x).field as the call field(x), and (x).regclass as a cast.
 
+/** Confines (x).field, (x).* or x[1]. */
 export function indirection(walk: Walk, level: Level, { arg, indirection: steps }: Struct<'A_Indirection'>): Typed {
   if (!arg) throw refusedStatement('a subscript of nothing')
   const list = steps ?? []
