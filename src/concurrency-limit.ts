@@ -60,8 +60,8 @@ export function openConcurrencyLimit(limits: Limits, networkOf: (address: string
 export interface FairLimit {
   /**
    * Waits until the work may run. Disposing the result frees the slot. Work with the same key runs in the order of
-   * arrival, and keys take turns. With `wait`, returns null if too much work waits or the time is over, and throws the reason of
-   * the signal if it aborts first.
+   * arrival, and keys take turns. With `wait`, returns null if too much work waits or the time is over, and throws the
+   * reason of the signal if it aborts first.
    */
   take(key: string): Promise<Disposable>
   take(key: string, wait: Wait): Promise<Disposable | null>

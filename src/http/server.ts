@@ -41,10 +41,7 @@ const HEADERS_MS = 15_000
 const LATE_CHECK_MS = 1_000
 /** Longer than the idle timeout of common load balancers, so that they close a connection first. */
 const KEEP_ALIVE_MS = 72_000
-/**
- * After this time without a byte in either direction, a connection is closed. The slowest possible query takes less. If
- * nobody reads an answer, connections.ts closes the connection earlier.
- */
+/** A connection without traffic is closed after this time. The slowest possible query takes less. */
 const STALLED_MS = 90_000
 
 export interface Door {
@@ -61,9 +58,7 @@ export interface Door {
   readonly ready: () => Promise<void>
   /** The folder of the built console, if it is not beside the service. */
   readonly consoleDir?: string
-  /** See config.ts. */
   readonly trustProxy: boolean | string
-  /** See config.ts. */
   readonly corsOrigins: ReadonlySet<string>
   /** Null if metrics are off. */
   readonly metrics: Metrics | null
@@ -150,9 +145,7 @@ export function createServer(door: Door): FastifyInstance {
   return app
 }
 
-/**
- * Returns a function that reports an answer to the metrics, the access log and the tracing. Null if all three are off.
- */
+/** Null if metrics, the access log and tracing are all off. */
 function observersOf({ metrics, accessLog, tracing, trustProxy }: Door): ((answered: Answered) => void) | null {
   if (metrics === null && tracing === null) return accessLog
   return (answered) => {
@@ -194,8 +187,7 @@ function receive(
       return void response.writeHead(refused.status, headers).end(malformedBody(refused.why))
     }
     if (take !== null && isOpen() && take(request, response, requestId)) return
-    // The header is set here, so that it is in every answer: those of Fastify, and the event streams of the agent
-    // connector.
+    // Set here, so that the header is also in the event streams of the agent connector.
     response.setHeader(REQUEST_ID, requestId)
     for (const each of ordinary) each.call(app.server, request, response)
   }

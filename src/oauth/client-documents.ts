@@ -11,9 +11,8 @@ import { verdictOf } from './redirect-uris.ts'
 
 export interface ClientDocuments {
   /**
-   * Returns null if the document cannot be read or is not valid. `id` is the document's URL. `key` stands for the
-   * caller, for example its network. Only a few reads with the same key run at the same time. A further read waits for
-   * up to five seconds.
+   * Returns null if the document cannot be read or is not valid. `key` stands for the caller, for example its network.
+   * Only a few reads with the same key run at the same time. A further read waits for up to five seconds.
    */
   read(id: string, key: string): Promise<Client | null>
 }
@@ -32,7 +31,7 @@ const SIZE_MAX = { bytesMax: 5 * 1024, headerBytesMax: 8 * 1024 }
 const READS = { each: 2, all: 32 }
 const READS_WAIT_MS = 5_000
 const CACHED_MAX = 500
-/** The time for which a document is cached. The headers of the document may set it between `min` and `max`. */
+/** The headers of the document may set a time between `min` and `max`. */
 const FRESH_MS = { min: 60_000, default: 300_000, max: 3_600_000 }
 const FAILED_MS = 30_000
 const NAME_MAX = 100
@@ -105,7 +104,7 @@ function clientOf(id: string, text: string): Client {
   return { id, name: shortName(name) ?? host, host, redirectUris }
 }
 
-/** Returns the name on one line, shortened. Returns null if it has no visible character. */
+/** Returns null if the name has no visible character. */
 export function shortName(name: string | undefined): string | null {
   const plain = (name ?? '').replaceAll(/[\p{C}\p{Z}]+/gu, ' ').trim()
   if (plain === '') return null

@@ -35,25 +35,24 @@ export interface QueryDeps {
   readonly budget: Budget
   readonly running: RunningQueries
   readonly meter: QueryMeter
-  /** Returns the origin of the service. Used only if the service listens on loopback and has no public URL. */
+  /** Used only if the service listens on loopback and has no public URL. */
   readonly origin: () => string
 }
 
-/** The answer to a query. `json` is {columns, rows, rowCount, truncated, durationMs}. */
+/** `json` is {columns, rows, rowCount, truncated, durationMs}. */
 export interface QueryAnswer {
   readonly json: string | LentJson
   readonly headers: Readonly<Record<string, string>>
-  /** Present if rows are missing in the answer: how many rows it has, and which limit was reached. */
+  /** Present if rows are missing in the answer. */
   readonly cut?: { readonly rowCount: number; readonly by: 'rows' | 'bytes' }
 }
 
-/** What is known about a query so far. The audit stores it. `headers` are the headers of a refusal. */
+/** `headers` are the headers of a refusal. */
 interface Trail extends QueryMarks {
   query: string | null
   params: QueryBody['params'] | undefined
   printed: string | null
   tables: ReturnType<Driver['reads']> | undefined
-  /** True if the query was counted in the budget. */
   hasSpent: boolean
   /** True if the guard parsed the text. */
   isRead: boolean
@@ -153,29 +152,24 @@ export async function exposedOf(deps: Pick<QueryDeps, 'catalogs'>, at: Reached):
   return exposed
 }
 
-/**
- * Does the same as exposedOf(), but without waiting. Returns undefined if the catalog is not in memory or the
- * datasource is disabled.
- */
+/** Like exposedOf(), but without waiting. Undefined if the catalog is not in memory or the datasource is disabled. */
 function knownExposed(deps: Pick<QueryDeps, 'catalogs'>, { row }: Reached): Catalog | undefined {
   return row.status === 'DISABLED' ? undefined : deps.catalogs.knownExposed(row)
 }
 
-/**
- * Returns true if the guard parsed the whole query. A query that exceeds a limit may be refused before it is parsed.
- */
+/** A query that exceeds a limit may be refused before it is parsed. */
 export function isRead(verdict: Verdict): boolean {
   return verdict.kind === 'confined' || (verdict.kind === 'denied' && verdict.blocked.kind !== 'limit')
 }
 
-/** Returns the refusal. If a repaired query was found, the refusal has it as a suggestion. */
+/** Adds a repaired query as a suggestion, if one was found. */
 async function denied(refused: Refused, signal: AbortSignal): Promise<AppError> {
   const { blocked, hint, position, why } = refused.denied
   const suggestion = await suggestionFor(refused, signal)
   return new AppError('QUERY_DENIED', why, { extra: { blocked, hint, position, suggestion } })
 }
 
-/** Returns the confined query. Throws INVALID_QUERY if the query cannot be parsed. */
+/** Throws INVALID_QUERY if the query cannot be parsed. */
 function confinedOf(verdict: Exclude<Verdict, Denied>): Confined {
   switch (verdict.kind) {
     case 'confined':
@@ -187,10 +181,7 @@ function confinedOf(verdict: Exclude<Verdict, Denied>): Confined {
   }
 }
 
-/**
- * Runs a step that comes before the query is sent to the database. If the deadline passes meanwhile, throws OVERLOADED,
- * because the query never ran. AppErrors of the step are thrown unchanged.
- */
+/** Runs a step before the query is sent. Throws OVERLOADED if the deadline passes, because the query never ran. */
 export async function inTime<T>(deadline: Deadline, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -253,24 +244,19 @@ function refused(deps: QueryDeps, call: Call, at: Reached, trail: Trail, error: 
   return error.withHeaders({ ...trail.headers, ...(url !== null && { [EXPOSE_URL]: url }) })
 }
 
-/**
- * Returns true if it could help to expose the refused table or column. Also returns true for a name that does not
- * exist, because the answer must not reveal whether a hidden name exists.
- */
+/** Also true for a name that does not exist, because the answer must not reveal whether a hidden name exists. */
 function isExposable({ code }: AppError, blocked: ReturnType<typeof reasonOf>['blocked']): boolean {
   return code === 'QUERY_DENIED' && (blocked?.kind === 'table' || blocked?.kind === 'column')
 }
 
 /**
- * Returns the URL of the page where a manager can expose the refused table or column. It has ids only, no names.
- * Returns null if the service does not know its own address.
+ * A manager can expose the refused object at this URL, which has only ids. Null if the service has no known address.
  */
 function exposeUrl({ config, origin }: QueryDeps, { teamId, id }: Reached, auditId: AuditId): string | null {
   const own = config.publicUrl ?? (config.loopback ? origin() : null)
   return own === null ? null : `${own}/app/t/${teamId}/datasources/${id}/exposure?from=${auditId}`
 }
 
-/** Returns what the audit stores about the query, for any outcome. */
 function aboutOf(at: Reached, trail: Trail & QueryTrail) {
   return { ...auditText(at.driver, trail, trail.redacts), teamId: at.teamId, datasourceId: at.id }
 }

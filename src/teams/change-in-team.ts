@@ -1,4 +1,4 @@
-// A change in a team and its audit row are one transaction. Memberships are read in the same transaction.
+// A change in a team, the memberships that it depends on, and its audit row are in one transaction.
 import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import type { Changed, Target } from '../audit/recorded-changes.ts'
@@ -14,12 +14,11 @@ export interface TeamChangeDeps {
   readonly now?: () => number
 }
 
-/** The result of a change, and what the audit records. */
 interface Done<T> extends Changed {
   readonly value: T
 }
 
-/** operations/ records the refusals. */
+/** Runs a change and records it in the audit. operations/ records refusals. */
 export async function changing<T>(
   deps: TeamChangeDeps,
   call: Call,
@@ -33,10 +32,7 @@ export async function changing<T>(
   })
 }
 
-/**
- * The membership may have changed since the route checked it, so it is read again. Throws NOT_FOUND if the account is
- * no longer a member.
- */
+/** Reads the membership again, because it may have changed. Throws NOT_FOUND if it has ended. */
 export async function membershipIn(tx: Kysely<Tables>, teamId: TeamId, accountId: AccountId): Promise<MembershipTable> {
   const row = await tx
     .selectFrom('memberships')

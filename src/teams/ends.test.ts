@@ -129,7 +129,7 @@ for (const dialect of DIALECTS) {
       assert.equal(owners.length, 1)
     })
 
-    test('when a membership ends, the keys of the account lose the team, and a new invitation does not give it back to them', async () => {
+    test('when a membership ends, the keys of the account lose the team, and a new invitation does not restore it', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const [owner, bo] = [await someone(rooms, 'owner@example.test'), await someone(rooms, 'bo@example.test')]
@@ -148,7 +148,6 @@ for (const dialect of DIALECTS) {
         const caller = await gate.authenticate(`Bearer ${key}`)
         return [teamId, other].map((id) => mayEnter(caller, id))
       }
-      // A team that was left and then deleted is removed from the lists of ended teams.
       await leaveTeam(rooms, bo, await requireMembership(rooms, bo, gone))
       await deleteTeam(rooms, owner, await requireMembership(rooms, owner, gone), { confirm: 'v' })
       for (const end of [

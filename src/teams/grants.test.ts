@@ -37,7 +37,7 @@ async function join(rooms: Rooms, owner: Call, teamId: TeamId, call: Call, email
 }
 
 function grant(rooms: Rooms, call: Call, teamIds: readonly string[], more: Partial<GrantOrder> = {}) {
-  // Lists are in the order of time, so move the clock with each grant.
+  // Lists are ordered by time, so move the clock with each grant.
   rooms.clock.at++
   return makeGrant(rooms, call, { ...CLIENT, scopes: ['data:schema', 'data:read'], teamIds, ...more })
 }
@@ -56,7 +56,6 @@ async function addToken({ store }: Rooms, accountId: AccountId, referenceId: Gra
 const tokensOf = async ({ store }: Rooms) =>
   (await store.db.selectFrom('oauth_refresh_tokens').select('referenceId').execute()).map((row) => row.referenceId)
 
-/** Returns the audit rows about grants, oldest first. */
 async function audited(rooms: Rooms): Promise<object[]> {
   await rooms.audit.flush()
   const rows = await rooms.store.db.selectFrom('audit').selectAll().orderBy('id').execute()
@@ -195,7 +194,7 @@ for (const dialect of DIALECTS) {
       await grant(rooms, ada, [team])
     })
 
-    test('a manager can see and end the grants of members in the team, and a member who leaves ends their own', async () => {
+    test('a manager can see and end the grants of members in the team, and the grants of a member who leaves end', async () => {
       await using rooms = await openRooms(source)
       const ada = await someone(rooms, 'ada@example.test')
       const bo = await someone(rooms, 'bo@example.test')
@@ -222,7 +221,6 @@ for (const dialect of DIALECTS) {
         id: both,
         changes: { endedForTeams: { added: [team], removed: [] } },
       })
-      // An ADMIN cannot end the grant of an OWNER in the team.
       const owners = await grant(rooms, ada, [team])
       await rooms.store.write((tx) =>
         tx.updateTable('memberships').set({ role: 'ADMIN' }).where('account_id', '=', bo.caller.accountId).execute(),
@@ -235,7 +233,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await listTeamGrants(rooms, await requireMembership(rooms, ada, other)), [])
     })
 
-    test('a changed password ends all grants, and a reset by link ends those that the person does not keep', async () => {
+    test('a changed password ends all grants, and a password reset by link ends the grants that the person does not keep', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       const email = 'ada@example.test'

@@ -1,5 +1,5 @@
-// Before signing up, the holder of an invitation token can see the invitation. Guesses are counted by network address.
-// Every token that cannot be accepted gets the same 404.
+// Before signing up, the holder of an invitation token can see the invitation. Guesses are counted by network. Every
+// token that cannot be accepted gets the same 404.
 import { notFound } from '../errors.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { networkOf } from '../auth/client-network.ts'

@@ -1,7 +1,7 @@
 // Invitations to a team by e-mail address. The token works once, within 14 days, and only for the invited address. If
 // SMTP is set, the token is mailed, except to a verified account, which needs none. The store has only a hash of it.
-// The answer does not reveal whether the address has a verified account. The list of members does, because it contains
-// the ids of accounts.
+// The answer does not reveal whether the address has a verified account, but the list of members does, because it
+// contains the ids of accounts.
 import { hash, randomBytes } from 'node:crypto'
 import { AppError, notFound } from '../errors.ts'
 import type { Transaction } from 'kysely'
@@ -27,7 +27,7 @@ const LIFE_MS = 14 * 86_400_000
 /** Limits for mails that other people cause: to one address, and by one inviter. */
 const MAILS_TO_ADDRESS = { limit: 10, windowMs: 3_600_000 }
 const MAILS_BY_ACCOUNT = { limit: 200, windowMs: 3_600_000 }
-/** The list of members contains all pending invitations, so their number is limited. */
+/** Limited because the list of members contains all pending invitations. */
 const PENDING_MAX = 500
 
 export interface InviteDeps extends TeamChangeDeps {
@@ -40,10 +40,10 @@ export interface InviteDeps extends TeamChangeDeps {
 export type Invited = Member & { readonly inviteToken: string }
 
 /**
- * Invites an address. An account whose address is verified becomes a member (INVITED) immediately. Other people become
+ * Invites an address. An account with a verified address becomes a member (INVITED) immediately. Other people become
  * members when they accept. Throws ROLE_REQUIRED if the role is above the caller's own, or if an ADMIN would replace an
- * invitation as OWNER. Throws CONFLICT if the address is a member. Throws RATE_LIMITED if the inviter has caused too
- * many mails. If there were too many mails to the address, only the mail is left out.
+ * invitation as OWNER, CONFLICT if the address is a member, and RATE_LIMITED if the inviter has caused too many mails.
+ * If there were too many mails to the address, no mail is sent.
  */
 export async function addMember(
   deps: InviteDeps,
@@ -78,7 +78,7 @@ export async function addMember(
       token_hash: hashOf(inviteToken),
       created_at: new Date(at).toISOString(),
       expires_at: new Date(at + LIFE_MS).toISOString(),
-      // A verified account becomes a member now. It needs no token, so the token counts as used.
+      // A verified account becomes a member now and needs no token, so the token counts as used.
       used_at: verified ? new Date(at).toISOString() : null,
     }
     await tx.insertInto('invitations').values(row).execute()
@@ -89,16 +89,14 @@ export async function addMember(
     const changes = changesOf(null, { role: row.role, expiresAt: row.expires_at })
     return { value: { invited: { ...shown(row), inviteToken }, letter }, target: targetOf(row), changes }
   })
-  // Strangers can use up the limit of an address, so then only the mail is left out.
+  // Strangers can use up the limit of an address, so beyond it only the mail is left out.
   if (deps.mail.isOn && (await deps.tries.allows([{ key: `invited: ${email}`, ...MAILS_TO_ADDRESS }]))) {
     deps.mail.send(letter, `account ${membership.accountId}`)
   }
   return invited
 }
 
-/**
- * Throws NOT_FOUND if the team has no such invitation, and ROLE_REQUIRED if an ADMIN removes an invitation as OWNER.
- */
+/** Throws NOT_FOUND for an unknown invitation, and ROLE_REQUIRED if an ADMIN removes an invitation as OWNER. */
 export async function removeInvitation(
   deps: TeamChangeDeps,
   call: Call,
@@ -123,9 +121,7 @@ export async function removeInvitation(
   })
 }
 
-/**
- * Makes the caller a member (INVITED). Throws NOT_FOUND if the token is unknown, used, expired, or for another address.
- */
+/** The caller becomes INVITED. Throws NOT_FOUND if the token is unknown, used, expired, or for another address. */
 export async function acceptInvitation(deps: TeamChangeDeps, call: Call, token: string): Promise<Team> {
   const { accountId } = call.caller
   const at = new Date((deps.now ?? Date.now)()).toISOString()
@@ -154,9 +150,9 @@ function targetOf({ id, email }: Pick<InvitationTable, 'id' | 'email'>): Target 
 }
 
 /**
- * When a member leaves (`role` is null) or gets another role, ends the invitations that this member may no longer send.
- * Otherwise the member could return with the former role. Also removes the people who were invited in this way and have
- * not opened the team yet. Returns their addresses.
+ * Ends the invitations of a member who leaves (`role` is null) or gets another role, as far as the member may no longer
+ * send them. Otherwise the member could return with the former role. Also removes the people who were invited in this
+ * way and have not opened the team yet. Returns their addresses.
  */
 export async function endInvitationsBy(
   tx: Transaction<Tables>,
@@ -192,8 +188,7 @@ export async function endAllInvitationsBy(tx: Transaction<Tables>, accountId: Me
 }
 
 /**
- * An invitation may already have made somebody a member. Removes this member if the team was not opened yet. Returns
- * false if nobody was removed.
+ * Removes the member that the invitation has made, if the team was not opened yet. Returns false if nobody was removed.
  */
 async function endWaiting(
   tx: Transaction<Tables>,
@@ -226,7 +221,7 @@ export async function pendingInvitations(db: Store['db'], teamId: TeamId, now: n
   return rows.map(shown)
 }
 
-/** Throws CONFLICT, also for a verified account: the answer must not show whether the address has one. */
+/** Throws CONFLICT, also for a verified account, because the answer must not reveal whether the address has one. */
 async function requireRoom(tx: Transaction<Tables>, teamId: TeamId, at: string): Promise<void> {
   const { count } = await tx
     .selectFrom('invitations')

@@ -1,7 +1,7 @@
 import type { Role } from '../contract/schemas.ts'
 import type { Membership } from './require-membership.ts'
 
-/** A member. With `invitationId`, an address that was invited and is not a member yet. */
+/** A member, or with `invitationId`, an invited address that is not a member yet. */
 export interface Member {
   readonly invitationId?: string
   readonly accountId: string | null

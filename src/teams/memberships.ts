@@ -1,5 +1,5 @@
-// The members of a team. Nobody can give others a role above their own, only an OWNER can change OWNERs, and a team
-// keeps its last OWNER. These rules are checked in the transaction of the change.
+// The members of a team. Nobody can give a role above their own, only an OWNER can change OWNERs, and the last OWNER of
+// a team stays. These rules are checked in the transaction of the change.
 import type { Member } from './member-item.ts'
 import type { Kysely, Transaction } from 'kysely'
 import { changesOf, type Changed } from '../audit/recorded-changes.ts'
@@ -17,7 +17,7 @@ import { endTeamForGrantsOf } from './team-grants.ts'
 import { endTeamForKeysOf } from './team-keys.ts'
 import { showTeam, type Team } from './teams.ts'
 
-/** Returns the members, oldest first. For managers, the pending invitations follow. */
+/** Oldest first. For managers, the pending invitations follow. */
 export async function listMembers(
   deps: Pick<TeamChangeDeps, 'store' | 'now'>,
   membership: Membership,
@@ -160,7 +160,7 @@ function shown(row: MemberRow): Member {
   return {
     accountId: row.account_id,
     email: row.email,
-    // The person has not opened the team yet, so its members may not see the name yet.
+    // Members may not see the name before the person has opened the team.
     name: row.status === 'INVITED' ? null : row.name,
     role: row.role,
     status: row.status,

@@ -1,5 +1,5 @@
 // Checks whether the caller is a member of a team. The error is the same if the account is not a member, if a key does
-// not reach the team, or if the team does not exist.
+// not reach the team, and if the team does not exist.
 import type { Audit } from '../audit/audit.ts'
 import { mayEnter, type Call, type Caller } from '../auth/caller.ts'
 import { AppError, notFound } from '../errors.ts'
@@ -26,9 +26,9 @@ interface Deps {
 
 /**
  * Throws NOT_FOUND if the account is not a member, if the key does not reach the team, or if the team does not exist.
- * Throws TEAM_NOT_OPENED if the membership is INVITED, unless `invited`. Throws SECOND_FACTOR_REQUIRED if the team
- * requires a second factor that the account does not have, unless `withoutSecondFactor`. Throws ROLE_REQUIRED if the
- * caller's role is below `role`.
+ * Throws TEAM_NOT_OPENED for an INVITED member, unless `invited`. Throws SECOND_FACTOR_REQUIRED if the team requires a
+ * second factor that the account does not have, unless `withoutSecondFactor`. Throws ROLE_REQUIRED if the caller's role
+ * is below `role`.
  */
 export async function requireMembership(
   deps: Deps,
@@ -43,7 +43,7 @@ export async function requireMembership(
   if (membership.status === 'INVITED' && need.invited !== true) {
     throw new AppError('TEAM_NOT_OPENED', 'You were invited to this team. Open the team first.')
   }
-  // An INVITED member cannot reach any datasource, so gets this error only after opening the team.
+  // An INVITED member reaches no datasource, and gets this error only after opening the team.
   if (lacksSecondFactor && membership.status === 'ACTIVE' && need.withoutSecondFactor !== true) {
     const error = secondFactorRequired()
     deps.audit?.folded(call, { teamId, outcome: 'DENIED', code: error.code })
@@ -87,7 +87,6 @@ function usable(found: Found | null | undefined): Membership | null {
 
 interface Found {
   readonly membership: Membership
-  /** True if the team requires a second factor that the account does not have. */
   readonly lacksSecondFactor: boolean
 }
 

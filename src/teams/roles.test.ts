@@ -14,7 +14,7 @@ test('OWNER ranks above ADMIN, and ADMIN above MEMBER', () => {
   ])
 })
 
-test('who reaches a ROLE_BASED datasource depends on the role, and not on the access list', () => {
+test('the role, and not the access list, decides who reaches a ROLE_BASED datasource', () => {
   for (const role of ROLES) {
     for (const minRole of ROLES) {
       for (const listed of [true, false]) {
@@ -25,7 +25,7 @@ test('who reaches a ROLE_BASED datasource depends on the role, and not on the ac
   }
 })
 
-test('who reaches an EXPLICIT datasource depends on the access list, but an OWNER always does', () => {
+test('the access list decides who reaches an EXPLICIT datasource, but an OWNER always reaches it', () => {
   for (const minRole of ROLES) {
     const reach = (role: (typeof ROLES)[number], listed: boolean) =>
       canReach({ role, status: 'ACTIVE' }, { accessMode: 'EXPLICIT', minRole }, listed)

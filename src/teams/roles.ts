@@ -13,10 +13,7 @@ export function roleAtLeast(role: Role, min: Role): boolean {
   return RANK[role] >= RANK[min]
 }
 
-/**
- * Returns true if a member reaches a datasource. `listed` is true if the member is on its access list. An INVITED
- * member reaches none.
- */
+/** `listed` is true if the member is on the datasource's access list. An INVITED member reaches nothing. */
 export function canReach(
   member: Standing,
   datasource: { readonly accessMode: 'ROLE_BASED' | 'EXPLICIT'; readonly minRole: Role },
@@ -33,10 +30,7 @@ export function canReach(
   }
 }
 
-/**
- * Returns true if the granter may give others this role: it is not above the granter's own. The caller must also
- * require ADMIN.
- */
+/** Returns true if the role is not above the granter's own. The caller must also require ADMIN. */
 export function canGrant(granter: Standing, role: Role): boolean {
   return roleAtLeast(granter.role, role)
 }

@@ -37,7 +37,6 @@ async function person(rooms: Rooms, name: string): Promise<Person> {
   return { call: await sessionOf(rooms, json.user.id), email, cookie }
 }
 
-/** Returns a function that turns the second factor off again. */
 async function withFactor(rooms: Rooms, { cookie }: Person): Promise<() => Promise<unknown>> {
   const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
   const on = await auth(rooms, 'POST two-factor/verify-totp', { code: totp(json.totpURI) }, { cookie })

@@ -6,10 +6,7 @@ import type { Tables } from '../store/tables.ts'
 const LETTERS_MAX = 40
 const NUMBERED_MAX = 20
 
-/**
- * Returns lower-case letters, digits and single hyphens: "Café Zürich!" becomes cafe-zurich. If nothing is left,
- * returns "team".
- */
+/** "Café Zürich!" becomes cafe-zurich. Returns "team" if nothing is left. */
 export function slugFrom(name: string): string {
   const plain = name
     .normalize('NFKD')
@@ -21,7 +18,7 @@ export function slugFrom(name: string): string {
   return plain === '' ? 'team' : plain
 }
 
-/** If the slug of the name is taken, adds a number. If many numbers are taken, it is random. */
+/** Adds a number if the slug of the name is taken, or a random number if many numbers are taken. */
 export async function freeSlug(tx: Transaction<Tables>, name: string): Promise<string> {
   const base = slugFrom(name)
   for (let n = 1; ; n++) {

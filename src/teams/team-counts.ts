@@ -30,13 +30,12 @@ export async function countsOf(store: Store, caller: Caller, membership: Members
   return { memberCount: members, dataSourceCount: reached.length }
 }
 
-/** Returns the datasources of a team that a member can reach. Reads the store, and not the cache. */
+/** Returns the datasources of a team that a member can reach. Reads the store, not the cache. */
 export async function reachedIdsOf(db: Store['db'], membership: Membership): Promise<ReadonlySet<DatasourceId>> {
   const rows = await standings(db, membership)
   return new Set(rows.filter((row) => isReached(membership, row)).map((row) => row.id))
 }
 
-/** Returns the datasources that an account can reach, in all its teams. */
 export async function reachedBy(db: Store['db'], accountId: AccountId): Promise<ReadonlySet<DatasourceId>> {
   const memberships = await db
     .selectFrom('memberships')
@@ -51,7 +50,7 @@ export async function reachedBy(db: Store['db'], accountId: AccountId): Promise<
   return ids
 }
 
-/** For each datasource of a team, returns the fields that decide whether the member reaches it. */
+/** Returns the fields that decide whether the member reaches a datasource, for each datasource of a team. */
 function standings(db: Store['db'], { teamId, accountId }: Membership) {
   return db
     .selectFrom('datasources')

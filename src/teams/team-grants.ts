@@ -19,10 +19,7 @@ export type TeamGrant = ShownGrant & { readonly accountId: string; readonly emai
 
 type Deps = Pick<GrantDeps, 'store' | 'audit' | 'now'>
 
-/**
- * Returns the members' grants that reach this team, oldest first. They contain no other team, and only datasources that
- * the manager can reach.
- */
+/** Oldest first. The grants contain no other team, and only datasources that the manager can reach. */
 export async function listTeamGrants(
   deps: Pick<Deps, 'store' | 'now'>,
   membership: Membership,

@@ -16,10 +16,7 @@ import { reachedIdsOf } from './team-counts.ts'
 
 export type TeamKey = ShownKey & { readonly accountId: string; readonly email: string }
 
-/**
- * Returns the keys of ACTIVE members that reach this team, oldest first. They contain no other team, and only
- * datasources that the manager can reach.
- */
+/** Oldest first. The keys contain no other team, and only datasources that the manager can reach. */
 export async function listTeamKeys(
   deps: Pick<KeyDeps, 'store' | 'now'>,
   membership: Membership,
@@ -71,9 +68,8 @@ export async function endTeamForKey(deps: KeyDeps, call: Call, membership: Membe
 }
 
 /**
- * Ends all keys of an account in this team, because the account leaves the team. Otherwise a later invitation would
- * make forgotten keys work again. Teams that no longer exist are removed from the lists, so that they do not grow.
- * Returns the names of the keys.
+ * Ends all keys of an account that leaves the team. Otherwise a later invitation would make forgotten keys work again.
+ * Removes deleted teams from the lists of the keys, so that they do not grow. Returns the names of the keys.
  */
 export async function endTeamForKeysOf(
   tx: Transaction<Tables>,
@@ -99,7 +95,7 @@ export async function endTeamForKeysOf(
   return reaching.map((key) => key.name)
 }
 
-/** Returns the teams in which these keys or grants were ended, without teams that no longer exist. */
+/** Returns the teams in which these keys or grants were ended, without deleted teams. */
 export async function aliveEndedIds(
   tx: Transaction<Tables>,
   rows: readonly Pick<ApiKeyTable, 'ended_team_ids'>[],
@@ -118,7 +114,8 @@ function aliveKeys(db: Store['db'], teamId: TeamId, now: number) {
       .selectAll('api_keys')
       .select('accounts.email')
       .where('memberships.team_id', '=', teamId)
-      // Anybody can invite an account. An INVITED member cannot reach anything in the team, so the keys are not shown.
+      // Anybody can invite an account. The keys of an INVITED member are not shown, because they reach nothing in the
+      // team.
       .where('memberships.status', '=', 'ACTIVE')
       .where('revoked_at', 'is', null)
       .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', new Date(now).toISOString())]))

@@ -9,7 +9,7 @@ import type { Store } from '../store/open.ts'
 export interface TeamSettings {
   readonly queryBudget: { readonly limit: number; readonly windowSeconds: number }
   readonly rowCap: number
-  /** The maximum number of bytes of the rows in an answer, as JSON. Further rows are left out. */
+  /** In bytes of JSON. More rows are left out. */
   readonly maxResponseBytes: number
   readonly statementTimeoutMs: number
   readonly postgresMaxPlanCost: number
@@ -56,7 +56,7 @@ interface Deps {
   readonly config: Pick<Config, 'ceilings'>
 }
 
-/** The settings are cached. For a deleted team and for null, returns the defaults. */
+/** Returns the cached settings. For a deleted team and for null, returns the defaults. */
 export async function settingsOf(deps: Deps, teamId: TeamId | null): Promise<TeamSettings> {
   if (teamId === null) return holding('{}', deps.config.ceilings)
   return await deps.store.recall(`settings ${teamId}`, async () => {
@@ -88,15 +88,11 @@ export function holding(stored: string, ceilings: Ceilings): TeamSettings {
   }
 }
 
-/** `stored` is the column `settings` of the team. */
 export function requiresSecondFactor(stored: string): boolean {
   return Stored.parse(JSON.parse(stored)).requireSecondFactor ?? DEFAULTS.requireSecondFactor
 }
 
-/**
- * Returns the stored settings with the change. A nested object is replaced as a whole. If one value is above its
- * ceiling, throws INVALID_REQUEST, and nothing changes.
- */
+/** A nested object is replaced as a whole. Throws INVALID_REQUEST if a value is above its ceiling. */
 export function merged(stored: string, change: Partial<TeamSettings>, ceilings: Ceilings): string {
   const details: string[] = []
   const check = (name: Ceiling, value: number | undefined) => {
