@@ -63,7 +63,7 @@ const TRAITS: Readonly<Record<SignInRouteName, Traits>> = {
   'POST /auth/send-verification-email': { costly, mails },
   'GET /auth/verify-email': {},
   'POST /auth/verify-email': { costly, hashes },
-  'GET /auth/list-sessions': {},
+  'GET /auth/list-sessions': { ofPerson },
   'POST /auth/revoke-session': { action: 'revokeSession' },
   'POST /auth/revoke-sessions': { action: 'revokeSessions' },
   'POST /auth/revoke-other-sessions': { action: 'revokeOtherSessions' },

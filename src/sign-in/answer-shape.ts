@@ -33,8 +33,6 @@ function completed(name: string, body: unknown, ownToken: string): unknown {
   switch (name) {
     case 'GET /auth/token':
       return { ...WithToken.parse(body), expiresIn: ACCESS_TOKEN.lifeSeconds }
-    case 'GET /auth/list-sessions':
-      return z.array(z.unknown()).parse(body).map(isCurrent)
     case 'GET /auth/get-session': {
       const read = z.looseObject({ session: z.unknown() }).safeParse(body)
       return read.success ? { ...read.data, session: isCurrent(read.data.session) } : body

@@ -1,5 +1,5 @@
 // The paths under /auth that our code handles, alone or together with the library: they verify addresses, change and
-// reset passwords, use passkeys and providers, and weaken a second factor.
+// reset passwords, list and end sessions, use passkeys and providers, and weaken a second factor.
 import {
   PasskeyAdded,
   PasskeyEnd,
@@ -48,6 +48,7 @@ import { wrongCode } from './second-factor-lock.ts'
 import { resetChanges } from './audited-account-changes.ts'
 import type { Trail } from './audit-account-events.ts'
 import { factorOf, useCode } from './consume-second-factor-code.ts'
+import { endOtherSessions, endSession, listSessions } from './sessions.ts'
 import { verifyEmail } from './verify-email.ts'
 import { waysOf } from './ways-to-sign-in.ts'
 
@@ -81,8 +82,18 @@ export async function ownAnswer(
     case CHANGE_PASSWORD:
       return await changePassword(deps, request, identity, PasswordChange.parse(input.body))
     case REVOKE_SESSION:
-      await revokeSession(deps.store, identity, SessionEnd.parse(input.body).id)
+      await endSession(deps.store, signedInOf(identity).accountId, asId<SessionId>(SessionEnd.parse(input.body).id))
       return Response.json({ status: true })
+    case 'POST /auth/revoke-other-sessions': {
+      const { accountId, sessionId } = signedInOf(identity)
+      await endOtherSessions(deps.store, accountId, sessionId)
+      return Response.json({ status: true })
+    }
+    case 'GET /auth/list-sessions': {
+      const { accountId, sessionId } = signedInOf(identity)
+      const sessions = await listSessions(deps.store, accountId, deps.now)
+      return Response.json(sessions.map((each) => ({ ...each, ...(each.id === sessionId && { current: true }) })))
+    }
     case VERIFY_EMAIL: {
       const { callbackURL = null, ...order } = Verification.parse(input.body)
       const { isNew, ...account } = await verifyEmail(deps, order)
@@ -161,12 +172,10 @@ async function signedIn({ store }: OwnDeps, identity: Identity): Promise<Person>
   return person
 }
 
-/** Ignores sessions of other accounts. Throws UNAUTHENTICATED if nobody is signed in. */
-async function revokeSession(store: Store, { signedIn }: Identity, id: string): Promise<void> {
-  if (signedIn === null) throw notSignedIn()
-  await store.write((tx) =>
-    tx.deleteFrom('sessions').where('id', '=', asId<SessionId>(id)).where('userId', '=', signedIn).execute(),
-  )
+/** Throws UNAUTHENTICATED if nobody is signed in. */
+function signedInOf({ signedIn, sessionId }: Identity) {
+  if (signedIn === null || sessionId === null) throw notSignedIn()
+  return { accountId: signedIn, sessionId }
 }
 
 /**

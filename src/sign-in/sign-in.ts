@@ -13,7 +13,7 @@ import { readSignInRequest, type SignInRequest } from './read-request.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { openCodeTries } from './second-factor-limits.ts'
 import { heldBy, stillHolds, type Held } from './password-still-current.ts'
-import { withCookie } from './cookies.ts'
+import { sessionMadeBy, withCookie } from './cookies.ts'
 import { knownDevices } from './known-browser-cookie.ts'
 import { libraryRefusal, notSignedIn, wrongSignIn } from './better-auth-errors.ts'
 import { openLibrary, type LibraryDeps } from './better-auth.ts'
@@ -33,6 +33,7 @@ import {
   SIGN_UP,
   VERIFY_PAGE,
 } from './allowed-paths.ts'
+import { boundSessions } from './sessions.ts'
 import { failed, failureOf } from './providers/callback.ts'
 import { openProviders, type ProvidersDeps } from './providers/trips-to-providers.ts'
 import { requestInHand } from './current-request-id.ts'
@@ -93,6 +94,7 @@ export function openSignIn(deps: Deps): SignIn {
   const challenges = passkeyChallenges({ secrets: deps.secrets, secure: isSecure, now })
   const trail = openTrail(deps)
   const serialized = serializedWhileEmpty(deps.store)
+  const sessions = boundSessions(deps)
   let loading: Promise<Library> | undefined
   const library = () => {
     loading ??= openLibrary({ ...deps, links, demoEmail: deps.config.demo ? DEMO_EMAIL : null })
@@ -132,6 +134,8 @@ export function openSignIn(deps: Deps): SignIn {
       if (held !== null && !(await stillHolds(deps.store, held, response))) {
         throw name === SIGN_IN ? wrongSignIn() : notSignedIn()
       }
+      const made = sessionMadeBy(response)
+      if (made !== null) await sessions.afterSignIn(made)
       await settle()
       const done = await after(ours, request, { input, identity, held, response })
       await counted?.()

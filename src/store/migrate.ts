@@ -27,6 +27,7 @@ import { webhooks } from './migrations/0024-webhooks.ts'
 import { webhookTurns } from './migrations/0025-webhook-turns.ts'
 import { accountDeletion } from './migrations/0026-account-deletion.ts'
 import { upkeepIndexes } from './migrations/0027-upkeep-indexes.ts'
+import { sessionEnds } from './migrations/0028-session-ends.ts'
 
 // A type and not an interface, because withTables() requires an index signature.
 type Recorded = { migrations: { name: string; at: string } }
@@ -58,6 +59,7 @@ export const MIGRATIONS: readonly Migration[] = [
   webhookTurns,
   accountDeletion,
   upkeepIndexes,
+  sessionEnds,
 ]
 
 /** A random number for an advisory lock, so that processes that start together migrate one after the other. */
