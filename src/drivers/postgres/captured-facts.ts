@@ -21,7 +21,7 @@ export interface PostgresCapture {
 }
 
 /**
- * A digest of the objects that may run in a query that does not name them (catalog/implicit-objects.ts). The other
+ * A digest of implicit objects, which a query can run without naming them (catalog/implicit-objects.ts). The other
  * fields say which objects it covers.
  */
 export interface ImplicitObjects {
@@ -46,8 +46,8 @@ export interface CapturedExtension {
   /** The operators of the extension in its schema, by symbol. */
   readonly operators: readonly string[]
   /**
-   * Names of `functions` and `operators` that an object of no trusted extension in the schema also has. The guard
-   * refuses these functions and operators.
+   * Names of these functions and operators that another object in the schema also has, if that object belongs to no
+   * trusted extension. The guard refuses the functions and operators of these names.
    */
   readonly shadowed: readonly string[]
 }

@@ -63,9 +63,9 @@ export function readTypes(
     rangeOf: new Map(rows.ranges.map((row) => [numberAt(row, 0), numberAt(row, 1)])),
   }
   const judge = judgement(known)
-  // A column of a domain is read as its base type (column-read-type.ts), so no CHECK runs, and likewise for an array of
-  // a domain. But an array of a domain over arrays has no base type: PostgreSQL may give a literal beside such a column
-  // the domain's type, and so reveal whether the CHECK accepts it.
+  // A column of a domain, or of an array of a domain, is read as the base type (column-read-type.ts), so no CHECK runs.
+  // But an array of a domain over arrays has no base type. PostgreSQL may then give a literal beside the column the
+  // domain's type, and so reveal whether the CHECK accepts the literal.
   const withoutChecks: Known = { ...known, checks: new Map() }
   const ofColumn = (oid: number): string | null => {
     const row = byOid.get(oid)

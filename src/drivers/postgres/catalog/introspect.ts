@@ -50,8 +50,9 @@ export function versionName(version: number): string {
 }
 
 /**
- * Reads what the login may select from. Throws AppError DATASOURCE_UNAVAILABLE for a server older than 14, for a
- * user-defined object that any query could run, and if the extensions change meanwhile.
+ * Reads the tables that the login may select from, and all that the guard needs. Throws AppError DATASOURCE_UNAVAILABLE
+ * for a server older than 14, for a user-defined object that any query could run, and if the extensions change
+ * meanwhile.
  */
 export async function introspect(ask: Ask, signal: AbortSignal): Promise<Catalog> {
   const server = await readServer(ask, signal)

@@ -136,9 +136,9 @@ function isCallable(kind: string, name: string): boolean {
 }
 
 /**
- * Returns the user-defined code that a query of a type may run, by the type's oid. A cast between a built-in and a
- * user-defined type counts for the latter, because it runs only if a query names or reads that type. Throws AppError
- * DATASOURCE_UNAVAILABLE for a cast or operator class of built-in types only, which any query could run.
+ * Returns for the oid of each type the user-defined code that a query of the type may run. A cast between a built-in
+ * and a user-defined type counts for the latter, because it runs only if a query names or reads that type. Throws
+ * AppError DATASOURCE_UNAVAILABLE for a cast or operator class of built-in types only, which any query could run.
  */
 export function taintedTypes(
   made: readonly UserMade[],

@@ -55,8 +55,8 @@ export async function logIn(target: Target, allowPrivateHosts: boolean, signal: 
 }
 
 /**
- * Returns whether the start-up options may have caused the error: it is not about the login, the database, or the
- * resources or state of the server.
+ * Returns whether the start-up options may be the cause of the error. They are not if the error is about the login, the
+ * database, or the resources or state of the server.
  */
 function mayBeOptions(error: unknown): boolean {
   const code = sqlState(error)

@@ -132,8 +132,8 @@ const TABLES_MAX = 256
 // Errors after a schema change: a name is gone, or the columns of a prepared statement have changed (0A000).
 const GONE: ReadonlySet<string> = new Set(['42P01', '42703', '3F000', '0A000'])
 const CANCELLED = '57014'
-// Errors for a prepared statement that does not exist, or exists already: a pooler that the login did not reveal has
-// switched the server connection.
+// Errors for a prepared statement that does not exist, or exists already. Then a pooler that the login did not reveal
+// has switched the server connection.
 const FORGOTTEN: ReadonlySet<string> = new Set(['26000', '42P05'])
 
 /** The class of errors for values that a type does not accept. For the value of a parameter, they have no position. */
@@ -478,8 +478,9 @@ export class Session {
   }
 
   /**
-   * Returns the frames around a query that calls no function and so changes no setting. The second of such queries with
-   * equal settings sets them for the session. Later ones need no frames (docs/decisions/0051-settings-kept.md).
+   * Returns the frames around a query that calls no function and so changes no setting. The second of two such queries
+   * with equal settings sets the settings for the session. Later queries need no frames
+   * (docs/decisions/0051-settings-kept.md).
    */
   #aroundPlain(pinned: Pinned): Around {
     if (this.#kept !== null && isSame(this.#kept, pinned)) return NOTHING_AROUND

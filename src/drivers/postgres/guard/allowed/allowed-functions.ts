@@ -125,8 +125,8 @@ export const OUT_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 
 /**
- * Functions that allocate memory in proportion to a count, with the position of this argument, from 1. The count may be
- * at most COUNT_MAX (argument-bounds.ts).
+ * Functions that allocate memory in proportion to one argument, and the position of that argument, from 1. The argument
+ * may be at most COUNT_MAX (argument-bounds.ts).
  */
 export const COUNTED_ARGUMENT: ReadonlyMap<string, number> = new Map([
   ['repeat', 2],

@@ -90,8 +90,8 @@ export interface Bound {
 function unless(bound: Bound, count: Node): Node {
   const condition = isMore(bound)
   if (!givesRows([condition, count])) return either(condition, failure(bound), count)
-  // PostgreSQL allows no set-returning function in CASE, OR and IS TRUE. The printed text is therefore (ARRAY[count,
-  // 2147483647])[1 or 2]. If the size exceeds the limit, it chooses 2147483647, which the database refuses.
+  // PostgreSQL allows no set-returning function in CASE, OR and IS TRUE. The guard therefore prints (ARRAY[count,
+  // 2147483647])[1 or 2]. If the size exceeds the limit, the index is 2, and the database refuses the count.
   const isTrue: Node = { A_Expr: { kind: 'AEXPR_NOT_DISTINCT', name: [word('=')], lexpr: condition, rexpr: TRUE } }
   const place = operator('+', whole(1), cast(isTrue, 'int4'))
   const counts: Node = { A_ArrayExpr: { elements: [count, whole(REFUSED_COUNT)] } }

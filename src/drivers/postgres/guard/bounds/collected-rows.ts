@@ -77,7 +77,7 @@ function nameOf({ funcname }: Struct<'FuncCall'>): string {
 
 /**
  * Returns the call of a collecting aggregate with a FILTER that counts its values. `call` is confined. The condition
- * must not be in a sub-select: PostgreSQL evaluates a sub-select once for all rows if it reads none of their columns.
+ * must not be in a sub-select, because PostgreSQL evaluates a sub-select that reads no column only once for all rows.
  * Throws Refusal.
  */
 export function countedCall(

@@ -23,8 +23,8 @@ export function takesPath(name: string): boolean {
 
 /**
  * Returns the string in a cast of a string to jsonpath, and any other node unchanged. As an argument, the string means
- * the same as the cast, and boundedDocument() can limit the work of its path. All other casts to jsonpath must be
- * linear.
+ * the same as the cast, and boundedDocument() can limit the work of its path. The path of any other cast to jsonpath
+ * must have linear work.
  */
 export function plainPath(node: Node): Node {
   const { arg, typeName } = node.TypeCast ?? {}

@@ -29,9 +29,10 @@ function rowsIn(node: Node): number | undefined {
 }
 
 /**
- * Changes the query so that it sorts all rows before it applies the LIMIT. Its result stays the same. In a sub-query
- * without its own LIMIT, PostgreSQL still moves conditions of the outer query below the sort. The condition that
- * separates the sort from the LIMIT must not move, so it has a sub-select (qual_is_pushdown_safe() in allpaths.c).
+ * Changes the query so that it sorts all rows before it applies the LIMIT. Its result stays the same. If the query is a
+ * sub-query without its own LIMIT, PostgreSQL still moves conditions of the outer query into it, before the sort. The
+ * condition that separates the sort from the LIMIT must not move, so it has a sub-select (qual_is_pushdown_safe() in
+ * allpaths.c).
  */
 export function sortWhole(query: SelectStmt, alias: string): void {
   const { withClause, limitCount, limitOffset, limitOption, ...sorted } = query

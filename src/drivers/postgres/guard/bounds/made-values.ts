@@ -268,7 +268,7 @@ export class MadeValues {
   }
 
   /**
-   * Runs alternatives, such as the branches of CASE. PostgreSQL evaluates one of them for a row, so the greatest
+   * Runs alternatives, such as the branches of CASE. PostgreSQL evaluates one of them for a row, so only the greatest
    * counts. What comes from constants is added up, because the planner computes the constants of all alternatives.
    */
   either<T>(alternatives: readonly (() => T)[]): T[] {
@@ -291,7 +291,7 @@ export class MadeValues {
 
   /**
    * Returns how many copies of each column the query makes for a row, each copy times `growth` of its column. Searches
-   * count as copies. Returns undefined if no limit is needed. `growth` is the greatest of all columns.
+   * count as copies. Returns undefined if no limit is needed. `growth` is the greatest growth of a column.
    */
   storedCopies(growth: number): StoredCopies | undefined {
     if (!this.#isLimited && growth <= MUCH_GROWTH) return undefined

@@ -207,9 +207,9 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
 }
 
 /**
- * Returns whether PostgreSQL may keep all rows of the sub-query in a hash table without a limit. It may for x IN
- * (SELECT …), unless the sub-query reads columns of an outer query, or PostgreSQL turns it into a join (noteJoined()),
- * which requires that x is a column.
+ * Returns whether PostgreSQL may keep all rows of the sub-query in a hash table without a limit. It does so for x IN
+ * (SELECT …), unless the sub-query reads columns of an outer query, or becomes a join (noteJoined()). In a join, x must
+ * be a column.
  */
 function isHashed(walk: Walk, level: Level, link: Struct<'SubLink'>, query: SelectStmt): boolean {
   const ref = link.testexpr?.ColumnRef
@@ -628,7 +628,7 @@ function argument(walk: Walk, level: Level, node: Node): Typed {
 
 /**
  * Confines an argument. In replace(replace(…)), only the outer result is searched for long runs. Expressions of GROUP
- * BY keep their search, because PostgreSQL must find them printed equally.
+ * BY keep their search, because PostgreSQL compares them as they are printed.
  */
 function joined(walk: Walk, level: Level, name: string, node: Node): Typed {
   const typed = argument(walk, level, node)

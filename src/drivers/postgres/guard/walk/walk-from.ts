@@ -262,10 +262,11 @@ interface Wrapping {
 }
 
 /**
- * Prints (SELECT c FROM schema.t AS t0) AS t1(c). finish() adds the columns when it is known which the query reads.
- * They are printed as c, not as t0.c: if c was dropped since introspection, PostgreSQL would read t0.c as the call
- * c(t0) with the whole row (manual, 8.16.5). c cannot mean the row t0, because no exposed column is named like a
- * generated alias. If c means a column of an outer query, the session answers SCHEMA_STALE (session/lock-columns.ts).
+ * Prints (SELECT c FROM schema.t AS t0) AS t1(c). finish() adds the columns later, when the guard knows which of them
+ * the query reads. They are printed as c, not as t0.c: if c was dropped since introspection, PostgreSQL would read t0.c
+ * as the call c(t0) with the whole row (manual, 8.16.5). c cannot mean the row t0, because no exposed column is named
+ * like a generated alias. If c means a column of an outer query, the session answers SCHEMA_STALE
+ * (session/lock-columns.ts).
  */
 function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrapping): Node {
   const targetList: Node[] = []
