@@ -1,5 +1,5 @@
-// Reads the server's statistics of a column (pg_stats), and combines them with a sample. They are as old as the last
-// ANALYZE.
+// Reads the server's statistics of a column (pg_stats), and combines them with a sample. The statistics are as old as
+// the last ANALYZE.
 import { z } from 'zod'
 import { compare, isOrdered } from '../../profile-from-sample.ts'
 import type { ColumnProfile, Scalar } from '../../driver.ts'

@@ -1,6 +1,6 @@
 // Decides how operators are printed. PostgreSQL's own become OPERATOR(pg_catalog.x) where the grammar allows it. An
-// operator with the schema of an extension keeps the schema, and must belong to the extension (pg_depend). An operator
-// without a schema keeps none if an extension in a trusted schema has one of this name too.
+// operator with the schema of an extension keeps the schema, and must belong to the extension (pg_depend). If an
+// extension in a trusted schema has an operator of the same name, an operator without a schema is printed without one.
 import { didYouMean } from '../../../nearest.ts'
 import type { CapturedExtension } from '../../captured-facts.ts'
 import { typed } from '../../quote.ts'

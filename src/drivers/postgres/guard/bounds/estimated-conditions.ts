@@ -1,7 +1,7 @@
-// Limits the planner's work when it estimates conditions. It calls LIKE, a regular expression or an operator of an
-// extension for each sample in its statistics, and compares all samples of two columns. No cancel ends this: 200
-// operators of pg_trgm took 5 s. If a query has many such conditions, they are printed as COALESCE(condition, false),
-// which the planner does not estimate. In WHERE, ON and HAVING, the result is the same.
+// Limits the planner's work when it estimates conditions. For each sample in its statistics, the planner calls LIKE, a
+// regular expression or an operator of an extension. For two columns, it compares all samples with each other. No
+// cancel ends this: 200 operators of pg_trgm took 5 s. If a query has many such conditions, they are printed as
+// COALESCE(condition, false), which the planner does not estimate. In WHERE, ON and HAVING, the result is the same.
 import { isNode, words, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { literalText } from './argument-bounds.ts'
 import { remembered } from './printed-size.ts'

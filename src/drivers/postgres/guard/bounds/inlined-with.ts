@@ -1,7 +1,7 @@
-// Prints a WITH query that collects rows as a sub-select at the place that reads it. PostgreSQL does the same with a
-// WITH query that is read once, and then moves conditions into it. But it keeps one that calls a volatile function
-// (SS_process_ctes() in subselect.c), such as the counter of collected-rows.ts. It would then collect the whole table
-// before a condition applies.
+// If a WITH query collects rows, the guard prints it as a sub-select at the place that reads it. PostgreSQL does the
+// same with a WITH query that is read once, and then moves conditions into it. But it keeps one that calls a volatile
+// function (SS_process_ctes() in subselect.c), such as the counter of collected-rows.ts. It would then collect the
+// whole table before a condition applies.
 import { isNode, type Node, type SelectStmt, type Struct } from '../allowed/allowed-nodes.ts'
 import { isUnsteady } from './argument-bounds.ts'
 import { hasCounter } from './collected-rows.ts'
