@@ -1,5 +1,4 @@
-// Opens all rooms (composition-root.ts) and two doors to them: REST, and the agent connector. Starts and stops the HTTP
-// server.
+// Opens all rooms (composition-root.ts) and two doors to them: REST, and the agent connector.
 import type { Logger } from 'pino'
 import type { Authenticator } from './auth/authenticate.ts'
 import type { Config } from './config.ts'

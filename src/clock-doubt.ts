@@ -3,10 +3,7 @@
 
 /** The allowed difference between the clock and the elapsed time. Leap seconds and slow corrections are smaller. */
 const JUMP_MS = 3_600_000
-/**
- * If the service did not run for longer than this, the clock is doubted too: it may have been wrong before, or may be
- * wrong now.
- */
+/** If the service did not run for longer than this, the clock may have been wrong before, or may be wrong now. */
 const PAUSE_MS = 20 * 86_400_000
 const BELIEVED_MS = 86_400_000
 

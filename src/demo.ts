@@ -20,10 +20,7 @@ export interface DemoOptions {
   readonly signal: AbortSignal
 }
 
-/**
- * What the first start has created. Stored in a file of the data folder with mode 0600, because it contains a password
- * and a key.
- */
+/** What the first start has created. The file has mode 0600, because it contains a password and a key. */
 const Kept = z.object({
   email: z.string(),
   password: z.string(),

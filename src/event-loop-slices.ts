@@ -3,10 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 
 const SLICE_MS = 8
 
-/**
- * Returns a function to call and await between two steps of the work. It returns undefined, or after each slice, a
- * promise that lets other requests run.
- */
+/** Call and await the returned function between two steps. After each slice, it lets other requests run. */
 export function inSlices(): () => Promise<void> | undefined {
   let began = performance.now()
   return () => {

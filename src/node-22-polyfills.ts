@@ -3,10 +3,7 @@
 
 type Close = () => unknown
 
-/**
- * AsyncDisposableStack of the ECMAScript specification, except that it throws only the first error if several resources
- * fail.
- */
+/** Like the standard class, except that it throws only the first error if several resources fail. */
 export class Disposables implements AsyncDisposableStack {
   readonly [Symbol.toStringTag] = 'AsyncDisposableStack'
   #closes: Close[] | null = []

@@ -6,10 +6,7 @@ export const NODE_BUNDLE_MIN = '22.16'
 /** Unlike the bundle, the source (.ts) has syntax of Node 24. */
 const NODE_MIN = import.meta.url.endsWith('.ts') ? '24.0' : NODE_BUNDLE_MIN
 
-/**
- * Returns null if the version is new enough. Otherwise returns a sentence, such as `Vitrine needs Node 22.16 or newer.
- * This is Node v20.20.2.`
- */
+/** Null, or for example `Vitrine needs Node 22.16 or newer. This is Node v20.20.2.` */
 export function nodeProblem(version: string, least = NODE_MIN): string | null {
   const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number)
   const [leastMajor = 0, leastMinor = 0] = least.split('.').map(Number)

@@ -32,24 +32,18 @@ export interface Incoming {
 }
 
 const DEADLINE_MS = 5_000
-/**
- * How many interim answers (1xx) may precede the answer. Without a limit, a server could send them until the deadline,
- * and parsing them would take half of the CPU time.
- */
+/** Without a limit of interim answers (1xx), parsing them until the deadline would take half of the CPU time. */
 const INTERIM_MAX = 8
 
 /**
- * Returns a function that connects to public addresses, and for hosts that `mayBePrivate` accepts, also to private
- * addresses. It never connects to the metadata service of a cloud.
+ * Connects to private addresses only for hosts that `mayBePrivate` accepts, and never to the metadata service of a
+ * cloud.
  */
 export function dialing(mayBePrivate: (host: string) => boolean): Transport['dial'] {
   return (at, signal) => dial(at, mayBePrivate(at.host), signal)
 }
 
-/**
- * Throws an Error if the address is not allowed, if the connection fails, if there is no answer in time, or if the
- * answer is too large, is not UTF-8 or comes after too many interim answers.
- */
+/** Throws an Error if the address is not allowed, or if the answer is missing, late, too large or not UTF-8. */
 export async function sendOut(
   transport: Transport,
   { bytesMax, ...outgoing }: Outgoing & { readonly bytesMax: number },

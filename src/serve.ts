@@ -83,10 +83,7 @@ async function startDemo(app: App, { stop, ...place }: DemoPlace): Promise<Demo 
   }
 }
 
-/**
- * Explains an address that cannot be used. Errors with our own text keep it, and unexpected errors are printed with
- * their stack.
- */
+/** Explains an address that cannot be used. Our own errors keep their text, and others are printed with their stack. */
 function sentence(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const code = 'code' in error ? error.code : undefined

@@ -12,10 +12,7 @@ const ARRIVAL_MS = 1_000
 /** How long the last refusals may take before the sockets are closed. */
 const LAST_ANSWERS_MS = 2_000
 
-/**
- * Waits up to `graceMs` for running requests. Then cancels the queries that still run, and closes all connections.
- * `hurry` ends the wait.
- */
+/** Waits up to `graceMs` for running requests, and then cancels their queries. `hurry` ends the wait. */
 export async function drainServer(
   { server, close }: Pick<FastifyInstance, 'server' | 'close'>,
   connections: Connections,

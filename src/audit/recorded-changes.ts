@@ -75,10 +75,7 @@ export function flattened(prefix: string, value: unknown): Fields {
   return Object.assign({}, ...Object.entries(value).map(([name, inner]) => flattened(`${prefix}.${name}`, inner)))
 }
 
-/**
- * Joins names to a path, such as `public.orders.total`. Names with special characters are quoted, so that the path is
- * unambiguous.
- */
+/** Returns for example `public.orders.total`. Names with special characters are quoted, so the path is unambiguous. */
 export function pathName(...names: readonly string[]): string {
   return names.map((name) => (/^[\p{L}_][\p{L}\p{N}_$]*$/u.test(name) ? name : JSON.stringify(name))).join('.')
 }

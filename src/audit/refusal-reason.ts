@@ -1,5 +1,4 @@
-// Reads the reason of a refusal from an AppError. Returns no reason for other errors, because their text may contain
-// anything.
+// Reads the reason of a refusal from an AppError. Leaves out other errors, because their text may contain anything.
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
 import type { Reason } from './row-detail.ts'

@@ -1,5 +1,4 @@
-// Counts queries by day, caller and datasource. The counts are updated in the transaction that writes the audit rows.
-// They contain no text, so they may be stored for longer than the rows.
+// Counts queries by day, caller and datasource. The transaction that writes the audit rows updates the counts.
 import { setImmediate } from 'node:timers/promises'
 import { sql, type Transaction } from 'kysely'
 import type { AccountId, ApiKeyId, DatasourceId, GrantId, TeamId } from '../ids.ts'

@@ -1,5 +1,4 @@
-// `vitrine audit verify` checks whether somebody has changed the audit in the store. It only reads the store, and does
-// not migrate it.
+// `vitrine audit verify` only reads the store, and does not migrate it.
 import { sql, type Transaction } from 'kysely'
 import { readConfig, type Environment } from '../config.ts'
 import { openSecrets, requireKnownKeyOf } from '../secrets.ts'

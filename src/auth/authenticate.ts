@@ -47,10 +47,7 @@ export function authenticator(deps: {
         return caller satisfies never
     }
   }
-  /**
-   * The cache key of an API key, by header, so that a known header need not be hashed. An entry grants no access,
-   * because keys.known() checks the key.
-   */
+  /** Saves hashing a known header. An entry grants no access, because keys.known() checks the key. */
   const headers = new BoundedMap<string, string>(HEADERS_MAX)
   return {
     again: async (caller) => required(await again(caller)),

@@ -1,6 +1,5 @@
 /**
- * The header in which the HTTP layer passes on the client's network address. A header of this name from the caller is
- * dropped.
+ * The HTTP layer sets this header to the client's network address. A header of this name from the caller is dropped.
  */
 export const CLIENT_ADDRESS = 'x-vitrine-client'
 

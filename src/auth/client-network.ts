@@ -8,10 +8,7 @@ export function networkOf(given: string): string {
   return groups === null ? address : groups.slice(0, 4).join(':')
 }
 
-/**
- * Returns the block of addresses that one customer of a provider can easily get: the first 48 bits of an IPv6 address,
- * or the first 24 bits of an IPv4 address.
- */
+/** Returns the addresses that one customer can easily get: the first 48 bits of an IPv6 address, or 24 of IPv4. */
 export function blockOf(given: string): string {
   const { address, groups } = partsOf(given)
   return groups === null ? address.replace(/\.\d+$/, '') : groups.slice(0, 3).join(':')

@@ -28,10 +28,7 @@ export function hashOf(token: string): string {
   return hash('sha256', token)
 }
 
-/**
- * Returns the last characters, by which people recognize their keys. They are part of the checksum, so they reveal
- * almost nothing about the secret.
- */
+/** The last characters are part of the checksum, so they reveal almost nothing about the secret. */
 export function hintOf(key: string): string {
   return `…${key.slice(-HINT_LETTERS)}`
 }

@@ -14,8 +14,7 @@ export const CONNECTOR_TOKEN = { type: 'at+jwt', lifeSeconds: 600 } as const
 const CONNECTOR_PATH = '/mcp'
 
 /**
- * Returns the addresses of the connector, the main address first. A token is issued for one of them. On loopback, this
- * machine has three names, and an agent accepts only the address that it was given.
+ * Returns the main address first. On loopback, there are three, and an agent accepts only the one that it was given.
  */
 export function connectorResources(origin: string): readonly [string, ...string[]] {
   const at = (host: string) => {

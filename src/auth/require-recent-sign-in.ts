@@ -7,18 +7,14 @@ import type { Caller } from './caller.ts'
 const RECENT_MS = 600_000
 
 /**
- * Throws REAUTHENTICATION_REQUIRED if `confirmed` is false, if the sign-in was over 10 minutes ago, or if the caller is
- * not a session. `what` is what the caller must send as `confirm`, for example "its e-mail address".
+ * Throws REAUTHENTICATION_REQUIRED. `what` is what the caller must send as `confirm`, for example "its e-mail address".
  */
 export function requireConfirmed(caller: Caller, confirmed: boolean, what: string, now: number): void {
   if (!confirmed) throw new AppError('REAUTHENTICATION_REQUIRED', `To confirm the deletion, send ${what} as "confirm".`)
   requireRecent(caller.kind === 'session' ? caller.signedInAt : '', now, 'delete')
 }
 
-/**
- * Throws REAUTHENTICATION_REQUIRED if `signedInAt` (ISO 8601) is over 10 minutes ago, or is not a time. `act` is a verb
- * for the error text.
- */
+/** Throws REAUTHENTICATION_REQUIRED. `signedInAt` is in ISO 8601. `act` is a verb for the error text. */
 export function requireRecent(signedInAt: string, now: number, act: string): void {
   if (now - Date.parse(signedInAt) <= RECENT_MS) return
   throw new AppError(

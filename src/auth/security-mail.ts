@@ -9,8 +9,8 @@ import type { Attempts } from './attempt-counter.ts'
 import { addressOf } from './client-name-and-address.ts'
 
 /**
- * The limits of mails to an account, so that a stolen session cannot flood the mailbox. Each kind of change is counted
- * separately, so the mail about a new password is sent even after many new keys.
+ * A stolen session must not flood the mailbox. Each kind of change is counted separately, so a mail about a new
+ * password is sent even after many new keys.
  */
 const NEW_KEYS = { limit: 30, windowMs: 3_600_000 }
 const OTHERS = { limit: 10, windowMs: 3_600_000 }
@@ -21,9 +21,7 @@ export interface DoneFrom {
 }
 
 export interface Notices {
-  /**
-   * Sends nothing if mail is off, the address is not verified, or too many mails of this kind were sent. Never throws.
-   */
+  /** Sends nothing if the address is not verified, or after too many mails of this kind. Never throws. */
   tell(accountId: AccountId, change: SecurityChange, from: DoneFrom): Promise<void>
 }
 

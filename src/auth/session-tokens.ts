@@ -40,10 +40,7 @@ export function accessTokens(deps: { readonly store: Store; readonly now: () => 
   }
 }
 
-/**
- * Reads the cached row of the session. A sign-out or a new password takes effect immediately in this process, and
- * within one second in all other processes.
- */
+/** A sign-out or a new password takes effect at once in this process, and within one second in all other processes. */
 async function session(store: Store, claims: Pick<Claims, 'sub' | 'sid'>, now: number): Promise<SessionCaller | null> {
   const id = asId<SessionId>(claims.sid)
   const found = await store.recall(`session ${id}`, async () => {

@@ -28,10 +28,7 @@ export function soughtWords(search: string): readonly string[] {
   return [...new Set(wordsOf(search).map(singular))].slice(0, WORDS_MAX)
 }
 
-/**
- * Returns 0 if the table has none of the words. A table with more of the searched words always ranks above a table with
- * fewer.
- */
+/** A table with more of the searched words always ranks above a table with fewer. Returns 0 if it has none of them. */
 export function scoreOf(table: Table, sought: readonly string[]): number {
   const texts = textsOf(table)
   let [found, sum] = [0, 0]

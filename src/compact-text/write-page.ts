@@ -86,8 +86,7 @@ async function choose(ask: PageAsk, description: Description): Promise<Chosen> {
 }
 
 /**
- * Returns the default level of detail: `full` for requested tables, `columns` for a search. For all tables, `columns`
- * if they fit on one page, otherwise `names`.
+ * Returns `full` for requested tables and `columns` for a search. For all tables, `columns` if they fit, or `names`.
  */
 async function detailFor(
   ask: PageAsk,
@@ -150,10 +149,7 @@ async function pageOf({ ask, description, chosen, detail, bytesMax }: Page, from
 const NOT_INTROSPECTED = '# nothing is known yet: a manager of the team must introspect the datasource'
 const NOTHING = '# nothing is exposed: a manager of the team must expose tables'
 
-/**
- * Collects the lines of a page and limits the bytes of its tables. If the first table is too large, the page shows a
- * part of it.
- */
+/** If the first table is too large, the page shows a part of it. */
 class PageText {
   readonly #lines: string[]
   readonly #bytesMax: number

@@ -39,8 +39,7 @@ export async function listTeams(operations: Ops, arrival: Arrival, args: JsonObj
 }
 
 /**
- * Returns the datasources of one team, or of all teams in which the account is ACTIVE. If the requested team refuses
- * the call, throws the refusal. If one of all teams refuses the call, `note` contains the refusal.
+ * If the requested team refuses the call, throws the refusal. If one of all teams refuses, `note` contains the refusal.
  */
 export async function listDatasources(operations: Ops, arrival: Arrival, args: JsonObject): Promise<JsonObject> {
   const { teamId } = readArguments(OfTeam, args)

@@ -49,10 +49,7 @@ export function toolCallOf(headers: IncomingHttpHeaders, body: unknown): ToolCal
   return { id, isModern, name, args, progressToken, client }
 }
 
-/**
- * Returns true if headers and body agree, and if `_meta` is valid and asks for no log messages. In the modern protocol,
- * headers repeat fields of the body, so that proxies can read them.
- */
+/** In the modern protocol, headers repeat fields of the body, so that proxies can read them. Both must agree. */
 function isModernCall(headers: IncomingHttpHeaders, name: string, meta: JsonObject): boolean {
   const capabilities = meta[`${META}clientCapabilities`]
   const info = meta[`${META}clientInfo`]

@@ -33,10 +33,7 @@ export function foreignPlace(
 /** The scopes that a client should request first. */
 const SCOPES: readonly Scope[] = ['profile', 'data:schema', 'data:read']
 
-/**
- * Returns the header WWW-Authenticate of a 401, with the address of the document that tells a client how to sign in.
- * `isInvalid` is true if the client sent an invalid token.
- */
+/** Has the address of the document that tells a client how to sign in. `isInvalid` is true for an invalid token. */
 export function challenge(place: Place, isInvalid: boolean): string {
   const error = isInvalid ? 'error="invalid_token", ' : ''
   return `Bearer ${error}${resourceMetadata(place)}, scope="${SCOPES.join(' ')}"`

@@ -21,10 +21,7 @@ const FIELDS: ReadonlySet<string> = new Set(['sql', 'collection', 'filter', 'pip
 /** The approximate size of an answer without its rows. At most half of the limit is reserved for it. */
 const ABOUT_BYTES = 1_024
 
-/**
- * Returns the answer of REST as JSON text, with a `note` if rows were left out. Throws INVALID_REQUEST for invalid
- * arguments, and the errors of the operation.
- */
+/** The answer has a `note` if rows were left out. Throws INVALID_REQUEST, and the errors of the operation. */
 export async function runQuery(
   operations: Pick<Operations, 'runQuery'>,
   arrival: Arrival,

@@ -12,10 +12,7 @@ const ChoiceColumn = z.object({
   /** Set even if the referenced column is not exposed. */
   references: Reference.optional(),
   comment: z.string().optional(),
-  /**
-   * The column that contains this column, if this column is a path of a document. If that column is exposed, this one
-   * is too.
-   */
+  /** The column that contains this path of a document. If that column is exposed, this one is too. */
   partOf: z.string().optional(),
   unexposable: z.string().optional().meta({ description: 'Why the column cannot be exposed.' }),
   personal: z.object({ guess: z.boolean(), why: z.string().nullable() }).meta({

@@ -1,5 +1,4 @@
-// The exposure of a datasource, its versions, drift, and previews. Only managers may use these routes
-// (docs/session.md#operations).
+// The exposure of a datasource, its versions, drift, and previews. Only managers may use these routes.
 import { JobStarted } from './schemas.ts'
 import { VALUES, type Route } from './route-type.ts'
 import * as shape from './exposure-schemas.ts'

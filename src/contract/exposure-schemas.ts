@@ -76,10 +76,7 @@ const ReplayResult = z.object({
   /** At most 100, the newest. */
   auditIds: z.array(z.string()),
 })
-/**
- * The `result` of a preview job: queries that only the current exposure allows, queries that only the proposed exposure
- * allows, and queries whose verdict is unknown.
- */
+/** Queries that only the current exposure allows, that only the proposed one allows, and whose verdict is unknown. */
 export const Preview = z.object({ nowRefused: ReplayResult, nowAllowed: ReplayResult, cannotTell: ReplayResult })
 
 /** Commands that make the database itself refuse hidden tables and columns. `notes` says what they cannot do. */

@@ -76,10 +76,7 @@ async function listIn(tx: Transaction<Tables>, id: DatasourceId) {
   return { accountIds: rows.map((row) => row.id), emails: rows.map((row) => row.email) }
 }
 
-/**
- * Adds the creator of an EXPLICIT datasource to its access list, because otherwise the creator could not reach it. An
- * OWNER is not added, because an OWNER always reaches it.
- */
+/** The creator could not reach an EXPLICIT datasource otherwise. An OWNER is not added, because an OWNER always can. */
 export async function listCreator(
   tx: Transaction<Tables>,
   id: DatasourceId,

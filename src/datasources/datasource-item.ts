@@ -35,10 +35,7 @@ export interface ManagedItem extends DatasourceItem {
   readonly lastGrade: DatasourceRow['last_grade']
   readonly schemaCapturedAt: string | null
   readonly tableCount: number | null
-  /**
-   * How many tables and columns have changed in the database since the exposure was saved. Null if no exposure was
-   * saved, or if there was no catalog when it was saved.
-   */
+  /** How many tables and columns have changed since the save. Null if there was no save, or no catalog then. */
   readonly driftCount: number | null
   readonly exposureVersion: number
 }

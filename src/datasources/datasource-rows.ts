@@ -30,10 +30,7 @@ export function configOf(row: Pick<DatasourceRow, 'config'>): Readonly<Record<st
   return Config.parse(JSON.parse(row.config))
 }
 
-/**
- * Returns the settings with decrypted secrets. Throws OVERLOADED if the connection has changed since `row` was read,
- * because new secrets must not be sent to an old address.
- */
+/** Throws OVERLOADED if the connection has changed, because new secrets must not be sent to an old address. */
 export async function settingsFor(
   deps: { readonly store: Store; readonly secrets: Secrets },
   row: DatasourceRow,

@@ -54,8 +54,7 @@ export async function reach(
 }
 
 /**
- * Decides from cached rows, without waiting. Returns null if a row is not cached or if reach() may refuse. Then call
- * reach().
+ * Decides from cached rows, without waiting. Null if a row is not cached or if reach() may refuse. Then call reach().
  */
 export function knownReach(
   deps: Pick<Deps, 'drivers'> & { readonly store: Pick<Store, 'known'> },

@@ -42,10 +42,7 @@ export interface SeenTable {
 
 export type SeenTables = ReadonlyMap<string, SeenTable>
 
-/**
- * The profiles that were last read, by datasource. A table's profile is reused while its stamp (stampsOf()) is
- * unchanged.
- */
+/** A table's profile is reused while its stamp (stampsOf()) is unchanged. */
 export type Seen = BoundedMap<DatasourceId, SeenTables>
 
 const DATASOURCES_MAX = 500
@@ -166,10 +163,7 @@ function ownOf({ signals = [], labels = [] }: CatalogColumn): Stats | null {
   return { values: withLabels(undefined, labels), signals }
 }
 
-/**
- * Returns the values of the profile, followed by the labels (such as the values of an enum) that the profile lacks,
- * without a share.
- */
+/** Adds the labels (such as the values of an enum) that the profile lacks, without a share. */
 function withLabels(values: Stats['values'], labels: readonly Scalar[] = []): Stats['values'] {
   if (labels.length === 0) return values
   const known = new Set(values?.map(({ value }) => value))

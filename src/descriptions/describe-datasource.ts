@@ -19,10 +19,7 @@ interface Deps {
 /** Only the caller may cache the answer, and must revalidate it with the ETag. */
 export const PRIVATE = { 'cache-control': 'private, no-cache', vary: 'Authorization' } as const
 
-/**
- * With `full`, returns the whole catalog, and throws ROLE_REQUIRED for callers below ADMIN. Throws NOT_CONNECTED before
- * the first introspection.
- */
+/** Throws NOT_CONNECTED before the first introspection. With `full`, throws ROLE_REQUIRED for callers below ADMIN. */
 export async function describeDatasource(
   deps: Deps,
   call: Call,

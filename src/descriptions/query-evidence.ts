@@ -29,10 +29,7 @@ interface Deps {
 const SCAN_MS = 10_000
 /** How long a call waits for a scan. */
 const WAIT_MS = 60
-/**
- * The minimum pause between two scans for one datasource. After a long scan, the pause is PAUSES times as long as the
- * scan.
- */
+/** The minimum pause between two scans. After a long scan, the pause is PAUSES times as long as the scan. */
 const PAUSE_MS = 1_000
 const PAUSES = 5
 const DATASOURCES_MAX = 50
@@ -77,10 +74,7 @@ class AuditedEvidence implements QueryEvidence {
     return scan
   }
 
-  /**
-   * Never rejects. If the audit cannot be read, the catalog is shown without the evidence, and the next call tries
-   * again.
-   */
+  /** Never rejects. If the audit cannot be read, the evidence is missing, and the next call tries again. */
   async #collect(at: EvidencePlace, collected: CollectedEvidence): Promise<void> {
     using deadline = deadlineOf(this.#end.signal, SCAN_MS)
     const now = this.#now()

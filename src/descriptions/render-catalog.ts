@@ -116,10 +116,7 @@ function nameGuess(names: NameReadings, table: string, column: CatalogColumn): P
   return guessByName(table, reading)
 }
 
-/**
- * Writes the JSON of a column by hand. A catalog may have tens of thousands of columns, and JSON.stringify takes three
- * times as long.
- */
+/** Written by hand, because JSON.stringify takes three times as long for tens of thousands of columns. */
 function columnText(
   column: CatalogColumn,
   isExposed: boolean,

@@ -38,10 +38,7 @@ interface Accepted {
 
 type Drafts = Awaited<ReturnType<typeof draftsOf>>
 
-/**
- * Throws INVALID_REQUEST for a table without documentation, and CONFLICT if `version` is not the current version or
- * another version is saved in the meantime.
- */
+/** Throws INVALID_REQUEST for a table without documentation, and CONFLICT if `version` is not the current version. */
 export async function acceptDocumentation(
   deps: DocumentationDeps,
   call: Call,

@@ -5,10 +5,7 @@ import { listedOf, pathName, type Changes } from '../audit/recorded-changes.ts'
 import type { Draft, Said } from './stored-draft.ts'
 import type { PublishedTable } from './visible-texts.ts'
 
-/**
- * Maps the place of each text or mark (`summary`, `statements.0`, `columns.name`) to a string that changes when the
- * text or mark changes.
- */
+/** By place (`summary`, `statements.0`, `columns.name`), a string that changes when the text or mark changes. */
 type Texts = ReadonlyMap<string, string>
 
 export function draftChanges(before: Draft, after: Draft): Changes {

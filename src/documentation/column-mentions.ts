@@ -14,8 +14,8 @@ export class ColumnMentions {
   }
 
   /**
-   * Returns the columns that a text about the table `own` names: columns of `own` by name, and columns of other tables
-   * by full name. If the text names another table without a column, its first column counts as named.
+   * Columns of `own` count by name, and columns of other tables by full name. If the text names another table without a
+   * column, its first column counts as named.
    */
   in(text: string, own: CatalogTable): readonly string[] {
     const words = wordsOf(text)

@@ -275,10 +275,7 @@ function viewOf(
   }
 }
 
-/**
- * Returns the columns whose mark “not personal” was removed. Their values are hidden until the next profile decides
- * whether they are personal.
- */
+/** Returns the columns that lost the mark “not personal”. Their values stay hidden until the next profile. */
 function unclearedOf(before: Draft | null, draft: Draft): readonly string[] {
   return [...(before?.columns ?? [])].flatMap(([name, { personal }]) =>
     personal === false && (draft.columns.get(name)?.personal ?? null) === null ? [name] : [],

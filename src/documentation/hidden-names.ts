@@ -7,18 +7,13 @@ import { tableKey } from '../drivers/table-key.ts'
 import { identifiersOf } from './words-used-as-names.ts'
 import { Names, wordsOf } from './split-words.ts'
 
-/**
- * The minimum length of a name of one word, because shorter words are too common. A column name directly after its
- * table's name may be shorter.
- */
+/** Shorter words are too common. A column name directly after its table's name may be shorter. */
 const LETTERS_MIN = 3
 
 /** Build one instance per pair of catalogs, for all texts. */
 export class HiddenNames {
   readonly #columns = new Map<string, Names<string>>()
-  /**
-   * Names of hidden tables and columns that are no ordinary words. Names that an exposed object also has are left out.
-   */
+  /** Names that are no ordinary words, without those that an exposed object also has. */
   readonly #anywhere = new Names<string>()
   readonly #distinct = new Set<string>()
   readonly #plain = new Names<string>()
@@ -72,10 +67,7 @@ export class HiddenNames {
     return this.#owners.isEmpty
   }
 
-  /**
-   * Returns the hidden names in a text about the table `about`. Only whole words count. `words` are the words of the
-   * text, if the caller has split it already.
-   */
+  /** Only whole words count. `words` are the words of the text, if the caller has split it already. */
   in(
     text: string,
     about: { readonly schema: string; readonly table: string },

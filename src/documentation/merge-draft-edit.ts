@@ -49,10 +49,7 @@ export function readDraftChange(
 class Reader {
   readonly problems: string[] = []
   readonly #place: RestingPlace
-  /**
-   * The types of the columns in the draft, and of the columns that its texts depend on, at the time when the texts were
-   * written. The type is '' if it is unknown. The database may no longer have these columns.
-   */
+  /** The types that columns had when the texts were written, or ''. The database may no longer have these columns. */
   readonly #before: ReadonlyMap<string, string>
   readonly #generated: ReadonlyMap<string, Said>
   readonly #marked: Draft['columns']

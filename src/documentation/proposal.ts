@@ -71,8 +71,8 @@ class Proposed {
   }
 
   /**
-   * Returns the text that replaces `was`. If a person accepted or edited `was`, returns `was`. If a person rejected
-   * `was`, returns `was` unless a new text is proposed. Otherwise returns the proposed text, or null.
+   * A text that a person accepted or edited stays. A rejected text stays unless a new text is proposed. Otherwise
+   * returns the proposed text, or null.
    */
   text(proposed: ProposedText | null, was: Said | null): Said | null {
     if (was !== null && !isOpen(was) && was.status !== 'REJECTED') return was

@@ -22,10 +22,7 @@ interface Publishing {
   readonly nothing?: true
 }
 
-/**
- * Publishes every ACCEPTED and CONFIRMED text, unless the newest publication has the same texts. Throws CONFLICT if
- * `version` is given but is not the current version.
- */
+/** Publishes every ACCEPTED and CONFIRMED text, if there is a difference. Throws CONFLICT for an old `version`. */
 export async function publishDocumentation(
   deps: DocumentationDeps,
   call: Call,
@@ -170,10 +167,7 @@ export async function publishedRevision(
   return row?.revision ?? 0
 }
 
-/**
- * Returns an empty list if no text of the table is approved. An example depends on every column that it names, even if
- * its author did not list that column.
- */
+/** An example depends on every column that it names, even if its author did not list that column. */
 function approvedOf(
   { schema, table, draft }: { readonly schema: string; readonly table: string; readonly draft: Draft },
   namedIn: (text: string) => readonly string[],

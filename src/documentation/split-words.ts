@@ -10,8 +10,7 @@ const ASCII = /^[\x00-\x7f]*$/
 const UNSEEN = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
 
 /**
- * Returns the words in lower case. Normalizes full-width letters and decomposed accents. Removes invisible characters,
- * and the backslash of the Markdown escape `\_`.
+ * Normalizes case, full-width letters and accents. Removes invisible characters, and the backslash of Markdown's `\_`.
  */
 export function wordsOf(text: string): readonly string[] {
   const plain = plainOf(text)
@@ -45,10 +44,7 @@ export class Names<T> {
     return this.#byFirst.keys()
   }
 
-  /**
-   * Returns the values of the names that start at the word with index `start`. `end` is the index of the word after the
-   * name.
-   */
+  /** Returns the values of the names that start at the word `start`. `end` is the index of the word after the name. */
   at(words: readonly string[], start: number): readonly { readonly value: T; readonly end: number }[] {
     const known = this.#byFirst.get(words[start] ?? '')
     if (known === undefined) return NOTHING

@@ -16,8 +16,8 @@ export const Provenance = {
 }
 
 /**
- * `types` has the type of each column in `restsOn` at the time when the text was written. isStale() compares these
- * types with the current types.
+ * `types` has the type of each column in `restsOn` when the text was written. isStale() compares it with the current
+ * type.
  */
 const Said = z.object({ ...Provenance, status: Status, types: byName(z.string()) })
 export type Said = z.infer<typeof Said>

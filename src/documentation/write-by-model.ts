@@ -29,10 +29,7 @@ export function openModel(settings: ModelSettings, timeoutMs = TABLE_MS): Model 
   }
 }
 
-/**
- * Rejects when the signal aborts. The library itself ignores an abort while it waits for the time in a Retry-After
- * header.
- */
+/** Rejects when the signal aborts. The library ignores an abort while it waits for the time in Retry-After. */
 function ended(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const end = () => {

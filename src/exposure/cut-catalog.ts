@@ -34,10 +34,7 @@ export function cut(catalog: Catalog, exposure: readonly ShownTable[]): Catalog 
   return { capturedAt: catalog.capturedAt, capture: catalog.capture, tables }
 }
 
-/**
- * Returns the chosen columns and the columns nested in them, except columns that may not be exposed. In a catalog, a
- * parent column always comes before its nested columns.
- */
+/** Adds nested columns to the chosen columns. In a catalog, a parent column always comes before its nested columns. */
 function shownNames(table: CatalogTable, chosen: ReadonlySet<string>): Set<string> {
   const shown = new Set<string>()
   for (const { name, unexposable, partOf } of table.columns) {

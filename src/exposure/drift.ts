@@ -21,8 +21,8 @@ export interface Drift {
 }
 
 /**
- * Returns the drift, in database order. Does not list the columns of a new or removed table. Yields to the event loop,
- * because a catalog may have tens of thousands of columns.
+ * In database order, without the columns of a new or removed table. Yields to the event loop, because a catalog may
+ * have tens of thousands of columns.
  */
 export async function driftOf(then: Catalog, now: Catalog): Promise<Drift> {
   const turn = inSlices()
@@ -66,10 +66,7 @@ function compare(then: CatalogTable, now: CatalogTable, drift: Lists): void {
  */
 const MET_MIN = 20
 
-/**
- * Returns true if no current value of a column has an earlier type. Null values do not count. Returns false if too few
- * values were read to be sure.
- */
+/** True if no current value of the column has an earlier type. False if too few values were read to be sure. */
 function holdsOthers(was: CatalogColumn, is: CatalogColumn, then: CatalogTable, now: CatalogTable): boolean {
   const [before, after] = [typesOf(was), typesOf(is)]
   if (before.length === 0 || after.length === 0 || after.some((type) => before.includes(type))) return false

@@ -41,17 +41,13 @@ export type Resolution = 'EXPOSED' | 'DECLINED'
 
 /** The kinds of refused objects that an exposure can show. */
 const EXPOSABLE: ReadonlySet<string> = new Set(['table', 'column'])
-/**
- * The maximum number of an account's open requests in a team, so that one member cannot bury the requests of other
- * members.
- */
+/** One member must not bury the requests of other members. */
 const OPEN_MAX = 20
 const LISTED_MAX = 500
 
 /**
- * Creates a request to expose the table or column for which a call was refused. Throws NOT_FOUND if the audit item is
- * not a call of this caller to this datasource. Throws CONFLICT if the call was not refused for a table or column, if
- * it already has an open request, or if the caller has too many open requests.
+ * Throws NOT_FOUND if the audit item is not a call of this caller to this datasource. Throws CONFLICT if the call was
+ * not refused for a table or column, if it already has an open request, or if the caller has too many.
  */
 export async function requestExposure(
   deps: RequestDeps,
@@ -112,10 +108,7 @@ export async function listRequests(
   return rows.map(shown)
 }
 
-/**
- * Closes a request. Throws NOT_FOUND if the request does not exist or the caller does not reach its datasource, and
- * CONFLICT if it is already closed.
- */
+/** Throws NOT_FOUND if the caller does not reach the request's datasource, and CONFLICT if the request is closed. */
 export async function closeRequest(
   deps: RequestDeps,
   call: Call,

@@ -25,10 +25,7 @@ export interface Gone {
 const PROBLEMS_MAX = 100
 const NAME_CHARS_MAX = 100
 
-/**
- * Returns the exposure with a list of column names for each table, in database order. Tables that introspection no
- * longer finds come last. `catalog` is null before the first introspection, when no table is known.
- */
+/** In database order. Tables no longer found come last. `catalog` is null before the first introspection. */
 export function freeze(
   requested: readonly RequestedTable[],
   catalog: Catalog | null,
@@ -72,10 +69,7 @@ export function goneFrom(saved: readonly ShownTable[], catalog: Catalog | null):
   })
 }
 
-/**
- * Returns the columns of a table that introspection does not find. The table may keep columns that were saved before.
- * Other columns are problems.
- */
+/** The table may keep columns that were saved before introspection lost it. Other columns are problems. */
 function savedColumns(
   at: string,
   request: RequestedTable,

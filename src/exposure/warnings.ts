@@ -8,10 +8,7 @@ const WARNINGS_MAX = 200
 /** Shorter names may be ordinary words in comments. */
 const NAME_CHARS_MIN = 3
 
-/**
- * Returns up to WARNINGS_MAX sentences in database order, and the number of further warnings. Each sentence starts with
- * its table.
- */
+/** Returns up to WARNINGS_MAX sentences, and the number of further warnings. Each sentence starts with its table. */
 export function warningsOf(full: Catalog, exposed: Catalog, typed: Driver['typed']): readonly string[] {
   const hiddenTables = namesOfHiddenTables(full, exposed)
   const all = new Map(full.tables.map((table) => [tableKey(table.schema, table.table), table]))
@@ -59,10 +56,7 @@ function isTelling(name: string): boolean {
   return name.length >= NAME_CHARS_MIN
 }
 
-/**
- * Returns the first hidden name that occurs in the comment as a whole word. Names with spaces or punctuation are not
- * found.
- */
+/** Returns the first hidden name that is a word of the comment. Does not find names with spaces or punctuation. */
 function firstNamed(comment: string | null, ...hidden: readonly ReadonlySet<string>[]): string | undefined {
   const words = comment?.toLowerCase().match(/[\p{L}\p{N}_$]+/gu)
   return words?.find((word) => hidden.some((names) => names.has(word)))

@@ -12,10 +12,7 @@ export interface Answered {
   readonly durationMs: number
   readonly code: string | null
   readonly caller?: Caller | null | undefined
-  /**
-   * For traces: the times of a query, and the header `traceparent`. server.ts removes the header if no proxy is
-   * trusted.
-   */
+  /** For traces. server.ts removes the header `traceparent` if no proxy is trusted. */
   readonly trace?: Trace | null | undefined
   readonly traceparent?: string | undefined
   /** The parameters of the path. Only ids of teams and datasources are logged. */

@@ -12,8 +12,8 @@ import { roundedNumbers, roundedParams } from './rounded-params.ts'
 const DANGEROUS = /^\ufeff|__proto__|constructor|\\u/
 
 /**
- * Registers the parser for JSON. Returns a function that parses a short body in the same way, and throws the refusal.
- * Empty bodies are accepted, because operations/validate.ts knows whether the route needs a body.
+ * Returns a function that parses a short body in the same way. Empty bodies are accepted, because
+ * operations/validate.ts knows whether the route needs a body.
  */
 export function readJsonOnly(app: FastifyInstance): (body: Buffer) => unknown {
   const parse = app.getDefaultJsonParser('error', 'error')

@@ -11,8 +11,8 @@ export interface Turns {
   /** Returns a listener that calls `answer` for a request after all earlier answers were sent. */
   listener(answer: Listener): Listener
   /**
-   * Ends a connection whose next bytes cannot be read. Calls `end` after all complete requests were answered. If the
-   * bytes belong to a request whose answer has begun, destroys the connection.
+   * Calls `end` after all complete requests were answered. If the unreadable bytes belong to a request whose answer has
+   * begun, destroys the connection.
    */
   endAfterAnswers(socket: Socket, end: () => void): void
 }

@@ -7,9 +7,7 @@ const SUSPECT = /[\d.]{16}|[eE][-+]?\d{3}/
 /** A longer number counts as rounded, because the shortest text of any double is shorter, even without an exponent. */
 const LENGTH_MAX = 400
 
-/**
- * Returns a refusal that names the rounded parameters, or null if there are none. `text` must be short and valid JSON.
- */
+/** Null if no parameter was rounded. `text` must be short and valid JSON. */
 export function roundedParams(text: string): AppError | null {
   const rounded = roundedNumbers(text)
   if (rounded === null) return null
@@ -51,10 +49,7 @@ const NAME_MAX = 60
 const WHY =
   'has more digits than a JSON number holds: write it as a string with its type, {"type": "NUMERIC", "value": "0.1…"}'
 
-/**
- * The number of a parameter is a field of `params`, or of a {type, value} in `params`. Returns these objects with the
- * names of their parameters. The name of `params` itself is null.
- */
+/** Returns the objects that contain parameters (`params` and each {type, value}), with the names of the parameters. */
 function holdersIn(body: unknown): ReadonlyMap<unknown, string | null> {
   const params: unknown = isObject(body) ? Reflect.get(body, 'params') : null
   if (!isObject(params)) return new Map()

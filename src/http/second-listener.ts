@@ -22,10 +22,7 @@ const CONNECTIONS_MAX = 64
 const REQUEST_MS = 5_000
 /** By default, a late request could stay for another 30 s. */
 const LATE_CHECK_MS = 1_000
-/**
- * Requests without a Host header are accepted, because Node would answer them before the limits of connections.ts
- * apply.
- */
+/** Node would answer requests without a Host header before the limits of connections.ts apply, so accept them. */
 const OPTIONS = { connectionsCheckingInterval: LATE_CHECK_MS, requireHostHeader: false }
 
 export interface SideServer extends AsyncDisposable {

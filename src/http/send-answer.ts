@@ -10,8 +10,8 @@ import { compressed, streamCompressor, type Encoding } from './compress.ts'
 import { slicesOf } from './shared-bytes.ts'
 
 /**
- * Lent JSON is memory that must be released after sending. Up to this size it is copied instead. Copying more would
- * delay other requests.
+ * Lent JSON up to this size is copied, so that its memory can be released at once. Copying more would delay other
+ * requests.
  */
 const OWN_BYTES_MAX = 256 * 1024
 

@@ -19,10 +19,7 @@ const LENGTH = /^[1-9]\d{0,4}$/
 const JSON_TYPES: ReadonlySet<string> = new Set(['application/json', 'application/json; charset=utf-8'])
 const LINE = /^([\w!#$%&'*+.^`|~-]{1,100}):[ \t]*([\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)[ \t]*$/
 
-/**
- * Requests with these headers are read or answered differently. Origin, for example, may need CORS headers in the
- * answer.
- */
+/** Requests with these headers are answered differently. Origin, for example, may need CORS headers. */
 const UNUSUAL: ReadonlySet<string> = new Set([
   'transfer-encoding',
   'content-encoding',
@@ -63,9 +60,7 @@ export function readUsualHead(head: string, form: RegExp): UsualHead | null {
 
 const KEEPS = 'keep-alive'
 
-/**
- * Returns the headers by lower-case name. Null if a header is malformed, unusual or repeated, or if there are too many.
- */
+/** The names are in lower case. Null if a header is malformed, unusual or repeated, or if there are too many. */
 function readLines(lines: readonly string[]): ReadonlyMap<string, string> | null {
   const headers = new Map<string, string>()
   if (lines.length > HEADERS_MAX) return null

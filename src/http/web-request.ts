@@ -10,8 +10,8 @@ const DROPPED =
   /^(connection|keep-alive|transfer-encoding|content-length|upgrade|te|trailer|forwarded|x-forwarded-.*|x-real-ip)$/
 
 /**
- * Serializes a JSON body again, and keeps a form as it is. The signal aborts if the caller hangs up. Throws
- * INVALID_REQUEST for an invalid Host header, and for a body that is nested too deeply.
+ * Keeps a form as it is. The signal aborts if the caller hangs up. Throws INVALID_REQUEST for an invalid Host header,
+ * and for a body that is nested too deeply.
  */
 export function toWeb(request: FastifyRequest, reply: FastifyReply): Request {
   const headers = new Headers()

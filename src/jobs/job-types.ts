@@ -4,9 +4,7 @@ import type { JobTable } from '../store/tables.ts'
 /** Without `step`, the step stays the same. */
 export type Progress = (done: number, total: number, step?: string) => void
 
-/**
- * The work of a job. The returned value must be plain data, and becomes the job's `result`. A resumed job keeps its id.
- */
+/** The result must be plain data, and becomes the job's `result`. A resumed job keeps its id. */
 export type Work = (progress: Progress, signal: AbortSignal, id: JobId) => Promise<unknown>
 
 /** In another process, creates the work again from the stored input. */
@@ -20,10 +18,7 @@ export interface Starter {
 
 export interface Job {
   readonly id: JobId
-  /**
-   * Resolves or rejects when the work has ended and its end is stored. Rejects with CONFLICT and the stored error if
-   * another process runs the job and it fails.
-   */
+  /** Settles when the end is stored. Rejects with CONFLICT and the stored error if the job fails in another process. */
   ended(): Promise<unknown>
   readonly isShared: boolean
   readonly isElsewhere: boolean

@@ -20,10 +20,7 @@ interface Deps {
 /** Limited per network, because a request can make this service read a document at a URL that the caller chose. */
 const BY_NETWORK = { limit: 60, windowMs: 60_000 }
 
-/**
- * The parameters that we pass on. `resource` is passed on separately, because it may occur several times. Other
- * parameters are ignored (RFC 6749 §3.1).
- */
+/** `resource` is passed on separately, because it may occur several times. Others are ignored (RFC 6749 §3.1). */
 const KNOWN = [
   'response_type',
   'client_id',

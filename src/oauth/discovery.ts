@@ -4,8 +4,8 @@ import { connectorResources } from '../auth/oauth-access-tokens.ts'
 import { SCOPES } from './scopes.ts'
 
 /**
- * `at` is the URL of the request. On loopback, a service has several URLs, but an agent accepts only the URL that it
- * was given. So the document names the URL with the host of the request.
+ * On loopback, a service has several URLs, but an agent accepts only the URL that it was given. So the document names
+ * the URL with the host of the request.
  */
 export function protectedResource(origin: string, at: URL): object {
   const [canonical, ...others] = connectorResources(origin)

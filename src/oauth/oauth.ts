@@ -15,9 +15,7 @@ import { revokeToken, tokenAnswer } from './exchange-and-revoke-tokens.ts'
 import { openUnusedClients } from './unused-clients.ts'
 
 export interface OAuth {
-  /**
-   * Answers a request to /auth/oauth2/… or /auth/consent. Throws an AppError for a refusal that has no format in OAuth.
-   */
+  /** Throws an AppError for a refusal that has no format in OAuth. */
   handle(request: Request): Promise<Response>
   protectedResource(at: URL): object
   authorizationServer(): object

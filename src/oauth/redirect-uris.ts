@@ -12,10 +12,7 @@ const LENGTH_MAX = 2_000
 /** A browser would execute or display the content of such a URI. */
 const DANGEROUS = /^(javascript|data|vbscript|file|blob|about|view-source|filesystem|ws|wss|ftp):/i
 
-/**
- * `ok`: the URI may be registered. `unknown`: the scheme is unknown, so the client may be registered only without this
- * URI. `refused`: the client may not be registered.
- */
+/** `unknown`: the client may be registered only without this URI. `refused`: the client may not be registered. */
 export type UriVerdict = 'ok' | 'unknown' | 'refused'
 
 export function verdictOf(uri: string): UriVerdict {

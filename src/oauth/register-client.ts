@@ -83,10 +83,7 @@ export async function registerClient(deps: Deps, request: Request): Promise<Resp
   return Response.json(answer, { status: 201 })
 }
 
-/**
- * Leaves out URIs with unknown schemes, because programs register several URIs and need only one. Throws OauthError if
- * a URI is refused or none is allowed.
- */
+/** Leaves out URIs with unknown schemes, because programs register several. Throws OauthError if none is allowed. */
 function allowedUris(uris: readonly string[]): readonly string[] {
   const verdicts = uris.map(verdictOf)
   const refused = uris[verdicts.indexOf('refused')]

@@ -1,5 +1,4 @@
-// Returns a function for each operation of the contract. REST and the connector authenticate the caller and then call
-// these functions.
+// The operations of the contract. REST and the connector authenticate the caller and then call these functions.
 import { ROUTES } from '../contract/key-routes.ts'
 import { SESSION_ROUTES } from '../contract/signed-in-routes.ts'
 import { accessOperations } from './access-lists.ts'

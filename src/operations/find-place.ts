@@ -18,10 +18,7 @@ export interface Places {
   ): Promise<Membership>
   /** Throws SECOND_FACTOR_REQUIRED, then NOT_FOUND (the same text for every cause), then ROLE_REQUIRED. */
   datasource(call: Call, teamId: TeamId, id: DatasourceId, need: { role?: 'ADMIN' | 'OWNER' }): Promise<Reached>
-  /**
-   * Returns the result of datasource() without waiting, for operations that need no role. Returns null if a cache lacks
-   * something, or if datasource() would throw.
-   */
+  /** Like datasource() without a role, but without waiting. Null if a cache lacks something, or if it would throw. */
   knownDatasource(caller: Caller, teamId: TeamId, id: DatasourceId): Reached | null
 }
 
@@ -32,10 +29,7 @@ export interface Placed {
 
 /** The characters of our ids and tokens. */
 const ID = /^[\w-]{1,200}$/
-/**
- * These parameters are names of database objects. A name may contain any character except NUL and lone surrogates,
- * which no database and no store can represent.
- */
+/** Names of database objects may contain any character except NUL and lone surrogates. */
 const NAMES: ReadonlySet<string> = new Set(['schema', 'table'])
 const NAME = /^[^\0]{1,1024}$/u
 
@@ -57,10 +51,7 @@ export async function place(
   }
 }
 
-/**
- * Returns the result of place() without waiting, for operations on a datasource that need no role. Returns null if a
- * cache lacks something. Then call place().
- */
+/** Like place() without a role, but without waiting. Null if a cache lacks something. Then call place(). */
 export function knownPlace(
   places: Places,
   caller: Caller,

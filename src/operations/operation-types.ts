@@ -93,10 +93,7 @@ export interface Prebuilt {
   readonly json: string | Buffer | LentJson
   readonly etag?: string
   readonly headers?: Readonly<Record<string, string>>
-  /**
-   * The byte offset of each table in `json`, so that the connector can read single tables. Only in the description of a
-   * datasource.
-   */
+  /** The byte offset of each table in `json`, so that the connector can read single tables of a description. */
   readonly starts?: readonly number[]
   /** How many rows the answer has, and which limit was reached. Only if the answer lacks rows of its query. */
   readonly cut?: { readonly rowCount: number; readonly by: 'rows' | 'bytes' }

@@ -85,10 +85,7 @@ function isQuick(route: Route): boolean {
   return route.rawBody === true && route.method === 'POST' && route.scope !== undefined && route.query === undefined
 }
 
-/**
- * Takes the same steps without promises, because queries are frequent and promises take time. If a check fails or a
- * cache lacks the caller or the datasource, `ordinary` runs instead.
- */
+/** Takes the same steps without promises, for speed. If a check fails or a cache lacks something, `ordinary` runs. */
 function quick(shared: SharedDeps, id: string, route: Route, run: AnyRun, ordinary: Operation): Operation {
   return (arrival, input) => {
     const { caller, knownAt } = arrival
@@ -141,10 +138,7 @@ function surplusOf(route: Route, query: unknown): AppError | null {
   }
 }
 
-/**
- * Only reads of a datasource are recorded here. A change is recorded by its operation, in the same transaction. A
- * prebuilt answer is recorded by the code that makes it.
- */
+/** A change is recorded by its operation. A prebuilt answer is recorded by the code that makes it. */
 function isRecordedRead(route: Route): boolean {
   return route.method === 'GET' && route.place === 'datasource' && route.prebuilt !== true
 }

@@ -88,10 +88,7 @@ function put(holder: Open, value: unknown, namesAsKeys: boolean): void {
   } else fields[key] = value
 }
 
-/**
- * Returns true for keys that Fastify refuses too. Code that copies an object with such a key could change the prototype
- * of other objects.
- */
+/** Code that copies an object with such a key could change the prototype of other objects. Fastify refuses it too. */
 function isPoison(key: string, value: unknown): boolean {
   if (key === '__proto__') return true
   return key === 'constructor' && typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype')

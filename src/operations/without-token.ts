@@ -1,5 +1,4 @@
-// Operations without an access token (contract/routes-without-token.ts). A secret in the path, such as the token of an
-// invitation, authorizes the caller.
+// Operations without an access token. A secret in the path, such as the token of an invitation, authorizes the caller.
 import { notFound } from '../errors.ts'
 import type { OPEN_ROUTES } from '../contract/routes-without-token.ts'
 import { previewInvitation } from '../teams/invitation-preview.ts'

@@ -21,10 +21,7 @@ interface Key extends LikelyKey {
   readonly range: KeptColumn['range']
 }
 
-/**
- * Returns the likely keys of each table (by tableKey) and column. `exposed` must contain only exposed tables and
- * columns.
- */
+/** The outer key is tableKey(), the inner key the column. `exposed` must contain only exposed tables and columns. */
 export function likelyKeys(
   exposed: Catalog,
   profiles: ReadonlyMap<string, SeenTable>,
@@ -69,8 +66,8 @@ function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, SeenTable>):
 }
 
 /**
- * Returns the names that a referencing column may have: for customers.id, these are customer_id and customers_id. If
- * the key has a more specific name than `id`, a referencing column may have the same name.
+ * For customers.id, these are customer_id and customers_id. If the key has a more specific name than `id`, a
+ * referencing column may have the same name.
  */
 function namesFor(table: string, column: string): ReadonlySet<string> {
   const [plain, key] = [folded(table), folded(column).replace(/^id$|^key$/, 'id')]

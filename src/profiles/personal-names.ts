@@ -204,10 +204,7 @@ function isPeople(word: string): boolean {
   return PEOPLE.has(word) || (word.endsWith('s') && PEOPLE.has(word.slice(0, -1)))
 }
 
-/**
- * Splits a name into words, in lower case, without accents and digits. A new word begins where the case changes, and
- * after every character that is not a letter.
- */
+/** In lower case, without accents and digits. A new word begins where the case changes, and after a non-letter. */
 function wordsOf(name: string): string[] {
   return name
     .normalize('NFKD')

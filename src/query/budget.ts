@@ -10,10 +10,7 @@ interface Spent {
 }
 
 export interface Budget {
-  /**
-   * Counts one query. Throws RATE_LIMITED with the headers and `retryAfter` if the budget is exceeded. Returns no
-   * promise if this process counts in memory.
-   */
+  /** Throws RATE_LIMITED with the headers and `retryAfter`. Returns no promise if this process counts in memory. */
   spend(teamId: TeamId, budget: TeamSettings['queryBudget']): Spent | Promise<Spent>
   /** Returns the remaining budget, without counting. `resetsAt` (ISO 8601, UTC) is null if nothing was spent. */
   left(teamId: TeamId, budget: TeamSettings['queryBudget']): Promise<Left>
@@ -32,9 +29,7 @@ const UNLIMITED = Number.MAX_SAFE_INTEGER
 
 interface BudgetDeps {
   readonly store: Pick<Store, 'count'>
-  /**
-   * Counts for several processes. If null, the store counts on PostgreSQL, and this process counts in memory on SQLite.
-   */
+  /** Counts for several processes. If null, the store counts on PostgreSQL, and this process in memory on SQLite. */
   readonly redis?: Counter | null
 }
 
@@ -90,10 +85,7 @@ export interface Counter {
 /** If there are more windows, those that have ended are removed before another one is added. */
 const WINDOWS_KEPT = 1_000
 
-/**
- * Counts in memory. A window begins with its first query. consume() returns no promise, because it runs for every
- * query.
- */
+/** A window begins with its first query. consume() returns no promise, because it runs for every query. */
 export function inMemory(): Counter {
   const windows = new Map<string, { points: number; readonly endsAt: number }>()
   const tidy = (now: number): void => {
@@ -119,10 +111,7 @@ export function inMemory(): Counter {
   }
 }
 
-/**
- * Counts in the table `counters` of the store. The library needs a pool of `pg`, so this returns an object that looks
- * like one.
- */
+/** The library needs a pool of `pg`, so this returns an object that looks like one. */
 function inStore(count: NonNullable<Store['count']>): Counter {
   const storeClient = {
     async query({ text, values }: { readonly text: string; readonly values?: readonly unknown[] }) {

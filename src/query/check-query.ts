@@ -143,10 +143,7 @@ async function weigh(
   }
 }
 
-/**
- * Returns the verdict if the database refused to estimate the query, for example because a function does not exist.
- * Returns null for other errors, such as a lost connection.
- */
+/** Null for errors that the query did not cause, such as a lost connection. */
 function refusedAs(error: unknown): CheckResult | null {
   if (!(error instanceof AppError)) return null
   if (error.code === 'INVALID_QUERY') return { verdict: 'INVALID', error: error.message }

@@ -6,8 +6,8 @@ import type { TeamId } from '../ids.ts'
 import type { TeamSettings } from '../teams/team-settings.ts'
 
 /**
- * `limit` is the row limit of the caller, up to the row cap. Null means the row cap. `rowBytesMax` is how many bytes of
- * rows the client accepts.
+ * `limit` is the caller's row limit. Null means the row cap. `rowBytesMax` is how many bytes of rows the client
+ * accepts.
  */
 export function limitsOf(
   teamId: TeamId,

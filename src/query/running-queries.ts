@@ -1,6 +1,6 @@
-// Cancels a running query if its caller loses access or a table is hidden. At intervals, checks whether a new request
-// would be refused, and whether the exposure shows less than before. The caller of the cancelled query gets the error.
-// At shutdown, all running queries are cancelled.
+// At intervals, checks whether a new request of a running query's caller would be refused, and whether the exposure
+// shows less than before. If so, cancels the query, and the caller gets the error. At shutdown, cancels all running
+// queries.
 import type { Call, Caller } from '../auth/caller.ts'
 import type { Deadline } from '../deadline.ts'
 import { changedJustNow, narrowedJustNow, overloaded } from '../datasources/changed-or-overloaded.ts'
@@ -11,10 +11,7 @@ import { AppError, type Code } from '../errors.ts'
 /** A shorter query is never checked. */
 const CHECK_MS = 400
 
-/**
- * A check that fails with one of these codes cancels the query. If the store fails or is busy (OVERLOADED), the query
- * goes on.
- */
+/** These errors of a check cancel the query. If the store fails or is busy (OVERLOADED), the query goes on. */
 const ENDING: ReadonlySet<Code> = new Set<Code>([
   'UNAUTHENTICATED',
   'NOT_FOUND',
@@ -26,17 +23,11 @@ const ENDING: ReadonlySet<Code> = new Set<Code>([
 ])
 
 export interface RunningDeps {
-  /**
-   * Returns the caller's current state. Throws UNAUTHENTICATED if the key, grant or session has ended, and
-   * SCOPE_REQUIRED if the grant may no longer query.
-   */
+  /** Throws UNAUTHENTICATED if the key, grant or session has ended, and SCOPE_REQUIRED if the grant may not query. */
   again(caller: Caller): Promise<Caller>
   /** Returns the datasource's current state. Throws the refusal that a new request would get. */
   reach(call: Call, at: Reached): Promise<Reached>
-  /**
-   * Returns true if one of the exposures that were saved after `version`, up to that of `at.row`, shows less than the
-   * one before it.
-   */
+  /** True if an exposure that was saved after `version`, up to that of `at.row`, shows less than the one before it. */
   narrowed(at: Reached, version: number): Promise<boolean>
 }
 

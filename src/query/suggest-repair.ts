@@ -21,10 +21,7 @@ export interface Refused {
   readonly limits: Limits
 }
 
-/**
- * Returns the repaired query: SQL text, or an object with `collection`, `filter` and `pipeline`. Undefined if no repair
- * was found.
- */
+/** Returns SQL text, or an object with `collection`, `filter` and `pipeline`. Undefined if no repair was found. */
 export async function suggestionFor(refused: Refused, signal: AbortSignal): Promise<unknown> {
   const { driver, body, text, exposed } = refused
   if (typeof body !== 'object' || body === null || text.length > CHARS_MAX) return undefined
@@ -54,10 +51,7 @@ export async function suggestionFor(refused: Refused, signal: AbortSignal): Prom
   return undefined
 }
 
-/**
- * Returns the verdict of the guard. Null if the body is invalid (for example, a parameter is unused), or if the call
- * was aborted.
- */
+/** Null if the body is invalid (for example, a parameter is unused), or if the call was aborted. */
 async function judged(
   { driver, exposed, limits }: Refused,
   body: object,

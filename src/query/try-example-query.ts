@@ -23,10 +23,7 @@ export interface TryDeps {
 
 const ROWS = 10
 const TRY_MS = 5_000
-/**
- * The share of the team's cost limit that a trial may use. Some databases charge by cost, and no caller asked for the
- * trial.
- */
+/** A part of the team's cost limit. Some databases charge by cost, and no caller asked for the trial. */
 const COST_SHARE = 0.1
 
 /**

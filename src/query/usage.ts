@@ -72,8 +72,7 @@ export async function usageOf(
 }
 
 /**
- * Throws INVALID_REQUEST if `by` or `step` is given with more than SLOT_DAYS days, because older days have no usage by
- * hour.
+ * Throws INVALID_REQUEST for `by` or `step` with more than SLOT_DAYS days, because older days have no usage by hour.
  */
 function requireDetail({ days = DAYS, by, step }: { days?: number; by?: By; step?: Step }): void {
   if ((by ?? step) === undefined || days <= SLOT_DAYS) return

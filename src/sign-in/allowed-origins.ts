@@ -34,10 +34,7 @@ function isOurs(origin: string, request: Request, config: Public): boolean {
   return origin === config.publicUrl || isLoopbackHere(origin, new URL(request.url))
 }
 
-/**
- * Returns true if both are names of this machine, with the same protocol and port. A page on another port is refused,
- * because browsers send a cookie to all ports of a host.
- */
+/** A page on another port is refused, because browsers send a cookie to all ports of a host. */
 function isLoopbackHere(origin: string, requested: URL): boolean {
   const url = URL.parse(origin)
   if (url === null || url.origin !== origin || !isLoopbackName(url.hostname)) return false

@@ -4,10 +4,7 @@ import type { z } from 'zod'
 import { SIGN_IN_ROUTES, type SignInRoute, type SignInRouteName } from '../contract/sign-in-routes.ts'
 
 interface Traits {
-  /**
-   * Counted by the caller's network. The request allows a guess, or is expensive: it hashes a password, sends a mail or
-   * asks a provider.
-   */
+  /** Allows a guess, hashes a password, sends a mail or asks a provider. Counted by the caller's network. */
   readonly costly?: true
   /** Hashes a password, so only a few of these requests run at the same time (sign-in-limits.ts). */
   readonly hashes?: true
@@ -19,10 +16,7 @@ interface Traits {
   readonly asksCode?: true
   /** Weakens the second factor. While the factor is on, needs a code in addition to the password. */
   readonly needsCode?: true
-  /**
-   * Creates a session, or a sign-in that waits for a code. Both end if the password changes at the same time
-   * (password-still-current.ts).
-   */
+  /** Creates a session, or a sign-in that waits for a code. Both end if the password changes at the same time. */
   readonly makesSession?: true
   /** The action in the audit. If missing, the path changes no account, or its handler records the change. */
   readonly action?: string

@@ -26,10 +26,7 @@ interface TrailEvent {
 export interface Trail {
   /** Records an action. Handlers call this if done() cannot know the account or the change. */
   recordAction(action: string, accountId: AccountId, request?: Pick<Request, 'headers'>, more?: Changes): void
-  /**
-   * Records the action of an answered request. Resolves when the row is in the audit, except for a sign-in, whose row
-   * is written within a second.
-   */
+  /** Resolves when the row is in the audit, except for a sign-in, whose row is written within a second. */
   done(event: TrailEvent, response: Response): Promise<void>
   /** Records a refusal. One row counts the refusals of one kind to an account within a minute. */
   refused(event: TrailEvent, error: unknown): Promise<void>
@@ -88,8 +85,8 @@ export function openTrail({ store, audit }: Deps): Trail {
 }
 
 /**
- * Returns the account that acted, or null if nobody is signed in or the sign-in still needs a code. Compares the id in
- * the answer with the store, because the answer to a sign-up with a taken address contains an invented id.
+ * Null if nobody is signed in or a code is needed. Compares the id in the answer with the store, because the answer to
+ * a sign-up with a taken address contains an invented id.
  */
 async function whoDid(store: Pick<Store, 'db'>, event: TrailEvent, response: Response): Promise<AccountId | null> {
   if (isOfPerson(event.name) && event.identity.signedIn !== null) return event.identity.signedIn

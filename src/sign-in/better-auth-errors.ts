@@ -58,10 +58,7 @@ function invalid(detail: string, reason?: string): AppError {
   })
 }
 
-/**
- * `taken` returns whether the address has an account. It distinguishes a sign-up with a taken address from an internal
- * error.
- */
+/** `taken` returns whether the address has an account. If it has none, a failed sign-up is an internal error. */
 export async function libraryRefusal(response: Response, taken: () => Promise<boolean>): Promise<AppError> {
   const body = LibraryError.safeParse(await response.json().catch(() => null))
   const reason = body.data?.code

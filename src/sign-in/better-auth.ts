@@ -150,10 +150,7 @@ async function passwordOf(store: Pick<Store, 'db'>, accountId: AccountId): Promi
   return method?.password ?? null
 }
 
-/**
- * Reads the cookies of a request with the library's own parser, so that we and the library find the same account.
- * Renews no session and consumes no code.
- */
+/** Uses the library's own parser, so that both find the same account. Renews no session and consumes no code. */
 function identify({ createAuthEndpoint }: { readonly createAuthEndpoint: typeof CreateEndpoint }) {
   return createAuthEndpoint.serverOnly({ method: 'GET', requireHeaders: true }, async (ctx) => {
     const { secret, authCookies, createAuthCookie, internalAdapter } = ctx.context
@@ -212,10 +209,7 @@ function accountIdOf(id: string | null): AccountId | null {
   return id === null ? null : asId<AccountId>(id)
 }
 
-/**
- * The options for passwords and mails. The library calls these functions within its transaction, so they must not use
- * the store.
- */
+/** The library calls these functions within its transaction, so they must not use the store. */
 function mailing(deps: LibraryDeps) {
   const { mail, links, origin } = deps
   const link = (path: string, token: string) => {

@@ -22,10 +22,9 @@ interface Deps {
 }
 
 /**
- * Changes the password. Ends links, sign-ins that wait for a code and grants of agents. By default, all sessions end
- * too, and the answer starts a new one. Only this browser remains a known device. Throws UNAUTHENTICATED if there is no
- * session, or if it ends in the meantime. Throws INVALID_REQUEST if the old password is wrong, or was changed in the
- * meantime.
+ * Also ends links, sign-ins that wait for a code and grants of agents. By default, all sessions end too, and the answer
+ * starts a new one. Only this browser remains a known device. Throws UNAUTHENTICATED if there is no session, and
+ * INVALID_REQUEST if the old password is wrong, or was changed in the meantime.
  */
 export async function changePassword(
   deps: Deps,

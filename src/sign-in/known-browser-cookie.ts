@@ -10,17 +10,13 @@ const NAME = 'vitrine.known_device'
 const DAYS = 180
 
 export interface KnownDevices {
-  /**
-   * Returns the id of this device if it has sent the current password of the account, or else null. A change of the
-   * password changes the id.
-   */
+  /** Null unless this device has sent the account's current password. A change of the password changes the id. */
   of(request: Request, email: string): Promise<string | null>
   /** Returns the id of this device if it has passed this second factor, or else null. */
   passed(request: Request, factorId: string): string | null
   /**
-   * Returns a Set-Cookie value for a device that has sent the correct password. `password` is the stored hash, or null
-   * if the account has none. `factorId` is the second factor that the device has passed. Without it, the cookie keeps
-   * an earlier proof of a second factor.
+   * For a device that has sent the correct password. `password` is the stored hash, or null if the account has none.
+   * `factorId` is the second factor that the device has passed. Without it, an earlier proof stays.
    */
   cookie(
     request: Request,

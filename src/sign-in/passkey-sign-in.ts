@@ -96,8 +96,7 @@ async function verified(
 }
 
 /**
- * Marks the challenge as used, and stores the counter of the passkey. If the challenge was used before, the counter has
- * changed or the passkey was removed, ends the new session and returns false.
+ * If the challenge was used, the counter has changed or the passkey was removed, ends the session and returns false.
  */
 async function used(
   { store, now }: { readonly store: Store; readonly now: number },

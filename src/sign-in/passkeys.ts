@@ -37,10 +37,7 @@ export interface PasskeyDeps {
 export const LIFE_MS = 300_000
 const PASSKEYS_MAX = 20
 
-/**
- * A challenge to add a passkey contains the account, because somebody else may sign in to this browser before the
- * answer.
- */
+/** Contains the account, because somebody else may sign in to this browser before the answer. */
 const Challenge = z.object({
   challenge: z.string(),
   for: z.union([z.literal('sign in'), z.object({ add: z.string() })]),

@@ -34,8 +34,7 @@ export async function heldBy(
 }
 
 /**
- * Returns true if the account still has the same password. If not, ends the new session, links, sign-ins that wait for
- * a code, and a second factor that was turned on in the meantime.
+ * If not, ends the new session, links, sign-ins that wait for a code, and a second factor turned on in the meantime.
  */
 export async function stillHolds(store: Store, held: Held, answer: Response): Promise<boolean> {
   const made = sessionMadeBy(answer)

@@ -179,9 +179,8 @@ function signedInOf({ signedIn, sessionId }: Identity) {
 }
 
 /**
- * Checks the code if the path weakens a second factor that is on. If the password is wrong, does not use up the code,
- * because the library will refuse the password. Throws INVALID_REQUEST without a code, UNAUTHENTICATED if the code is
- * wrong, and RATE_LIMITED after too many codes.
+ * Checks the code if the path weakens a second factor that is on. A wrong password does not use up the code. Throws
+ * INVALID_REQUEST without a code, UNAUTHENTICATED if it is wrong, and RATE_LIMITED after too many codes.
  */
 export async function requireCode(
   deps: OwnDeps,

@@ -19,10 +19,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 type Public = Pick<Config, 'publicUrl'>
 
-/**
- * Throws NOT_FOUND if the path is not allowed, SIGN_IN_REFUSED if the request comes from a page of another site, and
- * INVALID_REQUEST if the parameters or the body are invalid.
- */
+/** Throws NOT_FOUND for an unknown path, SIGN_IN_REFUSED for a page of another site, and INVALID_REQUEST. */
 export async function readSignInRequest(request: Request, pathname: string, config: Public): Promise<SignInRequest> {
   const name = `${request.method} ${pathname}`
   const path = PATHS.get(name)

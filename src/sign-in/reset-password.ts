@@ -173,10 +173,7 @@ export async function endSecondFactor(
   await tx.updateTable('accounts').set({ twoFactorEnabled }).where('id', '=', accountId).execute()
 }
 
-/**
- * Returns true if the second factor may be ended: the request does not keep it, and has a valid code. Then the code is
- * used up.
- */
+/** True if the request does not keep the second factor and has a valid code, which is then used up. */
 async function maySwitchOff(deps: Deps, accountId: AccountId, order: Order): Promise<boolean> {
   const factor = order.keep?.secondFactor === true ? null : await factorOf(deps.store, accountId)
   if (order.code === undefined || factor === null) return false
@@ -215,10 +212,7 @@ async function accountOf(db: Store['db'], accountId: AccountId) {
   return row
 }
 
-/**
- * Returns true if the link verifies the address for the first time. Then nothing can be kept, because a stranger may
- * have signed up with the address.
- */
+/** True if the link verifies the address for the first time. Then a stranger may have signed up, so nothing is kept. */
 function provesAddress(
   { mailIsOn }: Pick<Deps, 'mailIsOn'>,
   account: { readonly emailVerified: number | boolean },

@@ -19,10 +19,7 @@ import { CODE_LIFE_MS, markUsed, useOnce } from './consume-second-factor-code.ts
 const CODES_MAX = 10
 export const LOCKED_MS = 900_000
 
-/**
- * Counts a code of a sign-in before it is checked. The tenth code in a row locks the second factor, unless it is
- * correct. Throws RATE_LIMITED while the factor is locked.
- */
+/** The tenth code in a row locks the second factor, unless it is correct. Throws RATE_LIMITED while it is locked. */
 export async function countCode(store: Store, accountId: AccountId, now: number): Promise<void> {
   const time = (ms: number) => storedTime(store.dialect, ms)
   const lockedUntil = await store.append(async (tx) => {

@@ -6,10 +6,7 @@ export interface Library {
   readonly origin: string
   handle(request: Request): Promise<Response>
   identify(request: Pick<Request, 'headers'>): Promise<Identity>
-  /**
-   * Returns the library's answer to a sign-in. With `anew`, creates a session and sets its cookie. If `remember` is
-   * false, the cookie ends with the browser.
-   */
+  /** With `anew`, creates a session and sets its cookie. If `remember` is false, the cookie ends with the browser. */
   signedIn(
     request: Pick<Request, 'headers'>,
     accountId: AccountId,

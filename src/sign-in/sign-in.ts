@@ -50,9 +50,7 @@ import { verifyPage } from './verify-email-page.ts'
 export interface SignIn {
   /** Throws AppErrors as in docs/session.md#sign-in. */
   handle(request: Request): Promise<Response>
-  /**
-   * Returns the account that is signed in, and the account whose sign-in waits for a code, according to the cookies.
-   */
+  /** Finds by the cookies who is signed in, and whose sign-in waits for a code. */
   identify(request: Pick<Request, 'headers'>): Promise<Identity>
   /** Loads the library, so that the first request need not wait for it. */
   warm(): Promise<void>
@@ -204,10 +202,7 @@ async function heldOf(
   return accountId === null ? null : await heldBy(store, { accountId })
 }
 
-/**
- * Counts a code before it is checked. Throws UNAUTHENTICATED if no sign-in waits for a code, and RATE_LIMITED after too
- * many codes.
- */
+/** Counts a code before it is checked. Throws UNAUTHENTICATED if no sign-in waits for one, and RATE_LIMITED. */
 async function countCode(
   ours: OwnDeps,
   request: Request,

@@ -43,8 +43,8 @@ export async function requireSignUp(deps: Deps, order: SignUpOrder, now: number)
 }
 
 /**
- * Deletes the unverified account with this address before another sign-up. Returns its id, or null. An account in a
- * team is not deleted: it was created while mail was off, and anybody could delete it by signing up.
+ * Returns the id, or null. An account in a team is not deleted: it was created while mail was off, and anybody could
+ * delete it by signing up.
  */
 export async function deleteUnverified(store: Store, email: string): Promise<AccountId | null> {
   const unverified = await store.db
@@ -71,10 +71,7 @@ export async function deleteUnverifiedIn(tx: Transaction<Tables>, id: AccountId)
   return true
 }
 
-/**
- * Deletes an unverified account before the account `newId` gets its address, and moves its reset links to `newId`.
- * Returns false if the account is not deleted.
- */
+/** Also moves the reset links to `newId`. Returns false if the account is not deleted. */
 export async function replaceUnverifiedIn(tx: Transaction<Tables>, id: AccountId, newId: AccountId): Promise<boolean> {
   if (!(await deleteUnverifiedIn(tx, id))) return false
   await tx.updateTable('verifications').set({ value: newId }).where('value', '=', id).execute()
@@ -94,10 +91,7 @@ export async function moveLinks(store: Store, deletedId: AccountId, email: strin
   })
 }
 
-/**
- * Returns the token that the first sign-up needs. Null if an account exists, or if the service listens only on
- * loopback.
- */
+/** Null if an account exists, or if the service listens only on loopback. */
 export async function neededSetupToken(deps: Deps): Promise<string | null> {
   return !deps.config.loopback && (await isEmpty(deps.store)) ? setupToken(deps.secrets) : null
 }

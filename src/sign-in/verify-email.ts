@@ -28,10 +28,7 @@ export interface Verified {
   readonly isNew: boolean
 }
 
-/**
- * Throws UNAUTHENTICATED if the password is wrong, the link is invalid or has expired, or its account was deleted.
- * Throws RATE_LIMITED after too many passwords.
- */
+/** Throws UNAUTHENTICATED for a wrong password or an invalid link, and RATE_LIMITED after too many passwords. */
 export async function verifyEmail(
   deps: Deps,
   order: { readonly token: string; readonly password: string },
@@ -51,10 +48,7 @@ export async function verifyEmail(
   return { accountId: link.accountId, email: link.email, password: held?.password ?? null, isNew }
 }
 
-/**
- * Returns false if the address was already verified. Throws UNAUTHENTICATED if another sign-up replaced the account in
- * the meantime.
- */
+/** False if the address was already verified. Throws UNAUTHENTICATED if another sign-up replaced the account. */
 async function setVerified(store: Store, accountId: AccountId): Promise<boolean> {
   const yes = storedFlag(store.dialect, true)
   return await store.write(async (tx) => {

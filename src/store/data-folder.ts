@@ -55,8 +55,7 @@ function whyOf(dataDir: string, code: string): string | null {
 }
 
 /**
- * Throws an Error for the operator if the store file is empty, but the key in the folder shows that the store was used
- * before. A failed copy may leave such a file.
+ * Throws an Error if the store file is empty, but the key shows that the store was used. A failed copy may cause this.
  */
 export function requireNotEmptied(dataDir: string): void {
   const size = (name: string) => statSync(join(dataDir, name), { throwIfNoEntry: false })?.size

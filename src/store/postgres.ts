@@ -17,9 +17,7 @@ const INT8 = 20
 export interface OpenedPostgres {
   readonly dialect: Dialect
   readonly server: StoreServer
-  /**
-   * The connections for counters. Their commits do not wait for the disk, so counts may be lost if the server crashes.
-   */
+  /** Commits of these connections do not wait for the disk, so counts may be lost if the server crashes. */
   readonly counters: StoreServer
   makeClient(): Client
 }
@@ -94,8 +92,8 @@ async function tryOnce(url: string): Promise<void> {
 }
 
 /**
- * Returns true if PostgreSQL aborted the work because of other transactions, if the server has no connections left, or
- * if the pool had none in time. pg-pool reports its timeout only with this message.
+ * True if other transactions or a lack of connections caused the error. pg-pool reports its timeout only by this
+ * message.
  */
 export function isContended(error: unknown): boolean {
   if (!(error instanceof Error)) return false
@@ -141,10 +139,7 @@ function placeOf(url: string, client: (url: string) => Client): Place | null {
   }
 }
 
-/**
- * How often a transaction is tried. After a serialization failure or deadlock, a retry may succeed. After a duplicate
- * key, a retry sees the existing row. Other errors are final.
- */
+/** A retry may succeed after a serialization failure or deadlock. After a duplicate key, it sees the existing row. */
 export function attemptsFor(error: unknown): number {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code === '40001' || code === '40P01') return 20

@@ -1,8 +1,8 @@
 // Caches values from the store. After forget(), no older value is returned.
 
 /**
- * The maximum age of an entry. If the announcement that another process revoked a key is lost, the key still works for
- * this time. With the time of the read, this is at most one second (docs/session.md#when-a-change-takes-effect).
+ * If the announcement that another process revoked a key is lost, the key still works for this time. With the time of
+ * the read, this is at most one second (docs/session.md#when-a-change-takes-effect).
  */
 export const CACHE_MAX_AGE_MS = 750
 

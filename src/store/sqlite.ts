@@ -25,10 +25,7 @@ export interface Sqlite {
   copyTo(path: string): Promise<void>
 }
 
-/**
- * Opens the store and locks the data folder. Creates a missing store, unless `asIs` is set. Throws an Error that names
- * the folder if the store is missing or another process has locked it.
- */
+/** Also locks the data folder. With `asIs`, creates no store. Throws an Error if the store is missing or locked. */
 export function openSqlite(dataDir: string, options: { readonly asIs?: boolean } = {}): Sqlite {
   const path = join(dataDir, 'vitrine.db')
   if (options.asIs === true && !existsSync(path)) throw new Error(`There is no store in the data folder ${dataDir}.`)
@@ -86,10 +83,7 @@ function opened(db: DatabaseSync, log: number): Sqlite {
   }
 }
 
-/**
- * Implements the interface that Kysely needs. Statements are cached, because compiling most of them costs more than
- * running them.
- */
+/** Statements are cached, because compiling most of them costs more than running them. */
 function adapt(db: DatabaseSync): Pick<SqliteDatabase, 'prepare'> {
   const cache = new Map<string, StatementSync>()
   const prepare = (sql: string): StatementSync => {

@@ -59,10 +59,7 @@ async function finish(part: string, to: string): Promise<void> {
   await synced(dirname(to))
 }
 
-/**
- * Restores the store of `env` from a file of `vitrine backup`. An embedded store must not exist yet. A PostgreSQL store
- * must have no accounts.
- */
+/** An embedded store must not exist yet. A PostgreSQL store must have no accounts. */
 export async function runRestore([file, ...more]: readonly string[], env: Environment, out: Out): Promise<void> {
   const from = resolve(oneFile(file, more, 'restore'))
   const config = readConfig(env)

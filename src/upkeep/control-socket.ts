@@ -19,8 +19,7 @@ function socketPath(dataDir: string): string {
 }
 
 /**
- * Listens until it is disposed. Returns null if the path of the data folder is too long for a socket, or if its file
- * system does not support sockets.
+ * Listens until disposed. Null if the path is too long for a socket, or if the file system does not support sockets.
  */
 export async function openControl(
   dataDir: string,

@@ -24,8 +24,8 @@ export interface Claimed {
 }
 
 /**
- * Queues a message for each of these true `conditions` that was not true before, up to WAITING_MAX. Returns the number
- * of queued messages. Each message is queued once, even if two processes call this at the same time.
+ * Queues a message for each condition that was not true before, up to WAITING_MAX, and returns their number. Each
+ * message is queued once, even if two processes call this at the same time.
  */
 export async function enqueue(
   store: Store,

@@ -10,10 +10,7 @@ interface Named {
   readonly name: string
 }
 
-/**
- * Something that is true now, for example that a datasource has an error. A webhook reports it once, when it becomes
- * true.
- */
+/** Something that is true now, such as an error of a datasource. A webhook reports it once, when it becomes true. */
 export interface Condition {
   /** Does not change while the condition is true. */
   readonly key: string

@@ -25,8 +25,8 @@ export function tablesMeant(tables: readonly CatalogTable[], name: string): read
 }
 
 /**
- * Returns the columns that the name of a refused column may mean, the most likely column first. For the unknown name
- * `address.city`, returns the column `address` if its contents are unknown. `all` contains every column of the table.
+ * The most likely column comes first. For the unknown name `address.city`, returns the column `address` if its contents
+ * are unknown. `all` contains every column of the table.
  */
 export function columnsMeant(
   columns: readonly CatalogColumn[],
@@ -49,19 +49,15 @@ export function columnsMeant(
   })
 }
 
-/**
- * Returns true if the column may contain fields that the catalog does not list. If not, an unknown path such as
- * `address.ctiy` is misspelled.
- */
+/** False if the catalog lists all fields of the column. Then an unknown path such as `address.ctiy` is misspelled. */
 function mayHoldMore(column: CatalogColumn, all: readonly CatalogColumn[]): boolean {
   if (all.some((each) => each.partOf === column.name)) return false
   return column.seen === undefined || column.seen.types.some((type) => type === 'object' || type === 'array')
 }
 
 /**
- * `parts` are the columns nested in one column. Returns those whose full name, such as `address.city`, occurs in
- * `text`. If there are none, returns those whose last name, such as `city`, occurs. Otherwise, returns the first of
- * `parts`.
+ * Returns the nested columns whose full name, such as `address.city`, occurs in `text`, or else those whose last name,
+ * such as `city`, occurs, or else the first of `parts`.
  */
 export function partsMeant(parts: readonly CatalogColumn[], text: string): readonly CatalogColumn[] {
   const words = (escaped: string) =>
@@ -77,8 +73,7 @@ export function partsMeant(parts: readonly CatalogColumn[], text: string): reado
 }
 
 /**
- * Returns the name without a final `*`. In the catalog, the BigQuery tables `events_1` and `events_2` are one table
- * `events_*`. A query may contain either form.
+ * In the catalog, the BigQuery tables `events_1` and `events_2` are one table `events_*`. A query may contain either.
  */
 function stem(table: string): string {
   return table.replace(/\*$/, '')

@@ -23,10 +23,7 @@ export interface RefusalDeps {
   readonly now?: () => number
 }
 
-/**
- * The table or column that a refused query most likely meant. `schema`, `table` and `column` are missing if there is
- * not exactly one candidate.
- */
+/** What a refused query most likely meant. A field is missing if there is not exactly one candidate. */
 interface Meant {
   readonly schema?: string
   readonly table?: string
@@ -49,8 +46,8 @@ export interface RefusalGroup extends Meant {
 const DAYS = 7
 const DAY_MS = 86_400_000
 /**
- * The limits of one call. Older refusals and smaller groups are left out. If there are more than TEXTS_MAX different
- * queries, the remaining ones are not `fixable`.
+ * Older refusals and smaller groups are left out. After TEXTS_MAX different queries, the remaining ones are not
+ * `fixable`.
  */
 const ROWS_MAX = 100_000
 const TEXTS_MAX = 1_000

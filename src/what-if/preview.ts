@@ -37,8 +37,8 @@ interface Replayed {
 }
 
 /**
- * The `result` of a preview job. Only the current exposure allows the queries in `nowRefused`, and only the proposed
- * exposure allows those in `nowAllowed`. The queries in `cannotTell` cannot be judged again.
+ * Only the current exposure allows the queries in `nowRefused`, and only the proposed one allows those in `nowAllowed`.
+ * The queries in `cannotTell` cannot be judged again.
  */
 export interface Preview {
   readonly nowRefused: Replayed
@@ -51,8 +51,8 @@ const KIND = 'preview'
 const PREVIEW_MS = 10 * 60_000
 const IDS_MAX = 100
 /**
- * How many previews run at the same time in this process: for all teams of one owner, and in total. `waiting` is how
- * many wait. Other requests run after each query that a preview judges, so many previews would delay them.
+ * Concurrent previews for all teams of one owner, and in total. `waiting` is how many wait. Other requests run after
+ * each query that a preview judges, so many previews would delay them.
  */
 const REPLAYS = { each: 1, all: 2, waiting: 200 }
 /** The maximum number of different previews of one datasource that wait or run. */
@@ -62,9 +62,8 @@ const OUTCOMES_MAX = 50_000
 const DAY_MS = 86_400_000
 
 /**
- * Starts a preview. If an equal preview waits or runs, returns the id of its job. Throws NOT_CONNECTED before the first
- * introspection, INVALID_REQUEST if the proposed exposure cannot be saved, and CONFLICT if too many different previews
- * of the datasource wait or run.
+ * If an equal preview waits or runs, returns the id of its job. Throws NOT_CONNECTED before the first introspection,
+ * INVALID_REQUEST if the proposed exposure cannot be saved, and CONFLICT if too many previews wait or run.
  */
 export async function previewExposure(
   deps: PreviewDeps,

@@ -31,8 +31,7 @@ interface Deps {
 }
 
 /**
- * `tables` and `version` are the body of the PUT request that saves the exposure. `added` has the columns that the
- * current exposure lacks.
+ * `tables` and `version` are the body of the PUT that saves the exposure. `added` has the columns that are new in it.
  */
 export interface Widened {
   readonly tables: readonly ShownTable[]
@@ -91,10 +90,7 @@ async function searched(ground: Ground, caller: AbortSignal): Promise<Widening> 
   }
 }
 
-/**
- * Adds the hidden column with the name that the database did not find. This is needed for guards that leave unknown
- * column names to the database.
- */
+/** Adds the hidden column that the database did not find, for guards that do not check column names. */
 async function withColumn(
   ground: Ground,
   found: { readonly additions: readonly Addition[] },

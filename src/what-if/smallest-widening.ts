@@ -12,9 +12,7 @@ export interface Addition {
   readonly column: CatalogColumn
 }
 
-/**
- * The columns to add (none if the query already passes), or the reason why no additional exposure lets the query pass.
- */
+/** The columns to add (none if the query already passes), or why no additional exposure lets the query pass. */
 export type Widening = { readonly additions: readonly Addition[] } | { readonly why: string }
 
 export interface Ground {
@@ -83,8 +81,7 @@ class Search {
   }
 
   /**
-   * A column such as `address` may have nested columns, such as `address.city`. If the query needs only some of them,
-   * exposes these instead of the whole column.
+   * If the query needs only some nested columns, such as `address.city`, exposes these instead of the whole `address`.
    */
   async narrow(additions: readonly Addition[]): Promise<readonly Addition[]> {
     for (const addition of additions) {
@@ -116,10 +113,7 @@ class Search {
     return all
   }
 
-  /**
-   * Adds one candidate, or all candidates together. Returns null if the guard still refuses the query for the same
-   * reason.
-   */
+  /** Null if the guard still refuses the query for the same reason. */
   async #step(additions: readonly Addition[], denied: Denied): Promise<readonly Addition[] | null> {
     const candidates = this.#candidates(additions, denied)
     for (const candidate of candidates) {

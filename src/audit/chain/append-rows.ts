@@ -90,8 +90,8 @@ export async function linkStored(
 }
 
 /**
- * Stores rows that count several calls. If the store has a row with the same id, perhaps from another process, adds the
- * counts. Returns the rows that could not be added, because the stored row is already linked or was changed by hand.
+ * Adds the counts if the store already has a row with the same id. Returns the rows that could not be added, because
+ * the stored row is already linked or was changed by hand.
  */
 export async function countInto(
   { tx, locked }: Writing,

@@ -48,10 +48,7 @@ export async function writeRegistry({ tx }: Writing, seal: Seal, registry: Regis
     .execute()
 }
 
-/**
- * Adds the next number to the list of chains and returns it. If the list was changed or removed by hand, it is not
- * signed again.
- */
+/** If the list was changed or removed by hand, it is not signed again. */
 async function nextNumber(writing: Writing, seal: Seal, openedAt: string): Promise<number> {
   // Read the chains before the list. One transaction writes the first chain and the list, so if this query finds a
   // chain, the list is visible too.

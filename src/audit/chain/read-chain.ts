@@ -51,10 +51,7 @@ async function* singleSteps(tx: Transaction<Tables>, chain: string): AsyncIterab
   }
 }
 
-/**
- * Reads the next rows. They are ordered by number and id, because two rows may have the same number if somebody dropped
- * the unique index.
- */
+/** Orders also by id, because two rows may have the same number if somebody dropped the unique index. */
 async function rowsBehind(
   tx: Transaction<Tables>,
   chain: string,

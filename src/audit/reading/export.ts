@@ -16,10 +16,7 @@ export function headOf(format: ExportFormat): string {
 
 const PIECE_CHARS = 1 << 15
 
-/**
- * Yields the line of an item in pieces, because writing a row of a million characters at once would block the event
- * loop.
- */
+/** Yields pieces, because writing a row of a million characters at once would block the event loop. */
 export function* piecesOf(format: ExportFormat, item: AuditItem): Iterable<string> {
   if (format === 'csv') return yield* line(CELLS.map(([, cell]) => cell(item)))
   let before = '{'

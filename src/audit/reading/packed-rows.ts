@@ -90,8 +90,8 @@ async function* packsOf(
 }
 
 /**
- * Returns a function that tests whether a line may contain the searched text, without parsing the line. Undefined if
- * JSON may write the text in another form.
+ * Returns a test whether a line may contain the text, without parsing. Undefined if JSON may write the text
+ * differently.
  */
 function textSearch(text: string | undefined): ((line: string) => boolean) | undefined {
   if (text === undefined || needsEscapes(text)) return undefined

@@ -69,8 +69,8 @@ const PAGE_CHARS_MAX = CHARS_AIM
 const PORTIONS_MAX = 200
 
 /**
- * Returns a page. It has fewer rows than `limit` if texts are very long or few rows match, and `nextCursor` continues.
- * Throws INVALID_REQUEST for an invalid cursor.
+ * A page may have fewer rows than `limit` although `nextCursor` continues. Throws INVALID_REQUEST for an invalid
+ * cursor.
  */
 export async function readPage(
   store: Pick<Store, 'db'>,
@@ -122,10 +122,7 @@ export async function readOne(
   return row !== null && fits(row, scope, null) ? itemOf(row) : null
 }
 
-/**
- * Returns the position of a row. The row may be removed already, because its id contains the time. Throws
- * INVALID_REQUEST if the id is not a UUID v7.
- */
+/** The row may be removed already, because its id contains the time. Throws INVALID_REQUEST if the id is no UUID v7. */
 export async function placeOf(store: Pick<Store, 'db'>, teamId: TeamId, id: AuditId): Promise<Key> {
   const row = await rowOfTeam(store, teamId, id)
   if (row !== null) return { at: row.at, id }

@@ -94,8 +94,7 @@ async function sliceEnd(
 }
 
 /**
- * Returns true if a statement may read many rows that do not match. This is not so for `from` and `to`, because the
- * index finds the period, nor for `text`, which fitsContent() compares after the read.
+ * True if a statement may read many rows that do not match. `from` and `to` use the index. `text` is compared later.
  */
 function isFiltered(scope: AuditScope): boolean {
   const { from: _from, to: _to, text: _text, ...rest } = scope.filter ?? {}

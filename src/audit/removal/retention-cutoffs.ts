@@ -28,9 +28,7 @@ export async function cutoffs(deps: PruneDeps): Promise<Cutoffs> {
   return found
 }
 
-/**
- * Returns the teams that have rows. Uses the index to go from team to team, because `distinct` would read every row.
- */
+/** Uses the index to go from team to team, because `distinct` would read every row. */
 async function teamsOf(store: Pick<Store, 'db'>, table: 'audit' | 'audit_packs'): Promise<readonly TeamId[]> {
   const teams: TeamId[] = []
   const pause = inSlices()

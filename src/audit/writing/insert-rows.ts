@@ -1,5 +1,4 @@
-// Inserts audit rows and packs. Compiling an insert statement for rows costs more than running it, so these statements
-// are compiled once.
+// Compiling an insert statement for audit rows costs more than running it, so these statements are compiled once.
 import { CompiledQuery, type Transaction } from 'kysely'
 import type { DialectName } from '../../store/migration.ts'
 import type { AuditTable, Tables } from '../../store/tables.ts'

@@ -24,10 +24,7 @@ export class Lines {
   readonly counts = new Counts()
   /** By performance.now(). */
   readonly since = performance.now()
-  /**
-   * The lines by team. The key null has the lines that cannot be packed: refused and failed rows, rows without a team,
-   * and very long rows.
-   */
+  /** The key null has lines that cannot be packed: refused and failed rows, rows without a team, and very long rows. */
   readonly #of = new Map<TeamId | null, Line[]>()
   #bytes: Buffer
   #used = 0

@@ -122,10 +122,7 @@ async function enter(
   }
 }
 
-/**
- * Returns false if the provider was disconnected in the meantime, for example by a new password. Then ends the new
- * session.
- */
+/** If the provider was disconnected, for example by a new password, ends the new session and returns false. */
 async function stillConnected({ store }: CallbackDeps, { methodId }: Entered, made: Response): Promise<boolean> {
   const token = sessionMadeBy(made)
   return await store.write(async (tx) => {
@@ -142,10 +139,7 @@ async function stillConnected({ store }: CallbackDeps, { methodId }: Entered, ma
   })
 }
 
-/**
- * Connects a provider. The browser must still have the session that asked for this. Otherwise the provider could be
- * connected to somebody else's account.
- */
+/** The browser must still have the session that asked for this. Otherwise the wrong account could get the provider. */
 async function connected(deps: CallbackDeps, request: Request, sessionId: SessionId, known: Known): Promise<Response> {
   const person = await personOf(deps.store, await deps.library.identify(request))
   if (person === null || person.caller.sessionId !== sessionId) throw providerRefusal('SESSION_ENDED')

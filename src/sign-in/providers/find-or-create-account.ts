@@ -40,9 +40,7 @@ export interface Entered {
   readonly joined: boolean
 }
 
-/**
- * Works in one transaction. `trip` has the tokens that the person had when the sign-in began. Throws SIGN_IN_REFUSED.
- */
+/** `trip` has the tokens that the person had when the sign-in began. Throws SIGN_IN_REFUSED. */
 export async function accountFor(
   deps: AccountDeps,
   request: Request,
@@ -165,10 +163,7 @@ function tokensOf({ setupToken, inviteToken }: Pick<HeldTrip, 'setupToken' | 'in
   return { ...(setupToken !== undefined && { setupToken }), ...(inviteToken !== undefined && { inviteToken }) }
 }
 
-/**
- * Tries again after a unique violation. If a new person signs in twice at the same time, the second attempt then finds
- * the first account.
- */
+/** If a new person signs in twice at the same time, the second attempt finds the account of the first one. */
 async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

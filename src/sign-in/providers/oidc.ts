@@ -110,10 +110,7 @@ export function oidcFlow(provider: Provider, ask: AskProvider, now: () => number
   }
 }
 
-/**
- * Throws if the document has another issuer than the operator configured. A trailing slash makes no difference, because
- * people forget it.
- */
+/** Throws if the document has another issuer. A trailing slash makes no difference, because people forget it. */
 async function discover({ issuer }: Provider, ask: AskProvider): Promise<Discovery> {
   const { status, json } = await ask(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
   if (status !== 200) throw new ProviderProblem(`discovery answered with status ${status}`)

@@ -28,10 +28,7 @@ export class ProviderProblem extends Error {
   override readonly name = 'ProviderProblem'
 }
 
-/**
- * Returns a text for the log. Leaves out messages that are not ours, because they may contain an address, a token or a
- * name.
- */
+/** For the log. Leaves out messages that are not ours, because they may contain an address, a token or a name. */
 export function problemOf(error: unknown): string {
   if (error instanceof ProviderProblem || error instanceof AppError) return error.message
   if (!(error instanceof Error)) return 'unknown'

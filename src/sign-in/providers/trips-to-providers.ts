@@ -79,10 +79,7 @@ export function openProviders(deps: ProvidersDeps): Providers {
 
 export type Destination = Pick<HeldTrip, 'target' | 'remember' | 'connects' | 'setupToken' | 'inviteToken'>
 
-/**
- * Returns the URL at the provider, and the cookie with the trip. Throws SIGN_IN_REFUSED if the provider does not
- * answer.
- */
+/** Returns the URL at the provider, and the cookie. Throws SIGN_IN_REFUSED if the provider does not answer. */
 export async function startTrip(
   { providers, config, origin }: StartDeps,
   request: Request,
@@ -116,10 +113,7 @@ interface StartDeps {
   readonly origin: () => string
 }
 
-/**
- * Returns the origin that the browser uses. On loopback, people may use any name of this machine, and a cookie belongs
- * to one name.
- */
+/** On loopback, people may use any name of this machine, and a cookie belongs to one name. */
 function originFor({ publicUrl, loopback }: StartDeps['config'], request: Request, origin: () => string): string {
   const requested = new URL(request.url)
   if (publicUrl === null && loopback && isLoopbackName(requested.hostname)) return requested.origin
