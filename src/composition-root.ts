@@ -35,6 +35,7 @@ import { openRedisCounter as openRedisBudget } from './query/redis-budget.ts'
 import { openRunning } from './query/running-queries.ts'
 import { tryQuery } from './query/try-example-query.ts'
 import { openSecrets, requireKeyBefore, requireKeyOf, rootKeysOf } from './secrets.ts'
+import { removeAllHidden } from './store/delete-team.ts'
 import { openStore } from './store/open.ts'
 import { endAllInvitationsBy } from './teams/invitations.ts'
 import { membershipsOf, requireMembership, type Membership } from './teams/require-membership.ts'
@@ -80,6 +81,7 @@ export async function openRooms(options: RoomsOptions) {
   const lost = (err: unknown) => log.error({ err }, 'a background write failed')
   const store = opened.use(await openStore(config, { lost, log, admit: (db) => requireKeyBefore(db, config) }))
   await requireKeyOf(store, await rootKeysOf(config, false))
+  removeAllHidden(store)
   const secrets = await openSecrets(config, { db: store.db })
   const drivers = opened.use(
     await openDrivers({

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
 import { addMember, addTeam, keyCall, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
+import { until } from '../../test/support/until.ts'
 import type { AppError } from '../errors.ts'
 import { putExposure } from '../exposure/exposure.ts'
 import { newId, type DatasourceId, type JobId, type TeamId } from '../ids.ts'
@@ -420,12 +421,9 @@ describe('datasources', () => {
     await deleteDatasource(rooms, call('deleteDatasource'), reached)
     await assert.rejects(at(id), { code: 'NOT_FOUND' })
     for (const table of ['datasource_secrets', 'catalogs', 'exposures', 'access_entries', 'jobs'] as const) {
-      const rows = await rooms.store.db
-        .selectFrom(table)
-        .select('datasource_id')
-        .where('datasource_id', '=', id)
-        .execute()
-      assert.deepEqual(rows, [], table)
+      const rows = () =>
+        rooms.store.db.selectFrom(table).select('datasource_id').where('datasource_id', '=', id).execute()
+      await until(`there are no ${table}`, async () => (await rows()).length === 0)
     }
     const actions = async (who: Membership) =>
       (await listAudit(rooms, sessionCall(who.accountId, 'x'), who, { limit: 500 })).items

@@ -10,6 +10,7 @@ import { newId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import { forgetAll } from '../profiles/stored-profiles.ts'
 import type { Secrets } from '../secrets.ts'
+import { hideDatasource, removeHidden } from '../store/delete-team.ts'
 import type { Store } from '../store/open.ts'
 import type { Role } from '../contract/schemas.ts'
 import type { DatasourceTable, Tables } from '../store/tables.ts'
@@ -186,7 +187,7 @@ export async function changeDatasource(
   }
   await deps.store.write(async (tx) => {
     if (change.accessMode === 'EXPLICIT') await listChanger(tx, at)
-    const before = await rowIn(tx, at.id)
+    const before = await rowIn(tx, at)
     const result = await tx
       .updateTable('datasources')
       .set(set)
@@ -201,7 +202,7 @@ export async function changeDatasource(
       await forgetAll(tx, at.id)
       await tx.deleteFrom('test_reports').where('datasource_id', '=', at.id).execute()
     }
-    const after = await rowIn(tx, at.id)
+    const after = await rowIn(tx, at)
     const changes = { ...datasourceChanges(before, after), ...secretChanges(kept.secrets, next.secrets) }
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, { target: targetOf(after), changes })
   })
@@ -213,22 +214,21 @@ const REINTROSPECT_HOURS = 24
 
 /** Keeps the audit rows. */
 export async function deleteDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<void> {
-  await deps.store.write(async (tx) => {
-    const row = await rowIn(tx, at.id)
+  const hidden = await deps.store.write(async (tx) => {
+    const row = await rowIn(tx, at)
     const secrets = await tx
       .selectFrom('datasource_secrets')
       .select('field')
       .where('datasource_id', '=', at.id)
       .execute()
-    for (const table of ['datasource_secrets', 'catalogs', 'exposures', 'access_entries', 'jobs'] as const) {
-      await tx.deleteFrom(table).where('datasource_id', '=', at.id).execute()
-    }
-    await tx.deleteFrom('datasources').where('id', '=', at.id).execute()
+    const team = await hideDatasource(tx, at.id)
     const kept = Object.fromEntries(secrets.map(({ field }) => [field, true]))
     const changes = { ...datasourceChanges(row, null), ...secretChanges(kept, {}) }
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, { target: targetOf(row), changes })
+    return team
   })
   await endAll(deps, at.id)
+  removeHidden(deps.store, hidden)
 }
 
 /** Also closes the datasource's connections and cancels its jobs. */
@@ -255,7 +255,7 @@ async function setStatus(
 ): Promise<ManagedItem> {
   await deps.store.write(async (tx) => {
     const set = { status, updated_at: new Date().toISOString() }
-    const row = await rowIn(tx, at.id)
+    const row = await rowIn(tx, at)
     await tx.updateTable('datasources').set(set).where('id', '=', at.id).execute()
     const changes = datasourceChanges(row, { ...row, status })
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, { target: targetOf(row), changes })
@@ -267,9 +267,10 @@ function targetOf({ id, name }: Pick<DatasourceRow, 'id' | 'name'>): Target {
   return { kind: 'datasource', id, name }
 }
 
-async function rowIn(tx: Transaction<Tables>, id: DatasourceId): Promise<DatasourceRow> {
+async function rowIn(tx: Transaction<Tables>, { id, teamId }: Reached): Promise<DatasourceRow> {
   const row = await readRow({ db: tx }, id)
-  if (row === undefined) throw notFound()
+  // A deleted datasource belongs to a hidden team until its rows are deleted.
+  if (row?.team_id !== teamId) throw notFound()
   return row
 }
 

@@ -17,8 +17,9 @@ export async function deleteInPortions<T extends keyof Tables & string>(
   store: Pick<Store, 'commit' | 'dialect'>,
   table: T,
   matching: (eb: ExpressionBuilder<Tables, T>) => Expression<SqlBool>,
+  portionRows: number = ROWS_A_PORTION,
 ): Promise<void> {
-  const [from, where, rows] = [sql.table(table), matching(expressionBuilder<Tables, T>()), sql.lit(ROWS_A_PORTION)]
+  const [from, where, rows] = [sql.table(table), matching(expressionBuilder<Tables, T>()), sql.lit(portionRows)]
   // Both stores find a row by its place without an index. In PostgreSQL, a row that was changed in the meantime has
   // another place, so it stays.
   const portion =
@@ -27,7 +28,7 @@ export async function deleteInPortions<T extends keyof Tables & string>(
       : sql`delete from ${from} where ctid = any(array(select ctid from ${from} where ${where} limit ${rows}))`
   for (;;) {
     const { numAffectedRows = 0n } = await store.commit((tx) => portion.execute(tx), 'read committed')
-    if (numAffectedRows < ROWS_A_PORTION) return
+    if (numAffectedRows < portionRows) return
     await setImmediate()
   }
 }

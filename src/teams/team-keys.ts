@@ -7,6 +7,7 @@ import type { Call } from '../auth/caller.ts'
 import { endedTeamIdsOf, teamIdsOf } from '../auth/read-restrictions.ts'
 import { notFound } from '../errors.ts'
 import type { AccountId, ApiKeyId, TeamId } from '../ids.ts'
+import { isHidden } from '../store/delete-team.ts'
 import type { Store } from '../store/open.ts'
 import type { ApiKeyTable, Tables } from '../store/tables.ts'
 import { canTouch } from './roles.ts'
@@ -101,8 +102,9 @@ export async function aliveEndedIds(
   rows: readonly Pick<ApiKeyTable, 'ended_team_ids'>[],
 ): Promise<ReadonlySet<TeamId>> {
   const ended = [...new Set(rows.flatMap(endedTeamIdsOf))]
-  const alive = ended.length === 0 ? [] : await tx.selectFrom('teams').select('id').where('id', 'in', ended).execute()
-  return new Set(alive.map((team) => team.id))
+  if (ended.length === 0) return new Set()
+  const teams = await tx.selectFrom('teams').select(['id', 'slug']).where('id', 'in', ended).execute()
+  return new Set(teams.filter((team) => !isHidden(team)).map((team) => team.id))
 }
 
 function aliveKeys(db: Store['db'], teamId: TeamId, now: number) {

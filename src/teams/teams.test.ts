@@ -7,6 +7,7 @@ import { asId, newId, type AccountId, type ApiKeyId, type InvitationId, type Tea
 import type { Role } from '../contract/schemas.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { callOf, codeOf, openRooms, refusal, someDatasource, someone, type Rooms } from '../../test/support/people.ts'
+import { until } from '../../test/support/until.ts'
 import { requireMembership } from './require-membership.ts'
 import { acceptInvitation, addMember, removeInvitation } from './invitations.ts'
 import { changeMember, leaveTeam, listMembers, openTeam, removeMember } from './memberships.ts'
@@ -465,10 +466,11 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(deleteTeam(rooms, call, at, { confirm: 'team' })), 'REAUTHENTICATION_REQUIRED')
       await deleteTeam(rooms, callOf(rooms, idOf(call)), at, { confirm: 'team' })
       assert.deepEqual(rooms.gone, [datasource])
-      for (const table of ['teams', 'memberships', 'datasources', 'datasource_secrets'] as const) {
-        assert.deepEqual(await rooms.store.db.selectFrom(table).selectAll().execute(), [], table)
-      }
       assert.equal(await codeOf(requireMembership(rooms, call, teamId)), 'NOT_FOUND')
+      for (const table of ['teams', 'memberships', 'datasources', 'datasource_secrets'] as const) {
+        const rows = () => rooms.store.db.selectFrom(table).selectAll().execute()
+        await until(`there are no ${table}`, async () => (await rows()).length === 0)
+      }
     })
 
     test('changes are in the audit before the answer is sent', async () => {

@@ -7,6 +7,7 @@ import type { Config } from '../config.ts'
 import { AppError, notFound } from '../errors.ts'
 import { newId, type AccountId, type DatasourceId, type TeamId } from '../ids.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
+import { hideTeam, removeHidden } from '../store/delete-team.ts'
 import type { Store } from '../store/open.ts'
 import type { Role } from '../contract/schemas.ts'
 import type { Tables, TeamTable } from '../store/tables.ts'
@@ -160,11 +161,11 @@ export async function deleteTeam(
     const changes = changesOf({ name: team.name, slug: team.slug, datasources: names }, null)
     await deps.audit.change(tx, call, { teamId }, { target: targetOf(team), changes })
     await deps.audit.teamEnded(tx, teamId, holding(team.settings, deps.config.ceilings).auditRetentionDays)
-    // Foreign keys delete memberships, invitations, datasources, their secrets, catalogs and exposures.
-    await tx.deleteFrom('teams').where('id', '=', teamId).execute()
+    await hideTeam(tx, teamId)
     return datasources.map((row) => row.id)
   })
   await deps.ended(gone)
+  removeHidden(deps.store, teamId)
 }
 
 /** Throws NOT_FOUND if the team was deleted in the meantime. */
