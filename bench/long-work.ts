@@ -46,7 +46,6 @@ async function send(
   return bytes
 }
 
-/** Waits for the end of the job. */
 async function run(path: string, body: object = {}): Promise<void> {
   const { jobId } = JSON.parse(String(await send('POST', `${at}/${path}`, body)))
   for (;;) {

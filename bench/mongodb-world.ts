@@ -33,7 +33,6 @@ export interface MongoWorld extends AsyncDisposable {
   fresh(): Promise<Contender>
 }
 
-/** Returns the body of the query for Vitrine. */
 export function ours({ filter, pipeline, limit }: Asked): object {
   return {
     collection: 'orders',

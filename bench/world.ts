@@ -43,7 +43,6 @@ export interface Database {
   readonly password: string
   readonly url: string
   readonly tables: readonly string[]
-  /** The process id of the server. */
   readonly pid: number
 }
 
@@ -64,7 +63,6 @@ export interface WorldOptions {
   /** By default, creates 200,000 orders. */
   readonly sql?: string
   readonly tables?: readonly string[]
-  /** Settings of the database server. */
   readonly settings?: Readonly<Record<string, string>>
   /** Another checkout, whose bundle is compared. */
   readonly before?: string

@@ -1,4 +1,3 @@
-// The entry point of the console.
 import { CSPProvider } from '@base-ui/react/csp-provider'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { isNotFound, RouterProvider } from '@tanstack/react-router'

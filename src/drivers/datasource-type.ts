@@ -1,2 +1,1 @@
-// The names of the kinds of database.
 export type DatasourceType = 'POSTGRES' | 'MONGODB' | 'BIGQUERY'

@@ -48,7 +48,6 @@ describe('the short path of a query', () => {
     return connect(Number(port), hostname)
   }
 
-  /** Sends the bytes and reads this many answers. */
   async function raw(bytes: string | Buffer, answers = 1): Promise<readonly Answer[]> {
     const socket = dial()
     let received = Buffer.alloc(0)

@@ -174,7 +174,6 @@ test('if a datasource gets a certificate of another authority, callers get 502, 
   await until('the new authority is trusted', async () => (await ask()).status === 200)
 })
 
-/** Replaces the certificate of a running server. */
 async function swapCertificate(server: TestPostgres, to: Certificates): Promise<void> {
   for (const [setting, name] of [
     ['ssl_cert_file', 'server.crt'],

@@ -47,7 +47,6 @@ export interface RequestOptions {
   readonly signal?: AbortSignal
 }
 
-/** A person who has signed up and signed in. */
 export interface Person {
   readonly id: string
   readonly email: string
@@ -55,7 +54,6 @@ export interface Person {
   /** The access token of the person's session. */
   readonly jwt: string
   ask(method: string, path: string, body?: unknown): Promise<Answer>
-  /** Sends a request, which must succeed. */
   must(method: string, path: string, body?: unknown): Promise<Answer['json']>
 }
 
@@ -118,7 +116,6 @@ export class TestApp implements AsyncDisposable {
     return answer.json
   }
 
-  /** Creates an account with a session. */
   async person(name = 'Ada', email = `${name.toLowerCase()}-${++people}@example.test`): Promise<Person> {
     const signedUp = await this.#auth('/auth/sign-up/email', { name, email, password: PASSWORD })
     return this.#personOf(email, cookieOf(signedUp))

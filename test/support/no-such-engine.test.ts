@@ -58,7 +58,6 @@ test('if the engine exists, no test is skipped, and the server that the check st
   assert.equal(ended, 1)
 })
 
-/** Finds the test files that start a MongoDB server. */
 async function filesWithMongo(): Promise<string[]> {
   const files: string[] = []
   for await (const file of glob(['src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: ROOT })) {

@@ -33,7 +33,6 @@ interface Description {
   }[]
 }
 
-/** One datasource in a new team. */
 export class Profiled {
   readonly rooms: Rooms
   readonly teamId: TeamId

@@ -8,7 +8,6 @@ import type { ProviderFailure, SIGN_IN_ROUTES } from '../../../src/contract/sign
 
 type Table = typeof ROUTES & typeof SESSION_ROUTES
 
-/** The id of an operation that requires an access token. */
 export type OperationName = keyof Table
 export type ReadName = { [N in OperationName]: Table[N]['method'] extends 'GET' ? N : never }[OperationName]
 

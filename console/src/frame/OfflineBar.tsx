@@ -1,4 +1,3 @@
-// The bar that is shown while the service does not answer.
 import { CloudOff } from 'lucide-react'
 import { useObservable } from '../api/observable.ts'
 import { online } from '../api/send.ts'

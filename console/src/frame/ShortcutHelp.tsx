@@ -1,4 +1,3 @@
-// The list of keyboard shortcuts.
 import { Fragment } from 'react'
 import { Dialog } from '../parts/Dialog.tsx'
 import { MOD } from './keyboard-shortcuts.ts'

@@ -1,4 +1,3 @@
-// Names by id, for lists that contain only ids.
 import { useRead } from '../api/queries.ts'
 import { useTeam } from './current-team.ts'
 

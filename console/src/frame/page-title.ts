@@ -1,4 +1,3 @@
-// The title of the browser's tab: page, team, product.
 import { useEffect } from 'react'
 
 export function useTitle(page: string, team: string | null): void {

@@ -1,4 +1,3 @@
-// A code block with a copy button: a command, a query, a program.
 import { CopyButton } from './Copy.tsx'
 
 export function CodeBlock({ label, children }: { readonly label: string; readonly children: string }) {

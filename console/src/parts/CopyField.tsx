@@ -5,7 +5,6 @@ import { TextField } from './Field.tsx'
 interface CopyFieldProps {
   readonly label: string
   readonly value: string
-  /** The label of the button. */
   readonly verb: string
 }
 

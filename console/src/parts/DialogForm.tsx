@@ -9,7 +9,6 @@ import type { Action } from './useAction.ts'
 
 interface DialogFormProps {
   readonly action: Pick<Action, 'busy' | 'error' | 'run'>
-  /** The label of the submit button. */
   readonly verb: string
   readonly look?: 'primary' | 'destroy'
   readonly disabled?: boolean

@@ -1,4 +1,3 @@
-// Labelled numbers, side by side.
 export function NamedNumbers({ of }: { readonly of: readonly (readonly [name: string, value: string])[] }) {
   return (
     <dl className="facts">

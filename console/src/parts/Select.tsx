@@ -1,4 +1,3 @@
-// A select list for one of several choices.
 import { Select as Base } from '@base-ui/react/select'
 import { Check, ChevronsUpDown } from 'lucide-react'
 import { classes } from './class-names.ts'

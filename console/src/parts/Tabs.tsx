@@ -14,7 +14,6 @@ interface TabsProps<V extends string> {
   readonly tabs: readonly TabOf<V>[]
   readonly value: V
   readonly onChange: (value: V) => void
-  /** The panel of the selected tab. */
   readonly children: ReactNode
 }
 

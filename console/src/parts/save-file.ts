@@ -1,5 +1,3 @@
-// Saves bytes or a text as a file on the person's machine.
-
 /** Saves the content. In the name, characters other than letters, digits, `.`, `_` and `-` become hyphens. */
 export function saveFile(name: string, content: Blob | string, type = 'text/plain'): void {
   const blob = typeof content === 'string' ? new Blob([content], { type: `${type};charset=utf-8` }) : content

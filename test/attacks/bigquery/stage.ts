@@ -14,7 +14,6 @@ export interface Stage extends AsyncDisposable {
   /** Runs queries on tables without the hidden data. */
   readonly oracle: Engine
   query(sql: string, limit?: number): Promise<Answer>
-  /** Returns the description of the exposed tables. */
   describe(): Promise<string>
 }
 

@@ -45,7 +45,6 @@ const outputs = (n: number, make: (k: number) => object): object => Object.fromE
 /** Makes decimals that differ, but are equal as doubles and so have the same hash. */
 const colliding = (x: unknown): object => ({ $add: [{ $numberDecimal: '1' }, { $multiply: [{ $numberDecimal: '1E-25' }, x] }] })
 
-/** Makes an array of one value. */
 const alone = (x: unknown): object => ({ $concatArrays: [[x]] })
 
 /** Decimals with equal hashes that depend on the document, so mongod computes them for each document. */

@@ -14,7 +14,6 @@ const isScore = (k: number): object => ({ $cond: [{ $eq: ['$score', k] }, 1, 0] 
 const named = (n: number, make: (k: number) => unknown): object =>
   Object.fromEntries(many(n, (k) => [`n${k}`, make(k)]))
 
-/** Pipelines with n expressions. */
 const SHAPES: Readonly<Record<string, (n: number) => Document[]>> = {
   sums: (n) => [{ $group: { _id: '$land', ...named(n, (k) => ({ $sum: isScore(k) })) } }],
   'a key': (n) => [{ $group: { _id: named(n, isScore) } }],

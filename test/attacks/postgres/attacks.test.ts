@@ -63,7 +63,6 @@ function all(catalog: Catalog, shown: { readonly schema: string; readonly table:
   return (found?.columns ?? []).map((column) => column.name)
 }
 
-/** Returns what a caller would get. */
 async function ask(sql: string, limits = LIMITS): Promise<Received & { readonly rows?: Rows }> {
   try {
     const body = driver.read({ sql })

@@ -236,7 +236,6 @@ async function problemOf(expression: string): Promise<string | null> {
   return mb > GROWN_MB ? `took ${Math.round(mb)} MB` : null
 }
 
-/** Opens a connection again, after the server has restarted. */
 async function reopened(): Promise<Client> {
   for (;;) {
     try {

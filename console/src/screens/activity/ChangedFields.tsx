@@ -1,4 +1,3 @@
-// The fields of a change, each with its value before and after.
 import type { AuditItem } from '../../api/types.ts'
 import { Table } from '../../parts/Table.tsx'
 import { LongText, Name } from '../../parts/UntrustedText.tsx'

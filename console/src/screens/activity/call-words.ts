@@ -1,4 +1,3 @@
-// Describes an audit item in words.
 import type { AuditItem } from '../../api/types.ts'
 
 /** Converts an operation id to words: `runQuery` becomes `Run query`. */

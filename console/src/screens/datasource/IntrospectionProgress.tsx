@@ -1,4 +1,3 @@
-// The progress of an introspection, and the reason if it failed.
 import { sentenceOf } from '../../api/failure.ts'
 import { Notice } from '../../parts/Notice.tsx'
 import { number } from '../../parts/format.ts'

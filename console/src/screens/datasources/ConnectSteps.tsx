@@ -1,4 +1,3 @@
-// The four steps of connecting a database.
 import { Check } from 'lucide-react'
 import { Icon } from '../../parts/Icon.tsx'
 

@@ -1,4 +1,3 @@
-// Asks for the name of a datasource before it is deleted.
 import { useCall } from '../../api/queries.ts'
 import type { Datasource } from '../../api/types.ts'
 import { AlertDialog } from '../../parts/Dialog.tsx'

@@ -1,4 +1,3 @@
-// The kinds of database, with their common names.
 import type { Datasource } from '../../api/types.ts'
 
 export type Kind = Datasource['type']

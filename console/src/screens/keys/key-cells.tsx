@@ -1,4 +1,3 @@
-// Table cells of keys and grants.
 import { AlertTriangle } from 'lucide-react'
 import { Tag } from '../../parts/Tag.tsx'
 import { ago, exact } from '../../parts/format.ts'

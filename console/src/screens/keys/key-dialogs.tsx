@@ -1,4 +1,3 @@
-// The actions on an existing key or grant.
 import { useState } from 'react'
 import { useCall } from '../../api/queries.ts'
 import type { ApiKey } from '../../api/types.ts'

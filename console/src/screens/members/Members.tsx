@@ -1,4 +1,3 @@
-// The members of a team, and the pending invitations.
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { UserPlus } from 'lucide-react'
 import { useState } from 'react'

@@ -16,7 +16,6 @@ interface Listed {
   readonly createdAt: number | null
 }
 
-/** A table to introspect, or a family of shards. */
 export interface Found {
   readonly dataset: string
   /** For a family, for example `events_*`. */

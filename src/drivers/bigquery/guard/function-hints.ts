@@ -1,4 +1,3 @@
-// Hints for functions of other SQL dialects and for misspelled functions.
 import { PLAIN_FUNCTIONS } from './allowed-functions.ts'
 import { near } from './did-you-mean.ts'
 

@@ -32,8 +32,8 @@ export function refusedBeside(form: string, at: number): Error {
 }
 
 /**
- * Notes that the query reads all rows of the scope as a whole, by other syntax than a star. Throws Refusal if the rows
- * contain a pseudo column.
+ * Notes that the query reads whole rows of the scope by the syntax `form`, for example NATURAL JOIN. Throws Refusal if
+ * the rows contain a pseudo column.
  */
 export function readWhole(scope: Scope, form: string): void {
   scope.readAll()

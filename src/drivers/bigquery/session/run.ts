@@ -48,8 +48,8 @@ const CONFIRM_MS = 1_500
 const PAGE_BYTES_MAX = 32 * 1024 * 1024
 const PAGES_MAX = 1_000
 /**
- * An emulator may answer before the job has ended. This is the first and the longest pause before the next request. The
- * pause doubles each time.
+ * An emulator may answer before the job has ended, so the request is repeated after a pause. Each pause is twice as long
+ * as the previous one, from the first of these numbers up to the second.
  */
 const PAUSE_MS = [20, 1_000] as const
 

@@ -14,7 +14,6 @@ import { FRAME, LostConnection } from './wire.ts'
 
 const soon = (): AbortSignal => AbortSignal.timeout(60_000)
 
-/** Sends a command over the borrowed socket, and returns the answer. */
 async function asked({ wire }: Loan, command: object): Promise<BSON.Document> {
   const document = BSON.serialize({ ...command, $db: 'admin' })
   const message = Buffer.concat([Buffer.alloc(FRAME), document])

@@ -1,7 +1,7 @@
-// For a small query, the client library needs more processor time than everything else. So small queries write their
-// command directly to a socket of a connection that the library has opened and logged in. The library still finds the
-// servers, and decides which server answers. This needs internal properties of the library, so its version is pinned,
-// and tests fail with another version.
+// A command through the client library takes more processor time than all other work for a small query. So small
+// queries write their command directly to a socket that the library has opened and logged in. The library still finds
+// the servers, and decides which server answers. This needs internal properties of the library, so its version is
+// pinned, and tests fail with another version.
 import { Duplex } from 'node:stream'
 import type { Login } from './connect.ts'
 import { Wire } from './wire.ts'

@@ -139,7 +139,6 @@ export function isLost(error: unknown): boolean {
   return error instanceof AppError && error.code === 'DATASOURCE_UNAVAILABLE'
 }
 
-/** The server has ended the query because of its time limit. */
 function timedOut(cause: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in the database.', { cause })
 }

@@ -1,4 +1,3 @@
-// Shows the difference between two exposures as lists of names.
 import { Minus, Plus } from 'lucide-react'
 import { Icon } from '../../../parts/Icon.tsx'
 import { counted } from '../../../parts/format.ts'

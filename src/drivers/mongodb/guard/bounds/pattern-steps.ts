@@ -438,7 +438,6 @@ function run({ of, least, most: turns }: Repeat, { chars }: Next): Effort {
   return { tries: times([once + 2 * WAY], ends), idle: [once], live, dead, empty: least === 0 ? 1 : 0 }
 }
 
-/** Returns the tries to enter each part once. */
 function weightOfAll(part: Pattern): number {
   const back = part.kind === 'repeat' ? WAY : 0
   return partsOf(part).reduce((all, each) => all + weightOfAll(each), weightOf(part) + back)

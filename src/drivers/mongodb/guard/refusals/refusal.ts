@@ -22,7 +22,6 @@ export class Refusal extends Error {
   readonly kind: BlockedKind
   readonly blocked: string
   readonly hint: string
-  /** The near names of the hint. */
   readonly near: readonly string[]
   /** The places of the error in the body, the innermost first. */
   readonly trail: Place[] = []

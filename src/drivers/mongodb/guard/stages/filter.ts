@@ -291,7 +291,6 @@ interface Texts {
   readonly count: number
   /** The number of texts that are compared with one value. */
   readonly rounds: number
-  /** The largest of the texts. */
   readonly longest: Compared
   readonly total: Compared
 }
