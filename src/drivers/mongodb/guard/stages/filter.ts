@@ -64,6 +64,7 @@ interface Walk {
 interface Plan extends Planned {
   readonly excluded: number[]
   readonly alternatives: number[]
+  readonly paths: Set<string>
   choices: number
   chosen: number
   /** The tests so far, and the values in their lists. */
@@ -90,7 +91,15 @@ export function filter(value: Bson | undefined, scope: Scope, early: EarlySteps 
   const all = documentOf(value)
   for (const [name, below] of Object.entries(all)) {
     if (name === '$comment') continue
-    const planned: Plan = { excluded: [], alternatives: [], tests: 0, values: 0, choices: 0, chosen: 0 }
+    const planned: Plan = {
+      excluded: [],
+      alternatives: [],
+      paths: new Set(),
+      tests: 0,
+      values: 0,
+      choices: 0,
+      chosen: 0,
+    }
     const walk: Walk = { scope, hoistable: true, computed: NONE, trusted: 0, planned }
     const [, steps] = scope.meter.stepsOf(() => {
       printed[name] = within(all, name, () => conditionOf(name, below, '', walk))
@@ -181,17 +190,40 @@ function equalPath(branch: Bson): string | null {
 }
 
 /**
- * Returns whether a branch of an $or is one test. The planner merges tests of one path, but not branches with several
- * tests.
+ * Returns whether a branch of an $or may be tests of one path for the planner, which merges such branches. mongod drops
+ * tests that are always true, so only tests count here that it cannot drop.
  */
-function isAlone(branch: Bson | undefined): boolean {
-  if (!isDocument(branch)) return false
-  const [first, ...others] = Object.entries(branch).filter(([name]) => name !== '$comment')
-  if (first === undefined || others.length > 0) return false
-  const [name, below] = first
-  if (name === '$and') return isArray(below) && below.length === 1 && isAlone(below[0])
-  if (name.startsWith('$')) return name === '$or'
-  return !isDocument(below) || Object.keys(below).filter((key) => key.startsWith('$') && key !== '$options').length < 2
+function isAlone(branch: Bson): boolean {
+  const tests = new Map<string, Set<string>>()
+  findTests(branch, tests)
+  const [names = new Set()] = tests.values()
+  const isRange = (names.has('$gt') || names.has('$gte')) && (names.has('$lt') || names.has('$lte'))
+  return tests.size < 2 && !isRange
+}
+
+/** Adds the names of the tests of each path to `found`. */
+function findTests(branch: Bson, found: Map<string, Set<string>>): void {
+  for (const [path, value] of Object.entries(isDocument(branch) ? branch : {})) {
+    if (path === '$and' && isArray(value)) for (const each of value) findTests(each, found)
+    if (path.startsWith('$')) continue
+    const operators = isDocument(value) ? Object.entries(value).filter(([name]) => name.startsWith('$')) : []
+    const names = operators.length > 0 ? operators.filter(isKept).map(([name]) => name) : ['$eq']
+    if (names.length > 0) found.set(path, new Set([...(found.get(path) ?? []), ...names]))
+  }
+}
+
+/** Returns false if the test may be true for all values. An empty $in or $all is always false. */
+function isKept([name, operand]: readonly [string, Bson]): boolean {
+  if (name === '$options') return false
+  if (name === '$nin') return isArray(operand) && operand.length > 0
+  if (name === '$not') return !isDocument(operand) || Object.entries(operand).every((test) => isPlain(test))
+  return !(operand instanceof Scalar && (operand.of.kind === '$minKey' || operand.of.kind === '$maxKey'))
+}
+
+/** Returns whether a value may pass the test, and another value may fail it. */
+function isPlain([name, operand]: readonly [string, Bson]): boolean {
+  if (name === '$in') return isArray(operand) && operand.length > 0
+  return (COMPARISONS.has(name) || name === '$regex') && isKept([name, operand])
 }
 
 const COMPARISONS = new Set(['$eq', '$gt', '$gte', '$lt', '$lte'])
@@ -338,6 +370,7 @@ function bytesIn(value: Bson): number {
 
 function condition(path: string, value: Bson, walk: Walk): Bson {
   const found = locate(path, walk.scope)
+  walk.planned.paths.add(path)
   const operators = isDocument(value) && Object.keys(value).some((name) => name.startsWith('$'))
   if (operators) return tests(path, value, found, walk)
   markPath(found, walk)
@@ -410,6 +443,8 @@ interface Test {
 
 function test({ path, name, operand, options: own }: Test, found: Located, walk: Walk): Bson {
   markPath(found, walk)
+  // For each array in a list, the planner sorts all intervals again.
+  if (name === '$in' && isArray(operand)) walk.planned.alternatives.push(...operand.filter(isArray).map(() => 1))
   // The planner makes an interval between each two excluded values.
   if (name === '$ne') walk.planned.excluded.push(1)
   if (name === '$nin' && isArray(operand)) walk.planned.excluded.push(operand.length)
