@@ -1,5 +1,4 @@
-// A map with a maximum number of entries and a maximum total weight. If it is full, it drops the least recently used
-// entry.
+// A map with a maximum number of entries and a maximum total weight. Drops the least recently used entries.
 
 /** An entry that is heavier than `weightMax` is kept, but alone. */
 export class BoundedMap<K, V> {

@@ -1,5 +1,4 @@
-// The service is not ready for requests while it is draining, while the audit cannot be written, or while the store
-// does not answer. The check has a short timeout, so that a probe never hangs.
+// The service is ready unless it is draining, the audit cannot be written, or the store does not answer in time.
 import type { Audit } from './audit/audit.ts'
 import { AppError } from './errors.ts'
 import type { Store } from './store/open.ts'

@@ -1,5 +1,4 @@
-// If the machine's Node is too old, runs the command line under a newer Node, which npm fetches once. This file must
-// also run under Node 20.
+// If the machine's Node is too old, runs a newer one, which npm fetches once. This file must also run under Node 20.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { fetchPackage, type Pinned } from './fetch-package.ts'

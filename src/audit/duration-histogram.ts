@@ -1,5 +1,4 @@
-// Counts durations in buckets, and computes percentiles from them. Counts of several processes and hours can be added.
-// A bucket is 15 % wide, so a percentile is accurate to about 7 %.
+// Counts durations in buckets that are 15 % wide, and computes percentiles, which are accurate to about 7 %.
 
 export type Times = Map<number, number>
 

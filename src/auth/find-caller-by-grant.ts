@@ -1,5 +1,4 @@
-// Finds the caller of an OAuth token by its grant. Every call needs this, so it reads one cached row and waits for no
-// write.
+// Every call with an OAuth token needs its grant, so this reads one cached row and waits for no write.
 import type { GrantId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { ConnectorGrantTable } from '../store/tables.ts'

@@ -1,5 +1,4 @@
-// A week before an API key expires, logs a warning and sends a mail to the owner's verified address. The store records
-// the warning, so that it is not repeated after a restart or by another process.
+// A week before an API key expires, logs a warning and sends a mail to the owner's verified address, only once.
 import type { ApiKeyId } from '../ids.ts'
 import { keyExpiringLetter } from '../mail/mail-texts.ts'
 import type { Mail } from '../mail/send-mail.ts'

@@ -1,5 +1,4 @@
-// Verifies the signature, type, issuer, audience and expiry of a JWT that this service signed. Valid tokens are cached,
-// so that each signature is verified once. Callers must check that the session or grant still exists.
+// Verifies a JWT that this service signed, and caches valid tokens. Callers must check the session or grant.
 import { hash } from 'node:crypto'
 import { decodeProtectedHeader, importJWK, jwtVerify, type CryptoKey, type JWTPayload } from 'jose'
 import { z } from 'zod'

@@ -1,5 +1,4 @@
-// Ranks tables by searched words. The name of a table weighs most, then columns, descriptions and documentation. The
-// search covers only exposed names and texts.
+// Ranks tables by searched words. The name of a table weighs most, then columns, descriptions and documentation.
 import type { Table } from './read-description.ts'
 
 /** Further words are ignored. */

@@ -1,5 +1,4 @@
-// Converts an error to the body of a refusal, as in REST. An unexpected error is logged with the request id, and the
-// caller gets only this id.
+// Converts an error to the body of a refusal. After an unexpected error, the caller gets only the request id.
 import { AppError } from '../errors.ts'
 
 export interface DefectLog {

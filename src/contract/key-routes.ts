@@ -1,5 +1,4 @@
-// The five endpoints for API keys (docs/contract.md). No other route may declare a scope. The key of an entry is the
-// operation id, the name of the handler and the heading in docs/api.md.
+// The five endpoints for API keys (docs/contract.md). No other route may declare a scope.
 import { z } from 'zod'
 import { VALUES, type Route } from './route-type.ts'
 import * as shape from './schemas.ts'

@@ -1,5 +1,4 @@
-// Routes without an API key or access token, because the path contains a secret. /auth, /health and /docs need no token
-// either, but are not listed here.
+// Routes without an API key or access token, because the path contains a secret.
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 import { at, Role } from './schemas.ts'

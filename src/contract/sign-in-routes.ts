@@ -1,5 +1,4 @@
-// The routes of signing in, for openapi.json. src/sign-in/allowed-paths.ts allows only these paths. They use a session
-// cookie instead of a token.
+// The routes of signing in, for openapi.json. They use a session cookie instead of a token.
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 import { SignInOptions } from './instance-schemas.ts'

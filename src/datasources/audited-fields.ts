@@ -1,5 +1,4 @@
-// Returns what the audit records when a datasource changes: the values of public fields, and for a secret, only whether
-// it is set.
+// The audit records the values of public fields of a datasource, and for a secret, only whether it is set.
 import { changesOf, flattened, NOT_SET, SET, type Changes, type Fields } from '../audit/recorded-changes.ts'
 import { configOf, type DatasourceRow } from './datasource-rows.ts'
 

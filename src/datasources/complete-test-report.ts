@@ -1,5 +1,4 @@
-// Completes the driver's report of a connection test. Each step gets an id, the form field that it is about, and the
-// kind of its remedy. Remedies that several steps share are listed once.
+// Adds ids, form fields and remedies to the driver's report of a connection test.
 import type { TestField, TestReport, TestStep } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 

@@ -1,5 +1,4 @@
-// The JSON of a datasource in REST. Managers get more fields than docs/contract.md#operations lists. No field is
-// secret. A field without a value is null.
+// The JSON of a datasource in REST. No field is secret. A field without a value is null.
 import type { Catalogs } from '../exposure/catalog-cache.ts'
 import type { Role } from '../contract/schemas.ts'
 import type { DatasourceTable } from '../store/tables.ts'

@@ -1,5 +1,4 @@
-// The datasources of an account, in all of its teams, share the turns of background work. Otherwise an account could
-// get more turns by making more teams.
+// The datasources of an account share turns of background work, so that more teams do not bring more turns.
 import type { ExpressionBuilder } from 'kysely'
 import type { DatasourceTable, Tables } from '../store/tables.ts'
 

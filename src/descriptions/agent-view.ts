@@ -1,5 +1,4 @@
-// Shows what an agent sees: the compact text of the tool describe_datasource, and its size in tokens. The caller may
-// choose a lower role, or one of the caller's own keys.
+// Shows what an agent sees: the compact text of the tool describe_datasource, and its size in tokens.
 import type { Call } from '../auth/caller.ts'
 import { describedPage, tokensOf, type DescribedPage } from '../compact-text/write-page.ts'
 import type { Detail } from '../compact-text/table-text.ts'

@@ -1,5 +1,4 @@
-// Adds statistics to the columns of a description. The stored profiles are cached per table, so that after a change
-// only the changed profiles are read again.
+// Adds statistics to the columns of a description. After a change, only the changed profiles are read again.
 import type { Kysely } from 'kysely'
 import type { Catalog, CatalogColumn, CatalogTable, Driver, Scalar } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'

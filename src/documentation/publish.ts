@@ -1,5 +1,4 @@
-// Publishing creates one version with the approved texts of all drafts. A description shows the texts that its exposure
-// allows (visible-texts.ts).
+// Publishing creates one version with the approved texts of all drafts.
 import { changesOf } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { jsonOf } from '../contract/name-keyed-objects.ts'

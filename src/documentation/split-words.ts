@@ -1,5 +1,4 @@
-// Splits texts into words and finds names in them, ignoring case and quotes. The time hardly depends on the number of
-// names.
+// Splits texts into words and finds names in them. The time hardly depends on the number of names.
 
 const WORD = /[\p{L}\p{M}\p{N}_]+/gu
 const ASCII_WORD = /\w+/g

@@ -1,5 +1,4 @@
-// Serves /openapi.json for programs and /docs for people. /docs is the page of Scalar, without scripts, fonts, proxies
-// or telemetry of other hosts. A file is read at its first request, and compressed once for each encoding.
+// Serves /openapi.json for programs and /docs for people, without scripts, fonts or telemetry of other hosts.
 import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 import { compressed, encodingOf } from './compress.ts'

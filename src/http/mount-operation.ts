@@ -1,5 +1,4 @@
-// Mounts an operation as a route of Fastify. The route authenticates the caller and checks the scope before it reads
-// the body. Then it calls the operation and sends the answer.
+// Mounts an operation as a route, which authenticates the caller and checks the scope before it reads the body.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Arrival, Trace } from '../auth/caller.ts'

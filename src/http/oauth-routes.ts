@@ -1,5 +1,4 @@
-// Mounts the routes of OAuth: two discovery documents, the endpoints under /auth/oauth2, and the consent page. Agents
-// that run in a browser may read all answers except the pages.
+// Mounts the routes of OAuth. Agents that run in a browser may read all answers except the pages.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import type { KnownPath } from './unknown-route.ts'

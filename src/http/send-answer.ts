@@ -1,5 +1,4 @@
-// Sends answers. The schema of the route parses the value of an ordinary operation, so that undeclared fields are not
-// sent. JSON text and files are sent unchanged.
+// Sends answers. The schema of the route parses most of them, so that undeclared fields are not sent.
 import { once } from 'node:events'
 import { pipeline, Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'

@@ -1,5 +1,4 @@
-// Answers 404 if a route does not exist, or 405 if its path exists with other methods. This needs no token, so the
-// answer is the same for every caller.
+// Answers 404 or 405 without a token, so the answer is the same for every caller.
 import { AppError } from '../errors.ts'
 
 export interface KnownPath {

@@ -1,5 +1,4 @@
-// Converts Fastify's requests and answers to the web classes Request and Response, which sign-in/ and oauth/ use. Only
-// the routes of these two folders read a cookie.
+// Converts Fastify's requests and answers to the web classes Request and Response, for sign-in/ and oauth/.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { CLIENT_ADDRESS } from '../auth/client-name-and-address.ts'
 import { invalidRequest } from '../errors.ts'

@@ -1,5 +1,4 @@
-// Errors in the format of OAuth (RFC 6749 §5.2, RFC 7591 §3.2.2). Programs read `error`, and people read
-// `error_description`.
+// Errors in the format of OAuth (RFC 6749 §5.2, RFC 7591 §3.2.2). People read `error_description`.
 
 export class OauthError extends Error {
   override readonly name = 'OauthError'

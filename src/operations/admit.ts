@@ -1,5 +1,4 @@
-// Decides who may call an operation: checks the scope, and that the key, grant or session is still valid. Only sessions
-// may call an operation without a scope.
+// Decides who may call an operation. Only sessions may call an operation without a scope.
 import type { Authenticator } from '../auth/authenticate.ts'
 import { holds, type Caller } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'

@@ -1,5 +1,4 @@
-// Derives the input and answer types of each operation from the routes of the contract. So the compiler reports a
-// missing operation, and an answer without the declared shape.
+// Derives types from the routes of the contract, so the compiler reports a missing operation or a wrong answer.
 import type { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import type { Route } from '../contract/route-type.ts'

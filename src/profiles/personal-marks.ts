@@ -1,5 +1,4 @@
-// Reads which columns people have marked as personal or as not personal. The drafts of the documentation contain these
-// marks.
+// The drafts of the documentation contain which columns people have marked as personal or as not personal.
 import type { Kysely, Transaction } from 'kysely'
 import { z } from 'zod'
 import { byName } from '../contract/name-keyed-objects.ts'

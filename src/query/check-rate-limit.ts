@@ -1,5 +1,4 @@
-// Limits how many drafts of queries a session may check while a user types. A check spends no budget, but asks the
-// database for an estimate. Each process counts separately.
+// Limits how many drafts a session may check while a user types, because a check asks the database for an estimate.
 import { BoundedMap } from '../bounded-map.ts'
 import type { Caller } from '../auth/caller.ts'
 import { AppError } from '../errors.ts'

@@ -1,5 +1,4 @@
-// Computes the limits of one query. The team's settings already include the defaults and the operator's ceilings
-// (teams/team-settings.ts).
+// Computes the limits of one query. The team's settings already include the defaults and the operator's ceilings.
 import type { Limits } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 import type { TeamId } from '../ids.ts'

@@ -1,5 +1,4 @@
-// The metrics of queries, by kind of database: outcomes, refusals by cause, rows, bytes, and the time of each step.
-// This file runs for every query, so it only increments numbers.
+// The metrics of queries. This file runs for every query, so it only increments numbers.
 import { outcomeOf } from '../audit/audit.ts'
 import type { BlockedKind } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'

@@ -1,5 +1,4 @@
-// Tries an example query: the guard must allow it, and the database must answer it. The trial has a small row limit and
-// a short timeout. It spends no budget, because no caller gets the answer.
+// Tries an example query with a small row limit and a short timeout. Spends no budget, because nobody gets the answer.
 import type { Config } from '../config.ts'
 import { deadlineOf } from '../deadline.ts'
 import type { Leases } from '../datasources/connection-pool.ts'

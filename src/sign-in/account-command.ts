@@ -1,5 +1,4 @@
-// `vitrine account` makes changes to accounts that only the operator may make. It writes to the store while the service
-// may be running.
+// `vitrine account` makes changes that only the operator may make. The service may be running.
 import { openAudit, type Audit } from '../audit/audit.ts'
 import { changesOf } from '../audit/recorded-changes.ts'
 import { readConfig, type Environment } from '../config.ts'

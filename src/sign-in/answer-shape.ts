@@ -1,5 +1,4 @@
-// Reduces the library's answers to the fields that contract/sign-in-routes.ts declares. This removes the session token,
-// which no script may read.
+// Reduces the library's answers to the declared fields. This removes the session token, which no script may read.
 import { z } from 'zod'
 import { ACCESS_TOKEN } from '../auth/session-tokens.ts'
 import { SIGN_IN_ROUTES, type SignInRoute } from '../contract/sign-in-routes.ts'

@@ -1,5 +1,4 @@
-// Configures better-auth for sign-in. It is loaded after the start, because loading it takes longer than the rest of
-// the start.
+// Configures better-auth for sign-in. Loaded after the start, because loading it takes longer than the start.
 import type { Library } from './sign-in-library.ts'
 import { randomBytes } from 'node:crypto'
 import type { createAuthEndpoint as CreateEndpoint } from 'better-auth/api'

@@ -1,5 +1,4 @@
-// The paths under /auth that our code handles, alone or together with the library: they verify addresses, change and
-// reset passwords, list and end sessions, use passkeys and providers, and weaken a second factor.
+// The paths under /auth that our code handles, alone or together with the library.
 import {
   PasskeyAdded,
   PasskeyEnd,

@@ -1,5 +1,4 @@
-// The page of a password reset link. It lists the keys, grants, passkeys, providers and the second factor that the new
-// password ends. The person can keep one by unchecking its box, unless it must end.
+// The page of a password reset link lists what the new password ends. The person can keep some of it.
 import { PASSWORD } from '../contract/sign-in-routes.ts'
 import { COMMON_SCRIPT, page } from './html-page.ts'
 

@@ -1,5 +1,4 @@
-// What the sign-in pages need to know about this installation. Anybody may read it. About accounts, it reveals only
-// whether there is one at all.
+// Anybody may read what the sign-in pages need to know. About accounts, this is only whether there is one at all.
 import type { z } from 'zod'
 import type { SignInOptions } from '../contract/instance-schemas.ts'
 import { PASSWORD } from '../contract/sign-in-routes.ts'

@@ -1,5 +1,4 @@
-// The ways in which an account can sign in: its password, passkeys, and accounts at providers. The last one cannot be
-// removed.
+// An account signs in with a password, passkeys or accounts at providers. The last of these cannot be removed.
 import type { Kysely } from 'kysely'
 import type { Provider } from '../config.ts'
 import { AppError } from '../errors.ts'

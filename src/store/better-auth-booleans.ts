@@ -1,5 +1,4 @@
-// In the tables of the sign-in library, and in the result of a comparison, a boolean is 0 or 1 on SQLite and a boolean
-// on PostgreSQL.
+// In the tables of better-auth, and in the result of a comparison, a boolean is a number on SQLite.
 import type { DialectName } from './migration.ts'
 
 /** Returns false for null and for a missing row. */

@@ -1,5 +1,4 @@
-// The store on PostgreSQL, which several processes can share. DATABASE_URL may contain a password, so no error contains
-// it.
+// The store on PostgreSQL. DATABASE_URL may contain a password, so no error contains it.
 import { Socket } from 'node:net'
 import { PostgresDialect, type Dialect } from 'kysely'
 import type { Client } from 'pg'

@@ -1,5 +1,4 @@
-// Copies all rows of one store to another store, which must be empty and of the same version. One of the two is an
-// SQLite file.
+// Copies all rows of one store to an empty store of the same version. One of the two is an SQLite file.
 import { sql, type Kysely, type Transaction } from 'kysely'
 import type { DialectName } from '../store/migration.ts'
 import type { Tables } from '../store/tables.ts'

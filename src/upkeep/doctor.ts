@@ -1,5 +1,4 @@
-// `vitrine doctor` checks the configuration, the store, the root key and the machine. It prints one line per check, and
-// for each problem what to do. It changes nothing.
+// `vitrine doctor` prints one line per check, and for each problem what to do. It changes nothing.
 import { statfs } from 'node:fs/promises'
 import { existsSync, statSync } from 'node:fs'
 import { connect } from 'node:net'

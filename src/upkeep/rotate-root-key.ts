@@ -1,5 +1,4 @@
-// `vitrine secrets rotate`: seals every secret of datasources and webhooks with a new root key. Meanwhile, both keys
-// are valid. An interrupted rotation can be run again.
+// `vitrine secrets rotate` seals every secret with a new root key. An interrupted rotation can be run again.
 import { existsSync } from 'node:fs'
 import { link, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'

@@ -1,5 +1,4 @@
-// Asks only the guard whether an audited query would pass now. Does not send the query to its database, spend budget or
-// change a cache.
+// Asks only the guard whether an audited query would pass now. Sends no query and spends no budget.
 import { setImmediate } from 'node:timers/promises'
 import type { Catalog, Driver, Limits, QueryBody, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'

@@ -1,5 +1,4 @@
-// Reads the rows of the caller's own calls, in all teams of the caller and without a team. Leaves out the rows of
-// datasources that the caller can no longer reach.
+// Reads the rows of the caller's own calls. Leaves out datasources that the caller can no longer reach.
 import type { Audit } from '../audit.ts'
 import type { Stored } from '../chain/seal.ts'
 import { merged } from './merge-streams.ts'

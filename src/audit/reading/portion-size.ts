@@ -1,5 +1,4 @@
-// Decides how many rows to read at a time. Most rows are short, but a thousand of the longest would need too much
-// memory.
+// Decides how many rows to read at a time, because a thousand of the longest rows would need too much memory.
 import { sql } from 'kysely'
 import type { Content } from '../chain/seal.ts'
 import { charsOf } from '../make-rows.ts'

@@ -1,5 +1,4 @@
-// The audit rows of a deleted team stay until their retention ends. The settings of the team are gone by then, so its
-// retention is stored here.
+// The audit rows of a deleted team stay until their retention ends. That retention is stored here.
 import type { Transaction } from 'kysely'
 import { inSlices } from '../../event-loop-slices.ts'
 import { asId, type TeamId } from '../../ids.ts'

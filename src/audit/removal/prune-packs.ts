@@ -1,5 +1,4 @@
-// Removes a pack when its newest row is older than the team's retention and all of its rows fit the chain. A signed gap
-// replaces the pack.
+// Replaces a pack by a signed gap when its newest row is too old and all of its rows fit the chain.
 import { setImmediate } from 'node:timers/promises'
 import { asId, type AuditId } from '../../ids.ts'
 import { addGap, isRemoved } from '../chain/gaps.ts'

@@ -1,5 +1,4 @@
-// Appends lines to a chain. A line is a row as text. Consecutive lines of a team become a pack if there are many. All
-// other lines become single rows.
+// Appends lines to a chain. Many consecutive lines of a team become a pack. All other lines become single rows.
 import { deflateRawSync } from 'node:zlib'
 import type { TeamId } from '../../ids.ts'
 import type { ChainEnd, Placed } from '../chain/append-rows.ts'

@@ -1,5 +1,4 @@
-// Signs in at GitHub with OAuth 2.0 and PKCE, because GitHub has no OpenID Connect for people. Uses only the primary
-// e-mail address, and only if GitHub has verified it.
+// GitHub has no OpenID Connect for people, so this uses OAuth 2.0 and PKCE, and only a verified primary address.
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import type { Provider } from '../../config.ts'
