@@ -6,6 +6,7 @@ import { changesOf, type Target } from '../audit/recorded-changes.ts'
 import type { AuditedCall } from '../audit/make-rows.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import { newId, type AccountId, type DatasourceId, type GrantId, type TeamId } from '../ids.ts'
+import { deleteInPortions } from '../store/delete-in-portions.ts'
 import type { Store } from '../store/open.ts'
 import type { ConnectorGrantTable, Tables } from '../store/tables.ts'
 import { requireOwn } from './api-keys.ts'
@@ -64,9 +65,9 @@ export async function listGrants(deps: Pick<GrantDeps, 'store' | 'now'>, call: C
 export async function makeGrant(deps: GrantDeps, call: Call, order: GrantOrder): Promise<GrantId> {
   const at = now(deps)
   const { accountId } = call.caller
-  return await deps.store.write(async (tx) => {
+  const { id, old } = await deps.store.write(async (tx) => {
     await requireOwn(deps, tx, accountId, order)
-    await requireRoom(tx, accountId, at)
+    const old = await makeRoom(tx, accountId, at)
     const row: ConnectorGrantTable = {
       id: newId<GrantId>(),
       account_id: accountId,
@@ -85,8 +86,10 @@ export async function makeGrant(deps: GrantDeps, call: Call, order: GrantOrder):
     await tx.insertInto('connector_grants').values(row).execute()
     const changes = changesOf(null, { ...limitsOf(row), clientHost: row.client_host })
     await deps.audit.change(tx, call, {}, { target: grantTarget(row), changes })
-    return row.id
+    return { id: row.id, old }
   })
+  forgetTokens(deps.store, old)
+  return id
 }
 
 /**
@@ -133,14 +136,27 @@ export async function endGrant(
 ): Promise<void> {
   await deps.store.write(async (tx) => {
     const row = await ownAlive(tx, call.caller.accountId, id, now(deps))
-    await end(tx, [row], now(deps))
+    await end(tx, [row.id], now(deps))
     const revokedAt = new Date(now(deps)).toISOString()
     const changes = changesOf(null, { revokedAt, ...(reason !== undefined && { reason }) })
     await deps.audit.change(tx, call, {}, { target: grantTarget(row), changes })
   })
+  forgetTokens(deps.store, [id])
 }
 
-/** Ends all grants of an account except `kept`. The caller must record the returned grants in the audit. */
+/**
+ * Deletes the refresh tokens of ended grants in the background, because a grant may have many. Call this after the
+ * transaction that ends the grants: from then on, their tokens are refused.
+ */
+export function forgetTokens(store: Pick<Store, 'commit' | 'dialect' | 'later'>, ids: readonly string[]): void {
+  if (ids.length === 0) return
+  store.later(() => deleteInPortions(store, 'oauth_refresh_tokens', (eb) => eb('referenceId', 'in', ids)))
+}
+
+/**
+ * Ends all grants of an account except `kept`. The caller must record the returned grants in the audit, and then call
+ * forgetTokens().
+ */
 export async function endGrantsOf(
   tx: Transaction<Tables>,
   accountId: AccountId,
@@ -148,7 +164,11 @@ export async function endGrantsOf(
   kept: readonly string[] = [],
 ): Promise<readonly ConnectorGrantTable[]> {
   const rows = (await aliveGrantsOf(tx, accountId, at)).filter((row) => !kept.includes(row.id))
-  await end(tx, rows, at)
+  await end(
+    tx,
+    rows.map((row) => row.id),
+    at,
+  )
   return rows
 }
 
@@ -199,12 +219,10 @@ function limitsOf(row: ConnectorGrantTable) {
   }
 }
 
-async function end(tx: Transaction<Tables>, rows: readonly ConnectorGrantTable[], at: number): Promise<void> {
-  if (rows.length === 0) return
-  const ids = rows.map((row) => row.id)
+async function end(tx: Transaction<Tables>, ids: readonly GrantId[], at: number): Promise<void> {
+  if (ids.length === 0) return
   const revoked_at = new Date(at).toISOString()
   await tx.updateTable('connector_grants').set({ revoked_at }).where('id', 'in', ids).execute()
-  await tx.deleteFrom('oauth_refresh_tokens').where('referenceId', 'in', ids).execute()
 }
 
 async function ownAlive(
@@ -233,8 +251,8 @@ function wideningOf(row: ConnectorGrantTable, change: GrantChange, at: number): 
   return [...wider, 'expiresAt: can only become earlier. To allow more, connect the agent again.']
 }
 
-/** Throws CONFLICT if the account has too many grants. Also deletes old ended grants. */
-async function requireRoom(tx: Transaction<Tables>, accountId: AccountId, at: number): Promise<void> {
+/** Deletes old ended grants and returns their ids. Throws CONFLICT if the account has too many grants. */
+async function makeRoom(tx: Transaction<Tables>, accountId: AccountId, at: number): Promise<readonly GrantId[]> {
   if ((await aliveGrantsOf(tx, accountId, at)).length >= GRANTS_MAX) {
     throw new AppError(
       'CONFLICT',
@@ -253,10 +271,9 @@ async function requireRoom(tx: Transaction<Tables>, accountId: AccountId, at: nu
     // SQLite accepts OFFSET only with LIMIT.
     .limit(1_000)
     .execute()
-  if (old.length === 0) return
   const ids = old.map((row) => row.id)
-  await tx.deleteFrom('oauth_refresh_tokens').where('referenceId', 'in', ids).execute()
-  await tx.deleteFrom('connector_grants').where('id', 'in', ids).execute()
+  if (ids.length > 0) await tx.deleteFrom('connector_grants').where('id', 'in', ids).execute()
+  return ids
 }
 
 function now(deps: Pick<GrantDeps, 'now'>): number {

@@ -1,9 +1,10 @@
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/recorded-changes.ts'
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import { isTrue } from '../store/better-auth-booleans.ts'
+import { deleteInPortions } from '../store/delete-in-portions.ts'
 import type { Store } from '../store/open.ts'
 import type { AccountTable, Tables } from '../store/tables.ts'
 import { isoTime, storedTime } from '../store/better-auth-times.ts'
@@ -66,31 +67,11 @@ export async function deleteAccount(deps: DeleteDeps, call: Call, body: { readon
     const { email, name } = await account(deps, call)
     const confirmed = body.confirm?.trim().toLowerCase() === email.toLowerCase()
     requireConfirmed(call.caller, confirmed, 'its e-mail address', (deps.now ?? Date.now)())
+    await requireOtherOwners(deps.store.db, accountId)
+    // An account may have many, so they are not deleted with the account in one transaction.
+    await deleteInPortions(deps.store, 'oauth_refresh_tokens', (eb) => eb('userId', '=', accountId))
     await deps.store.write(async (tx) => {
-      const owned = await tx
-        .selectFrom('memberships')
-        .innerJoin('teams', 'teams.id', 'memberships.team_id')
-        .select(['teams.id', 'teams.name'])
-        .where('account_id', '=', accountId)
-        .where('role', '=', 'OWNER')
-        .where('status', '=', 'ACTIVE')
-        .execute()
-      for (const team of owned) {
-        const other = await tx
-          .selectFrom('memberships')
-          .select('account_id')
-          .where('team_id', '=', team.id)
-          .where('account_id', '!=', accountId)
-          .where('role', '=', 'OWNER')
-          .where('status', '=', 'ACTIVE')
-          .executeTakeFirst()
-        if (other === undefined) {
-          throw new AppError(
-            'CONFLICT',
-            `You are the last OWNER of the team ${team.name}. Make another member OWNER or delete the team first.`,
-          )
-        }
-      }
+      await requireOtherOwners(tx, accountId)
       const changes = changesOf({ name }, null)
       await deps.audit.change(tx, call, {}, { target: accountTarget(accountId, name), changes })
       await deps.endInvitationsOf(tx, accountId)
@@ -103,6 +84,35 @@ export async function deleteAccount(deps: DeleteDeps, call: Call, body: { readon
     deps.audit.refused(call, {}, error)
     throw error
   }
+}
+
+/** Throws CONFLICT if the account is the last OWNER of a team. */
+async function requireOtherOwners(db: Kysely<Tables>, accountId: AccountId): Promise<void> {
+  const team = await db
+    .selectFrom('memberships')
+    .innerJoin('teams', 'teams.id', 'memberships.team_id')
+    .select('teams.name')
+    .where('account_id', '=', accountId)
+    .where('role', '=', 'OWNER')
+    .where('status', '=', 'ACTIVE')
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('memberships as other')
+            .select('other.account_id')
+            .whereRef('other.team_id', '=', 'teams.id')
+            .where('other.account_id', '!=', accountId)
+            .where('other.role', '=', 'OWNER')
+            .where('other.status', '=', 'ACTIVE'),
+        ),
+      ),
+    )
+    .executeTakeFirst()
+  if (team === undefined) return
+  throw new AppError(
+    'CONFLICT',
+    `You are the last OWNER of the team ${team.name}. Make another member OWNER or delete the team first.`,
+  )
 }
 
 /** Audit rows without a team must not contain an e-mail address, so the target has only the name. */

@@ -3,6 +3,7 @@
 // this code or token ends.
 import { hash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
+import type { Attempts } from '../auth/attempt-counter.ts'
 import type { GrantCaller } from '../auth/caller.ts'
 import { endGrant, type GrantDeps } from '../auth/grants.ts'
 import { AppError } from '../errors.ts'
@@ -14,15 +15,21 @@ import { REFRESH_PREFIX, REUSE, type Provider, type TokenAnswer } from './provid
 
 interface Deps extends Omit<GrantDeps, 'reached'> {
   readonly provider: Provider
+  readonly tries: Pick<Attempts, 'spend'>
   readonly verify: (token: string) => Promise<GrantCaller | null>
   readonly now: () => number
 }
 
 /** How long used refresh tokens are stored, to detect theft. */
 const USED_KEPT_MS = 86_400_000
+/**
+ * How often an agent may refresh, for each grant. Each use leaves a row for a day. More uses are refused, because a thief
+ * who could push a stolen token out of the store would not be detected.
+ */
+export const REFRESHES = { limit: 60, windowMs: 3_600_000 } as const
 const MALFORMED = 'The form must have exactly one value for'
 
-/** Throws OauthError. */
+/** Throws OauthError, and RATE_LIMITED after too many refreshes. */
 export async function tokenAnswer(deps: Deps, form: URLSearchParams): Promise<Response> {
   const field = single(form)
   const clientId = field('client_id')
@@ -130,7 +137,10 @@ async function requireCurrent(deps: Deps, token: string, clientId: string): Prom
   const row = await rowOf(deps, token)
   if (row === undefined || row.clientId !== clientId) throw invalidRefresh()
   if (row.expires_at !== null && Date.parse(row.expires_at) <= deps.now()) throw invalidRefresh()
-  if (row.revoked === null) return
+  if (row.revoked === null) {
+    await deps.tries.spend([{ key: `oauth refresh: ${grantIdOf(row)}`, ...REFRESHES }])
+    return
+  }
   // The provider repeats its first answer for a quick repetition.
   if (isRepeated(deps, row)) return
   await endByClient(deps, grantIdOf(row), 'a refresh token was used again')

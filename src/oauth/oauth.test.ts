@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { endGrant, listGrants } from '../auth/grants.ts'
-import { asId, newId, type AccountId, type GrantId } from '../ids.ts'
+import { deleteAccount } from '../auth/own-account.ts'
+import { asId, newId, type AccountId, type GrantId, type TeamId } from '../ids.ts'
 import { storedTime } from '../store/better-auth-times.ts'
 import { ROWS_A_PORTION } from '../store/delete-in-portions.ts'
 import { createTeam } from '../teams/teams.ts'
@@ -29,6 +30,7 @@ import { auth, callOf, openRooms, PASSWORD, type Rooms } from '../../test/suppor
 import { largestTurn } from '../../test/support/largest-turn.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { until } from '../../test/support/until.ts'
+import { REFRESHES } from './exchange-and-revoke-tokens.ts'
 import { CLIENTS_AT_A_TIME } from './unused-clients.ts'
 
 async function someone(rooms: Rooms, name: string): Promise<Browser> {
@@ -222,6 +224,83 @@ for (const dialect of DIALECTS) {
       })
       if (dialect === 'sqlite') assert.ok(most <= 2 * ROWS_A_PORTION, `${most} tokens in one turn`)
     })
+
+    test('an agent may refresh a grant 60 times an hour', async () => {
+      const { rooms, service, ada, team, client } = await opened()
+      await using _rooms = rooms
+      const used = await connected(service, ada, client, { teamIds: [team] })
+      let { refresh: token } = used
+      for (let n = 0; n < REFRESHES.limit; n++) {
+        ;({ refresh: token } = tokensIn(await refresh(service, client.clientId, token)))
+      }
+      const refused = await refresh(service, client.clientId, token)
+      assert.deepEqual([refused.status, refused.json.code, refused.json.retryAfter], [429, 'RATE_LIMITED', 3600])
+      // Another grant has its own limit.
+      const other = await connected(service, ada, client, { teamIds: [team] })
+      tokensIn(await refresh(service, client.clientId, other.refresh))
+      rooms.clock.at += REFRESHES.windowMs
+      tokensIn(await refresh(service, client.clientId, token))
+      // The first token of the day is still recognized as stolen.
+      await endReplay(rooms)
+      assert.deepEqual(errorOf(await refresh(service, client.clientId, used.refresh)), INVALID)
+      assert.deepEqual((await listGrants(rooms, callOf(rooms, asId(ada.id)))).length, 1)
+    })
+
+    for (const how of ['by the owner', 'by the agent', 'with a new password', 'with the account'] as const) {
+      test(`refresh tokens of a grant that ends ${how} are deleted in portions`, async () => {
+        const { rooms, service, ada, team, client, gate } = await opened()
+        await using _rooms = rooms
+        const { store } = rooms
+        const { access, refresh: token } = await connected(service, ada, client, { teamIds: [team] })
+        const { referenceId } = await store.db
+          .selectFrom('oauth_refresh_tokens')
+          .select('referenceId')
+          .executeTakeFirstOrThrow()
+        const at = storedTime(store.dialect, rooms.now())
+        const row = {
+          userId: asId<AccountId>(ada.id),
+          clientId: client.clientId,
+          scopes: '',
+          createdAt: at,
+          referenceId,
+        }
+        const all = Array.from({ length: 3_000 }, () => ({ ...row, id: newId(), token: newId(), expiresAt: at }))
+        for (let from = 0; from < all.length; from += 1_000) {
+          await store.write((tx) =>
+            tx
+              .insertInto('oauth_refresh_tokens')
+              .values(all.slice(from, from + 1_000))
+              .execute(),
+          )
+        }
+        const count = async () => {
+          const of = store.db.selectFrom('oauth_refresh_tokens').select((eb) => eb.fn.countAll().as('n'))
+          return Number((await of.executeTakeFirstOrThrow()).n)
+        }
+        const end = async () => {
+          const call = callOf(rooms, asId<AccountId>(ada.id))
+          switch (how) {
+            case 'by the owner':
+              return await endGrant(rooms, call, asId<GrantId>(referenceId ?? ''))
+            case 'by the agent':
+              return await form(service, 'revoke', { token, client_id: client.clientId })
+            case 'with a new password': {
+              const order = { currentPassword: PASSWORD, newPassword: `${PASSWORD}!` }
+              return await auth(rooms, 'POST change-password', order, { cookie: ada.cookie })
+            }
+            case 'with the account':
+              await store.write((tx) => tx.deleteFrom('teams').where('id', '=', asId<TeamId>(team)).execute())
+              return await deleteAccount(rooms, call, { confirm: 'ada@example.test' })
+          }
+        }
+        const most = await largestTurn(count, async () => {
+          await end()
+          assert.equal(await gate(access), 'refused')
+          await until('the deletion', async () => (await count()) === 0)
+        })
+        if (dialect === 'sqlite') assert.ok(most <= 2 * ROWS_A_PORTION, `${most} tokens in one turn`)
+      })
+    }
 
     test('simultaneous refreshes with one token get the same tokens', async () => {
       const { rooms, service, ada, team, client, gate } = await opened()

@@ -2,7 +2,7 @@
 // and could overwrite a password that a reset link set in between.
 import type { z } from 'zod'
 import { changesOf } from '../audit/recorded-changes.ts'
-import { endGrantsOf } from '../auth/grants.ts'
+import { endGrantsOf, forgetTokens } from '../auth/grants.ts'
 import type { PasswordChange } from '../contract/sign-in-routes.ts'
 import type { Store } from '../store/open.ts'
 import { storedTime } from '../store/better-auth-times.ts'
@@ -54,6 +54,10 @@ export async function changePassword(
     return await endGrantsOf(tx, signedIn, now)
   })
   if (ended === null) throw wrongPassword()
+  forgetTokens(
+    store,
+    ended.map((grant) => grant.id),
+  )
   if (ended.length > 0) {
     const grants = ended.map((grant) => grant.client_name)
     trail.recordAction('endGrants', signedIn, request, changesOf({ grants }, { grants: [] }))

@@ -5,7 +5,7 @@ import { hash, randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { z } from 'zod'
 import type { Reset } from '../contract/sign-in-routes.ts'
-import { aliveGrantsOf, endGrantsOf } from '../auth/grants.ts'
+import { aliveGrantsOf, endGrantsOf, forgetTokens } from '../auth/grants.ts'
 import { invalidRequest } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import { isTrue, storedFlag } from '../store/better-auth-booleans.ts'
@@ -98,7 +98,7 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
   await checkKeep(deps, link.accountId, order.keep)
   const endsFactor = await maySwitchOff(deps, link.accountId, order)
   const password = await library.hashPassword(order.newPassword)
-  return await store.write(async (tx) => {
+  const done = await store.write(async (tx): Promise<ResetDone> => {
     const used = await tx.deleteFrom('verifications').where('id', '=', link.id).executeTakeFirst()
     if (used.numDeletedRows !== 1n) throw invalidLink()
     // Another request used the link first.
@@ -142,6 +142,11 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
       },
     }
   })
+  forgetTokens(
+    store,
+    done.answer.ended.grants.map((grant) => grant.id),
+  )
+  return done
 }
 
 /** Throws INVALID_REQUEST if `keep` names something that the account does not have. */

@@ -224,6 +224,7 @@ interface OauthRefreshTokenTable {
   /** SHA-256, base64url. */
   token: string
   clientId: string
+  userId: AccountId
   /** The grant. */
   referenceId: string | null
   /** The SHA-256 (base64url) of the authorization code from which the first of these tokens was issued. */

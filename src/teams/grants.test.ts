@@ -16,6 +16,7 @@ import {
   someone,
   type Rooms,
 } from '../../test/support/people.ts'
+import { until } from '../../test/support/until.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { acceptInvitation, addMember } from './invitations.ts'
 import { leaveTeam, openTeam } from './memberships.ts'
@@ -174,6 +175,7 @@ for (const dialect of DIALECTS) {
         (await listGrants(rooms, ada)).map((shown) => shown.id),
         [second],
       )
+      await until('the deletion', async () => (await tokensOf(rooms)).length === 1)
       assert.deepEqual(await tokensOf(rooms), [second])
       assert.deepEqual((await audited(rooms)).at(-1), {
         action: 'endGrant',
