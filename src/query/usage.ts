@@ -1,4 +1,5 @@
-// A team's usage and remaining budget, only of datasources that the caller can reach. A MEMBER sees only the MEMBER's own keys.
+// A team's usage and remaining budget. Covers only datasources that the caller can reach, and for a MEMBER, only the
+// MEMBER's own keys.
 import type { Audit } from '../audit/audit.ts'
 import type { Counted, UsageLine } from '../audit/usage-by-day.ts'
 import { SLOT_DAYS } from '../audit/usage-by-hour.ts'

@@ -9,9 +9,8 @@ import type { Tables } from './tables.ts'
 export const ROWS_A_PORTION = 500
 
 /**
- * Deletes the rows that match. Each portion is a transaction of its own, and other requests run between two portions. So
- * if the process stops, some rows are left: the caller must delete them later. An index must find the rows, because each
- * portion searches again.
+ * Each portion is a transaction of its own, and other requests run between two portions. If the process stops, the
+ * caller must delete the remaining rows later. An index must find the rows, because each portion searches again.
  */
 export async function deleteInPortions<T extends keyof Tables & string>(
   store: Pick<Store, 'commit' | 'dialect'>,

@@ -51,7 +51,6 @@ export function isHidden({ slug }: { readonly slug: string }): boolean {
   return slug.startsWith(HIDDEN)
 }
 
-/** Deletes the hidden team in the background. */
 export function removeHidden(store: Store, teamId: TeamId): void {
   store.later(() => remove(store, teamId))
 }

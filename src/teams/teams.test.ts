@@ -17,14 +17,12 @@ import { changeTeam, createTeam, deleteTeam, describeTeam, listTeams } from './t
 
 const idOf = (call: Call): AccountId => call.caller.accountId
 
-/** Creates an account and its team. */
 async function owned(rooms: Rooms, email = 'owner@example.test') {
   const call = await someone(rooms, email)
   const { id } = await createTeam(rooms, call, { name: 'Team' })
   return { call, teamId: asId<TeamId>(id) }
 }
 
-/** Adds a new ACTIVE member. */
 async function member(rooms: Rooms, by: Call, teamId: TeamId, role: Role, email: string): Promise<Call> {
   const call = await someone(rooms, email)
   const { inviteToken } = await addMember(rooms, by, await requireMembership(rooms, by, teamId), { email, role })
@@ -114,7 +112,7 @@ for (const dialect of DIALECTS) {
       await createTeam(rooms, ada, { name: 'Mine' })
     })
 
-    test('a change of settings keeps the others, applies immediately, and is refused as a whole if one value is invalid', async () => {
+    test('a change of team settings keeps all other settings, applies immediately, and is refused as a whole if one value is invalid', async () => {
       await using rooms = await openRooms(source, { VITRINE_MAX_ROW_CAP: '500', VITRINE_MAX_QUERY_BUDGET: '1000' })
       const { call, teamId } = await owned(rooms)
       const at = await requireMembership(rooms, call, teamId)
@@ -135,7 +133,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([after.name, after.settings?.rowCap, after.settings?.auditRetentionDays], ['Team', 7, 180])
     })
 
-    test('a stranger, an unknown team and a restricted key get the same answer', async () => {
+    test('a stranger to a team, a restricted key, and a caller who names an unknown team get the same answer', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const stranger = await someone(rooms, 'eve@example.test')
@@ -291,7 +289,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await openTeam(rooms, cy, at)).status, 'ACTIVE')
     })
 
-    test('the count of datasources contains only those that the caller reaches', async () => {
+    test('the number of datasources of a team counts only those that the caller reaches', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const cy = await member(rooms, call, teamId, 'MEMBER', 'cy@example.test')
@@ -439,7 +437,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(end(owner.id)), 'ROLE_REQUIRED')
     })
 
-    test('in a key, managers see only the datasources that they can reach themselves', async () => {
+    test('in the keys of members, managers see only the datasources that they can reach themselves', async () => {
       await using rooms = await openRooms(source)
       const { call: ada, teamId } = await owned(rooms)
       const bo = await member(rooms, ada, teamId, 'ADMIN', 'bo@example.test')
@@ -473,7 +471,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('changes are in the audit before the answer is sent', async () => {
+    test('changes in a team are in the audit before the answer is sent', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const at = await requireMembership(rooms, call, teamId)

@@ -39,10 +39,7 @@ export interface TeamDeps {
   readonly now?: () => number
 }
 
-/**
- * Returns the teams of the account, oldest first, including those it has not opened. An API key gets only the teams
- * that it may use.
- */
+/** Oldest first, including teams that are not opened yet. An API key gets only the teams that it may use. */
 export async function listTeams(deps: Pick<TeamDeps, 'store'>, call: Call): Promise<readonly Team[]> {
   const { accountId } = call.caller
   const rows = await deps.store.recall(`teams of ${accountId}`, () =>
@@ -64,7 +61,7 @@ export async function listTeams(deps: Pick<TeamDeps, 'store'>, call: Call): Prom
   )
 }
 
-/** Anybody who is signed in may create teams, so one account may own only this many. */
+/** Limited because anybody who is signed in may create teams. */
 const TEAMS_MAX = 100
 
 /** The caller becomes the OWNER. Throws CONFLICT if the slug is taken, or if the caller owns too many teams. */
@@ -138,7 +135,7 @@ export async function changeTeam(
 }
 
 /**
- * Deletes a team with its datasources and their secrets. Its audit stays until its retention ends. Throws
+ * Deletes a team with its datasources and their secrets. Its audit rows stay until their retention ends. Throws
  * REAUTHENTICATION_REQUIRED unless `confirm` is the slug and the sign-in is recent.
  */
 export async function deleteTeam(
@@ -168,7 +165,6 @@ export async function deleteTeam(
   removeHidden(deps.store, teamId)
 }
 
-/** Throws NOT_FOUND if the team was deleted in the meantime. */
 export async function showTeam(store: Store, call: Call, membership: Membership): Promise<Team> {
   const row = await store.recall(`team ${membership.teamId}`, () =>
     store.db.selectFrom('teams').selectAll().where('id', '=', membership.teamId).executeTakeFirst(),
@@ -177,7 +173,6 @@ export async function showTeam(store: Store, call: Call, membership: Membership)
   return shown(row, membership, await countsOf(store, call.caller, membership))
 }
 
-/** `name` is the name after the change. */
 function targetOf({ id, name }: Pick<TeamTable, 'id' | 'name'>): Target {
   return { kind: 'team', id, name }
 }
@@ -204,7 +199,7 @@ async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promi
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('account_id', '=', accountId)
     .where('role', '=', 'OWNER')
-    // Other people may have invited the account as OWNER of their teams, so INVITED memberships do not count.
+    // INVITED memberships do not count, because other people may have invited the account as OWNER of their teams.
     .where('status', '=', 'ACTIVE')
     .executeTakeFirstOrThrow()
   if (Number(count) >= TEAMS_MAX) {
