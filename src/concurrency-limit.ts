@@ -72,6 +72,8 @@ interface Wait {
   readonly signal?: AbortSignal
   /** Lanes with waiting work take turns, so that a long queue in one lane does not delay another lane. */
   readonly lane?: string
+  /** True if this is a further part of work that has begun. It may wait even if too much work waits. */
+  readonly hasBegun?: boolean
 }
 
 interface FairLimits {
@@ -108,7 +110,7 @@ class FairSlots implements FairLimit {
   async take(key: string, wait?: Wait): Promise<Disposable | null> {
     const ofKey = this.#ofKeys.get(key) ?? { slots: new Slots(this.#each), waiting: 0 }
     const free = this.#waitingMax - this.#waiting
-    if (wait !== undefined && ofKey.waiting >= free * WAITING_SHARE) return null
+    if (wait !== undefined && wait.hasBegun !== true && ofKey.waiting >= free * WAITING_SHARE) return null
     this.#ofKeys.set(key, ofKey)
     ofKey.waiting++
     this.#waiting++

@@ -8,6 +8,7 @@ import { AppError } from '../errors.ts'
 import type { DatasourceId, TeamId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
+import { ownerOfTeam } from '../teams/team-owner.ts'
 import { deadlineOf, isTimeout } from '../deadline.ts'
 import { Durations, type Family } from '../metric-types.ts'
 import { changedJustNow, overloaded } from './changed-or-overloaded.ts'
@@ -126,7 +127,7 @@ class PooledLeases implements Leases {
     try {
       const connection = await driver.connect(
         settings,
-        { ...this.#deps.connectOptions, owner: teamId },
+        { ...this.#deps.connectOptions, owner: await ownerOfTeam(this.#deps.store, teamId) },
         deadline.signal,
       )
       opened.took.add(performance.now() - began)

@@ -3,6 +3,7 @@
 import { Worker } from 'node:worker_threads'
 import { openFairLimit } from '../concurrency-limit.ts'
 import { AppError } from '../errors.ts'
+import type { Owner } from './driver.ts'
 import type { SshKeyReply, SshKeyTask } from './ssh-key-worker.ts'
 
 export const UNREADABLE_KEY = 'The SSH private key cannot be read: check the key and its passphrase.'
@@ -17,8 +18,8 @@ const RETRY_AFTER_SECONDS = 10
  * Returns the key without encryption, or null if the key cannot be decrypted or read. Owners take turns. Throws
  * OVERLOADED if too many keys of the owner wait, or if no thread was free before `signal` aborted.
  */
-export async function decryptedKey(task: SshKeyTask, owner: string, signal: AbortSignal): Promise<SshKeyReply> {
-  using thread = await threads.take(owner, { signal }).catch(() => null)
+export async function decryptedKey(task: SshKeyTask, owner: Owner, signal: AbortSignal): Promise<SshKeyReply> {
+  using thread = await threads.take(owner.account, { signal, lane: owner.team }).catch(() => null)
   if (thread !== null) return await inThread(task)
   throw new AppError('OVERLOADED', `Other SSH keys are being decrypted. Try again in ${RETRY_AFTER_SECONDS} s.`, {
     extra: { retryAfter: RETRY_AFTER_SECONDS },

@@ -95,6 +95,15 @@ export interface Seen {
   readonly types: readonly string[]
 }
 
+/** Whose turn slow work takes. Accounts take turns, and so do the teams that an account owns. */
+export interface Owner {
+  readonly account: string
+  readonly team: string
+}
+
+/** Work without an owner shares one turn. */
+export const NOBODY: Owner = { account: '', team: '' }
+
 /** The limits of one query. A team can change them in its settings. */
 export interface Limits {
   readonly rowCap: number
@@ -102,8 +111,8 @@ export interface Limits {
   readonly timeoutMs: number
   /** In planner units for PostgreSQL, in documents for MongoDB, and in bytes for BigQuery. */
   readonly maxCost: number
-  /** The team. If confine() needs a thread, teams take turns. Queries without an owner share one turn. */
-  readonly owner?: string
+  /** If confine() needs a thread, owners take turns. */
+  readonly owner?: Owner
 }
 
 export type BlockedKind =
@@ -348,8 +357,8 @@ export interface Connection extends AsyncDisposable {
 export interface ConnectOptions {
   /** Also allows loopback addresses. Metadata addresses of clouds are never allowed. */
   readonly allowPrivateHosts: boolean
-  /** The team. If connect() needs a thread, teams take turns. Connections without an owner share one turn. */
-  readonly owner?: string
+  /** If connect() needs a thread, owners take turns. */
+  readonly owner?: Owner
 }
 
 export interface Driver extends AsyncDisposable {

@@ -2,7 +2,7 @@
 // the query breaks the thread or takes too long, the thread is ended, and another thread starts later.
 import { openFairLimit, type FairLimit } from '../concurrency-limit.ts'
 import { AppError } from '../errors.ts'
-import type { Catalog } from './driver.ts'
+import type { Catalog, Owner } from './driver.ts'
 import { GuardThread } from './guard-thread.ts'
 
 export interface GuardThreadsOptions<Task> {
@@ -38,7 +38,7 @@ export class GuardThreads<Task, Answer> {
    * Returns null if no thread could judge the task. Throws OVERLOADED if too many tasks of the owner wait. Throws the
    * reason of the signal if it aborts.
    */
-  async judge(catalog: Catalog, task: Task, owner: string, signal: AbortSignal): Promise<Answer | null> {
+  async judge(catalog: Catalog, task: Task, owner: Owner, signal: AbortSignal): Promise<Answer | null> {
     signal.throwIfAborted()
     const turn = await this.#turn(owner, signal)
     if (turn === null) return null
@@ -63,11 +63,11 @@ export class GuardThreads<Task, Answer> {
     await Promise.all([...this.#all].map((thread) => thread.end()))
   }
 
-  async #turn(owner: string, signal: AbortSignal): Promise<Disposable | null> {
+  async #turn(owner: Owner, signal: AbortSignal): Promise<Disposable | null> {
     const ending = this.#ending.signal
     let turn: Disposable | null
     try {
-      turn = await this.#turns.take(owner, { signal: AbortSignal.any([signal, ending]) })
+      turn = await this.#turns.take(owner.account, { signal: AbortSignal.any([signal, ending]), lane: owner.team })
     } catch (error) {
       if (ending.aborted && !signal.aborted) return null
       throw error

@@ -11,7 +11,7 @@ import { pipeline } from 'node:stream'
 import type { Client, ConnectConfig, ServerHostKeyAlgorithm } from 'ssh2'
 import { AppError } from '../errors.ts'
 import { addressKind, dial } from './allowed-addresses.ts'
-import type { Connection, ConnectOptions } from './driver.ts'
+import { NOBODY, type Connection, type ConnectOptions } from './driver.ts'
 import { networkSentence } from './network-failure.ts'
 import { decryptedKey, UNREADABLE_KEY } from './decrypt-ssh-key.ts'
 import { fingerprintOf, type SshTarget } from './ssh-settings.ts'
@@ -293,7 +293,7 @@ function sentenceOf(error: unknown, ssh: SshTarget, seen: string | null): string
 
 async function privateKeyOf(
   { secrets: { privateKey, passphrase } }: SshTarget,
-  { owner = '' }: ConnectOptions,
+  { owner = NOBODY }: ConnectOptions,
   signal: AbortSignal,
 ): Promise<string | null> {
   if (privateKey === null || passphrase === null) return privateKey

@@ -11,6 +11,7 @@ import type { Confined } from '../drivers/confined.ts'
 import type { Blocked, Limits } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 import { AppError, invalidRequest } from '../errors.ts'
+import { ownerOfTeam } from '../teams/team-owner.ts'
 import { settingsOf, type TeamSettings } from '../teams/team-settings.ts'
 import { auditText, type QueryTrail } from './audit-text.ts'
 import type { Drafts } from './check-rate-limit.ts'
@@ -83,10 +84,13 @@ async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown, tra
     return { verdict: 'DENIED', error: barred, hint: 'Check as a role or a key that can reach this datasource.' }
 
   const settings: TeamSettings = await settingsOf(deps, at.teamId)
-  const limits = limitsOf(at.teamId, settings, at.driver.type, queryBody.limit)
+  const owner = await ownerOfTeam(deps.store, at.teamId)
+  const limits = limitsOf(owner, settings, at.driver.type, queryBody.limit)
   using deadline = deadlineOf(call.signal, limits.timeoutMs)
   using _running = deps.running.add(call, at, deadline)
-  const verdict = await inTime(deadline, async () => at.driver.confine(queryBody, exposed, limits, deadline.signal))
+  const verdict = await inTime(deadline, limits, async () =>
+    at.driver.confine(queryBody, exposed, limits, deadline.signal),
+  )
   trail.isRead = isRead(verdict)
   switch (verdict.kind) {
     case 'malformed':
@@ -121,7 +125,7 @@ async function weigh(
   const { signal } = deadline
   const printed = at.driver.printed(query)
   try {
-    await using lease = await inTime(deadline, () => deps.leases.take(at, signal))
+    await using lease = await inTime(deadline, limits, () => deps.leases.take(at, signal))
     const { cost } = await lease.connection.estimate(query, limits, signal)
     if (cost <= limits.maxCost) return { verdict: 'ALLOWED', printed, estimate: cost }
     const error = `The cost of this query is estimated at ${Math.round(cost)}, over the limit of ${limits.maxCost}.`

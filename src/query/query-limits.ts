@@ -1,7 +1,7 @@
 // Computes the limits of one query. The team's settings already include the defaults and the operator's ceilings.
 import type { Limits } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
-import type { TeamId } from '../ids.ts'
+import type { TeamOwner } from '../teams/team-owner.ts'
 import type { TeamSettings } from '../teams/team-settings.ts'
 
 /**
@@ -9,7 +9,7 @@ import type { TeamSettings } from '../teams/team-settings.ts'
  * accepts.
  */
 export function limitsOf(
-  teamId: TeamId,
+  owner: TeamOwner,
   settings: TeamSettings,
   type: DatasourceType,
   limit: number | null,
@@ -20,7 +20,7 @@ export function limitsOf(
     maxResponseBytes: Math.min(rowBytesMax, settings.maxResponseBytes),
     timeoutMs: settings.statementTimeoutMs,
     maxCost: maxCostOf(settings, type),
-    owner: teamId,
+    owner,
   }
 }
 

@@ -16,6 +16,7 @@ import { AppError, EXPOSE_URL } from '../errors.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
 import type { AuditId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
+import { knownOwnerOfTeam, ownerOfTeam } from '../teams/team-owner.ts'
 import { knownSettings, settingsOf } from '../teams/team-settings.ts'
 import type { Budget } from './budget.ts'
 import { encode, rounded, type LentJson } from './encode-body.ts'
@@ -103,7 +104,8 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   trail.hasSpent = true
   if (deps.audit.behind) throw overloaded('The audit cannot keep up with the load.') // 503
 
-  const limits = limitsOf(at.teamId, settings, at.driver.type, queryBody.limit, call.rowBytesMax)
+  const owner = knownOwnerOfTeam(deps.store, at.teamId) ?? (await ownerOfTeam(deps.store, at.teamId))
+  const limits = limitsOf(owner, settings, at.driver.type, queryBody.limit, call.rowBytesMax)
   const deadline = deadlineOf(call.signal, limits.timeoutMs)
   let running: Disposable | undefined
   let rows: Rows
@@ -111,7 +113,7 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   try {
     running = deps.running.add(call, at, deadline) // 503; later 401, 404 or 409 if the caller loses access
     const judged = at.driver.confine(queryBody, exposed, limits, deadline.stop)
-    const verdict = judged instanceof Promise ? await inTime(deadline, () => judged) : judged // 503
+    const verdict = judged instanceof Promise ? await inTime(deadline, limits, () => judged) : judged // 503
     trail.guardedAt = performance.now()
     trail.isRead = isRead(verdict)
     if (verdict.kind === 'denied')
@@ -181,13 +183,17 @@ function confinedOf(verdict: Exclude<Verdict, Denied>): Confined {
   }
 }
 
-/** Runs a step before the query is sent. Throws OVERLOADED if the deadline passes, because the query never ran. */
-export async function inTime<T>(deadline: Deadline, work: () => Promise<T>): Promise<T> {
+/**
+ * Runs a step before the query is sent. Throws OVERLOADED if the deadline passes, because the query never ran. The
+ * caller should retry after another such time.
+ */
+export async function inTime<T>(deadline: Deadline, { timeoutMs }: Limits, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (deadline.timedOut && !(error instanceof AppError)) {
-      throw overloaded('The query could not be checked in time: it is long, or the service is busy.')
+      const retryAfter = Math.ceil(timeoutMs / 1_000)
+      throw overloaded('The query could not be checked in time: it is long, or the service is busy.', retryAfter)
     }
     throw error
   }

@@ -9,6 +9,7 @@ import { AppError } from '../errors.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
+import { ownerOfTeam } from '../teams/team-owner.ts'
 import { settingsOf } from '../teams/team-settings.ts'
 import { limitsOf } from './query-limits.ts'
 
@@ -36,7 +37,7 @@ export async function tryQuery(deps: TryDeps, id: DatasourceId, query: string, s
   const exposed = row === undefined ? null : await deps.catalogs.exposed(row)
   if (row === undefined || driver === undefined || exposed === null || row.status === 'DISABLED') return false
   const settings = await settingsOf(deps, row.team_id)
-  const limits = limitsOf(row.team_id, settings, driver.type, ROWS)
+  const limits = limitsOf(await ownerOfTeam(deps.store, row.team_id), settings, driver.type, ROWS)
   const brief = {
     ...limits,
     timeoutMs: Math.min(limits.timeoutMs, TRY_MS),

@@ -124,6 +124,22 @@ for (const dialect of DIALECTS) {
       assert.equal((await ended(rooms, eve.id, waiting.jobId)).state, 'DONE')
     })
 
+    test('a long preview lets a short preview of another owner work in between', async () => {
+      await using world = await opened()
+      const { rooms } = world
+      const deps = { ...rooms, replays: openReplays(), turnMs: 0 }
+      resumePreviews(deps)
+      const [eve, vic] = [await asked(rooms, 50), await asked(rooms, 1)]
+      using _turn = await deps.replays.take('one')
+      const long = await eve.begin(deps, 'y')
+      const short = await vic.begin(deps, 'y')
+      assert.equal((await ended(rooms, vic.id, short.jobId)).state, 'DONE')
+      const { state, done } = (await rooms.jobs.find(eve.id, long.jobId)) ?? {}
+      assert.equal(state, 'RUNNING')
+      assert.ok(done !== undefined && done < 100, String(done))
+      assert.deepEqual((await ended(rooms, eve.id, long.jobId)).done, 100)
+    })
+
     test('at most three different previews of one datasource are accepted at the same time', async () => {
       await using world = await opened()
       const { rooms, deps } = world

@@ -7,11 +7,11 @@ import type { Call } from '../auth/caller.ts'
 import type { Catalog, Driver, QueryBody } from '../drivers/driver.ts'
 import type { DatasourceType } from '../drivers/datasource-type.ts'
 import { openFairLimit, type FairLimit } from '../concurrency-limit.ts'
-import { ownerOf } from '../datasources/datasource-owner.ts'
 import { AppError, invalidRequest } from '../errors.ts'
-import type { DatasourceId, JobId, TeamId } from '../ids.ts'
+import type { DatasourceId, JobId } from '../ids.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { Store } from '../store/open.ts'
+import { ownerOfTeam, type TeamOwner } from '../teams/team-owner.ts'
 import { auditedQueries, countAudited, type AuditedQuery } from './read-audited-queries.ts'
 import { BoundedMap } from '../bounded-map.ts'
 import type { Catalogs } from '../exposure/catalog-cache.ts'
@@ -29,6 +29,8 @@ export interface PreviewDeps {
   readonly catalogs: Catalogs
   readonly drivers: ReadonlyMap<DatasourceType, Driver>
   readonly replays: FairLimit
+  /** TURN_MS, unless a test sets another time. */
+  readonly turnMs?: number
 }
 
 interface Replayed {
@@ -49,10 +51,12 @@ export interface Preview {
 const KIND = 'preview'
 /** The timeout of one preview, without its time in the queue. */
 const PREVIEW_MS = 10 * 60_000
+/** After this time, a preview waits for its next turn, so that a long preview does not delay a short one. */
+const TURN_MS = 2_000
 const IDS_MAX = 100
 /**
- * Concurrent previews for all teams of one owner, and in total. `waiting` is how many wait. Other requests run after
- * each query that a preview judges, so many previews would delay them.
+ * Previews with a turn, for all teams of one owner, and in total. `waiting` is how many wait for their first turn. Other
+ * requests run after each query that a preview judges, so many previews would delay them.
  */
 const REPLAYS = { each: 1, all: 2, waiting: 200 }
 /** The maximum number of different previews of one datasource that wait or run. */
@@ -94,22 +98,80 @@ export function openReplays(): FairLimit {
 export function resumePreviews(deps: PreviewDeps): void {
   deps.jobs.resumable(KIND, (id, input) => async (progress, ended) => {
     const { tables, days } = Input.parse(input)
-    using turn = await deps.replays.take(await ownerIn(deps.store, id), { signal: ended })
-    if (turn === null)
-      throw new AppError('OVERLOADED', 'Too many previews are waiting. Start it again in a few minutes.')
-    const tooLong = AbortSignal.timeout(PREVIEW_MS)
+    using turns = new Turns(deps, await ownerIn(deps.store, id), ended)
     try {
-      return await replay(deps, { id, tables, days }, progress, AbortSignal.any([ended, tooLong]))
+      await turns.first()
+      return await replay(deps, { id, tables, days }, progress, turns)
     } catch (error) {
-      if (error instanceof AppError || !tooLong.aborted) throw error
+      if (error instanceof AppError || !turns.tooLong) throw error
       throw new AppError('QUERY_TIMEOUT', 'The preview took too long. Request fewer days.', { cause: error })
     }
   })
 }
 
-async function ownerIn({ db }: Pick<Store, 'db'>, id: DatasourceId): Promise<string> {
-  const row = await db.selectFrom('datasources').select(ownerOf).where('id', '=', id).executeTakeFirst()
-  return row?.owner ?? ''
+/** The turns of one preview. Measures how long the preview works, without the time in which it waits for a turn. */
+class Turns implements Disposable {
+  readonly signal: AbortSignal
+  readonly #replays: FairLimit
+  readonly #turnMs: number
+  readonly #owner: TeamOwner
+  readonly #ended: AbortSignal
+  readonly #late = new AbortController()
+  #leftMs = PREVIEW_MS
+  #began = 0
+  #turn: Disposable | null = null
+  #timer: NodeJS.Timeout | undefined
+
+  constructor({ replays, turnMs = TURN_MS }: PreviewDeps, owner: TeamOwner, ended: AbortSignal) {
+    this.#replays = replays
+    this.#turnMs = turnMs
+    this.#owner = owner
+    this.#ended = ended
+    this.signal = AbortSignal.any([ended, this.#late.signal])
+  }
+
+  get tooLong(): boolean {
+    return this.#late.signal.aborted
+  }
+
+  async first(): Promise<void> {
+    await this.#take(false)
+  }
+
+  /** Call this between two queries. If others wait, they work next. */
+  async next(): Promise<void> {
+    if (performance.now() - this.#began < this.#turnMs) return
+    this[Symbol.dispose]()
+    await this.#take(true)
+  }
+
+  async #take(hasBegun: boolean): Promise<void> {
+    const { account, team: lane } = this.#owner
+    const turn = await this.#replays.take(account, { signal: this.#ended, lane, hasBegun })
+    if (turn === null)
+      throw new AppError('OVERLOADED', 'Too many previews are waiting. Start it again in a few minutes.')
+    this.#turn = turn
+    this.#began = performance.now()
+    this.#timer = setTimeout(() => this.#late.abort(), this.#leftMs)
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#turn === null) return
+    clearTimeout(this.#timer)
+    this.#leftMs -= performance.now() - this.#began
+    this.#turn[Symbol.dispose]()
+    this.#turn = null
+  }
+}
+
+async function ownerIn(store: Store, id: DatasourceId): Promise<TeamOwner> {
+  const row = await store.db.selectFrom('datasources').select('team_id').where('id', '=', id).executeTakeFirst()
+  if (row === undefined) throw deleted()
+  return await ownerOfTeam(store, row.team_id)
+}
+
+function deleted(): AppError {
+  return new AppError('CONFLICT', 'This datasource was deleted in the meantime.')
 }
 
 interface Order {
@@ -122,21 +184,22 @@ async function replay(
   deps: PreviewDeps,
   order: Order,
   progress: (done: number, total: number) => void,
-  signal: AbortSignal,
+  turns: Turns,
 ): Promise<Preview> {
+  const { signal } = turns
   const row = await deps.store.db
     .selectFrom('datasources')
     .select(['id', 'team_id', 'type', 'catalog_version', 'exposure_version'])
     .where('id', '=', order.id)
     .executeTakeFirst()
   const driver = row === undefined ? undefined : deps.drivers.get(row.type)
-  if (row === undefined || driver === undefined)
-    throw new AppError('CONFLICT', 'This datasource was deleted in the meantime.')
+  if (row === undefined || driver === undefined) throw deleted()
   const [full, exposed] = await Promise.all([deps.catalogs.full(row), deps.catalogs.exposed(row)])
   if (full === null || exposed === null) throw notIntrospected()
   // Drivers cache checked queries by catalog object. With a copy of the catalog, the preview does not evict the entries
   // of real queries.
-  const sides: Sides = { driver, teamId: row.team_id, now: { ...exposed }, then: cut(full, order.tables) }
+  const owner = await ownerOfTeam(deps.store, row.team_id)
+  const sides: Sides = { driver, owner, now: { ...exposed }, then: cut(full, order.tables) }
   const since = new Date(Date.now() - order.days * DAY_MS).toISOString()
   const scope = { id: row.id, teamId: row.team_id, since }
   const total = await countAudited(deps.store, scope, signal)
@@ -146,6 +209,7 @@ async function replay(
   progress(0, total)
   for await (const page of auditedQueries(deps.store, scope, signal)) {
     for (const query of page) {
+      await turns.next()
       const outcome = await outcomeOf(sides, query, outcomes, signal)
       if (outcome !== 'same') {
         found[outcome].count++
@@ -165,7 +229,7 @@ type Outcome = 'same' | keyof Preview
 
 interface Sides {
   readonly driver: Driver
-  readonly teamId: TeamId
+  readonly owner: TeamOwner
   /** The catalog, cut to the current exposure. */
   readonly now: Catalog
   /** The catalog, cut to the proposed exposure. */
@@ -192,14 +256,14 @@ async function outcomeOf(
 }
 
 async function judged(
-  { driver, teamId, now, then }: Sides,
+  { driver, owner, now, then }: Sides,
   body: QueryBody | null,
   signal: AbortSignal,
 ): Promise<Outcome> {
   if (body === null) return 'cannotTell'
-  const proposed = await judge(driver, body, then, teamId, signal)
+  const proposed = await judge(driver, body, then, owner, signal)
   if (proposed.kind === 'malformed') return 'cannotTell'
-  const present = await judge(driver, body, now, teamId, signal)
+  const present = await judge(driver, body, now, owner, signal)
   if (proposed.kind === present.kind) return 'same'
   return proposed.kind === 'confined' ? 'nowAllowed' : 'nowRefused'
 }

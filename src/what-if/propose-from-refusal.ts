@@ -11,6 +11,7 @@ import type { Catalogs } from '../exposure/catalog-cache.ts'
 import { cut, tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
 import { versionsNow, type ExposurePlace } from '../exposure/exposure.ts'
 import { freeze } from '../exposure/freeze-names.ts'
+import { ownerOfTeam } from '../teams/team-owner.ts'
 import { columnsMeant, mentioned } from './column-mentions.ts'
 import { notIntrospected } from '../exposure/require-usable.ts'
 import { bodyOf, judge } from './replay-query.ts'
@@ -60,7 +61,7 @@ export async function exposureFromRefusal(
   const body = row.text === null ? null : bodyOf(at.driver, row.text, row.params)
   if (body === null)
     throw cannotWiden('the audit does not contain its text. The text was redacted, or the call had none.')
-  const ground = { driver: at.driver, body, full, saved, teamId: at.teamId }
+  const ground = { driver: at.driver, body, full, saved, owner: await ownerOfTeam(deps.store, at.teamId) }
   const blocked = row.blocked === null ? null : Blocked.parse(JSON.parse(row.blocked))
   const found = await searched(ground, call.signal)
   const isWhole = 'why' in found || blocked === null || at.driver.leavesColumns !== true
@@ -82,7 +83,7 @@ async function searched(ground: Ground, caller: AbortSignal): Promise<Widening> 
     const widening = await widen(ground, signal)
     if ('why' in widening) return widening
     const proposed = cut(ground.full, withAdditions(ground.saved, widening.additions))
-    const verdict = await judge(ground.driver, ground.body, proposed, ground.teamId, signal)
+    const verdict = await judge(ground.driver, ground.body, proposed, ground.owner, signal)
     return verdict.kind === 'denied' ? { why: `${verdict.why}.` } : widening
   } catch (error) {
     if (caller.aborted || !tooLong.aborted) throw error
@@ -115,12 +116,12 @@ async function withColumn(
 
 /** Returns false if the query passes without the table. Then the query only happens to contain the table's name. */
 async function isRead(
-  { driver, body, full, saved, teamId }: Ground,
+  { driver, body, full, saved, owner }: Ground,
   table: CatalogTable,
   signal: AbortSignal,
 ): Promise<boolean> {
   const without = saved.filter((shown) => tableKey(shown.schema, shown.table) !== tableKey(table.schema, table.table))
-  return (await judge(driver, body, cut(full, without), teamId, signal)).kind !== 'confined'
+  return (await judge(driver, body, cut(full, without), owner, signal)).kind !== 'confined'
 }
 
 function listed({ full }: Ground, additions: readonly Addition[]): readonly ShownTable[] {

@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Catalog, Driver, Limits, QueryBody, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
-import type { TeamId } from '../ids.ts'
+import type { TeamOwner } from '../teams/team-owner.ts'
 
 /** These limits do not affect the verdict, only the query that would be sent. */
 const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 1, timeoutMs: 10_000, maxCost: 1 }
@@ -22,7 +22,7 @@ export async function judge(
   driver: Pick<Driver, 'confine'>,
   body: QueryBody,
   exposed: Catalog,
-  owner: TeamId,
+  owner: TeamOwner,
   signal: AbortSignal,
 ): Promise<Verdict> {
   await setImmediate()

@@ -3,7 +3,7 @@
 // query passes. Then it removes every added column that is not needed. It parses no query language.
 import type { Catalog, CatalogColumn, CatalogTable, Denied, Driver, QueryBody, Verdict } from '../drivers/driver.ts'
 import { cut, tableKey, type ShownTable } from '../exposure/cut-catalog.ts'
-import type { TeamId } from '../ids.ts'
+import type { TeamOwner } from '../teams/team-owner.ts'
 import { columnsMeant, mentioned, partsMeant, tablesMeant } from './column-mentions.ts'
 import { judge } from './replay-query.ts'
 
@@ -20,7 +20,7 @@ export interface Ground {
   readonly body: QueryBody
   readonly full: Catalog
   readonly saved: readonly ShownTable[]
-  readonly teamId: TeamId
+  readonly owner: TeamOwner
 }
 
 /** After this many verdicts of the guard, the search adds no more columns. */
@@ -41,7 +41,7 @@ class Search {
   /** The tables that the query names. A smaller catalog makes each attempt cheaper. */
   readonly #near: Catalog
   readonly #saved: readonly ShownTable[]
-  readonly #teamId: TeamId
+  readonly #owner: TeamOwner
   readonly #signal: AbortSignal
   #tries = 0
 
@@ -50,7 +50,7 @@ class Search {
     this.#body = ground.body
     this.#near = { ...ground.full, tables: mentioned(ground.full, ground.body.text) }
     this.#saved = ground.saved
-    this.#teamId = ground.teamId
+    this.#owner = ground.owner
     this.#signal = signal
   }
 
@@ -220,7 +220,7 @@ class Search {
       this.#driver,
       this.#body,
       cut(this.#near, withAdditions(this.#saved, additions)),
-      this.#teamId,
+      this.#owner,
       this.#signal,
     )
   }

@@ -2,7 +2,7 @@
 // server, no client library and no clock, and refuses everything that it does not understand.
 import { seal } from '../../confined.ts'
 import { signalOf, type Stop } from '../../stop.ts'
-import type { Catalog, Denied, Limits, Malformed, Verdict } from '../../driver.ts'
+import { NOBODY, type Catalog, type Denied, type Limits, type Malformed, type Verdict } from '../../driver.ts'
 import { HERE, IN_THREAD, judge, type Case, type Judged } from './judge.ts'
 import type { MongoBody } from './body/read-body.ts'
 import { refusedLimit } from './refusals/refusal.ts'
@@ -72,7 +72,7 @@ export function judged(
   return { verdict: found.kind === 'heavy' ? tooHeavy() : verdictOf(found), work }
 }
 
-function caseOf(body: MongoBody, catalog: Catalog, { rowCap, owner = '' }: Limits): Case {
+function caseOf(body: MongoBody, catalog: Catalog, { rowCap, owner = NOBODY }: Limits): Case {
   return { body, catalog, rowCap: Math.min(body.limit ?? rowCap, rowCap), owner }
 }
 

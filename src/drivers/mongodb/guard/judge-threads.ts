@@ -1,5 +1,6 @@
 // The guard threads, which judge long bodies and run judge-worker.ts.
 import { setImmediate } from 'node:timers/promises'
+import { NOBODY } from '../../driver.ts'
 import { GuardThreads } from '../../guard-threads.ts'
 import { defectReporter, type TellDefect } from '../../report-guard-defect.ts'
 import type { Answer, Threads } from './confine.ts'
@@ -37,7 +38,7 @@ export function openThreads(options: ThreadsOptions = {}): Threads & { end(): Pr
     },
   })
   return {
-    judge: ({ catalog, body: { text }, rowCap, owner = '' }, signal) =>
+    judge: ({ catalog, body: { text }, rowCap, owner = NOBODY }, signal) =>
       pool.judge(catalog, { text, rowCap }, owner, signal),
     turn: () => setImmediate(),
     end: () => pool.end(),

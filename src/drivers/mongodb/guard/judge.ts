@@ -1,6 +1,6 @@
 // Judges a body: checks its size, parses Extended JSON, confines the stages, and returns the query or the refusal. The
 // code is synchronous and pure. The main thread runs it for short bodies, and a guard thread for long bodies.
-import type { Catalog, Denied, Malformed } from '../../driver.ts'
+import type { Catalog, Denied, Malformed, Owner } from '../../driver.ts'
 import { findOf } from './as-find.ts'
 import { sortedEarly } from './stages/early-sort.ts'
 import { exposedOf } from './documents/exposed.ts'
@@ -49,7 +49,7 @@ export interface Case {
   readonly catalog: Catalog
   readonly rowCap: number
   /** The owner whose turn the body takes in the threads. The verdict does not depend on the owner. */
-  readonly owner?: string
+  readonly owner?: Owner
 }
 
 /** The same body and exposure always get the same verdict. `meter` receives the guard's work. */

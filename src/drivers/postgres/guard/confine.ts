@@ -3,7 +3,15 @@
 // clock only by `stop` and by the deadline for long texts. The guard refuses all that it does not know.
 import { seal } from '../../confined.ts'
 import { signalOf, type Stop } from '../../stop.ts'
-import type { Catalog, Denied, Limits, Malformed, QueryBody, Verdict } from '../../driver.ts'
+import {
+  NOBODY,
+  type Catalog,
+  type Denied,
+  type Limits,
+  type Malformed,
+  type QueryBody,
+  type Verdict,
+} from '../../driver.ts'
 import type { PostgresQuery } from '../confined-query.ts'
 import { mayCollate } from './allowed/collations.ts'
 import { comparedByIcu, exposedOf } from './exposed.ts'
@@ -33,7 +41,7 @@ export function confine(
   const params = bindParams(body.params, () =>
     mayCollate(body.text) ? comparedByIcu(exposedOf(catalog)) : exposedOf(catalog),
   )
-  const asked: Case = { text: body.text, catalog, rowCap, params: params.forms, owner: limits.owner ?? '' }
+  const asked: Case = { text: body.text, catalog, rowCap, params: params.forms, owner: limits.owner ?? NOBODY }
   const shape = shapeOf(body.text, params.key)
   const recalled = shape === null ? null : recall(catalog, shape, rowCap)
   if (recalled !== null) return confined(parser, asked, recalled, params)

@@ -57,18 +57,30 @@ test('judging ends when the caller disconnects, and the next text is judged', as
 test('owners take turns, so the texts of one owner do not wait for all texts of another', async () => {
   await using parser = await openParser({ threads: 1 })
   const judged: string[] = []
-  const judge = async (owner: string) => {
-    await parser.judge({ ...of('SELECT 1'), owner }, SIGNAL)
-    judged.push(owner)
+  const judge = async (account: string, team: string) => {
+    await parser.judge({ ...of('SELECT 1'), owner: { account, team } }, SIGNAL)
+    judged.push(team)
   }
-  const eve = Array.from({ length: 20 }, () => judge('eve'))
-  await Promise.all([...eve, judge('vic')])
-  assert.ok(judged.indexOf('vic') <= 1, judged.join(' '))
+  const eve = Array.from({ length: 20 }, (_, n) => judge('eve', `team ${n}`))
+  await Promise.all([...eve, judge('vic', 'vic’s')])
+  assert.ok(judged.indexOf('vic’s') <= 1, judged.join(' '))
+})
+
+test('the teams of one owner take turns', async () => {
+  await using parser = await openParser({ threads: 1 })
+  const judged: string[] = []
+  const judge = async (team: string) => {
+    await parser.judge({ ...of('SELECT 1'), owner: { account: 'eve', team } }, SIGNAL)
+    judged.push(team)
+  }
+  const busy = Array.from({ length: 20 }, () => judge('busy'))
+  await Promise.all([...busy, judge('quiet')])
+  assert.ok(judged.indexOf('quiet') <= 2, judged.join(' '))
 })
 
 test('one owner cannot fill the queue: its further texts are refused, and those of others are judged', async () => {
   await using parser = await openParser({ threads: 1 })
-  const judge = async (owner: string) => parser.judge({ ...of('SELECT 1'), owner }, SIGNAL)
+  const judge = async (account: string) => parser.judge({ ...of('SELECT 1'), owner: { account, team: '' } }, SIGNAL)
   const eve = Promise.allSettled(Array.from({ length: 1_100 }, () => judge('eve')))
   assert.equal((await judge('vic')).kind, 'made')
   const refused = (await eve).flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))

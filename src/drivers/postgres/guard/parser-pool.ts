@@ -3,6 +3,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { loadModule } from 'libpg-query'
+import { NOBODY } from '../../driver.ts'
 import { GuardThreads } from '../../guard-threads.ts'
 import { defectReporter, type TellDefect } from '../../report-guard-defect.ts'
 import type { Answer, Asked, Case, Parse, Parser, Sought } from './syntax/parser.ts'
@@ -39,7 +40,7 @@ export async function openParser(options: ParserOptions = {}): Promise<Parser & 
       report('a text broke a thread of the guard, or took it too long', text)
     },
   })
-  const ask = async ({ catalog, owner = '', ...each }: Case, sought: Sought | undefined, signal: AbortSignal) =>
+  const ask = async ({ catalog, owner = NOBODY, ...each }: Case, sought: Sought | undefined, signal: AbortSignal) =>
     (await pool.judge(catalog, { ...each, ...(sought && { sought }) }, owner, signal)) ?? LOST
   const parser: Parser & AsyncDisposable = {
     parse: whileWhole(parseText, report),

@@ -1,6 +1,6 @@
 // Defines the interface of the guard's parser and the results of judging a text. parser-pool.ts implements it. The
 // parser is injected, so that the guard does no I/O.
-import type { Catalog, Denied, Malformed } from '../../../driver.ts'
+import type { Catalog, Denied, Malformed, Owner } from '../../../driver.ts'
 import type { PostgresQuery } from '../../confined-query.ts'
 import type { ParamForm } from '../walk/scope.ts'
 
@@ -32,7 +32,7 @@ export interface Case {
   readonly rowCap: number
   readonly params: readonly ParamForm[]
   /** The owner whose turn the text takes in the threads. The verdict does not depend on it. */
-  readonly owner?: string
+  readonly owner?: Owner
 }
 
 /** A position to map to the caller's text. `place` counts the code points before it in `printed`. */
