@@ -19,7 +19,7 @@ export const Provenance = {
  * `types` has the type of each column in `restsOn` when the text was written. isStale() compares it with the current
  * type.
  */
-const Said = z.object({ ...Provenance, status: Status, types: byName(z.string()) })
+export const Said = z.object({ ...Provenance, status: Status, types: byName(z.string()) })
 export type Said = z.infer<typeof Said>
 
 const SaidOfColumn = z.object({

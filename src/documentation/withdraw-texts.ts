@@ -6,6 +6,7 @@ import { jsonOf } from '../contract/name-keyed-objects.ts'
 import type { Catalog } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { HiddenNow } from '../exposure/exposure.ts'
+import { inSlices } from '../event-loop-slices.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
 import { fullName, Others, RestingPlace } from './text-dependencies.ts'
@@ -18,19 +19,19 @@ interface TableName {
 }
 
 type Generated = Pick<Said, 'origin' | 'restsOn' | 'tells'>
+const DRAFTS_AT_ONCE = 50
+
 type IsWithdrawn = (at: TableName, said: Generated) => boolean
 
 /** Returns true if a draft changed. Then the caller must increase the documentation's version. */
 async function withdraw(tx: Transaction<Tables>, id: DatasourceId, isWithdrawn: IsWithdrawn): Promise<boolean> {
   const withdrawal = new Withdrawal(isWithdrawn)
-  const drafts = await tx
-    .selectFrom('documentation')
-    .select(['schema', 'table', 'draft'])
-    .where('datasource_id', '=', id)
-    .where('draft', 'like', '%"GENERATED"%')
-    .execute()
   let changed = false
-  for (const { schema, table, draft: text } of drafts) {
+  // SQLite answers synchronously, so let other requests run.
+  const pause = inSlices()
+  for await (const { schema, table, draft: text } of storedDrafts(tx, id)) {
+    await pause()
+    if (!text.includes('"GENERATED"')) continue
     const before = withdrawal.count
     const draft = without(readDraft(text), withdrawal.from({ schema, table }))
     if (withdrawal.count === before) continue
@@ -48,6 +49,28 @@ async function withdraw(tx: Transaction<Tables>, id: DatasourceId, isWithdrawn: 
   }
   await withdrawPublished(tx, id, withdrawal)
   return changed
+}
+
+/** Reads a few drafts at a time, because all drafts of a datasource may have many megabytes. */
+async function* storedDrafts(tx: Transaction<Tables>, id: DatasourceId) {
+  const ofDatasource = tx
+    .selectFrom('documentation')
+    .select(['schema', 'table', 'draft'])
+    .where('datasource_id', '=', id)
+    .orderBy('schema')
+    .orderBy('table')
+    .limit(DRAFTS_AT_ONCE)
+  let rows = await ofDatasource.execute()
+  for (;;) {
+    yield* rows
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < DRAFTS_AT_ONCE) return
+    rows = await ofDatasource
+      .where((eb) =>
+        eb.or([eb('schema', '>', last.schema), eb.and([eb('schema', '=', last.schema), eb('table', '>', last.table)])]),
+      )
+      .execute()
+  }
 }
 
 /** Counts the deleted texts. An unchanged count means that nothing changed, so drafts need not be compared. */

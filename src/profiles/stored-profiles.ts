@@ -3,6 +3,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { CatalogTable, Scalar } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
+import { inSlices } from '../event-loop-slices.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
 
@@ -193,7 +194,10 @@ export async function forgetHidden(
     .select(['schema', 'table'])
     .where('datasource_id', '=', datasourceId)
     .execute()
+  // SQLite answers synchronously, so let other requests run.
+  const pause = inSlices()
   for (const at of known) {
+    await pause()
     const key = tableKey(at.schema, at.table)
     const now = tables.get(key)
     if (now === undefined) {
