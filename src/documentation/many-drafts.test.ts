@@ -3,10 +3,12 @@ import { test } from 'node:test'
 import { datasourceRow, teamRow } from '../../test/support/rows.ts'
 import { storeSource } from '../../test/support/stores.ts'
 import { turnsDuring } from '../../test/support/turns-during.ts'
+import { jsonOf } from '../contract/name-keyed-objects.ts'
 import { newId, type TeamId } from '../ids.ts'
 import { openStore } from '../store/open.ts'
 import { draftsOf } from './drafts.ts'
 import { EMPTY, Said, writeDraft, type Draft } from './stored-draft.ts'
+import { readPublished, writePublished } from './visible-texts.ts'
 import { withdrawHidden } from './withdraw-texts.ts'
 
 /** A store with a datasource that has the same draft for each table. */
@@ -67,4 +69,16 @@ test('other requests run while the texts of many hidden tables are withdrawn', a
   )
   assert.deepEqual(await draftsOf(store.db, id), [])
   assert.ok(turns > 3, `${turns} turns`)
+})
+
+test('other requests run while a publication of many tables is read and written', async () => {
+  const said = { text: 'A text.', origin: 'GENERATED' as const, restsOn: ['public.t.a'], tells: false }
+  const texts = new Map(columns.map((name) => [name, said]))
+  const table = { schema: 'public', summary: said, examples: null, statements: [said], columns: texts }
+  const tables = Array.from({ length: 4_000 }, (_, n) => ({ ...table, table: `t${n}` }))
+  let json = ''
+  const writing = await turnsDuring(async () => void (json = await writePublished(tables)))
+  assert.equal(json, jsonOf(tables))
+  const reading = await turnsDuring(async () => assert.deepEqual(await readPublished(json), tables))
+  assert.ok(writing > 1 && reading > 1, `${writing} and ${reading} turns`)
 })

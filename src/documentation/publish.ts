@@ -1,7 +1,6 @@
 // Publishing creates one version with the approved texts of all drafts.
 import { changesOf } from '../audit/recorded-changes.ts'
 import type { Call } from '../auth/caller.ts'
-import { jsonOf } from '../contract/name-keyed-objects.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { targetOf } from '../exposure/audited-target.ts'
 import { invalidRequest, notFound } from '../errors.ts'
@@ -12,7 +11,7 @@ import { publishedChanges, publishedCounts } from './audited-texts.ts'
 import { conflict, draftsOf, raiseVersion, type DocumentationDeps, type DocumentationPlace } from './drafts.ts'
 import { isApproved, type Draft, type Said } from './stored-draft.ts'
 import { ColumnMentions } from './column-mentions.ts'
-import { readPublished, type PublishedTable } from './visible-texts.ts'
+import { readPublished, writePublished, type PublishedTable } from './visible-texts.ts'
 
 interface Publishing {
   readonly publishedAt: string | null
@@ -48,9 +47,8 @@ export async function publishDocumentation(
     }
     const before = await publishedOf({ db: tx }, { id: at.id, published_version: now.published_version })
     await turn()
-    const json = jsonOf(tables)
-    await turn()
-    if (jsonOf([...before.values()]) === json) {
+    const json = await writePublished(tables)
+    if ((await writePublished(before.values())) === json) {
       deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
       return { publishedAt: now.published_at, version: now.documentation_version, nothing: true }
     }
@@ -149,7 +147,7 @@ export async function publishedOf(
     .where('datasource_id', '=', at.id)
     .where('version', '=', at.published_version)
     .executeTakeFirstOrThrow()
-  return new Map(readPublished(tables).map((table) => [tableKey(table.schema, table.table), table]))
+  return new Map((await readPublished(tables)).map((table) => [tableKey(table.schema, table.table), table]))
 }
 
 /** Returns how often texts were withdrawn from the newest publication (withdraw-texts.ts). */

@@ -2,8 +2,9 @@
 // hidden object. This is decided for each request, so hiding a column hides its texts at once.
 import { z } from 'zod'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
-import { byName } from '../contract/name-keyed-objects.ts'
+import { byName, jsonOf } from '../contract/name-keyed-objects.ts'
 import { tableKey } from '../drivers/table-key.ts'
+import { inSlices } from '../event-loop-slices.ts'
 import { Others, RestingPlace } from './text-dependencies.ts'
 import { Provenance } from './stored-draft.ts'
 import { HiddenNames } from './hidden-names.ts'
@@ -22,8 +23,25 @@ const PublishedTable = z.object({
 })
 export type PublishedTable = z.infer<typeof PublishedTable>
 
-export function readPublished(json: string): readonly PublishedTable[] {
-  return z.array(PublishedTable).parse(JSON.parse(json))
+/** Yields to the event loop, because a publication may have thousands of tables. */
+export async function readPublished(json: string): Promise<readonly PublishedTable[]> {
+  const turn = inSlices()
+  const tables: PublishedTable[] = []
+  for (const each of z.array(z.unknown()).parse(JSON.parse(json))) {
+    await turn()
+    tables.push(PublishedTable.parse(each))
+  }
+  return tables
+}
+
+export async function writePublished(tables: Iterable<PublishedTable>): Promise<string> {
+  const turn = inSlices()
+  const written: string[] = []
+  for (const each of tables) {
+    await turn()
+    written.push(jsonOf(each))
+  }
+  return `[${written.join(',')}]`
 }
 
 export function withoutPublished(table: PublishedTable, isRemoved: (said: PublishedText) => boolean): PublishedTable {

@@ -2,7 +2,6 @@
 // from the drafts and the publication, even if a person accepted them. Texts that people wrote stay, but are not shown
 // while their columns are hidden (visible-texts.ts).
 import type { ExpressionBuilder, Transaction } from 'kysely'
-import { jsonOf } from '../contract/name-keyed-objects.ts'
 import type { Catalog } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { HiddenNow } from '../exposure/exposure.ts'
@@ -11,7 +10,7 @@ import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
 import { fullName, Others, RestingPlace } from './text-dependencies.ts'
 import { isEmpty, readDraft, without, writeDraft, type Said } from './stored-draft.ts'
-import { readPublished, withoutPublished } from './visible-texts.ts'
+import { readPublished, withoutPublished, writePublished, type PublishedTable } from './visible-texts.ts'
 
 interface TableName {
   readonly schema: string
@@ -104,11 +103,17 @@ async function withdrawPublished(tx: Transaction<Tables>, id: DatasourceId, with
     .executeTakeFirst()
   if (published === undefined) return
   const before = withdrawal.count
-  const after = readPublished(published.tables).map((each) => withoutPublished(each, withdrawal.from(each)))
+  const after: PublishedTable[] = []
+  const pause = inSlices()
+  for (const each of await readPublished(published.tables)) {
+    await pause()
+    after.push(withoutPublished(each, withdrawal.from(each)))
+  }
   if (withdrawal.count === before) return
+  const tables = await writePublished(after)
   await tx
     .updateTable('publications')
-    .set((eb) => ({ tables: jsonOf(after), revision: eb('revision', '+', 1) }))
+    .set((eb) => ({ tables, revision: eb('revision', '+', 1) }))
     .where('datasource_id', '=', id)
     .execute()
 }
