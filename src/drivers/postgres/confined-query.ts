@@ -80,6 +80,21 @@ export interface ListParam {
 /** The settings to switch off, such as enable_hashjoin, separated by spaces. */
 export type SwitchedOff = string
 
+/** How a text is read as a regular expression. Null means that only the database knows it. */
+export interface RegexSyntax {
+  /** The letters of the flags, such as 'i'. */
+  readonly flags?: string | null
+  /** The escape character of a SIMILAR TO pattern. */
+  readonly similar?: string | null
+}
+
+/** A parameter that is a regular expression. */
+export interface PatternUse {
+  /** The index of the caller's parameter. */
+  readonly at: number
+  readonly syntax: RegexSyntax
+}
+
 export interface PostgresQuery extends Captured {
   /**
    * Maps a position in the printed text (characters) to the caller's text (UTF-16 units), or to null. It parses and
@@ -90,8 +105,8 @@ export interface PostgresQuery extends Captured {
   readonly text: string
   /** For each $n of the printed text, the index of the caller's parameter. */
   readonly slots: readonly number[]
-  /** The indexes of the caller's parameters that are regular expressions. */
-  readonly patterns: readonly number[]
+  /** The caller's parameters that are regular expressions. */
+  readonly patterns: readonly PatternUse[]
   /** The text of the value for each $n. */
   readonly params: readonly (string | null)[]
   readonly rowCap: number

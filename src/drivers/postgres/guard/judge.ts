@@ -220,7 +220,7 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
   const query: PostgresQuery = {
     text: printSelect(confined),
     slots: walk.params.slots,
-    patterns: [...walk.params.patterns],
+    patterns: [...walk.params.patterns.values()],
     params: [],
     rowCap,
     names: walk.names,

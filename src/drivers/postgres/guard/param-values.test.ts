@@ -18,6 +18,6 @@ test('a parameter that the query uses as too large a regular expression is refus
   const bound = bindParams({ values: ['([a-z]{1,255}){1,40}abcdefghijklmnop', '^a{2}$'], json: '' }, () =>
     exposedOf(shop()),
   )
-  assert.deepEqual(boundTexts(bound, { slots: [0, 1], patterns: [1] }), bound.texts)
-  assert.throws(() => boundTexts(bound, { slots: [0, 1], patterns: [0] }), AppError)
+  assert.deepEqual(boundTexts(bound, { slots: [0, 1], patterns: [{ at: 1, syntax: {} }] }), bound.texts)
+  assert.throws(() => boundTexts(bound, { slots: [0, 1], patterns: [{ at: 0, syntax: {} }] }), AppError)
 })

@@ -7,7 +7,7 @@ import { word, type Node } from './allowed/allowed-nodes.ts'
 import type { ParamForm } from './walk/scope.ts'
 import { longNumberIn } from './bounds/long-numbers.ts'
 import { hasLongRun, RUN } from './bounds/mark-runs.ts'
-import { largePattern } from './bounds/pattern-size.ts'
+import { largePatterns } from './bounds/pattern-size.ts'
 import type { PostgresQuery } from '../confined-query.ts'
 import { Refusal } from './refusal.ts'
 import { checkSpatialText } from './allowed/srids.ts'
@@ -65,10 +65,7 @@ export function boundTexts(
   const details = [
     ...[...used].filter((slot) => slot >= texts.length).map((slot) => `params: has no value for $${slot + 1}`),
     ...texts.flatMap((_, at) => (used.has(at) ? [] : [`params.${at}: the query does not use $${at + 1}`])),
-    ...patterns.flatMap((at) => {
-      const wrong = largePattern(texts[at] ?? '')
-      return wrong === null ? [] : [`params.${at}: ${wrong}`]
-    }),
+    ...largePatterns(patterns, texts).map(([at, why]) => `params.${at}: ${why}`),
   ]
   if (details.length > 0) throw invalidRequest(details.slice(0, DETAILS_MAX))
   const out = slots.map((slot) => texts[slot] ?? null)

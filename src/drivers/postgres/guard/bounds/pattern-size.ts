@@ -1,7 +1,7 @@
-// Limits the size of compiled regular expressions. PostgreSQL keeps the last 32 of a session until the session ends, up
-// to 50 MB each: nine queries of 260 bytes took 526 MB. This file counts the arcs of the automaton that PostgreSQL
-// compiles. A count {m,n} repeats its part n times. A class has an arc for each letter that the expression
-// distinguishes. A part that may be empty connects what is before it with what is behind it.
+// Limits the size of compiled regular expressions, and the memory of a match. PostgreSQL keeps the last 32 expressions
+// of a session until the session ends, up to 50 MB each: nine queries of 260 bytes took 526 MB. A match keeps sets of
+// states: 15,000 different letters took 3.6 GB. pattern-reader.ts computes both.
+import type { PatternUse, RegexSyntax } from '../../confined-query.ts'
 import { words, type Node, type SelectStmt } from '../allowed/allowed-nodes.ts'
 import { mayBeText } from '../allowed/type-names.ts'
 import { call, cast, constant, either, operator, selectFrom, whole } from '../node-builders.ts'
@@ -11,33 +11,12 @@ import { columnRef, distinctNames, newAlias, type Level, type Walk } from '../wa
 import { bytesAsText, literalText, patternsOf, wholeNumber } from './argument-bounds.ts'
 import { measure, withCollected } from './collected-values.ts'
 import { isStoredColumn } from './mark-runs.ts'
+import { readRegex, type Reading } from './pattern-reader.ts'
 
 /** The maximum number of arcs. PostgreSQL keeps about 25 bytes for each. */
 const ARCS_MAX = 100_000
-/** PostgreSQL allows no larger count. */
-const COUNT_MAX = 255
-const DEPTH_MAX = 100
-const COPIES_MAX = 20_000
-/** A state takes as much memory as this many arcs. */
-const STATE_ARCS = 4
-
-/** A part of an expression. */
-interface Part {
-  /** Arcs to states inside the part. */
-  readonly inner: number
-  /** Arcs to the end of the part. */
-  readonly last: number
-  /** States at which a match of the part can begin. */
-  readonly entries: number
-  readonly mayBeEmpty: boolean
-  /** Arcs of additional automata, which PostgreSQL keeps for groups and lookarounds. */
-  readonly kept: number
-  /** True for groups, references, lookarounds and lazy repetitions. PostgreSQL matches them with their own automata. */
-  readonly isApart: boolean
-}
-
-const EMPTY: Part = { inner: 0, last: 0, entries: 0, mayBeEmpty: true, kept: 0, isApart: false }
-const POSITION: Part = { ...EMPTY, last: 1, entries: 1 }
+/** The maximum number of bytes that a match may take. */
+const MATCH_MAX = 134_217_728
 
 /** The operators that take a regular expression on their right side. */
 export const MATCHES = /^!?~\*?$/
@@ -52,7 +31,35 @@ const COUNTS = /^(?:\w*length|strpos|position|int[248])$/
  */
 export function boundedRegex(walk: Walk, level: Level, left: Typed, right: Typed, at: number | undefined): Node {
   if (!mayBeText(walk.exposed, left.type)) return right.node
-  return boundedOne(walk, level, right, at, '')
+  return boundedOne(walk, level, right, at, {})
+}
+
+/** The parameters of regexp_*(), by their names in PostgreSQL 18. */
+const PARAMETERS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['regexp_count', ['string', 'pattern', 'start', 'flags']],
+  ['regexp_instr', ['string', 'pattern', 'start', 'N', 'endoption', 'flags', 'subexpr']],
+  ['regexp_replace', ['string', 'pattern', 'replacement', 'start', 'N', 'flags']],
+  ['regexp_substr', ['string', 'pattern', 'start', 'N', 'flags', 'subexpr']],
+])
+const MATCH_PARAMETERS = ['string', 'pattern', 'flags']
+
+/**
+ * Returns the arguments of regexp_*() in their places, without names, because the bounds read them by their places.
+ * Throws Refusal.
+ */
+export function inPlaces(name: string, args: readonly Node[], at: number | undefined): readonly Node[] {
+  if (!name.startsWith('regexp_') || args.every((arg) => !arg.NamedArgExpr)) return args
+  const names = args.map((arg) => arg.NamedArgExpr?.name)
+  const all = PARAMETERS.get(name) ?? MATCH_PARAMETERS
+  const isShort = name === 'regexp_replace' && !names.includes('start') && args.length === 4
+  const known = isShort ? [...all.slice(0, 3), 'flags'] : all
+  const places = names.map((each, place) => (each === undefined ? place : known.indexOf(each)))
+  const sorted = known.slice(0, args.length).map((_, place) => args[places.indexOf(place)])
+  if (sorted.length < args.length || sorted.includes(undefined)) {
+    const hint = `The parameters are, in this order: ${known.join(', ')}.`
+    throw new Refusal('function', name, `${name}() has no such parameters`, hint, at)
+  }
+  return sorted.flatMap((arg) => arg?.NamedArgExpr?.arg ?? arg ?? [])
 }
 
 /** Returns the arguments of a function, with the same checks of its pattern. Throws Refusal. */
@@ -65,16 +72,38 @@ export function boundedRegexArguments(
 ): readonly Typed[] {
   const [text, pattern, third] = args
   if (!TAKES_PATTERN.test(name) || !text || !pattern) return args
-  const flags = args.slice(2).map(({ node }) => /^[a-z]{1,8}$/.exec(literalText(node) ?? '')?.[0] ?? '')
-  if (name === 'substring') {
-    if (!mayBeText(walk.exposed, text.type) || isNumber(pattern.node)) return args
-    // substring(x SIMILAR 'pattern' ESCAPE '#') has its own escape character.
-    const escape = third && !isNumber(third.node) ? 'b' : ''
-    const node = boundedOne(walk, level, pattern, at, escape)
-    return args.map((arg, place) => (place === 1 ? { ...arg, node } : arg))
-  }
-  const node = boundedOne(walk, level, pattern, at, flags.join(''))
+  const isSubstring = name === 'substring'
+  if (isSubstring && (!mayBeText(walk.exposed, text.type) || isNumber(pattern.node))) return args
+  // substring(x SIMILAR 'pattern' ESCAPE '#') has its own escape character.
+  const similar = third && !isNumber(third.node) ? escapeOf(third.node) : undefined
+  const syntax = isSubstring
+    ? { ...(similar !== undefined && { similar }) }
+    : {
+        flags: flagsOf(
+          name,
+          args.map((arg) => arg.node),
+        ),
+      }
+  const node = boundedOne(walk, level, pattern, at, syntax)
   return args.map((arg, place) => (place === 1 ? { ...arg, node } : arg))
+}
+
+/** Returns the flags of a call, or null if only the database knows them. */
+export function flagsOf(name: string, args: readonly Node[]): string | null {
+  // The fourth argument of regexp_replace() may be the flags or the start.
+  const place = name === 'regexp_replace' && args.length === 4 ? 3 : placeOfFlags(name)
+  const flags = args[place]
+  if (flags === undefined || wholeNumber(flags) !== undefined) return ''
+  return literalText(flags.TypeCast?.arg ?? flags) ?? null
+}
+
+function placeOfFlags(name: string): number {
+  return (PARAMETERS.get(name) ?? MATCH_PARAMETERS).indexOf('flags')
+}
+
+/** Returns the escape character of a SIMILAR TO pattern, or null if only the database knows it. */
+function escapeOf(node: Node): string | null {
+  return literalText(node.TypeCast?.arg ?? node) ?? null
 }
 
 /** Returns whether an argument of substring() is a number. */
@@ -85,25 +114,29 @@ function isNumber(node: Node): boolean {
   return COUNTS.test(cast ?? words(node.FuncCall?.funcname).at(-1) ?? '')
 }
 
-function boundedOne(walk: Walk, level: Level, typed: Typed, at: number | undefined, options: string): Node {
+function boundedOne(walk: Walk, level: Level, typed: Typed, at: number | undefined, given: RegexSyntax): Node {
   const { node } = typed
-  const { funcname, args: [similar] = [] } = node.FuncCall ?? {}
+  const { funcname, args: [similar, escape] = [] } = node.FuncCall ?? {}
   const isSimilar = words(funcname).at(-1) === 'similar_to_escape'
   const inner = isSimilar && similar ? similar : node
+  const syntax = isSimilar ? { similar: escape ? escapeOf(escape) : '\\' } : given
   const texts = patternsOf(inner)
   if (texts) {
-    if (texts.some((text) => arcsOf(text, { isSimilar, options }) > ARCS_MAX)) throw tooLarge(at)
+    for (const text of texts) {
+      const problem = problemOf(readRegex(text, syntax))
+      if (problem) throw new Refusal('limit', 'regular expression', problem.why, problem.hint, at)
+    }
     return node
   }
   const param = paramIn(inner)
   const index = param === undefined ? undefined : walk.params.slots[param - 1]
   if (index !== undefined) {
-    walk.params.patterns.add(index)
+    walk.params.patterns.set(JSON.stringify([index, syntax]), { at: index, syntax })
     return node
   }
   if (inner.A_ArrayExpr) {
     const elements = (inner.A_ArrayExpr.elements ?? []).map((each) =>
-      boundedOne(walk, level, { node: each, type: null }, at, options),
+      boundedOne(walk, level, { node: each, type: null }, at, syntax),
     )
     const array: Node = { A_ArrayExpr: { ...inner.A_ArrayExpr, elements } }
     return inner === node ? array : node
@@ -146,7 +179,7 @@ export function boundedRegexRows(
   const targetList = outputs.map(({ type }, index): Node => {
     const name = names[index] ?? ''
     const node = withCollected(columnRef(alias, name), Infinity, [])
-    return { ResTarget: { name, val: boundedOne(walk, level, { node, type }, at, '') } }
+    return { ResTarget: { name, val: boundedOne(walk, level, { node, type }, at, {}) } }
   })
   return selectFrom(targetList, query, alias, names)
 }
@@ -171,267 +204,60 @@ function roughSize(text: Node): Node {
   return either(operator('~', text, constant(MANY_COUNTS)), cast(whole(2 * ARCS_MAX), 'int8'), product)
 }
 
-/** Returns why the value of a parameter is too large as a pattern, or null. */
-export function largePattern(text: string): string | null {
-  const isLarge = arcsOf(text) > ARCS_MAX || arcsOf(text, { isSimilar: true }) > ARCS_MAX
-  if (isLarge) return `${TOO_LARGE}. ${HINT}`
-  return groupsIn(text) > GROUPS_MAX ? `the regular expression has more than ${GROUPS_MAX} groups` : null
+/** Returns for each parameter that is too large as a regular expression: its index, and why. */
+export function largePatterns(
+  uses: readonly PatternUse[],
+  texts: readonly (string | null)[],
+): readonly (readonly [number, string])[] {
+  let steps = 0
+  return uses.flatMap(({ at, syntax }) => {
+    const text = texts[at] ?? ''
+    // Each reading takes thread time, so the patterns of a request have a limit together.
+    if (steps > STEPS_MAX) return [[at, TOGETHER]] as const
+    const reading = readRegex(text, syntax)
+    steps += reading.steps
+    const why = largeParameter(text, reading)
+    return why === null ? [] : ([[at, why]] as const)
+  })
+}
+
+/** The maximum number of steps to read all patterns in parameters. */
+const STEPS_MAX = 100_000
+const TOGETHER = 'the regular expressions of the query are too large together'
+
+function largeParameter(text: string, reading: Reading): string | null {
+  const problem = problemOf(reading)
+  if (problem) return `${problem.why}. ${problem.hint}`
+  if (groupsIn(text) > GROUPS_MAX) return `the regular expression has more than ${GROUPS_MAX} groups`
+  return reading.nested > NESTED_MAX ? `the regular expression nests more than ${NESTED_MAX} groups` : null
 }
 
 /** The maximum number of groups in the value of a parameter. */
 export const GROUPS_MAX = 50
+/** The maximum number of groups inside each other in the value of a parameter. */
+export const NESTED_MAX = 10
 
-/** Returns how many groups a regular expression has at most. */
+/** Returns how many groups a regular expression has at most, in any syntax. */
 export function groupsIn(text: string): number {
-  return text.split(/\((?!\?)/).length - 1
+  return text.split(/\\\(|\((?!\?)/).length - 1
 }
 
-const TOO_LARGE = `the regular expression compiles to more than ${ARCS_MAX} parts, which PostgreSQL keeps in memory`
-const HINT = 'Use smaller counts, such as {1,20} instead of {1,255}, or * and +, and do not nest counts.'
-
-function tooLarge(at: number | undefined): Refusal {
-  return new Refusal('limit', 'regular expression', TOO_LARGE, HINT, at)
+interface Problem {
+  readonly why: string
+  readonly hint: string
 }
 
-/** Returns about how many arcs PostgreSQL keeps for a regular expression. */
-export function arcsOf(pattern: string, { isSimilar = false, options: given = '' } = {}): number {
-  const regex = isSimilar ? fromSimilar(pattern) : pattern
-  const director = /^\*\*\*([:=])/.exec(regex)?.[1]
-  if (director === '=') return regex.length
-  const text = director === undefined ? regex : regex.slice(4)
-  const [start = '', written = ''] = /^\(\?([a-z]+)\)/.exec(text) ?? []
-  const options = written + given
-  if (written.includes('q')) return text.length
-  if (/[be]/.test(options)) return roughly(text)
-  return new Reader(text.slice(start.length), options).arcs()
+const TOO_LARGE: Problem = {
+  why: `the regular expression compiles to more than ${ARCS_MAX} parts, which PostgreSQL keeps in memory`,
+  hint: 'Use smaller counts, such as {1,20} instead of {1,255}, or * and +, and do not nest counts.',
+}
+const TOO_VARIED: Problem = {
+  why: `a match of the regular expression may take more than ${MATCH_MAX} bytes: its length times its different letters is too large`,
+  hint: 'Use a shorter expression, or one with fewer different letters.',
 }
 
-/** Translates a SIMILAR TO pattern to a regular expression. */
-function fromSimilar(pattern: string): string {
-  return pattern.replace(/\\.|\[\^?\]?[^\][]*\]|[%_.^$]/gs, (found) => {
-    if (found === '%') return '.*'
-    if (found === '_') return '.'
-    return /^[.^$]$/.test(found) ? `\\${found}` : found
-  })
-}
-
-/** Returns an upper limit for the syntaxes that Reader cannot read. */
-function roughly(text: string): number {
-  let product = 1
-  for (const [, counts = ''] of text.matchAll(/\{([\d,]+)/g)) {
-    product *= Math.max(1, ...counts.split(',').map(Number))
-  }
-  return product === 1 ? text.length ** 2 / 2 : product * text.length * 32
-}
-
-/** Matches a class behind its [. It can match in one way only, so that its time is linear. */
-const BRACKET = /^\^?\]?(?:\\.|\[:[^:\]]*:\]|\[\..[^.\]]*\.\]|\[=.[^=\]]*=\]|\[(?![:.=])|[^\\[\]])*\]/s
-
-class Reader {
-  readonly #text: string
-  readonly #isExtended: boolean
-  readonly #isCaseless: boolean
-  /** The different characters in the expression. A class has at most an arc for each, and one for all others. */
-  readonly #members: number
-  readonly #groups: Part[] = []
-  /** The number of copies that counts have made. Each copy adds at least five arcs. */
-  #copies = 0
-  #isUnread = false
-  #at = 0
-
-  constructor(text: string, options: string) {
-    this.#text = text
-    this.#isExtended = options.includes('x')
-    this.#isCaseless = options.includes('i')
-    this.#members = (this.#isCaseless ? 2 : 1) * new Set(text.match(/\\?./gsu)).size
-  }
-
-  arcs(): number {
-    let all = this.#alternatives(0)
-    // A ) without a ( is an error, or stands for itself.
-    while (this.#at < this.#text.length && all.inner <= ARCS_MAX) {
-      this.#at += 1
-      all = sequence([all, this.#char(1), this.#alternatives(0)])
-    }
-    if (this.#copies > COPIES_MAX) return Infinity
-    const arcs = sizeOf(all) + all.kept + all.entries * (1 + this.#members)
-    return this.#isUnread ? Math.max(arcs, roughly(this.#text)) : arcs
-  }
-
-  #char(weight: number): Part {
-    return { ...POSITION, inner: STATE_ARCS, last: weight, mayBeEmpty: false }
-  }
-
-  #single(): Part {
-    return this.#char(this.#isCaseless ? 2 : 1)
-  }
-
-  #class(): Part {
-    return this.#char(1 + this.#members)
-  }
-
-  #alternatives(depth: number): Part {
-    if (depth > DEPTH_MAX) return { ...EMPTY, inner: Infinity }
-    const all = [this.#sequence(depth)]
-    while (this.#takes('|')) all.push(this.#sequence(depth))
-    const [only] = all
-    if (only && all.length === 1) return only
-    return {
-      inner: sum(all, ({ inner }) => inner),
-      last: sum(all, ({ last }) => last),
-      entries: 1 + sum(all, ({ entries }) => Math.max(entries - 1, 0)),
-      mayBeEmpty: all.some(({ mayBeEmpty }) => mayBeEmpty),
-      kept: sum(all, ({ kept }) => kept),
-      isApart: all.some(({ isApart }) => isApart),
-    }
-  }
-
-  #sequence(depth: number): Part {
-    const parts: Part[] = []
-    for (;;) {
-      this.#skip()
-      const next = this.#text[this.#at]
-      if (next === undefined || next === '|' || next === ')') break
-      parts.push(this.#quantified(this.#atom(depth)))
-    }
-    return sequence(parts)
-  }
-
-  #atom(depth: number): Part {
-    const next = this.#text[this.#at] ?? ''
-    this.#at += 1
-    switch (next) {
-      case '(':
-        return this.#group(depth)
-      case '[':
-        return this.#bracket()
-      case '\\':
-        return this.#escape()
-      case '.':
-        return this.#class()
-      case '^':
-      case '$':
-        return POSITION
-      default:
-        return this.#single()
-    }
-  }
-
-  #group(depth: number): Part {
-    const [start = '', kind] = /^\?(#|:|<?[=!])/.exec(this.#text.slice(this.#at, this.#at + 4)) ?? []
-    this.#at += start.length
-    if (kind === '#') {
-      const end = this.#text.indexOf(')', this.#at)
-      this.#at = end === -1 ? this.#text.length : end + 1
-      return EMPTY
-    }
-    const number = kind === undefined ? this.#groups.push(EMPTY) - 1 : undefined
-    const inner = this.#alternatives(depth + 1)
-    this.#takes(')')
-    if (kind === ':') return inner
-    const kept = inner.kept + sizeOf(inner)
-    if (number === undefined) return { ...POSITION, kept, isApart: true }
-    const group = { ...inner, kept, isApart: true }
-    this.#groups[number] = group
-    return group
-  }
-
-  /** Reads a class behind its [: abc], ^a-z], [:alpha:]]. A ] at the start stands for itself. */
-  #bracket(): Part {
-    const [found = ''] = BRACKET.exec(this.#text.slice(this.#at)) ?? []
-    this.#isUnread ||= found === ''
-    this.#at = found === '' ? this.#text.length : this.#at + found.length
-    const isList = !/^\^|.-|\[[:=]|\\[dswDSW]/s.test(found)
-    const letters = (this.#isCaseless ? 2 : 1) * found.length
-    const letterRange = /^([a-z])-([a-z])\]$/.exec(found)
-    if (isList) return this.#char(Math.min(letters, 1 + this.#members))
-    const size = letterRange
-      ? Math.abs((letterRange[2] ?? '').charCodeAt(0) - (letterRange[1] ?? '').charCodeAt(0))
-      : Infinity
-    return this.#char(Math.min(size + 1, 1 + this.#members))
-  }
-
-  #escape(): Part {
-    const next = this.#text[this.#at] ?? ''
-    this.#at += 1
-    if (/[AZmMyY]/.test(next)) return POSITION
-    if (/[dswDSW]/.test(next)) return this.#class()
-    if (next === 'c') this.#at += 1
-    const [digits = ''] = /[1-9]/.test(next) ? (/^\d*/.exec(this.#text.slice(this.#at, this.#at + 3)) ?? []) : []
-    const group =
-      this.#groups[Number(next + digits) - 1] ?? (/[1-9]/.test(next) ? this.#groups[Number(next) - 1] : undefined)
-    return group ? { ...group, mayBeEmpty: true, isApart: true } : this.#single()
-  }
-
-  #quantified(item: Part): Part {
-    let part = item
-    for (;;) {
-      this.#skip()
-      const [found = '', sign, least = '', comma, most = '', lazy] =
-        /^(?:([*+?])|\{(\d{1,3})(?:(,)(\d{0,3}))?\})(\??)/.exec(this.#text.slice(this.#at, this.#at + 12)) ?? []
-      if (found === '') return part
-      this.#at += found.length
-      const from = sign === undefined ? Number(least) : sign === '+' ? 1 : 0
-      const to =
-        sign === '?' ? 1 : sign !== undefined || (comma && most === '') ? Infinity : Number(comma ? most : least)
-      const isApart = part.isApart || lazy === '?'
-      const made = this.#repeated(part, Math.min(from, COUNT_MAX), Math.min(to, to === Infinity ? to : COUNT_MAX))
-      part = { ...made, kept: part.kept + (isApart ? sizeOf(made) : 0), isApart }
-    }
-  }
-
-  /** Repeats a part as PostgreSQL does: x{1,3} becomes ((x|)x|)x. */
-  #repeated(part: Part, least: number, most: number): Part {
-    if (most === 0) return EMPTY
-    const optional = most === Infinity ? 0 : most - Math.max(least, 1)
-    this.#copies += optional + Math.max(least - 1, 0)
-    if (this.#copies > COPIES_MAX) return part
-    let all = part
-    for (let n = 0; n < optional; n++) all = both({ ...all, mayBeEmpty: true }, part)
-    for (let n = 1; n < least; n++) all = both(all, part)
-    if (most === Infinity) all = { ...all, inner: all.inner + part.last * part.entries, entries: all.entries + 1 }
-    return { ...all, mayBeEmpty: all.mayBeEmpty || least === 0 }
-  }
-
-  #takes(char: string): boolean {
-    const isNext = this.#text[this.#at] === char
-    if (isNext) this.#at += 1
-    return isNext
-  }
-
-  /** Skips spaces and comments if the expression has option x. */
-  #skip(): void {
-    if (!this.#isExtended) return
-    const [found = ''] = /^(?:\s+|#[^\n]*)*/.exec(this.#text.slice(this.#at)) ?? []
-    this.#at += found.length
-  }
-}
-
-/** Returns the sequence of two parts. */
-function both(a: Part, b: Part): Part {
-  return {
-    inner: a.inner + b.inner + a.last * b.entries,
-    last: b.last + (b.mayBeEmpty ? a.last : 0),
-    entries: a.entries + (a.mayBeEmpty ? b.entries : 0),
-    mayBeEmpty: a.mayBeEmpty && b.mayBeEmpty,
-    kept: a.kept + b.kept,
-    isApart: a.isApart || b.isApart,
-  }
-}
-
-function sequence(parts: readonly Part[]): Part {
-  const [only] = parts
-  if (only && parts.length === 1) return only
-  const all = parts.reduce(both, EMPTY)
-  // For each part that is matched apart, PostgreSQL keeps an automaton for the part and all that follows.
-  const apart = parts.filter(({ isApart }) => isApart).length
-  return { ...all, kept: all.kept + apart * sizeOf(all) }
-}
-
-function sizeOf({ inner, last }: Part): number {
-  return inner + last
-}
-
-function sum(parts: readonly Part[], of: (part: Part) => number): number {
-  return parts.reduce((all, part) => all + of(part), 0)
+/** Returns why the expression is too large. */
+function problemOf({ arcs, bytes }: Reading): Problem | undefined {
+  if (arcs > ARCS_MAX) return TOO_LARGE
+  return bytes > MATCH_MAX ? TOO_VARIED : undefined
 }

@@ -57,6 +57,11 @@ const REFUSED: readonly (readonly [string, string, string])[] = [
     'limit: size',
   ],
   [
+    'regexp_match that returns each group of a nest',
+    `SELECT regexp_match(x, '${'('.repeat(90)}x*${')'.repeat(90)}') FROM (SELECT ${MEGABYTE} AS x OFFSET 0) q`,
+    'limit: size',
+  ],
+  [
     'regexp_substr with a hundred groups',
     `SELECT regexp_substr(x, '.|${'(a)'.repeat(100)}', 1, 1, '', 1) FROM (SELECT ${MEGABYTE} AS x OFFSET 0) q`,
     'limit: size',

@@ -44,7 +44,8 @@ import {
 import { copiedSides, remembered } from './printed-size.ts'
 import { LEVELS, returnsLevels, takesPath } from './json-path-bounds.ts'
 import { rowsKept, sortWhole } from './kept-rows.ts'
-import { GROUPS_MAX, groupsIn } from './pattern-size.ts'
+import { readRegex } from './pattern-reader.ts'
+import { flagsOf, GROUPS_MAX, groupsIn, NESTED_MAX } from './pattern-size.ts'
 import { storedColumn } from './stored-lengths.ts'
 import { SEEKING, seeks } from './work-bounds.ts'
 
@@ -1084,6 +1085,14 @@ function groupsKept(name: string, args: readonly Node[], sizes: readonly Size[])
   return pattern.ParamRef ? GROUPS_MAX : Math.max(GROUPS_MADE, (sizes[1]?.own ?? 0) / 2)
 }
 
+/** Returns how many groups of a pattern may contain each other. */
+function groupsNested(name: string, args: readonly Node[]): number {
+  const pattern = args[1]?.TypeCast?.arg ?? args[1]
+  if (!pattern || pattern.ParamRef) return NESTED_MAX
+  const text = literalText(pattern)
+  return text === undefined ? GROUPS_MADE : readRegex(text, { flags: flagsOf(name, args) }).nested
+}
+
 /** Functions of numbers whose work is the product of the digits of their arguments. */
 const DIVIDES: ReadonlySet<string> = new Set([
   ...['div', 'mod', 'sqrt', 'gcd', 'lcm', 'width_bucket'],
@@ -1383,10 +1392,12 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
     case 'convert_to':
     case 'decode':
     case 'hstore':
-    case 'regexp_match':
-    case 'regexp_matches':
       // Each letter may be escaped, and a byte is printed as two digits.
       return scaled(total(sizes), 2)
+    case 'regexp_match':
+    case 'regexp_matches':
+      // Each group is copied twice, also the groups inside it.
+      return scaled(total(sizes), 2 * Math.max(1, groupsNested(name, args)))
     case 'array_append':
       return total([first, scaled(second, 2)])
     case 'array_prepend':

@@ -10,7 +10,7 @@ import type { Typed } from './from-items.ts'
 const SLOTS_MAX = 1_000
 
 export function newParams(forms: readonly ParamForm[]): Params {
-  return { forms, slots: [], patterns: new Set(), typed: new Map(), untyped: new WeakMap() }
+  return { forms, slots: [], patterns: new Map(), typed: new Map(), untyped: new WeakMap() }
 }
 
 /** Confines one parameter. Throws Refusal. */

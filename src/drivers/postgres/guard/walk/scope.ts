@@ -1,5 +1,6 @@
 // Defines the state of one walk over the parse tree of a query: scopes of names, counters, generated aliases. A name
 // that the guard cannot resolve is never printed, so the server never looks it up.
+import type { PatternUse } from '../../confined-query.ts'
 import type { Base, Column, Field, SqlType } from './from-items.ts'
 import type { Exposed } from '../exposed.ts'
 import type { StoredCopies } from '../bounds/made-values.ts'
@@ -101,8 +102,8 @@ export interface Params {
   readonly forms: readonly ParamForm[]
   /** For each printed parameter, the index (from 0) of the caller's parameter. */
   readonly slots: number[]
-  /** The indexes of the caller's parameters that are regular expressions. */
-  readonly patterns: Set<number>
+  /** The parameters that are regular expressions, without repetitions. */
+  readonly patterns: Map<string, PatternUse>
   /** For each number of a typed parameter in the caller's text, its number in the printed text. */
   readonly typed: Map<number, number>
   /** The same for untyped parameters, for each SELECT. In FROM and WHERE, each use has its own number instead. */

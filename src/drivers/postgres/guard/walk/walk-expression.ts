@@ -44,7 +44,7 @@ import { castType, fieldsOf, isPathType, isSearched, isSpatial, mayBeText } from
 import { TYPES, VALUE_FUNCTIONS } from '../allowed/types-and-extensions.ts'
 import { jsonExpression } from './walk-json.ts'
 import { checkSpatialText } from '../allowed/srids.ts'
-import { boundedRegex, boundedRegexArguments, boundedRegexRows, MATCHES } from '../bounds/pattern-size.ts'
+import { boundedRegex, boundedRegexArguments, boundedRegexRows, inPlaces, MATCHES } from '../bounds/pattern-size.ts'
 import {
   checkSpatialCast,
   checkUnified,
@@ -611,7 +611,7 @@ function boundedCall(
 function argumentsOf(walk: Walk, name: string, { args = [], location }: Struct<'FuncCall'>): readonly Node[] {
   const paths = plainPaths(name, args)
   const named = withDictionary(walk.exposed.extension('unaccent'), name, paths, location)
-  return withConfiguration(name, named, location)
+  return inPlaces(name, withConfiguration(name, named, location), location)
 }
 
 function isTypeOf(name: string, arg: Node): arg is Node & { readonly FuncCall: Struct<'FuncCall'> } {
