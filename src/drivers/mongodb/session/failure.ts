@@ -6,7 +6,7 @@ const LOST = 'The connection to the database was lost.'
 const ARGUMENT = 'A stage or operator was given an argument that it does not accept.'
 const MEMORY = 'A stage needs more memory than the database allows: sort or group fewer or smaller documents.'
 const LONG_ARRAY =
-  'An array that the query gathers is too long for the later stages (20,000 elements for $setWindowFields), or a stored value is too large to be read so often. Gather fewer documents with $match or $limit first, loop less often over large values, or do less for each element. Or $slice was given a count that is not positive.'
+  'An array that the query gathers is too long for the later stages (20,000 elements for $setWindowFields), contains too many arrays for a join, or a stored value is too large to be read so often. Gather fewer documents with $match or $limit first, loop less often over large values, or do less for each element. Or $densify by month, quarter or year found a date after the year 33,658. Or $slice was given a count that is not positive.'
 const LONG_RANGE = '$range makes at most 10,000 elements, and its step must not be 0.'
 const PATTERN = 'A regular expression is not valid, or took too many steps.'
 const DIVISION = 'A number was divided by zero or by a value that is not a number.'

@@ -86,7 +86,7 @@ export function worstOf(amount: Amount, size: number): number {
 }
 
 function worstSize({ of }: Measure, size: number): number {
-  return of === 'length' ? size / ELEMENT_LEAST : size
+  return of === 'length' || of === 'lists' ? size / ELEMENT_LEAST : size
 }
 
 /** Returns the top-level field of a place in the document. Returns null for the document itself and for variables. */
@@ -130,9 +130,13 @@ class Printer {
   }
 }
 
-/** Replaces a size by a larger one: the bytes of the whole document or variable that contains the value. */
-function wholeOf(size: string): Amount {
+/**
+ * Replaces a size by a larger one: the bytes of the whole document or variable that contains the value. The bytes say
+ * too little about the number of arrays in an array.
+ */
+function wholeOf(size: string): Amount | null {
   const { of, place } = measureOf(size)
+  if (of === 'lists') return null
   const [head = DOCUMENT] = place.split('.', 1)
   return sizeOf(bytesAt(head), of === 'length' ? 1 / ELEMENT_LEAST : 1)
 }
@@ -157,6 +161,7 @@ function measured({ of, place, separator }: Measure): Bson {
   if (of === 'bytes') return { $bsonSize: { v: value } }
   if (of === 'length') return lengthOf(value)
   if (of === 'longest') return longestOf(value)
+  if (of === 'lists') return listsIn(value, place.split('.').length - 1)
   const isText: Bson = { $eq: [{ $type: value }, 'string'] }
   const text: Bson = { $cond: [isText, value, ''] }
   if (of === 'pieces') return { $size: { $split: [text, { $literal: separator }] } }
@@ -183,6 +188,18 @@ function lengthOf(value: string): Bson {
   const isObject: Bson = { $eq: [{ $type: value }, 'object'] }
   const fields: Bson = { $size: { $objectToArray: { $cond: [isObject, value, {}] } } }
   return { $add: [elementsOf(value), fields] }
+}
+
+/**
+ * Measures how many arrays and regular expressions are in an array, and in the arrays in it. A path with `depth` names
+ * may find as many arrays in one another.
+ */
+function listsIn(value: string, depth: number): Bson {
+  if (depth === 0) return 0
+  const one = `vt_list${depth}`
+  const isList: Bson = { $in: [{ $type: `$$${one}` }, ['array', 'regex']] }
+  const each: Bson = { $add: [{ $cond: [isList, 1, 0] }, listsIn(`$$${one}`, depth - 1)] }
+  return { $sum: { $map: { input: { $cond: [{ $isArray: [value] }, value, []] }, as: one, in: each } } }
 }
 
 function elementsOf(value: string): Bson {

@@ -21,6 +21,18 @@ export function lengthCheck(gathered: readonly Gathered[], length: number): Bson
   return { $match: { $expr: isWithin([{ $max: sizes }, length]) } }
 }
 
+/** If a date in the field is further from 1970 than `most` milliseconds, the printed stage fails with its own error code. */
+export function dateCheck(path: string, most: number): BsonDocument {
+  const value = `$${path}`
+  const date: Bson = { $cond: [{ $eq: [{ $type: value }, 'date'] }, value, 0] }
+  return { $match: { $expr: isWithin([{ $abs: { $toLong: date } }, most]) } }
+}
+
+/** Prints an array that fails if the number is larger than `most`. */
+export function atMost(number: Bson, most: number, array: Bson): Bson {
+  return { $slice: [array, 0, { $cond: [{ $lte: [number, most] }, 2_147_483_647, 0] }] }
+}
+
 /** An amount and its maximum, which shareLimits() may change when the whole query is printed. */
 export type Limit = [of: Bson, most: number]
 

@@ -95,13 +95,18 @@ export function runAt(place: string): Size {
   return `%${place}`
 }
 
+/** The number of arrays and regular expressions in the array at a place, and in the arrays in it. */
+export function listsAt(place: string): Size {
+  return `=${place}`
+}
+
 /** The bytes of the object at a place without some of its fields. Only the value of a $reduce has such a size. */
 export function bytesWithout(place: string, names: readonly string[]): Size {
   return `-${JSON.stringify([place, ...names])}`
 }
 
 export interface Measure {
-  readonly of: 'bytes' | 'length' | 'pieces' | 'word' | 'longest' | 'run'
+  readonly of: 'bytes' | 'length' | 'pieces' | 'word' | 'longest' | 'run' | 'lists'
   readonly place: string
   readonly separator: string
   /** Fields that do not count. */
@@ -116,6 +121,7 @@ export function measureOf(size: Size): Measure {
   if (size.startsWith('~')) return { ...whole, of: 'word' }
   if (size.startsWith('^')) return { ...whole, of: 'longest' }
   if (size.startsWith('%')) return { ...whole, of: 'run' }
+  if (size.startsWith('=')) return { ...whole, of: 'lists' }
   const [path = '', ...names]: readonly string[] = JSON.parse(place)
   if (size.startsWith('-')) return { ...whole, of: 'bytes', place: path, without: names }
   return { ...whole, of: 'pieces', place: path, separator: names[0] ?? '' }

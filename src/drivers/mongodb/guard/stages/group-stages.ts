@@ -6,7 +6,7 @@ import { arrayOf, fieldsOf, textOf, wholeOf } from '../body/read-arguments.ts'
 import { computed, type Computed } from '../expressions/computed-value.ts'
 import { collatedKeySteps, isSmall, keySteps } from '../bounds/operator-steps.ts'
 import type { Flow } from './pipeline-state.ts'
-import type { Gathered } from '../bounds/runtime-checks.ts'
+import { dateCheck, type Gathered } from '../bounds/runtime-checks.ts'
 import { set } from './projection-stages.ts'
 import { checkName, outputPath } from '../body/field-names.ts'
 import { unitsOfBuckets, unitsOfGroup } from '../bounds/held-memory.ts'
@@ -242,6 +242,11 @@ function partitionFields(of: string, value: Bson | undefined, flow: Flow): { par
   return { partitionByFields: paths }
 }
 
+/** mongod 6.0 adds these units one by one from a bound to the date, without a check for a cancel. */
+const MONTHS = new Set(['month', 'quarter', 'year'])
+/** The limit on a date in milliseconds, in the year 33,658. */
+const DENSIFIED_MAX = 1e15
+
 export function densify(value: Bson, flow: Flow): void {
   const read = fieldsOf('$densify', value, ['field', 'range'], ['partitionByFields'])
   const field = textOf('$densify', read['field'])
@@ -252,6 +257,7 @@ export function densify(value: Bson, flow: Flow): void {
   if (typeof ends === 'string' ? ends !== 'full' && ends !== 'partition' : !bounds(ends)) {
     throw new Broken('$densify takes the bounds "full", "partition" or [lower, upper]')
   }
+  if (unit !== undefined && MONTHS.has(textOf('$densify', unit))) flow.out.push(dateCheck(field, DENSIFIED_MAX))
   flow.out.push({
     $densify: {
       field,

@@ -1,13 +1,13 @@
 // Confines $lookup, $unionWith and $graphLookup. They read only exposed collections, and their documents are projected
 // before a later stage reads them.
 import { fieldsOf, textOf, wholeOf } from '../body/read-arguments.ts'
-import { plus, product, scaled } from '../bounds/amount.ts'
+import { plus, product, scaled, sizeOf } from '../bounds/amount.ts'
 import { hashedSteps } from '../bounds/operator-steps.ts'
 import { longestText, readByCollation, textsOf } from '../bounds/collation.ts'
 import { Barrier } from '../documents/barrier.ts'
 import { barrierOf, shapeOf, type ExposedCollection } from '../documents/exposed.ts'
 import { computed } from '../expressions/computed-value.ts'
-import { at, DOCUMENT, settled, STORED, type Extent } from '../bounds/value-size.ts'
+import { at, DOCUMENT, listsAt, settled, STORED, type Extent } from '../bounds/value-size.ts'
 import { countGaps, withoutGaps } from '../documents/close-gaps.ts'
 import { EARLY_STEPS_MAX, filter } from './filter.ts'
 import { within } from '../refusals/error-place.ts'
@@ -22,6 +22,7 @@ import {
   refusedPath,
   refusedStage,
 } from '../refusals/refusal.ts'
+import { atMost } from '../bounds/runtime-checks.ts'
 import { fieldsHint, resolve, withVariables, type Located, type Scope } from '../documents/scope.ts'
 import { confinePipeline } from './confine-pipeline.ts'
 import { checkWeight, union, valueAt, WHOLE, type Shape } from '../documents/document-shape.ts'
@@ -99,7 +100,12 @@ function equality(
   const foreignField = textOf('$lookup', read['foreignField'])
   const { components } = within(read, 'localField', () => withoutIndexes(localField, flow.scope))
   within(read, 'foreignField', () => checkRaw(foreignField, rawScope(from, flow)))
-  countSought(valueAt(flow.shape, components), valueAt(rawScope(from, flow).shape, foreignField.split('.')), flow)
+  const sought = valueAt(flow.shape, components)
+  countSought(sought, valueAt(rawScope(from, flow).shape, foreignField.split('.')), flow)
+  if (!sought.isSingle) {
+    const lists = sizeOf(listsAt([DOCUMENT, ...components].join('.')))
+    flow.scope.meter.step(scaled(product(lists, lists), LIST_STEPS))
+  }
   return { localField, foreignField }
 }
 
@@ -109,9 +115,16 @@ function withoutIndexes(path: string, scope: Scope): Located {
   return found
 }
 
-/** The memory for each value that mongod looks up, in bytes. */
-const SOUGHT_KEPT = 600
-const SOUGHT_STEPS = 20
+/** The memory for each value that mongod looks up, in bytes. Each plan of the planner has a copy of the values. */
+const SOUGHT_KEPT = 6_000
+const SOUGHT_STEPS = 300
+/**
+ * For each array or regular expression that mongod looks up, its planner sorts all of them again. This many steps count
+ * for each pair.
+ */
+const LIST_STEPS = 20
+/** A $graphLookup may begin with this many arrays in one document. */
+const LISTS_MAX = 800
 
 /** To sort a list, or to search it, mongod compares a value of the list this many times. */
 const LIST_COMPARISONS = 20
@@ -217,10 +230,15 @@ export function graphLookup(value: Bson, flow: Flow): void {
   reproject(from, as, depthField, flow)
 }
 
-/** mongod would match a regular expression with connectToField, so regular expressions are removed from the values. */
+/**
+ * mongod would match a regular expression with connectToField, so regular expressions are removed from the values. If
+ * there are too many arrays among the values, the printed expression fails.
+ */
 function withoutPatterns(printed: Bson): Bson {
   const isPattern = (value: string): Bson => ({ $eq: [{ $type: value }, 'regex'] })
-  const list: Bson = { $filter: { input: '$$vt_start', as: 'vt_one', cond: { $not: [isPattern('$$vt_one')] } } }
+  const only = (cond: Bson): Bson => ({ $filter: { input: '$$vt_start', as: 'vt_one', cond } })
+  const lists: Bson = { $size: only({ $isArray: ['$$vt_one'] }) }
+  const list: Bson = atMost(lists, LISTS_MAX, only({ $not: [isPattern('$$vt_one')] }))
   const one: Bson = { $cond: [isPattern('$$vt_start'), [], '$$vt_start'] }
   return { $let: { vars: { vt_start: printed }, in: { $cond: [{ $isArray: ['$$vt_start'] }, list, one] } } }
 }
